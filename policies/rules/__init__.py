@@ -1,0 +1,1 @@
+"""Pure rules, shared by the settings (at construction) and the policy pack (at the gate)."""

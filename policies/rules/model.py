@@ -1,0 +1,114 @@
+"""The vocabulary of the rules: what a node group, a workload and a violation are, on any cloud.
+
+A field is ``UNKNOWN`` while the engine does not know it yet (preview); rules report such fields as
+"to be checked" instead of passing or failing. ``None`` means known to be absent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, Mapping, TypeVar, Union
+
+GPU_RESOURCE: Final = "nvidia.com/gpu"
+GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
+POOL_LABEL: Final = "gpucluster.dev/pool"
+GPU_LABEL: Final = "gpucluster.dev/gpu"
+SIZE_KEY: Final = "gpucluster.dev/gpus-per-node"
+ROLE_LABEL: Final = "gpucluster.dev/role"
+
+Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+class Unknown:
+    """The type of ``UNKNOWN``: a value the engine learns only when it creates something."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+    def __bool__(self) -> bool:
+        raise TypeError("UNKNOWN has no truth value: compare with `is UNKNOWN` first")
+
+
+UNKNOWN: Final = Unknown()
+T = TypeVar("T")
+Maybe = Union[T, Unknown]
+
+
+@dataclass(frozen=True)
+class Taint:
+    """A node taint, in Kubernetes' words (``effect`` is ``NoSchedule``, never a cloud's spelling)."""
+
+    key: str
+    value: str | None
+    effect: Effect
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value or ''}:{self.effect}"
+
+
+GPU_TAINT: Final = Taint(GPU_RESOURCE, "present", "NoSchedule")
+
+
+def size_taint(gpus_per_node: int) -> Taint:
+    """The taint that keeps pods of a smaller size off nodes with ``gpus_per_node`` GPUs (ADR 0001)."""
+    return Taint(SIZE_KEY, str(gpus_per_node), "NoSchedule")
+
+
+@dataclass(frozen=True)
+class Toleration:
+    """A pod's toleration; ``key=None`` with ``Exists`` tolerates everything, ``effect=None`` every effect."""
+
+    key: str | None
+    operator: Literal["Exists", "Equal"] = "Equal"
+    value: str | None = None
+    effect: Effect | None = None
+
+    def tolerates(self, taint: Taint) -> bool:
+        if self.effect is not None and self.effect != taint.effect:
+            return False
+        if self.key is not None and self.key != taint.key:
+            return False
+        return self.operator == "Exists" or (self.key is not None and (self.value or "") == (taint.value or ""))
+
+
+@dataclass(frozen=True)
+class NodeGroup:
+    """One group of identical nodes (a pool, a node group, an agent pool), with or without GPUs."""
+
+    name: str
+    cloud: str
+    gpus_per_node: Maybe[int] = 0
+    autoscaled: Maybe[bool] = False
+    min_nodes: Maybe[int] = 0
+    max_nodes: Maybe[int | None] = None
+    taints: Maybe[tuple[Taint, ...]] = ()
+    labels: Maybe[Mapping[str, str]] = field(default_factory=dict)
+    spot: Maybe[bool] = False
+    region: Maybe[str | None] = None
+    zones: Maybe[tuple[str, ...]] = ()
+    machine_type: Maybe[str | None] = None
+    disk_encrypted: Maybe[bool] = True
+    private: Maybe[bool] = True
+    max_hourly_usd: Maybe[float | None] = None
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Whatever makes pods: a Pod, Job, Deployment, DaemonSet, StatefulSet, CronJob."""
+
+    name: str
+    namespace: str
+    kind: str
+    gpus: Maybe[int] = 0
+    tolerations: Maybe[tuple[Toleration, ...]] = ()
+    node_selector: Maybe[Mapping[str, str]] = field(default_factory=dict)
+    affinity: Maybe[Mapping[str, object] | None] = None
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One broken rule: which, what is wrong (with the value seen), and what to write instead."""
+
+    rule: str
+    message: str
+    remedy: str

@@ -1,0 +1,106 @@
+"""What every provider stand-in is: a small Python interface behind the engine's gRPC protocol.
+
+Property maps are plain Python: dict, list, str, float/int, bool, None, plus ``UNKNOWN`` (a value that the engine learns
+only at update). Secrets are unwrapped before a provider sees them and wrapped again on the way out where the
+input was secret. The gRPC side is in ``server.py``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, Final, Mapping
+
+Properties = dict[str, Any]
+
+
+class Unknown:
+    """The type of ``UNKNOWN``."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Final = Unknown()
+
+
+@dataclass(frozen=True)
+class CheckFailure:
+    """A refused input: ``property`` is its path (``nodeConfig.machineType``), ``reason`` a sentence."""
+
+    property: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What changed: property paths, and which of them cannot be updated in place."""
+
+    changes: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
+    delete_before_replace: bool = False
+
+
+@dataclass(frozen=True)
+class Created:
+    """A created or read resource: its id and its full state. ``id == ""`` from ``read`` means it is gone."""
+
+    id: str
+    state: Properties
+    inputs: Properties | None = None
+
+
+class ProviderError(Exception):
+    """An error for the user, printed by the engine as it is. ``partial`` keeps a half-made resource in the state."""
+
+    def __init__(self, message: str, partial: Created | None = None) -> None:
+        super().__init__(message)
+        self.partial = partial
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call's context."""
+
+    urn: str
+    type: str
+    name: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    preview: bool = False
+
+
+class Provider(ABC):
+    """One provider plugin. All methods may raise ``ProviderError``; calls come from several threads."""
+
+    name: str
+    version: str
+    secret_outputs: Mapping[str, tuple[str, ...]] = {}
+    """Resource type → output properties that are always secret."""
+
+    def configure(self, config: Properties) -> None:
+        """Take the provider's configuration, as strings or parsed JSON."""
+
+    @abstractmethod
+    def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+        """Validate inputs and fill in defaults; unknown resource types are an error that names them."""
+
+    @abstractmethod
+    def diff(self, request: Request, id: str, old_inputs: Properties, old_state: Properties, news: Properties,
+             ignore_changes: tuple[str, ...]) -> Diff: ...
+
+    @abstractmethod
+    def create(self, request: Request, inputs: Properties, timeout: float) -> Created: ...
+
+    @abstractmethod
+    def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created: ...
+
+    @abstractmethod
+    def update(self, request: Request, id: str, old_inputs: Properties, old_state: Properties, news: Properties,
+               timeout: float) -> Properties: ...
+
+    @abstractmethod
+    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None: ...
+
+    def invoke(self, token: str, args: Properties) -> Properties:
+        """A data source or function; an unknown token is an error that names it."""
+        raise ProviderError(f"{self.name}: function {token} is not simulated")

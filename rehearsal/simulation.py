@@ -1,0 +1,74 @@
+"""The seam between the simulated clouds (which know a vendor's API) and the simulated machines (which do not).
+
+A cloud stand-in describes what the real cloud would give the cluster; the fleet makes nodes of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Mapping, Protocol
+
+Advertiser = Literal["cloud", "daemonset"]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The shape of one node. ``cpu`` in cores, ``memory_gib`` in GiB, both before system reservations."""
+
+    type: str
+    cpu: float
+    memory_gib: float
+    gpus: int = 0
+    gpu_name: str = ""
+
+
+@dataclass(frozen=True)
+class NodeGroup:
+    """A group of identical machines exactly as the cloud's autoscaler sees it while the group is empty.
+
+    ``min_nodes``/``max_nodes`` count over all ``zones`` unless ``per_zone``. ``initial_nodes`` exist at once, per zone.
+    ``hourly_usd`` is the price of one node and orders the autoscaler's choice: cheapest first.
+    ``gpus_advertised_by`` says who makes a node's GPUs allocatable: the cloud itself, or a DaemonSet (driver installer)
+    that must become ready on the node first; ``driver_selector`` then holds the pod labels or names to look for.
+    ``annotations`` carry facts for the report (spot, GPU name …).
+    """
+
+    name: str
+    cluster: str
+    machine: Machine
+    zones: tuple[str, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Mapping[str, str], ...] = ()
+    autoscaled: bool = True
+    min_nodes: int = 0
+    max_nodes: int = 0
+    per_zone: bool = False
+    initial_nodes: int = 0
+    spot: bool = False
+    hourly_usd: float = 0.0
+    gpus_advertised_by: Advertiser = "cloud"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where the cluster's API server answers: ``host`` is ``127.0.0.1:PORT``, ``ca_pem_base64`` its CA."""
+
+    host: str
+    ca_pem_base64: str
+
+
+class Fleet(Protocol):
+    """What a cloud stand-in may ask of the simulated data centre. Calls are idempotent and thread-safe."""
+
+    def create_cluster(self, name: str, *, version: str, region: str, zones: tuple[str, ...],
+                       system_objects: list[dict[str, Any]]) -> Endpoint:
+        """Make the control plane this cluster's own and apply the cloud's system pods; raises if one exists already."""
+
+    def delete_cluster(self, name: str) -> None:
+        """Remove groups, nodes and every object in the cluster."""
+
+    def apply_group(self, group: NodeGroup) -> None:
+        """Create or change a group; returns when its initial nodes are Ready."""
+
+    def delete_group(self, cluster: str, name: str) -> None:
+        """Drain and remove the group's nodes and the group."""
