@@ -6,8 +6,10 @@ A field is ``UNKNOWN`` while the engine does not know it yet (preview); rules re
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, Mapping, TypeVar, Union
+from enum import Enum
+from typing import Final, Literal, TypeVar, Union
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
@@ -19,8 +21,13 @@ ROLE_LABEL: Final = "gpucluster.dev/role"
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
-class Unknown:
-    """The type of ``UNKNOWN``: a value the engine learns only when it creates something."""
+class Unknown(Enum):
+    """The type of ``UNKNOWN``: a value the engine learns only when it creates something.
+
+    An enumeration of one, so that type checkers narrow ``x is UNKNOWN``.
+    """
+
+    UNKNOWN = "unknown"
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -29,7 +36,7 @@ class Unknown:
         raise TypeError("UNKNOWN has no truth value: compare with `is UNKNOWN` first")
 
 
-UNKNOWN: Final = Unknown()
+UNKNOWN: Final = Unknown.UNKNOWN
 T = TypeVar("T")
 Maybe = Union[T, Unknown]
 
@@ -90,6 +97,14 @@ class NodeGroup:
     disk_encrypted: Maybe[bool] = True
     private: Maybe[bool] = True
     max_hourly_usd: Maybe[float | None] = None
+    initial_nodes: Maybe[int] = 0
+    """Nodes that exist as soon as the group does, whatever the autoscaler's minimum says; 0 when not declared."""
+    gpu_name: Maybe[str | None] = None
+    """The catalogue's name of the GPU (``nvidia-l4``), or the cloud's own where the catalogue has none."""
+    cluster: Maybe[str | None] = None
+    """Name of the cluster as far as the declaration tells; groups are compared within one stack anyway."""
+    resource: str = ""
+    """Where it is declared: the engine's URN, or a stack file's key path."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +118,22 @@ class Workload:
     tolerations: Maybe[tuple[Toleration, ...]] = ()
     node_selector: Maybe[Mapping[str, str]] = field(default_factory=dict)
     affinity: Maybe[Mapping[str, object] | None] = None
+    resource: str = ""
+    """Where it is declared: the engine's URN."""
 
 
 @dataclass(frozen=True)
 class Violation:
-    """One broken rule: which, what is wrong (with the value seen), and what to write instead."""
+    """One broken rule: which, what is wrong (with the value seen), and what to write instead.
+
+    ``undecided``: nothing is known to be wrong, but a value that decides is not known before the update.
+    ``advisory``: worth saying, whatever level the rule has (the cloud may put it right by itself).
+    ``resource``: the offending declaration where the rule looked at several, else empty.
+    """
 
     rule: str
     message: str
     remedy: str
+    undecided: bool = False
+    advisory: bool = False
+    resource: str = ""

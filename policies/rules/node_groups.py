@@ -1,0 +1,113 @@
+"""What makes a group of GPU nodes free while nobody uses it. Pure functions, called by settings and by the gate.
+
+Each takes one ``NodeGroup`` (and limits) and returns the violations, none for a group without GPUs. A value that is
+``UNKNOWN`` where it decides yields one violation marked ``undecided``.
+"""
+
+from __future__ import annotations
+
+from policies.rules.model import GPU_RESOURCE, GPU_TAINT, UNKNOWN, NodeGroup, Violation
+
+ZERO_MINIMUM = "gpu-zero-minimum"
+STARTS_EMPTY = "gpu-starts-empty"
+AUTOSCALED = "gpu-autoscaled"
+CEILING = "gpu-ceiling"
+TAINT = "gpu-taint"
+
+_REPELLING = ("NoSchedule", "NoExecute")
+
+
+def has_gpus(group: NodeGroup) -> bool:
+    """Whether the group has GPUs, or may have: an unknown number counts as a GPU group."""
+    return group.gpus_per_node is UNKNOWN or group.gpus_per_node != 0
+
+
+def zero_minimum(group: NodeGroup) -> list[Violation]:
+    """A GPU group's autoscaler may go down to no nodes at all."""
+    remedy = "Set the minimum to 0: the autoscaler adds nodes when a pod asks for a GPU."
+    if not has_gpus(group) or group.min_nodes == 0:
+        return []
+    if group.min_nodes is UNKNOWN:
+        return [_undecided(ZERO_MINIMUM, group, "its minimum", remedy)]
+    message = (
+        f"GPU node group '{group.name}' keeps at least {group.min_nodes} node(s), paid for while nobody uses them."
+    )
+    return [_broken(ZERO_MINIMUM, group, message, remedy)]
+
+
+def starts_empty(group: NodeGroup) -> list[Violation]:
+    """A GPU group has no nodes when it is created."""
+    remedy = "Set the initial or fixed node count to 0 and let the autoscaler own the size."
+    if not has_gpus(group) or group.initial_nodes == 0:
+        return []
+    if group.initial_nodes is UNKNOWN:
+        return [_undecided(STARTS_EMPTY, group, "its initial node count", remedy)]
+    message = f"GPU node group '{group.name}' starts with {group.initial_nodes} node(s) that no pod asked for."
+    return [_broken(STARTS_EMPTY, group, message, remedy)]
+
+
+def autoscaled(group: NodeGroup) -> list[Violation]:
+    """A GPU group's size is an autoscaler's business, never fixed."""
+    remedy = "Enable autoscaling with a minimum of 0 and a maximum."
+    if not has_gpus(group) or group.autoscaled is True:
+        return []
+    if group.autoscaled is UNKNOWN:
+        return [_undecided(AUTOSCALED, group, "whether it is autoscaled", remedy)]
+    return [
+        _broken(
+            AUTOSCALED, group, f"GPU node group '{group.name}' has a fixed size: nothing removes idle nodes.", remedy
+        )
+    ]
+
+
+def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
+    """A GPU group has a maximum of at least one node and, with ``max_gpus``, at most that many GPUs in all."""
+    remedy = "Set the maximum number of nodes" + (f", at most {max_gpus} GPUs in all." if max_gpus else ".")
+    if not has_gpus(group) or group.autoscaled is False:
+        return []
+    if group.max_nodes is UNKNOWN:
+        return [_undecided(CEILING, group, "its maximum", remedy)]
+    if group.max_nodes is None:
+        return [
+            _broken(
+                CEILING, group, f"GPU node group '{group.name}' has no maximum: a runaway job has no ceiling.", remedy
+            )
+        ]
+    if group.max_nodes < 1:
+        message = f"GPU node group '{group.name}' has the maximum {group.max_nodes}: it can never have a node."
+        return [_broken(CEILING, group, message, "Set the maximum to 1 or more, or remove the group.")]
+    if max_gpus is None:
+        return []
+    if group.gpus_per_node is UNKNOWN:
+        return [_undecided(CEILING, group, "its GPUs per node", remedy)]
+    gpus = group.max_nodes * group.gpus_per_node
+    if gpus <= max_gpus:
+        return []
+    message = f"GPU node group '{group.name}' may grow to {gpus} GPUs ({group.max_nodes} x {group.gpus_per_node})."
+    return [_broken(CEILING, group, message, remedy)]
+
+
+def gpu_taint(group: NodeGroup) -> list[Violation]:
+    """A GPU group repels every pod that does not tolerate the GPU taint (key ``nvidia.com/gpu``)."""
+    remedy = f"Add the taint {GPU_TAINT} to the group."
+    if not has_gpus(group):
+        return []
+    if group.taints is UNKNOWN:
+        return [_undecided(TAINT, group, "its taints", remedy)]
+    same_key = [taint for taint in group.taints if taint.key == GPU_RESOURCE]
+    if any(taint.effect in _REPELLING for taint in same_key):
+        return []
+    seen = ", ".join(str(taint) for taint in group.taints) or "none"
+    message = f"GPU node group '{group.name}' lacks the GPU taint (its taints: {seen}): any pod may land on it and keep it up."
+    return [_broken(TAINT, group, message, remedy)]
+
+
+def _broken(rule: str, group: NodeGroup, message: str, remedy: str) -> Violation:
+    if group.gpus_per_node is UNKNOWN:
+        return Violation(rule, f"If it has GPUs: {message}", remedy, undecided=True, resource=group.resource)
+    return Violation(rule, message, remedy, resource=group.resource)
+
+
+def _undecided(rule: str, group: NodeGroup, what: str, remedy: str) -> Violation:
+    message = f"GPU node group '{group.name}': {what} is unknown at preview, checked at update."
+    return Violation(rule, message, remedy, undecided=True, resource=group.resource)
