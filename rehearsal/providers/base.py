@@ -67,6 +67,8 @@ class Request:
     name: str
     config: Mapping[str, Any] = field(default_factory=dict)
     preview: bool = False
+    random_seed: bytes = b""
+    """What auto-names are made from, so that a preview and its update agree; only ``check`` has one."""
 
 
 class Provider(ABC):
@@ -77,8 +79,23 @@ class Provider(ABC):
     secret_outputs: Mapping[str, tuple[str, ...]] = {}
     """Resource type → output properties that are always secret."""
 
+    def instance(self) -> Provider:
+        """The provider that one more plugin process talks to; override it when instances differ by configuration."""
+        return self
+
+    def check_config(self, news: Properties) -> list[CheckFailure]:
+        """Validate the provider's configuration, of which values may be ``UNKNOWN``."""
+        return []
+
+    def diff_config(self, olds: Properties, news: Properties) -> Diff:
+        """What a changed configuration means: ``replaces`` here replaces every resource of this provider."""
+        return Diff(changes=tuple(key for key in sorted({*olds, *news}) if olds.get(key) != news.get(key)))
+
     def configure(self, config: Properties) -> None:
         """Take the provider's configuration, as strings or parsed JSON."""
+
+    def cancel(self) -> None:
+        """Stop waiting: the user interrupted the engine, which still waits for the calls under way."""
 
     @abstractmethod
     def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
