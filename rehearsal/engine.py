@@ -1,0 +1,274 @@
+"""Drives the ``pulumi`` command line, offline and apart from the user's own Pulumi: own home, own state, own stack file.
+
+The project directory is the checkout itself, so the program that runs is the one that users deploy. Everything the engine
+writes goes into the run directory: state (file backend), a copy of the stack file (the engine adds its encryption salt to
+it), logs. The environment is an allow-list, so that no cloud credential of the user reaches a rehearsal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rehearsal.engine_events import Outcome, Step, outcome, parse_line, step_of
+
+# Nothing else of the user's environment reaches the engine: no cloud credentials, no Pulumi token, no KUBECONFIG.
+_INHERITED: Final = ("LANG", "LC_ALL", "TMPDIR", "TERM", "USER")
+_CANCEL_GRACE_SECONDS: Final = 10.0
+
+
+class EngineError(Exception):
+    """The engine could not even start its work; the message says why and where its log is."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The policy pack that judges a preview or an update: its directory, and the stack's levels and limits."""
+
+    pack: Path
+    config: Path
+
+
+@dataclass(frozen=True)
+class Result:
+    """One engine command: what it did, how long it took in seconds, where its whole output is."""
+
+    command: str
+    exit_code: int
+    seconds: float
+    outcome: Outcome
+    log: Path
+
+    @property
+    def ok(self) -> bool:
+        """Whether the engine reports success."""
+        return self.exit_code == 0
+
+    @property
+    def reason(self) -> str:
+        """Why the command failed, in the engine's own words; the last lines of its log when it gave none."""
+        broken = self.outcome.mandatory
+        if broken:
+            return "; ".join(f"{violation.rule} on {violation.resource}" for violation in broken)
+        if self.outcome.errors:
+            return self.outcome.errors[0]
+        return " ".join(self.log.read_text(errors="replace").split("\n")[-6:]).strip() or f"exit code {self.exit_code}"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One stack of one project directory. ``path`` is searched for ``pulumi`` and for provider plugins, in order."""
+
+    project: Path
+    stack: str
+    stack_file: Path
+    run_dir: Path
+    path: tuple[Path, ...]
+    passphrase: str
+    on_step: Callable[[Step], None] | None = None
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        project: Path,
+        stack: str,
+        stack_file: Path,
+        run_dir: Path,
+        path: Sequence[Path],
+        passphrase: str | None = None,
+        on_step: Callable[[Step], None] | None = None,
+    ) -> Engine:
+        """Copy the stack file into ``run_dir`` and create an empty stack there. Raises ``EngineError``."""
+        home = run_dir / "pulumi"
+        (home / "state").mkdir(parents=True)
+        copy = home / f"Pulumi.{stack}.yaml"
+        shutil.copyfile(stack_file, copy)
+        # `stack init` writes the salt beside the project file that it finds, so it gets one of its own.
+        shutil.copyfile(project / "Pulumi.yaml", home / "Pulumi.yaml")
+        engine = cls(
+            project=project.absolute(),
+            stack=stack,
+            stack_file=copy.absolute(),
+            run_dir=run_dir.absolute(),
+            path=tuple(directory.absolute() for directory in path),
+            passphrase=passphrase or secrets.token_urlsafe(24),
+            on_step=on_step,
+        )
+        created = engine._run(["stack", "init", stack, "--no-select"], cwd=home)
+        if created.returncode != 0:
+            raise EngineError(f"`pulumi stack init {stack}` failed: {(created.stderr or created.stdout).strip()}")
+        return engine
+
+    def preview(self, gate: Gate | None = None) -> Result:
+        """What an update would do, judged by the gate."""
+        return self._operation("preview", ["preview", *_gate_flags(gate)])
+
+    def up(self, gate: Gate | None = None, *, expect_no_changes: bool = False) -> Result:
+        """Preview and update, judged by the gate; with ``expect_no_changes`` any change is a failure."""
+        extra = ["--expect-no-changes", "--skip-preview"] if expect_no_changes else []
+        name = "up-again" if expect_no_changes else "up"
+        return self._operation(name, ["up", "--yes", *extra, *_gate_flags(gate)])
+
+    def drift(self) -> Result:
+        """Compare the state with what the clouds report, changing nothing; drift is a failure."""
+        return self._operation("refresh", ["refresh", "--preview-only", "--expect-no-changes"])
+
+    def unprotect(self) -> Result:
+        """Lift the engine's protection from every resource: the first step of tearing down a protected stack."""
+        started = time.monotonic()
+        log = self.run_dir / "unprotect.log"
+        done = self._run(["state", "unprotect", "--all", "--yes", "--stack", self.stack])
+        log.write_text(done.stdout + done.stderr)
+        return Result("unprotect", done.returncode, time.monotonic() - started, Outcome(), log)
+
+    def destroy(self, name: str = "destroy") -> Result:
+        """Delete everything; ``name`` names the log."""
+        return self._operation(name, ["destroy", "--yes", "--skip-preview"])
+
+    def outputs(self) -> dict[str, Any]:
+        """The stack's outputs, secrets in the clear. Raises ``EngineError``."""
+        done = self._run(["stack", "output", "--json", "--show-secrets", "--stack", self.stack])
+        if done.returncode != 0:
+            raise EngineError(f"`pulumi stack output` failed: {done.stderr.strip()}")
+        parsed: dict[str, Any] = json.loads(done.stdout)
+        return parsed
+
+    def environment(self) -> dict[str, str]:
+        """The whole environment of the engine, and so of the program and the plugins."""
+        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        system_path = os.environ.get("PATH", os.defpath)
+        return {
+            **inherited,
+            "PATH": os.pathsep.join([*(str(directory) for directory in self.path), system_path]),
+            # Clouds' SDKs look for credentials under the home directory, too.
+            "HOME": str(self.run_dir / "pulumi"),
+            "PULUMI_HOME": str(self.run_dir / "pulumi" / "home"),
+            "PULUMI_BACKEND_URL": (self.run_dir / "pulumi" / "state").as_uri(),
+            "PULUMI_CONFIG_PASSPHRASE": self.passphrase,
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            # Gives the commands their --event-log flag, as the Automation API does.
+            "PULUMI_DEBUG_COMMANDS": "true",
+            "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),
+        }
+
+    def _run(self, arguments: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["pulumi", *arguments, "--non-interactive", "--color", "never"],
+            cwd=cwd or self.project,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def _operation(self, name: str, arguments: Sequence[str]) -> Result:
+        log, events = self.run_dir / f"{name}.log", self.run_dir / f"{name}.events.jsonl"
+        events.touch()
+        command = ["pulumi", *arguments, "--non-interactive", "--color", "never", "--suppress-progress"]
+        command += ["--stack", self.stack, "--config-file", str(self.stack_file), "--event-log", str(events)]
+        started = time.monotonic()
+        with log.open("wb") as output:
+            # A session of its own: Ctrl-C reaches this process only, which then tells the engine, once.
+            process = subprocess.Popen(
+                command,
+                cwd=self.project,
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            ended = threading.Event()
+            follower = threading.Thread(target=self._follow, args=(events, ended), daemon=True)
+            follower.start()
+            try:
+                exit_code = process.wait()
+            except BaseException:
+                _cancel(process)
+                raise
+            finally:
+                _end_session(process.pid)
+                ended.set()
+                follower.join(timeout=2)
+        seconds = time.monotonic() - started
+        lines = events.read_text(errors="replace").splitlines()
+        parsed = [event for line in lines if (event := parse_line(line)) is not None]
+        return Result(name, exit_code, seconds, outcome(parsed), log)
+
+    def _follow(self, events: Path, ended: threading.Event) -> None:
+        if self.on_step is None:
+            return
+        for line in _lines_while_written(events, ended):
+            if (event := parse_line(line)) is not None and (step := step_of(event)) is not None:
+                self.on_step(step)
+
+
+def gate_for(project: Path, stack: str) -> Gate:
+    """The project's policy pack with the stack's own levels and limits, or the default ones when it has none."""
+    config = project / "policies" / "config"
+    own = config / f"{stack}.json"
+    return Gate(project / "policies", own if own.exists() else config / "default.json")
+
+
+def _gate_flags(gate: Gate | None) -> list[str]:
+    return [] if gate is None else ["--policy-pack", str(gate.pack), "--policy-pack-config", str(gate.config)]
+
+
+def _lines_while_written(path: Path, ended: threading.Event) -> Iterator[str]:
+    """The lines of a file that another process is still appending to, until ``ended`` is set."""
+    partial = ""
+    with path.open(errors="replace") as stream:
+        while True:
+            last_round = ended.is_set()
+            while line := stream.readline():
+                partial += line
+                if partial.endswith("\n"):
+                    yield partial
+                    partial = ""
+            if last_round:
+                return
+            ended.wait(0.1)
+
+
+def _cancel(process: subprocess.Popen[bytes]) -> None:
+    """Cancel the engine as Ctrl-C would: it ends its plugins and saves its state."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(_CANCEL_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _end_session(leader: int) -> None:
+    """End what the engine may have left behind in its session: language hosts, analyzers, plugins."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def has_secure_values(stack_file: Path) -> bool:
+    """Whether the stack file holds values encrypted with the user's passphrase."""
+    return re.search(r"^\s+secure:\s", stack_file.read_text(), re.MULTILINE) is not None
+
+
+def user_passphrase(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The passphrase that the user set for Pulumi, directly or through a file; ``None`` when there is none."""
+    if environ.get("PULUMI_CONFIG_PASSPHRASE"):
+        return environ["PULUMI_CONFIG_PASSPHRASE"]
+    file = environ.get("PULUMI_CONFIG_PASSPHRASE_FILE")
+    return Path(file).read_text().strip() if file else None

@@ -1,0 +1,121 @@
+"""What the engine reports while it works: its event log (one JSON object per line), read into typed facts.
+
+The log is what ``--event-log`` writes (the Automation API reads the same file); its shapes are those of
+``apitype.EngineEvent``: https://github.com/pulumi/pulumi/blob/v3.200.0/sdk/go/common/apitype/events.go
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+_COLOUR_TAGS: Final = re.compile(r"<\{%.*?%\}>")
+UNCHANGED: Final = frozenset({"same", "read", "refresh"})
+
+
+@dataclass(frozen=True)
+class PolicyViolation:
+    """One broken policy: ``rule`` is its name in the pack, ``level`` ``mandatory`` or ``advisory``."""
+
+    rule: str
+    level: str
+    resource: str
+    message: str
+
+    @property
+    def mandatory(self) -> bool:
+        """Whether the engine stops at this violation."""
+        return self.level == "mandatory"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One resource operation as it begins: ``op`` is the engine's word (create, update, replace, delete, same …)."""
+
+    op: str
+    type: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one engine command did. ``changes`` counts resources per operation, unchanged ones included."""
+
+    changes: Mapping[str, int] = field(default_factory=dict)
+    violations: tuple[PolicyViolation, ...] = ()
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def changed(self) -> dict[str, int]:
+        """Operations that alter something, with their counts."""
+        return {op: count for op, count in self.changes.items() if op not in UNCHANGED and count}
+
+    @property
+    def mandatory(self) -> tuple[PolicyViolation, ...]:
+        """The violations that stop a preview or an update."""
+        return tuple(violation for violation in self.violations if violation.mandatory)
+
+
+def plain(text: str) -> str:
+    """``text`` without the engine's colour markup."""
+    return _COLOUR_TAGS.sub("", text)
+
+
+def name_of(urn: str) -> str:
+    """A resource's name: the last part of its URN."""
+    return urn.rsplit("::", 1)[-1]
+
+
+def parse_line(line: str) -> dict[str, Any] | None:
+    """One event, or ``None`` for a line that the engine has not finished writing."""
+    try:
+        event = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def step_of(event: Mapping[str, Any]) -> Step | None:
+    """The resource operation that an event announces, or ``None`` when it announces none."""
+    pre = event.get("resourcePreEvent")
+    if pre is None:
+        return None
+    metadata = pre["metadata"]
+    return Step(metadata["op"], metadata["type"], name_of(metadata["urn"]))
+
+
+def outcome(events: Iterable[Mapping[str, Any]]) -> Outcome:
+    """Fold a command's events. The last summary counts, so that an update's replaces its preview's."""
+    changes: dict[str, int] = {}
+    # The engine reports a violation once in the preview and once in the update.
+    violations: dict[PolicyViolation, None] = {}
+    errors: dict[str, None] = {}
+    warnings: dict[str, None] = {}
+    steps: list[Step] = []
+    for event in events:
+        if (step := step_of(event)) is not None:
+            steps.append(step)
+        if (policy := event.get("policyEvent")) is not None:
+            violation = PolicyViolation(
+                rule=policy["policyName"],
+                level=policy["enforcementLevel"],
+                resource=name_of(policy.get("resourceUrn", "")),
+                message=plain(policy["message"]).strip(),
+            )
+            violations[violation] = None
+        if (diagnostic := event.get("diagnosticEvent")) is not None and not diagnostic.get("ephemeral"):
+            text = plain(diagnostic.get("prefix", "") + diagnostic["message"]).strip()
+            if diagnostic["severity"] == "error":
+                errors[text] = None
+            elif diagnostic["severity"] == "warning":
+                warnings[text] = None
+        if (failure := event.get("errorEvent")) is not None:
+            errors[plain(failure["error"]).strip()] = None
+        if (summary := event.get("summaryEvent")) is not None:
+            changes = dict(summary.get("resourceChanges") or {})
+    return Outcome(changes, tuple(violations), tuple(errors), tuple(warnings), tuple(steps))

@@ -1,0 +1,174 @@
+"""Plays a scenario on a cluster: submits its workloads in order, and moves on when the timeline shows their effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from rehearsal.api import Api, Reply
+from rehearsal.scenario import Burst, RunsOn, Scenario, Submission
+from rehearsal.timeline import NodeRecord, PodRecord, Timeline
+
+RUN_TIMEOUT_SECONDS: Final = 60.0
+REASON_TIMEOUT_SECONDS: Final = 15.0
+IDLE_TIMEOUT_SECONDS: Final = 120.0
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """One workload as it was received. ``idle_larger`` are GPU nodes that stood ready and idle at that moment."""
+
+    submission: Submission
+    at: float
+    reply: Reply
+    idle_larger: tuple[str, ...] = ()
+
+
+@dataclass
+class Played:
+    """What happened when; moments are the timeline's. A moment that never came is ``None``."""
+
+    submitted: list[Submitted] = field(default_factory=list)
+    first_gpu_submission: float | None = None
+    pool_full: float | None = None
+    extra_waited_until: float | None = None
+    all_deleted: float | None = None
+    back_to_zero: float | None = None
+
+    def of(self, id: str) -> Submitted | None:
+        """A workload by its id, or ``None`` when the scenario did not get that far."""
+        return next((one for one in self.submitted if one.submission.id == id), None)
+
+
+class Player:
+    """Plays one scenario; ``say`` gets one line per step, ``alive`` raises when the world has died."""
+
+    def __init__(self, api: Api, timeline: Timeline, say: Callable[[str], None], alive: Callable[[], None]) -> None:
+        """Use ``api`` to submit (as a user of the cluster) and ``timeline`` to look."""
+        self._api = api
+        self._timeline = timeline
+        self._say = say
+        self._alive = alive
+        self.played = Played()
+
+    def play(self, scenario: Scenario) -> Played:
+        """From zero GPU nodes to many and back; returns what happened, also when something never did."""
+        self._cpu(scenario)
+        self.played.first_gpu_submission = self._timeline.now()
+        for one in (scenario.plain, *scenario.hopeless, *scenario.refused):
+            self._submit(one)
+        self._wait_running([scenario.plain])
+        self._jobs(scenario)
+        self._burst(scenario.burst)
+        self._reasons(scenario)
+        self._scale_down()
+        return self.played
+
+    def _cpu(self, scenario: Scenario) -> None:
+        for one in scenario.cpu:
+            self._submit(one)
+        job, crowd = scenario.cpu
+        self._wait_running([job])
+        # Give the autoscaler its chance to react wrongly: it has seen the pod once it explains why it cannot help.
+        self._until(lambda: self._explained(crowd) or self._running(crowd), REASON_TIMEOUT_SECONDS)
+        self._delete([job, crowd])
+
+    def _jobs(self, scenario: Scenario) -> None:
+        for job in scenario.jobs:
+            self._submit(job)
+        if scenario.fragment is not None:
+            fragment = scenario.fragment
+            self._until(lambda: bool(self._idle_larger(fragment)), RUN_TIMEOUT_SECONDS)
+            self._submit(fragment)
+            self._wait_running([fragment])
+        self._until(lambda: all(self._finished(job) for job in scenario.jobs), RUN_TIMEOUT_SECONDS)
+
+    def _burst(self, burst: Burst) -> None:
+        for one in burst.fill:
+            self._submit(one)
+        if burst.extra is None:
+            self._wait_running(burst.fill)
+            self._delete(burst.fill)
+            return
+        filled = self._wait_running(burst.fill)
+        if filled:
+            self.played.pool_full = self._timeline.now()
+        self._submit(burst.extra)
+        extra = burst.extra
+        self._until(lambda: self._explained(extra) or self._running(extra), REASON_TIMEOUT_SECONDS)
+        if burst.fallback is not None:
+            self._submit(burst.fallback)
+            self._wait_running([burst.fallback])
+        if not self._running(extra):
+            self.played.extra_waited_until = self._timeline.now()
+        self._delete(burst.fill[:1])
+        self._wait_running([extra])
+
+    def _reasons(self, scenario: Scenario) -> None:
+        self._until(lambda: all(self._explained(one) for one in scenario.hopeless), REASON_TIMEOUT_SECONDS)
+
+    def _scale_down(self) -> None:
+        self._say("deleting what is left and waiting for the GPU nodes to go")
+        self._delete([one.submission for one in self.played.submitted if one.reply.ok])
+        self.played.all_deleted = self._timeline.now()
+        if self._until(lambda: not self._timeline.gpu_nodes_now(), IDLE_TIMEOUT_SECONDS):
+            self.played.back_to_zero = self._timeline.now()
+
+    def _submit(self, submission: Submission) -> None:
+        idle = self._idle_larger(submission)
+        at = self._timeline.now()
+        reply = self._api.create(submission.manifest)
+        self.played.submitted.append(Submitted(submission, at, reply, idle))
+        answer = "accepted" if reply.ok else f"refused: {reply.message}"
+        self._say(f"{submission.workload}: {submission.title}: {answer}")
+        for warning in reply.warnings:
+            self._say(f"{submission.workload}: warning: {warning}")
+
+    def _delete(self, submissions: list[Submission] | tuple[Submission, ...]) -> None:
+        for one in submissions:
+            self._api.delete(one.kind, one.workload)
+
+    def _pods(self, submission: Submission) -> tuple[PodRecord, ...]:
+        return self._timeline.pods_of(submission.workload)
+
+    def _running(self, submission: Submission) -> bool:
+        pods = self._pods(submission)
+        return bool(pods) and all(pod.running is not None for pod in pods)
+
+    def _finished(self, submission: Submission) -> bool:
+        pods = self._pods(submission)
+        return bool(pods) and all(pod.finished is not None for pod in pods)
+
+    def _explained(self, submission: Submission) -> bool:
+        return any(self._timeline.why_pending(pod.name) for pod in self._pods(submission))
+
+    def _wait_running(self, submissions: list[Submission] | tuple[Submission, ...]) -> bool:
+        accepted = {one.submission.id for one in self.played.submitted if one.reply.ok}
+        waited = [one for one in submissions if one.id in accepted]
+        # A pod that is expected to stay pending is not waited for.
+        waited = [one for one in waited if isinstance(one.expect, RunsOn) or one.id == "cpu-job"]
+        return self._until(lambda: all(self._running(one) for one in waited), RUN_TIMEOUT_SECONDS)
+
+    def _until(self, condition: Callable[[], bool], timeout: float) -> bool:
+        return self._timeline.wait_until(condition, timeout, self._alive)
+
+    def _idle_larger(self, submission: Submission) -> tuple[str, ...]:
+        """GPU nodes that would fit the workload, are idle, and belong to a pool where it must not go."""
+        if not isinstance(submission.expect, RunsOn):
+            return ()
+        busy = busy_nodes(self._timeline)
+        # A node that has just become ready for another pod is free, but not idle: it must have finished one.
+        served = {pod.node for pod in self._timeline.pods if pod.gpus and pod.finished is not None}
+        allowed = submission.expect.pools
+        return tuple(
+            node.name
+            for node in self._timeline.gpu_nodes_now()
+            if node.gpus > 0 and node.pool not in allowed and node.name in served and node.name not in busy
+        )
+
+
+def busy_nodes(timeline: Timeline) -> Mapping[str, NodeRecord]:
+    """Nodes on which a GPU pod is placed and not finished."""
+    names = {pod.node for pod in timeline.pods if pod.gpus and pod.node and pod.finished is None and pod.gone is None}
+    return {node.name: node for node in timeline.living_nodes() if node.name in names}

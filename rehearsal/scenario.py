@@ -1,0 +1,254 @@
+"""What a stack has to stand in a rehearsal: workloads with what must become of each, derived from the stack itself.
+
+Nothing here knows a stack by name: sizes, maxima and taints come from its pool specs, the jobs from the program's own
+``gpuJobs`` output, and the plain pod is the published one, unchanged.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Union
+
+import yaml
+
+from components.pools import GpuPoolSpec
+from policies.rules.model import GPU_LABEL, GPU_RESOURCE, GPU_TAINT, SIZE_KEY
+from rehearsal.api import Manifest
+
+SECONDS: Final = "rehearsal.gpucluster.dev/seconds"
+"""Pod annotation: how long the simulated container runs before it succeeds."""
+
+HELD: Final = "3600"
+BURST_LIMIT: Final = 50
+"""Pools larger than this are not filled to their maximum: a rehearsal should take a minute."""
+
+_FOLDER: Final = Path(__file__).parent / "scenarios"
+
+
+@dataclass(frozen=True)
+class RunsOn:
+    """The workload runs, every pod of it on a node of one of ``pools``."""
+
+    pools: frozenset[str]
+
+
+@dataclass(frozen=True)
+class OffGpus:
+    """The workload never reaches a GPU node; ``runs`` says whether it must run at all."""
+
+    runs: bool
+
+
+@dataclass(frozen=True)
+class StaysPending:
+    """The workload is accepted and never runs; a warning or an event tells the user why, with each of ``mentions``."""
+
+    mentions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The API server refuses the workload, with each of ``mentions`` in its message."""
+
+    mentions: tuple[str, ...] = ()
+
+
+Expectation = Union[RunsOn, OffGpus, StaysPending, Refused]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One workload: ``id`` names it in the report, ``title`` says what it is in words, ``expect`` what must become of it."""
+
+    id: str
+    title: str
+    manifest: Manifest
+    expect: Expectation
+
+    @property
+    def kind(self) -> str:
+        """``Pod`` or ``Job``."""
+        return str(self.manifest["kind"])
+
+    @property
+    def workload(self) -> str:
+        """Its object's name, by which its pods are found."""
+        return str(self.manifest["metadata"]["name"])
+
+
+@dataclass(frozen=True)
+class Burst:
+    """Fill ``pool`` with one pod per node, then submit ``extra`` which must wait, and with twins ``fallback`` which must not."""
+
+    pool: str
+    max_nodes: int
+    fill: tuple[Submission, ...]
+    extra: Submission | None
+    fallback: Submission | None
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One rehearsal's workloads, in the order in which they are played."""
+
+    cpu: tuple[Submission, ...]
+    plain: Submission
+    hopeless: tuple[Submission, ...]
+    refused: tuple[Submission, ...]
+    jobs: tuple[Submission, ...]
+    fragment: Submission | None
+    burst: Burst
+
+    @property
+    def submissions(self) -> tuple[Submission, ...]:
+        """All workloads."""
+        parts = (*self.cpu, self.plain, *self.hopeless, *self.refused, *self.jobs, *self.burst.fill)
+        return parts + tuple(one for one in (self.fragment, self.burst.extra, self.burst.fallback) if one is not None)
+
+
+def derive(pools: Sequence[GpuPoolSpec], gpu_jobs: Mapping[str, str], admin_vcpus: float, has_cpu_pools: bool) -> Scenario:
+    """The scenario for a stack. ``gpu_jobs`` maps each pool to its ready-to-apply YAML; raises ``ValueError`` if one lacks."""
+    missing = sorted({pool.name for pool in pools} - set(gpu_jobs))
+    if missing:
+        raise ValueError(f"the program's output gpuJobs has no job for {', '.join(missing)}: add one per GPU pool")
+    jobs = {pool.name: _snippet(gpu_jobs[pool.name]) for pool in pools}
+    return Scenario(
+        cpu=_cpu(admin_vcpus, has_cpu_pools),
+        plain=_plain("gpu-pod", "the published plain pod (a GPU limit and nothing else)", load("gpu-pod"), pools),
+        hopeless=_hopeless(pools),
+        refused=_refused(pools),
+        jobs=tuple(_job(pool, jobs[pool.name]) for pool in pools),
+        fragment=_fragment(pools),
+        burst=_burst(pools, jobs),
+    )
+
+
+def load(name: str) -> Manifest:
+    """A manifest of the scenario's folder."""
+    manifest: Manifest = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text())
+    return manifest
+
+
+def plain_pools(pools: Sequence[GpuPoolSpec]) -> frozenset[str]:
+    """Pools that a pod with nothing but a GPU limit can use: no taint but the one that the cloud lets it tolerate."""
+    return frozenset(pool.name for pool in pools if set(pool.taints) <= {GPU_TAINT})
+
+
+def gpu_pod(name: str, gpus: int, *, seconds: str = "3", tolerations: Sequence[Mapping[str, str]] = ()) -> Manifest:
+    """The plain pod under another name, asking for ``gpus``."""
+    pod = load("gpu-pod")
+    pod["metadata"] = {"name": name, "annotations": {SECONDS: seconds}}
+    pod["spec"]["containers"][0]["resources"]["limits"][GPU_RESOURCE] = gpus
+    if tolerations:
+        pod["spec"]["tolerations"] = [dict(toleration) for toleration in tolerations]
+    return pod
+
+
+def _snippet(text: str) -> Manifest:
+    documents = [document for document in yaml.safe_load_all(text) if document]
+    jobs = [document for document in documents if document.get("kind") == "Job"]
+    if len(jobs) != 1:
+        raise ValueError(f"a gpuJobs output must hold exactly one Job, this one holds {len(jobs)}:\n{text}")
+    job: Manifest = jobs[0]
+    return job
+
+
+def _cpu(admin_vcpus: float, has_cpu_pools: bool) -> tuple[Submission, ...]:
+    crowd = load("cpu-crowd")
+    crowd["spec"]["containers"][0]["resources"]["requests"]["cpu"] = str(admin_vcpus)
+    where = "a CPU pool's" if has_cpu_pools else "no node's"
+    return (
+        Submission("cpu-job", "a small job without GPUs", load("cpu-job"), OffGpus(runs=True)),
+        Submission("cpu-crowd", f"a pod without GPUs that is {where} size", crowd, OffGpus(runs=False)),
+    )
+
+
+def _plain(id: str, title: str, manifest: Manifest, pools: Sequence[GpuPoolSpec]) -> Submission:
+    reachable = plain_pools(pools)
+    expect: Expectation = RunsOn(reachable)
+    if not reachable:
+        expect = StaysPending(("tolerat",))
+    return Submission(id, title, manifest, expect)
+
+
+def _hopeless(pools: Sequence[GpuPoolSpec]) -> tuple[Submission, ...]:
+    largest = max(pool.allocatable_gpus for pool in pools)
+    everything = [{"key": GPU_RESOURCE, "operator": "Exists"}, {"key": SIZE_KEY, "operator": "Exists"}]
+    too_large = gpu_pod("over-large", largest + 1, tolerations=everything)
+    found = [Submission("over-large", f"a pod with {largest + 1} GPUs, more than any node has", too_large, StaysPending())]
+    reachable = plain_pools(pools)
+    plain_size = max((pool.allocatable_gpus for pool in pools if pool.name in reachable), default=0)
+    if reachable and largest > plain_size:
+        manifest = gpu_pod("plain-multi-gpu", largest)
+        title = f"a plain pod with {largest} GPUs, without the toleration for that size"
+        found.append(Submission("plain-multi-gpu", title, manifest, StaysPending((SIZE_KEY,))))
+    return tuple(found)
+
+
+def _refused(pools: Sequence[GpuPoolSpec]) -> tuple[Submission, ...]:
+    if len({pool.gpus_per_node for pool in pools}) < 2:
+        return ()
+    pod = gpu_pod("blanket-toleration", 1, tolerations=[{"operator": "Exists"}])
+    title = "a pod with 1 GPU that tolerates every taint, larger sizes included"
+    return (Submission("blanket-toleration", title, pod, Refused((SIZE_KEY,))),)
+
+
+def _job(pool: GpuPoolSpec, snippet: Manifest) -> Submission:
+    job = copy.deepcopy(snippet)
+    annotations = job["spec"]["template"].setdefault("metadata", {}).setdefault("annotations", {})
+    annotations[SECONDS] = "3"
+    title = f"the program's own job for {pool.name} ({pool.allocatable_gpus} GPUs)"
+    return Submission(f"job:{pool.name}", title, job, RunsOn(frozenset({pool.name})))
+
+
+def _fragment(pools: Sequence[GpuPoolSpec]) -> Submission | None:
+    reachable = plain_pools(pools)
+    larger = [pool for pool in pools if pool.name not in reachable and pool.allocatable_gpus > 1]
+    if not reachable or not larger:
+        return None
+    title = "a pod with 1 GPU, submitted while a node with more GPUs is idle"
+    return Submission("fragment", title, gpu_pod("fragment", 1), RunsOn(reachable))
+
+
+def _burst(pools: Sequence[GpuPoolSpec], jobs: Mapping[str, Manifest]) -> Burst:
+    pool = min(pools, key=lambda one: (one.allocatable_gpus, one.preference, one.max_nodes, one.hourly_usd or 0.0))
+    count = min(pool.max_nodes, BURST_LIMIT)
+    runs = RunsOn(frozenset({pool.name}))
+    template = jobs[pool.name]["spec"]["template"]
+    title = f"one of {count} pods that fill {pool.name}"
+    fill = tuple(
+        Submission(f"burst-{number}", title, _held_pod(f"burst-{number}", template), runs) for number in range(count)
+    )
+    if count < pool.max_nodes:
+        return Burst(pool.name, pool.max_nodes, fill, None, None)
+    last = f"one pod more than {pool.name} can hold: it waits until another ends"
+    extra = Submission("burst-extra", last, _held_pod("burst-extra", template), runs)
+    return Burst(pool.name, pool.max_nodes, fill, extra, _fallback(pool, pools, template))
+
+
+def _fallback(full: GpuPoolSpec, pools: Sequence[GpuPoolSpec], template: Mapping[str, Any]) -> Submission | None:
+    twins = [pool for pool in pools if _interchangeable(pool, full) and pool.name != full.name]
+    if not twins:
+        return None
+    pod = _held_pod("burst-fallback", template)
+    pod["spec"]["nodeSelector"] = {GPU_LABEL: full.gpu, SIZE_KEY: str(full.gpus_per_node)}
+    title = f"the same pod without naming a pool, while {full.name} is full: it takes the fallback"
+    return Submission("burst-fallback", title, pod, RunsOn(frozenset(pool.name for pool in twins)))
+
+
+def _interchangeable(one: GpuPoolSpec, other: GpuPoolSpec) -> bool:
+    same = one.gpu == other.gpu and one.gpus_per_node == other.gpus_per_node
+    return same and set(one.taints) <= set(other.taints)
+
+
+def _held_pod(name: str, template: Mapping[str, Any]) -> Manifest:
+    spec = copy.deepcopy(dict(template["spec"]))
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "annotations": {SECONDS: HELD}},
+        "spec": {**spec, "restartPolicy": "Never"},
+    }

@@ -1,0 +1,286 @@
+"""What was observed while a stack was rehearsed: every node, pod and event, with the moment each state was first seen.
+
+Fed from watches, never from plans. Moments are seconds since the timeline began. Records are immutable; an observation
+replaces them, so that readers in other threads always see a consistent one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from policies.rules.model import GPU_PRESENT_LABEL, GPU_RESOURCE, POOL_LABEL, ROLE_LABEL, SIZE_KEY
+
+Kind = Literal["Node", "Pod", "Event"]
+NO_POOL = "(no pool)"
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """One node's life. ``gpu_pool`` says whether it belongs to a GPU pool, whatever it advertises at the moment."""
+
+    name: str
+    pool: str
+    role: str | None
+    size: int
+    gpu_pool: bool
+    machine_type: str
+    created: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[str, ...] = ()
+    ready: float | None = None
+    cpus: float = 0.0
+    gpus: int = 0
+    gpus_since: float | None = None
+    gone: float | None = None
+
+    def exists_at(self, moment: float) -> bool:
+        """Whether the node was there (and paid for) at ``moment``."""
+        return self.created <= moment and (self.gone is None or moment < self.gone)
+
+
+@dataclass(frozen=True)
+class PodRecord:
+    """One pod's life. ``workload`` is its Job's name when a Job made it, else its own; ``owner`` its controller's kind."""
+
+    uid: str
+    namespace: str
+    name: str
+    workload: str
+    owner: str | None
+    gpus: int
+    created: float
+    phase: str = "Pending"
+    node: str | None = None
+    scheduled: float | None = None
+    running: float | None = None
+    finished: float | None = None
+    gone: float | None = None
+
+    @property
+    def waited(self) -> float | None:
+        """Seconds from submission to running; ``None`` if it never ran."""
+        return None if self.running is None else self.running - self.created
+
+
+@dataclass(frozen=True)
+class EventRecord:
+    """One Kubernetes event: about ``kind`` ``name``."""
+
+    at: float
+    kind: str
+    name: str
+    type: str
+    reason: str
+    message: str
+
+
+class Timeline:
+    """The record of one rehearsal. Thread-safe."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin now."""
+        self._clock = clock
+        self._zero = clock()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._nodes: dict[str, NodeRecord] = {}
+        self._pods: dict[str, PodRecord] = {}
+        self._events: dict[str, EventRecord] = {}
+
+    def now(self) -> float:
+        """Seconds since the timeline began."""
+        return self._clock() - self._zero
+
+    @property
+    def nodes(self) -> tuple[NodeRecord, ...]:
+        """Every node ever seen, oldest first."""
+        with self._lock:
+            return tuple(self._nodes.values())
+
+    @property
+    def pods(self) -> tuple[PodRecord, ...]:
+        """Every pod ever seen, oldest first."""
+        with self._lock:
+            return tuple(self._pods.values())
+
+    @property
+    def events(self) -> tuple[EventRecord, ...]:
+        """Every event ever seen, oldest first."""
+        with self._lock:
+            return tuple(self._events.values())
+
+    def observe(self, kind: Kind, change: str, item: Mapping[str, Any]) -> None:
+        """Take one watch event: ``change`` is ADDED, MODIFIED or DELETED, ``item`` the object."""
+        moment = self.now()
+        with self._changed:
+            if kind == "Node":
+                key = str(item["metadata"]["uid"])
+                self._nodes[key] = _node(self._nodes.get(key), change, item, moment)
+            elif kind == "Pod":
+                key = str(item["metadata"]["uid"])
+                self._pods[key] = _pod(self._pods.get(key), change, item, moment)
+            elif change != "DELETED":
+                event = _event(item, moment)
+                self._events[str(item["metadata"]["uid"])] = event
+            self._changed.notify_all()
+
+    def forget_absent(self, kind: Kind, present: Iterable[str]) -> None:
+        """After a new list: what is no longer there went away while nobody watched."""
+        alive, moment = set(present), self.now()
+        with self._changed:
+            if kind == "Node":
+                for key, node in self._nodes.items():
+                    if key not in alive and node.gone is None:
+                        self._nodes[key] = replace(node, gone=moment)
+            elif kind == "Pod":
+                for key, pod in self._pods.items():
+                    if key not in alive and pod.gone is None:
+                        self._pods[key] = replace(pod, gone=moment)
+            self._changed.notify_all()
+
+    def wait_until(self, condition: Callable[[], bool], timeout: float, poll: Callable[[], None] | None = None) -> bool:
+        """Wait for an observation that makes ``condition`` true; ``poll`` runs at least every half second and may raise."""
+        deadline = self._clock() + timeout
+        while True:
+            if condition():
+                return True
+            remaining = deadline - self._clock()
+            if remaining <= 0:
+                return False
+            if poll is not None:
+                poll()
+            with self._changed:
+                self._changed.wait(min(remaining, 0.25))
+
+    def living_nodes(self) -> tuple[NodeRecord, ...]:
+        """The nodes that exist now."""
+        return tuple(node for node in self.nodes if node.gone is None)
+
+    def gpu_nodes_now(self) -> tuple[NodeRecord, ...]:
+        """The GPU nodes that exist now."""
+        return tuple(node for node in self.living_nodes() if node.gpu_pool)
+
+    def pods_of(self, workload: str, namespace: str = "default") -> tuple[PodRecord, ...]:
+        """The pods of one workload, oldest first."""
+        return tuple(pod for pod in self.pods if pod.workload == workload and pod.namespace == namespace)
+
+    def node_of(self, pod: PodRecord) -> NodeRecord | None:
+        """The node that a pod was placed on: the one of that name which existed then."""
+        moment = pod.scheduled if pod.scheduled is not None else pod.created
+        named = [node for node in self.nodes if node.name == pod.node]
+        return next((node for node in named if node.exists_at(moment)), named[-1] if named else None)
+
+    def count(self, pool: str, moment: float) -> int:
+        """Nodes of a pool at a moment."""
+        return sum(node.pool == pool and node.exists_at(moment) for node in self.nodes)
+
+    def peak(self, pool: str) -> int:
+        """The most nodes that a pool ever had at once."""
+        mine = [node for node in self.nodes if node.pool == pool]
+        return max((sum(other.exists_at(node.created) for other in mine) for node in mine), default=0)
+
+    def lowest(self, pool: str, since: float, until: float) -> int:
+        """The fewest nodes that a pool had at any moment of a period."""
+        mine = [node for node in self.nodes if node.pool == pool]
+        moments = [since, *(node.gone for node in mine if node.gone is not None and since <= node.gone <= until)]
+        return min(sum(node.exists_at(moment) for node in mine) for moment in moments)
+
+    def node_seconds(self, pool: str, until: float) -> float:
+        """Seconds of existence, summed over a pool's nodes."""
+        mine = [node for node in self.nodes if node.pool == pool]
+        return sum(max(0.0, min(until, node.gone if node.gone is not None else until) - node.created) for node in mine)
+
+    def series(self, pool: str, until: float, points: int) -> list[int]:
+        """A pool's size over time: for each of ``points`` equal slices, the most nodes at once within it."""
+        mine = [node for node in self.nodes if node.pool == pool]
+        width = until / points if points else 0.0
+        sizes = []
+        for index in range(points):
+            start, end = index * width, (index + 1) * width
+            moments = [start, *(node.created for node in mine if start <= node.created < end)]
+            sizes.append(max(sum(node.exists_at(moment) for node in mine) for moment in moments))
+        return sizes
+
+    def why_pending(self, pod: str) -> str:
+        """The newest warning about a pod, in the API's own words; empty when there is none."""
+        said = [event for event in self.events if event.name == pod and event.type == "Warning"]
+        return said[-1].message if said else ""
+
+
+def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment: float) -> NodeRecord:
+    labels: Mapping[str, str] = item["metadata"].get("labels") or {}
+    status = item.get("status") or {}
+    ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
+    gpus = int((status.get("allocatable") or {}).get(GPU_RESOURCE, 0))
+    node = known or NodeRecord(
+        name=item["metadata"]["name"], pool=NO_POOL, role=None, size=0, gpu_pool=False, machine_type="", created=moment
+    )
+    taints = (item.get("spec") or {}).get("taints") or ()
+    return replace(
+        node,
+        pool=labels.get(POOL_LABEL, node.pool),
+        role=labels.get(ROLE_LABEL, node.role),
+        size=int(labels.get(SIZE_KEY, node.size)),
+        gpu_pool=node.gpu_pool or GPU_PRESENT_LABEL in labels or SIZE_KEY in labels or gpus > 0,
+        machine_type=labels.get("node.kubernetes.io/instance-type", node.machine_type),
+        labels=dict(labels),
+        taints=tuple(f"{taint['key']}={taint.get('value', '')}:{taint['effect']}" for taint in taints),
+        ready=moment if ready and node.ready is None else node.ready,
+        cpus=_cores((status.get("capacity") or {}).get("cpu", "0")),
+        gpus=gpus,
+        gpus_since=moment if gpus and node.gpus_since is None else node.gpus_since,
+        gone=moment if change == "DELETED" else None,
+    )
+
+
+def _pod(known: PodRecord | None, change: str, item: Mapping[str, Any], moment: float) -> PodRecord:
+    metadata, spec, status = item["metadata"], item["spec"], item.get("status") or {}
+    if known is None:
+        owner = next((o for o in metadata.get("ownerReferences") or () if o.get("controller")), None)
+        known = PodRecord(
+            uid=metadata["uid"],
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            workload=owner["name"] if owner and owner["kind"] == "Job" else metadata["name"],
+            owner=owner["kind"] if owner else None,
+            gpus=sum(_gpu_limit(container) for container in spec["containers"]),
+            created=moment,
+        )
+    phase = status.get("phase", "Pending")
+    placed = spec.get("nodeName")
+    started = phase in ("Running", "Succeeded", "Failed")
+    ended = phase in ("Succeeded", "Failed")
+    return replace(
+        known,
+        phase=phase,
+        node=placed or known.node,
+        scheduled=moment if placed and known.scheduled is None else known.scheduled,
+        running=moment if started and known.running is None else known.running,
+        finished=moment if ended and known.finished is None else known.finished,
+        gone=moment if change == "DELETED" else known.gone,
+    )
+
+
+def _cores(quantity: str) -> float:
+    return int(quantity[:-1]) / 1000 if quantity.endswith("m") else float(quantity)
+
+
+def _gpu_limit(container: Mapping[str, Any]) -> int:
+    resources = container.get("resources") or {}
+    return int((resources.get("limits") or {}).get(GPU_RESOURCE, 0))
+
+
+def _event(item: Mapping[str, Any], moment: float) -> EventRecord:
+    about = item.get("involvedObject") or {}
+    return EventRecord(
+        at=moment,
+        kind=about.get("kind", ""),
+        name=about.get("name", ""),
+        type=item.get("type") or "Normal",
+        reason=item.get("reason") or "",
+        message=item.get("message") or "",
+    )

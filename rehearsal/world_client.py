@@ -1,0 +1,181 @@
+"""The command line's side of the world: start it, wait until it is ready, end it, and find worlds left behind.
+
+The world (``rehearsal.world``) is a process of its own: the provider stand-ins, the simulated cloud, the control plane and
+the machines. It ends when the pipe to its standard input closes, so it cannot outlive this process unless told to stay.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+READY_TIMEOUT_SECONDS: Final = 90.0
+STOP_TIMEOUT_SECONDS: Final = 20.0
+_LOG_LINES: Final = 15
+
+
+class WorldError(Exception):
+    """The world did not start, or died: the message holds its last words and where its logs are."""
+
+
+@dataclass(frozen=True)
+class WorldFacts:
+    """What a ready world wrote into ``world.json``. ``kubeconfig`` is the administrator's, absent without control plane."""
+
+    pid: int
+    pids: tuple[int, ...]
+    plugins: Path
+    kubeconfig: Path | None
+
+    @classmethod
+    def read(cls, path: Path) -> WorldFacts:
+        """Parse ``world.json``. Raises ``OSError``, ``ValueError`` or ``KeyError`` when it is not (yet) there or whole."""
+        raw: Mapping[str, Any] = json.loads(path.read_text())
+        kubeconfig = raw.get("kubeconfig")
+        return cls(
+            pid=int(raw["pid"]),
+            pids=tuple(int(pid) for pid in _values(raw.get("pids", ()))),
+            plugins=Path(raw["plugins"]),
+            kubeconfig=Path(kubeconfig) if kubeconfig else None,
+        )
+
+
+class World:
+    """A world that this process started. Use as a context manager: it is gone when the block ends, unless kept."""
+
+    def __init__(self, run_dir: Path, *, tools: Path, control_plane: bool = True) -> None:
+        """Start the world's process; ``ready`` waits for it."""
+        run_dir.mkdir(parents=True, exist_ok=True)
+        self.run_dir = run_dir
+        self.log = run_dir / "world.log"
+        self.kept = False
+        command = [sys.executable, "-m", "rehearsal.world", "--run-dir", str(run_dir), "--tools", str(tools)]
+        if not control_plane:
+            command.append("--no-control-plane")
+        with self.log.open("wb") as output:
+            # A session of its own: Ctrl-C in the terminal must not end it before the clean-up that needs it.
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self.kept:
+            self.stop()
+
+    def ready(self, timeout: float = READY_TIMEOUT_SECONDS) -> WorldFacts:
+        """Wait until everything answers. Raises ``WorldError``."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            self.check_alive()
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                return WorldFacts.read(self.run_dir / "world.json")
+            time.sleep(0.05)
+        raise WorldError(f"the rehearsal's world was not ready after {timeout:.0f} s. {self._last_words()}")
+
+    def check_alive(self) -> None:
+        """Raises ``WorldError`` when the world's process has ended."""
+        if self._process.poll() is not None:
+            raise WorldError(f"the rehearsal's world ended (exit code {self._process.returncode}). {self._last_words()}")
+
+    def keep(self) -> None:
+        """Tell the world to outlive this process; ``stop_left_behind`` ends it later."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"keep\n")
+        self._process.stdin.flush()
+        self.kept = True
+
+    def stop(self) -> tuple[int, ...]:
+        """End the world and all its processes; returns those that had to be killed."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_TIMEOUT_SECONDS)
+        survivors = self.survivors()
+        _kill(survivors)
+        self._process.wait()
+        return survivors
+
+    def survivors(self) -> tuple[int, ...]:
+        """The world's processes that are still running."""
+        try:
+            facts = WorldFacts.read(self.run_dir / "world.json")
+        except (OSError, ValueError, KeyError):
+            return (self._process.pid,) if self._process.poll() is None else ()
+        self._process.poll()
+        return tuple(pid for pid in (facts.pid, *facts.pids) if _runs(pid, self.run_dir))
+
+    def _last_words(self) -> str:
+        lines = self.log.read_text(errors="replace").strip().splitlines()[-_LOG_LINES:]
+        return "Its last words:\n  " + "\n  ".join(lines or ["(none)"]) + f"\nLogs: {self.run_dir}"
+
+
+def stop_left_behind(root: Path) -> list[Path]:
+    """End every world recorded under ``root``: kept ones, and those whose command line was killed. Returns their run dirs."""
+    stopped = []
+    for record in sorted(root.rglob("world.json")):
+        try:
+            facts = WorldFacts.read(record)
+        except (OSError, ValueError, KeyError):
+            continue
+        run_dir = record.parent
+        running = [pid for pid in (facts.pid, *facts.pids) if _runs(pid, run_dir)]
+        if not running:
+            continue
+        if facts.pid in running:
+            os.kill(facts.pid, signal.SIGTERM)
+            _wait_gone([facts.pid], STOP_TIMEOUT_SECONDS)
+        _kill([pid for pid in running if _runs(pid, run_dir)])
+        stopped.append(run_dir)
+    return stopped
+
+
+def _values(pids: object) -> Iterable[Any]:
+    return pids.values() if isinstance(pids, Mapping) else pids if isinstance(pids, (list, tuple)) else ()
+
+
+def _runs(pid: int, run_dir: Path) -> bool:
+    """Whether ``pid`` is a living process of the world in ``run_dir`` (ids are reused: its command line must name it)."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:
+        if Path("/proc/self").exists():
+            return False
+        found = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, check=False)
+        command = found.stdout
+    except OSError:
+        return False
+    return str(run_dir).encode() in command
+
+
+def _wait_gone(pids: Iterable[int], timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    while any(_exists(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    _wait_gone(pids, 5.0)
