@@ -45,6 +45,13 @@ class Api:
             retries=False,
         )
 
+    def ready(self) -> bool:
+        """Whether the API server answers that it is ready."""
+        try:
+            return bool(self._pool.request("GET", self._base + "/readyz").status == 200)
+        except urllib3.exceptions.HTTPError:
+            return False
+
     def get(self, path: str, **query: str) -> Object:
         return self._send("GET", path, query=query)
 
