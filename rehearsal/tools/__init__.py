@@ -1,0 +1,32 @@
+"""The pinned upstream binaries that a rehearsal runs: pulumi, the Kubernetes control plane, kwok, the autoscaler.
+
+``python3 -m rehearsal.tools`` installs them; it needs the standard library only, because it runs before the
+virtual environment exists. Everything else asks ``folder()``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from rehearsal.tools.errors import ToolsError, ToolsMissing
+from rehearsal.tools.plan import make_plan, missing_from
+
+__all__ = ["ToolsError", "ToolsMissing", "folder"]
+
+
+def folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """The folder that holds all binaries: ``$GPUCLUSTER_TOOLS`` if set, else the installed ones. Builds nothing.
+
+    Put it first on PATH of what needs ``pulumi``: the CLI finds its language plugins there.
+    Raises ToolsMissing with a sentence that names what is missing and the command that installs it.
+    """
+    plan = make_plan(environ)
+    if given := environ.get("GPUCLUSTER_TOOLS"):
+        if missing := missing_from(Path(given), plan.sources):
+            raise ToolsMissing(f"GPUCLUSTER_TOOLS={given}", missing)
+        return Path(given)
+    if missing := plan.missing():
+        raise ToolsMissing(str(plan.folder), missing)
+    return plan.folder

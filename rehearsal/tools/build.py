@@ -1,0 +1,124 @@
+"""Builds one module's binaries with Go and explains a failure."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from rehearsal.tools.errors import ToolsError
+from rehearsal.tools.go import Go
+from rehearsal.tools.modules import Module
+from rehearsal.tools.progress import Progress
+
+_LAST_LINES: Final = 20
+
+_ADVICE: Final = (
+    (("no space left on device",), "Free some disk space, e.g. `go clean -cache -modcache`, and run it again."),
+    (("signal: killed", "out of memory"), "The compiler ran out of memory: close other programs; 4 GiB free are enough."),
+    (
+        ("checksum mismatch", "SECURITY ERROR"),
+        "A download differs from go.sum: run `go clean -modcache`; if it stays, the module proxy is not to be trusted.",
+    ),
+    (
+        ("dial tcp", "proxyconnect", "no such host", "i/o timeout", "TLS handshake", "connection re"),
+        "The Go module proxy cannot be reached: check the network, HTTPS_PROXY and GOPROXY (`go env GOPROXY`).",
+    ),
+)
+_OTHERWISE: Final = "Run the command by hand; if it fails there too, check that go.mod and go.sum are unchanged (git diff)."
+
+
+def build(module: Module, go: Go, folder: Path, progress: Progress) -> None:
+    """Put all of ``module.files`` into ``folder``. Raises ToolsError with the command, its output and what to try."""
+    packages = list(module.binaries.values())
+    with progress.stage(f"{module.name}: download") as downloading:
+
+        def show(line: str) -> None:
+            downloading.detail = line.removeprefix("go: ")
+
+        # Listing fetches exactly the modules that the build needs; `go mod download` would fetch all of the graph.
+        total = set(_run(module, go, ["list", "-deps", "-mod=readonly", *packages], show))
+    expect = f"about {_minutes(module.minutes)} on 2 cores with empty caches; {', '.join(module.binaries)}"
+    with progress.stage(f"{module.name}: build", expect) as building:
+        compiled = 0
+
+        def count(line: str) -> None:
+            nonlocal compiled
+            compiled += line in total
+            building.detail = f"{compiled} packages compiled, of at most {len(total)}"
+
+        command = ["build", "-v", *module.build_flags(), "-o", f"{folder}/", *packages]
+        _run(module, go, command, count, noise=total)
+    for name, package in module.binaries.items():
+        (folder / _go_name(package)).rename(folder / name)
+    if module.scripts:
+        (source,) = _run(module, go, ["list", "-m", "-f", "{{.Dir}}", module.scripts.module])
+        for file in module.scripts.files:
+            target = folder / Path(file).name
+            shutil.copyfile(Path(source) / file, target)
+            target.chmod(0o755)
+
+
+def _run(
+    module: Module,
+    go: Go,
+    arguments: list[str],
+    watch: Callable[[str], None] = lambda line: None,
+    noise: set[str] | frozenset[str] = frozenset(),
+) -> list[str]:
+    """Run Go in the module's folder: stderr goes line by line to ``watch``, stdout's lines are returned."""
+    command = [go.command, *arguments]
+    last: deque[str] = deque(maxlen=_LAST_LINES)
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=module.directory,
+            env=go.environ,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stderr is not None
+        try:
+            for line in map(str.rstrip, process.stderr):
+                watch(line)
+                if line not in noise:
+                    last.append(line)
+            code = process.wait()
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+        output.seek(0)
+        lines = output.read().splitlines()
+    if code:
+        raise ToolsError(_failure(module, command, code, list(last) or lines[-_LAST_LINES:]))
+    return lines
+
+
+def _failure(module: Module, command: list[str], code: int, lines: list[str]) -> str:
+    text = "\n".join(lines)
+    advice = next((advice for signs, advice in _ADVICE if any(sign in text for sign in signs)), _OTHERWISE)
+    shown = "\n".join(f"    {line}" for line in lines) or "    (no output)"
+    return (
+        f"{module.name}: go {command[1]} failed with exit code {code}.\n"
+        f"  command: cd {shlex.quote(str(module.directory))} && CGO_ENABLED=0 {shlex.join(command)}\n"
+        f"  its last lines:\n{shown}\n"
+        f"  what to try: {advice}"
+    )
+
+
+def _go_name(package: str) -> str:
+    """What ``go build`` calls a package's binary: the last element that is not a major version."""
+    *_, parent, last = package.split("/")
+    return parent if last.startswith("v") and last[1:].isdigit() else last
+
+
+def _minutes(minutes: float) -> str:
+    return f"{minutes:g} min" if minutes >= 1 else f"{minutes * 60:.0f} s"

@@ -1,0 +1,92 @@
+"""The folder outside the checkout that keeps the tools: one at a time writes, and only whole folders appear.
+
+Everything in it can be deleted at any time; the next run builds it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from rehearsal.tools.errors import NoSpace, ToolsError
+
+GIB: Final = 1024**3
+_TEMPORARY: Final = "tmp-"
+
+
+def root(environ: Mapping[str, str] = os.environ) -> Path:
+    """``$GPUCLUSTER_CACHE``, else ``$XDG_CACHE_HOME/gpucluster``, else ``~/.cache/gpucluster``."""
+    if own := environ.get("GPUCLUSTER_CACHE"):
+        return Path(own).expanduser().resolve()
+    caches = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or Path.home()) / ".cache"
+    return (Path(caches) / "gpucluster").resolve()
+
+
+@contextlib.contextmanager
+def exclusive(path: Path, wait: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock file ``path``; ``wait`` is told who holds it if that is someone else. Freed when a process dies."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = path.open("a+")
+    except OSError as error:
+        raise ToolsError(f"{path.parent}: {error.strerror}. Set GPUCLUSTER_CACHE to a writable folder.") from error
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            handle.seek(0)
+            wait(handle.read().strip() or "another process")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        handle.seek(0)
+        handle.truncate()
+        handle.write(f"process {os.getpid()}")
+        handle.flush()
+        yield
+
+
+@contextlib.contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Fill a temporary folder that becomes ``folder`` in one step at the end, or disappears on any error."""
+    temporary = Path(tempfile.mkdtemp(prefix=f"{_TEMPORARY}{folder.name}-", dir=folder.parent))
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        if folder.exists():
+            shutil.rmtree(folder)
+        temporary.rename(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def remove_leftovers(cache: Path) -> list[str]:
+    """Delete what killed runs left behind and return the names. Call with the lock held."""
+    leftovers = sorted(cache.glob(f"{_TEMPORARY}*"))
+    for leftover in leftovers:
+        shutil.rmtree(leftover, ignore_errors=True)
+    return [leftover.name for leftover in leftovers]
+
+
+def require_space(needs: Mapping[Path, float]) -> None:
+    """Raise NoSpace if a disk has less free than the GiB that its folders in ``needs`` ask for together."""
+    disks: dict[int, list[Path]] = {}
+    for folder in needs:
+        disks.setdefault(_existing(folder).stat().st_dev, []).append(folder)
+    for folders in disks.values():
+        needed = sum(needs[folder] for folder in folders)
+        free = shutil.disk_usage(_existing(folders[0])).free / GIB
+        if free < needed:
+            raise NoSpace(
+                f"no room to build the tools: {needed:.1f} GiB are needed for {', '.join(map(str, folders))}, "
+                f"{free:.1f} GiB are free. Free some (`go clean -cache -modcache`, or delete old folders in the first), "
+                "or point GPUCLUSTER_CACHE, GOCACHE and GOMODCACHE to a larger disk."
+            )
+
+
+def _existing(folder: Path) -> Path:
+    return next(parent for parent in (folder, *folder.parents) if parent.exists())

@@ -1,0 +1,22 @@
+"""What can go wrong while the tools are installed, each with a sentence for the user."""
+
+from __future__ import annotations
+
+
+class ToolsError(Exception):
+    """Installing failed; the message says what happened and what to do."""
+
+
+class ToolsMissing(ToolsError):
+    """The binaries are not installed."""
+
+    def __init__(self, where: str, missing: list[str]) -> None:
+        super().__init__(
+            f"{where}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing. "
+            "Run `make tools` (about 15 minutes the first time on 2 cores)."
+        )
+        self.missing = tuple(missing)
+
+
+class NoSpace(ToolsError):
+    """A disk has too little room left for a build."""

@@ -1,0 +1,62 @@
+"""Installs what the plan lacks: check the disk, find Go, build module by module, link everything into one folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from rehearsal.tools import build, cache, go
+from rehearsal.tools.modules import MODULES, Module
+from rehearsal.tools.plan import Plan, make_plan
+from rehearsal.tools.progress import Progress
+from rehearsal.tools.system_pulumi import SystemPulumi
+
+
+def install(
+    progress: Progress,
+    environ: Mapping[str, str] = os.environ,
+    modules: tuple[Module, ...] = MODULES,
+) -> Path:
+    """Make sure that all binaries are there and return the folder that holds them; with all there, only look.
+
+    Raises ToolsError with a message for the user. Finished modules are kept when a later one fails.
+    """
+    plan = make_plan(environ, modules)
+    if not plan.missing():
+        return plan.folder
+    lock = plan.root / "lock"
+    with cache.exclusive(lock, lambda holder: progress.say(f"waiting for {holder}, which is installing the tools …")):
+        if plan.missing():
+            _install(plan, environ, progress)
+    return plan.folder
+
+
+def _install(plan: Plan, environ: Mapping[str, str], progress: Progress) -> None:
+    if isinstance(plan.pulumi, SystemPulumi):
+        progress.say(f"pulumi: {plan.pulumi.version} from {plan.pulumi.folder}")
+    else:
+        progress.say(f"pulumi: {plan.pulumi}")
+    if leftovers := cache.remove_leftovers(plan.root):
+        progress.say(f"removed what an interrupted run left: {', '.join(leftovers)}")
+    if unbuilt := plan.unbuilt():
+        minutes = sum(module.minutes for module in unbuilt)
+        names = ", ".join(module.name for module in unbuilt)
+        progress.say(f"to build: {names}; about {minutes:.0f} min on 2 cores, once, kept in {plan.root}")
+        toolchain = go.find(unbuilt, plan.root, environ, progress)
+        cache.require_space(_space(plan.root, unbuilt, toolchain))
+        for module in unbuilt:
+            with cache.new_folder(plan.root / module.folder) as folder:
+                build.build(module, toolchain, folder, progress)
+    with cache.new_folder(plan.folder) as folder:
+        for name, source in plan.sources.items():
+            inside = source.is_relative_to(plan.root)
+            (folder / name).symlink_to(Path(os.pardir, source.relative_to(plan.root)) if inside else source)
+
+
+def _space(root: Path, modules: list[Module], toolchain: go.Go) -> dict[Path, float]:
+    """The GiB that each folder may grow by. The build cache gets all of ``build_gib``: most of it is that."""
+    needs = {root: sum(module.installed_gib for module in modules)}
+    build_cache = toolchain.folder("GOCACHE")
+    needs[build_cache] = needs.get(build_cache, 0.0) + sum(module.build_gib for module in modules)
+    return needs

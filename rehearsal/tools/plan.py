@@ -1,0 +1,59 @@
+"""What has to be there: which modules are built, what is taken from PATH, and the folder that shows it all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rehearsal.tools import cache, system_pulumi
+from rehearsal.tools.modules import MODULES, PULUMI_MODULES, Module
+from rehearsal.tools.system_pulumi import SystemPulumi
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``root`` is the cache; ``pulumi`` the user's own, or the reason why ``modules`` include Pulumi."""
+
+    root: Path
+    modules: tuple[Module, ...]
+    pulumi: SystemPulumi | str
+
+    @property
+    def sources(self) -> dict[str, Path]:
+        """Every binary's name and the file that it is."""
+        files = {file: self.root / module.folder / file for module in self.modules for file in module.files}
+        if isinstance(self.pulumi, SystemPulumi):
+            files |= {file: self.pulumi.folder / file for file in system_pulumi.FILES}
+        return files
+
+    @property
+    def folder(self) -> Path:
+        """The one folder with links to all binaries."""
+        version = self.pulumi.version if isinstance(self.pulumi, SystemPulumi) else ""
+        definition = "\n".join([version, *(f"{name} {path}" for name, path in sorted(self.sources.items()))])
+        return self.root / f"bin-{hashlib.sha256(definition.encode()).hexdigest()[:16]}"
+
+    def unbuilt(self) -> list[Module]:
+        return [module for module in self.modules if not (self.root / module.folder).is_dir()]
+
+    def missing(self) -> list[str]:
+        """The names that ``folder`` lacks; empty when everything is installed."""
+        return missing_from(self.folder, self.sources)
+
+
+def missing_from(folder: Path, names: Sequence[str] | Mapping[str, Path]) -> list[str]:
+    return [name for name in names if not os.access(folder / name, os.X_OK)]
+
+
+def make_plan(environ: Mapping[str, str] = os.environ, modules: tuple[Module, ...] = MODULES) -> Plan:
+    """Look at PATH and at the cache's place; builds nothing and needs no network."""
+    root = cache.root(environ)
+    pulumi: SystemPulumi | str = "not asked for"
+    if all(module in modules for module in PULUMI_MODULES):
+        pulumi = system_pulumi.find(environ, root)
+    if isinstance(pulumi, SystemPulumi):
+        modules = tuple(module for module in modules if module not in PULUMI_MODULES)
+    return Plan(root, modules, pulumi)

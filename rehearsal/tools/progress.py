@@ -1,0 +1,71 @@
+"""Stages with their times on stderr: a line that updates itself on a terminal, a line now and then in a log."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TextIO
+
+_LOG_SECONDS: Final = 30.0
+_TERMINAL_SECONDS: Final = 1.0
+
+
+@dataclass
+class Stage:
+    """A running stage; ``detail`` is shown beside the elapsed time and may be set from the work's own loop."""
+
+    detail: str = ""
+
+
+class Progress:
+    """Prints what happens, and how long each stage took, to ``out`` (default: stderr)."""
+
+    def __init__(self, out: TextIO | None = None, interval: float | None = None) -> None:
+        self._out = out or sys.stderr
+        self._terminal = self._out.isatty()
+        self._interval = interval or (_TERMINAL_SECONDS if self._terminal else _LOG_SECONDS)
+
+    def say(self, text: str) -> None:
+        print(text, file=self._out, flush=True)
+
+    @contextlib.contextmanager
+    def stage(self, name: str, expect: str = "") -> Iterator[Stage]:
+        """Announce ``name`` with what to ``expect``, show the elapsed time meanwhile and the time taken at the end."""
+        stage, done, start = Stage(), threading.Event(), time.monotonic()
+        self.say(f"{name}{f' ({expect})' if expect else ''} …")
+        ticker = threading.Thread(target=self._tick, args=(name, stage, done, start), daemon=True)
+        ticker.start()
+        outcome = "failed after"
+        try:
+            yield stage
+            outcome = "done in"
+        finally:
+            done.set()
+            ticker.join()
+            self._erase()
+            self.say(f"{name}: {outcome} {duration(time.monotonic() - start)}")
+
+    def _tick(self, name: str, stage: Stage, done: threading.Event, start: float) -> None:
+        while not done.wait(self._interval):
+            detail = f", {stage.detail}" if stage.detail else ""
+            line = f"  {name}: {duration(time.monotonic() - start)}{detail}"
+            if self._terminal:
+                self._erase()
+                print(line, end="", file=self._out, flush=True)
+            else:
+                self.say(line)
+
+    def _erase(self) -> None:
+        if self._terminal:
+            print("\r\x1b[K", end="", file=self._out, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """``4.2 s`` or ``3 min 07 s``."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
