@@ -6,11 +6,21 @@ Names, labels and taints are final: nobody downstream adds to them, so the rules
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, Mapping
+from typing import Final, Literal
 
-from policies.rules.model import GPU_LABEL, GPU_PRESENT_LABEL, GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, NodeGroup
-from policies.rules.model import Taint, size_taint
+from policies.rules.model import (
+    GPU_LABEL,
+    GPU_PRESENT_LABEL,
+    GPU_TAINT,
+    POOL_LABEL,
+    ROLE_LABEL,
+    SIZE_KEY,
+    NodeGroup,
+    Taint,
+    size_taint,
+)
 
 Image = Literal["cos", "ubuntu"]
 Drivers = Literal["managed", "daemonset"]

@@ -1,0 +1,92 @@
+"""GPUs, machines, zones and dated list prices of every cloud. No Pulumi import; what is not known is ``None``, never a guess.
+
+Each function takes the cloud's name first and raises ``KeyError`` for a cloud without a catalogue (``clouds()`` lists them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from components.catalog import gke
+from components.catalog.gpus import GPUS
+from components.catalog.model import (
+    Accelerator,
+    CloudCatalog,
+    Gpu,
+    Machine,
+    Price,
+    Resources,
+    SystemPod,
+    WithdrawnGpu,
+)
+
+__all__ = [
+    "GPUS",
+    "Accelerator",
+    "CloudCatalog",
+    "Gpu",
+    "Machine",
+    "Price",
+    "Resources",
+    "SystemPod",
+    "WithdrawnGpu",
+    "clouds",
+    "gpu_zones",
+    "gpus",
+    "machine",
+    "machines_for",
+    "of",
+    "price_per_hour",
+    "zones",
+]
+
+_CATALOGS: Final[Mapping[str, CloudCatalog]] = {"gke": gke.CATALOG}
+
+
+def clouds() -> tuple[str, ...]:
+    """Clouds with a catalogue."""
+    return tuple(_CATALOGS)
+
+
+def of(cloud: str) -> CloudCatalog:
+    """Everything known about one cloud."""
+    return _CATALOGS[cloud]
+
+
+def gpus(cloud: str) -> tuple[Gpu, ...]:
+    """GPUs that the cloud gives out."""
+    return tuple(GPUS[name] for name in of(cloud).accelerators())
+
+
+def machine(cloud: str, type: str) -> Machine | None:
+    """A machine type by name."""
+    return of(cloud).machine(type)
+
+
+def machines_for(cloud: str, gpu: str, count: int) -> tuple[Machine, ...]:
+    """Machines with exactly ``count`` GPUs of that type, the one that settings derive first."""
+    return of(cloud).machines_for(gpu, count)
+
+
+def zones(cloud: str, region: str) -> tuple[str, ...]:
+    """The region's zones, none if the region is not known."""
+    return of(cloud).regions().get(region, ())
+
+
+def gpu_zones(cloud: str, region: str, gpu: str) -> tuple[str, ...] | None:
+    """The region's zones known to have the GPU; ``None`` if no list is known."""
+    known = of(cloud).gpu_zones(gpu)
+    return None if known is None else tuple(zone for zone in zones(cloud, region) if zone in known)
+
+
+def price_per_hour(
+    cloud: str, region: str, machine_type: str, gpu: str | None, count: int, *, spot: bool
+) -> Price | None:
+    """One running machine with ``count`` GPUs and its bundled local SSD, without boot disk and traffic.
+
+    ``None`` where the machine, its GPUs or the region's price is not known.
+    """
+    catalog = of(cloud)
+    found = catalog.with_gpus(machine_type, gpu, count) if gpu else catalog.machine(machine_type)
+    return None if found is None else catalog.machine_price(region, found, spot=spot)

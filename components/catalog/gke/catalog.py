@@ -1,0 +1,60 @@
+"""GKE's side of the catalogue: its tables behind the words that all clouds share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from components.catalog.gke import gpus, machines, nodes, prices, zones
+from components.catalog.model import Accelerator, Machine, Price, Resources, SystemPod, WithdrawnGpu
+
+
+class GkeCatalog:
+    """See ``CloudCatalog``."""
+
+    def accelerators(self) -> Mapping[str, Accelerator]:
+        return gpus.ACCELERATORS
+
+    def withdrawn_gpus(self) -> Mapping[str, WithdrawnGpu]:
+        return gpus.WITHDRAWN
+
+    def regions(self) -> Mapping[str, tuple[str, ...]]:
+        return zones.REGIONS
+
+    def gpu_zones(self, gpu: str) -> tuple[str, ...] | None:
+        return zones.gpu_zones(gpu)
+
+    def machine(self, type: str) -> Machine | None:
+        return machines.machine(type)
+
+    def machine_types(self) -> Sequence[str]:
+        return machines.machine_types()
+
+    def machines_for(self, gpu: str, count: int) -> tuple[Machine, ...]:
+        return machines.machines_for(gpu, count)
+
+    def with_gpus(self, type: str, gpu: str, count: int) -> Machine | None:
+        return machines.with_gpus(type, gpu, count)
+
+    def gpu_counts(self, gpu: str) -> tuple[int, ...]:
+        return machines.gpu_counts(gpu)
+
+    def machine_price(self, region: str, machine: Machine, *, spot: bool) -> Price | None:
+        return prices.machine_price(region, machine, spot=spot)
+
+    def disk_price(self, region: str, gib: int) -> Price | None:
+        return prices.disk_price(region, gib)
+
+    def control_plane_price(self) -> Price:
+        return Price(usd=prices.CONTROL_PLANE_USD, dated=prices.FEES_DATED, source=prices.CONTROL_PLANE_SOURCE)
+
+    def nat_price(self, nodes: int) -> Price:
+        return prices.nat_price(nodes)
+
+    def allocatable(self, machine: Machine) -> Resources:
+        return nodes.allocatable(machine)
+
+    def system_pods(self) -> tuple[SystemPod, ...]:
+        return nodes.SYSTEM_PODS
+
+    def default_admin_machine(self) -> str:
+        return "e2-custom-2-10240"

@@ -1,0 +1,137 @@
+"""The words of the catalogue: GPUs, machines and prices, on any cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Provisioning = Literal["any", "spot-only", "spot-or-reservation"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gpu:
+    """A GPU under one name on every cloud. ``memory_gib`` is one GPU's own memory."""
+
+    name: str
+    memory_gib: int
+    architecture: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accelerator:
+    """What a cloud calls a GPU: in node pools (``name``) and in regional quotas (``quota``, ``None`` if not by GPU)."""
+
+    gpu: str
+    name: str
+    quota: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithdrawnGpu:
+    """A GPU that a cloud no longer gives out, and what to use in its place."""
+
+    name: str
+    reason: str
+    successor: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """One machine type, before the node's own reservations.
+
+    ``gpus`` of type ``gpu`` are part of the machine (0 and ``None``: none). ``local_ssd_gib`` comes with the machine.
+    ``shared_core`` machines get a fraction of a core. ``provisioning`` says how the cloud gives the machine out.
+    """
+
+    type: str
+    family: str
+    vcpus: int
+    memory_gib: float
+    gpu: str | None = None
+    gpus: int = 0
+    local_ssd_gib: int = 0
+    shared_core: bool = False
+    provisioning: Provisioning = "any"
+
+    @property
+    def memory_per_vcpu_gib(self) -> float:
+        return self.memory_gib / self.vcpus
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """US dollars for one hour, list price without discounts and taxes, read on ``dated`` (ISO date) at ``source``."""
+
+    usd: float
+    dated: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """CPU in thousandths of a core and memory in MiB, as pods request them."""
+
+    milli_cpu: int
+    memory_mib: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemPod:
+    """A pod that the cloud runs in every cluster: one on each node, or ``per_node=False`` one in the whole cluster."""
+
+    name: str
+    request: Resources
+    per_node: bool
+
+
+class CloudCatalog(Protocol):
+    """What the catalogue knows about one cloud. ``None`` means not known, never a guess."""
+
+    def accelerators(self) -> Mapping[str, Accelerator]:
+        """GPU name → the cloud's accelerator."""
+
+    def withdrawn_gpus(self) -> Mapping[str, WithdrawnGpu]:
+        """GPUs that existed once, by the names people still write."""
+
+    def regions(self) -> Mapping[str, tuple[str, ...]]:
+        """Region → its zones."""
+
+    def gpu_zones(self, gpu: str) -> tuple[str, ...] | None:
+        """Zones known to have the GPU."""
+
+    def machine(self, type: str) -> Machine | None:
+        """A machine type by name, custom types included."""
+
+    def machine_types(self) -> Sequence[str]:
+        """Every machine type that has a fixed name."""
+
+    def machines_for(self, gpu: str, count: int) -> tuple[Machine, ...]:
+        """Machines with exactly ``count`` GPUs, the one to derive first."""
+
+    def with_gpus(self, type: str, gpu: str, count: int) -> Machine | None:
+        """The named machine with ``count`` GPUs of that type, or ``None`` if they don't go together."""
+
+    def gpu_counts(self, gpu: str) -> tuple[int, ...]:
+        """GPUs per machine that exist, ascending."""
+
+    def machine_price(self, region: str, machine: Machine, *, spot: bool) -> Price | None:
+        """The machine with its GPUs and its local SSD, without a boot disk."""
+
+    def disk_price(self, region: str, gib: int) -> Price | None:
+        """A node's boot disk."""
+
+    def control_plane_price(self) -> Price | None:
+        """One cluster's management fee."""
+
+    def nat_price(self, nodes: int) -> Price | None:
+        """The NAT gateway of ``nodes`` private nodes, without traffic."""
+
+    def allocatable(self, machine: Machine) -> Resources:
+        """What a node of this machine leaves for pods."""
+
+    def system_pods(self) -> tuple[SystemPod, ...]:
+        """The cloud's own pods in a new cluster."""
+
+    def default_admin_machine(self) -> str:
+        """The machine type of the admin pool unless the stack file names one."""
