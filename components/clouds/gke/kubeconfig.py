@@ -1,0 +1,31 @@
+"""How people and the Kubernetes provider reach the cluster: Google's credential plugin, no token and no certificate of theirs."""
+
+from __future__ import annotations
+
+import json
+
+
+def kubeconfig(context: str, endpoint: str, ca_pem_base64: str) -> str:
+    """A kubeconfig, as JSON (which is YAML); ``endpoint`` is a host, with a port if it is not 443.
+
+    https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl
+    """
+    cluster = {"server": f"https://{endpoint}", "certificate-authority-data": ca_pem_base64}
+    credential_plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "command": "gke-gcloud-auth-plugin",
+        "installHint": "Install it: gcloud components install gke-gcloud-auth-plugin",
+        "interactiveMode": "IfAvailable",
+        "provideClusterInfo": True,
+    }
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": context, "cluster": cluster}],
+            "users": [{"name": context, "user": {"exec": credential_plugin}}],
+            "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],
+            "current-context": context,
+        },
+        indent=2,
+    )

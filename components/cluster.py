@@ -1,0 +1,45 @@
+"""The cluster: its network, its identity and its control plane, and the way in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+
+from components.clouds.base import Cloud, CloudCluster, ClusterSpec
+from components.resources import KubernetesProvider
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterArgs:
+    """``spec`` on ``cloud``."""
+
+    cloud: Cloud
+    spec: ClusterSpec
+
+
+class Cluster(pulumi.ComponentResource):
+    """A cluster without pools.
+
+    ``handle`` declares pools in it, ``provider`` declares objects in it, ``kubeconfig`` (secret) is for people.
+    """
+
+    cloud: Cloud
+    spec: ClusterSpec
+    handle: CloudCluster
+    provider: pulumi.ProviderResource
+    kubeconfig: pulumi.Output[str]
+
+    def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:index:Cluster", name, None, opts)
+        self.cloud, self.spec = args.cloud, args.spec
+        self.handle = args.cloud.cluster(name, args.spec, self)
+        self.kubeconfig = self.handle.kubeconfig
+        self.provider = KubernetesProvider(f"{name}-objects", self.kubeconfig, pulumi.ResourceOptions(parent=self))
+        self.register_outputs({"name": self.handle.name, "kubeconfig": self.kubeconfig})
+
+    def object_options(self, parent: pulumi.Resource, *after: pulumi.Resource) -> pulumi.ResourceOptions:
+        """Options of an object inside the cluster: it goes with the cluster, without a call to its API server."""
+        return pulumi.ResourceOptions(
+            parent=parent, provider=self.provider, deleted_with=self.handle.resource, depends_on=list(after)
+        )

@@ -1,0 +1,128 @@
+"""Tells people at submission what a GPU workload lacks, and keeps small pods off large nodes (ADR 0001).
+
+Two ValidatingAdmissionPolicies (GA since Kubernetes 1.30, evaluated inside the API server, no webhook to keep alive):
+
+- ``gpu-placement`` warns about a workload that no pool could run, and names the lines to add. It looks at pods and at
+  the pod templates of the kinds people write, so that ``kubectl apply`` prints the warning.
+- ``gpu-isolation`` refuses a pod that tolerates a larger node size than it needs.
+
+https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Mapping, Sequence
+
+import pulumi
+
+from components import gpu_admission_cel as cel
+from components.cluster import Cluster
+from components.pools import GpuPoolSpec
+from components.resources import kubernetes_object
+
+PLACEMENT_POLICY: Final = "gpu-placement.gpucluster.dev"
+ISOLATION_POLICY: Final = "gpu-isolation.gpucluster.dev"
+
+_API: Final = "admissionregistration.k8s.io/v1"
+_CHANGES: Final = ["CREATE", "UPDATE"]
+_PODS: Final = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+_WORKLOADS: Final = (
+    {"apiGroups": [""], "apiVersions": ["v1"], "operations": _CHANGES, "resources": ["replicationcontrollers"]},
+    {
+        "apiGroups": ["apps"],
+        "apiVersions": ["v1"],
+        "operations": _CHANGES,
+        "resources": ["deployments", "replicasets", "statefulsets"],
+    },
+    {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": _CHANGES, "resources": ["jobs", "cronjobs"]},
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuAdmissionArgs:
+    """The GPU ``pools`` of ``cluster``; at least one."""
+
+    cluster: Cluster
+    pools: Sequence[GpuPoolSpec]
+
+
+class GpuAdmission(pulumi.ComponentResource):
+    """The two policies and their bindings. System pods (namespace ``kube-system``) and DaemonSets are exempt."""
+
+    def __init__(self, name: str, args: GpuAdmissionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:index:GpuAdmission", name, None, opts)
+        for manifest in manifests(args.pools, adds_gpu_toleration=args.cluster.cloud.adds_gpu_toleration):
+            policy = kubernetes_object(f"{name}-{manifest.suffix}", manifest.policy, args.cluster.object_options(self))
+            kubernetes_object(
+                f"{name}-{manifest.suffix}-binding", manifest.binding, args.cluster.object_options(self, policy)
+            )
+        self.register_outputs({"policies": [PLACEMENT_POLICY, ISOLATION_POLICY], "optOutLabel": cel.OPT_OUT_LABEL})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyManifests:
+    """A policy and the binding that puts it in force."""
+
+    suffix: str
+    policy: Mapping[str, Any]
+    binding: Mapping[str, Any]
+
+
+def manifests(pools: Sequence[GpuPoolSpec], *, adds_gpu_toleration: bool) -> tuple[PolicyManifests, PolicyManifests]:
+    """The policies for these pools.
+
+    ``adds_gpu_toleration`` says that the API server completes the toleration of the GPU taint, so nobody is asked for it.
+    """
+    facts = cel.facts(pools, adds_gpu_toleration=adds_gpu_toleration)
+    placement = _policy(
+        PLACEMENT_POLICY,
+        action="Warn",
+        rules=[_PODS, *_WORKLOADS],
+        conditions=[cel.ASKS_FOR_GPUS, cel.NOT_OF_A_DAEMON_SET],
+        variables=facts + cel.PLACEMENT_VARIABLES + cel.ISOLATION_VARIABLES,
+        validations=[*cel.PLACEMENT_VALIDATIONS, cel.ISOLATION_VALIDATION],
+        suffix="placement",
+    )
+    isolation = _policy(
+        ISOLATION_POLICY,
+        action="Deny",
+        rules=[_PODS],
+        conditions=[cel.ASKS_FOR_GPUS, cel.NOT_OF_A_DAEMON_SET],
+        variables=facts + cel.PLACEMENT_VARIABLES + cel.ISOLATION_VARIABLES,
+        validations=[cel.ISOLATION_VALIDATION],
+        suffix="isolation",
+    )
+    return placement, isolation
+
+
+def _policy(
+    name: str,
+    *,
+    action: Literal["Warn", "Deny"],
+    rules: Sequence[Mapping[str, Any]],
+    conditions: Sequence[Mapping[str, str]],
+    variables: Sequence[Mapping[str, str]],
+    validations: Sequence[Mapping[str, str]],
+    suffix: str,
+) -> PolicyManifests:
+    policy = {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            # A refusal that cannot be evaluated must not let the pod through; a warning must not stop it.
+            "failurePolicy": "Fail" if action == "Deny" else "Ignore",
+            "matchConstraints": {"resourceRules": list(rules), "namespaceSelector": cel.NOT_SYSTEM_NAMESPACE},
+            "matchConditions": list(conditions),
+            "variables": list(variables),
+            "validations": list(validations),
+        },
+    }
+    binding = {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": [action]},
+    }
+    return PolicyManifests(suffix=suffix, policy=policy, binding=binding)

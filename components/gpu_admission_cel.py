@@ -1,0 +1,170 @@
+"""The CEL of the GPU admission policies: facts about the pools, then what follows for one workload.
+
+A workload reaches a pool when its node selector matches the pool's labels and its tolerations cover the pool's taints.
+Selector keys that no pool's labels use are somebody else's labels and are ignored; so is node affinity, which can only
+narrow the choice further.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, Sequence
+
+from components.pools import GpuPoolSpec
+from policies.rules.model import GPU_LABEL, GPU_RESOURCE, GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Taint
+
+OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
+"""A pod (or pod template) with this label set to ``"true"`` may use a larger node than it needs."""
+
+NOT_SYSTEM_NAMESPACE: Final = {
+    "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]
+}
+
+# The compiler knows another type of `object` per matched kind; dyn() makes the choice at evaluation.
+_TEMPLATE: Final = (
+    "object.kind == 'Pod' ? dyn(object) : "
+    "object.kind == 'CronJob' ? dyn(object).spec.jobTemplate.spec.template : dyn(object).spec.template"
+)
+
+
+def _gpus_of(containers: str) -> str:
+    limit = f"c.?resources.limits['{GPU_RESOURCE}'].hasValue()"
+    return (
+        f"dyn(({_TEMPLATE})).spec.?{containers}.orValue([]).filter(c, {limit})"
+        f".map(c, quantity(string(c.resources.limits['{GPU_RESOURCE}'])).asInteger())"
+    )
+
+
+_GPUS: Final = f"({_gpus_of('containers')} + [0]).sum()"
+
+# Init containers run before the others, one at a time, so the larger demand counts.
+_INIT_GPUS: Final = f"({_gpus_of('initContainers')} + [0]).max()"
+
+ASKS_FOR_GPUS: Final = {"name": "asks-for-gpus", "expression": f"{_GPUS} > 0 || {_INIT_GPUS} > 0"}
+NOT_OF_A_DAEMON_SET: Final = {
+    # A DaemonSet has one pod per node by definition and its tolerations say on which, so size does not matter.
+    "name": "not-of-a-daemon-set",
+    "expression": "!object.metadata.?ownerReferences.orValue([]).exists(o, o.kind == 'DaemonSet')",
+}
+
+_SELECTED: Final = (
+    "variables.pools.filter(p, variables.selector.all(k, !(k in variables.labelKeys) || "
+    "(k in variables.labels[p] && variables.labels[p][k] == variables.selector[k])))"
+)
+_TOLERATED: Final = (
+    "variables.tolerations.exists(o, "
+    "(o.?effect.orValue('') in ['', t.effect]) && (o.?key.orValue('') in ['', t.key]) && "
+    "(o.?operator.orValue('Equal') == 'Exists' || (o.?key.orValue('') != '' && o.?value.orValue('') == t.value)))"
+)
+
+PLACEMENT_VARIABLES: Final = [
+    {"name": "template", "expression": _TEMPLATE},
+    {"name": "pod", "expression": "variables.template.spec"},
+    {
+        "name": "where",
+        "expression": (
+            "object.kind == 'Pod' ? 'spec' : "
+            "object.kind == 'CronJob' ? 'spec.jobTemplate.spec.template.spec' : 'spec.template.spec'"
+        ),
+    },
+    {"name": "gpus", "expression": f"{_GPUS} > {_INIT_GPUS} ? {_GPUS} : {_INIT_GPUS}"},
+    {"name": "tolerations", "expression": "variables.pod.?tolerations.orValue([])"},
+    {"name": "selector", "expression": "variables.pod.?nodeSelector.orValue({})"},
+    {"name": "selected", "expression": _SELECTED},
+    {"name": "fitting", "expression": "variables.selected.filter(p, variables.capacity[p] >= variables.gpus)"},
+    {
+        "name": "reachable",
+        "expression": f"variables.fitting.filter(p, variables.taints[p].all(t, {_TOLERATED}))",
+    },
+]
+
+_ASKS: Final = "'asks for ' + string(variables.gpus) + ' GPU(s) per pod, '"
+
+PLACEMENT_VALIDATIONS: Final = [
+    {
+        "expression": "size(variables.selected) > 0",
+        "message": "asks for GPUs, but its nodeSelector matches no GPU pool",
+        "messageExpression": (
+            f"{_ASKS} + 'but its nodeSelector matches no GPU pool; in ' + variables.where + "
+            f"' write nodeSelector: {{{POOL_LABEL}: <pool>}} with one of ' + variables.pools.join(', ')"
+        ),
+    },
+    {
+        "expression": "size(variables.fitting) == 0 || size(variables.reachable) > 0",
+        "message": "asks for GPUs, but tolerates the taints of no pool that has enough of them",
+        "messageExpression": (
+            f"{_ASKS} + 'but does not tolerate the nodes that have them, so it stays Pending; in ' + variables.where + "
+            "' add ' + variables.advice[variables.fitting[0]]"
+        ),
+    },
+]
+
+# A pool that a smaller one could replace: same GPU type, or the selector leaves the type open.
+ISOLATION_VARIABLES: Final = [
+    {
+        "name": "tooLarge",
+        "expression": (
+            "variables.reachable.filter(p, variables.pools.exists(q, "
+            "variables.sizes[q] < variables.sizes[p] && variables.capacity[q] >= variables.gpus && "
+            "(variables.gpuOf[q] == variables.gpuOf[p] || q in variables.selected)))"
+        ),
+    },
+]
+
+ISOLATION_VALIDATION: Final = {
+    "expression": (
+        f"size(variables.tooLarge) == 0 || variables.template.?metadata.labels['{OPT_OUT_LABEL}'].orValue('') == 'true'"
+    ),
+    "message": "would occupy a larger node than it needs",
+    "messageExpression": (
+        f"{_ASKS} + 'but tolerates pool ' + variables.tooLarge[0] + ' with ' + "
+        "string(variables.sizes[variables.tooLarge[0]]) + ' GPUs per node while smaller nodes would do; in ' + "
+        f"variables.where + ' remove the toleration of {SIZE_KEY} (or the one without a key), "
+        f'or set the pod label {OPT_OUT_LABEL}: "true"\''
+    ),
+    "reason": "Forbidden",
+}
+
+
+def facts(pools: Sequence[GpuPoolSpec], *, adds_gpu_toleration: bool) -> list[dict[str, str]]:
+    """The variables that describe ``pools``: smallest and preferred first, taints without the one added for the user."""
+    ordered = sorted(pools, key=lambda pool: (pool.gpus_per_node, pool.preference))
+    implied = {GPU_TAINT} if adds_gpu_toleration else set()
+    label_keys = sorted({ROLE_LABEL, *(key for pool in pools for key in pool.labels)})
+    known: dict[str, Any] = {
+        "pools": [pool.name for pool in ordered],
+        "sizes": {pool.name: pool.gpus_per_node for pool in ordered},
+        "capacity": {pool.name: gpus_per_pod(pool) for pool in ordered},
+        "gpuOf": {pool.name: pool.labels[GPU_LABEL] for pool in ordered},
+        "labelKeys": label_keys,
+        "labels": {pool.name: dict(pool.labels) for pool in ordered},
+        "taints": {pool.name: _repelling(pool, implied) for pool in ordered},
+        "advice": {pool.name: advice(pool, implied) for pool in ordered},
+    }
+    return [{"name": name, "expression": json.dumps(value, ensure_ascii=False)} for name, value in known.items()]
+
+
+def gpus_per_pod(pool: GpuPoolSpec) -> int:
+    """The most GPUs one pod can get: all of a node, or one share of a GPU where GPUs are time-shared.
+
+    https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus
+    """
+    return 1 if pool.time_sharing else pool.gpus_per_node
+
+
+def advice(pool: GpuPoolSpec, implied: set[Taint]) -> str:
+    """The lines that let a pod use ``pool``, on one line because a policy's message must not contain a line break."""
+    lines = [
+        f'{{key: {taint["key"]}, operator: Equal, value: "{taint["value"]}", effect: {taint["effect"]}}}'
+        for taint in _repelling(pool, implied)
+    ]
+    tolerations = f"tolerations: [{', '.join(lines)}] and " if lines else ""
+    return f"{tolerations}nodeSelector: {{{POOL_LABEL}: {pool.name}}}"
+
+
+def _repelling(pool: GpuPoolSpec, implied: set[Taint]) -> list[dict[str, str]]:
+    return [
+        {"key": taint.key, "value": taint.value or "", "effect": taint.effect}
+        for taint in pool.taints
+        if taint.effect != "PreferNoSchedule" and taint not in implied
+    ]
