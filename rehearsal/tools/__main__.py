@@ -1,4 +1,8 @@
-"""``python3 -m rehearsal.tools``: install or check the binaries; the last line of stdout is their folder."""
+"""``python3 -m rehearsal.tools [MODULE …]``: install or check the binaries; the last line is their folder.
+
+Without arguments all of them, else only those of the modules named (``actionlint``, ``kubernetes``, …).
+Progress goes to stderr, the folder to stdout.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import time
 
 from rehearsal.tools.errors import ToolsError
 from rehearsal.tools.install import install
+from rehearsal.tools.modules import MODULES, Module
 from rehearsal.tools.progress import Progress, duration
 
 
@@ -16,7 +21,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     progress, start = Progress(), time.monotonic()
     try:
-        folder = install(progress)
+        folder = install(progress, modules=_named(sys.argv[1:]))
     except ToolsError as error:
         progress.say(f"tools: {error}")
         return 1
@@ -26,6 +31,13 @@ def main() -> int:
     progress.say(f"tools: ready after {duration(time.monotonic() - start)}")
     print(folder)
     return 0
+
+
+def _named(names: list[str]) -> tuple[Module, ...]:
+    known = {module.name: module for module in MODULES}
+    if unknown := sorted(set(names) - set(known)):
+        raise ToolsError(f"no module called {', '.join(unknown)}; there are {', '.join(known)}")
+    return tuple(known[name] for name in names) or MODULES
 
 
 if __name__ == "__main__":

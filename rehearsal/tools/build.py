@@ -14,13 +14,16 @@ from typing import Final
 from rehearsal.tools.errors import ToolsError
 from rehearsal.tools.go import Go
 from rehearsal.tools.modules import Module
-from rehearsal.tools.progress import Progress
+from rehearsal.tools.progress import Progress, duration
 
 _LAST_LINES: Final = 20
 
 _ADVICE: Final = (
     (("no space left on device",), "Free some disk space, e.g. `go clean -cache -modcache`, and run it again."),
-    (("signal: killed", "out of memory"), "The compiler ran out of memory: close other programs; 4 GiB free are enough."),
+    (
+        ("signal: killed", "out of memory"),
+        "The compiler ran out of memory: close other programs; 4 GiB free are enough.",
+    ),
     (
         ("checksum mismatch", "SECURITY ERROR"),
         "A download differs from go.sum: run `go clean -modcache`; if it stays, the module proxy is not to be trusted.",
@@ -30,7 +33,9 @@ _ADVICE: Final = (
         "The Go module proxy cannot be reached: check the network, HTTPS_PROXY and GOPROXY (`go env GOPROXY`).",
     ),
 )
-_OTHERWISE: Final = "Run the command by hand; if it fails there too, check that go.mod and go.sum are unchanged (git diff)."
+_OTHERWISE: Final = (
+    "Run the command by hand; if it fails there too, check that go.mod and go.sum are unchanged (git diff)."
+)
 
 
 def build(module: Module, go: Go, folder: Path, progress: Progress) -> None:
@@ -43,7 +48,7 @@ def build(module: Module, go: Go, folder: Path, progress: Progress) -> None:
 
         # Listing fetches exactly the modules that the build needs; `go mod download` would fetch all of the graph.
         total = set(_run(module, go, ["list", "-deps", "-mod=readonly", *packages], show))
-    expect = f"about {_minutes(module.minutes)} on 2 cores with empty caches; {', '.join(module.binaries)}"
+    expect = f"about {duration(60 * module.minutes)} on 2 cores with empty caches; {', '.join(module.binaries)}"
     with progress.stage(f"{module.name}: build", expect) as building:
         compiled = 0
 
@@ -56,12 +61,12 @@ def build(module: Module, go: Go, folder: Path, progress: Progress) -> None:
         _run(module, go, command, count, noise=total)
     for name, package in module.binaries.items():
         (folder / _go_name(package)).rename(folder / name)
-    if module.scripts:
-        (source,) = _run(module, go, ["list", "-m", "-f", "{{.Dir}}", module.scripts.module])
-        for file in module.scripts.files:
-            target = folder / Path(file).name
-            shutil.copyfile(Path(source) / file, target)
-            target.chmod(0o755)
+    for copies in module.copies:
+        (source,) = _run(module, go, ["list", "-m", "-mod=readonly", "-f", "{{.Dir}}", copies.module])
+        for path in copies.paths:
+            target = folder / Path(path).name
+            shutil.copyfile(Path(source) / path, target)
+            target.chmod(copies.mode)
 
 
 def _run(
@@ -118,7 +123,3 @@ def _go_name(package: str) -> str:
     """What ``go build`` calls a package's binary: the last element that is not a major version."""
     *_, parent, last = package.split("/")
     return parent if last.startswith("v") and last[1:].isdigit() else last
-
-
-def _minutes(minutes: float) -> str:
-    return f"{minutes:g} min" if minutes >= 1 else f"{minutes * 60:.0f} s"

@@ -83,7 +83,7 @@ def require_space(needs: Mapping[Path, float]) -> None:
         if free < needed:
             raise NoSpace(
                 f"no room to build the tools: {needed:.1f} GiB are needed for {', '.join(map(str, folders))}, "
-                f"{free:.1f} GiB are free. Free some (`go clean -cache -modcache`, or delete old folders in the first), "
+                f"{free:.1f} GiB are free. Free some (`go clean -cache -modcache`, old folders in {folders[0]}), "
                 "or point GPUCLUSTER_CACHE, GOCACHE and GOMODCACHE to a larger disk."
             )
 

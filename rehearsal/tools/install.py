@@ -9,7 +9,7 @@ from pathlib import Path
 from rehearsal.tools import build, cache, go
 from rehearsal.tools.modules import MODULES, Module
 from rehearsal.tools.plan import Plan, make_plan
-from rehearsal.tools.progress import Progress
+from rehearsal.tools.progress import Progress, duration
 from rehearsal.tools.system_pulumi import SystemPulumi
 
 
@@ -35,14 +35,14 @@ def install(
 def _install(plan: Plan, environ: Mapping[str, str], progress: Progress) -> None:
     if isinstance(plan.pulumi, SystemPulumi):
         progress.say(f"pulumi: {plan.pulumi.version} from {plan.pulumi.folder}")
-    else:
+    elif plan.pulumi:
         progress.say(f"pulumi: {plan.pulumi}")
     if leftovers := cache.remove_leftovers(plan.root):
         progress.say(f"removed what an interrupted run left: {', '.join(leftovers)}")
     if unbuilt := plan.unbuilt():
-        minutes = sum(module.minutes for module in unbuilt)
+        time = duration(60 * sum(module.minutes for module in unbuilt))
         names = ", ".join(module.name for module in unbuilt)
-        progress.say(f"to build: {names}; about {minutes:.0f} min on 2 cores, once, kept in {plan.root}")
+        progress.say(f"to build: {names}; once, about {time} on 2 cores, kept in {plan.root}")
         toolchain = go.find(unbuilt, plan.root, environ, progress)
         cache.require_space(_space(plan.root, unbuilt, toolchain))
         for module in unbuilt:
@@ -50,6 +50,7 @@ def _install(plan: Plan, environ: Mapping[str, str], progress: Progress) -> None
                 build.build(module, toolchain, folder, progress)
     with cache.new_folder(plan.folder) as folder:
         for name, source in plan.sources.items():
+            # Relative inside the cache, so that a cache that is moved or mounted elsewhere still works.
             inside = source.is_relative_to(plan.root)
             (folder / name).symlink_to(Path(os.pardir, source.relative_to(plan.root)) if inside else source)
 

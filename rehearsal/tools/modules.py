@@ -11,7 +11,7 @@ import json
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from rehearsal.tools.errors import ToolsError
 INSTALLER_VERSION: Final = 1
 """Part of every folder's name; raise it when the way of building changes in a way the flags do not show."""
 
+_BUILD_FLAGS: Final = ("-trimpath", "-buildvcs=false", "-mod=readonly")
 _ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
@@ -36,15 +37,12 @@ class Stamp:
 
 
 @dataclass(frozen=True)
-class Scripts:
-    """Files that a Go module ships as they are: ``files`` are paths inside ``module``."""
+class Copies:
+    """Files that a Go module ships as they are: ``paths`` inside ``module``, installed under their last element."""
 
     module: str
-    files: tuple[str, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(Path(file).name for file in self.files)
+    paths: tuple[str, ...]
+    mode: int = 0o644
 
 
 @dataclass(frozen=True)
@@ -61,32 +59,32 @@ class Module:
     build_gib: float
     installed_gib: float
     stamps: tuple[Stamp, ...] = ()
-    scripts: Scripts | None = None
-    flags: tuple[str, ...] = field(default=("-trimpath", "-buildvcs=false", "-mod=readonly"), kw_only=True)
+    copies: tuple[Copies, ...] = ()
 
     @property
     def name(self) -> str:
+        """The folder's name, e.g. ``kubernetes``."""
         return self.directory.name
 
     @property
     def files(self) -> tuple[str, ...]:
         """The names of everything that ends up in the module's folder."""
-        return (*self.binaries, *(self.scripts.names if self.scripts else ()))
+        return (*self.binaries, *(Path(path).name for copies in self.copies for path in copies.paths))
 
     @property
     def folder(self) -> str:
         """The folder's name in the cache: the module and a hash of all that defines its content."""
-        definition = json.dumps(
-            [INSTALLER_VERSION, *target(), self.build_flags(), dict(self.binaries), self.scripts and self.scripts.files]
-        )
+        copies = [asdict(copies) for copies in self.copies]
+        definition = json.dumps([INSTALLER_VERSION, *target(), self.build_flags(), dict(self.binaries), copies])
         digest = hashlib.sha256(definition.encode())
         for file in ("go.mod", "go.sum"):
             digest.update((self.directory / file).read_bytes())
         return f"{self.name}-{digest.hexdigest()[:16]}"
 
     def build_flags(self) -> list[str]:
+        """What ``go build`` gets: stripped binaries without local paths that know their version."""
         variables = [f"-X {stamp.variable}={self._stamp(stamp)}" for stamp in self.stamps]
-        return [*self.flags, f"-ldflags={' '.join(['-s -w', *variables])}"]
+        return [*_BUILD_FLAGS, f"-ldflags={' '.join(['-s -w', *variables])}"]
 
     def version(self, module: str) -> str:
         """The version of ``module`` that go.mod pins, e.g. ``v1.34.4``. Raises ToolsError if it pins none."""
@@ -116,12 +114,15 @@ PULUMI: Final = Module(
     _HERE / "pulumi",
     binaries={"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
     stamps=(Stamp("github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "github.com/pulumi/pulumi/pkg/v3"),),
-    scripts=Scripts(
-        "github.com/pulumi/pulumi/sdk/v3",
-        (
-            "python/cmd/pulumi-language-python-exec",
-            "python/dist/pulumi-analyzer-policy-python",
-            "python/dist/pulumi-resource-pulumi-python",
+    copies=(
+        Copies(
+            "github.com/pulumi/pulumi/sdk/v3",
+            (
+                "python/cmd/pulumi-language-python-exec",
+                "python/dist/pulumi-analyzer-policy-python",
+                "python/dist/pulumi-resource-pulumi-python",
+            ),
+            mode=0o755,
         ),
     ),
     minutes=2,
@@ -161,6 +162,18 @@ KUBERNETES: Final = Module(
             }.items()
         ),
         Stamp("sigs.k8s.io/karpenter/pkg/operator.Version", "sigs.k8s.io/karpenter", "{number}"),
+    ),
+    # The autoscaler's own resource types, which the rehearsal creates in the cluster.
+    copies=(
+        Copies(
+            "sigs.k8s.io/karpenter",
+            (
+                "pkg/apis/crds/karpenter.sh_nodeclaims.yaml",
+                "pkg/apis/crds/karpenter.sh_nodeoverlays.yaml",
+                "pkg/apis/crds/karpenter.sh_nodepools.yaml",
+                "kwok/apis/crds/karpenter.kwok.sh_kwoknodeclasses.yaml",
+            ),
+        ),
     ),
     minutes=8,
     build_gib=4.0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from rehearsal.tools.system_pulumi import SystemPulumi
 
 @dataclass(frozen=True)
 class Plan:
-    """``root`` is the cache; ``pulumi`` the user's own, or the reason why ``modules`` include Pulumi."""
+    """``root`` is the cache; ``pulumi`` the user's own, or the reason why it is built (empty if nobody wants it)."""
 
     root: Path
     modules: tuple[Module, ...]
@@ -37,6 +37,7 @@ class Plan:
         return self.root / f"bin-{hashlib.sha256(definition.encode()).hexdigest()[:16]}"
 
     def unbuilt(self) -> list[Module]:
+        """The modules whose folders the cache lacks."""
         return [module for module in self.modules if not (self.root / module.folder).is_dir()]
 
     def missing(self) -> list[str]:
@@ -44,14 +45,15 @@ class Plan:
         return missing_from(self.folder, self.sources)
 
 
-def missing_from(folder: Path, names: Sequence[str] | Mapping[str, Path]) -> list[str]:
-    return [name for name in names if not os.access(folder / name, os.X_OK)]
+def missing_from(folder: Path, names: Iterable[str]) -> list[str]:
+    """Those of ``names`` that are no files in ``folder`` (a link to a file that is gone is none)."""
+    return [name for name in names if not (folder / name).is_file()]
 
 
 def make_plan(environ: Mapping[str, str] = os.environ, modules: tuple[Module, ...] = MODULES) -> Plan:
     """Look at PATH and at the cache's place; builds nothing and needs no network."""
     root = cache.root(environ)
-    pulumi: SystemPulumi | str = "not asked for"
+    pulumi: SystemPulumi | str = ""
     if all(module in modules for module in PULUMI_MODULES):
         pulumi = system_pulumi.find(environ, root)
     if isinstance(pulumi, SystemPulumi):

@@ -30,6 +30,7 @@ class Progress:
         self._interval = interval or (_TERMINAL_SECONDS if self._terminal else _LOG_SECONDS)
 
     def say(self, text: str) -> None:
+        """Print a line at once."""
         print(text, file=self._out, flush=True)
 
     @contextlib.contextmanager
@@ -67,5 +68,5 @@ class Progress:
 def duration(seconds: float) -> str:
     """``4.2 s`` or ``3 min 07 s``."""
     if seconds < 60:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.3g} s"
     return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"

@@ -1,0 +1,114 @@
+"""``python3 -m rehearsal.tools.environment``: the virtual environment ``.venv`` with the locked Python packages.
+
+pip installs uv, uv installs the rest; both accept only the hashes in requirements.lock. A stamp, written last, says
+what is installed, so that an interrupted run is not taken for a finished one and an unchanged lock costs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from rehearsal.tools import cache
+from rehearsal.tools.errors import ToolsError
+from rehearsal.tools.progress import Progress, duration
+
+OLDEST_PYTHON: Final = (3, 10)
+_LAST_LINES: Final = 20
+
+
+def prepare(project: Path, progress: Progress) -> bool:
+    """Make ``project/.venv`` match ``project/requirements.lock``; True if something had to be done.
+
+    Raises ToolsError with a message for the user.
+    """
+    if sys.version_info < OLDEST_PYTHON:
+        raise ToolsError(
+            f"Python {sys.version.split()[0]} is too old, {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed: "
+            "`make PYTHON=/path/to/python3`"
+        )
+    environment, lock = project / ".venv", project / "requirements.lock"
+    stamp, wanted = environment / ".installed", _fingerprint(lock)
+    if _is(stamp, wanted):
+        return False
+    with cache.exclusive(project / "build" / "venv.lock", lambda holder: progress.say(f"waiting for {holder} …")):
+        if _is(stamp, wanted):
+            return False
+        stamp.unlink(missing_ok=True)
+        _install(environment, lock, progress)
+        stamp.write_text(wanted)
+    return True
+
+
+def _install(environment: Path, lock: Path, progress: Progress) -> None:
+    python = environment / "bin" / "python"
+    with progress.stage("virtual environment"):
+        shutil.rmtree(environment, ignore_errors=True)
+        _run(
+            [sys.executable, "-m", "venv", str(environment)],
+            "Install Python's venv module (Debian, Ubuntu: `apt install python3-venv`).",
+        )
+    with progress.stage("Python packages", "about 1 min with a fast network, 1.2 GB"):
+        uv = environment / "uv.txt"
+        uv.write_text(uv_requirement(lock.read_text()))
+        advice = "Check the network and the package index (PIP_INDEX_URL, UV_INDEX_URL), then run it again."
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        _run([*pip, "--require-hashes", "--no-deps", "--requirement", str(uv)], advice)
+        sync = ["pip", "sync", "--quiet", "--require-hashes", "--python", str(python), str(lock)]
+        _run([str(environment / "bin" / "uv"), *sync], advice)
+
+
+def uv_requirement(lock: str) -> str:
+    """The lines of a lock file that pin uv itself. Raises ToolsError if there are none."""
+    match = re.search(r"^uv==.*\\\n(?:    --hash=.*\n?)+", lock, re.MULTILINE)
+    if match is None:
+        raise ToolsError("requirements.lock does not pin uv: keep it in requirements.txt and run `make lock`")
+    return match[0]
+
+
+def _fingerprint(lock: Path) -> str:
+    """Changes with the lock, with Python's version and when the checkout moves (scripts hold absolute paths)."""
+    try:
+        content = lock.read_bytes()
+    except OSError as error:
+        raise ToolsError(f"{lock}: {error.strerror}; restore it with `git checkout requirements.lock`") from error
+    return hashlib.sha256(content + f"{sys.version}{lock.resolve()}".encode()).hexdigest()
+
+
+def _is(stamp: Path, wanted: str) -> bool:
+    return stamp.is_file() and stamp.read_text() == wanted and (stamp.parent / "bin" / "python").exists()
+
+
+def _run(command: list[str], advice: str) -> None:
+    answer = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if answer.returncode:
+        last = "\n".join(f"    {line}" for line in answer.stdout.strip().splitlines()[-_LAST_LINES:])
+        raise ToolsError(
+            f"setting up Python failed.\n  command: {' '.join(command)}\n  its last lines:\n{last}\n"
+            f"  what to try: {advice}"
+        )
+
+
+def main() -> int:
+    """Exit code 0 when the environment is ready, 1 when something failed, 130 after Ctrl-C."""
+    progress, start = Progress(), time.monotonic()
+    try:
+        if prepare(Path.cwd(), progress):
+            progress.say(f"setup: ready after {duration(time.monotonic() - start)}")
+    except ToolsError as error:
+        progress.say(f"setup: {error}")
+        return 1
+    except KeyboardInterrupt:
+        progress.say("setup: interrupted. Run it again to go on.")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
