@@ -7,6 +7,7 @@ reads thousands of nodes and needs neither.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,8 @@ Object = dict[str, Any]
 
 FIELD_MANAGER: Final = "gpucluster-rehearsal"
 
+# https://datatracker.ietf.org/doc/html/rfc7234#section-5.5; Kubernetes always uses code 299.
+_WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _APPLY: Final = "application/apply-patch+yaml"  # JSON is YAML
 _MERGE: Final = "application/merge-patch+json"
 
@@ -70,6 +73,12 @@ class Api:
 
     def create(self, path: str, body: Object) -> Object:
         return self._send("POST", path, body, query={"fieldManager": FIELD_MANAGER})
+
+    def submit(self, path: str, body: Object) -> tuple[Object, tuple[str, ...]]:
+        """Like ``create``, with the API server's admission warnings, as ``kubectl`` prints them."""
+        response = self._exchange("POST", path, body, content_type="application/json", query={})
+        said = [text for header in response.headers.getlist("Warning") for text in _WARNING.findall(header)]
+        return json.loads(response.data), tuple(text.replace('\\"', '"') for text in said)
 
     def merge(self, path: str, body: Object) -> Object:
         """JSON merge patch."""
@@ -144,6 +153,12 @@ class Api:
         content_type: str = "application/json",
         query: Mapping[str, str] | None = None,
     ) -> Object:
+        result: Object = json.loads(self._exchange(method, path, body, content_type, query or {}).data)
+        return result
+
+    def _exchange(
+        self, method: str, path: str, body: Object | None, content_type: str, query: Mapping[str, str]
+    ) -> urllib3.BaseHTTPResponse:
         url = self._base + path
         if query:
             url += "?" + "&".join(f"{key}={quote(value)}" for key, value in query.items())
@@ -152,8 +167,7 @@ class Api:
         response = self._pool.request(method, url, body=data, headers=headers)
         if response.status >= 400:
             raise _error(response.status, response.data)
-        result: Object = json.loads(response.data)
-        return result
+        return response
 
 
 def resource_path(version: str, plural: str, name: str | None = None, namespace: str | None = None) -> str:

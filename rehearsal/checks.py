@@ -1,5 +1,8 @@
-"""What a rehearsal must show. Every check looks at what was observed (nodes, pods, events, the engine's results), never at
-the plan, and says in words what it saw."""
+"""What a rehearsal must show.
+
+Every check looks at what was observed (nodes, pods, events, the engine's results), never at the plan, and says in words
+what it saw.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,9 @@ from typing import Final
 from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
 from rehearsal.play import Played, Submitted
 from rehearsal.scenario import OffGpus, Refused, RunsOn, Scenario, StaysPending
-from rehearsal.timeline import NodeRecord, PodRecord, Timeline
+from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
 
 LONGEST_WAIT_SECONDS: Final = 60.0
-# A node's own agents (DaemonSets, and mirrors of static pods, owned by their Node) run on every node and never hold one.
-_NODE_AGENTS: Final = frozenset({"DaemonSet", "Node"})
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,16 @@ class Pools:
     gpu: tuple[GpuPoolSpec, ...]
     cpu: tuple[CpuPoolSpec, ...]
     admin: AdminPoolSpec
+
+    @property
+    def all(self) -> tuple[AdminPoolSpec | CpuPoolSpec | GpuPoolSpec, ...]:
+        """Every pool, the one that always stays first."""
+        return (self.admin, *self.cpu, *self.gpu)
+
+    @property
+    def maxima(self) -> dict[str, int]:
+        """Pool → the most nodes that it may have, in the same order."""
+        return {p.name: p.total_nodes if isinstance(p, AdminPoolSpec) else p.max_nodes for p in self.all}
 
 
 def cluster_checks(timeline: Timeline, pools: Pools, scenario: Scenario, played: Played) -> list[Check]:
@@ -117,7 +128,7 @@ def reached(timeline: Timeline, pools: Pools) -> Iterator[Check]:
 
 def limits(timeline: Timeline, pools: Pools) -> Iterator[Check]:
     """No pool ever had more nodes than its maximum, at any observed moment."""
-    sized: list[tuple[str, int]] = [(pool.name, pool.max_nodes) for pool in (*pools.gpu, *pools.cpu)]
+    sized = pools.maxima.items()
     over = [(name, timeline.peak(name), most) for name, most in sized if timeline.peak(name) > most]
     detail = "; ".join(f"{name} had {peak} nodes at once, its maximum is {most}" for name, peak, most in over)
     peaks = ", ".join(f"{name} {timeline.peak(name)} of {most}" for name, most in sized)
@@ -126,8 +137,8 @@ def limits(timeline: Timeline, pools: Pools) -> Iterator[Check]:
 
 def system_pods_off_gpus(timeline: Timeline) -> Check:
     """No pod of the cluster's own, node agents aside, was ever placed on a GPU node: it would keep the node alive."""
-    guilty = [(pod, node) for pod, node in _placements(timeline) if _system(pod) and node.gpu_pool]
-    seen = sum(_system(pod) for pod, _ in _placements(timeline))
+    guilty = [(pod, node) for pod, node in _placements(timeline) if pod.system and node.gpu_pool]
+    seen = sum(pod.system for pod, _ in _placements(timeline))
     detail = "; ".join(f"{pod.namespace}/{pod.name} on {node.name} ({node.pool})" for pod, node in guilty)
     kept = f"{seen} placements of system pods, none on a GPU node"
     return Check("system-pods-off-gpu", "System pods stay off GPU nodes", not guilty and seen > 0, detail or kept)
@@ -150,8 +161,12 @@ def back_to_zero(timeline: Timeline, played: Played) -> Check:
     left = timeline.gpu_nodes_now()
     reasons = []
     for node in left:
-        holders = [p.name for p in timeline.pods if p.node == node.name and p.gone is None and p.owner not in _NODE_AGENTS]
-        reasons.append(f"{node.name} ({node.pool}) still there" + (f", held by {', '.join(holders)}" if holders else ""))
+        holders = [
+            p.name for p in timeline.pods if p.node == node.name and p.gone is None and p.owner not in NODE_AGENTS
+        ]
+        reasons.append(
+            f"{node.name} ({node.pool}) still there" + (f", held by {', '.join(holders)}" if holders else "")
+        )
     return Check("returned-to-zero", title, False, "; ".join(reasons) or "the scenario did not get this far")
 
 
@@ -162,14 +177,22 @@ def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
     lowest = timeline.lowest(pools.admin.name, start, end) if start is not None else 0
     wanted = pools.admin.total_nodes
     return Check(
-        "admin-stays", "The admin pool stays", lowest == wanted, f"never fewer than {lowest} admin nodes, declared {wanted}"
+        "admin-stays",
+        "The admin pool stays",
+        lowest == wanted,
+        f"never fewer than {lowest} admin nodes, declared {wanted}",
     )
 
 
 def _burst_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
     burst = scenario.burst
     full = timeline.peak(burst.pool) >= len(burst.fill) and played.pool_full is not None
-    astray = [detail for one in _submitted(played, burst.fill) for ok, detail in [_placed(timeline, one, _runs(one))] if not ok]
+    astray = [
+        detail
+        for one in _submitted(played, burst.fill)
+        for ok, detail in [_placed(timeline, one, _runs(one))]
+        if not ok
+    ]
     detail = f"{timeline.peak(burst.pool)} nodes at once, maximum {burst.max_nodes}"
     if astray:
         detail += "; " + "; ".join(astray[:3])
@@ -236,7 +259,10 @@ def _pending(timeline: Timeline, one: Submitted, expect: StaysPending) -> tuple[
     ran = [pod for pod in pods if pod.scheduled is not None]
     if ran:
         return False, f"{ran[0].name} was placed on {ran[0].node}"
-    said = [*one.reply.warnings, *(event.message for pod in pods for event in timeline.events if event.name == pod.name)]
+    said = [
+        *one.reply.warnings,
+        *(event.message for pod in pods for event in timeline.events if event.name == pod.name),
+    ]
     if not said:
         return False, "it stays Pending, but nothing says why"
     for word in expect.mentions:
@@ -269,10 +295,6 @@ def _about_nodes(timeline: Timeline, nodes: Sequence[NodeRecord]) -> str:
     names = {node.name for node in nodes}
     said = [event.message for event in timeline.events if event.name in names and event.type == "Warning"]
     return said[-1] if said else ""
-
-
-def _system(pod: PodRecord) -> bool:
-    return pod.namespace != "default" and pod.owner not in _NODE_AGENTS
 
 
 def _placements(timeline: Timeline) -> list[tuple[PodRecord, NodeRecord]]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from rehearsal.api import Api, Reply
 from rehearsal.scenario import Burst, RunsOn, Scenario, Submission
 from rehearsal.timeline import NodeRecord, PodRecord, Timeline
+from rehearsal.user import Reply, User
 
 RUN_TIMEOUT_SECONDS: Final = 60.0
 REASON_TIMEOUT_SECONDS: Final = 15.0
@@ -42,14 +42,25 @@ class Played:
 
 
 class Player:
-    """Plays one scenario; ``say`` gets one line per step, ``alive`` raises when the world has died."""
+    """Plays one scenario, once.
 
-    def __init__(self, api: Api, timeline: Timeline, say: Callable[[str], None], alive: Callable[[], None]) -> None:
-        """Use ``api`` to submit (as a user of the cluster) and ``timeline`` to look."""
-        self._api = api
+    ``say`` gets one line per step. ``alive`` is called while waiting; it raises when the world has died.
+    ``while_full`` is called once, while the burst holds its nodes.
+    """
+
+    def __init__(
+        self,
+        user: User,
+        timeline: Timeline,
+        say: Callable[[str], None],
+        alive: Callable[[], None],
+        while_full: Callable[[], None],
+    ) -> None:
+        self._user = user
         self._timeline = timeline
         self._say = say
         self._alive = alive
+        self._while_full = while_full
         self.played = Played()
 
     def play(self, scenario: Scenario) -> Played:
@@ -87,15 +98,14 @@ class Player:
     def _burst(self, burst: Burst) -> None:
         for one in burst.fill:
             self._submit(one)
-        if burst.extra is None:
-            self._wait_running(burst.fill)
-            self._delete(burst.fill)
-            return
-        filled = self._wait_running(burst.fill)
-        if filled:
+        if self._wait_running(burst.fill):
             self.played.pool_full = self._timeline.now()
-        self._submit(burst.extra)
-        extra = burst.extra
+        self._while_full()
+        if burst.extra is not None:
+            self._overflow(burst, burst.extra)
+
+    def _overflow(self, burst: Burst, extra: Submission) -> None:
+        self._submit(extra)
         self._until(lambda: self._explained(extra) or self._running(extra), REASON_TIMEOUT_SECONDS)
         if burst.fallback is not None:
             self._submit(burst.fallback)
@@ -118,7 +128,7 @@ class Player:
     def _submit(self, submission: Submission) -> None:
         idle = self._idle_larger(submission)
         at = self._timeline.now()
-        reply = self._api.create(submission.manifest)
+        reply = self._user.create(submission.manifest)
         self.played.submitted.append(Submitted(submission, at, reply, idle))
         answer = "accepted" if reply.ok else f"refused: {reply.message}"
         self._say(f"{submission.workload}: {submission.title}: {answer}")
@@ -127,7 +137,7 @@ class Player:
 
     def _delete(self, submissions: list[Submission] | tuple[Submission, ...]) -> None:
         for one in submissions:
-            self._api.delete(one.kind, one.workload)
+            self._user.delete(one.kind, one.workload)
 
     def _pods(self, submission: Submission) -> tuple[PodRecord, ...]:
         return self._timeline.pods_of(submission.workload)

@@ -16,7 +16,7 @@ import yaml
 
 from components.pools import GpuPoolSpec
 from policies.rules.model import GPU_LABEL, GPU_RESOURCE, GPU_TAINT, SIZE_KEY
-from rehearsal.api import Manifest
+from rehearsal.api import Object
 
 SECONDS: Final = "rehearsal.gpucluster.dev/seconds"
 """Pod annotation: how long the simulated container runs before it succeeds."""
@@ -65,7 +65,7 @@ class Submission:
 
     id: str
     title: str
-    manifest: Manifest
+    manifest: Object
     expect: Expectation
 
     @property
@@ -109,7 +109,9 @@ class Scenario:
         return parts + tuple(one for one in (self.fragment, self.burst.extra, self.burst.fallback) if one is not None)
 
 
-def derive(pools: Sequence[GpuPoolSpec], gpu_jobs: Mapping[str, str], admin_vcpus: float, has_cpu_pools: bool) -> Scenario:
+def derive(
+    pools: Sequence[GpuPoolSpec], gpu_jobs: Mapping[str, str], admin_vcpus: float, has_cpu_pools: bool
+) -> Scenario:
     """The scenario for a stack. ``gpu_jobs`` maps each pool to its ready-to-apply YAML; raises ``ValueError`` if one lacks."""
     missing = sorted({pool.name for pool in pools} - set(gpu_jobs))
     if missing:
@@ -126,9 +128,9 @@ def derive(pools: Sequence[GpuPoolSpec], gpu_jobs: Mapping[str, str], admin_vcpu
     )
 
 
-def load(name: str) -> Manifest:
+def load(name: str) -> Object:
     """A manifest of the scenario's folder."""
-    manifest: Manifest = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text())
+    manifest: Object = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text())
     return manifest
 
 
@@ -137,7 +139,7 @@ def plain_pools(pools: Sequence[GpuPoolSpec]) -> frozenset[str]:
     return frozenset(pool.name for pool in pools if set(pool.taints) <= {GPU_TAINT})
 
 
-def gpu_pod(name: str, gpus: int, *, seconds: str = "3", tolerations: Sequence[Mapping[str, str]] = ()) -> Manifest:
+def gpu_pod(name: str, gpus: int, *, seconds: str = "3", tolerations: Sequence[Mapping[str, str]] = ()) -> Object:
     """The plain pod under another name, asking for ``gpus``."""
     pod = load("gpu-pod")
     pod["metadata"] = {"name": name, "annotations": {SECONDS: seconds}}
@@ -147,12 +149,12 @@ def gpu_pod(name: str, gpus: int, *, seconds: str = "3", tolerations: Sequence[M
     return pod
 
 
-def _snippet(text: str) -> Manifest:
+def _snippet(text: str) -> Object:
     documents = [document for document in yaml.safe_load_all(text) if document]
     jobs = [document for document in documents if document.get("kind") == "Job"]
     if len(jobs) != 1:
         raise ValueError(f"a gpuJobs output must hold exactly one Job, this one holds {len(jobs)}:\n{text}")
-    job: Manifest = jobs[0]
+    job: Object = jobs[0]
     return job
 
 
@@ -166,7 +168,7 @@ def _cpu(admin_vcpus: float, has_cpu_pools: bool) -> tuple[Submission, ...]:
     )
 
 
-def _plain(id: str, title: str, manifest: Manifest, pools: Sequence[GpuPoolSpec]) -> Submission:
+def _plain(id: str, title: str, manifest: Object, pools: Sequence[GpuPoolSpec]) -> Submission:
     reachable = plain_pools(pools)
     expect: Expectation = RunsOn(reachable)
     if not reachable:
@@ -178,7 +180,9 @@ def _hopeless(pools: Sequence[GpuPoolSpec]) -> tuple[Submission, ...]:
     largest = max(pool.allocatable_gpus for pool in pools)
     everything = [{"key": GPU_RESOURCE, "operator": "Exists"}, {"key": SIZE_KEY, "operator": "Exists"}]
     too_large = gpu_pod("over-large", largest + 1, tolerations=everything)
-    found = [Submission("over-large", f"a pod with {largest + 1} GPUs, more than any node has", too_large, StaysPending())]
+    found = [
+        Submission("over-large", f"a pod with {largest + 1} GPUs, more than any node has", too_large, StaysPending())
+    ]
     reachable = plain_pools(pools)
     plain_size = max((pool.allocatable_gpus for pool in pools if pool.name in reachable), default=0)
     if reachable and largest > plain_size:
@@ -196,7 +200,7 @@ def _refused(pools: Sequence[GpuPoolSpec]) -> tuple[Submission, ...]:
     return (Submission("blanket-toleration", title, pod, Refused((SIZE_KEY,))),)
 
 
-def _job(pool: GpuPoolSpec, snippet: Manifest) -> Submission:
+def _job(pool: GpuPoolSpec, snippet: Object) -> Submission:
     job = copy.deepcopy(snippet)
     annotations = job["spec"]["template"].setdefault("metadata", {}).setdefault("annotations", {})
     annotations[SECONDS] = "3"
@@ -213,7 +217,7 @@ def _fragment(pools: Sequence[GpuPoolSpec]) -> Submission | None:
     return Submission("fragment", title, gpu_pod("fragment", 1), RunsOn(reachable))
 
 
-def _burst(pools: Sequence[GpuPoolSpec], jobs: Mapping[str, Manifest]) -> Burst:
+def _burst(pools: Sequence[GpuPoolSpec], jobs: Mapping[str, Object]) -> Burst:
     pool = min(pools, key=lambda one: (one.allocatable_gpus, one.preference, one.max_nodes, one.hourly_usd or 0.0))
     count = min(pool.max_nodes, BURST_LIMIT)
     runs = RunsOn(frozenset({pool.name}))
@@ -244,7 +248,7 @@ def _interchangeable(one: GpuPoolSpec, other: GpuPoolSpec) -> bool:
     return same and set(one.taints) <= set(other.taints)
 
 
-def _held_pod(name: str, template: Mapping[str, Any]) -> Manifest:
+def _held_pod(name: str, template: Mapping[str, Any]) -> Object:
     spec = copy.deepcopy(dict(template["spec"]))
     return {
         "apiVersion": "v1",

@@ -10,12 +10,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from policies.rules.model import GPU_PRESENT_LABEL, GPU_RESOURCE, POOL_LABEL, ROLE_LABEL, SIZE_KEY
 
 Kind = Literal["Node", "Pod", "Event"]
-NO_POOL = "(no pool)"
+NO_POOL: Final = "(no pool)"
+# A node's own agents (DaemonSets, and mirrors of static pods, owned by their Node) run on every node and never hold one.
+NODE_AGENTS: Final = frozenset({"DaemonSet", "Node"})
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class PodRecord:
     running: float | None = None
     finished: float | None = None
     gone: float | None = None
+
+    @property
+    def system(self) -> bool:
+        """Whether the pod is the cluster's own and would hold its node: not the user's, and not a node's agent."""
+        return self.namespace != "default" and self.owner not in NODE_AGENTS
 
     @property
     def waited(self) -> float | None:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
+from collections.abc import Callable
 from typing import Final
 
 import urllib3
 
-from rehearsal.api import Api
+from rehearsal.api import Api, ApiError
 from rehearsal.timeline import Kind, Timeline
 
 _PATHS: Final[dict[Kind, str]] = {"Node": "/api/v1/nodes", "Pod": "/api/v1/pods", "Event": "/api/v1/events"}
-_WATCH_SECONDS: Final = 300.0
+# Shorter than the client's read timeout, so that a quiet watch ends in good order and begins again.
+_WATCH_SECONDS: Final = 20
+_RETRY_SECONDS: Final = 0.2
+_CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 
 
 class Watcher:
     """One thread per kind. A broken watch lists again, so nothing stays unnoticed for longer than a reconnection."""
 
-    def __init__(self, kubeconfig: Path, timeline: Timeline) -> None:
-        """Start watching as the administrator whose kubeconfig is given."""
-        self._kubeconfig = kubeconfig
+    def __init__(self, connect: Callable[[], Api], timeline: Timeline) -> None:
+        """Start watching; every thread makes a connection of its own with ``connect``."""
+        self._connect = connect
         self._timeline = timeline
         self._stop = threading.Event()
         # Daemon threads: a watch blocks in a read that only the server or the process's end can finish.
@@ -33,23 +36,25 @@ class Watcher:
         self._stop.set()
 
     def _follow(self, kind: Kind) -> None:
+        api = self._connect()
         while not self._stop.is_set():
-            api = Api(self._kubeconfig)
             try:
                 self._list_and_watch(api, kind)
-            except (OSError, urllib3.exceptions.HTTPError, ValueError):
+            except (ApiError, OSError, urllib3.exceptions.HTTPError, ValueError):
                 # The control plane is starting or stopping; a lasting failure shows as missing observations.
-                self._stop.wait(0.2)
-            finally:
-                api.close()
+                self._stop.wait(_RETRY_SECONDS)
 
     def _list_and_watch(self, api: Api, kind: Kind) -> None:
-        listed = api.list(_PATHS[kind])
-        items = listed.get("items") or []
+        listed = api.get(_PATHS[kind])
+        version = listed["metadata"]["resourceVersion"]
+        items = listed["items"] or []
         for item in items:
             self._timeline.observe(kind, "ADDED", item)
         self._timeline.forget_absent(kind, (item["metadata"]["uid"] for item in items))
-        for event in api.watch(_PATHS[kind], listed["metadata"]["resourceVersion"], _WATCH_SECONDS):
-            if self._stop.is_set() or event["type"] == "ERROR":
-                return
-            self._timeline.observe(kind, event["type"], event["object"])
+        while not self._stop.is_set():
+            for change, item in api.watch(_PATHS[kind], version, _WATCH_SECONDS):
+                if self._stop.is_set():
+                    return
+                version = item["metadata"]["resourceVersion"]
+                if change in _CHANGES:
+                    self._timeline.observe(kind, change, item)

@@ -87,7 +87,9 @@ class World:
     def check_alive(self) -> None:
         """Raises ``WorldError`` when the world's process has ended."""
         if self._process.poll() is not None:
-            raise WorldError(f"the rehearsal's world ended (exit code {self._process.returncode}). {self._last_words()}")
+            raise WorldError(
+                f"the rehearsal's world ended (exit code {self._process.returncode}). {self._last_words()}"
+            )
 
     def keep(self) -> None:
         """Tell the world to outlive this process; ``stop_left_behind`` ends it later."""

@@ -1,0 +1,142 @@
+"""The command line, ``python -m rehearsal run | preview | stop | sabotage | bench``; the Makefile calls it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from components.settings import SettingsError
+from rehearsal.engine import EngineError, gate_for
+from rehearsal.stack import ROOT, StackError, resolve
+from rehearsal.tools import ToolsError, folder
+from rehearsal.world_client import WorldError, stop_left_behind
+
+EXIT_FAIL = 1
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="""Rehearse a GPU cluster on this machine: no cloud account, no network, nothing to pay.
+
+    The unchanged Pulumi program runs against stand-ins of the cloud; Kubernetes and its autoscaler are the real ones,
+    only the machines are simulated. A rehearsal submits jobs, watches GPU nodes come and go, and says what it saw.""",
+)
+
+StackOption = Annotated[str, typer.Option("--stack", help="A stack's name (dev) or file (examples/gke-tips.yaml).")]
+
+
+@app.command()
+def run(
+    stack: StackOption = "dev",
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the cluster running and print its KUBECONFIG.")] = False,
+    plugins: Annotated[
+        Path | None, typer.Option("--plugins", help="A directory of provider plugins to use before the stand-ins.")
+    ] = None,
+) -> None:
+    """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0, destroy. Exit code 0 only if every check passes."""
+    from rehearsal.run import Options, Rehearsal
+
+    console = Console()
+    if plugins is not None and not plugins.is_dir():
+        _bad_input(f"--plugins {plugins}: there is no such directory")
+    chosen = resolve(stack)
+    options = Options(tools=folder(), gate=gate_for(ROOT, chosen.name), plugins=plugins, keep=keep)
+    finished = Rehearsal(chosen, options, console).run()
+    if finished.kubeconfig is not None:
+        console.print("\nThe cluster keeps running. Look around, then end it with `make rehearse-stop`:")
+        console.print(f"  export KUBECONFIG={finished.kubeconfig}", highlight=False, soft_wrap=True)
+    if finished.interrupted:
+        raise typer.Exit(EXIT_INTERRUPTED)
+    raise typer.Exit(0 if finished.passed else EXIT_FAIL)
+
+
+@app.command()
+def preview(
+    stack: StackOption = "dev",
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print the engine's whole output, too.")] = False,
+) -> None:
+    """Preview a stack with the policy gate, offline. Exit code 0 only if the preview succeeds and the gate agrees."""
+    from rehearsal.preview import preview as run_preview
+    from rehearsal.preview import show
+
+    chosen = resolve(stack)
+    result = run_preview(chosen, tools=folder(), gate=gate_for(ROOT, chosen.name))
+    show(Console(), chosen.name, result, verbose=verbose)
+    raise typer.Exit(0 if result.ok else EXIT_FAIL)
+
+
+@app.command()
+def stop() -> None:
+    """End clusters that `run --keep` left running, and whatever a killed rehearsal left behind."""
+    stopped = stop_left_behind(ROOT / "build")
+    for run_dir in stopped:
+        typer.echo(f"stopped {run_dir}")
+    if not stopped:
+        typer.echo("nothing was running")
+
+
+@app.command()
+def sabotage(
+    case: Annotated[str | None, typer.Option("--case", help="Which case; without it, the cases are listed.")] = None,
+    rehearse: Annotated[bool, typer.Option("--rehearse", help="Also rehearse it with the gate off.")] = False,
+) -> None:
+    """Break the program on purpose and show the gate refusing it: rule, resource, remedy. Exit code 0 if it does."""
+    from rehearsal.sabotage import CASES, run_case
+
+    if case is None:
+        for known in CASES.values():
+            typer.echo(f"{known.name:28} {known.title}")
+        return
+    if case not in CASES:
+        _bad_input(f"--case {case}: there is no such case; write one of {', '.join(CASES)}")
+    raise typer.Exit(0 if run_case(CASES[case], Console(), tools=folder(), rehearse=rehearse) else EXIT_FAIL)
+
+
+@app.command()
+def bench(
+    quick: Annotated[bool, typer.Option("--quick", help="One repetition, small numbers: does it work?")] = False,
+) -> None:
+    """Measure ratios against baselines of the same run and print them: previews, pools, stages, scheduling."""
+    from rehearsal.bench import run_bench
+
+    run_bench(Console(), tools=folder(), quick=quick)
+
+
+def main() -> None:
+    """Run the command line; every expected error is one readable message and an exit code."""
+    # SIGTERM must clean up as Ctrl-C does.
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGHUP, _interrupt)
+    try:
+        app(prog_name="python -m rehearsal")
+    except (SettingsError, StackError, ToolsError) as error:
+        _bad_input(str(error))
+    except (EngineError, WorldError) as error:
+        _say_error(str(error))
+        sys.exit(EXIT_FAIL)
+    except KeyboardInterrupt:
+        _say_error("interrupted")
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _say_error(text: str) -> None:
+    Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", soft_wrap=True, highlight=False)
+
+
+def _bad_input(text: str) -> NoReturn:
+    _say_error(text)
+    sys.exit(EXIT_BAD_INPUT)

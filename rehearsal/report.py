@@ -1,0 +1,227 @@
+"""The result of a rehearsal, as data: ``report.json``.
+
+Schema version 1, all keys in camelCase, durations in seconds, money in US dollars:
+
+- ``schemaVersion``, ``stack``, ``stackFile``, ``startedAt`` (ISO 8601, UTC), ``seconds``
+- ``verdict``: ``pass`` only if every check passed and nothing interrupted; ``reasons``: why not, in words
+- ``stages``: ``{name, seconds, passed, detail}`` in the order in which they ran
+- ``checks``: ``{id, title, passed, detail}``
+- ``policyViolations``: ``{rule, level, resource, message}`` that the gate reported
+- ``pools``: ``{name, gpu, gpusPerNode, maxNodes, spot, hourlyUsd, nodes, peak, nodeSeconds, series}``; ``nodes`` counts
+  all that ever existed, ``series`` the pool's size in equal slices of the timeline's ``seconds``
+- ``workloads``: ``{id, title, accepted, warnings, message, pods}``; a pod is ``{name, pool, node, waitedSeconds, phase}``
+- ``systemPodsOnGpuNodes``: ``{namespace, name, node}``, node agents (DaemonSets) left out
+- ``waiting``: ``{pods, medianSeconds, longestSeconds}``
+- ``cost``: ``{idleHourlyUsd, peakHourlyUsd, maxHourlyUsd, totalUsd, unpricedPools, note}``
+- ``logs``: the directory with every log, or null when the verdict is pass and nothing was kept
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Final
+
+from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
+from rehearsal.checks import Check, Pools
+from rehearsal.engine_events import PolicyViolation
+from rehearsal.play import Played
+from rehearsal.timeline import PodRecord, Timeline
+
+SCHEMA_VERSION: Final = 1
+SERIES_POINTS: Final = 60
+COST_NOTE: Final = (
+    "list prices for the rehearsal's compressed time: seconds here are minutes in a cloud, which bills them"
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One part of the run and how long it took."""
+
+    name: str
+    seconds: float
+    passed: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """``peak`` is the dearest moment observed, ``total`` what the observed node-seconds cost at list price."""
+
+    idle_hourly: float | None
+    peak_hourly: float
+    max_hourly: float | None
+    total: float
+    unpriced: tuple[str, ...] = ()
+
+
+@dataclass
+class Record:
+    """Everything known about one run, filled in as it goes, so that an interrupted run has a report, too."""
+
+    stack: str
+    stack_file: str
+    timeline: Timeline
+    pools: Pools
+    played: Played = field(default_factory=Played)
+    started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    stages: list[Stage] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    violations: tuple[PolicyViolation, ...] = ()
+    declared_cost: Mapping[str, Any] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    complete: bool = False
+    ended: float | None = None
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the verdict is not a pass; empty when it is."""
+        reasons = [*self.failures, *(f"{check.id}: {check.detail}" for check in self.checks if not check.passed)]
+        return reasons or ([] if self.complete else ["the run did not reach its end"])
+
+    @property
+    def verdict(self) -> str:
+        """``pass`` or ``fail``."""
+        return "fail" if self.reasons else "pass"
+
+
+def cost_of(record: Record) -> Cost:
+    """Prices of what was observed. Pools without a known price are named, not guessed."""
+    end = record.timeline.now() if record.ended is None else record.ended
+    prices = {pool.name: pool.hourly_usd for pool in record.pools.all}
+    priced = {name: price for name, price in prices.items() if price is not None}
+    nodes = [node for node in record.timeline.nodes if node.pool in priced]
+    moments = [node.created for node in nodes]
+    peak = max((sum(priced[n.pool] for n in nodes if n.exists_at(moment)) for moment in moments), default=0.0)
+    total = sum(record.timeline.node_seconds(name, end) / 3600 * price for name, price in priced.items())
+    return Cost(
+        idle_hourly=record.declared_cost.get("idleHourlyUsd"),
+        peak_hourly=peak,
+        max_hourly=record.declared_cost.get("maxHourlyUsd"),
+        total=total,
+        unpriced=tuple(name for name, price in prices.items() if price is None),
+    )
+
+
+def system_pods_on_gpu_nodes(timeline: Timeline) -> list[tuple[PodRecord, str]]:
+    """Pods of the cluster's own, node agents aside, that were placed on GPU nodes, with the node's name."""
+    return [
+        (pod, node.name)
+        for pod in timeline.pods
+        if pod.system and pod.node and (node := timeline.node_of(pod)) is not None and node.gpu_pool
+    ]
+
+
+def waits(record: Record) -> list[float]:
+    """Seconds that each of the scenario's pods waited until it ran."""
+    names = {one.submission.workload for one in record.played.submitted}
+    pods = [pod for pod in record.timeline.pods if pod.workload in names and pod.namespace == "default"]
+    return [pod.waited for pod in pods if pod.waited is not None and pod.gpus]
+
+
+def to_json(record: Record, logs: Path | None) -> dict[str, Any]:
+    """The report's content (see the module's docstring)."""
+    end = record.timeline.now() if record.ended is None else record.ended
+    waited, cost = waits(record), cost_of(record)
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "stack": record.stack,
+        "stackFile": record.stack_file,
+        "startedAt": record.started_at.isoformat(timespec="seconds"),
+        "seconds": round(end, 1),
+        "verdict": record.verdict,
+        "reasons": record.reasons,
+        "stages": [_rounded(asdict(stage)) for stage in record.stages],
+        "checks": [asdict(check) for check in record.checks],
+        "policyViolations": [asdict(violation) for violation in record.violations],
+        "pools": [_pool(record, pool, end) for pool in record.pools.all],
+        "workloads": _workloads(record),
+        "systemPodsOnGpuNodes": [
+            {"namespace": pod.namespace, "name": pod.name, "node": node}
+            for pod, node in system_pods_on_gpu_nodes(record.timeline)
+        ],
+        "waiting": {
+            "pods": len(waited),
+            "medianSeconds": round(statistics.median(waited), 1) if waited else None,
+            "longestSeconds": round(max(waited), 1) if waited else None,
+        },
+        "cost": {
+            "idleHourlyUsd": cost.idle_hourly,
+            "peakHourlyUsd": round(cost.peak_hourly, 4),
+            "maxHourlyUsd": cost.max_hourly,
+            "totalUsd": round(cost.total, 4),
+            "unpricedPools": list(cost.unpriced),
+            "note": COST_NOTE,
+        },
+        "logs": str(logs) if logs is not None else None,
+    }
+
+
+def write_atomically(path: Path, content: Mapping[str, Any]) -> None:
+    """Write JSON so that a reader sees the old file or the whole new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w") as stream:
+            json.dump(content, stream, indent=2)
+            stream.write("\n")
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _pool(record: Record, pool: GpuPoolSpec | CpuPoolSpec | AdminPoolSpec, end: float) -> dict[str, Any]:
+    timeline = record.timeline
+    gpu = pool if isinstance(pool, GpuPoolSpec) else None
+    return {
+        "name": pool.name,
+        "gpu": gpu.gpu if gpu else None,
+        "gpusPerNode": gpu.gpus_per_node if gpu else 0,
+        "maxNodes": record.pools.maxima[pool.name],
+        "spot": not isinstance(pool, AdminPoolSpec) and pool.spot,
+        "hourlyUsd": pool.hourly_usd,
+        "nodes": sum(node.pool == pool.name for node in timeline.nodes),
+        "peak": timeline.peak(pool.name),
+        "nodeSeconds": round(timeline.node_seconds(pool.name, end), 1),
+        "series": timeline.series(pool.name, end, SERIES_POINTS),
+    }
+
+
+def _workloads(record: Record) -> list[dict[str, Any]]:
+    timeline = record.timeline
+    found: list[dict[str, Any]] = []
+    for one in record.played.submitted:
+        pods: Sequence[PodRecord] = timeline.pods_of(one.submission.workload)
+        found.append(
+            {
+                "id": one.submission.id,
+                "title": one.submission.title,
+                "accepted": one.reply.ok,
+                "warnings": list(one.reply.warnings),
+                "message": one.reply.message,
+                "pods": [
+                    {
+                        "name": pod.name,
+                        "pool": node.pool if (node := timeline.node_of(pod)) is not None else None,
+                        "node": pod.node,
+                        "waitedSeconds": None if pod.waited is None else round(pod.waited, 1),
+                        "phase": pod.phase,
+                    }
+                    for pod in pods
+                ],
+            }
+        )
+    return found
+
+
+def _rounded(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: round(value, 2) if isinstance(value, float) else value for key, value in values.items()}

@@ -1,0 +1,259 @@
+"""One rehearsal from nothing to nothing: world, update, scenario, no-op update, drift check, destroy, stop, report."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from os import getpid
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from rehearsal import leftovers
+from rehearsal.checks import Check, Pools, cluster_checks
+from rehearsal.display import Display
+from rehearsal.engine import Engine, EngineError, Gate, Result
+from rehearsal.engine_events import Step
+from rehearsal.kubeconfig import KubeconfigError, connect
+from rehearsal.play import Player
+from rehearsal.report import Record, Stage, to_json, write_atomically
+from rehearsal.scenario import derive
+from rehearsal.stack import ROOT, Stack, without_protection
+from rehearsal.summary import show
+from rehearsal.timeline import Timeline
+from rehearsal.user import User
+from rehearsal.watcher import Watcher
+from rehearsal.world_client import World, WorldError
+
+BUILD: Final = ROOT / "build" / "rehearsal"
+_KEPT_RUNS: Final = 3
+
+
+class StageFailed(Exception):
+    """A stage failed in a way that makes the following ones pointless; the message is the reason for the verdict."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to rehearse. ``gate=None`` leaves the policies out (sabotage only); ``plugins`` go before the stand-ins."""
+
+    tools: Path
+    gate: Gate | None
+    project: Path = ROOT
+    plugins: Path | None = None
+    keep: bool = False
+    build: Path = BUILD
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A rehearsal's result: the record, and where its report is."""
+
+    record: Record
+    report: Path
+    kubeconfig: Path | None = None
+    interrupted: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether the verdict is pass."""
+        return self.record.verdict == "pass"
+
+
+class Rehearsal:
+    """Runs one stack once. Whatever happens, ``run`` ends the processes, writes the report and prints the summary."""
+
+    def __init__(self, stack: Stack, options: Options, console: Console) -> None:
+        """Prepare a run directory of its own, so that runs of one stack can go side by side."""
+        self._stack, self._options, self._console = stack, options, console
+        settings = stack.settings
+        self._pools = Pools(settings.gpu_pool_specs, settings.cpu_pool_specs, settings.admin_pool_spec)
+        self._timeline = Timeline()
+        self._record = Record(stack.name, str(stack.file), self._timeline, self._pools)
+        self._folder = options.build / stack.name
+        stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
+        self.run_dir = self._folder / "runs" / f"{stamp}-{getpid()}"
+        self._watcher: Watcher | None = None
+        self._display = Display(console, self._timeline, self._pools)
+        self._world: World | None = None
+        self._current = "starting"
+        self._interrupted = False
+
+    def run(self) -> Finished:
+        """Rehearse. Never raises for a failing stack or an interruption: the report says what happened."""
+        record, kubeconfig = self._record, None
+        with self._display:
+            try:
+                self.run_dir.mkdir(parents=True)
+                kubeconfig = self._stages()
+                record.complete = True
+            except KeyboardInterrupt:
+                self._interrupted = True
+                record.failures.append(f"interrupted during {self._current}")
+            except (StageFailed, EngineError, KubeconfigError, WorldError) as failure:
+                record.failures.append(f"{self._current}: {failure}")
+            except Exception as failure:  # a defect here must not cost the report, nor leave the world running
+                record.failures.append(f"{self._current}: {type(failure).__name__}: {failure}")
+                self._console.print_exception()
+            finally:
+                self._stop()
+        return self._finish(kubeconfig)
+
+    def _stages(self) -> Path | None:
+        with self._stage("start the world"):
+            engine, kubeconfig = self._start()
+        with self._stage("pulumi up"):
+            self._up(engine)
+        with self._stage("scenario"):
+            self._scenario(engine)
+        if self._options.keep:
+            return kubeconfig
+        with self._stage("drift check"):
+            drift = engine.drift()
+            self._engine_check("no-drift", "A refresh finds no drift", drift)
+        with self._stage("pulumi destroy"):
+            self._destroy(engine)
+        return None
+
+    def _start(self) -> tuple[Engine, Path]:
+        options = self._options
+        self._world = World(self.run_dir, tools=options.tools)
+        # While the world starts: the engine's own first start.
+        engine = Engine.create(
+            project=options.project,
+            stack=self._stack.name,
+            stack_file=self._stack.file,
+            run_dir=self.run_dir,
+            path=(options.tools,),
+            passphrase=self._stack.passphrase,
+            on_step=self._on_step,
+        )
+        facts = self._world.ready()
+        if facts.kubeconfig is None:
+            raise WorldError("the world is ready but has no control plane")
+        admin = facts.kubeconfig.read_text()
+        self._watcher = Watcher(lambda: connect(admin, self.run_dir), self._timeline)
+        first = () if options.plugins is None else (options.plugins.resolve(),)
+        return replace(engine, path=(*first, facts.plugins, options.tools)), facts.kubeconfig
+
+    def _up(self, engine: Engine) -> None:
+        result = engine.up(self._options.gate)
+        self._record.violations = result.outcome.violations
+        self._check("up", "The program updates, the gate agrees", result.ok, _told(result))
+        if not result.ok:
+            raise StageFailed(f"pulumi up failed: {result.reason}")
+
+    def _scenario(self, engine: Engine) -> None:
+        outputs = engine.outputs()
+        self._record.declared_cost = outputs["cost"]
+        user = User(connect(outputs["kubeconfig"], self.run_dir, engine.environment()["PATH"]))
+        admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
+        scenario = derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus, bool(self._pools.cpu))
+        player = Player(user, self._timeline, self._display.say, self._alive, while_full=lambda: self._up_again(engine))
+        self._record.played = player.played
+        player.play(scenario)
+        self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played)
+
+    def _up_again(self, engine: Engine) -> None:
+        nodes = len(self._timeline.gpu_nodes_now())
+        again = engine.up(self._options.gate, expect_no_changes=True)
+        title = f"With {nodes} GPU nodes running, another update changes nothing"
+        self._engine_check("second-up-no-changes", title, again)
+
+    def _destroy(self, engine: Engine) -> None:
+        protected = self._stack.settings.security.deletion_protection
+        if protected:
+            refused = engine.destroy("destroy-refused")
+            detail = f"refused: {refused.reason}" if not refused.ok else "a plain destroy went through"
+            self._check("destroy-refused", "A protected stack refuses a plain destroy", not refused.ok, detail)
+            without_protection(engine.stack_file)
+            self._display.say("security.deletionProtection: false, then pulumi up, then pulumi destroy")
+            lifted = engine.up(self._options.gate)
+            self._engine_check("unprotect", "Switching deletionProtection off lifts the protection", lifted)
+        destroyed = engine.destroy()
+        self._engine_check("destroy", "The stack is destroyed", destroyed)
+        left = [node.name for node in self._timeline.living_nodes()]
+        detail = f"still there: {', '.join(left)}" if left else "no node left"
+        self._check("nothing-left", "Nothing is left in the cloud", not left, detail)
+
+    def _stop(self) -> None:
+        self._current = "stop"
+        self._record.ended = self._timeline.now()
+        if self._watcher is not None:
+            self._watcher.stop()
+        if self._world is None:
+            return
+        if self._options.keep and self._record.complete and self._record.verdict == "pass":
+            self._world.keep()
+            return
+        with self._stage("stop"):
+            killed = self._world.stop()
+            found = leftovers.ended(self.run_dir)
+        names = ", ".join((*(str(pid) for pid in killed), *found))
+        detail = f"these had to be killed: {names}" if names else "every process of this run has ended"
+        self._check("no-process-left", "No process is left", not names, detail)
+
+    def _finish(self, kubeconfig: Path | None) -> Finished:
+        record = self._record
+        kept = self._world is not None and self._world.kept
+        if record.verdict == "pass" and not kept:
+            shutil.rmtree(self.run_dir, ignore_errors=True)
+        _forget_old_runs(self._folder / "runs")
+        report = self._folder / "report.json"
+        write_atomically(report, to_json(record, self.run_dir if self.run_dir.exists() else None))
+        show(self._console, record)
+        if self.run_dir.exists():
+            self._console.print(f"Logs: {self.run_dir}", highlight=False, soft_wrap=True)
+        self._console.print(f"Report: {report}", highlight=False, soft_wrap=True)
+        return Finished(record, report, kubeconfig if kept else None, self._interrupted)
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        self._current = name
+        self._display.stage(name)
+        started, failed_before, passed = time.monotonic(), self._failed_checks(), False
+        try:
+            yield
+            passed = self._failed_checks() == failed_before
+        finally:
+            seconds = time.monotonic() - started
+            self._record.stages.append(Stage(name, seconds, passed))
+            self._display.done(seconds, passed)
+
+    def _failed_checks(self) -> int:
+        return sum(not check.passed for check in self._record.checks)
+
+    def _check(self, id: str, title: str, passed: bool, detail: str) -> None:
+        self._record.checks.append(Check(id, title, passed, detail))
+
+    def _engine_check(self, id: str, title: str, result: Result) -> None:
+        self._check(id, title, result.ok, _told(result))
+
+    def _on_step(self, step: Step) -> None:
+        if step.op not in ("same", "read"):
+            self._display.say(f"{step.op} {step.type} {step.name}")
+
+    def _alive(self) -> None:
+        if self._world is not None:
+            self._world.check_alive()
+
+
+def _told(result: Result) -> str:
+    if not result.ok:
+        return f"{result.reason} ({result.log.name})"
+    counts = ", ".join(f"{op} {count}" for op, count in sorted(result.outcome.changed.items()))
+    return f"{counts or 'no changes'} in {result.seconds:.1f} s"
+
+
+def _forget_old_runs(folder: Path) -> None:
+    """Keep the logs of the last failures only; a run that still has processes is not old."""
+    if not folder.is_dir():
+        return
+    for run in sorted(path for path in folder.iterdir() if path.is_dir())[:-_KEPT_RUNS]:
+        if not leftovers.processes(run):
+            shutil.rmtree(run, ignore_errors=True)

@@ -1,0 +1,85 @@
+"""Which stack is meant: a name (``dev`` → ``Pulumi.dev.yaml``) or a path (``examples/gke-tips.yaml``)."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from rehearsal.engine import has_secure_values, user_passphrase
+
+if TYPE_CHECKING:
+    from components.settings import Settings
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+"""The checkout: the Pulumi project."""
+
+_STACK_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+
+
+class StackError(Exception):
+    """The stack cannot be used; the message says why and what to write instead."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack that exists and whose settings are valid. ``passphrase`` is the user's, if the user set one."""
+
+    name: str
+    file: Path
+    settings: Settings
+    passphrase: str | None
+
+
+def resolve(argument: str, root: Path = ROOT) -> Stack:
+    """Find, read and validate a stack. Raises ``StackError``, or ``SettingsError`` with all problems of its settings."""
+    from components.settings import from_stack_file
+
+    file = locate(argument, root)
+    name = file.stem.removeprefix("Pulumi.")
+    if not _STACK_NAME.fullmatch(name):
+        raise StackError(
+            f"{file.name}: {name!r} is no stack name; use letters, digits, '-', '_' and '.' in the file's name"
+        )
+    passphrase = user_passphrase()
+    if has_secure_values(file) and passphrase is None:
+        raise StackError(
+            f"{file.name} holds encrypted values: set PULUMI_CONFIG_PASSPHRASE (or PULUMI_CONFIG_PASSPHRASE_FILE) to the"
+            " passphrase that they were encrypted with"
+        )
+    return Stack(name, file, from_stack_file(file), passphrase)
+
+
+def locate(argument: str, root: Path = ROOT) -> Path:
+    """The stack file that ``argument`` means. Raises ``StackError`` with the stacks that there are."""
+    if argument.endswith((".yaml", ".yml")) or "/" in argument:
+        given = Path(argument)
+        candidates = [given] if given.is_absolute() else [Path.cwd() / given, root / given]
+    else:
+        candidates = [root / f"Pulumi.{argument}.yaml"]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate.resolve()
+    known = available(root)
+    near = difflib.get_close_matches(argument, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise StackError(
+        f"there is no stack {argument!r} ({candidates[-1]} does not exist): {hint}there are {', '.join(known)}"
+    )
+
+
+def available(root: Path = ROOT) -> list[str]:
+    """What ``STACK=`` can be: names of the project's stacks, paths of the examples."""
+    stacks = sorted(path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in root.glob("Pulumi.*.yaml"))
+    return stacks + sorted(f"examples/{path.name}" for path in (root / "examples").glob("*.yaml"))
+
+
+def without_protection(stack_file: Path) -> None:
+    """Change a stack file as a user does before tearing a protected cluster down: ``security.deletionProtection: false``."""
+    content: dict[str, Any] = yaml.safe_load(stack_file.read_text())
+    content["config"].setdefault("gpucluster:security", {})["deletionProtection"] = False
+    stack_file.write_text(yaml.safe_dump(content, sort_keys=False))

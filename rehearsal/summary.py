@@ -1,0 +1,121 @@
+"""The end of a rehearsal, for a person: what was checked, who ran where, what it would have cost."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rehearsal.report import COST_NOTE, SERIES_POINTS, Record, cost_of, system_pods_on_gpu_nodes, waits
+from rehearsal.timeline import Timeline
+
+_BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+_PLACES_SHOWN: Final = 3
+
+
+def show(console: Console, record: Record) -> None:
+    """Print the summary: chart, placements, checks, money, verdict last."""
+    _nodes_over_time(console, record)
+    _placements(console, record)
+    _checks(console, record)
+    _figures(console, record)
+    _verdict(console, record)
+
+
+def sparkline(series: list[int]) -> str:
+    """A series as one line of blocks; its highest value fills the line's height, zero is empty."""
+    top = max(series, default=0)
+    if top == 0:
+        return _BLOCKS[0] * len(series)
+    return "".join(_BLOCKS[0 if value == 0 else max(1, round(value / top * 8))] for value in series)
+
+
+def _nodes_over_time(console: Console, record: Record) -> None:
+    end = record.timeline.now() if record.ended is None else record.ended
+    table = Table(title=f"Nodes per pool over {end:.0f} s", title_justify="left", box=None, pad_edge=False)
+    for heading in ("pool", "", "most", "allowed"):
+        table.add_column(heading, no_wrap=True)
+    for name, most in record.pools.maxima.items():
+        series = record.timeline.series(name, end, SERIES_POINTS)
+        table.add_row(name, f"▕{sparkline(series)}▏", str(record.timeline.peak(name)), str(most))
+    console.print(table)
+    console.print()
+
+
+def _placements(console: Console, record: Record) -> None:
+    if not record.played.submitted:
+        return
+    table = Table(title="Where each pod ran", title_justify="left", box=None, pad_edge=False)
+    for heading in ("workload", "pods", "ran on", "waited"):
+        table.add_column(heading, overflow="fold")
+    burst: list[str] = []
+    for one in record.played.submitted:
+        if one.submission in _fill(record):
+            burst.append(one.submission.workload)
+            continue
+        table.add_row(*_row(record.timeline, one.submission.workload, [one.submission.workload], one.reply.ok))
+    if burst:
+        table.add_row(*_row(record.timeline, f"burst ({len(burst)} pods)", burst, True))
+    console.print(table)
+    console.print()
+
+
+def _fill(record: Record) -> list[object]:
+    return [
+        one.submission for one in record.played.submitted if one.submission.workload.removeprefix("burst-").isdigit()
+    ]
+
+
+def _row(timeline: Timeline, label: str, workloads: list[str], accepted: bool) -> tuple[str, str, str, str]:
+    pods = [pod for workload in workloads for pod in timeline.pods_of(workload)]
+    if not accepted:
+        return label, "0", "refused at submission", "–"
+    ran = [pod for pod in pods if pod.running is not None]
+    if not ran:
+        return label, str(len(pods)), "stayed pending", "–"
+    places = Counter(node.pool for pod in ran if (node := timeline.node_of(pod)) is not None)
+    where = ", ".join(f"{pool} × {count}" if count > 1 else pool for pool, count in places.most_common(_PLACES_SHOWN))
+    longest = max(pod.waited or 0.0 for pod in ran)
+    return label, str(len(pods)), where, f"{longest:.1f} s"
+
+
+def _checks(console: Console, record: Record) -> None:
+    for check in record.checks:
+        mark = "[green]✓[/]" if check.passed else "[bold red]✗[/]"
+        console.print(f"{mark} {escape(check.title)}: {escape(check.detail)}", soft_wrap=True, highlight=False)
+    console.print()
+
+
+def _figures(console: Console, record: Record) -> None:
+    waited, cost = waits(record), cost_of(record)
+    if waited:
+        longest = f"median {statistics.median(waited):.1f} s, longest {max(waited):.1f} s"
+        console.print(f"GPU pods waited: {longest}, over {len(waited)} pods", highlight=False)
+    held = system_pods_on_gpu_nodes(record.timeline)
+    console.print(f"System pods on GPU nodes: {len(held) or 'none'}", highlight=False)
+    idle = "unknown" if cost.idle_hourly is None else f"${cost.idle_hourly:.2f}/h"
+    most = "unknown" if cost.max_hourly is None else f"${cost.max_hourly:.2f}/h"
+    peak, total = f"${cost.peak_hourly:.2f}/h", f"${cost.total:.4f}"
+    console.print(
+        f"Cost: idle {idle}, nodes at this run's peak {peak}, at maximum {most}, nodes in total {total}",
+        highlight=False,
+    )
+    console.print(f"[dim]({COST_NOTE})[/]", highlight=False)
+    if cost.unpriced:
+        console.print(f"[dim](without {', '.join(cost.unpriced)}: no known price)[/]", highlight=False)
+    stages = ", ".join(f"{stage.name} {stage.seconds:.1f} s" for stage in record.stages)
+    console.print(f"Time: {stages}", highlight=False, soft_wrap=True)
+
+
+def _verdict(console: Console, record: Record) -> None:
+    reasons = record.reasons
+    if not reasons:
+        console.print(f"\n[bold green]PASS[/] {escape(record.stack)}: 0 → N → 0, {len(record.checks)} checks")
+        return
+    console.print(f"\n[bold red]FAIL[/] {escape(record.stack)}:")
+    for reason in reasons:
+        console.print(f"  [red]•[/] {escape(reason)}", soft_wrap=True, highlight=False)

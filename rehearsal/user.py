@@ -1,0 +1,39 @@
+"""A user of the rehearsed cluster: submits and deletes workloads, and reads what the API server answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rehearsal.api import Api, ApiError, Object
+
+_PLURALS: Final = {"Pod": "/api/v1/namespaces/default/pods", "Job": "/apis/batch/v1/namespaces/default/jobs"}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer to a submission: ``message`` is the refusal in the API server's words, empty when it was accepted."""
+
+    ok: bool
+    message: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+class User:
+    """Works in the namespace ``default`` through one connection."""
+
+    def __init__(self, api: Api) -> None:
+        """Use ``api``'s credentials."""
+        self._api = api
+
+    def create(self, manifest: Object) -> Reply:
+        """Submit a Pod or a Job, as ``kubectl create`` does."""
+        try:
+            _, warnings = self._api.submit(_PLURALS[manifest["kind"]], manifest)
+        except ApiError as refusal:
+            return Reply(False, str(refusal))
+        return Reply(True, warnings=warnings)
+
+    def delete(self, kind: str, name: str) -> None:
+        """Delete a Pod or a Job and, in the background, its pods; what is gone already is fine."""
+        self._api.delete(f"{_PLURALS[kind]}/{name}", gracePeriodSeconds=0)
