@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Literal, TypeVar, Union
+from typing import Final, Literal, TypeVar
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
@@ -38,7 +38,7 @@ class Unknown(Enum):
 
 UNKNOWN: Final = Unknown.UNKNOWN
 T = TypeVar("T")
-Maybe = Union[T, Unknown]
+Maybe = T | Unknown
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,17 @@ class Toleration:
     effect: Effect | None = None
 
     def tolerates(self, taint: Taint) -> bool:
+        """Whether a node with ``taint`` takes pods that have this toleration."""
         if self.effect is not None and self.effect != taint.effect:
             return False
         if self.key is not None and self.key != taint.key:
             return False
         return self.operator == "Exists" or (self.key is not None and (self.value or "") == (taint.value or ""))
+
+
+GroupKind = Literal["pool", "auto-provisioned", "machine"]
+"""``pool``: a managed group of nodes. ``auto-provisioned``: pools that the cloud makes when pods need them, up to
+``max_nodes`` GPUs in all. ``machine``: a virtual machine outside any group, which no cluster autoscaler can remove."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,8 @@ class NodeGroup:
     min_nodes: Maybe[int] = 0
     max_nodes: Maybe[int | None] = None
     taints: Maybe[tuple[Taint, ...]] = ()
-    labels: Maybe[Mapping[str, str]] = field(default_factory=dict)
+    labels: Maybe[Mapping[str, Maybe[str | None]]] = field(default_factory=dict)
+    """Label → value; ``UNKNOWN`` for a label that some value is set for, ``None`` for one that is certainly absent."""
     spot: Maybe[bool] = False
     region: Maybe[str | None] = None
     zones: Maybe[tuple[str, ...]] = ()
@@ -99,10 +106,13 @@ class NodeGroup:
     max_hourly_usd: Maybe[float | None] = None
     initial_nodes: Maybe[int] = 0
     """Nodes that exist as soon as the group does, whatever the autoscaler's minimum says; 0 when not declared."""
-    gpu_name: Maybe[str | None] = None
-    """The catalogue's name of the GPU (``nvidia-l4``), or the cloud's own where the catalogue has none."""
+    kind: GroupKind = "pool"
     cluster: Maybe[str | None] = None
-    """Name of the cluster as far as the declaration tells; groups are compared within one stack anyway."""
+    """Name of the cluster the group belongs to, as far as its declaration tells."""
+    cloud_label_domains: tuple[str, ...] = ("kubernetes.io", "k8s.io")
+    """Domains in which the cloud sets labels by itself, so that a label missing from ``labels`` may still be there."""
+    disk_key: Maybe[str | None] = None
+    """The customer's own key that encrypts the nodes' disks."""
     resource: str = ""
     """Where it is declared: the engine's URN, or a stack file's key path."""
 
@@ -123,17 +133,62 @@ class Workload:
 
 
 @dataclass(frozen=True)
+class Cluster:
+    """One control plane. ``managed_nodes``: the cloud runs and sizes all nodes itself, system pods included."""
+
+    name: Maybe[str]
+    cloud: str
+    region: Maybe[str | None] = None
+    managed_nodes: Maybe[bool] = False
+    private_nodes: Maybe[bool] = True
+    secrets_key: Maybe[str | None] = None
+    """The key that encrypts Kubernetes Secrets in the control plane's storage."""
+    carbon: Carbon | None = None
+    """How clean the region's energy is, where the cloud publishes it."""
+    resource: str = ""
+
+
+@dataclass(frozen=True)
+class Carbon:
+    """A region's energy over one year, by its cloud's own account."""
+
+    free_percent: int
+    """Share of hours, weighted by consumption, that carbon-free energy covers, including what the cloud bought."""
+    grid_grams_per_kwh: float
+    """The grid's emissions in gCO2eq/kWh."""
+    year: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Credential:
+    """Something that carries, or may carry, a long-lived key."""
+
+    what: str
+    """In words: ``a service account key``, ``the kubeconfig of provider 'x'``."""
+    static: Maybe[bool]
+    resource: str = ""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Everything one program declares, as far as the rules care."""
+
+    groups: tuple[NodeGroup, ...] = ()
+    workloads: tuple[Workload, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+
+
+@dataclass(frozen=True)
 class Violation:
     """One broken rule: which, what is wrong (with the value seen), and what to write instead.
 
     ``undecided``: nothing is known to be wrong, but a value that decides is not known before the update.
-    ``advisory``: worth saying, whatever level the rule has (the cloud may put it right by itself).
-    ``resource``: the offending declaration where the rule looked at several, else empty.
+    ``resource``: where the offending thing is declared, as its ``resource`` says.
     """
 
     rule: str
     message: str
     remedy: str
     undecided: bool = False
-    advisory: bool = False
     resource: str = ""

@@ -51,6 +51,13 @@ def autoscaled(group: NodeGroup) -> list[Violation]:
     remedy = "Enable autoscaling with a minimum of 0 and a maximum."
     if not has_gpus(group) or group.autoscaled is True:
         return []
+    if group.kind == "machine":
+        message = (
+            f"Machine '{group.name}' has GPUs and is in no autoscaled group: it runs, and costs, until it is deleted."
+        )
+        return [
+            _broken(AUTOSCALED, group, message, "Use a node pool that autoscales from 0 and run the work as a pod.")
+        ]
     if group.autoscaled is UNKNOWN:
         return [_undecided(AUTOSCALED, group, "whether it is autoscaled", remedy)]
     return [
@@ -90,7 +97,7 @@ def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
 def gpu_taint(group: NodeGroup) -> list[Violation]:
     """A GPU group repels every pod that does not tolerate the GPU taint (key ``nvidia.com/gpu``)."""
     remedy = f"Add the taint {GPU_TAINT} to the group."
-    if not has_gpus(group):
+    if not has_gpus(group) or group.kind == "machine":
         return []
     if group.taints is UNKNOWN:
         return [_undecided(TAINT, group, "its taints", remedy)]
@@ -98,7 +105,7 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
     if any(taint.effect in _REPELLING for taint in same_key):
         return []
     seen = ", ".join(str(taint) for taint in group.taints) or "none"
-    message = f"GPU node group '{group.name}' lacks the GPU taint (its taints: {seen}): any pod may land on it and keep it up."
+    message = f"GPU node group '{group.name}' lacks the GPU taint (its taints: {seen}): any pod may keep it up."
     return [_broken(TAINT, group, message, remedy)]
 
 

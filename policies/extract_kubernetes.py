@@ -1,0 +1,142 @@
+"""Reads Kubernetes objects that make pods, and the credentials that Kubernetes providers hold.
+
+Covers the typed resources of every API version, their Patch variants, and manifests in YAML (whose objects are
+resources of the same types).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
+
+from policies.extract import Declared, Item, Reader
+from policies.rules.model import GPU_RESOURCE, UNKNOWN, Credential, Effect, Maybe, Toleration, Workload
+from policies.values import at, items, text, whole
+
+_POD_PATHS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Pod": ("spec",),
+    "Job": ("spec", "template", "spec"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+    "Deployment": ("spec", "template", "spec"),
+    "StatefulSet": ("spec", "template", "spec"),
+    "DaemonSet": ("spec", "template", "spec"),
+    "ReplicaSet": ("spec", "template", "spec"),
+    "ReplicationController": ("spec", "template", "spec"),
+}
+_API_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Pod": ("core/v1",),
+    "ReplicationController": ("core/v1",),
+    "Job": ("batch/v1",),
+    "CronJob": ("batch/v1", "batch/v1beta1", "batch/v2alpha1"),
+    "Deployment": ("apps/v1", "apps/v1beta1", "apps/v1beta2", "extensions/v1beta1"),
+    "StatefulSet": ("apps/v1", "apps/v1beta1", "apps/v1beta2"),
+    "DaemonSet": ("apps/v1", "apps/v1beta2", "extensions/v1beta1"),
+    "ReplicaSet": ("apps/v1", "apps/v1beta2", "extensions/v1beta1"),
+}
+_STATIC_KUBECONFIG: Final = re.compile(r"\b(client-key-data|client-key|token|password)\"?\s*:\s*\"?[^\s\"]")
+_KEYS: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\"private_key\"")
+
+
+def read_workload(declared: Declared) -> Iterable[Item]:
+    """A pod or anything with a pod template."""
+    kind = declared.type.rpartition(":")[2].removesuffix("Patch")
+    pod = at(declared.properties, *_POD_PATHS[kind])
+    metadata = declared.properties.get("metadata")
+    name, namespace = text(at(metadata, "name")), text(at(metadata, "namespace"))
+    yield Workload(
+        name=name if isinstance(name, str) else declared.name,
+        namespace=namespace if isinstance(namespace, str) else "default",
+        kind=kind,
+        gpus=_gpus(pod),
+        tolerations=_tolerations(at(pod, "tolerations")),
+        node_selector=_selector(at(pod, "nodeSelector")),
+        affinity=at(pod, "affinity"),
+        resource=declared.urn,
+    )
+    if _holds_key([at(pod, part) for part in ("containers", "initContainers")]):
+        yield Credential(f"a static key in the pod of {kind} '{declared.name}'", True, declared.urn)
+
+
+def read_config_map(declared: Declared) -> Iterable[Item]:
+    """A ConfigMap is no place for a key."""
+    if _holds_key(declared.properties.get("data")):
+        yield Credential(f"a static key in ConfigMap '{declared.name}'", True, declared.urn)
+
+
+def read_provider(declared: Declared) -> Iterable[Item]:
+    """``pulumi:providers:kubernetes``: its kubeconfig must get its credentials from an exec plugin."""
+    kubeconfig = declared.properties.get("kubeconfig")
+    if kubeconfig is None:
+        return
+    static: Maybe[bool] = UNKNOWN if kubeconfig is UNKNOWN else bool(_STATIC_KUBECONFIG.search(str(kubeconfig)))
+    yield Credential(f"the kubeconfig of provider '{declared.name}'", static, declared.urn)
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    **{
+        f"kubernetes:{version}:{kind}{suffix}": read_workload
+        for kind, versions in _API_VERSIONS.items()
+        for version in versions
+        for suffix in ("", "Patch")
+    },
+    "kubernetes:core/v1:ConfigMap": read_config_map,
+    "pulumi:providers:kubernetes": read_provider,
+}
+
+
+def _gpus(pod: Any) -> Maybe[int]:
+    """GPUs one pod holds: the sum of its containers, or its largest init container if that asks for more."""
+    together, largest = 0, 0
+    for container in items(at(pod, "containers")):
+        count = _container_gpus(container)
+        if count is UNKNOWN:
+            return UNKNOWN
+        together += count
+    for container in items(at(pod, "initContainers")):
+        count = _container_gpus(container)
+        if count is UNKNOWN:
+            return UNKNOWN
+        largest = max(largest, count)
+    return UNKNOWN if pod is UNKNOWN else max(together, largest)
+
+
+def _container_gpus(container: Any) -> Maybe[int]:
+    # Kubernetes takes a request from the limit of an extended resource, and both must be equal.
+    for section in ("limits", "requests"):
+        count = whole(at(container, "resources", section, GPU_RESOURCE))
+        if count is not None:
+            return count
+    return 0
+
+
+def _tolerations(value: Any) -> Maybe[tuple[Toleration, ...]]:
+    found = []
+    for entry in items(value):
+        key, operator, effect = at(entry, "key"), at(entry, "operator"), at(entry, "effect")
+        if UNKNOWN in (entry, key, operator, effect, at(entry, "value")):
+            return UNKNOWN
+        exists = operator == "Exists"
+        found.append(
+            Toleration(
+                key=str(key) if key else None,
+                operator="Exists" if exists else "Equal",
+                value=None if exists else str(at(entry, "value") or ""),
+                effect=cast("Effect | None", effect or None),
+            )
+        )
+    return tuple(found)
+
+
+def _selector(value: Any) -> Maybe[dict[str, str]]:
+    if value is UNKNOWN or (isinstance(value, Mapping) and UNKNOWN in value.values()):
+        return UNKNOWN
+    return {str(key): str(wanted) for key, wanted in (value or {}).items()}
+
+
+def _holds_key(value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(_KEYS.search(value))
+    if isinstance(value, Mapping):
+        return any(_holds_key(part) for part in value.values())
+    return isinstance(value, (list, tuple)) and any(_holds_key(part) for part in value)

@@ -1,0 +1,166 @@
+"""Whether the scheduler would put a workload's pods on a group's nodes: labels, then taints, then GPUs.
+
+The answers have three values: yes, no, and ``UNKNOWN`` where a label, taint or count is not known yet.
+https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/
+https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from policies.rules.model import UNKNOWN, Maybe, NodeGroup, Taint, Toleration, Workload
+
+_ABSENT: Final = object()
+_MAYBE: Final = object()
+_REPELLING: Final = ("NoSchedule", "NoExecute")
+
+
+def both(answers: Iterable[Maybe[bool]]) -> Maybe[bool]:
+    """No if one is no, else unknown if one is unknown, else yes."""
+    unknown = False
+    for answer in answers:
+        if answer is False:
+            return False
+        unknown = unknown or answer is UNKNOWN
+    return UNKNOWN if unknown else True
+
+
+def either(answers: Iterable[Maybe[bool]]) -> Maybe[bool]:
+    """Yes if one is yes, else unknown if one is unknown, else no."""
+    unknown = False
+    for answer in answers:
+        if answer is True:
+            return True
+        unknown = unknown or answer is UNKNOWN
+    return UNKNOWN if unknown else False
+
+
+def selects(workload: Workload, group: NodeGroup) -> Maybe[bool]:
+    """Whether the workload's node selector and required node affinity admit the group's nodes."""
+    return both((_selector_admits(workload, group), _affinity_admits(workload, group)))
+
+
+def picks_nodes(workload: Workload) -> Maybe[bool]:
+    """Whether the workload chooses nodes by label at all."""
+    if workload.node_selector is UNKNOWN or workload.affinity is UNKNOWN:
+        return UNKNOWN
+    return bool(workload.node_selector) or bool(_required_terms(workload.affinity))
+
+
+def repelling_taints(group: NodeGroup) -> Maybe[tuple[Taint, ...]]:
+    """The group's taints that keep pods away; ``PreferNoSchedule`` does not."""
+    if group.taints is UNKNOWN:
+        return UNKNOWN
+    return tuple(taint for taint in group.taints if taint.effect in _REPELLING)
+
+
+def untolerated(workload: Workload, group: NodeGroup) -> Maybe[tuple[Taint, ...]]:
+    """The group's taints that keep the workload's pods away."""
+    taints = repelling_taints(group)
+    if taints is UNKNOWN:
+        return UNKNOWN
+    if not taints:
+        return ()
+    if workload.tolerations is UNKNOWN:
+        return UNKNOWN
+    tolerations: tuple[Toleration, ...] = workload.tolerations
+    return tuple(taint for taint in taints if not any(toleration.tolerates(taint) for toleration in tolerations))
+
+
+def offers_gpus(group: NodeGroup, wanted: int) -> Maybe[bool]:
+    """Whether one node of the group has ``wanted`` GPUs; an auto-provisioned group picks a node that has."""
+    has = group.max_nodes if group.kind == "auto-provisioned" else group.gpus_per_node
+    if has is UNKNOWN:
+        return UNKNOWN
+    return has is None or has >= wanted
+
+
+def _selector_admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:
+    if workload.node_selector is UNKNOWN:
+        return UNKNOWN
+    return both(_equals(_label(group, key), (value,)) for key, value in workload.node_selector.items())
+
+
+def _affinity_admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:
+    if workload.affinity is UNKNOWN:
+        return UNKNOWN
+    terms = _required_terms(workload.affinity)
+    return either(_term_admits(term, group) for term in terms) if terms else True
+
+
+def _required_terms(affinity: Mapping[str, Any] | None) -> list[Any]:
+    value: Any = affinity
+    for key in ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"):
+        if value is UNKNOWN:
+            return [UNKNOWN]
+        value = (value or {}).get(key)
+    return [UNKNOWN] if value is UNKNOWN else list(value or [])
+
+
+def _term_admits(term: Any, group: NodeGroup) -> Maybe[bool]:
+    if term is UNKNOWN or not isinstance(term, Mapping):
+        return UNKNOWN
+    fields, expressions = term.get("matchFields"), term.get("matchExpressions")
+    if fields is UNKNOWN or fields or expressions is UNKNOWN:
+        return UNKNOWN  # fields are a node's name, which no declaration tells
+    # The API defines a term without expressions as matching nothing.
+    return both(_expression_admits(expression, group) for expression in expressions) if expressions else False
+
+
+def _expression_admits(expression: Any, group: NodeGroup) -> Maybe[bool]:
+    if not isinstance(expression, Mapping):
+        return UNKNOWN
+    key, operator, values = expression.get("key"), expression.get("operator"), expression.get("values")
+    if not isinstance(key, str) or values is UNKNOWN:
+        return UNKNOWN
+    values = list(values or [])
+    label = _label(group, key)
+    if operator == "Exists":
+        return UNKNOWN if label is _MAYBE else label is not _ABSENT
+    if operator == "DoesNotExist":
+        return UNKNOWN if label is _MAYBE else label is _ABSENT
+    if operator == "In":
+        return _equals(label, values)
+    if operator == "NotIn":
+        return _not(_equals(label, values))
+    if operator in ("Gt", "Lt"):
+        return _compares(label, operator, values)
+    return UNKNOWN
+
+
+def _label(group: NodeGroup, key: str) -> object:
+    """The label's value, ``UNKNOWN`` for some value, ``_ABSENT``, or ``_MAYBE``."""
+    if group.labels is UNKNOWN or group.kind == "auto-provisioned":
+        return _MAYBE
+    if key in group.labels:
+        value = group.labels[key]
+        return _ABSENT if value is None else value
+    domain = key.partition("/")[0] if "/" in key else ""
+    by_cloud = any(domain == ours or domain.endswith(f".{ours}") for ours in group.cloud_label_domains)
+    return _MAYBE if by_cloud else _ABSENT
+
+
+def _equals(label: object, values: Iterable[Any]) -> Maybe[bool]:
+    if label is _ABSENT:
+        return False
+    if label is _MAYBE or label is UNKNOWN:
+        return UNKNOWN
+    return either(UNKNOWN if value is UNKNOWN else bool(value == label) for value in values)
+
+
+def _compares(label: object, operator: str, values: list[Any]) -> Maybe[bool]:
+    if label is _ABSENT:
+        return False
+    if label is _MAYBE or label is UNKNOWN:
+        return UNKNOWN
+    try:
+        seen, bound = int(str(label)), int(str(values[0]))
+    except (ValueError, IndexError):
+        return False  # the scheduler, too, treats a value that is no number as not matching
+    return seen > bound if operator == "Gt" else seen < bound
+
+
+def _not(answer: Maybe[bool]) -> Maybe[bool]:
+    return UNKNOWN if answer is UNKNOWN else not answer

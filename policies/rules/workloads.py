@@ -1,0 +1,209 @@
+"""What pods must and must not do so that GPU nodes serve GPU work only, and come and go with it.
+
+Rules over the whole stack: they know all groups that the stack declares. A stack without a GPU group of its own
+cannot be judged (its cluster is declared elsewhere) and passes.
+"""
+
+from __future__ import annotations
+
+from policies.rules.model import GPU_RESOURCE, UNKNOWN, Maybe, NodeGroup, Stack, Taint, Violation, Workload
+from policies.rules.node_groups import has_gpus
+from policies.rules.scheduling import offers_gpus, picks_nodes, selects, untolerated
+
+PLACEABLE = "gpu-workload-placeable"
+TOLERATES = "gpu-workload-tolerates"
+DAEMON_SET = "gpu-daemonset-tolerates"
+BLANKET = "no-blanket-toleration"
+RESERVED = "gpu-nodes-for-gpus"
+
+
+def placeable(stack: Stack) -> list[Violation]:
+    """A workload that asks for GPUs fits at least one GPU group: labels, taints and GPUs per node.
+
+    The ``nvidia.com/gpu`` taint is left to ``tolerates``, because some clouds add that toleration by themselves.
+    """
+    groups = _gpu_groups(stack)
+    found: list[Violation] = []
+    for workload in stack.workloads if groups else ():
+        if workload.kind == "DaemonSet" or workload.gpus == 0:
+            continue
+        if workload.gpus is UNKNOWN:
+            found.append(_undecided(PLACEABLE, workload, "the number of GPUs it asks for"))
+            continue
+        obstacles = [_obstacle(workload, group, workload.gpus) for group in groups]
+        if None in obstacles:
+            continue
+        if any(obstacle is UNKNOWN for obstacle in obstacles):
+            found.append(_undecided(PLACEABLE, workload, "whether a GPU node group takes its pods"))
+            continue
+        reasons = [obstacle for obstacle in obstacles if isinstance(obstacle, _Obstacle)]
+        nearest = min(reasons, key=lambda obstacle: obstacle.distance)
+        message = f"{_subject(workload)} asks for {workload.gpus} GPU(s) and fits no GPU node group: " + "; ".join(
+            f"'{group.name}' {obstacle.reason}" for group, obstacle in zip(groups, reasons, strict=True)
+        )
+        found.append(Violation(PLACEABLE, message + ".", nearest.remedy, resource=workload.resource))
+    return found
+
+
+def tolerates(stack: Stack) -> list[Violation]:
+    """A workload that asks for GPUs tolerates the GPU taint itself, rather than rely on the cloud to add it."""
+    groups = _gpu_groups(stack)
+    found = []
+    for workload in stack.workloads if groups else ():
+        if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
+            continue
+        lacking = [untolerated(workload, group) for group in groups]
+        if any(taints is UNKNOWN for taints in lacking):
+            found.append(_undecided(TOLERATES, workload, "which taints it tolerates"))
+        elif all(any(taint.key == GPU_RESOURCE for taint in taints) for taints in lacking if taints is not UNKNOWN):
+            message = f"{_subject(workload)} has no toleration for {GPU_RESOURCE}; only some clouds add it."
+            remedy = f"Add the toleration {{key: {GPU_RESOURCE}, operator: Exists, effect: NoSchedule}}."
+            found.append(Violation(TOLERATES, message, remedy, resource=workload.resource))
+    return found
+
+
+def daemon_sets(stack: Stack) -> list[Violation]:
+    """A DaemonSet for GPU nodes (drivers, device plugin, metrics) tolerates every taint of each group it selects."""
+    found = []
+    for workload in stack.workloads:
+        if workload.kind != "DaemonSet" or _for_gpu_nodes(workload, stack) is False:
+            continue
+        for group in _gpu_groups(stack):
+            selected = selects(workload, group)
+            if selected is False:
+                continue
+            lacking = untolerated(workload, group)
+            if lacking == ():
+                continue
+            if lacking is UNKNOWN or selected is UNKNOWN or _for_gpu_nodes(workload, stack) is UNKNOWN:
+                found.append(_undecided(DAEMON_SET, workload, f"whether it runs on GPU node group '{group.name}'"))
+                continue
+            message = (
+                f"{_subject(workload)} selects GPU node group '{group.name}' but does not tolerate its taint(s) "
+                f"{_listed(lacking)}: it never starts there, and GPUs stay unusable."
+            )
+            remedy = f"Add {_tolerations_for(lacking)}, or `operator: Exists` alone."
+            found.append(Violation(DAEMON_SET, message, remedy, resource=workload.resource))
+    return found
+
+
+def blanket_toleration(stack: Stack) -> list[Violation]:
+    """No workload but a DaemonSet tolerates every taint: its pods could settle on GPU nodes and keep them up.
+
+    DaemonSets may: the autoscaler does not count their pods when it removes a node.
+    """
+    found = []
+    for workload in stack.workloads if _gpu_groups(stack) else ():
+        if workload.kind == "DaemonSet":
+            continue
+        if workload.tolerations is UNKNOWN:
+            found.append(_undecided(BLANKET, workload, "which taints it tolerates"))
+            continue
+        if any(
+            t.key is None and t.operator == "Exists" and t.effect != "PreferNoSchedule" for t in workload.tolerations
+        ):
+            message = f"{_subject(workload)} tolerates every taint, those of all GPU node groups included."
+            remedy = "Name the taints it must tolerate: one toleration with a key for each."
+            found.append(Violation(BLANKET, message, remedy, resource=workload.resource))
+    return found
+
+
+def reserved(stack: Stack) -> list[Violation]:
+    """No workload without a GPU request selects GPU nodes or could be placed on them; DaemonSets excepted."""
+    found = []
+    for workload in stack.workloads:
+        if workload.kind == "DaemonSet" or (workload.gpus is not UNKNOWN and workload.gpus > 0):
+            continue
+        for group in _gpu_groups(stack):
+            if group.kind == "auto-provisioned":
+                continue  # made only for pods that ask for GPUs
+            verdict = _intrudes(workload, group, stack)
+            if verdict is None:
+                continue
+            if verdict is UNKNOWN or workload.gpus is UNKNOWN:
+                found.append(_undecided(RESERVED, workload, f"whether it may run on GPU node group '{group.name}'"))
+            else:
+                message = f"{_subject(workload)} asks for no GPU but {verdict} GPU node group '{group.name}'."
+                remedy = f"Remove its node selector and tolerations for GPU nodes, or ask for {GPU_RESOURCE}."
+                found.append(Violation(RESERVED, message, remedy, resource=workload.resource))
+            break
+    return found
+
+
+class _Obstacle:
+    """Why a group does not take a pod; the smaller ``distance``, the less there is to change."""
+
+    def __init__(self, reason: str, remedy: str, distance: int) -> None:
+        self.reason, self.remedy, self.distance = reason, remedy, distance
+
+
+def _obstacle(workload: Workload, group: NodeGroup, gpus: int) -> Maybe[_Obstacle | None]:
+    big_enough = offers_gpus(group, gpus)
+    if big_enough is False:
+        has = f"has {group.gpus_per_node} GPU(s) per node"
+        return _Obstacle(has, "Ask for at most as many GPUs as one node of a group has, or add a larger group.", 3)
+    selected = selects(workload, group)
+    if selected is False:
+        return _Obstacle("lacks the labels it selects", "Select labels that a GPU node group carries.", 2)
+    lacking = untolerated(workload, group)
+    if lacking is not UNKNOWN:
+        lacking = tuple(taint for taint in lacking if taint.key != GPU_RESOURCE)
+        if lacking:
+            return _Obstacle(f"repels it with {_listed(lacking)}", f"Add {_tolerations_for(lacking)}.", 1)
+    return UNKNOWN if UNKNOWN in (big_enough, selected, lacking) else None
+
+
+def _for_gpu_nodes(workload: Workload, stack: Stack) -> Maybe[bool]:
+    """A DaemonSet is meant for GPU nodes if it asks for GPUs, or if its labels pick GPU groups and no other."""
+    if workload.gpus is not UNKNOWN and workload.gpus > 0:
+        return True
+    picks = picks_nodes(workload)
+    if picks is False:
+        return UNKNOWN if workload.gpus is UNKNOWN else False
+    return UNKNOWN if picks is UNKNOWN else _only_gpu_groups(workload, stack)
+
+
+def _only_gpu_groups(workload: Workload, stack: Stack) -> bool:
+    others = [group for group in stack.groups if not has_gpus(group)]
+    return all(selects(workload, group) is False for group in others) and any(
+        selects(workload, group) is not False for group in _gpu_groups(stack)
+    )
+
+
+def _intrudes(workload: Workload, group: NodeGroup, stack: Stack) -> Maybe[str | None]:
+    selected = selects(workload, group)
+    if selected is False:
+        return None
+    picks = picks_nodes(workload)
+    if picks is True and selected is True and _only_gpu_groups(workload, stack):
+        return "selects the labels of"
+    lacking = untolerated(workload, group)
+    if lacking is not UNKNOWN and lacking:
+        return None
+    if UNKNOWN in (selected, picks, lacking):
+        return UNKNOWN
+    if not group.taints:
+        return None  # the missing taint is the group's fault, and its own violation
+    return "tolerates all taints of"
+
+
+def _gpu_groups(stack: Stack) -> list[NodeGroup]:
+    return [group for group in stack.groups if has_gpus(group) and group.kind != "machine"]
+
+
+def _subject(workload: Workload) -> str:
+    return f"{workload.kind} '{workload.namespace}/{workload.name}'"
+
+
+def _listed(taints: tuple[Taint, ...]) -> str:
+    return ", ".join(str(taint) for taint in taints)
+
+
+def _tolerations_for(taints: tuple[Taint, ...]) -> str:
+    lines = (f"{{key: {t.key}, operator: Equal, value: '{t.value or ''}', effect: {t.effect}}}" for t in taints)
+    return "the toleration " + " and ".join(lines)
+
+
+def _undecided(rule: str, workload: Workload, what: str) -> Violation:
+    message = f"{_subject(workload)}: {what} is unknown at preview, checked at update."
+    return Violation(rule, message, "Nothing to do yet.", undecided=True, resource=workload.resource)
