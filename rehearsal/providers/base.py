@@ -8,8 +8,9 @@ input was secret. The gRPC side is in ``server.py``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Mapping
+from typing import Any, Final
 
 Properties = dict[str, Any]
 
@@ -91,10 +92,10 @@ class Provider(ABC):
         """What a changed configuration means: ``replaces`` here replaces every resource of this provider."""
         return Diff(changes=tuple(key for key in sorted({*olds, *news}) if olds.get(key) != news.get(key)))
 
-    def configure(self, config: Properties) -> None:
+    def configure(self, config: Properties) -> None:  # noqa: B027 - optional
         """Take the provider's configuration, as strings or parsed JSON."""
 
-    def cancel(self) -> None:
+    def cancel(self) -> None:  # noqa: B027 - optional
         """Stop waiting: the user interrupted the engine, which still waits for the calls under way."""
 
     @abstractmethod
@@ -102,21 +103,40 @@ class Provider(ABC):
         """Validate inputs and fill in defaults; unknown resource types are an error that names them."""
 
     @abstractmethod
-    def diff(self, request: Request, id: str, old_inputs: Properties, old_state: Properties, news: Properties,
-             ignore_changes: tuple[str, ...]) -> Diff: ...
+    def diff(
+        self,
+        request: Request,
+        id: str,
+        old_inputs: Properties,
+        old_state: Properties,
+        news: Properties,
+        ignore_changes: tuple[str, ...],
+    ) -> Diff:
+        """Compare the checked inputs ``news`` with what is there; the server drops what ``ignore_changes`` covers."""
 
     @abstractmethod
-    def create(self, request: Request, inputs: Properties, timeout: float) -> Created: ...
+    def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
+        """Make the resource; in a preview only say what it would be, with an empty id. ``timeout`` in seconds, or 0."""
 
     @abstractmethod
-    def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created: ...
+    def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
+        """The resource as it is now: to refresh, or to import (then ``inputs`` and ``state`` are empty)."""
 
     @abstractmethod
-    def update(self, request: Request, id: str, old_inputs: Properties, old_state: Properties, news: Properties,
-               timeout: float) -> Properties: ...
+    def update(
+        self,
+        request: Request,
+        id: str,
+        old_inputs: Properties,
+        old_state: Properties,
+        news: Properties,
+        timeout: float,
+    ) -> Properties:
+        """Change the resource in place and return its full state; in a preview only say what it would be."""
 
     @abstractmethod
-    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None: ...
+    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+        """Delete the resource and return when it is gone; one that is gone already is no error."""
 
     def invoke(self, token: str, args: Properties) -> Properties:
         """A data source or function; an unknown token is an error that names it."""

@@ -19,7 +19,10 @@ from rehearsal.providers.base import Provider, ProviderError
 # The engine closes a plugin's standard input when it ends, in whichever way, and interrupts it before.
 _SCRIPT: Final = """\
 #!/bin/sh
-kill -0 {pid} 2>/dev/null || {{ echo "the rehearsal (process {pid}) that serves {name} is gone; start another" >&2; exit 1; }}
+if ! kill -0 {pid} 2>/dev/null; then
+  echo "the rehearsal (process {pid}) that serves {name} is gone; start another" >&2
+  exit 1
+fi
 echo {port}
 exec cat
 """

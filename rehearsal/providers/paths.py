@@ -67,7 +67,7 @@ def lookup(properties: Any, path: Path) -> Any:
 
 def covers(pattern: Path, path: Path) -> bool:
     """Whether ``path`` is the place ``pattern`` names or lies below it; ``*`` in the pattern is any one step."""
-    return len(pattern) <= len(path) and all(want in ("*", step) for want, step in zip(pattern, path))
+    return len(pattern) <= len(path) and all(want in ("*", step) for want, step in zip(pattern, path, strict=False))
 
 
 def differences(old: Any, new: Any, path: Path = ()) -> list[Path]:

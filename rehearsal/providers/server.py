@@ -1,3 +1,4 @@
+# ruff: noqa: N802 - the methods' names are the protocol's
 """The engine's gRPC protocol in front of any ``Provider``.
 
 The engine is told that the provider takes no secrets: it then sends plain values and itself marks every output
@@ -175,6 +176,12 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
         with self._errors(f"method {request.tok}", context):
             raise ProviderError(f"{self._provider.name}: method {request.tok} is not simulated")
 
+    def Construct(
+        self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.ConstructResponse:
+        with self._errors(f"component {request.name}", context):
+            raise ProviderError(f"{self._provider.name}: component {request.type} is not simulated")
+
     def Cancel(self, request: Empty, context: grpc.ServicerContext) -> Empty:
         with self._errors("the cancellation", context):
             self._instance(context).provider.cancel()
@@ -189,31 +196,31 @@ class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
             self._instances.move_to_end(context.peer())
             return found
 
-    def _outputs(self, type: str, state: Properties) -> Struct:
-        return marshal(state, self._provider.secret_outputs.get(type, ()))
+    def _outputs(self, resource_type: str, state: Properties) -> Struct:
+        return marshal(state, self._provider.secret_outputs.get(resource_type, ()))
 
     @contextmanager
-    def _errors(self, doing: str, context: grpc.ServicerContext, type: str = "") -> Iterator[None]:
+    def _errors(self, doing: str, context: grpc.ServicerContext, resource_type: str = "") -> Iterator[None]:
         """End the call with the provider's error, or with a readable one where the provider has a defect."""
         try:
             yield
         except ProviderError as error:
-            self._abort(context, error, type)
-        except Exception as error:  # noqa: BLE001 - a defect must not take the server down
+            self._abort(context, error, resource_type)
+        except Exception as error:
             _log.exception("%s: %s failed", self._provider.name, doing)
             see = f"; the traceback is in {self._log_file}" if self._log_file else ""
             context.abort(
                 grpc.StatusCode.INTERNAL,
-                f"the {self._provider.name} stand-in has a defect: {doing} raised {error.__class__.__name__}: {error}{see}",
+                f"the {self._provider.name} stand-in has a defect: {doing} raised {type(error).__name__}: {error}{see}",
             )
 
-    def _abort(self, context: grpc.ServicerContext, error: ProviderError, type: str) -> NoReturn:
+    def _abort(self, context: grpc.ServicerContext, error: ProviderError, resource_type: str) -> NoReturn:
         """Raise ``error`` at the engine; a code other than UNKNOWN and INTERNAL says that the state is known."""
         code = grpc.StatusCode.FAILED_PRECONDITION
         if error.partial is not None:
             details = provider_pb2.ErrorResourceInitFailed(
                 id=error.partial.id,
-                properties=self._outputs(type, error.partial.state),
+                properties=self._outputs(resource_type, error.partial.state),
                 inputs=None if error.partial.inputs is None else marshal(error.partial.inputs),
                 reasons=[str(error)],
             )

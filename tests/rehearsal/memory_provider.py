@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
+from typing import ClassVar
 
 from rehearsal.providers.base import CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
 from rehearsal.providers.paths import differences, format_path
@@ -13,7 +15,7 @@ class MemoryProvider(Provider):
 
     name = "memory"
     version = "1.2.3"
-    secret_outputs = {"memory:index:Thing": ("token", "nested.password")}
+    secret_outputs: ClassVar[Mapping[str, tuple[str, ...]]] = {"memory:index:Thing": ("token", "nested.password")}
 
     def __init__(self, things: dict[str, Properties] | None = None) -> None:
         self.things: dict[str, Properties] = {} if things is None else things

@@ -95,8 +95,10 @@ def test_create_update_replace_delete(project: Project) -> None:
 
     project.write(one={"size": 3})
     changed = project.up()
-    assert "~ 1 updated" in changed.stdout and "- 1 deleted" in changed.stdout, changed.stdout
-    assert project.provider.things["one"]["size"] == 3 and "two" not in project.provider.things
+    assert "~ 1 updated" in changed.stdout, changed.stdout
+    assert "- 1 deleted" in changed.stdout, changed.stdout
+    assert project.provider.things["one"]["size"] == 3
+    assert "two" not in project.provider.things
 
     project.write(one={"size": 3, "kind": "square"})
     replaced = project.up()
@@ -112,8 +114,10 @@ def test_secrets_stay_secret_in_the_state(project: Project) -> None:
     assert project.up().returncode == 0
     outputs = project.resources()[0]["outputs"]
     assert project.provider.things["one"]["hidden"] == "from the user"
-    assert "ciphertext" in outputs["hidden"] and "ciphertext" in outputs["token"]
-    assert "ciphertext" in outputs["nested"]["password"] and outputs["nested"]["user"] == "u"
+    assert "ciphertext" in outputs["hidden"]
+    assert "ciphertext" in outputs["token"]
+    assert "ciphertext" in outputs["nested"]["password"]
+    assert outputs["nested"]["user"] == "u"
     assert outputs["open"] == "word"
 
 
@@ -129,9 +133,11 @@ def test_an_error_is_printed_and_leaves_nothing_pending(project: Project) -> Non
 def test_a_half_made_resource_stays_in_the_state_with_its_error(project: Project) -> None:
     project.write(one={"fail": "half"})
     failed = project.up()
-    assert failed.returncode != 0 and "made, but not ready" in failed.stdout + failed.stderr
+    assert failed.returncode != 0
+    assert "made, but not ready" in failed.stdout + failed.stderr
     (resource,) = project.resources()
-    assert resource["id"] == "one" and resource["initErrors"] == ["made, but not ready"]
+    assert resource["id"] == "one"
+    assert resource["initErrors"] == ["made, but not ready"]
 
 
 def test_a_defect_names_the_provider_the_call_and_the_log(project: Project) -> None:
@@ -139,7 +145,8 @@ def test_a_defect_names_the_provider_the_call_and_the_log(project: Project) -> N
     failed = project.up()
     text = failed.stdout + failed.stderr
     assert failed.returncode != 0
-    assert "the memory stand-in has a defect: create of urn:" in text and "KeyError: 'lost'" in text
+    assert "the memory stand-in has a defect: create of urn:" in text
+    assert "KeyError: 'lost'" in text
     assert str(project.directory / "provider.log") in text
     project.write(one={})
     assert project.up().returncode == 0, "the server must outlive a defect"
