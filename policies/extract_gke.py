@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader
-from policies.extract_gke_facts import carbon, max_hourly_usd, whole_machine_gpus
+from policies.extract_gke_facts import CLOUD, carbon, node_hourly_usd, whole_machine_gpus
 from policies.rules.model import GPU_TAINT, UNKNOWN, Cluster, Credential, Effect, Maybe, NodeGroup, Taint
 from policies.values import at, flag, items, text, whole
 
-CLOUD: Final = "gke"
 _LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
 _EFFECTS: Final[Mapping[str, Effect]] = {
     "NO_SCHEDULE": "NoSchedule",
@@ -168,6 +167,7 @@ def _group(
     machine = text(at(config, "machineType"))
     max_nodes = _bound(scaling, "totalMaxNodeCount", "maxNodeCount", per_zone)
     fixed = pool.get("nodeCount") if pool.get("nodeCount") is not None else pool.get("initialNodeCount")
+    initial = _times(_number(fixed), per_zone)
     own_private = at(pool, "networkConfig", "enablePrivateNodes")
     return NodeGroup(
         name=name,
@@ -176,7 +176,7 @@ def _group(
         autoscaled=UNKNOWN if scaling is UNKNOWN else scaling is not None,
         min_nodes=_or_zero(_bound(scaling, "totalMinNodeCount", "minNodeCount", per_zone)),
         max_nodes=max_nodes,
-        initial_nodes=_times(_number(fixed), per_zone),
+        initial_nodes=initial,
         taints=_taints(at(config, "taints")),
         labels=_labels(config, name, gpus, spot, machine),
         spot=spot,
@@ -185,9 +185,7 @@ def _group(
         machine_type=machine,
         private=own_private is not False,
         disk_key=text(at(config, "bootDiskKmsKey")),
-        max_hourly_usd=max_hourly_usd(
-            config, region, spot, gpus, max_nodes if scaling else _times(_number(fixed), per_zone)
-        ),
+        max_hourly_usd=_cost_at_most(node_hourly_usd(config, region, spot), initial if scaling is None else max_nodes),
         cluster=cluster,
         cloud_label_domains=_LABEL_DOMAINS,
         resource=urn,
@@ -259,6 +257,12 @@ def _bound(scaling: Any, total: str, per_zone: str, zones: Maybe[int]) -> Maybe[
     if each is UNKNOWN:
         return UNKNOWN
     return whole_pool if each is None else _times(each, zones)
+
+
+def _cost_at_most(node: float | None, nodes: Maybe[int | None]) -> Maybe[float | None]:
+    if nodes is UNKNOWN:
+        return UNKNOWN
+    return None if node is None or nodes is None else node * nodes
 
 
 def _zones(pool: Mapping[str, Any], located: Mapping[str, Any]) -> tuple[str, ...]:

@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from policies.rules.model import UNKNOWN, Carbon, Maybe
+from policies.values import at, items, text, whole
+
+CLOUD: Final = "gke"
+# https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/NodeConfig: diskSizeGb
+_DEFAULT_DISK_GB: Final = 100
 
 # Machine families whose machines bring their GPUs: https://cloud.google.com/compute/docs/gpus
 _GPU_FAMILY: Final = re.compile(r"^(a[2-9]x?|g[2-9])-")
@@ -39,11 +44,24 @@ def carbon(region: Maybe[str | None]) -> Carbon | None:
     return None if region is UNKNOWN or region is None else _carbon_table().get(region)
 
 
-def max_hourly_usd(
-    config: Any, region: Maybe[str | None], spot: Maybe[bool], gpus: Maybe[int], nodes: Maybe[int | None]
-) -> Maybe[float | None]:
-    """US dollars an hour for ``nodes`` nodes; ``None`` where the catalogue has no price."""
-    return None
+def node_hourly_usd(config: Any, region: Maybe[str | None], spot: Maybe[bool]) -> float | None:
+    """US dollars an hour for one node (machine, GPUs, boot disk) by list price; ``None`` where no price is known."""
+    machine = text(at(config, "machineType"))
+    if not isinstance(machine, str) or not isinstance(region, str) or spot is UNKNOWN:
+        return None
+    # The catalogue reads files; only programs with node pools pay for that.
+    from components import catalog
+
+    prices = catalog.of(CLOUD)
+    accelerator = next(iter(items(at(config, "guestAccelerators"))), None)
+    kind, count = text(at(accelerator, "type")), whole(at(accelerator, "count"), default=0)
+    gpu = next((known.gpu for known in prices.accelerators().values() if known.name == kind), None)
+    if kind is UNKNOWN or not isinstance(count, int) or (kind is not None and gpu is None):
+        return None
+    node = catalog.price_per_hour(CLOUD, region, machine, gpu, count, spot=spot)
+    size = whole(at(config, "diskSizeGb"), default=_DEFAULT_DISK_GB)
+    disk = prices.disk_price(region, size) if isinstance(size, int) else None
+    return None if node is None or disk is None else node.usd + disk.usd
 
 
 @lru_cache(maxsize=1)

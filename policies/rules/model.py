@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
@@ -38,7 +38,7 @@ class Unknown(Enum):
 
 UNKNOWN: Final = Unknown.UNKNOWN
 T = TypeVar("T")
-Maybe = T | Unknown
+Maybe: TypeAlias = T | Unknown
 
 
 @dataclass(frozen=True)

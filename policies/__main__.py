@@ -1,0 +1,13 @@
+"""Starts the policy pack. The constructor serves the engine and does not return."""
+
+import sys
+from pathlib import Path
+
+# The engine runs this folder as a program of its own; our modules are imported from the project around it.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from pulumi_policy import PolicyPack
+
+from policies.pack import policies
+
+PolicyPack("gpucluster", policies())

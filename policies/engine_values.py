@@ -1,0 +1,37 @@
+"""The engine's property maps as plain Python, with ``UNKNOWN`` for what it does not know yet.
+
+The SDK hands properties as proxies that raise on the first unknown value. A rule should see the other values all the
+same, and say itself whether the unknown one matters, so the proxies are taken off here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pulumi_policy import proxy
+
+from policies.rules.model import UNKNOWN
+
+# The engine writes an unknown value as one of these fixed texts, by its type.
+_UNKNOWNS: Final = frozenset(
+    (
+        proxy.UNKNOWN_ARCHIVE_VALUE,
+        proxy.UNKNOWN_ARRAY_VALUE,
+        proxy.UNKNOWN_ASSET_VALUE,
+        proxy.UNKNOWN_BOOLEAN_VALUE,
+        proxy.UNKNOWN_NUMBER_VALUE,
+        proxy.UNKNOWN_OBJECT_VALUE,
+        proxy.UNKNOWN_STRING_VALUE,
+    )
+)
+
+
+def plain(value: Any) -> Any:
+    """Dicts, lists, texts, numbers, booleans and ``None``; anything else (an asset) as it is."""
+    if isinstance(value, (proxy._DictProxy, proxy._ListProxy)):
+        value = value["__target"]
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [plain(part) for part in value]
+    return UNKNOWN if isinstance(value, str) and value in _UNKNOWNS else value
