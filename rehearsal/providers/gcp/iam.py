@@ -1,0 +1,173 @@
+"""Service accounts, grants of roles, and enabled services."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import Final
+
+from rehearsal.providers.base import Created, Properties
+from rehearsal.providers.gcp.cloud import Cloud, last_part
+from rehearsal.providers.gcp.errors import bad_request
+from rehearsal.providers.gcp.kind import Kind
+from rehearsal.providers.gcp.rules import RuleBook
+from rehearsal.providers.gcp.tables import iam
+
+ACCOUNT_RULES: Final = RuleBook()
+MEMBER_RULES: Final = RuleBook()
+SERVICE_RULES: Final = RuleBook()
+
+# https://cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/create#request-body
+ACCOUNT_ID: Final = re.compile(r"[a-z]([-a-z0-9]{4,28}[a-z0-9])")
+# https://cloud.google.com/iam/docs/principal-identifiers
+MEMBER: Final = re.compile(
+    r"allUsers|allAuthenticatedUsers"
+    r"|(user|serviceAccount|group):[^@\s:]+@[^@\s:]+"
+    r"|serviceAccount:[^\s/]+\.svc\.id\.goog\[[^\s/]+/[^\s/]+\]"
+    r"|domain:[^\s:]+|(principal|principalSet)://\S+|(projectOwner|projectEditor|projectViewer):\S+"
+)
+# https://cloud.google.com/iam/docs/roles-overview
+ROLE: Final = re.compile(r"roles/[\w.]+|(projects|organizations)/[^/\s]+/roles/[\w.]+")
+SERVICE_NAME: Final = re.compile(r"[a-z][-a-z0-9]*(\.[a-z][-a-z0-9]*)+")
+
+
+@ACCOUNT_RULES.add(
+    "account-id",
+    "https://cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/create#request-body",
+    "accountId",
+)
+def _account_id(inputs: Properties, cloud: Cloud) -> str | None:
+    if ACCOUNT_ID.fullmatch(inputs["accountId"]):
+        return None
+    return f"The account ID '{inputs['accountId']}' does not match 6 to 30 of [a-z]([-a-z0-9]*[a-z0-9])."
+
+
+@MEMBER_RULES.add("member-form", "https://cloud.google.com/iam/docs/principal-identifiers", "member")
+def _member(inputs: Properties, cloud: Cloud) -> str | None:
+    if MEMBER.fullmatch(inputs["member"]):
+        return None
+    return f"The member '{inputs['member']}' is of an unknown type. Use e.g. 'serviceAccount:NAME@PROJECT.iam.gserviceaccount.com'."
+
+
+@MEMBER_RULES.add("role-form", "https://cloud.google.com/iam/docs/roles-overview", "role")
+def _role(inputs: Properties, cloud: Cloud) -> str | None:
+    if ROLE.fullmatch(inputs["role"]):
+        return None
+    return f"Invalid role '{inputs['role']}': use 'roles/NAME' or 'projects/PROJECT/roles/NAME'."
+
+
+@SERVICE_RULES.add("service-name", "https://cloud.google.com/service-usage/docs/reference/rest/v1/services", "service")
+def _service(inputs: Properties, cloud: Cloud) -> str | None:
+    if SERVICE_NAME.fullmatch(inputs["service"]):
+        return None
+    return f"Invalid service name '{inputs['service']}': use e.g. 'container.googleapis.com'."
+
+
+class AccountKind(Kind):
+    token = "gcp:serviceaccount/account:Account"
+    shape = iam.ACCOUNT
+    rules = ACCOUNT_RULES.rules
+    computed = ("email", "member", "name", "uniqueId")
+
+    def path(self, inputs: Properties) -> str:
+        return f"projects/{inputs['project']}/serviceAccounts/{account_email(inputs)}"
+
+    def outputs(self, cloud: Cloud, inputs: Properties) -> Properties:
+        email = account_email(inputs)
+        number = str(10**20 + zlib.crc32(email.encode()))
+        return {"email": email, "member": f"serviceAccount:{email}", "name": self.path(inputs), "uniqueId": number}
+
+    def preview(self, cloud: Cloud, inputs: Properties) -> Properties:
+        # The provider computes the address at plan time already, so that other resources' previews can use it.
+        state = super().preview(cloud, inputs)
+        if isinstance(inputs.get("accountId"), str) and isinstance(inputs.get("project"), str):
+            state.update(email=account_email(inputs), member=f"serviceAccount:{account_email(inputs)}")
+        return state
+
+    def create(self, cloud: Cloud, inputs: Properties) -> Created:
+        existing = cloud.store.get(self.path(inputs))
+        if existing and inputs.get("createIgnoreAlreadyExists"):
+            return Created(existing.id, existing.state)
+        return super().create(cloud, inputs)
+
+
+class MemberKind(Kind):
+    """One member's role on something; granting it twice is the same as once, as in IAM policies."""
+
+    rules = MEMBER_RULES.rules
+    computed = ("etag",)
+    on: str
+    """The input that says on what the role is granted."""
+
+    def path(self, inputs: Properties) -> str:
+        return f"{inputs[self.on]}/{inputs['role']}/{inputs['member']}"
+
+    def outputs(self, cloud: Cloud, inputs: Properties) -> Properties:
+        return {"etag": "BwXhqDVSYdQ="}
+
+    def references(self, cloud: Cloud, inputs: Properties) -> None:
+        require_account(cloud, inputs["member"])
+
+    def create(self, cloud: Cloud, inputs: Properties) -> Created:
+        existing = cloud.store.get(self.path(inputs))
+        return Created(existing.id, existing.state) if existing else super().create(cloud, inputs)
+
+
+class ProjectMemberKind(MemberKind):
+    token = "gcp:projects/iAMMember:IAMMember"
+    shape = iam.PROJECT_MEMBER
+    on = "project"
+
+
+class CryptoKeyMemberKind(MemberKind):
+    token = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+    shape = iam.CRYPTO_KEY_MEMBER
+    on = "cryptoKeyId"
+    needs_project = False
+
+    def complete(self, cloud: Cloud, inputs: Properties) -> Properties:
+        return inputs
+
+
+class RepositoryMemberKind(MemberKind):
+    token = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
+    shape = iam.REPOSITORY_MEMBER
+    on = "repository"
+
+    def complete(self, cloud: Cloud, inputs: Properties) -> Properties:
+        location = inputs.get("location") or cloud.default("region")
+        return {**super().complete(cloud, inputs), "location": location}
+
+    def path(self, inputs: Properties) -> str:
+        repository = last_part(inputs["repository"])
+        parent = f"projects/{inputs['project']}/locations/{inputs['location']}/repositories/{repository}"
+        return f"{parent}/{inputs['role']}/{inputs['member']}"
+
+
+class ServiceKind(Kind):
+    token = "gcp:projects/service:Service"
+    shape = iam.SERVICE
+    rules = SERVICE_RULES.rules
+
+    def path(self, inputs: Properties) -> str:
+        return f"{inputs['project']}/{inputs['service']}"
+
+    def create(self, cloud: Cloud, inputs: Properties) -> Created:
+        # Enabling an enabled service succeeds.
+        existing = cloud.store.get(self.path(inputs))
+        return Created(existing.id, existing.state) if existing else super().create(cloud, inputs)
+
+
+def account_email(inputs: Properties) -> str:
+    """The address of a service account: ``ID@PROJECT.iam.gserviceaccount.com``."""
+    return f"{inputs['accountId']}@{inputs['project']}.iam.gserviceaccount.com"
+
+
+def require_account(cloud: Cloud, member: str) -> None:
+    """400 if ``member`` is a service account of this project that was not made; others' accounts cannot be known."""
+    email = member.removeprefix("serviceAccount:")
+    match = re.fullmatch(r"[^@]+@([^.@]+)\.iam\.gserviceaccount\.com", email)
+    if not match or match.group(1) != cloud.default("project"):
+        return
+    if cloud.store.get(f"projects/{match.group(1)}/serviceAccounts/{email}") is None:
+        raise bad_request(f"Service account {email} does not exist.")
