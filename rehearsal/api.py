@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,8 @@ import urllib3
 Object = dict[str, Any]
 
 FIELD_MANAGER: Final = "gpucluster-rehearsal"
+
+_BUSY_RETRIES: Final = 50
 
 # https://datatracker.ietf.org/doc/html/rfc7234#section-5.5; Kubernetes always uses code 299.
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
@@ -56,6 +59,7 @@ class Api:
             return False
 
     def get(self, path: str, **query: str) -> Object:
+        """One object, or a whole List."""
         return self._send("GET", path, query=query)
 
     def find(self, path: str) -> Object | None:
@@ -68,10 +72,12 @@ class Api:
             raise
 
     def list(self, path: str, **query: str) -> list[Object]:
+        """The items of a List, e.g. ``labelSelector="app=x"``."""
         items: list[Object] = self.get(path, **query)["items"]
         return items
 
     def create(self, path: str, body: Object) -> Object:
+        """Create the object in the collection ``path``; returns it as stored."""
         return self._send("POST", path, body, query={"fieldManager": FIELD_MANAGER})
 
     def submit(self, path: str, body: Object) -> tuple[Object, tuple[str, ...]]:
@@ -164,7 +170,12 @@ class Api:
             url += "?" + "&".join(f"{key}={quote(value)}" for key, value in query.items())
         headers = {**self._pool.headers, "Content-Type": content_type}
         data = None if body is None else json.dumps(body)
-        response = self._pool.request(method, url, body=data, headers=headers)
+        for _ in range(_BUSY_RETRIES):
+            response = self._pool.request(method, url, body=data, headers=headers)
+            if response.status != 429 or "Retry-After" not in response.headers:
+                break
+            # Asked to come back: the server is overloaded, or a new kind's storage is not ready yet.
+            time.sleep(min(0.2, float(response.headers["Retry-After"])))
         if response.status >= 400:
             raise _error(response.status, response.data)
         return response

@@ -225,6 +225,7 @@ class ControlPlane:
             f"--kubeconfig={self.kubeconfig_for('system:kube-controller-manager')}",
             f"--service-account-private-key-file={self._certificates.service_account_key}",
             f"--root-ca-file={self._certificates.ca}",
+            "--use-service-account-credentials=true",  # each controller has the RBAC role Kubernetes made for it
             "--leader-elect=false",
             "--secure-port=0",
             "--node-monitor-grace-period=24h",  # simulated nodes send no heartbeats
@@ -261,4 +262,5 @@ class ControlPlane:
             f"--config={stages}",
             "--manage-all-nodes=true",
             "--node-lease-duration-seconds=0",
+            "--node-ip=127.0.0.1",
         )

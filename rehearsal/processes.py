@@ -47,23 +47,32 @@ class PortTaken(ProcessError):
 
 @dataclass(frozen=True)
 class Child:
-    """One running program. ``pid`` is also its process group and session."""
+    """One running program; its output starts at byte ``offset`` of ``log``."""
 
     name: str
     log: Path
+    offset: int
     process: subprocess.Popen[bytes]
 
     @property
     def pid(self) -> int:
+        """The process, and also its process group and its session."""
         return self.process.pid
 
     @property
     def alive(self) -> bool:
+        """Whether it still runs."""
         return self.process.poll() is None
 
+    def output(self) -> str:
+        """Everything it has written so far, errors included."""
+        with self.log.open("rb") as file:
+            file.seek(self.offset)
+            return file.read().decode(errors="replace")
+
     def tail(self, lines: int = 12) -> str:
-        """The last lines of the log, indented; log files are small, so this reads the whole file."""
-        text = self.log.read_text(errors="replace").splitlines()[-lines:]
+        """The last lines of its output, indented."""
+        text = self.output().splitlines()[-lines:]
         return "\n".join(f"    {line[:400]}" for line in text) or "    (the log is empty)"
 
     def check(self) -> None:
@@ -83,6 +92,7 @@ class Processes:
         log_dir.mkdir(parents=True, exist_ok=True)
         self._log_dir = log_dir
         self._children: dict[int, Child] = {}
+        self._stopping: set[int] = set()
         self._lock = threading.Lock()
         read_end, self._registry = os.pipe()
         self._watchdog = subprocess.Popen(["/bin/sh", "-c", _WATCHDOG], stdin=read_end, start_new_session=True)
@@ -104,6 +114,7 @@ class Processes:
 
     @property
     def watchdog_pid(self) -> int:
+        """The shell that kills the children when this process dies."""
         return self._watchdog.pid
 
     def start(self, name: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> Child:
@@ -118,6 +129,7 @@ class Processes:
         minimal = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR", "TZ") if key in os.environ}
         log = self._log_dir / f"{name}.log"
         with log.open("ab") as output:
+            offset = output.tell()
             process = subprocess.Popen(
                 ["/bin/sh", "-c", _REGISTER_THEN_EXEC, "sh", *map(str, command)],
                 stdin=self._registry,
@@ -126,7 +138,7 @@ class Processes:
                 env={**minimal, **(env or {})},
                 start_new_session=True,
             )
-        child = Child(name, log, process)
+        child = Child(name, log, offset, process)
         with self._lock:
             self._children[child.pid] = child
         return child
@@ -137,6 +149,8 @@ class Processes:
         Raises:
             ProcessError: a process survives SIGKILL (it hangs in the kernel).
         """
+        with self._lock:
+            self._stopping.update(child.pid for child in children)
         for child in children:
             _signal_group(child, signal.SIGTERM)
         _wait_until(lambda: all(_gone(child) for child in children), grace)
@@ -150,11 +164,12 @@ class Processes:
             os.write(self._registry, f"-{child.pid}\n".encode())
             with self._lock:
                 self._children.pop(child.pid, None)
+                self._stopping.discard(child.pid)
 
     def check(self) -> None:
         """Raise if any child has ended by itself (see ``Child.check``)."""
         with self._lock:
-            children = list(self._children.values())
+            children = [child for child in self._children.values() if child.pid not in self._stopping]
         for child in children:
             child.check()
 

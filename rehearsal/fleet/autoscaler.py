@@ -1,0 +1,168 @@
+"""Karpenter as a child process. It reads its instance types once, at start, so new types mean a restart."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from rehearsal.api import ApiError
+from rehearsal.control_plane import ControlPlane
+from rehearsal.fleet.instance_types import InstanceTypes
+from rehearsal.fleet.node_pools import NODE_CLASS
+from rehearsal.processes import Child, ProcessError
+from rehearsal.simulation import NodeGroup
+
+CRDS: Final = (
+    "karpenter.sh_nodepools.yaml",
+    "karpenter.sh_nodeclaims.yaml",
+    "karpenter.sh_nodeoverlays.yaml",
+    "karpenter.kwok.sh_kwoknodeclasses.yaml",
+)
+"""Files that ``make tools`` puts beside the programs."""
+
+_QUIET_SECONDS: Final = 0.3
+"""Pools are created several at once: wait for a pause before a restart."""
+
+_START_SECONDS: Final = 30.0
+_STARTED: Final = "Starting workers"
+_ENVIRONMENT: Final = {
+    "KUBERNETES_MIN_VERSION": "1.19.0-0",
+    "SYSTEM_NAMESPACE": "kube-system",
+    "DISABLE_LEADER_ELECTION": "true",
+    "DISABLE_CLUSTER_STATE_OBSERVABILITY": "true",
+    # Time is compressed: collect pending pods for 0.5 s (default 1 s), at most 3 s (default 10 s).
+    "BATCH_IDLE_DURATION": "500ms",
+    "BATCH_MAX_DURATION": "3s",
+    "KUBE_CLIENT_QPS": "500",
+    "KUBE_CLIENT_BURST": "1000",
+}
+
+
+class Autoscaler:
+    """Starts Karpenter with the first group and restarts it, in the background, when a group needs a new type."""
+
+    def __init__(self, control_plane: ControlPlane, tools: Path, folder: Path) -> None:
+        missing = [name for name in ("karpenter", *CRDS) if not (tools / name).exists()]
+        if missing:
+            raise ProcessError(f"{tools} lacks {', '.join(missing)}. Run `make tools` to build the autoscaler.")
+        folder.mkdir(parents=True, exist_ok=True)
+        self.types = InstanceTypes()
+        self._control_plane = control_plane
+        self._tools = tools
+        self._file = folder / "instance-types.json"
+        self._child: Child | None = None
+        self._changed = threading.Condition()
+        self._wanted = self._running = 0
+        self._closed = False
+        self._failure: Exception | None = None
+        self._worker: threading.Thread | None = None
+
+    def install(self) -> None:
+        """Create the autoscaler's resource types and node class in the cluster."""
+        api = self._control_plane.api
+        for name in CRDS:
+            api.apply_manifest(yaml.safe_load((self._tools / name).read_text()))
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                api.apply_manifest(NODE_CLASS)
+                api.list("/apis/karpenter.sh/v1/nodepools")
+                api.list("/apis/karpenter.sh/v1/nodeclaims")
+                return
+            except ApiError as error:
+                if error.status != 404 or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.1)
+
+    def add(self, group: NodeGroup) -> None:
+        """Make nodes of the group's shape possible; returns at once."""
+        with self._changed:
+            if not self.types.add(group):
+                return
+            self._wanted += 1
+            self._changed.notify_all()
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._work, name="autoscaler", daemon=True)
+                self._worker.start()
+
+    def wait(self) -> None:
+        """Return when Karpenter runs with every type added so far.
+
+        Raises:
+            ProcessError: it ended, or is not ready in time.
+        """
+        with self._changed:
+            settled = self._changed.wait_for(
+                lambda: self._failure is not None or self._running == self._wanted, _START_SECONDS
+            )
+        self.check()
+        if not settled:
+            raise ProcessError(f"the autoscaler is not ready after {_START_SECONDS:.0f} s; see its log")
+
+    def check(self) -> None:
+        """Raise the error of the last (re)start, if it failed."""
+        if self._failure is not None:
+            raise self._failure
+
+    def close(self) -> None:
+        """Stop Karpenter and the background thread."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._worker is not None:
+            self._worker.join()
+        if self._child is not None:
+            self._control_plane.processes.stop(self._child, grace=1.0)
+            self._child = None
+
+    def _work(self) -> None:
+        try:
+            while self._restart_when_needed():
+                pass
+        except Exception as error:  # handed to whoever calls check() or wait()
+            with self._changed:
+                self._failure = error
+                self._changed.notify_all()
+
+    def _restart_when_needed(self) -> bool:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._wanted != self._running)
+            while not self._closed and self._changed.wait(_QUIET_SECONDS):
+                pass
+            if self._closed:
+                return False
+            version, document = self._wanted, self.types.document()
+        self._file.write_text(document)
+        if self._child is not None:
+            self._control_plane.processes.stop(self._child, grace=1.0)
+        self._start()
+        with self._changed:
+            self._running = version
+            self._changed.notify_all()
+        return True
+
+    def _start(self) -> None:
+        kubeconfig = self._control_plane.kubeconfig_for("autoscaler")
+        self._child = child = self._control_plane.processes.start(
+            "karpenter",
+            # Port 0: the metrics are not read, so any free port will do.
+            [
+                self._tools / "karpenter",
+                f"--instance-types-file-path={self._file}",
+                "--metrics-port=0",
+                "--health-probe-port=0",
+            ],
+            env={**_ENVIRONMENT, "KUBECONFIG": str(kubeconfig)},
+        )
+        deadline = time.monotonic() + _START_SECONDS
+        while _STARTED not in child.output():
+            child.check()
+            if self._closed:
+                return
+            if time.monotonic() > deadline:
+                raise ProcessError(f"karpenter is not ready after {_START_SECONDS:.0f} s:\n{child.tail()}")
+            time.sleep(0.05)

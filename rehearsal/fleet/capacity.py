@@ -1,0 +1,72 @@
+"""What a machine offers to pods: its size less what the cloud keeps for the system.
+
+The reservations are GKE's (versions up to 1.36):
+https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes#memory_and_cpu_reservations
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from rehearsal.simulation import Machine
+
+GPU: Final = "nvidia.com/gpu"
+PODS_PER_NODE: Final = 110
+"""Kubernetes' and GKE's default."""
+
+_DISK_GIB: Final = 100
+"""A machine's disk is not part of its shape; this is the disk of a default pool."""
+
+_EVICTION_MIB: Final = 100
+_UNLIMITED: Final = math.inf
+# (size of the band, share of it that is reserved)
+_CPU_BANDS: Final = ((1, 0.06), (1, 0.01), (2, 0.005), (_UNLIMITED, 0.0025))
+_MEMORY_GIB_BANDS: Final = ((4, 0.25), (4, 0.20), (8, 0.10), (112, 0.06), (_UNLIMITED, 0.02))
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """Quantities of one node. ``gpus`` is what the machine has, not what a driver has made usable."""
+
+    cpu_millicores: int
+    memory_mib: int
+    gpus: int
+
+    def resources(self, gpus: int | None = None) -> dict[str, str]:
+        """A Kubernetes ResourceList; ``gpus`` replaces the number of GPUs, which is absent on machines without."""
+        quantities = {
+            "cpu": f"{self.cpu_millicores}m",
+            "memory": f"{self.memory_mib}Mi",
+            "ephemeral-storage": f"{_DISK_GIB}Gi",
+            "pods": str(PODS_PER_NODE),
+        }
+        if self.gpus:
+            quantities[GPU] = str(self.gpus if gpus is None else gpus)
+        return quantities
+
+
+def capacity(machine: Machine) -> Capacity:
+    """The whole machine."""
+    return Capacity(round(machine.cpu * 1000), round(machine.memory_gib * 1024), machine.gpus)
+
+
+def allocatable(machine: Machine) -> Capacity:
+    """What is left for pods, system pods included."""
+    whole = capacity(machine)
+    reserved_cpu = _banded(machine.cpu, _CPU_BANDS) * 1000
+    reserved_memory = 255 if machine.memory_gib < 1 else _banded(machine.memory_gib, _MEMORY_GIB_BANDS) * 1024
+    return Capacity(
+        whole.cpu_millicores - math.ceil(reserved_cpu),
+        whole.memory_mib - math.ceil(reserved_memory) - _EVICTION_MIB,
+        machine.gpus,
+    )
+
+
+def _banded(size: float, bands: tuple[tuple[float, float], ...]) -> float:
+    total = 0.0
+    for width, share in bands:
+        total += min(size, width) * share
+        size = max(0.0, size - width)
+    return total

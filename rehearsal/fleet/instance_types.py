@@ -1,0 +1,87 @@
+"""The autoscaler's list of instance types: one per machine shape that any group has asked for.
+
+Karpenter's kwok provider looks a type up by its name alone, and its name becomes the node's instance-type label. So a
+shape is called what the cloud calls the machine; where two groups use one machine type with different GPUs attached
+(GKE's N1), the second shape gets a name of its own, and the fleet corrects the label on the node. The limit that
+remains: a pod that selects that machine type by label does not make such a second group grow from zero.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from rehearsal.fleet.capacity import Capacity, allocatable
+from rehearsal.simulation import Machine, NodeGroup
+
+CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
+ZONE: Final = "topology.kubernetes.io/zone"
+
+# Karpenter's kwok provider takes this off each type; it is added here to arrive at the exact allocatable.
+# https://github.com/kubernetes-sigs/karpenter/blob/v1.8.2/kwok/cloudprovider/helpers.go
+_OVERHEAD: Final = Capacity(cpu_millicores=100, memory_mib=10, gpus=0)
+
+Offering = tuple[str, str]
+
+
+def capacity_type(group: NodeGroup) -> str:
+    """Karpenter's word for how the group's machines are bought."""
+    return "spot" if group.spot else "on-demand"
+
+
+class InstanceTypes:
+    """A growing catalogue; types are never taken away, so a running autoscaler stays valid when a group goes."""
+
+    def __init__(self) -> None:
+        self._names: dict[Machine, str] = {}
+        self._offerings: dict[Machine, dict[Offering, float]] = {}
+
+    def add(self, group: NodeGroup) -> bool:
+        """Make the group's machine available in its zones; returns whether that is news."""
+        machine = group.machine
+        self._names.setdefault(machine, self._new_name(machine))
+        offerings = self._offerings.setdefault(machine, {})
+        wanted = {(zone, capacity_type(group)): group.hourly_usd for zone in group.zones}
+        news = not wanted.keys() <= offerings.keys()
+        self._offerings[machine] = {**wanted, **offerings}
+        return news
+
+    def name(self, machine: Machine) -> str:
+        """The type's name; equal to ``machine.type`` unless another shape has that name already."""
+        return self._names[machine]
+
+    def document(self) -> str:
+        """The file for ``--instance-types-file-path``."""
+        return json.dumps([self._entry(machine) for machine in self._names], indent=1)
+
+    def _new_name(self, machine: Machine) -> str:
+        taken = self._names.values()
+        if machine.type not in taken:
+            return machine.type
+        details = [machine.type, str(machine.gpus), re.sub(r"[^A-Za-z0-9]+", "-", machine.gpu_name) or "gpus"]
+        name = ".".join(details)
+        return name if name not in taken else f"{name}.{len(self._names)}"
+
+    def _entry(self, machine: Machine) -> dict[str, Any]:
+        free = allocatable(machine)
+        gross = Capacity(
+            free.cpu_millicores + _OVERHEAD.cpu_millicores, free.memory_mib + _OVERHEAD.memory_mib, free.gpus
+        )
+        return {
+            "name": self._names[machine],
+            "architecture": "amd64",
+            "operatingSystems": ["linux"],
+            "resources": gross.resources(),
+            "offerings": [
+                {
+                    "Price": price,
+                    "Available": True,
+                    "Requirements": [
+                        {"key": ZONE, "operator": "In", "values": [zone]},
+                        {"key": CAPACITY_TYPE, "operator": "In", "values": [kind]},
+                    ],
+                }
+                for (zone, kind), price in self._offerings[machine].items()
+            ],
+        }

@@ -1,0 +1,154 @@
+"""A group as Karpenter's NodePools: one, or one per zone where the group's limits count per zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from rehearsal.api import Object, resource_path
+from rehearsal.fleet.capacity import PODS_PER_NODE
+from rehearsal.fleet.instance_types import CAPACITY_TYPE, capacity_type
+from rehearsal.fleet.nodes import (
+    GROUP_LABEL,
+    INSTANCE_TYPE,
+    REGION,
+    ZONE,
+    ClusterFacts,
+    labels,
+    permanent_counts,
+    stage_annotations,
+    taints,
+)
+from rehearsal.simulation import NodeGroup
+
+API: Final = "karpenter.sh/v1"
+NODE_CLASS: Final[Object] = {
+    "apiVersion": "karpenter.kwok.sh/v1alpha1",
+    "kind": "KWOKNodeClass",
+    "metadata": {"name": "default"},
+    "spec": {},
+}
+_NODE_CLASS_REF: Final = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
+_HIGHEST_WEIGHT: Final = 100
+
+# Labels of these domains are refused by Karpenter, except the ones it knows itself
+# (https://github.com/kubernetes-sigs/karpenter/blob/v1.8.2/pkg/apis/v1/labels.go).
+_RESTRICTED_DOMAINS: Final = ("kubernetes.io", "k8s.io", "karpenter.sh")
+_ALLOWED_DOMAINS: Final = ("kops.k8s.io", "node.kubernetes.io", "node-restriction.kubernetes.io")
+
+
+def pool_path(name: str | None = None) -> str:
+    """The API path of all NodePools, or of one."""
+    return resource_path(API, "nodepools", name)
+
+
+def claim_path(name: str | None = None) -> str:
+    """The API path of all NodeClaims, or of one."""
+    return resource_path(API, "nodeclaims", name)
+
+
+def refused_by_karpenter(key: str) -> bool:
+    """Whether Karpenter does not take this label in a NodePool; the fleet then sets it on the node itself."""
+    if key in (REGION, ZONE, INSTANCE_TYPE):
+        return False
+    domain = key.partition("/")[0] if "/" in key else ""
+    return _within(domain, _RESTRICTED_DOMAINS) and not _within(domain, _ALLOWED_DOMAINS)
+
+
+def weights(groups: Iterable[NodeGroup]) -> dict[str, int]:
+    """Group name → NodePool weight: the cheaper a node, the earlier the autoscaler tries its group.
+
+    GKE's autoscaler prefers the least expensive pool that fits
+    (https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler). Equal prices share a weight; from
+    the hundredth price on, the dearest groups share the lowest.
+    """
+    groups = list(groups)
+    prices = sorted({group.hourly_usd for group in groups})
+    return {group.name: max(1, _HIGHEST_WEIGHT - prices.index(group.hourly_usd)) for group in groups}
+
+
+def node_pools(group: NodeGroup, cluster: ClusterFacts, instance_type: str, weight: int) -> list[Object]:
+    """The NodePools of an autoscaled group, by name: the group's, with ``-<zone>`` where limits count per zone."""
+    permanent = permanent_counts(group)
+    if group.per_zone:
+        return [
+            _node_pool(f"{group.name}-{zone}", group, cluster, instance_type, weight, (zone,), permanent[zone])
+            for zone in group.zones
+        ]
+    return [_node_pool(group.name, group, cluster, instance_type, weight, group.zones, sum(permanent.values()))]
+
+
+def node_claim(pool: Object, zone: str) -> Object:
+    """One node of a pool in ``zone`` without a pod that asks for it: an initial node, which goes when it is idle."""
+    template = pool["spec"]["template"]
+    requirements = [each for each in template["spec"]["requirements"] if each["key"] != ZONE]
+    owner = {
+        "apiVersion": API,
+        "kind": "NodePool",
+        "name": pool["metadata"]["name"],
+        "uid": pool["metadata"]["uid"],
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "apiVersion": API,
+        "kind": "NodeClaim",
+        "metadata": {
+            "generateName": f"{pool['metadata']['name']}-",
+            "labels": {**template["metadata"]["labels"], "karpenter.sh/nodepool": pool["metadata"]["name"]},
+            "annotations": template["metadata"]["annotations"],
+            "ownerReferences": [owner],
+        },
+        "spec": {**template["spec"], "requirements": [*requirements, _within_values(ZONE, (zone,))]},
+    }
+
+
+def _node_pool(
+    name: str,
+    group: NodeGroup,
+    cluster: ClusterFacts,
+    instance_type: str,
+    weight: int,
+    zones: tuple[str, ...],
+    permanent: int,
+) -> Object:
+    room = max(0, group.max_nodes - permanent)
+    allowed = {key: value for key, value in labels(group, cluster).items() if not refused_by_karpenter(key)}
+    return {
+        "apiVersion": API,
+        "kind": "NodePool",
+        "metadata": {"name": name, "labels": {GROUP_LABEL: group.name}},
+        "spec": {
+            "weight": weight,
+            # Every node counts 110 pods, so this is a number of nodes. The scheduler of v1.8.2 plans with it, but
+            # sees it late on nodes under way; "nodes" is checked once more before each launch, and stops what comes
+            # after this number is *exceeded* (pkg/controllers/provisioning/provisioner.go), hence one less.
+            "limits": {"pods": str(room * PODS_PER_NODE), "nodes": str(max(0, room - 1))},
+            "disruption": {
+                "consolidationPolicy": "WhenEmpty",
+                "consolidateAfter": "1s",
+                # A change of the group must not replace nodes that run pods: the fleet updates them in place.
+                "budgets": [{"nodes": "100%", "reasons": ["Empty"]}, {"nodes": "0", "reasons": ["Drifted"]}],
+            },
+            "template": {
+                "metadata": {"labels": allowed, "annotations": stage_annotations(group, cluster)},
+                "spec": {
+                    "nodeClassRef": _NODE_CLASS_REF,
+                    "taints": taints(group),
+                    "requirements": [
+                        _within_values(INSTANCE_TYPE, (instance_type,)),
+                        _within_values(ZONE, zones),
+                        _within_values(CAPACITY_TYPE, (capacity_type(group),)),
+                    ],
+                    "expireAfter": "Never",
+                },
+            },
+        },
+    }
+
+
+def _within_values(key: str, values: tuple[str, ...]) -> dict[str, Any]:
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+def _within(domain: str, parents: tuple[str, ...]) -> bool:
+    return any(domain == parent or domain.endswith("." + parent) for parent in parents)

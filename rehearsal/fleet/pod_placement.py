@@ -1,0 +1,87 @@
+"""Why a DaemonSet's pod does not belong on a node, in words: untolerated taints, selectors, affinity.
+
+This explains what the DaemonSet controller decided; it decides nothing
+(https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Spec = Mapping[str, Any]
+
+
+def refusal(pod_spec: Spec, node: Spec) -> str | None:
+    """The reasons in one sentence fragment, or ``None`` if nothing keeps the pod off the node."""
+    reasons = [
+        *(f"does not tolerate the taint {_text(taint)}" for taint in _untolerated(pod_spec, node)),
+        *_unselected(pod_spec, node["metadata"].get("labels", {})),
+    ]
+    return " and ".join(reasons) or None
+
+
+def _untolerated(pod_spec: Spec, node: Spec) -> list[Spec]:
+    """Taints that keep a DaemonSet pod off; Kubernetes adds tolerations for ``node.kubernetes.io/…`` itself."""
+    tolerations = pod_spec.get("tolerations", [])
+    return [
+        taint
+        for taint in node["spec"].get("taints", [])
+        if taint["effect"] != "PreferNoSchedule"
+        and not taint["key"].startswith("node.kubernetes.io/")
+        and not any(_tolerates(toleration, taint) for toleration in tolerations)
+    ]
+
+
+def _tolerates(toleration: Spec, taint: Spec) -> bool:
+    if toleration.get("effect") not in (None, "", taint["effect"]):
+        return False
+    if toleration.get("key") not in (None, "", taint["key"]):
+        return False
+    if toleration.get("operator", "Equal") == "Exists":
+        return True
+    return bool(toleration.get("key")) and toleration.get("value", "") == taint.get("value", "")
+
+
+def _unselected(pod_spec: Spec, labels: Mapping[str, str]) -> list[str]:
+    reasons = [
+        f"selects {key}={value}, the node has {labels.get(key, 'no such label')}"
+        for key, value in pod_spec.get("nodeSelector", {}).items()
+        if labels.get(key) != value
+    ]
+    affinity = pod_spec.get("affinity", {}).get("nodeAffinity", {})
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms", [])
+    terms = [
+        [_text_of(each) for each in term.get("matchExpressions", []) if not _matches(each, labels)] for term in required
+    ]
+    if terms and all(terms):
+        reasons.append("requires " + " or ".join(" and ".join(term) for term in terms))
+    return reasons
+
+
+def _matches(expression: Spec, labels: Mapping[str, str]) -> bool:
+    value = labels.get(expression["key"])
+    values = expression.get("values", [])
+    match expression["operator"]:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt":
+            return value is not None and value.isdigit() and int(value) > int(values[0])
+        case "Lt":
+            return value is not None and value.isdigit() and int(value) < int(values[0])
+    raise ValueError(f"node affinity has an unknown operator: {expression['operator']}")
+
+
+def _text(taint: Spec) -> str:
+    return f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
+
+
+def _text_of(expression: Spec) -> str:
+    values = expression.get("values", [])
+    return f"{expression['key']} {expression['operator']}" + (f" [{', '.join(values)}]" if values else "")
