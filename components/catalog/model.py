@@ -135,3 +135,12 @@ class CloudCatalog(Protocol):
 
     def default_admin_machine(self) -> str:
         """The machine type of the admin pool unless the stack file names one."""
+
+    def account_key(self) -> str:
+        """The provider's own configuration key that names the account (``gcp:project``)."""
+
+    def max_name_length(self) -> int:
+        """Characters that the name of a cluster or a pool may have."""
+
+    def pod_addresses_per_node(self) -> int:
+        """Addresses that each node takes out of the pod range."""

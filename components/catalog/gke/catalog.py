@@ -58,3 +58,14 @@ class GkeCatalog:
 
     def default_admin_machine(self) -> str:
         return "e2-custom-2-10240"
+
+    def account_key(self) -> str:
+        return "gcp:project"
+
+    def max_name_length(self) -> int:
+        # The ``name`` of a node pool in https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.zones.clusters.nodePools
+        return 40
+
+    def pod_addresses_per_node(self) -> int:
+        # A /24 at the default of 110 pods per node: https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr
+        return 256

@@ -1,0 +1,46 @@
+"""One entry of ``cpuPools``. A field may look at the fields before it, so their order matters."""
+
+from __future__ import annotations
+
+from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
+
+from components.settings import places, syntax
+from components.settings.context import context
+from components.settings.section import Capacity, DiskGb, NodeLabels, PoolName, Section, Taints
+
+
+class CpuPool(Section):
+    """Nodes without GPUs beside the admin pool, for inference front ends, preprocessing and general work."""
+
+    name: PoolName = Field(description="what the resulting pools are called after")
+    machine_type: StrictStr = Field(description="a machine type without GPUs")
+    capacity: Capacity = Field(
+        default="on-demand", description="`spot`, `on-demand`, or `spot-with-fallback`: twin pools, spot first"
+    )
+    min_nodes: StrictInt = Field(default=0, ge=0, description="nodes that stay, over all zones")
+    max_nodes: StrictInt = Field(
+        ge=1, description="nodes of each resulting pool at most, over all its zones; 1 or more"
+    )
+    zones: tuple[StrictStr, ...] = Field(default=(), description="the stack's zones unless given")
+    disk_gb: DiskGb = Field(default=50, description="boot disk of a node in GB, 20 or more")
+    labels: NodeLabels = Field(default_factory=dict, description="further node labels")
+    taints: Taints = Field(default=(), description="node taints, each `{key, value, effect}`")
+
+    @field_validator("machine_type")
+    @classmethod
+    def _machine(cls, value: str, info: ValidationInfo) -> str:
+        places.machine_without_gpus(value, context(info))
+        return value
+
+    @field_validator("max_nodes")
+    @classmethod
+    def _maximum(cls, value: int, info: ValidationInfo) -> int:
+        minimum = info.data.get("min_nodes", 0)
+        if value < minimum:
+            raise syntax.wrong(f"maxNodes {value} is below minNodes {minimum}", f"Write {minimum} or more")
+        return value
+
+    @field_validator("zones")
+    @classmethod
+    def _zones(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        return places.zones_in_region(value, context(info))

@@ -1,0 +1,146 @@
+"""One entry of ``gpuPools``. A field may look at the fields before it, so their order matters."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
+
+from components.settings import places, syntax
+from components.settings.context import context
+from components.settings.section import Capacity, DiskGb, NodeLabels, PoolName, Section, Sizes, Taints
+from policies.rules import node_groups
+from policies.rules.model import NodeGroup, Violation
+
+
+class TimeSharingSetting(Section):
+    """Several pods on one GPU, one after the other."""
+
+    clients_per_gpu: StrictInt = Field(ge=2, le=48, description="pods that share one GPU, 2 to 48")
+
+
+class GpuPool(Section):
+    """Nodes with one type of GPU, made when a pod asks for them and removed when none does."""
+
+    name: PoolName = Field(description="what the resulting pools are called after")
+    gpu: StrictStr = Field(description="GPU type: `nvidia-t4`, `nvidia-l4`, `nvidia-a100-40gb`, …")
+    gpus_per_node: Sizes = Field(default=(1,), description="GPUs per node; a list makes one pool per size")
+    machine_type: StrictStr | None = Field(
+        default=None, validate_default=True, description="the smallest that has these GPUs unless given"
+    )
+    reservation: StrictStr | None = Field(default=None, description="name of a reservation that the pool consumes")
+    capacity: Capacity = Field(
+        default="on-demand",
+        validate_default=True,
+        description="`spot`, `on-demand`, or `spot-with-fallback`: twin pools, spot first",
+    )
+    min_nodes: StrictInt = Field(default=0, ge=0, description="only 0: GPU nodes cost nothing while nobody uses them")
+    max_nodes: StrictInt = Field(description="nodes of each resulting pool at most, over all its zones; 1 or more")
+    zones: tuple[StrictStr, ...] = Field(
+        default=(), validate_default=True, description="the stack's zones that have the GPU unless given"
+    )
+    disk_gb: DiskGb = Field(default=100, description="boot disk of a node in GB, 20 or more")
+    image: Literal["cos", "ubuntu"] = Field(default="cos", description="the node's operating system")
+    drivers: Literal["managed", "daemonset"] = Field(
+        default="managed", description="who installs the GPU driver: the cloud, or a DaemonSet in the cluster"
+    )
+    driver_version: Literal["default", "latest"] = Field(default="default", description="which driver")
+    time_sharing: TimeSharingSetting | None = Field(default=None, description="let several pods share a GPU")
+    labels: NodeLabels = Field(default_factory=dict, description="further node labels")
+    taints: Taints = Field(default=(), description="further node taints, each `{key, value, effect}`")
+
+    @field_validator("gpu")
+    @classmethod
+    def _gpu(cls, value: str, info: ValidationInfo) -> str:
+        return places.gpu_name(value, context(info))
+
+    @field_validator("gpus_per_node")
+    @classmethod
+    def _sizes(cls, value: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
+        if not value:
+            raise syntax.wrong("no size is given", "Write a number such as 1, or a list such as [1, 4]")
+        if len(set(value)) < len(value):
+            raise syntax.wrong(f"a size is there twice: {list(value)}", "Write each size once")
+        if "gpu" in info.data:
+            places.gpus_per_node(value, info.data["gpu"], context(info))
+        return tuple(sorted(value))
+
+    @field_validator("machine_type")
+    @classmethod
+    def _machine(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and "gpu" in info.data and "gpus_per_node" in info.data:
+            places.machine_with_gpus(value, info.data["gpu"], info.data["gpus_per_node"], context(info))
+        elif value is not None:
+            places.known_machine(value, context(info))
+        return value
+
+    @field_validator("reservation")
+    @classmethod
+    def _reservation(cls, value: str | None) -> str | None:
+        return None if value is None else syntax.rfc1035(value)
+
+    @field_validator("capacity")
+    @classmethod
+    def _capacity(cls, value: Capacity, info: ValidationInfo) -> Capacity:
+        reserved = info.data.get("reservation") is not None
+        if reserved and value != "on-demand":
+            raise syntax.wrong(
+                f"capacity '{value}' cannot use the reservation: reserved machines are paid for on demand",
+                "Write capacity: on-demand, or remove reservation",
+            )
+        if {"gpu", "gpus_per_node", "machine_type"} <= info.data.keys():
+            _given_out(value, reserved, info)
+        return value
+
+    @field_validator("min_nodes")
+    @classmethod
+    def _minimum(cls, value: int, info: ValidationInfo) -> int:
+        _judge(node_groups.zero_minimum(_group(info, min_nodes=value)))
+        return value
+
+    @field_validator("max_nodes")
+    @classmethod
+    def _maximum(cls, value: int, info: ValidationInfo) -> int:
+        _judge(node_groups.ceiling(_group(info, max_nodes=value)))
+        return value
+
+    @field_validator("zones")
+    @classmethod
+    def _zones(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if value:
+            return places.zones_in_region(value, context(info))
+        return places.gpu_zones(info.data["gpu"], context(info)) if "gpu" in info.data else ()
+
+
+def _group(info: ValidationInfo, *, min_nodes: int = 0, max_nodes: int | None = None) -> NodeGroup:
+    return NodeGroup(
+        name=info.data.get("name", "?"),
+        cloud=context(info).cloud or "",
+        gpus_per_node=1,
+        autoscaled=True,
+        min_nodes=min_nodes,
+        max_nodes=max_nodes,
+    )
+
+
+def _judge(violations: list[Violation]) -> None:
+    for violation in violations:
+        raise syntax.wrong(violation.message, violation.remedy)
+
+
+def _given_out(capacity: Capacity, reserved: bool, info: ValidationInfo) -> None:
+    """Refuse a capacity that the cloud does not offer for the machine."""
+    catalog, gpu, chosen = context(info).catalog, info.data["gpu"], info.data["machine_type"]
+    if catalog is None:
+        return
+    for size in info.data["gpus_per_node"]:
+        machine = catalog.with_gpus(chosen, gpu, size) if chosen else next(iter(catalog.machines_for(gpu, size)), None)
+        if machine is None or machine.provisioning == "any" or capacity == "spot":
+            continue
+        if machine.provisioning == "spot-or-reservation" and reserved:
+            continue
+        also = " or with a reservation" if machine.provisioning == "spot-or-reservation" else ""
+        raise syntax.wrong(
+            f"{machine.type} ({size} {gpu}) is only given out as spot{also}, not {capacity}",
+            "Write capacity: spot" + (", or add a reservation" if also else ""),
+        )

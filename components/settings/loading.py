@@ -1,0 +1,78 @@
+"""``load``: configuration values → settings, or every problem at once. Pure: reads no file, no engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+
+from pydantic import ValidationError
+
+from components import catalog
+from components.settings import translation, whole
+from components.settings.context import Context
+from components.settings.problems import Problem, SettingsError
+from components.settings.resolve import resolve
+from components.settings.settings import Settings
+from components.settings.stack_file import StackFile
+
+_TEXT_KEYS = ("cloud", "region", "availability", "clusterName")
+
+
+def load(config: Mapping[str, object], *, stack: str, project: str | None, secrets: Collection[str] = ()) -> Settings:
+    """Settings from the keys below ``gpucluster:``.
+
+    Args:
+        config: values by key without the namespace; structured ones as Python values or as the engine's JSON text.
+            Empty values (``""``, ``None``) are as good as absent.
+        stack: the stack's name, for the cluster's default name.
+        project: the cloud account, from the provider's own key.
+        secrets: keys whose values are encrypted in the stack file. None may be: no setting is a secret.
+
+    Raises:
+        SettingsError: everything that is wrong.
+    """
+    raw = {key: _decoded(key, value) for key, value in config.items() if value not in ("", None)}
+    raw.setdefault("network", {})
+    where = Context.of(raw)
+    found = [_secret(key) for key in sorted(secrets)]
+    if where.catalog is not None and not project:
+        found.append(_no_account(where.catalog.account_key()))
+    file: StackFile | None = None
+    try:
+        file = StackFile.model_validate(raw, context=where)
+    except ValidationError as error:
+        found += translation.problems(error, StackFile, raw)
+    found += whole.name_problems(raw, where)
+    if file is None or found:
+        raise SettingsError(found, stack=stack)
+    settings = resolve(file, stack=stack, project=project or "")
+    found += whole.settings_problems(settings)
+    if found:
+        raise SettingsError(found, stack=stack)
+    return settings
+
+
+def _decoded(key: str, value: object) -> object:
+    if key in _TEXT_KEYS or not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _secret(key: str) -> Problem:
+    return Problem(
+        key,
+        "is encrypted, and no setting is a secret",
+        "Write it in plain text; keep credentials out of the stack file: the program logs in as you do",
+    )
+
+
+def _no_account(key: str) -> Problem:
+    return Problem(key, "missing: in which account the cluster is made", f"Add the line '{key}: my-project'")
+
+
+def known_account_keys() -> tuple[str, ...]:
+    """The providers' own keys that name accounts."""
+    return tuple(catalog.of(cloud).account_key() for cloud in catalog.clouds())

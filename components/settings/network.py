@@ -1,0 +1,64 @@
+"""``network``: who may reach the control plane, and the address ranges. Ranges are checked against those before them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, StrictStr, ValidationInfo, field_validator
+
+from components.settings import syntax
+from components.settings.section import Cidr, Flag, Section
+
+_RANGES = ("node_cidr", "pod_cidr", "service_cidr", "control_plane_cidr")
+_EXAMPLE = "authorizedNetworks: [{name: office, cidr: 203.0.113.0/24}]"
+
+
+class AuthorizedNetworkSetting(Section):
+    """A range that may reach the control plane."""
+
+    name: Annotated[StrictStr, Field(min_length=1, max_length=50)] = Field(description="who that is")
+    cidr: Cidr = Field(description="IPv4 range; `0.0.0.0/0` lets everybody try, and must be written to be meant")
+
+
+class Network(Section):
+    """The cluster's network."""
+
+    private_endpoint: Flag = Field(
+        default=False, description="control plane reachable from inside the network only (VPN, bastion)"
+    )
+    authorized_networks: tuple[AuthorizedNetworkSetting, ...] = Field(
+        default=(),
+        validate_default=True,
+        description="who may reach the control plane; required unless `privateEndpoint`",
+    )
+    node_cidr: Cidr = Field(default="10.0.0.0/20", description="addresses of nodes")
+    pod_cidr: Cidr = Field(default="10.4.0.0/14", description="addresses of pods")
+    service_cidr: Cidr = Field(default="10.8.0.0/20", description="addresses of services")
+    control_plane_cidr: Cidr | None = Field(
+        default=None, description="addresses of the control plane; the cloud's choice"
+    )
+
+    @field_validator("authorized_networks")
+    @classmethod
+    def _authorized(
+        cls, value: tuple[AuthorizedNetworkSetting, ...], info: ValidationInfo
+    ) -> tuple[AuthorizedNetworkSetting, ...]:
+        if not value and not info.data.get("private_endpoint"):
+            raise syntax.wrong(
+                "nobody could reach the control plane",
+                f"Write for example {_EXAMPLE} with your own range, or privateEndpoint: true",
+            )
+        ranges = [entry.cidr for entry in value]
+        if len(set(ranges)) < len(ranges):
+            raise syntax.wrong("a range is there twice", "Write each range once")
+        return value
+
+    @field_validator(*_RANGES)
+    @classmethod
+    def _apart(cls, value: str | None, info: ValidationInfo) -> str | None:
+        for other in _RANGES:
+            taken = info.data.get(other)
+            if value and taken and syntax.network(value).overlaps(syntax.network(taken)):
+                camel = other.replace("_cidr", "Cidr")
+                raise syntax.wrong(f"{value} overlaps with {camel} ({taken})", "Choose ranges that do not overlap")
+        return value

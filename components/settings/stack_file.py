@@ -1,0 +1,128 @@
+"""A whole stack file as it is written: every key with its type, default and meaning."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationInfo, field_validator
+
+from components import catalog
+from components.settings import places, syntax
+from components.settings.admin_pool import AdminPool
+from components.settings.context import context
+from components.settings.cpu_pool import CpuPool
+from components.settings.gpu_pool import GpuPool
+from components.settings.network import Network
+from components.settings.problems import instead
+from components.settings.section import Flag, ResourceLabels, Section
+
+_VERSION = re.compile(r"1\.\d{1,3}(\.\d{1,3}(-[a-z0-9.]+)?)?")
+
+
+class Kubernetes(Section):
+    """Which Kubernetes."""
+
+    channel: Literal["rapid", "regular", "stable"] = Field(default="regular", description="release channel")
+    version: StrictStr | None = Field(
+        default=None, description="pin, such as `'1.34'`; the channel's default unless given"
+    )
+
+    @field_validator("version")
+    @classmethod
+    def _version(cls, value: str | None) -> str | None:
+        if value is not None and not _VERSION.fullmatch(value):
+            raise syntax.wrong(f"'{value}' is not a Kubernetes version", "Write for example '1.34' or '1.34.1-gke.100'")
+        return value
+
+
+class Security(Section):
+    """Keys and protection."""
+
+    kms_key: StrictStr | None = Field(default=None, description="key that encrypts Kubernetes secrets (its full name)")
+    deletion_protection: Flag = Field(default=False, description="refuse to delete the cluster")
+
+
+class Autoscaling(Section):
+    """How eagerly idle nodes go."""
+
+    profile: Literal["optimize-utilization", "balanced"] = Field(
+        default="optimize-utilization", description="`optimize-utilization` removes idle nodes sooner"
+    )
+
+
+class Budget(Section):
+    """What the stack may cost."""
+
+    max_hourly_usd: Annotated[StrictFloat | StrictInt, Field(gt=0)] | None = Field(
+        default=None, description="refuse a stack whose hourly list price with all pools at their maximum is above"
+    )
+
+
+class StackFile(Section):
+    """All keys below ``gpucluster:``."""
+
+    cloud: StrictStr = Field(description="which cloud: `gke`")
+    region: StrictStr = Field(description="e.g. `us-central1`")
+    zones: tuple[StrictStr, ...] = Field(default=(), description="zones for nodes; the region's unless given")
+    availability: Literal["zonal", "regional"] = Field(
+        default="zonal", description="control plane in one zone (the first of `zones`) or in several"
+    )
+    cluster_name: StrictStr | None = Field(default=None, description="`gpu-<stack>` unless given")
+    kubernetes: Kubernetes = Field(default=Kubernetes(), description="release channel and version")
+    network: Network = Field(description="who may reach the control plane, address ranges")
+    security: Security = Field(default=Security(), description="secrets encryption key; protected cluster")
+    autoscaling: Autoscaling = Field(default=Autoscaling(), description="how eagerly idle nodes go")
+    admin_pool: AdminPool = Field(default=AdminPool(), description="the one pool that never goes away")
+    gpu_pools: tuple[GpuPool, ...] = Field(default=(), validate_default=True, description="GPU pools, at least one")
+    cpu_pools: tuple[CpuPool, ...] = Field(default=(), description="CPU pools beside the admin pool")
+    budget: Budget = Field(default=Budget(), description="an hourly ceiling")
+    labels: ResourceLabels = Field(default_factory=dict, description="put on every cloud resource")
+
+    @field_validator("cloud")
+    @classmethod
+    def _cloud(cls, value: str) -> str:
+        if value not in catalog.clouds():
+            raise syntax.wrong(f"cloud '{value}' is not supported", instead(value, catalog.clouds()))
+        return value
+
+    @field_validator("region")
+    @classmethod
+    def _region(cls, value: str, info: ValidationInfo) -> str:
+        known = context(info).catalog
+        if known is None or value in known.regions():
+            return value
+        if any(value in zones for zones in known.regions().values()):
+            region = value.rsplit("-", 1)[0]
+            raise syntax.wrong(f"'{value}' is a zone", f"Write region: {region} and zones: [{value}]")
+        raise syntax.wrong(
+            f"there is no region '{value}' on {context(info).cloud}", instead(value, tuple(known.regions()))
+        )
+
+    @field_validator("zones")
+    @classmethod
+    def _zones(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        return places.zones_in_region(value, context(info))
+
+    @field_validator("cluster_name")
+    @classmethod
+    def _name(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is None:
+            return None
+        known = context(info).catalog
+        if known is not None and len(value) > known.max_name_length():
+            limit = known.max_name_length()
+            raise syntax.wrong(
+                f"'{value}' has {len(value)} characters", f"Write at most {limit}: '{value[:limit].strip('-')}'"
+            )
+        return syntax.rfc1035(value)
+
+    @field_validator("gpu_pools")
+    @classmethod
+    def _some(cls, value: tuple[GpuPool, ...]) -> tuple[GpuPool, ...]:
+        if not value:
+            raise syntax.wrong(
+                "there is no GPU pool",
+                "Write for example gpuPools: [{name: t4, gpu: nvidia-t4, capacity: spot, maxNodes: 2}]",
+            )
+        return value
