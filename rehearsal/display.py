@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
 from types import TracebackType
 from typing import Final
 

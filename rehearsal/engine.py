@@ -1,8 +1,8 @@
-"""Drives the ``pulumi`` command line, offline and apart from the user's own Pulumi: own home, own state, own stack file.
+"""Drives the ``pulumi`` command line, offline and apart from the user's own: own home, own state, own stack file.
 
-The project directory is the checkout itself, so the program that runs is the one that users deploy. Everything the engine
-writes goes into the run directory: state (file backend), a copy of the stack file (the engine adds its encryption salt to
-it), logs. The environment is an allow-list, so that no cloud credential of the user reaches a rehearsal.
+The project directory is the checkout itself, so the program that runs is the one that users deploy. Everything that the
+engine writes goes into the run directory: state (file backend), a copy of the stack file (the engine adds its encryption
+salt to it), logs. The environment is an allow-list: no cloud credential of the user reaches a rehearsal.
 """
 
 from __future__ import annotations

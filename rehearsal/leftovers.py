@@ -40,8 +40,7 @@ def _from_proc(run_dir: Path) -> dict[int, str]:
         with contextlib.suppress(OSError):
             command = (entry / "cmdline").read_bytes()
             if needle in command or needle in (entry / "environ").read_bytes():
-                if not (entry / "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
-                    found[int(entry.name)] = command.replace(b"\0", b" ").decode(errors="replace").strip()
+                found[int(entry.name)] = command.replace(b"\0", b" ").decode(errors="replace").strip()
     return found
 
 

@@ -29,7 +29,7 @@ class WorldError(Exception):
 
 @dataclass(frozen=True)
 class WorldFacts:
-    """What a ready world wrote into ``world.json``. ``kubeconfig`` is the administrator's, absent without control plane."""
+    """What a ready world wrote into ``world.json``; ``kubeconfig`` is the administrator's, if there is a control plane."""
 
     pid: int
     pids: tuple[int, ...]
@@ -38,7 +38,7 @@ class WorldFacts:
 
     @classmethod
     def read(cls, path: Path) -> WorldFacts:
-        """Parse ``world.json``. Raises ``OSError``, ``ValueError`` or ``KeyError`` when it is not (yet) there or whole."""
+        """Parse ``world.json``. Raises ``OSError``, ``ValueError`` or ``KeyError`` while it is not there or not whole."""
         raw: Mapping[str, Any] = json.loads(path.read_text())
         kubeconfig = raw.get("kubeconfig")
         return cls(
@@ -125,7 +125,7 @@ class World:
 
 
 def stop_left_behind(root: Path) -> list[Path]:
-    """End every world recorded under ``root``: kept ones, and those whose command line was killed. Returns their run dirs."""
+    """End every world recorded under ``root``, kept or orphaned; returns their run directories."""
     stopped = []
     for record in sorted(root.rglob("world.json")):
         try:
@@ -149,7 +149,7 @@ def _values(pids: object) -> Iterable[Any]:
 
 
 def _runs(pid: int, run_dir: Path) -> bool:
-    """Whether ``pid`` is a living process of the world in ``run_dir`` (ids are reused: its command line must name it)."""
+    """Whether ``pid`` is a living process of the world in ``run_dir`` (ids are reused)."""
     try:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except FileNotFoundError:

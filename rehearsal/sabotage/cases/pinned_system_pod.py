@@ -1,0 +1,49 @@
+"""A system pod pinned to the GPU pool: it asks for no GPU, and keeps a GPU node alive for ever."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from policies.rules.model import GPU_PRESENT_LABEL, GPU_RESOURCE
+from rehearsal.sabotage.case import Case, Program
+from rehearsal.sabotage.cases.added import add
+
+_LABELS: Final = {"app": "gpu-metrics"}
+_DEPLOYMENT: Final[dict[str, Any]] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "gpu-metrics", "namespace": "kube-system"},
+    "spec": {
+        "replicas": 1,
+        "selector": {"matchLabels": _LABELS},
+        "template": {
+            "metadata": {"labels": _LABELS},
+            "spec": {
+                "nodeSelector": {GPU_PRESENT_LABEL: "true"},
+                "tolerations": [{"key": GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}],
+                "containers": [
+                    {
+                        "name": "metrics",
+                        "image": "registry.k8s.io/pause:3.10",
+                        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+                    }
+                ],
+            },
+        },
+    },
+}
+
+
+def _sabotage(program: Program) -> None:
+    add(program, "gpu-metrics", _DEPLOYMENT)
+
+
+CASE = Case(
+    name="pinned-system-pod",
+    title="a Deployment in kube-system pinned to the GPU nodes, asking for no GPU",
+    stack="dev",
+    rule="gpu-nodes-for-gpus",
+    check="system-pods-off-gpu",
+    reason="kube-system/gpu-metrics",
+    sabotage=_sabotage,
+)

@@ -1,0 +1,96 @@
+"""Runs sabotage cases: builds the sabotaged project, previews it with the gate, rehearses it without."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from rehearsal.engine import gate_for
+from rehearsal.preview import Preview, preview, show
+from rehearsal.run import Finished, Options, Rehearsal
+from rehearsal.sabotage.case import Case
+from rehearsal.stack import ROOT, resolve
+
+_LEFT_OUT: Final = frozenset({"__main__.py", "build", ".git", ".pytest_cache", ".ruff_cache"})
+_PROGRAM: Final = """\
+# Runs the unchanged program under one sabotage case.
+import runpy
+
+from rehearsal.sabotage import CASES
+
+CASES[{name!r}].sabotage(lambda: (runpy.run_path({program!r}, run_name="__main__"), None)[1])
+"""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What the gate said to a sabotaged preview. ``refused`` is true only if the case's own rule stopped it."""
+
+    case: Case
+    preview: Preview
+
+    @property
+    def refused(self) -> bool:
+        """Whether the preview failed because of the rule that the case names."""
+        return not self.preview.ok and any(
+            found.rule == self.case.rule for found in self.preview.result.outcome.mandatory
+        )
+
+
+@contextmanager
+def sabotaged_project(case: Case, root: Path = ROOT) -> Iterator[Path]:
+    """A project directory that is the checkout, by symbolic links, except for the program, which runs under ``case``."""
+    build = root / "build" / "sabotage"
+    build.mkdir(parents=True, exist_ok=True)
+    project = Path(tempfile.mkdtemp(prefix=f"{case.name}-", dir=build))
+    try:
+        for entry in root.iterdir():
+            if entry.name not in _LEFT_OUT:
+                (project / entry.name).symlink_to(entry)
+        (project / "__main__.py").write_text(_PROGRAM.format(name=case.name, program=str(root / "__main__.py")))
+        yield project
+    finally:
+        shutil.rmtree(project, ignore_errors=True)
+
+
+def refusal(case: Case, *, tools: Path) -> Refusal:
+    """Preview the sabotaged program with the gate."""
+    stack = resolve(case.stack)
+    with sabotaged_project(case) as project:
+        return Refusal(case, preview(stack, tools=tools, gate=gate_for(ROOT, stack.name), project=project))
+
+
+def rehearsed(case: Case, console: Console, *, tools: Path) -> Finished:
+    """Rehearse the sabotaged program with the gate off."""
+    with sabotaged_project(case) as project:
+        options = Options(tools=tools, gate=None, project=project, build=ROOT / "build" / "sabotage" / "rehearsal")
+        return Rehearsal(resolve(case.stack), options, console).run()
+
+
+def caught(case: Case, finished: Finished) -> bool:
+    """Whether the rehearsal failed at the case's own check, for the case's own reason."""
+    return any(
+        not check.passed and check.id.startswith(case.check) and case.reason in check.detail
+        for check in finished.record.checks
+    )
+
+
+def run_case(case: Case, console: Console, *, tools: Path, rehearse: bool) -> bool:
+    """Show one case; true if the gate (and, with ``rehearse``, the rehearsal, too) noticed."""
+    console.print(f"[bold]{case.name}[/]: {case.title} (stack {case.stack})\n", highlight=False)
+    found = refusal(case, tools=tools)
+    show(console, case.stack, found.preview, verbose=False)
+    console.print(f"The gate {'refused it by' if found.refused else 'did NOT refuse it by'} rule {case.rule}.")
+    if not rehearse:
+        return found.refused
+    console.print("\nNow without the gate:")
+    noticed = caught(case, rehearsed(case, console, tools=tools))
+    console.print(f"The rehearsal {'failed' if noticed else 'did NOT fail'} at check {case.check}.")
+    return found.refused and noticed

@@ -1,0 +1,126 @@
+"""Kubernetes objects as a watch delivers them, for tests that feed a timeline by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from components.pools import AdminPoolSpec, GpuPoolSpec, admin_pool_labels, gpu_pool_labels, gpu_pool_taints
+from rehearsal.timeline import Timeline
+
+
+@dataclass
+class Clock:
+    """A clock that moves only when told to."""
+
+    moment: float = 100.0
+
+    def __call__(self) -> float:
+        return self.moment
+
+
+@dataclass
+class Cluster:
+    """A timeline, its clock, and short words for what happens in a cluster."""
+
+    timeline: Timeline
+    clock: Clock
+
+    @classmethod
+    def empty(cls) -> Cluster:
+        clock = Clock()
+        return cls(Timeline(clock), clock)
+
+    def after(self, seconds: float) -> Cluster:
+        self.clock.moment += seconds
+        return self
+
+    def node(self, name: str, pool: str, *, size: int = 0, gpus: int | None = None, change: str = "ADDED") -> None:
+        labels = admin_pool_labels() if size == 0 else gpu_pool_labels(pool, "nvidia-t4", size, {})
+        allocatable = {"nvidia.com/gpu": str(size if gpus is None else gpus)} if size else {}
+        status = {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "allocatable": allocatable,
+            "capacity": {"cpu": "2"},
+        }
+        self.timeline.observe(
+            "Node", change, {"metadata": {"uid": name, "name": name, "labels": labels}, "status": status}
+        )
+
+    def gone(self, name: str, pool: str, *, size: int = 0) -> None:
+        self.node(name, pool, size=size, change="DELETED")
+
+    def pod(
+        self,
+        name: str,
+        *,
+        node: str | None = None,
+        phase: str = "Pending",
+        gpus: int = 1,
+        namespace: str = "default",
+        owner: tuple[str, str] | None = None,
+        change: str = "ADDED",
+    ) -> None:
+        metadata: dict[str, Any] = {"uid": f"{namespace}/{name}", "name": name, "namespace": namespace}
+        if owner is not None:
+            metadata["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]
+        limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}
+        spec: dict[str, Any] = {"containers": [{"resources": {"limits": limits}}]}
+        if node is not None:
+            spec["nodeName"] = node
+        self.timeline.observe("Pod", change, {"metadata": metadata, "spec": spec, "status": {"phase": phase}})
+
+    def warning(self, about: str, message: str, *, kind: str = "Pod", reason: str = "FailedScheduling") -> None:
+        uid = f"event-{len(self.timeline.events)}"
+        involved = {"kind": kind, "name": about}
+        event = {"metadata": {"uid": uid}, "involvedObject": involved, "type": "Warning", "reason": reason}
+        self.timeline.observe("Event", "ADDED", {**event, "message": message})
+
+
+def gpu_pool(name: str, size: int, *, smallest: int = 1, most: int = 3, **changes: Any) -> GpuPoolSpec:
+    """A GPU pool as settings would resolve it."""
+    return GpuPoolSpec(
+        **{
+            "name": name,
+            "gpu": "nvidia-t4",
+            "accelerator": "nvidia-tesla-t4",
+            "gpus_per_node": size,
+            "machine_type": "n1-standard-4",
+            "max_nodes": most,
+            "spot": True,
+            "zones": ("us-central1-a",),
+            "labels": gpu_pool_labels(name, "nvidia-t4", size, {}),
+            "taints": gpu_pool_taints(size, smallest, ()),
+            "hourly_usd": 0.36 * size,
+            **changes,
+        }
+    )
+
+
+def admin_pool() -> AdminPoolSpec:
+    """The admin pool with one node."""
+    return AdminPoolSpec(
+        machine_type="e2-custom-2-10240", zones=("us-central1-a",), labels=admin_pool_labels(), hourly_usd=0.09
+    )
+
+
+def job_yaml(pool: GpuPoolSpec) -> str:
+    """A job for one whole node of a pool, as the program's ``gpuJobs`` output has it."""
+    return f"""
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: try-{pool.name}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      nodeSelector:
+        gpucluster.dev/pool: {pool.name}
+      containers:
+        - name: cuda
+          image: nvidia/cuda:12.4.1-base-ubuntu22.04
+          resources:
+            limits:
+              nvidia.com/gpu: {pool.allocatable_gpus}
+"""

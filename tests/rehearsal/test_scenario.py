@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from policies.rules.model import Taint
+from rehearsal.scenario import BURST_LIMIT, OffGpus, Refused, RunsOn, Scenario, StaysPending, derive, load
+from tests.rehearsal.objects import gpu_pool, job_yaml
+
+
+def scenario(*pools: object, cpu_pools: bool = False) -> Scenario:
+    return derive(pools, {pool.name: job_yaml(pool) for pool in pools}, 2.0, cpu_pools)  # type: ignore[attr-defined, arg-type]
+
+
+ONE_SIZE = (gpu_pool("t4-1", 1),)
+THREE_SIZES = (gpu_pool("t4-1", 1), gpu_pool("t4-4", 4), gpu_pool("v100-8", 8))
+
+
+def test_the_published_pod_is_played_as_it_was_published() -> None:
+    assert load("gpu-pod") == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "gpu-pod"},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [
+                {
+                    "name": "gpu-container",
+                    "image": "nvidia/cuda:10.0-base",
+                    "command": ["nvidia-smi"],
+                    "resources": {"limits": {"nvidia.com/gpu": 1}},
+                }
+            ],
+        },
+    }
+    assert scenario(*THREE_SIZES).plain.manifest == load("gpu-pod")
+
+
+def test_the_plain_pod_may_only_run_on_the_smallest_size() -> None:
+    assert scenario(*THREE_SIZES).plain.expect == RunsOn(frozenset({"t4-1"}))
+
+
+def test_the_plain_pod_must_be_told_what_it_lacks_when_every_pool_has_a_further_taint() -> None:
+    extra = Taint("team", "vision", "NoSchedule")
+    pool = gpu_pool("t4-1", 1)
+    tainted = gpu_pool("t4-1", 1, taints=(*pool.taints, extra))
+    assert scenario(tainted).plain.expect == StaysPending(("tolerat",))
+
+
+def test_every_pool_gets_the_programs_own_job_unchanged_but_for_its_duration() -> None:
+    for pool, job in zip(THREE_SIZES, scenario(*THREE_SIZES).jobs, strict=True):
+        assert job.expect == RunsOn(frozenset({pool.name}))
+        published = yaml.safe_load(job_yaml(pool))
+        played = dict(job.manifest)
+        assert played["spec"]["template"].pop("metadata")["annotations"]
+        assert played == published
+
+
+def test_larger_sizes_bring_the_fragmentation_the_multi_gpu_and_the_refused_pod() -> None:
+    found = scenario(*THREE_SIZES)
+    assert found.fragment is not None
+    assert found.fragment.expect == RunsOn(frozenset({"t4-1"}))
+    assert [one.id for one in found.hopeless] == ["over-large", "plain-multi-gpu"]
+    assert [type(one.expect) for one in found.refused] == [Refused]
+
+
+def test_a_single_size_has_nothing_to_isolate() -> None:
+    found = scenario(*ONE_SIZE)
+    assert found.fragment is None
+    assert found.refused == ()
+    assert [one.id for one in found.hopeless] == ["over-large"]
+
+
+def test_the_over_large_pod_asks_for_more_than_any_node_and_tolerates_every_size() -> None:
+    pod = scenario(*THREE_SIZES).hopeless[0].manifest
+    assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 9
+    assert {toleration["key"] for toleration in pod["spec"]["tolerations"]} == {
+        "nvidia.com/gpu",
+        "gpucluster.dev/gpus-per-node",
+    }
+
+
+def test_the_burst_fills_the_smallest_pool_and_one_waits() -> None:
+    burst = scenario(gpu_pool("t4-4", 4, most=2), gpu_pool("t4-1", 1, most=3)).burst
+    assert (burst.pool, len(burst.fill)) == ("t4-1", 3)
+    assert burst.extra is not None
+    assert len({one.workload for one in (*burst.fill, burst.extra)}) == 4
+
+
+def test_a_huge_pool_is_not_filled_so_nobody_is_expected_to_wait() -> None:
+    burst = scenario(gpu_pool("t4-1", 1, most=BURST_LIMIT + 1)).burst
+    assert len(burst.fill) == BURST_LIMIT
+    assert burst.extra is None
+
+
+def test_twins_bring_a_pod_that_takes_the_fallback_when_spot_is_full() -> None:
+    spot, on_demand = gpu_pool("t4-1-spot", 1), gpu_pool("t4-1-ondemand", 1, spot=False, preference=1)
+    burst = scenario(on_demand, spot).burst
+    assert burst.pool == "t4-1-spot"
+    assert burst.fallback is not None
+    assert burst.fallback.expect == RunsOn(frozenset({"t4-1-ondemand"}))
+    assert "gpucluster.dev/pool" not in burst.fallback.manifest["spec"]["nodeSelector"]
+
+
+def test_cpu_work_never_asks_for_a_gpu_nor_tolerates_one() -> None:
+    for one in scenario(*THREE_SIZES).cpu:
+        assert isinstance(one.expect, OffGpus)
+        assert not re.search("gpu:|tolerations", yaml.safe_dump(one.manifest))
+
+
+def test_a_pool_without_a_job_is_named() -> None:
+    with pytest.raises(ValueError, match="no job for t4-4"):
+        derive(THREE_SIZES[:2], {"t4-1": job_yaml(THREE_SIZES[0])}, 2.0, False)
+
+
+def test_every_manifest_of_the_folder_is_used() -> None:
+    import rehearsal.scenario
+
+    source = Path(rehearsal.scenario.__file__)
+    names = {path.stem for path in (source.parent / "scenarios").glob("*.yaml")}
+    assert names == set(re.findall(r'load\("([a-z-]+)"\)', source.read_text()))

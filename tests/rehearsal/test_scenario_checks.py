@@ -1,0 +1,191 @@
+"""Each check flips when one observation changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from rehearsal import checks
+from rehearsal.checks import Check, Pools
+from rehearsal.play import Played, Submitted
+from rehearsal.scenario import Scenario, Submission, derive
+from rehearsal.user import Reply
+from tests.rehearsal.objects import Cluster, admin_pool, gpu_pool, job_yaml
+
+SMALL, LARGE = gpu_pool("t4-1", 1, most=2), gpu_pool("t4-4", 4, most=1)
+POOLS = Pools((SMALL, LARGE), (), admin_pool())
+SCENARIO: Scenario = derive(POOLS.gpu, {pool.name: job_yaml(pool) for pool in POOLS.gpu}, 2.0, False)
+
+
+def submitted(one: Submission, cluster: Cluster, reply: Reply | None = None, idle: Sequence[str] = ()) -> Submitted:
+    return Submitted(one, cluster.timeline.now(), reply or Reply(True), tuple(idle))
+
+
+def by_id(found: Sequence[Check], id: str) -> Check:
+    return next(check for check in found if check.id == id)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    cluster = Cluster.empty()
+    cluster.node("admin-0", "admin")
+    cluster.pod("dns", node="admin-0", phase="Running", gpus=0, namespace="kube-system", owner=("ReplicaSet", "dns-1"))
+    return cluster.after(5)
+
+
+def test_a_gpu_node_before_the_first_gpu_pod_is_found(cluster: Cluster) -> None:
+    played = Played(first_gpu_submission=cluster.timeline.now())
+    assert checks.starts_at_zero(cluster.timeline, played).passed
+    cluster.node("gpu-0", "t4-1", size=1)
+    later = Played(first_gpu_submission=cluster.after(1).timeline.now())
+    assert "gpu-0 (t4-1)" in checks.starts_at_zero(cluster.timeline, later).detail
+    assert not checks.starts_at_zero(cluster.timeline, later).passed
+
+
+def test_a_system_pod_on_a_gpu_node_is_found_a_node_agent_is_not(cluster: Cluster) -> None:
+    cluster.node("gpu-0", "t4-1", size=1)
+    cluster.pod("agent", node="gpu-0", phase="Running", gpus=0, namespace="kube-system", owner=("DaemonSet", "agent"))
+    assert checks.system_pods_off_gpus(cluster.timeline).passed
+    cluster.pod("metrics", node="gpu-0", phase="Running", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
+    found = checks.system_pods_off_gpus(cluster.timeline)
+    assert not found.passed
+    assert found.detail == "kube-system/metrics on gpu-0 (t4-1)"
+
+
+def test_a_timeline_that_saw_no_system_pod_proves_nothing() -> None:
+    assert not checks.system_pods_off_gpus(Cluster.empty().timeline).passed
+
+
+def test_a_pool_above_its_maximum_is_found(cluster: Cluster) -> None:
+    cluster.node("gpu-0", "t4-1", size=1)
+    cluster.node("gpu-1", "t4-1", size=1)
+    (check,) = checks.limits(cluster.timeline, POOLS)
+    assert check.passed
+    cluster.node("gpu-2", "t4-1", size=1)
+    (check,) = checks.limits(cluster.timeline, POOLS)
+    assert check.detail == "t4-1 had 3 nodes at once, its maximum is 2"
+
+
+def test_nodes_one_after_the_other_are_not_at_once(cluster: Cluster) -> None:
+    for number in range(3):
+        cluster.after(1).node(f"gpu-{number}", "t4-1", size=1)
+        cluster.after(1).gone(f"gpu-{number}", "t4-1", size=1)
+    assert cluster.timeline.peak("t4-1") == 1
+
+
+def test_gpus_that_never_appear_are_not_a_pool_that_scaled_up(cluster: Cluster) -> None:
+    cluster.node("gpu-0", "t4-1", size=1, gpus=0)
+    cluster.warning("gpu-0", "no driver: the DaemonSet does not tolerate spot", kind="Node", reason="DriverMissing")
+    found = list(checks.reached(cluster.timeline, POOLS))
+    assert not by_id(found, "reached:t4-1").passed
+    assert "does not tolerate spot" in by_id(found, "reached:t4-1").detail
+    cluster.node("gpu-0", "t4-1", size=1, change="MODIFIED")
+    assert by_id(list(checks.reached(cluster.timeline, POOLS)), "reached:t4-1").passed
+
+
+def test_cpu_work_on_a_gpu_node_and_nodes_woken_for_it_are_found(cluster: Cluster) -> None:
+    job, crowd = SCENARIO.cpu
+    played = Played([submitted(job, cluster), submitted(crowd, cluster)])
+    cluster.pod("cpu-job-x", node="admin-0", phase="Succeeded", gpus=0, owner=("Job", "cpu-job"))
+    cluster.pod("cpu-crowd", gpus=0)
+    played.first_gpu_submission = cluster.after(5).timeline.now()
+    assert checks.cpu_work_wakes_none(cluster.timeline, played).passed
+    played.first_gpu_submission = cluster.after(5).timeline.now()
+    cluster.clock.moment -= 1
+    cluster.node("gpu-0", "t4-1", size=1)
+    assert "GPU nodes started while only" in checks.cpu_work_wakes_none(cluster.timeline, played).detail
+    cluster.pod("cpu-crowd", node="gpu-0", phase="Running", gpus=0, change="MODIFIED")
+    assert "cpu-crowd ran on GPU node gpu-0" in checks.cpu_work_wakes_none(cluster.timeline, played).detail
+
+
+def test_the_wrong_pool_is_found(cluster: Cluster) -> None:
+    played = Played([submitted(SCENARIO.plain, cluster)])
+    cluster.node("gpu-0", "t4-4", size=4)
+    cluster.after(2).pod("gpu-pod", node="gpu-0", phase="Running")
+    found = by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
+    assert not found.passed
+    assert found.detail == "gpu-pod ran on t4-4, expected t4-1"
+
+
+def test_a_pod_that_never_ran_is_told_with_the_schedulers_reason(cluster: Cluster) -> None:
+    played = Played([submitted(SCENARIO.plain, cluster)])
+    cluster.pod("gpu-pod")
+    cluster.warning("gpu-pod", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+    found = by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
+    assert not found.passed
+    assert "Insufficient nvidia.com/gpu" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("said", "passed"),
+    [("", False), ("no node fits", False), ("add a toleration for gpucluster.dev/gpus-per-node", True)],
+)
+def test_a_multi_gpu_pod_needs_a_reason_that_names_the_line_to_add(cluster: Cluster, said: str, passed: bool) -> None:
+    one = next(one for one in SCENARIO.hopeless if one.id == "plain-multi-gpu")
+    played = Played([submitted(one, cluster)])
+    cluster.pod("plain-multi-gpu", gpus=4)
+    if said:
+        cluster.warning("plain-multi-gpu", said)
+    found = by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "plain-multi-gpu")
+    assert found.passed is passed
+
+
+def test_a_pod_that_should_wait_and_was_placed_is_found(cluster: Cluster) -> None:
+    one = SCENARIO.hopeless[0]
+    played = Played([submitted(one, cluster, Reply(True, warnings=("asks for too many",)))])
+    cluster.pod("over-large", node="gpu-0", phase="Running", gpus=5)
+    assert not by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "over-large").passed
+
+
+@pytest.mark.parametrize(
+    ("reply", "passed"),
+    [
+        (Reply(True), False),
+        (Reply(False, "namespace is terminating"), False),
+        (Reply(False, "remove the toleration of gpucluster.dev/gpus-per-node=4"), True),
+    ],
+)
+def test_a_blanket_toleration_must_be_refused_for_that_reason(cluster: Cluster, reply: Reply, passed: bool) -> None:
+    played = Played([submitted(SCENARIO.refused[0], cluster, reply)])
+    found = by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "blanket-toleration")
+    assert found.passed is passed
+
+
+def test_fragmentation_is_only_rehearsed_beside_an_idle_larger_node(cluster: Cluster) -> None:
+    fragment = SCENARIO.fragment
+    assert fragment is not None
+    cluster.node("gpu-0", "t4-1", size=1)
+    for idle, passed in (((), False), (("gpu-9",), True)):
+        played = Played([submitted(fragment, cluster, idle=idle)])
+        cluster.pod("fragment", node="gpu-0", phase="Succeeded")
+        assert by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "fragment").passed is passed
+
+
+def test_what_was_not_submitted_did_not_pass() -> None:
+    found = list(checks.workload_checks(Cluster.empty().timeline, SCENARIO, Played()))
+    assert found
+    assert not any(check.passed for check in found)
+
+
+def test_a_node_that_stays_is_told_with_the_pod_that_holds_it(cluster: Cluster) -> None:
+    cluster.node("gpu-0", "t4-1", size=1)
+    cluster.pod("metrics", node="gpu-0", phase="Running", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
+    found = checks.back_to_zero(cluster.timeline, Played(all_deleted=cluster.timeline.now()))
+    assert not found.passed
+    assert found.detail == "gpu-0 (t4-1) still there, held by metrics"
+
+
+def test_the_admin_pool_must_not_shrink_even_for_a_moment(cluster: Cluster) -> None:
+    played = Played(first_gpu_submission=cluster.timeline.now())
+    assert checks.admin_stays(cluster.timeline, POOLS, played).passed
+    cluster.after(1).gone("admin-0", "admin")
+    cluster.after(1).node("admin-1", "admin")
+    assert not checks.admin_stays(cluster.timeline, POOLS, played).passed
+
+
+def test_long_waits_are_found(cluster: Cluster) -> None:
+    played = Played([submitted(SCENARIO.plain, cluster)])
+    cluster.pod("gpu-pod")
+    cluster.after(checks.LONGEST_WAIT_SECONDS + 1).pod("gpu-pod", node="gpu-0", phase="Running", change="MODIFIED")
+    assert not checks.waiting_time(cluster.timeline, played).passed
