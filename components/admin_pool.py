@@ -1,4 +1,4 @@
-"""The one pool that never goes away: the home of the cluster's own pods, so that none of them keeps a GPU node alive."""
+"""The one pool that never goes away: home of the cluster's own pods, so that none of them keeps a GPU node alive."""
 
 from __future__ import annotations
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.clouds.base import Cloud, CloudCluster, ClusterSpec
+from components.clouds.base import AuthorizedNetwork, Cloud, CloudCluster, ClusterSpec
 from components.resources import KubernetesProvider
+from components.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,3 +44,29 @@ class Cluster(pulumi.ComponentResource):
         return pulumi.ResourceOptions(
             parent=parent, provider=self.provider, deleted_with=self.handle.resource, depends_on=list(after)
         )
+
+
+def cluster_spec(settings: Settings) -> ClusterSpec:
+    """The part of the settings that describes the cluster itself."""
+    network = settings.network
+    return ClusterSpec(
+        name=settings.cluster_name,
+        project=settings.project,
+        region=settings.region,
+        zones=settings.zones,
+        regional=settings.regional,
+        channel=settings.kubernetes.channel,
+        version=settings.kubernetes.version,
+        authorized_networks=tuple(
+            AuthorizedNetwork(name=allowed.name, cidr=allowed.cidr) for allowed in network.authorized_networks
+        ),
+        private_endpoint=network.private_endpoint,
+        node_cidr=network.node_cidr,
+        pod_cidr=network.pod_cidr,
+        service_cidr=network.service_cidr,
+        control_plane_cidr=network.control_plane_cidr,
+        kms_key=settings.security.kms_key,
+        deletion_protection=settings.security.deletion_protection,
+        autoscaling_profile=settings.autoscaling_profile,
+        labels=settings.labels,
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pulumi
 
-from components.cluster import Cluster
 from components.clouds.base import PoolGovernance
+from components.cluster import Cluster
 from components.pools import CpuPoolSpec, GpuPoolSpec
 
 
@@ -29,4 +29,4 @@ class ClusterAutoscaler(pulumi.ComponentResource):
         super().__init__("gpucluster:index:ClusterAutoscaler", name, None, opts)
         cloud, profile = args.cluster.cloud, args.cluster.spec.autoscaling_profile
         self.pools = {pool.name: cloud.governance(pool, profile) for pool in args.pools}
-        self.register_outputs({"pools": {pool: asdict(governance) for pool, governance in self.pools.items()}})
+        self.register_outputs({"pools": {pool: governance.as_output() for pool, governance in self.pools.items()}})

@@ -13,7 +13,7 @@ from components.pools import CpuPoolSpec
 
 @dataclass(frozen=True, kw_only=True)
 class CpuNodePoolArgs:
-    """``spec`` in ``cluster``, created after ``admin_pool`` so that system pods settle there and this pool can empty."""
+    """``spec`` in ``cluster``, created after ``admin_pool`` so that system pods settle there and this one empties."""
 
     cluster: Cluster
     admin_pool: AdminPool

@@ -11,8 +11,9 @@ https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-pol
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Mapping, Sequence
+from typing import Any, Final, Literal
 
 import pulumi
 
@@ -72,7 +73,7 @@ class PolicyManifests:
 def manifests(pools: Sequence[GpuPoolSpec], *, adds_gpu_toleration: bool) -> tuple[PolicyManifests, PolicyManifests]:
     """The policies for these pools.
 
-    ``adds_gpu_toleration`` says that the API server completes the toleration of the GPU taint, so nobody is asked for it.
+    ``adds_gpu_toleration`` says that the API server adds the toleration of the GPU taint, so nobody is asked for it.
     """
     facts = cel.facts(pools, adds_gpu_toleration=adds_gpu_toleration)
     placement = _policy(

@@ -8,7 +8,8 @@ narrow the choice further.
 from __future__ import annotations
 
 import json
-from typing import Any, Final, Sequence
+from collections.abc import Sequence
+from typing import Any, Final
 
 from components.pools import GpuPoolSpec
 from policies.rules.model import GPU_LABEL, GPU_RESOURCE, GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Taint
@@ -90,6 +91,15 @@ PLACEMENT_VALIDATIONS: Final = [
         ),
     },
     {
+        "expression": "size(variables.selected) == 0 || size(variables.fitting) > 0",
+        "message": "asks for more GPUs per pod than any node of the selected pools offers",
+        "messageExpression": (
+            f"{_ASKS} + 'more than any node of the selected pools offers (at most ' + "
+            "string(variables.selected.map(p, variables.capacity[p]).max()) + '), so it stays Pending; "
+            "ask for fewer GPUs per pod and run more pods'"
+        ),
+    },
+    {
         "expression": "size(variables.fitting) == 0 || size(variables.reachable) > 0",
         "message": "asks for GPUs, but tolerates the taints of no pool that has enough of them",
         "messageExpression": (
@@ -127,7 +137,7 @@ ISOLATION_VALIDATION: Final = {
 
 
 def facts(pools: Sequence[GpuPoolSpec], *, adds_gpu_toleration: bool) -> list[dict[str, str]]:
-    """The variables that describe ``pools``: smallest and preferred first, taints without the one added for the user."""
+    """The variables that describe ``pools``, smallest and preferred first; tolerated-by-default taints are left out."""
     ordered = sorted(pools, key=lambda pool: (pool.gpus_per_node, pool.preference))
     implied = {GPU_TAINT} if adds_gpu_toleration else set()
     label_keys = sorted({ROLE_LABEL, *(key for pool in pools for key in pool.labels)})
@@ -153,13 +163,13 @@ def gpus_per_pod(pool: GpuPoolSpec) -> int:
 
 
 def advice(pool: GpuPoolSpec, implied: set[Taint]) -> str:
-    """The lines that let a pod use ``pool``, on one line because a policy's message must not contain a line break."""
+    """The lines that let a pod use ``pool`` and its twins, joined: a policy's message must not contain line breaks."""
     lines = [
         f'{{key: {taint["key"]}, operator: Equal, value: "{taint["value"]}", effect: {taint["effect"]}}}'
         for taint in _repelling(pool, implied)
     ]
     tolerations = f"tolerations: [{', '.join(lines)}] and " if lines else ""
-    return f"{tolerations}nodeSelector: {{{POOL_LABEL}: {pool.name}}}"
+    return f"{tolerations}nodeSelector: {{{GPU_LABEL}: {pool.labels[GPU_LABEL]}}}"
 
 
 def _repelling(pool: GpuPoolSpec, implied: set[Taint]) -> list[dict[str, str]]:

@@ -1,14 +1,15 @@
 """Custom resources registered by type token and property name, as the providers' schemas spell them.
 
 Why not the SDK's classes: importing ``pulumi_gcp.container`` and ``pulumi_gcp.compute`` executes 200,000 lines of
-generated type declarations, 6 to 7 s of CPU in every preview; an empty program previews in about 1.3 s. What the classes
-would check is checked by ``tests/components/test_provider_schema.py``: every property, at any depth, against the SDK.
+generated type declarations, 6 to 7 s of CPU in every preview; an empty program previews in about 1.3 s. What the
+classes would check is checked by ``tests/components/test_provider_schema.py``: every property, at any depth, against the SDK.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, Mapping, Sequence
+from typing import Any
 
 import pulumi
 

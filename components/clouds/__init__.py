@@ -1,0 +1,1 @@
+"""One package per cloud, and what they have in common (``base``)."""

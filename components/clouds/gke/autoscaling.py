@@ -1,4 +1,4 @@
-"""What GKE's managed cluster autoscaler does with a pool. It runs outside the cluster; only profile and limits are ours.
+"""What GKE's managed cluster autoscaler does with a pool. It runs outside the cluster; profile and limits are ours.
 
 https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from components.clouds.base import AutoscalingProfile, PoolGovernance
+from components.clouds.base import PoolGovernance
 from components.clouds.gke.pools import location_policy
 from components.pools import CpuPoolSpec, GpuPoolSpec
 
@@ -20,7 +20,7 @@ _SCALE_DOWN: Final = {
 _CHOICE: Final = "the least expensive pool whose nodes fit the pending pods, so spot before its on-demand twin"
 
 
-def governance(pool: GpuPoolSpec | CpuPoolSpec, profile: AutoscalingProfile) -> PoolGovernance:
+def governance(pool: GpuPoolSpec | CpuPoolSpec, profile: str) -> PoolGovernance:
     """The limits and habits that apply to ``pool``."""
     return PoolGovernance(
         governed_by=f"GKE managed cluster autoscaler, profile {profile}",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Mapping
+from collections.abc import Mapping
+from typing import Any, Final
 
 import pulumi
 
-from components.clouds.base import AutoscalingProfile, Cloud, CloudCluster, ClusterSpec, PoolGovernance
+from components.clouds.base import Cloud, CloudCluster, ClusterSpec, PoolGovernance
 from components.clouds.gke import autoscaling, drivers
 from components.clouds.gke.cluster import GkeCluster
 from components.pools import CpuPoolSpec, DriverVersion, GpuPoolSpec, Image
@@ -22,12 +23,15 @@ class Gke:
     adds_gpu_toleration: Final = True
 
     def cluster(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> CloudCluster:
+        """A private Standard cluster with its own VPC and node identity."""
         return GkeCluster(name, spec, parent)
 
     def driver_pod(self, image: Image, version: DriverVersion) -> Mapping[str, Any]:
+        """The installer that Google preloads on its node images."""
         return drivers.driver_pod(image, version)
 
-    def governance(self, pool: GpuPoolSpec | CpuPoolSpec, profile: AutoscalingProfile) -> PoolGovernance:
+    def governance(self, pool: GpuPoolSpec | CpuPoolSpec, profile: str) -> PoolGovernance:
+        """What the managed autoscaler does with ``pool``."""
         return autoscaling.governance(pool, profile)
 
 

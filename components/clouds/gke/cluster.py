@@ -50,14 +50,17 @@ class GkeCluster:
 
     @property
     def resource(self) -> pulumi.Resource:
+        """The ``Cluster`` resource."""
         return self._resource
 
     @property
     def name(self) -> pulumi.Output[str]:
+        """The name, known once the cluster exists."""
         return self._resource.output("name")
 
     @cached_property
     def kubeconfig(self) -> pulumi.Output[str]:
+        """Secret: it says where the control plane is, although it holds no credential."""
         cluster = self._resource
         context = f"gke_{self.spec.project}_{self.location}_{self.spec.name}"
         authority = cluster.output("masterAuth").apply(lambda auth: auth["clusterCaCertificate"])
@@ -83,12 +86,15 @@ class GkeCluster:
         return self._identity.email
 
     def admin_pool(self, name: str, spec: AdminPoolSpec, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+        """A pool of fixed size."""
         return pools.admin_pool(self, name, spec, opts)
 
     def cpu_node_pool(self, name: str, spec: CpuPoolSpec, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+        """An autoscaled pool without GPUs."""
         return pools.cpu_node_pool(self, name, spec, opts)
 
     def gpu_node_pool(self, name: str, spec: GpuPoolSpec, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+        """An autoscaled pool of GPU nodes that starts empty."""
         return pools.gpu_node_pool(self, name, spec, opts)
 
     def _inputs(self, network: Network) -> dict[str, Any]:

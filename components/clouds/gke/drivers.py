@@ -7,8 +7,9 @@ https://github.com/GoogleCloudPlatform/container-engine-accelerators/tree/master
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Mapping
+from typing import Any, Final
 
 from components.pools import DriverVersion, Image
 

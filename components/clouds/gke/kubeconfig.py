@@ -1,4 +1,4 @@
-"""How people and the Kubernetes provider reach the cluster: Google's credential plugin, no token and no certificate of theirs."""
+"""How people and the Kubernetes provider reach the cluster: Google's credential plugin, no token, no client key."""
 
 from __future__ import annotations
 

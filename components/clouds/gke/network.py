@@ -1,4 +1,4 @@
-"""The VPC of one cluster: one subnetwork with ranges for pods and services, and NAT, because nodes have no public address.
+"""The VPC of one cluster: a subnetwork with ranges for pods and services, and NAT, as nodes have no public address.
 
 https://cloud.google.com/kubernetes-engine/docs/concepts/alias-ips
 """

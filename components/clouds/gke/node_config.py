@@ -5,7 +5,8 @@ https://cloud.google.com/kubernetes-engine/docs/how-to/hardening-your-cluster
 
 from __future__ import annotations
 
-from typing import Any, Final, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import pulumi
 

@@ -1,0 +1,37 @@
+"""The program: settings → cloud → components → outputs. What each part is: docs/architecture.md."""
+
+from __future__ import annotations
+
+import pulumi
+
+from components import outputs
+from components.admin_pool import AdminPool, AdminPoolArgs
+from components.clouds.base import load_cloud
+from components.cluster import Cluster, ClusterArgs, cluster_spec
+from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
+from components.cpu_node_pool import CpuNodePool, CpuNodePoolArgs
+from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
+from components.gpu_admission import GpuAdmission, GpuAdmissionArgs
+from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
+from components.settings import from_pulumi
+
+settings = from_pulumi()
+gpu_pools = settings.gpu_pool_specs
+cpu_pools = settings.cpu_pool_specs
+
+cluster = Cluster("cluster", ClusterArgs(cloud=load_cloud(settings.cloud), spec=cluster_spec(settings)))
+admin_pool = AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=settings.admin_pool_spec))
+for gpu_pool in gpu_pools:
+    GpuNodePool(gpu_pool.name, GpuNodePoolArgs(cluster=cluster, admin_pool=admin_pool, spec=gpu_pool))
+for cpu_pool in cpu_pools:
+    CpuNodePool(cpu_pool.name, CpuNodePoolArgs(cluster=cluster, admin_pool=admin_pool, spec=cpu_pool))
+DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools))
+GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools))
+autoscaler = ClusterAutoscaler("autoscaler", ClusterAutoscalerArgs(cluster=cluster, pools=(*gpu_pools, *cpu_pools)))
+
+pulumi.export("clusterName", cluster.handle.name)
+pulumi.export("kubeconfig", cluster.kubeconfig)
+pulumi.export("pools", outputs.pools(gpu_pools))
+pulumi.export("gpuJobs", outputs.gpu_jobs(gpu_pools))
+pulumi.export("cost", outputs.cost(settings))
+pulumi.export("autoscaling", {name: pool.as_output() for name, pool in autoscaler.pools.items()})

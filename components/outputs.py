@@ -1,0 +1,92 @@
+"""What the program tells people: pools, a job per pool that is ready to apply, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import yaml
+
+from components import catalog
+from components.driver_daemon_set import tolerations
+from components.pools import GpuPoolSpec
+from components.settings import Settings
+from policies.rules.model import GPU_RESOURCE, POOL_LABEL
+
+# CUDA 12.2 runs on every driver branch that clouds install by default today (R535 and later).
+_CUDA_IMAGE: Final = "nvidia/cuda:12.2.2-base-ubuntu22.04"
+_RETRIES_ON_SPOT: Final = 3
+
+
+def pools(specs: Sequence[GpuPoolSpec]) -> dict[str, Any]:
+    """Pool name to what a workload's author needs to know; ``gpusPerNode`` counts physical GPUs."""
+    return {
+        spec.name: {
+            "gpu": spec.gpu,
+            "gpusPerNode": spec.gpus_per_node,
+            "min": spec.min_nodes,
+            "max": spec.max_nodes,
+            "spot": spec.spot,
+            "machineType": spec.machine_type,
+            "taints": [asdict(taint) for taint in spec.taints],
+            "labels": dict(spec.labels),
+        }
+        for spec in specs
+    }
+
+
+def gpu_jobs(specs: Sequence[GpuPoolSpec]) -> dict[str, str]:
+    """Pool name to the YAML of a Job that uses all GPUs of one node of that pool and prints them."""
+    return {spec.name: yaml.safe_dump(gpu_job(spec), sort_keys=False) for spec in specs}
+
+
+def gpu_job(spec: GpuPoolSpec) -> dict[str, Any]:
+    """The Job: one pod with all GPUs of a node, or, as a pod gets one share at most, one pod per share of a GPU."""
+    pods, gpus_per_pod = (spec.allocatable_gpus, 1) if spec.time_sharing else (1, spec.gpus_per_node)
+    container = {
+        "name": "cuda",
+        "image": _CUDA_IMAGE,
+        "command": ["nvidia-smi"],
+        "resources": {
+            "requests": {"cpu": "250m", "memory": "256Mi", GPU_RESOURCE: gpus_per_pod},
+            "limits": {GPU_RESOURCE: gpus_per_pod},
+        },
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": f"gpu-check-{spec.name}", "namespace": "default"},
+        "spec": {
+            "parallelism": pods,
+            "completions": pods,
+            # A spot node may be taken away while the pod runs; that is no fault of the job.
+            "backoffLimit": _RETRIES_ON_SPOT if spec.spot else 0,
+            "template": {
+                "spec": {
+                    "restartPolicy": "Never",
+                    "nodeSelector": {POOL_LABEL: spec.name},
+                    "tolerations": tolerations(spec.taints),
+                    "containers": [container],
+                }
+            },
+        },
+    }
+
+
+def cost(settings: Settings) -> dict[str, Any]:
+    """List prices in US dollars an hour; ``None`` where one is not known, and ``notes`` say which."""
+    notes = ["list prices without traffic, logging, discounts and taxes", "maximum counts spot and fallback twins both"]
+    if settings.unpriced:
+        notes.append(f"no known price: {', '.join(settings.unpriced)}")
+    fee = catalog.of(settings.cloud).control_plane_price()
+    return {
+        "idleHourlyUsd": _cents(settings.cost_idle_hourly),
+        "maxHourlyUsd": _cents(settings.cost_max_hourly),
+        "asOf": fee.dated if fee else None,
+        "notes": notes,
+    }
+
+
+def _cents(usd: float | None) -> float | None:
+    return None if usd is None else round(usd, 2)

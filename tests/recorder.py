@@ -1,0 +1,185 @@
+"""Runs a Pulumi program against mocks and records every registration with the options that plain mocks leave out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
+from google.protobuf import empty_pb2
+from pulumi.runtime import mocks, rpc, settings
+from pulumi.runtime.stack import run_in_stack
+
+Properties = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Registration:
+    """One resource as the engine was asked to register it. References (``parent``, ``depends_on``, …) are URNs."""
+
+    urn: str
+    type: str
+    name: str
+    custom: bool
+    inputs: Properties
+    secret_inputs: frozenset[str]
+    parent: str
+    provider: str
+    depends_on: tuple[str, ...]
+    protect: bool
+    ignore_changes: tuple[str, ...]
+    delete_before_replace: bool
+    deleted_with: str
+    aliases: tuple[str, ...]
+    version: str
+
+
+@dataclass
+class Recording:
+    """What one program did. ``outputs`` are those of components and, under the stack's URN, of the program."""
+
+    resources: list[Registration] = field(default_factory=list)
+    outputs: dict[str, Properties] = field(default_factory=dict)
+    secret_outputs: dict[str, frozenset[str]] = field(default_factory=dict)
+    calls: list[str] = field(default_factory=list)
+
+    def of_type(self, type_token: str) -> list[Registration]:
+        return [resource for resource in self.resources if resource.type == type_token]
+
+    def only(self, type_token: str) -> Registration:
+        (resource,) = self.of_type(type_token)
+        return resource
+
+    def named(self, name: str) -> Registration:
+        (resource,) = [resource for resource in self.resources if resource.name == name]
+        return resource
+
+    def by_urn(self, urn: str) -> Registration:
+        (resource,) = [resource for resource in self.resources if resource.urn == urn]
+        return resource
+
+    @property
+    def components(self) -> list[Registration]:
+        return [resource for resource in self.resources if not resource.custom]
+
+    @property
+    def stack_outputs(self) -> Properties:
+        (urn,) = [urn for urn in self.outputs if "pulumi:pulumi:Stack" in urn]
+        return self.outputs[urn]
+
+    @property
+    def secret_stack_outputs(self) -> frozenset[str]:
+        (urn,) = [urn for urn in self.outputs if "pulumi:pulumi:Stack" in urn]
+        return self.secret_outputs[urn]
+
+
+class Cloud(mocks.Mocks):
+    """Answers as the cloud would, with just enough outputs for other resources to refer to."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, Properties]:
+        outputs = dict(args.inputs)
+        if args.typ.startswith("gcp:compute/"):
+            outputs["selfLink"] = f"https://compute.example/{args.inputs['name']}"
+        if args.typ == "gcp:serviceaccount/account:Account":
+            outputs["email"] = f"{args.inputs['accountId']}@{args.inputs['project']}.iam.gserviceaccount.com"
+            outputs["member"] = f"serviceAccount:{outputs['email']}"
+        if args.typ == "gcp:container/cluster:Cluster":
+            outputs["endpoint"] = "203.0.113.7"
+            outputs["masterAuth"] = {**args.inputs["masterAuth"], "clusterCaCertificate": "Q0E="}
+        return f"{args.name}-id", outputs
+
+    def call(self, args: mocks.MockCallArgs) -> tuple[Properties, list[tuple[str, str]]]:
+        self._recording.calls.append(args.token)
+        if args.token == "gcp:organizations/getProject:getProject":
+            return {"projectId": args.args["projectId"], "number": "123456789"}, []
+        raise AssertionError(f"unexpected call of {args.token}")
+
+
+class RecordingMonitor(mocks.MockMonitor):
+    """A mock engine that keeps what it is asked."""
+
+    def __init__(self, recording: Recording) -> None:
+        super().__init__(Cloud(recording))
+        self._recording = recording
+
+    def RegisterResource(self, request: Any) -> Any:
+        response = super().RegisterResource(request)
+        if request.type != "pulumi:pulumi:Stack":
+            self._recording.resources.append(_registration(response.urn, request))
+        return response
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:
+        assert request.urn not in self._recording.outputs, f"{request.urn} registers its outputs twice"
+        values, secrets = _reveal(request.outputs)
+        self._recording.outputs[request.urn] = values
+        self._recording.secret_outputs[request.urn] = secrets
+        return empty_pb2.Empty()
+
+
+def run(
+    program: Callable[[], None],
+    *,
+    project: str = "gpucluster",
+    stack: str = "test",
+    config: Mapping[str, str] | None = None,
+) -> Recording:
+    """Run ``program`` as a stack and return what it registered; its exception, if it raises one."""
+    recording = Recording()
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        # set_mocks would make a root stack of its own; run_in_stack makes the one whose outputs we record.
+        settings.configure(_settings(RecordingMonitor(recording), project, stack))
+        settings.set_root_resource(None)  # pyright: ignore[reportArgumentType]
+        pulumi.runtime.set_all_config(dict(config or {}))
+        loop.run_until_complete(run_in_stack(program))
+    finally:
+        pulumi.runtime.set_all_config({})
+        loop.close()
+        asyncio.set_event_loop(None)
+    return recording
+
+
+def _settings(monitor: mocks.MockMonitor, project: str, stack: str) -> settings.Settings:
+    return mocks.MockSettings(
+        monitor=monitor,
+        monitor_features=set(monitor.GetDeploymentInfo(empty_pb2.Empty()).supportedFeatures),
+        engine=mocks.MockEngine(None),
+        project=project,
+        stack=stack,
+        dry_run=False,
+        organization=None,
+        callbacks=None,
+    )
+
+
+def _registration(urn: str, request: Any) -> Registration:
+    inputs, secrets = _reveal(request.object)
+    return Registration(
+        urn=urn,
+        type=request.type,
+        name=request.name,
+        custom=request.custom,
+        inputs=inputs,
+        secret_inputs=secrets,
+        parent=request.parent,
+        provider=request.provider,
+        depends_on=tuple(request.dependencies),
+        protect=request.protect,
+        ignore_changes=tuple(request.ignoreChanges),
+        delete_before_replace=request.deleteBeforeReplace,
+        deleted_with=request.deletedWith,
+        aliases=tuple(str(alias) for alias in request.aliases),
+        version=request.version,
+    )
+
+
+def _reveal(struct: Any) -> tuple[Properties, frozenset[str]]:
+    properties = rpc.deserialize_properties(struct)
+    secrets = {key for key, value in properties.items() if rpc.is_rpc_secret(value)}
+    return {key: rpc.unwrap_rpc_secret(value) for key, value in properties.items()}, frozenset(secrets)
