@@ -1,0 +1,32 @@
+"""The stand-in for a cloud's kubeconfig credential plugin: prints the cluster user's token.
+
+The protocol: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from rehearsal.pki import write_private
+
+PLUGINS: Final = ("gke-gcloud-auth-plugin",)
+"""The programs that kubeconfigs of the simulated clouds name."""
+
+# A shell script starts in two milliseconds; clients run it before every command.
+_SCRIPT: Final = """\
+#!/bin/sh
+read -r token < '{token}' || {{ echo "{name}: the rehearsal that made this cluster is gone; start another" >&2; exit 1; }}
+printf '{{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","status":{{"token":"%s"}}}}\\n' "$token"
+"""
+
+
+def write_credential_plugins(plugins: Path, token: str) -> None:
+    """Make the executables in ``plugins``, which goes first on PATH. The token is in a file of its own, mode 0600."""
+    plugins.mkdir(parents=True, exist_ok=True)
+    file = plugins.absolute() / ".cluster-user-token"
+    write_private(file, token + "\n")
+    for name in PLUGINS:
+        plugin = plugins / name
+        plugin.write_text(_SCRIPT.format(token=str(file).replace("'", "'\\''"), name=name))
+        plugin.chmod(0o755)
