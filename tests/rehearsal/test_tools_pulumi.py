@@ -1,0 +1,77 @@
+"""Which installed Pulumi is used and which is passed over, with the reason."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rehearsal.tools import system_pulumi
+from rehearsal.tools.modules import PULUMI_MODULES
+from rehearsal.tools.plan import make_plan
+from rehearsal.tools.system_pulumi import FILES, SystemPulumi
+
+
+def _install(folder: Path, version: str, without: tuple[str, ...] = ()) -> Path:
+    folder.mkdir(parents=True)
+    for name in set(FILES) - set(without):
+        (folder / name).write_text(f"#!/bin/sh\necho '{version}'\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize("version", ["v3.200.0", "v3.245.1", "v4.0.0", "3.201.0-alpha.1"])
+def test_a_new_enough_pulumi_is_used(tmp_path: Path, version: str) -> None:
+    folder = _install(tmp_path / "bin", version)
+    plan = make_plan({"PATH": str(folder), "GPUCLUSTER_CACHE": str(tmp_path / "cache")})
+    assert plan.pulumi == SystemPulumi(folder, version)
+    assert not any(module in plan.modules for module in PULUMI_MODULES)
+    assert plan.sources["pulumi"] == folder / "pulumi"
+    assert plan.sources["pulumi-language-python"] == folder / "pulumi-language-python"
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [
+        ("v3.199.9", "is v3.199.9, older than 3.200"),
+        ("v2.300.0", "is v2.300.0, older than 3.200"),
+        ("dev", "version answers 'dev'"),
+    ],
+)
+def test_an_old_or_odd_pulumi_is_passed_over(tmp_path: Path, version: str, reason: str) -> None:
+    folder = _install(tmp_path / "bin", version)
+    plan = make_plan({"PATH": str(folder), "GPUCLUSTER_CACHE": str(tmp_path / "cache")})
+    assert isinstance(plan.pulumi, str)
+    assert reason in plan.pulumi
+    assert all(module in plan.modules for module in PULUMI_MODULES)
+
+
+@pytest.mark.parametrize("missing", [file for file in FILES if file != "pulumi"])
+def test_a_pulumi_without_its_python_plugins_is_passed_over(tmp_path: Path, missing: str) -> None:
+    folder = _install(tmp_path / "bin", "v3.245.1", without=(missing,))
+    assert f"comes without {missing}" in str(system_pulumi.find({"PATH": str(folder)}, tmp_path / "cache"))
+
+
+def test_plugins_beside_the_target_of_a_link_count(tmp_path: Path) -> None:
+    folder = _install(tmp_path / "opt" / "pulumi", "v3.245.1")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "pulumi").symlink_to(folder / "pulumi")
+    assert system_pulumi.find({"PATH": str(tmp_path / "bin")}, tmp_path / "cache") == SystemPulumi(folder, "v3.245.1")
+
+
+def test_our_own_pulumi_on_path_is_not_the_users(tmp_path: Path) -> None:
+    ours = _install(tmp_path / "cache" / "pulumi-0123", "v3.200.0")
+    assert system_pulumi.find({"PATH": str(ours)}, tmp_path / "cache") == "no pulumi on PATH"
+    theirs = _install(tmp_path / "bin", "v3.245.1")
+    path = os.pathsep.join([str(ours), str(theirs)])
+    assert system_pulumi.find({"PATH": path}, tmp_path / "cache") == SystemPulumi(theirs, "v3.245.1")
+
+
+def test_another_version_gives_another_folder(tmp_path: Path) -> None:
+    folder = _install(tmp_path / "bin", "v3.245.1")
+    environ = {"PATH": str(folder), "GPUCLUSTER_CACHE": str(tmp_path / "cache")}
+    before = make_plan(environ).folder
+    (folder / "pulumi").write_text("#!/bin/sh\necho v3.246.0\n")
+    assert make_plan(environ).folder != before
+    assert make_plan({**environ, "PATH": ""}).folder != before
