@@ -16,8 +16,13 @@ PLUGINS: Final = ("gke-gcloud-auth-plugin",)
 # A shell script starts in two milliseconds; clients run it before every command.
 _SCRIPT: Final = """\
 #!/bin/sh
-read -r token < '{token}' || {{ echo "{name}: the rehearsal that made this cluster is gone; start another" >&2; exit 1; }}
-printf '{{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","status":{{"token":"%s"}}}}\\n' "$token"
+if ! read -r token < '{token}'; then
+  echo "{name}: the rehearsal that made this cluster is gone; start another" >&2
+  exit 1
+fi
+cat <<END
+{{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","status":{{"token":"$token"}}}}
+END
 """
 
 
