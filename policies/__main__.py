@@ -3,11 +3,11 @@
 import sys
 from pathlib import Path
 
+from pulumi_policy import PolicyPack
+
 # The engine runs this folder as a program of its own; our modules are imported from the project around it.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from pulumi_policy import PolicyPack
+from policies.pack import Gate  # noqa: E402 - after the path above
 
-from policies.pack import policies
-
-PolicyPack("gpucluster", policies())
+PolicyPack("gpucluster", Gate().policies())

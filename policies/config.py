@@ -1,0 +1,149 @@
+"""Levels and limits of the rules per stack: ``policies/config/<stack>.json``, else ``default.json``.
+
+The format is that of ``pulumi preview --policy-pack-config``: rule → level, or rule → {enforcementLevel, limits …}. The
+engine checks values against the rules' schemas; names it does not know it ignores, so they are checked here:
+``python -m policies.config FILE…`` prints all problems and fails if there are any.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from policies.rules.registry import BY_ID
+from policies.rules.rule import LEVELS, Rule
+
+DIRECTORY: Final = Path(__file__).parent / "config"
+_LEVEL: Final = "enforcementLevel"
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "string": (str,),
+    "array": (list,),
+    "null": (type(None),),
+}
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be used; the message lists every problem with its key."""
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        super().__init__("\n".join(problems))
+
+
+def file_for(stack: str, directory: Path = DIRECTORY) -> Path:
+    """The stack's own file, or the default one."""
+    own = directory / f"{stack}.json"
+    return own if own.exists() else directory / "default.json"
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The file's content.
+
+    Raises:
+        ConfigError: the file cannot be read, is no JSON object, names an unknown rule, level or limit, or has a value
+            of the wrong type or out of range.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError([f"{path}: cannot be read ({error.strerror})"]) from error
+    except json.JSONDecodeError as error:
+        raise ConfigError([f"{path}:{error.lineno}: not JSON ({error.msg})"]) from error
+    if not isinstance(content, dict):
+        raise ConfigError([f'{path}: must be an object of rules, for example {{"gpu-taint": "mandatory"}}'])
+    found = [f"{path.name}: {problem}" for problem in problems(content)]
+    if found:
+        raise ConfigError(found)
+    return content
+
+
+def problems(config: Mapping[str, Any]) -> list[str]:
+    """Everything that is wrong with a configuration, one sentence each."""
+    found = []
+    for name, given in config.items():
+        if name == "all":
+            found += _level_problems("all", given)
+        elif name not in BY_ID:
+            found.append(f"{name}: no such rule{_nearest(name, BY_ID)}")
+        elif isinstance(given, dict):
+            if _LEVEL in given:
+                found += _level_problems(f"{name}.{_LEVEL}", given[_LEVEL])
+            found += limit_problems(BY_ID[name], {key: value for key, value in given.items() if key != _LEVEL})
+        else:
+            found += _level_problems(name, given)
+    return found
+
+
+def limit_problems(rule: Rule, limits: Mapping[str, Any]) -> list[str]:
+    """Unknown limits of one rule, and values outside their schema."""
+    found = []
+    for name, value in limits.items():
+        if name not in rule.schema:
+            allowed = f"; it has {', '.join(rule.schema)}" if rule.schema else "; it has none"
+            found.append(f"{rule.id}.{name}: the rule has no such limit{_nearest(name, rule.schema) or allowed}")
+        elif complaint := _complaint(value, rule.schema[name]):
+            found.append(f"{rule.id}.{name}: {complaint}, got {json.dumps(value)}")
+    return found
+
+
+def limits_of(rule: Rule, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The rule's limits as the engine hands them over, checked.
+
+    Raises:
+        ConfigError: a limit that the rule does not have, or a wrong value.
+    """
+    found = limit_problems(rule, given)
+    if found:
+        raise ConfigError(found)
+    return rule.limits(given)
+
+
+def _level_problems(where: str, level: object) -> list[str]:
+    if level in LEVELS:
+        return []
+    hint = _nearest(level, LEVELS) if isinstance(level, str) else ""
+    return [f"{where}: must be one of {', '.join(LEVELS)}{hint}, got {json.dumps(level)}"]
+
+
+def _complaint(value: object, schema: Mapping[str, Any]) -> str:
+    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    types = tuple(kind for name in names for kind in _TYPES[name])
+    # The engine hands every number over as a float.
+    whole = isinstance(value, float) and value.is_integer() and "integer" in names
+    if not (isinstance(value, types) or whole) or (isinstance(value, bool) and "boolean" not in names):
+        return f"must be of type {' or '.join(names)}"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if "minimum" in schema and value < schema["minimum"]:
+            return f"must be at least {schema['minimum']}"
+        if "maximum" in schema and value > schema["maximum"]:
+            return f"must be at most {schema['maximum']}"
+    if isinstance(value, list) and any(not isinstance(part, _TYPES[schema["items"]["type"]]) for part in value):
+        return f"must be a list of {schema['items']['type']}s"
+    return ""
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def main(paths: list[str]) -> int:
+    """Check the files (all shipped ones by default); the exit code says whether all can be used."""
+    failed = False
+    for path in [Path(name) for name in paths] or sorted(DIRECTORY.glob("*.json")):
+        try:
+            load(path)
+        except ConfigError as error:
+            failed = True
+            sys.stderr.write(f"{error}\n")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
