@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
+
+from typing_extensions import override
 
 from rehearsal.providers.base import UNKNOWN, Created, Properties, ProviderError
 from rehearsal.providers.gcp import versions
@@ -13,8 +16,8 @@ from rehearsal.providers.gcp.cluster_rules import CLUSTER_RULES, cluster_zones
 from rehearsal.providers.gcp.errors import bad_request
 from rehearsal.providers.gcp.iam import require_account
 from rehearsal.providers.gcp.kind import Kind
-from rehearsal.providers.gcp.network import SELF_LINK, require_network, require_subnetwork
-from rehearsal.providers.gcp.node_pool import CLUSTER, UNORDERED, pool_record, pools_of, start_nodes, stop_nodes
+from rehearsal.providers.gcp.network import CLUSTER, SELF_LINK, require_network, require_subnetwork
+from rehearsal.providers.gcp.node_pool import UNORDERED, pool_record, pools_of, start_nodes, stop_nodes
 from rehearsal.providers.gcp.pool_rules import POOL_RULES
 from rehearsal.providers.gcp.rules import enforce
 from rehearsal.providers.gcp.shape import Shape
@@ -31,6 +34,8 @@ DEFAULT_POOL: Final = "default-pool"
 
 
 class ClusterKind(Kind):
+    """``gcp:container/cluster:Cluster``. Its own pools (default or inline) are recorded like declared ones."""
+
     token = CLUSTER
     shape = Shape(
         api="container.v1beta1",
@@ -64,19 +69,23 @@ class ClusterKind(Kind):
         "servicesIpv4Cidr",
     )
 
+    @override
     def complete(self, cloud: Cloud, inputs: Properties) -> Properties:
         location = inputs.get("location") or cloud.default("zone") or cloud.default("region")
         return {**super().complete(cloud, inputs), "location": location}
 
+    @override
     def path(self, inputs: Properties) -> str:
         return f"projects/{inputs['project']}/locations/{inputs['location']}/clusters/{inputs['name']}"
 
+    @override
     def preview(self, cloud: Cloud, inputs: Properties) -> Properties:
         state = super().preview(cloud, inputs)
         for pool in inline_pools(inputs):
             enforce(POOL_RULES.rules, pool, cloud)
         return {**state, "masterAuth": UNKNOWN}
 
+    @override
     def references(self, cloud: Cloud, inputs: Properties) -> None:
         network = require_network(cloud, inputs["project"], inputs["network"])
         region = region_of(inputs["location"])
@@ -94,44 +103,29 @@ class ClusterKind(Kind):
             if account and account != "default":
                 require_account(cloud, account)
 
+    @override
     def create(self, cloud: Cloud, inputs: Properties) -> Created:
         enforce(self.rules, inputs, cloud)
         for pool in inline_pools(inputs):
             enforce(POOL_RULES.rules, pool, cloud)
         self.references(cloud, inputs)
-        fleet = cloud.machines()
+        cloud.machines()
         record = Record(self.path(inputs), self.token, without_none(inputs), self._outputs(cloud, inputs))
         cloud.store.add(record)
-        try:
-            endpoint = fleet.create_cluster(
-                inputs["name"],
-                version=record.outputs["masterVersion"],
-                region=region_of(inputs["location"]),
-                zones=cluster_zones(inputs, cloud),
-                system_objects=system_objects(),
-            )
-        except Exception as error:
-            made = Created(record.id, record.state)
-            raise ProviderError(f"error creating cluster {record.id}: {error}", partial=made) from error
-        auth = {**(inputs.get("masterAuth") or {}), "clusterCaCertificate": endpoint.ca_pem_base64}
-        record = Record(
-            record.id, record.type, record.inputs, {**record.outputs, "endpoint": endpoint.host, "masterAuth": auth}
-        )
-        cloud.store.put(record)
-        self._start_own_pools(cloud, record)
-        return Created(record.id, record.state)
+        return Created(record.id, self._start(cloud, record).state)
 
+    @override
     def update(self, cloud: Cloud, id: str, inputs: Properties) -> Properties:
         existing = self._existing(cloud, id)
         enforce(self.rules, inputs, cloud)
         self.references(cloud, inputs)
-        outputs = {**self._outputs(cloud, inputs), **{key: existing.outputs.get(key) for key in ("endpoint",)}}
-        auth = {**(inputs.get("masterAuth") or {}), **_certificate(existing)}
-        record = Record(id, self.token, without_none(inputs), {**outputs, "masterAuth": auth})
+        outputs = {**self._outputs(cloud, inputs), "endpoint": existing.outputs["endpoint"]}
+        outputs["masterAuth"] = {**outputs["masterAuth"], **_certificate(existing)}
+        record = Record(id, self.token, without_none(inputs), outputs)
         cloud.store.put(record)
-        self._start_own_pools(cloud, record)
-        return record.state
+        return self._start(cloud, record).state
 
+    @override
     def delete(self, cloud: Cloud, id: str) -> None:
         record = cloud.store.get(id)
         if record is None:
@@ -165,25 +159,47 @@ class ClusterKind(Kind):
             outputs |= _range_outputs(inputs, subnetwork)
         return outputs
 
-    def _start_own_pools(self, cloud: Cloud, cluster: Record) -> None:
-        # A default pool that is to be removed is gone before anything else can use the cluster: no machine is made for it.
-        if cluster.inputs.get("removeDefaultNodePool"):
-            return
-        for inputs in inline_pools(cluster.inputs):
-            pool = pool_record(cloud, cluster, inputs)
-            cloud.store.put(pool)
-            start_nodes(cloud, cluster, pool)
+    def _start(self, cloud: Cloud, cluster: Record) -> Record:
+        """Start what does not run yet: the control plane, unless an earlier attempt did, and its own pools."""
+        try:
+            if not cluster.outputs["endpoint"]:
+                cluster = _start_control_plane(cloud, cluster)
+                cloud.store.put(cluster)
+            # A default pool that is to be removed is gone before anything can use it: no machine is made.
+            if not cluster.inputs.get("removeDefaultNodePool"):
+                for inputs in inline_pools(cluster.inputs):
+                    pool = pool_record(cloud, cluster, inputs)
+                    cloud.store.put(pool)
+                    start_nodes(cloud, cluster, pool)
+        except Exception as error:
+            # The API made the cluster before its start failed; the provider keeps it in its state too.
+            made = Created(cluster.id, cluster.state)
+            raise ProviderError(f"error creating cluster {cluster.id}: {error}", partial=made) from error
+        return cluster
+
+
+def _start_control_plane(cloud: Cloud, cluster: Record) -> Record:
+    inputs = cluster.inputs
+    endpoint = cloud.machines().create_cluster(
+        inputs["name"],
+        version=cluster.outputs["masterVersion"],
+        region=region_of(inputs["location"]),
+        zones=cluster_zones(inputs, cloud),
+        system_objects=system_objects(),
+    )
+    auth = {**cluster.outputs["masterAuth"], "clusterCaCertificate": endpoint.ca_pem_base64}
+    return replace(cluster, outputs={**cluster.outputs, "endpoint": endpoint.host, "masterAuth": auth})
 
 
 def inline_pools(cluster: Properties) -> Iterator[Properties]:
-    """The pools declared inside a cluster, as pool inputs: its ``nodePools``, else the default pool of ``nodeConfig``."""
+    """The pools declared inside a cluster, as pool inputs: its ``nodePools``, else the default pool."""
     shared = {"project": cluster.get("project"), "location": cluster.get("location"), "cluster": cluster.get("name")}
     pools: Any = cluster.get("nodePools")
     if not isinstance(pools, list) or not pools:
         pools = [{"name": DEFAULT_POOL, **_default_pool(cluster)}]
-    for pool in pools:
+    for index, pool in enumerate(pools):
         if isinstance(pool, dict):
-            yield {**copy.deepcopy(pool), **shared}
+            yield {"name": f"pool-{index}", **copy.deepcopy(pool), **shared}
 
 
 def _default_pool(cluster: Properties) -> Properties:

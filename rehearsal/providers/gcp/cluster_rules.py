@@ -129,7 +129,7 @@ def _control_plane(cluster: Properties, cloud: Cloud) -> str | None:
 @CLUSTER_RULES.add("range-names-or-blocks", PROVIDER, "ipAllocationPolicy")
 def _names_or_blocks(cluster: Properties, cloud: Cloud) -> str | None:
     policy = cluster.get("ipAllocationPolicy") or {}
-    for name, block in zip(RANGE_NAMES, RANGE_BLOCKS):
+    for name, block in zip(RANGE_NAMES, RANGE_BLOCKS, strict=True):
         if policy.get(name) and policy.get(block):
             return f"ip_allocation_policy.{name} conflicts with ip_allocation_policy.{block}: give one of them."
     return None
@@ -183,7 +183,8 @@ def _encryption(cluster: Properties, cloud: Cloud) -> str | None:
     encryption = cluster.get("databaseEncryption") or {}
     if encryption.get("state") != "ENCRYPTED" or KEY.fullmatch(encryption.get("keyName") or ""):
         return None
-    return f"Invalid database_encryption.key_name '{encryption.get('keyName') or ''}': use projects/P/locations/L/keyRings/R/cryptoKeys/K."
+    form = "projects/P/locations/L/keyRings/R/cryptoKeys/K"
+    return f"Invalid database_encryption.key_name '{encryption.get('keyName') or ''}': use {form}."
 
 
 def vpc_native(cluster: Properties) -> bool:

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import googleapiclient
+import googleapiclient  # type: ignore[import-untyped]
 
 from rehearsal.providers.base import UNKNOWN
 
@@ -35,7 +35,7 @@ TIMESTAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\
 
 @dataclass(frozen=True)
 class Problem:
-    """What a body violates: ``path`` in the body (``config.accelerators[0].acceleratorCount``), ``reason`` a sentence."""
+    """What a body violates: ``path`` in it (``config.accelerators[0].acceleratorCount``), ``reason`` a sentence."""
 
     path: str
     reason: str
@@ -102,7 +102,7 @@ class Document:
 
 @cache
 def document(api: str) -> Document:
-    """The discovery document of ``api`` (``compute.v1``); raises ``FileNotFoundError`` naming one that is not shipped."""
+    """The discovery document of ``api`` (``compute.v1``); raises ``FileNotFoundError`` for one not shipped."""
     raw = json.loads((DOCUMENTS / f"{api}.json").read_text(encoding="utf-8"))
     return Document(api, raw["revision"], raw["schemas"])
 

@@ -6,6 +6,8 @@ import re
 import zlib
 from typing import Final
 
+from typing_extensions import override
+
 from rehearsal.providers.base import Created, Properties
 from rehearsal.providers.gcp.cloud import Cloud, last_part
 from rehearsal.providers.gcp.errors import bad_request
@@ -46,7 +48,8 @@ def _account_id(inputs: Properties, cloud: Cloud) -> str | None:
 def _member(inputs: Properties, cloud: Cloud) -> str | None:
     if MEMBER.fullmatch(inputs["member"]):
         return None
-    return f"The member '{inputs['member']}' is of an unknown type. Use e.g. 'serviceAccount:NAME@PROJECT.iam.gserviceaccount.com'."
+    example = "serviceAccount:NAME@PROJECT.iam.gserviceaccount.com"
+    return f"The member '{inputs['member']}' is of an unknown type. Use e.g. '{example}'."
 
 
 @MEMBER_RULES.add("role-form", "https://cloud.google.com/iam/docs/roles-overview", "role")
@@ -64,19 +67,24 @@ def _service(inputs: Properties, cloud: Cloud) -> str | None:
 
 
 class AccountKind(Kind):
+    """``gcp:serviceaccount/account:Account``."""
+
     token = "gcp:serviceaccount/account:Account"
     shape = iam.ACCOUNT
     rules = ACCOUNT_RULES.rules
     computed = ("email", "member", "name", "uniqueId")
 
+    @override
     def path(self, inputs: Properties) -> str:
         return f"projects/{inputs['project']}/serviceAccounts/{account_email(inputs)}"
 
+    @override
     def outputs(self, cloud: Cloud, inputs: Properties) -> Properties:
         email = account_email(inputs)
         number = str(10**20 + zlib.crc32(email.encode()))
         return {"email": email, "member": f"serviceAccount:{email}", "name": self.path(inputs), "uniqueId": number}
 
+    @override
     def preview(self, cloud: Cloud, inputs: Properties) -> Properties:
         # The provider computes the address at plan time already, so that other resources' previews can use it.
         state = super().preview(cloud, inputs)
@@ -84,6 +92,7 @@ class AccountKind(Kind):
             state.update(email=account_email(inputs), member=f"serviceAccount:{account_email(inputs)}")
         return state
 
+    @override
     def create(self, cloud: Cloud, inputs: Properties) -> Created:
         existing = cloud.store.get(self.path(inputs))
         if existing and inputs.get("createIgnoreAlreadyExists"):
@@ -99,45 +108,58 @@ class MemberKind(Kind):
     on: str
     """The input that says on what the role is granted."""
 
+    @override
     def path(self, inputs: Properties) -> str:
         return f"{inputs[self.on]}/{inputs['role']}/{inputs['member']}"
 
+    @override
     def outputs(self, cloud: Cloud, inputs: Properties) -> Properties:
         return {"etag": "BwXhqDVSYdQ="}
 
+    @override
     def references(self, cloud: Cloud, inputs: Properties) -> None:
         require_account(cloud, inputs["member"])
 
+    @override
     def create(self, cloud: Cloud, inputs: Properties) -> Created:
         existing = cloud.store.get(self.path(inputs))
         return Created(existing.id, existing.state) if existing else super().create(cloud, inputs)
 
 
 class ProjectMemberKind(MemberKind):
+    """``gcp:projects/iAMMember:IAMMember``."""
+
     token = "gcp:projects/iAMMember:IAMMember"
     shape = iam.PROJECT_MEMBER
     on = "project"
 
 
 class CryptoKeyMemberKind(MemberKind):
+    """``gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember``; the key itself is taken to exist."""
+
     token = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
     shape = iam.CRYPTO_KEY_MEMBER
     on = "cryptoKeyId"
     needs_project = False
 
+    @override
     def complete(self, cloud: Cloud, inputs: Properties) -> Properties:
         return inputs
 
 
 class RepositoryMemberKind(MemberKind):
+    """``gcp:artifactregistry/repositoryIamMember:RepositoryIamMember``; the repository is taken to exist."""
+
     token = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
     shape = iam.REPOSITORY_MEMBER
     on = "repository"
 
+    @override
     def complete(self, cloud: Cloud, inputs: Properties) -> Properties:
         location = inputs.get("location") or cloud.default("region")
         return {**super().complete(cloud, inputs), "location": location}
 
+    @override
     def path(self, inputs: Properties) -> str:
         repository = last_part(inputs["repository"])
         parent = f"projects/{inputs['project']}/locations/{inputs['location']}/repositories/{repository}"
@@ -145,13 +167,17 @@ class RepositoryMemberKind(MemberKind):
 
 
 class ServiceKind(Kind):
+    """``gcp:projects/service:Service``."""
+
     token = "gcp:projects/service:Service"
     shape = iam.SERVICE
     rules = SERVICE_RULES.rules
 
+    @override
     def path(self, inputs: Properties) -> str:
         return f"{inputs['project']}/{inputs['service']}"
 
+    @override
     def create(self, cloud: Cloud, inputs: Properties) -> Created:
         # Enabling an enabled service succeeds.
         existing = cloud.store.get(self.path(inputs))

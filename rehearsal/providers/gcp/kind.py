@@ -33,7 +33,7 @@ class Kind(ABC):
     def path(self, inputs: Properties) -> str:
         """The resource's path, which is its id."""
 
-    def references(self, cloud: Cloud, inputs: Properties) -> None:
+    def references(self, cloud: Cloud, inputs: Properties) -> None:  # noqa: B027 (most types refer to nothing)
         """Raise the API's error if ``inputs`` refer to something that does not exist or conflicts with it."""
 
     def outputs(self, cloud: Cloud, inputs: Properties) -> Properties:
@@ -62,7 +62,7 @@ class Kind(ABC):
         return Created(record.id, record.state)
 
     def read(self, cloud: Cloud, id: str, inputs: Properties) -> Created:
-        """The resource as it is now; id ``""`` if it is gone. Without ``inputs`` (an import) all live ones are returned."""
+        """The resource as it is now; id ``""`` if it is gone. An import has no ``inputs`` and gets all live ones."""
         record = cloud.store.get(id)
         if record is None or record.type != self.token:
             return Created("", {})

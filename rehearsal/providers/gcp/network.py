@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from typing_extensions import override
+
 from rehearsal.providers.base import Diff, Properties
 from rehearsal.providers.gcp.cloud import Cloud, last_part
 from rehearsal.providers.gcp.differences import same_resource
@@ -17,6 +19,7 @@ from rehearsal.providers.gcp.rules import RuleBook
 from rehearsal.providers.gcp.store import Record
 from rehearsal.providers.gcp.tables import compute
 
+CLUSTER: Final = "gcp:container/cluster:Cluster"
 SELF_LINK: Final = "https://www.googleapis.com/compute/v1/"
 CREATED: Final = "2026-11-01T00:00:00.000-07:00"
 
@@ -46,36 +49,46 @@ def _find(cloud: Cloud, token: str, path: str, link: str) -> Record:
 class RegionalKind(Kind):
     """A resource that lives in one region."""
 
+    @override
     def complete(self, cloud: Cloud, inputs: Properties) -> Properties:
         region = inputs.get("region") or cloud.default("region")
         return {**super().complete(cloud, inputs), "region": region}
 
 
 class NetworkKind(Kind):
+    """``gcp:compute/network:Network``. Subnetworks of auto mode are not made."""
+
     token = "gcp:compute/network:Network"
     shape = compute.NETWORK
     computed = ("selfLink", "networkId", "numericId", "gatewayIpv4")
 
+    @override
     def path(self, inputs: Properties) -> str:
         return f"projects/{inputs['project']}/global/networks/{inputs['name']}"
 
+    @override
     def outputs(self, cloud: Cloud, inputs: Properties) -> Properties:
         number = _number(self.path(inputs))
         return {"selfLink": SELF_LINK + self.path(inputs), "networkId": number, "numericId": number, "gatewayIpv4": ""}
 
+    @override
     def user(self, cloud: Cloud, record: Record) -> str | None:
         return next(_users_of_network(cloud, record), None)
 
 
 class SubnetworkKind(RegionalKind):
+    """``gcp:compute/subnetwork:Subnetwork``; its primary range may grow in place."""
+
     token = "gcp:compute/subnetwork:Subnetwork"
     shape = compute.SUBNETWORK
     rules = SUBNETWORK_RULES.rules
     computed = ("selfLink", "gatewayAddress", "creationTimestamp", "fingerprint", "subnetworkId")
 
+    @override
     def path(self, inputs: Properties) -> str:
         return f"projects/{inputs['project']}/regions/{inputs['region']}/subnetworks/{inputs['name']}"
 
+    @override
     def references(self, cloud: Cloud, inputs: Properties) -> None:
         network = require_network(cloud, inputs["project"], inputs["network"])
         mine = {text: ipaddress.ip_network(text) for text in subnetwork_ranges(inputs)}
@@ -90,6 +103,7 @@ class SubnetworkKind(RegionalKind):
                             f"'{other.inputs['name']}' ({theirs}) in network '{network.inputs['name']}'"
                         )
 
+    @override
     def outputs(self, cloud: Cloud, inputs: Properties) -> Properties:
         path = self.path(inputs)
         network = require_network(cloud, inputs["project"], inputs["network"])
@@ -102,10 +116,12 @@ class SubnetworkKind(RegionalKind):
             "subnetworkId": int(_number(path)),
         }
 
+    @override
     def user(self, cloud: Cloud, record: Record) -> str | None:
-        clusters = cloud.store.all("gcp:container/cluster:Cluster")
+        clusters = cloud.store.all(CLUSTER)
         return next((c.id for c in clusters if c.outputs.get("subnetwork") == record.id), None)
 
+    @override
     def diff(self, old: Properties, new: Properties, ignored: tuple[str, ...]) -> Diff:
         found = super().diff(old, new, ignored)
         if "ipCidrRange" in found.changes and not _grows(old.get("ipCidrRange"), new.get("ipCidrRange")):
@@ -114,21 +130,27 @@ class SubnetworkKind(RegionalKind):
 
 
 class RouterKind(RegionalKind):
+    """``gcp:compute/router:Router``."""
+
     token = "gcp:compute/router:Router"
     shape = compute.ROUTER
     computed = ("selfLink", "creationTimestamp")
 
+    @override
     def path(self, inputs: Properties) -> str:
         return f"projects/{inputs['project']}/regions/{inputs['region']}/routers/{inputs['name']}"
 
+    @override
     def references(self, cloud: Cloud, inputs: Properties) -> None:
         require_network(cloud, inputs["project"], inputs["network"])
 
+    @override
     def outputs(self, cloud: Cloud, inputs: Properties) -> Properties:
         network = require_network(cloud, inputs["project"], inputs["network"])
         link = SELF_LINK + self.path(inputs)
         return {"selfLink": link, "network": SELF_LINK + network.id, "creationTimestamp": CREATED}
 
+    @override
     def delete(self, cloud: Cloud, id: str) -> None:
         # NATs are parts of their router in the API, so they go with it.
         record = cloud.store.get(id)
@@ -139,16 +161,21 @@ class RouterKind(RegionalKind):
 
 
 class RouterNatKind(RegionalKind):
+    """``gcp:compute/routerNat:RouterNat``, in the API a part of its router."""
+
     token = "gcp:compute/routerNat:RouterNat"
     shape = compute.ROUTER_NAT
 
+    @override
     def path(self, inputs: Properties) -> str:
         return f"{inputs['project']}/{inputs['region']}/{last_part(inputs['router'])}/{inputs['name']}"
 
     @staticmethod
     def router_path(inputs: Properties) -> str:
+        """The path of the router that the NAT is part of."""
         return f"projects/{inputs['project']}/regions/{inputs['region']}/routers/{last_part(inputs['router'])}"
 
+    @override
     def references(self, cloud: Cloud, inputs: Properties) -> None:
         _find(cloud, RouterKind.token, self.router_path(inputs), inputs["router"])
         for subnetwork in inputs.get("subnetworks") or []:
@@ -156,16 +183,21 @@ class RouterNatKind(RegionalKind):
 
 
 class FirewallKind(Kind):
+    """``gcp:compute/firewall:Firewall``."""
+
     token = "gcp:compute/firewall:Firewall"
     shape = compute.FIREWALL
     computed = ("selfLink", "creationTimestamp")
 
+    @override
     def path(self, inputs: Properties) -> str:
         return f"projects/{inputs['project']}/global/firewalls/{inputs['name']}"
 
+    @override
     def references(self, cloud: Cloud, inputs: Properties) -> None:
         require_network(cloud, inputs["project"], inputs["network"])
 
+    @override
     def outputs(self, cloud: Cloud, inputs: Properties) -> Properties:
         network = require_network(cloud, inputs["project"], inputs["network"])
         link = SELF_LINK + self.path(inputs)
@@ -173,13 +205,17 @@ class FirewallKind(Kind):
 
 
 class AddressKind(RegionalKind):
+    """``gcp:compute/address:Address``."""
+
     token = "gcp:compute/address:Address"
     shape = compute.ADDRESS
     computed = ("selfLink", "creationTimestamp", "address")
 
+    @override
     def path(self, inputs: Properties) -> str:
         return f"projects/{inputs['project']}/regions/{inputs['region']}/addresses/{inputs['name']}"
 
+    @override
     def outputs(self, cloud: Cloud, inputs: Properties) -> Properties:
         # 203.0.113.0/24 is reserved for documentation (RFC 5737): no real host answers there.
         address = inputs.get("address") or f"203.0.113.{int(_number(self.path(inputs))) % 254 + 1}"
@@ -218,6 +254,7 @@ def _users_of_network(cloud: Cloud, network: Record) -> Iterator[str]:
     link = SELF_LINK + network.id
     for kind in (SubnetworkKind, RouterKind, FirewallKind):
         yield from (r.id for r in cloud.store.all(kind.token) if r.outputs.get("network") == link)
+    yield from (r.id for r in cloud.store.all(CLUSTER) if r.outputs.get("network") == network.id)
 
 
 def _grows(old: object, new: object) -> bool:

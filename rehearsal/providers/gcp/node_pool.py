@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from typing_extensions import override
+
 from rehearsal.providers.base import Created, Properties, ProviderError
 from rehearsal.providers.gcp.cloud import Cloud, last_part, region_of, without_none
 from rehearsal.providers.gcp.cluster_rules import cluster_zones, zones_outside
 from rehearsal.providers.gcp.errors import already_exists, bad_request, not_found
 from rehearsal.providers.gcp.iam import require_account
 from rehearsal.providers.gcp.kind import Kind
+from rehearsal.providers.gcp.network import CLUSTER
 from rehearsal.providers.gcp.nodes import effective_taints, gpus_of, node_group
 from rehearsal.providers.gcp.pool_rules import POOL_RULES
 from rehearsal.providers.gcp.rules import enforce
@@ -17,11 +20,12 @@ from rehearsal.providers.gcp.shape import Shape
 from rehearsal.providers.gcp.store import Record
 from rehearsal.providers.gcp.tables.node_pool import NODE_POOL, NODE_POOL_REPLACES
 
-CLUSTER: Final = "gcp:container/cluster:Cluster"
 UNORDERED: Final = ("nodeLocations", "nodeConfig.oauthScopes", "nodeConfig.tags", "nodeConfig.storagePools")
 
 
 class NodePoolKind(Kind):
+    """``gcp:container/nodePool:NodePool``."""
+
     token = "gcp:container/nodePool:NodePool"
     shape = Shape(
         api="container.v1beta1",
@@ -43,6 +47,7 @@ class NodePoolKind(Kind):
     rules = POOL_RULES.rules
     computed = ("instanceGroupUrls", "managedInstanceGroupUrls", "operation", "version")
 
+    @override
     def complete(self, cloud: Cloud, inputs: Properties) -> Properties:
         inputs = super().complete(cloud, inputs)
         cluster = inputs.get("cluster")
@@ -52,9 +57,11 @@ class NodePoolKind(Kind):
             inputs["location"] = located or cloud.default("zone") or cloud.default("region")
         return inputs
 
+    @override
     def path(self, inputs: Properties) -> str:
         return f"{cluster_path(inputs)}/nodePools/{inputs['name']}"
 
+    @override
     def references(self, cloud: Cloud, inputs: Properties) -> None:
         cluster = require_cluster(cloud, inputs)
         wrong = zones_outside(region_of(cluster.inputs["location"]), inputs.get("nodeLocations") or [], cloud)
@@ -69,6 +76,7 @@ class NodePoolKind(Kind):
             if other.inputs["name"] == inputs["name"]:
                 raise already_exists(other.id)
 
+    @override
     def create(self, cloud: Cloud, inputs: Properties) -> Created:
         enforce(self.rules, inputs, cloud)
         self.references(cloud, inputs)
@@ -83,16 +91,18 @@ class NodePoolKind(Kind):
             raise ProviderError(f"error creating NodePool {record.id}: {error}", partial=made) from error
         return Created(record.id, record.state)
 
+    @override
     def update(self, cloud: Cloud, id: str, inputs: Properties) -> Properties:
         existing = self._existing(cloud, id)
         enforce(self.rules, inputs, cloud)
         self.references(cloud, inputs)
         cluster = require_cluster(cloud, inputs)
-        record = pool_record(cloud, cluster, inputs, joined_gpu_taint=existing.outputs["gkeAddedGpuTaint"])
+        record = pool_record(cloud, cluster, inputs, joined_gpu_taint=_gpu_taint_was_added(existing))
         start_nodes(cloud, cluster, record)
         cloud.store.put(record)
         return record.state
 
+    @override
     def delete(self, cloud: Cloud, id: str) -> None:
         record = cloud.store.get(id)
         if record is None:
@@ -133,9 +143,8 @@ def pool_record(cloud: Cloud, cluster: Record, inputs: Properties, *, joined_gpu
     zones = tuple(inputs.get("nodeLocations") or cluster_zones(cluster.inputs, cloud))
     groups = [f"gke-{cluster.inputs['name']}-{inputs['name']}-{zone}" for zone in zones]
     managers = "https://www.googleapis.com/compute/v1/projects/{}/zones/{}/instanceGroupManagers/{}"
-    urls = [managers.format(cluster.inputs["project"], zone, group) for zone, group in zip(zones, groups)]
+    urls = [managers.format(cluster.inputs["project"], zone, group) for zone, group in zip(zones, groups, strict=True)]
     outputs = {
-        "gkeAddedGpuTaint": beside_cpu if joined_gpu_taint is None else joined_gpu_taint,
         "instanceGroupUrls": urls,
         "managedInstanceGroupUrls": [url.replace("instanceGroupManagers", "instanceGroups") for url in urls],
         "nodeConfig": {**config, "effectiveTaints": taints},
@@ -147,6 +156,11 @@ def pool_record(cloud: Cloud, cluster: Record, inputs: Properties, *, joined_gpu
         # Google picks BALANCED where the request says nothing.
         outputs["autoscaling"] = {"locationPolicy": "BALANCED", **without_none(inputs["autoscaling"])}
     return Record(id, NodePoolKind.token, without_none(inputs), outputs)
+
+
+def _gpu_taint_was_added(pool: Record) -> bool:
+    declared = (pool.inputs.get("nodeConfig") or {}).get("taints") or []
+    return len(pool.outputs["nodeConfig"]["effectiveTaints"]) > len(declared)
 
 
 def start_nodes(cloud: Cloud, cluster: Record, pool: Record) -> None:

@@ -70,7 +70,8 @@ def _limits_ordered(pool: Properties, cloud: Cloud) -> str | None:
         return None
     for low, high in (("minNodeCount", "maxNodeCount"), ("totalMinNodeCount", "totalMaxNodeCount")):
         if int(scaling.get(low) or 0) > int(scaling.get(high) or 0):
-            return f"autoscaling.{low} ({scaling[low]}) must not be greater than autoscaling.{high} ({scaling.get(high) or 0})."
+            limit = scaling.get(high) or 0
+            return f"autoscaling.{low} ({scaling[low]}) must not be greater than autoscaling.{high} ({limit})."
     if not scaling.get("maxNodeCount") and not scaling.get("totalMaxNodeCount"):
         return "autoscaling.maxNodeCount or autoscaling.totalMaxNodeCount must be greater than 0."
     return None
@@ -84,7 +85,11 @@ def _spot(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add(
-    "spot-reservation-exclusive", "https://cloud.google.com/compute/docs/instances/spot#limitations", "nodeConfig"
+    "spot-reservation-exclusive",
+    "https://cloud.google.com/compute/docs/instances/spot#limitations",
+    "nodeConfig.spot",
+    "nodeConfig.preemptible",
+    "nodeConfig.reservationAffinity",
 )
 def _reservation(pool: Properties, cloud: Cloud) -> str | None:
     kind = at(pool, "nodeConfig.reservationAffinity.consumeReservationType")
@@ -235,7 +240,15 @@ def _taints(pool: Properties, cloud: Cloud) -> str | None:
     return _first_bad(("taint", taint.get("key", ""), taint.get("value", "")) for taint in taints)
 
 
-@POOL_RULES.add("queued-provisioning", QUEUED, "queuedProvisioning", "nodeConfig", "autoscaling")
+@POOL_RULES.add(
+    "queued-provisioning",
+    QUEUED,
+    "queuedProvisioning",
+    "nodeConfig.spot",
+    "nodeConfig.preemptible",
+    "nodeConfig.reservationAffinity",
+    "autoscaling",
+)
 def _queued(pool: Properties, cloud: Cloud) -> str | None:
     if not at(pool, "queuedProvisioning.enabled"):
         return None
@@ -248,7 +261,7 @@ def _queued(pool: Properties, cloud: Cloud) -> str | None:
     return None
 
 
-@POOL_RULES.add("flex-start", QUEUED, "nodeConfig", "management", "nodeCount")
+@POOL_RULES.add("flex-start", QUEUED, "nodeConfig.flexStart", "nodeConfig.spot", "nodeConfig.preemptible", "management")
 def _flex(pool: Properties, cloud: Cloud) -> str | None:
     if not at(pool, "nodeConfig.flexStart"):
         return None

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from typing_extensions import override
+
 from components.catalog import CloudCatalog, of
 from rehearsal.providers.base import UNKNOWN, CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
 from rehearsal.providers.gcp import iam, network
@@ -57,15 +59,18 @@ class GcpProvider(Provider):
         self.version = importlib.metadata.version("pulumi-gcp")
         self._cloud = Cloud(Store(state_dir), fleet, catalog or of("gke"))
 
+    @override
     def instance(self) -> Provider:
         other = object.__new__(GcpProvider)
         other.version, other._cloud = self.version, self._cloud
         return other
 
+    @override
     def configure(self, config: Properties) -> None:
         known = {key: config[key] for key in SETTINGS if config.get(key) not in (None, UNKNOWN)}
         self._cloud = replace(self._cloud, config=known)
 
+    @override
     def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
         kind = self._kind(request.type)
         inputs = without_none(kind.complete(self._cloud, kind.shape.with_defaults(request, olds, news)))
@@ -74,6 +79,7 @@ class GcpProvider(Provider):
             failures.append(CheckFailure("project", "is required: set gcp:project, or project on the resource"))
         return inputs, failures
 
+    @override
     def diff(
         self,
         request: Request,
@@ -89,15 +95,18 @@ class GcpProvider(Provider):
         clash = name is not None and name == old_inputs.get("name") and not auto_named(request, str(name))
         return replace(found, delete_before_replace=bool(found.replaces) and clash)
 
+    @override
     def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
         kind = self._kind(request.type)
         if request.preview:
             return Created("", kind.preview(self._cloud, inputs))
         return kind.create(self._cloud, inputs)
 
+    @override
     def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
         return self._kind(request.type).read(self._cloud, id, inputs)
 
+    @override
     def update(
         self,
         request: Request,
@@ -113,11 +122,13 @@ class GcpProvider(Provider):
             return {**without_none(news), **{key: old_state[key] for key in kind.computed if key in old_state}}
         return kind.update(self._cloud, id, news)
 
+    @override
     def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
         kind = self._kind(request.type)
         if deletable(id, inputs):
             kind.delete(self._cloud, id)
 
+    @override
     def invoke(self, token: str, args: Properties) -> Properties:
         function = FUNCTIONS.get(token)
         if function is None:

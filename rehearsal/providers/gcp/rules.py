@@ -42,6 +42,8 @@ class RuleBook:
         self.rules: list[ServerRule] = []
 
     def add(self, id: str, source: str, *reads: str) -> Callable[[Check], Check]:
+        """Register the decorated check under ``id``."""
+
         def register(check: Check) -> Check:
             self.rules.append(ServerRule(id, source, reads, check))
             return check

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from rehearsal.providers.base import UNKNOWN, CheckFailure, Properties, Request
 from rehearsal.providers.gcp.discovery import Document, document
+from rehearsal.providers.gcp.tables.required import REQUIRED
 from rehearsal.providers.gcp.translate import Table, Translation, translate
 
 DELETION_POLICIES: Final = ("DELETE", "PREVENT", "ABANDON")
@@ -38,21 +39,23 @@ class Shape:
 
     @property
     def document(self) -> Document:
+        """The discovery document that has the schema."""
         return document(self.api)
 
     def translate(self, inputs: Properties) -> Translation:
         """The request body for ``inputs``; failures tell which inputs the API does not know."""
-        return translate(self.document, self.table, self.schema, inputs)
+        required = {**REQUIRED, self.schema: self.required}
+        return translate(self.document, self.table, required, self.schema, inputs)
 
     def failures(self, inputs: Properties) -> list[CheckFailure]:
         """Everything wrong with ``inputs`` that needs no server: missing, unknown, mistyped, outside the enum."""
-        missing = [CheckFailure(key, "is required") for key in self.required if inputs.get(key) is None]
+        failures: list[CheckFailure] = []
         policy = inputs.get("deletionPolicy", "DELETE")
         if policy is not UNKNOWN and policy not in DELETION_POLICIES:
-            missing.append(CheckFailure("deletionPolicy", f"{policy!r} is not one of {', '.join(DELETION_POLICIES)}"))
+            failures.append(CheckFailure("deletionPolicy", f"{policy!r} is not one of {', '.join(DELETION_POLICIES)}"))
         translation = self.translate(inputs)
         problems = self.document.problems(translation.body, self.schema)
-        return [*missing, *translation.failures, *map(translation.failure, problems)]
+        return [*failures, *translation.failures, *map(translation.failure, problems)]
 
     def with_defaults(self, request: Request, olds: Properties, news: Properties) -> Properties:
         """``news`` with the provider's defaults and, where the program gave none, the name it had or a new one."""

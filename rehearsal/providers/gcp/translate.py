@@ -1,14 +1,14 @@
 """From the provider's inputs (Terraform-shaped, camelCase) to the body of Google's REST request.
 
-Most inputs are called what the API calls them; a table lists only the differences, per API object. An input that neither
-the table nor the API knows is refused by name, so nothing a program asks for is silently dropped.
+Most inputs are called what the API calls them; a table lists only the differences, per API object. An input that
+neither the table nor the API knows is refused by name, so nothing a program asks for is silently dropped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any
 
 from rehearsal.providers.base import UNKNOWN, CheckFailure, Properties
 from rehearsal.providers.gcp.discovery import Document, Problem, Schema
@@ -34,7 +34,7 @@ class Refused:
     reason: str
 
 
-Rule = Union[To, Local, Refused]
+Rule = To | Local | Refused
 Table = Mapping[str, Mapping[str, Rule]]
 """API object (schema name) → input name → what becomes of it."""
 
@@ -60,9 +60,14 @@ class Translation:
         return CheckFailure(self.origin(problem.path), problem.reason)
 
 
-def translate(document: Document, table: Table, schema_name: str, inputs: Properties) -> Translation:
-    """The request body for ``inputs``, whose shape is ``schema_name`` of ``document``."""
-    walker = _Walker(document, table)
+def translate(
+    document: Document, table: Table, required: Mapping[str, tuple[str, ...]], schema_name: str, inputs: Properties
+) -> Translation:
+    """The request body for ``inputs``, whose shape is ``schema_name`` of ``document``.
+
+    ``required`` maps an API object to the inputs that a block describing it must have.
+    """
+    walker = _Walker(document, table, required)
     body = walker.object(inputs, document.schema(schema_name), schema_name, "", "")
     return Translation(body, tuple(walker.failures), walker.origins)
 
@@ -71,12 +76,16 @@ def translate(document: Document, table: Table, schema_name: str, inputs: Proper
 class _Walker:
     document: Document
     table: Table
+    required: Mapping[str, tuple[str, ...]]
     failures: list[CheckFailure] = field(default_factory=list)
     origins: dict[str, str] = field(default_factory=dict)
 
     def object(self, value: Properties, schema: Schema, name: str, origin: str, path: str) -> dict[str, Any]:
         body: dict[str, Any] = {}
         rules = self.table.get(name, {})
+        for key in self.required.get(name, ()):
+            if value.get(key) is None:
+                self._fail(f"{origin}.{key}" if origin else key, "is required")
         for key, item in value.items():
             if item is None:
                 continue

@@ -13,7 +13,7 @@ CHANNELS: Final = ("RAPID", "REGULAR", "STABLE")
 
 
 def resolve(wanted: str | None) -> str | None:
-    """The version that ``wanted`` means: nothing, ``latest``, ``-``, a prefix (``1.34``) or all of it; ``None`` if not offered.
+    """The version that ``wanted`` (nothing, ``latest``, ``-``, ``1.34`` or all of it) means; ``None`` if not offered.
 
     https://cloud.google.com/kubernetes-engine/versioning#specifying_cluster_version
     """

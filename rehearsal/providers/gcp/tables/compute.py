@@ -74,10 +74,10 @@ SUBNETWORK: Final = Shape(
 ROUTER: Final = Shape(
     api=API,
     schema="Router",
-    table={"Router": OPTIONS},
+    table={"Router": {**OPTIONS, "nccGateway": Refused("NCC gateways are not simulated; give a network")}},
     required=("network",),
     defaults={"deletionPolicy": "DELETE", "bgp.advertiseMode": "DEFAULT", "bgp.keepaliveInterval": 20},
-    replaces=("project", "region", "name", "network", "encryptedInterconnectRouter", "nccGateway", "params"),
+    replaces=("project", "region", "name", "network", "encryptedInterconnectRouter", "params"),
     links=("network", "region"),
 )
 

@@ -1,6 +1,6 @@
 """Inputs of a node's configuration, shared by node pools, default pools and inline pools.
 
-Names on the left are pulumi-gcp 10.2's, on the right container.v1beta1's. The facts about replacement are the provider's
+Names on the left are pulumi-gcp 10.2's, on the right container.v1beta1's. Replacement follows the provider's
 ``ForceNew`` marks: https://github.com/GoogleCloudPlatform/magic-modules/blob/main/mmv1/third_party/terraform/services/container/node_config.go.tmpl
 """
 
