@@ -8,6 +8,6 @@ from pulumi_policy import PolicyPack
 # The engine runs this folder as a program of its own; our modules are imported from the project around it.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from policies.pack import Gate  # noqa: E402 - after the path above
+from policies.pack import Gate
 
 PolicyPack("gpucluster", Gate().policies())
