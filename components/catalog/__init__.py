@@ -1,6 +1,6 @@
-"""GPUs, machines, zones and dated list prices of every cloud. No Pulumi import; what is not known is ``None``, never a guess.
+"""GPUs, machines, zones and dated list prices of every cloud. What is not known is ``None``, never a guess.
 
-Each function takes the cloud's name first and raises ``KeyError`` for a cloud without a catalogue (``clouds()`` lists them).
+Each function takes the cloud's name first and raises ``KeyError`` for a cloud without a catalogue (see ``clouds``).
 """
 
 from __future__ import annotations

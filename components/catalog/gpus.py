@@ -1,4 +1,7 @@
-"""GPUs by their cloud-independent names. Memory and architecture: https://www.nvidia.com/en-us/data-center/ (2026-11)."""
+"""GPUs by their cloud-independent names.
+
+Memory and architecture: https://cloud.google.com/compute/docs/gpus (read 2026-11-20).
+"""
 
 from __future__ import annotations
 

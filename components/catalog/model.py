@@ -56,6 +56,7 @@ class Machine:
 
     @property
     def memory_per_vcpu_gib(self) -> float:
+        """GiB of memory for each vCPU."""
         return self.memory_gib / self.vcpus
 
 
@@ -135,6 +136,9 @@ class CloudCatalog(Protocol):
 
     def default_admin_machine(self) -> str:
         """The machine type of the admin pool unless the stack file names one."""
+
+    def reference_region(self) -> str:
+        """A region whose prices are representative, for tables."""
 
     def account_key(self) -> str:
         """The provider's own configuration key that names the account (``gcp:project``)."""

@@ -51,8 +51,8 @@ def big_enough(machine: Machine, known: CloudCatalog) -> None:
     room, need = known.allocatable(machine), system_requests(known)
     if room.milli_cpu < need.milli_cpu or room.memory_mib < need.memory_mib:
         raise wrong(
-            f"'{machine.type}' leaves {room.milli_cpu}m CPU and {room.memory_mib} MiB for pods, and the cluster's own pods "
-            f"ask for {need.milli_cpu}m and {need.memory_mib} MiB",
+            f"'{machine.type}' leaves {room.milli_cpu}m CPU and {room.memory_mib} MiB for pods, and the cluster's own "
+            f"pods ask for {need.milli_cpu}m and {need.memory_mib} MiB",
             instead,
         )
 

@@ -13,7 +13,7 @@ from components.catalog import CloudCatalog
 
 @dataclass(frozen=True)
 class Context:
-    """``catalog`` of the cloud; ``region`` and the stack's ``zones`` if they exist there. ``None`` and ``()``: not valid."""
+    """The cloud and its catalogue, the region and the stack's zones there; ``None`` and ``()`` while not valid."""
 
     cloud: str | None
     catalog: CloudCatalog | None

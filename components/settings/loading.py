@@ -46,7 +46,7 @@ def load(config: Mapping[str, object], *, stack: str, project: str | None, secre
     if file is None or found:
         raise SettingsError(found, stack=stack)
     settings = resolve(file, stack=stack, project=project or "")
-    found += whole.settings_problems(settings)
+    found += whole.settings_problems(settings) + _refused(settings)
     if found:
         raise SettingsError(found, stack=stack)
     return settings
@@ -59,6 +59,13 @@ def _decoded(key: str, value: object) -> object:
         return json.loads(value)
     except ValueError:
         return value
+
+
+def _refused(settings: Settings) -> list[Problem]:
+    # A cloud's limits name settings, so they can only be imported once these are.
+    from components.clouds.base import refusals
+
+    return refusals(settings)
 
 
 def _secret(key: str) -> Problem:

@@ -1,4 +1,4 @@
-"""``network``: who may reach the control plane, and the address ranges. Ranges are checked against those before them."""
+"""``network``: who may reach the control plane, and the address ranges. Each range is checked against those before."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def gpu_zones(gpu: str, where: Context) -> tuple[str, ...]:
     if in_region:
         raise wrong(
             f"none of the stack's zones ({', '.join(where.zones)}) is known to have {gpu}",
-            f"In {where.region} these have it: {', '.join(in_region)}; add one to the stack's zones or as the pool's zones",
+            f"In {where.region} these have it: {', '.join(in_region)}; add one to the stack's or to the pool's zones",
         )
     regions = sorted({zone.rsplit("-", 1)[0] for zone in known})
     raise wrong(

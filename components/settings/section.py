@@ -1,4 +1,4 @@
-"""What every part of a stack file has in common: camelCase keys, nothing unknown, nothing coerced, nothing changed later."""
+"""What every part of a stack file has in common: camelCase keys, nothing unknown, nothing coerced, frozen."""
 
 from __future__ import annotations
 

@@ -14,10 +14,10 @@ from components.settings.stack_file import Kubernetes, Security
 class Settings:
     """A stack's settings, resolved and valid.
 
-    ``project`` is the cloud account. ``zones`` are the stack's, in the order of the file; a zonal control plane is in the
-    first. Costs are list prices in US dollars an hour, without traffic and taxes: ``cost_idle_hourly`` with every autoscaled
+    ``project`` is the cloud account. ``zones`` are in the order of the file; a zonal control plane is in the first.
+    Costs are list prices in US dollars an hour, without traffic and taxes: ``cost_idle_hourly`` with every autoscaled
     pool at its minimum, ``cost_max_hourly`` at its maximum (twin pools both). ``None`` if a price is not known;
-    ``unpriced`` names the pools and fees without one.
+    ``unpriced`` names the pools without one.
     """
 
     stack: str

@@ -91,7 +91,7 @@ def _config(file: Path, stack: str) -> Mapping[object, object]:
         raise SettingsError([problem], stack=stack) from None
     if not isinstance(content, dict) or not isinstance(content.get("config"), dict):
         problem = Problem(
-            str(file), "has no mapping 'config'", f"Write 'config:' and below it '  {NAMESPACE}:cloud: gke', …"
+            str(file), "has no mapping 'config'", f"Write 'config:' and below it '  {NAMESPACE}:cloud: {catalog.clouds()[0]}', …"
         )
         raise SettingsError([problem], stack=stack)
     config: dict[object, object] = content["config"]

@@ -32,7 +32,7 @@ class Kubernetes(Section):
     @classmethod
     def _version(cls, value: str | None) -> str | None:
         if value is not None and not _VERSION.fullmatch(value):
-            raise syntax.wrong(f"'{value}' is not a Kubernetes version", "Write for example '1.34' or '1.34.1-gke.100'")
+            raise syntax.wrong(f"'{value}' is not a Kubernetes version", "Write for example '1.34' or '1.34.1'")
         return value
 
 
@@ -62,8 +62,8 @@ class Budget(Section):
 class StackFile(Section):
     """All keys below ``gpucluster:``."""
 
-    cloud: StrictStr = Field(description="which cloud: `gke`")
-    region: StrictStr = Field(description="e.g. `us-central1`")
+    cloud: StrictStr = Field(description=f"which cloud: {', '.join(f'`{cloud}`' for cloud in catalog.clouds())}")
+    region: StrictStr = Field(description="the cloud's region that everything is in")
     zones: tuple[StrictStr, ...] = Field(default=(), description="zones for nodes; the region's unless given")
     availability: Literal["zonal", "regional"] = Field(
         default="zonal", description="control plane in one zone (the first of `zones`) or in several"

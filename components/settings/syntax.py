@@ -1,4 +1,4 @@
-"""Names, labels, taints and address ranges as Kubernetes and the clouds spell them. Each check returns its value or raises.
+"""Names, labels, taints and address ranges as Kubernetes and clouds spell them. A check returns its value or raises.
 
 Sources: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/ and …/labels/ (read 2026-11-20).
 """

@@ -20,7 +20,7 @@ _KEPT_ADDRESSES = 5
 
 
 def name_problems(raw: Mapping[str, object], where: Context) -> list[Problem]:
-    """Names of resulting pools that are too long or there twice, read from unchecked values so that no other error hides them."""
+    """Names of resulting pools, too long or there twice; from unchecked values, so that no other error hides them."""
     limit = where.catalog.max_name_length() if where.catalog else None
     taken: dict[str, str] = {ADMIN_POOL_NAME: "adminPool"}
     found: list[Problem] = []
@@ -78,16 +78,21 @@ def _room(settings: Settings) -> Iterator[Problem]:
     if room < nodes:
         yield Problem(
             "network.podCidr",
-            f"{pods} has room for the pods of {room} nodes ({per_node} addresses each), the pools may grow to {nodes} nodes",
-            f"Write a range with prefix /{32 - (nodes * per_node - 1).bit_length()} or shorter, or lower maxNodes",
+            f"{pods} has room for the pods of {room} nodes ({per_node} addresses each), the pools may grow to {nodes}",
+            f"Write a range with prefix /{_prefix(nodes * per_node)} or shorter, or lower maxNodes",
         )
     room = own.num_addresses - _KEPT_ADDRESSES
     if room < nodes:
         yield Problem(
             "network.nodeCidr",
             f"{own} has room for {max(room, 0)} nodes, the pools may grow to {nodes}",
-            f"Write a range with prefix /{32 - (nodes + _KEPT_ADDRESSES - 1).bit_length()} or shorter, or lower maxNodes",
+            f"Write a range with prefix /{_prefix(nodes + _KEPT_ADDRESSES)} or shorter, or lower maxNodes",
         )
+
+
+def _prefix(addresses: int) -> int:
+    """The longest prefix of a range with that many addresses."""
+    return 32 - (addresses - 1).bit_length()
 
 
 def _budget(settings: Settings) -> Iterator[Problem]:
@@ -103,7 +108,7 @@ def _budget(settings: Settings) -> Iterator[Problem]:
     elif settings.cost_max_hourly > limit:
         yield Problem(
             "budget.maxHourlyUsd",
-            f"all pools at their maximum cost {settings.cost_max_hourly:.2f} USD an hour (list price), above {limit:.2f}",
+            f"at their maximum all pools cost {settings.cost_max_hourly:.2f} USD an hour (list price)",
             "Lower maxNodes, use spot, or raise the budget",
         )
 
@@ -117,7 +122,7 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
         if pool.reservation in users:
             yield Problem(
                 "gpuPools",
-                f"the pools '{users[pool.reservation]}' and '{pool.name}' use the same reservation '{pool.reservation}'",
+                f"'{users[pool.reservation]}' and '{pool.name}' use the same reservation '{pool.reservation}'",
                 "Give each size a reservation of its own: a reservation holds machines of one type",
             )
         users[pool.reservation] = pool.name

@@ -1,3 +1,4 @@
+# ruff: noqa: D102 - CloudCatalog says what each method is for
 """GKE's side of the catalogue: its tables behind the words that all clouds share."""
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ class GkeCatalog:
 
     def default_admin_machine(self) -> str:
         return "e2-custom-2-10240"
+
+    def reference_region(self) -> str:
+        return "us-central1"
 
     def account_key(self) -> str:
         return "gcp:project"

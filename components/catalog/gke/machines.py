@@ -119,7 +119,7 @@ _SHAPES: Final[Mapping[str, _Shape]] = {
 
 @dataclass(frozen=True)
 class _CustomRule:
-    """What ``<prefix>custom-<vcpus>-<MiB>`` may be: vCPUs up to ``even_up_to`` in steps of 2, then of 4; GiB per vCPU."""
+    """Limits of ``custom-<vcpus>-<MiB>``: vCPUs in steps of 2 up to ``even_up_to``, then of 4; GiB per vCPU."""
 
     max_vcpus: int
     even_up_to: int
@@ -166,7 +166,7 @@ def machines_for(gpu: str, count: int) -> tuple[Machine, ...]:
 
 
 def with_gpus(type: str, gpu: str, count: int) -> Machine | None:
-    """The named machine with ``count`` GPUs of that type, custom N1 machines included; ``None`` if they don't go together."""
+    """The named machine with ``count`` GPUs, custom N1 machines included; ``None`` if they don't go together."""
     named = machine(type)
     if named is None:
         return None

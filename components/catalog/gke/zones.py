@@ -2,8 +2,8 @@
 
 Sources: https://cloud.google.com/compute/docs/regions-zones (regions, read 2026-11-20);
 https://cloud.google.com/compute/docs/gpus/gpu-regions-zones as listed by the Compute Engine API in September 2025
-(https://github.com/skypilot-org/skypilot-catalog, ``gcp/vms.csv``). Zones gain GPUs over time: a zone that is missing here
-may have them by now, so settings let a pool name its own zones.
+(https://github.com/skypilot-org/skypilot-catalog, ``gcp/vms.csv``). Zones gain GPUs over time: a zone that is missing
+here may have them by now, so settings let a pool name its own zones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ _LETTERS: Final[Mapping[str, str]] = {"europe-west1": "bcd", "us-east1": "bcd", 
 
 _REGIONS: Final = """
 africa-south1
-asia-east1 asia-east2 asia-northeast1 asia-northeast2 asia-northeast3 asia-south1 asia-south2 asia-southeast1 asia-southeast2
+asia-east1 asia-east2 asia-northeast1 asia-northeast2 asia-northeast3 asia-south1 asia-south2
+asia-southeast1 asia-southeast2
 australia-southeast1 australia-southeast2
 europe-central2 europe-north1 europe-north2 europe-southwest1 europe-west1 europe-west2 europe-west3 europe-west4
 europe-west6 europe-west8 europe-west9 europe-west10 europe-west12
@@ -37,8 +38,8 @@ _GPU_ZONES: Final[Mapping[str, str]] = {
         asia-southeast2:ab australia-southeast1:ac europe-central2:bc europe-west1:bcd europe-west2:ab europe-west3:b
         europe-west4:abc me-west1:bc northamerica-northeast1:c southamerica-east1:ac us-central1:abcf us-east1:cd
         us-east4:abc us-west1:ab us-west2:bc us-west3:b us-west4:ab""",
-    "nvidia-p4": """asia-southeast1:bc australia-southeast1:ab europe-west4:bc northamerica-northeast1:abc us-central1:ac
-        us-east4:abc us-west2:bc""",
+    "nvidia-p4": """asia-southeast1:bc australia-southeast1:ab europe-west4:bc northamerica-northeast1:abc
+        us-central1:ac us-east4:abc us-west2:bc""",
     "nvidia-p100": """asia-east1:ac australia-southeast1:b europe-west1:bd europe-west4:a us-central1:cf us-east1:bc
         us-west1:ab""",
     "nvidia-v100": "asia-east1:c europe-west4:abc us-central1:abcf us-east1:c us-west1:ab",
@@ -56,8 +57,8 @@ _GPU_ZONES: Final[Mapping[str, str]] = {
     "nvidia-h100-mega-80gb": """asia-east1:c asia-northeast1:b asia-southeast1:bc australia-southeast1:c europe-north1:c
         europe-west1:bc europe-west3:c europe-west4:bc northamerica-northeast2:c us-central1:abc us-east4:abc us-east5:a
         us-west1:ab us-west4:a""",
-    "nvidia-h200-141gb": """asia-south1:b asia-south2:c europe-west1:b europe-west4:a us-central1:b us-east4:b us-east5:a
-        us-south1:b us-west1:c""",
+    "nvidia-h200-141gb": """asia-south1:b asia-south2:c europe-west1:b europe-west4:a us-central1:b us-east4:b
+        us-east5:a us-south1:b us-west1:c""",
     "nvidia-b200": """asia-northeast1:b asia-southeast1:b us-central1:b us-east1:b us-east4:b us-south1:b us-west2:c
         us-west3:bc""",
 }
