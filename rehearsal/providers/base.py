@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 Properties = dict[str, Any]
 
@@ -69,7 +69,7 @@ class Request:
     config: Mapping[str, Any] = field(default_factory=dict)
     preview: bool = False
     random_seed: bytes = b""
-    """What auto-names are made from, so that a preview and its update agree; only ``check`` has one."""
+    """What auto-names are made from; only ``check`` has one, another for each operation unless it follows a plan."""
 
 
 class Provider(ABC):
@@ -77,7 +77,7 @@ class Provider(ABC):
 
     name: str
     version: str
-    secret_outputs: Mapping[str, tuple[str, ...]] = {}
+    secret_outputs: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Resource type → output properties that are always secret."""
 
     def instance(self) -> Provider:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from rehearsal.providers.base import Properties
+from rehearsal.providers.base import Properties, ProviderError
 from rehearsal.providers.kubernetes.manifest import Kind
 
 if TYPE_CHECKING:
-    from kubernetes.client import ApiClient
+    from kubernetes.client import ApiClient, Configuration
 
 _CONNECTIONS: Final = 32
 _TIMEOUT_SECONDS: Final = (5.0, 60.0)
@@ -159,8 +159,20 @@ class Cluster:
                         dict(self._kubeconfig), persist_config=False, client_configuration=configuration
                     )
                 except ConfigException as error:
-                    raise UnreachableError(f"the kubeconfig cannot be used: {error}") from error
+                    raise ProviderError(f"the kubeconfig cannot be used: {error}") from error
+                self._require_credentials(configuration)
             return self._client
+
+    def _require_credentials(self, configuration: Configuration) -> None:
+        """Refuse to go on as nobody: the client only logs that an exec plugin failed."""
+        for user in self._kubeconfig.get("users") or []:
+            command = (user.get("user") or {}).get("exec")
+            if command and not configuration.api_key and not configuration.cert_file:
+                self._client = None
+                raise ProviderError(
+                    f"the kubeconfig's credential plugin {command.get('command')} gave no credentials; "
+                    "is it on PATH, and does it run?"
+                )
 
     def _call(
         self,
@@ -185,7 +197,8 @@ class Cluster:
             response = client.call_api(*request, _request_timeout=_TIMEOUT_SECONDS)
             answer: bytes = response.read()  # type: ignore[no-untyped-call]
         except HTTPError as error:
-            reason = getattr(error, "reason", None) or error
+            # The connection's description ahead of the reason repeats the address.
+            reason = str(getattr(error, "reason", None) or error).rpartition("): ")[2]
             raise UnreachableError(
                 f"the API server at {client.configuration.host} does not answer: {reason}"
             ) from error
@@ -202,5 +215,5 @@ def _refusal(status: int, answer: bytes) -> ApiError:
     except (ValueError, KeyError, TypeError):
         message, reason = answer.decode(errors="replace").strip() or "no message", ""
     if status == 401:
-        message += " (the kubeconfig's credentials were not accepted; did its exec plugin run?)"
+        message += " (the kubeconfig's credentials were not accepted)"
     return ApiError(status, reason, message)

@@ -149,7 +149,8 @@ class KubernetesProvider(Provider):
             # 403: dry runs may not be allowed; 404: namespace or kind are still to come; 409: about to be replaced.
             if request.preview and error.status in (403, 404, 409):
                 return Created("", inputs)
-            raise self._explained(error, kind, request.name) from error
+            where = object_id(inputs) if metadata(inputs).get("name") else request.name
+            raise self._explained(error, kind, where) from error
         if request.preview:
             return Created("", _state({**live, "status": None}, manager))
         return Created(object_id(live), _state(self._ready(kind, live, inputs, manager, timeout), manager))
@@ -306,7 +307,7 @@ class KubernetesProvider(Provider):
         return pruned
 
     def _explained(self, error: ApiError, kind: Kind, where: str) -> ProviderError:
-        message = f"{kind} {where}: {error}"
+        message = f"{kind.kind} {where}: {error}"
         if error.status == 409 and error.reason == "Conflict":
             message += (
                 "\nAnother field manager owns these fields. Leave them out, or take them over with the annotation "

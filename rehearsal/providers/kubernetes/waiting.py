@@ -91,10 +91,11 @@ def _explain(cluster: Cluster, kind: Kind, live: Properties, message: str) -> st
     problems: list[str] = []
     for look in (_pod_problems, _warnings):
         try:
-            problems += [each for each in look(cluster, kind, live) if each not in problems]
+            problems += look(cluster, kind, live)
         except ApiError as error:
             problems.append(f"(could not look further: {error})")
-    listed = "".join(f"\n  - {problem}" for problem in problems[:_MOST_MESSAGES])
+    distinct = list(dict.fromkeys(problems))
+    listed = "".join(f"\n  - {problem}" for problem in distinct[:_MOST_MESSAGES])
     return f"{kind.kind} {object_id(live)}: {message}{listed}"
 
 
