@@ -11,18 +11,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from rehearsal.tools.command import LAST_LINES, explanation
 from rehearsal.tools.errors import ToolsError
 from rehearsal.tools.go import Go
 from rehearsal.tools.modules import Module
 from rehearsal.tools.progress import Progress, duration
 
-_LAST_LINES: Final = 20
-
 _ADVICE: Final = (
     (("no space left on device",), "Free some disk space, e.g. `go clean -cache -modcache`, and run it again."),
     (
         ("signal: killed", "out of memory"),
-        "The compiler ran out of memory: close other programs; 4 GiB free are enough.",
+        "The compiler ran out of memory: close other programs, or add swap, and run it again.",
     ),
     (
         ("checksum mismatch", "SECURITY ERROR"),
@@ -78,7 +77,7 @@ def _run(
 ) -> list[str]:
     """Run Go in the module's folder: stderr goes line by line to ``watch``, stdout's lines are returned."""
     command = [go.command, *arguments]
-    last: deque[str] = deque(maxlen=_LAST_LINES)
+    last: deque[str] = deque(maxlen=LAST_LINES)
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
             command,
@@ -103,20 +102,15 @@ def _run(
         output.seek(0)
         lines = output.read().splitlines()
     if code:
-        raise ToolsError(_failure(module, command, code, list(last) or lines[-_LAST_LINES:]))
+        raise ToolsError(_failure(module, command, code, list(last) or lines[-LAST_LINES:]))
     return lines
 
 
 def _failure(module: Module, command: list[str], code: int, lines: list[str]) -> str:
     text = "\n".join(lines)
     advice = next((advice for signs, advice in _ADVICE if any(sign in text for sign in signs)), _OTHERWISE)
-    shown = "\n".join(f"    {line}" for line in lines) or "    (no output)"
-    return (
-        f"{module.name}: go {command[1]} failed with exit code {code}.\n"
-        f"  command: cd {shlex.quote(str(module.directory))} && CGO_ENABLED=0 {shlex.join(command)}\n"
-        f"  its last lines:\n{shown}\n"
-        f"  what to try: {advice}"
-    )
+    shown = f"cd {shlex.quote(str(module.directory))} && CGO_ENABLED=0 {shlex.join(command)}"
+    return explanation(f"{module.name}: go {command[1]} failed with exit code {code}", shown, lines, advice)
 
 
 def _go_name(package: str) -> str:

@@ -9,18 +9,17 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Final
 
 from rehearsal.tools import cache
+from rehearsal.tools.command import run
 from rehearsal.tools.errors import ToolsError
 from rehearsal.tools.progress import Progress, duration
 
 OLDEST_PYTHON: Final = (3, 10)
-_LAST_LINES: Final = 20
 
 
 def prepare(project: Path, progress: Progress) -> bool:
@@ -50,8 +49,9 @@ def _install(environment: Path, lock: Path, progress: Progress) -> None:
     python = environment / "bin" / "python"
     with progress.stage("virtual environment"):
         shutil.rmtree(environment, ignore_errors=True)
-        _run(
+        run(
             [sys.executable, "-m", "venv", str(environment)],
+            "creating .venv",
             "Install Python's venv module (Debian, Ubuntu: `apt install python3-venv`).",
         )
     with progress.stage("Python packages", "about 1 min with a fast network, 1.2 GB"):
@@ -59,9 +59,9 @@ def _install(environment: Path, lock: Path, progress: Progress) -> None:
         uv.write_text(uv_requirement(lock.read_text()))
         advice = "Check the network and the package index (PIP_INDEX_URL, UV_INDEX_URL), then run it again."
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        _run([*pip, "--require-hashes", "--no-deps", "--requirement", str(uv)], advice)
+        run([*pip, "--require-hashes", "--no-deps", "--requirement", str(uv)], "installing uv", advice)
         sync = ["pip", "sync", "--quiet", "--require-hashes", "--python", str(python), str(lock)]
-        _run([str(environment / "bin" / "uv"), *sync], advice)
+        run([str(environment / "bin" / "uv"), *sync], "installing the Python packages", advice)
 
 
 def uv_requirement(lock: str) -> str:
@@ -83,16 +83,6 @@ def _fingerprint(lock: Path) -> str:
 
 def _is(stamp: Path, wanted: str) -> bool:
     return stamp.is_file() and stamp.read_text() == wanted and (stamp.parent / "bin" / "python").exists()
-
-
-def _run(command: list[str], advice: str) -> None:
-    answer = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if answer.returncode:
-        last = "\n".join(f"    {line}" for line in answer.stdout.strip().splitlines()[-_LAST_LINES:])
-        raise ToolsError(
-            f"setting up Python failed.\n  command: {' '.join(command)}\n  its last lines:\n{last}\n"
-            f"  what to try: {advice}"
-        )
 
 
 def main() -> int:

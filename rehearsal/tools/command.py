@@ -1,0 +1,30 @@
+"""Runs the programs that set-up needs and turns a failure into an explanation."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from rehearsal.tools.errors import ToolsError
+
+LAST_LINES: Final = 20
+
+
+def run(command: Sequence[str], what: str, advice: str) -> None:
+    """Run ``command`` quietly. Raises ToolsError saying ``what`` failed, the command, its last lines and ``advice``."""
+    answer = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if answer.returncode:
+        what = f"{what} failed with exit code {answer.returncode}"
+        raise ToolsError(explanation(what, shlex.join(command), answer.stdout.splitlines(), advice))
+
+
+def explanation(what: str, command: str, lines: Sequence[str], advice: str) -> str:
+    """A failure in four parts, for the terminal."""
+    return "\n".join([f"{what}.", f"  command: {command}", *_indent(lines), f"  what to try: {advice}"])
+
+
+def _indent(lines: Sequence[str]) -> Iterable[str]:
+    yield "  its last lines:" if lines else "  it printed nothing"
+    yield from (f"    {line}" for line in lines[-LAST_LINES:])
