@@ -66,12 +66,12 @@ class Recording:
 
     @property
     def stack_outputs(self) -> Properties:
-        (urn,) = [urn for urn in self.outputs if "pulumi:pulumi:Stack" in urn]
+        (urn,) = [urn for urn in self.outputs if "::pulumi:pulumi:Stack::" in urn]
         return self.outputs[urn]
 
     @property
     def secret_stack_outputs(self) -> frozenset[str]:
-        (urn,) = [urn for urn in self.outputs if "pulumi:pulumi:Stack" in urn]
+        (urn,) = [urn for urn in self.outputs if "::pulumi:pulumi:Stack::" in urn]
         return self.secret_outputs[urn]
 
 

@@ -91,23 +91,29 @@ class CloudCluster(Protocol):
     @property
     def resource(self) -> pulumi.Resource:
         """The cluster's own resource: objects inside the cluster are deleted with it."""
+        ...
 
     @property
     def name(self) -> pulumi.Output[str]:
         """The cluster's name in the cloud."""
+        ...
 
     @property
     def kubeconfig(self) -> pulumi.Output[str]:
         """A kubeconfig without a static credential, marked secret."""
+        ...
 
     def admin_pool(self, name: str, spec: AdminPoolSpec, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """A pool of fixed size."""
+        ...
 
     def cpu_node_pool(self, name: str, spec: CpuPoolSpec, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """An autoscaled pool without GPUs."""
+        ...
 
     def gpu_node_pool(self, name: str, spec: GpuPoolSpec, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """An autoscaled pool of GPU nodes that starts empty."""
+        ...
 
 
 class Cloud(Protocol):
@@ -116,19 +122,24 @@ class Cloud(Protocol):
     @property
     def name(self) -> str:
         """As a stack file writes it."""
+        ...
 
     @property
     def adds_gpu_toleration(self) -> bool:
         """Whether the API server adds the ``nvidia.com/gpu`` toleration to pods that ask for a GPU."""
+        ...
 
     def cluster(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> CloudCluster:
         """Declare the network, the identity of the nodes and the control plane as children of ``parent``."""
+        ...
 
     def driver_pod(self, image: Image, version: DriverVersion) -> Mapping[str, Any]:
         """The pod spec that installs the GPU driver on a node; placement (affinity, tolerations) is the caller's."""
+        ...
 
     def governance(self, pool: GpuPoolSpec | CpuPoolSpec, profile: str) -> PoolGovernance:
         """What the cloud's autoscaler does with ``pool``."""
+        ...
 
 
 def cloud_names() -> Sequence[str]:

@@ -16,11 +16,11 @@ from components.pools import CpuPoolSpec, DriverVersion, GpuPoolSpec, Image
 class Gke:
     """The ``Cloud`` of Google."""
 
-    name: Final = "gke"
+    name: str = "gke"
 
     # GKE runs the ExtendedResourceToleration admission controller:
     # https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
-    adds_gpu_toleration: Final = True
+    adds_gpu_toleration: bool = True
 
     def cluster(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> CloudCluster:
         """A private Standard cluster with its own VPC and node identity."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Final
 
 import pulumi
@@ -47,6 +46,7 @@ class GkeCluster:
             ),
             outputs=["endpoint", "masterAuth"],
         )
+        self._kubeconfig = self._make_kubeconfig()
 
     @property
     def resource(self) -> pulumi.Resource:
@@ -58,17 +58,10 @@ class GkeCluster:
         """The name, known once the cluster exists."""
         return self._resource.output("name")
 
-    @cached_property
+    @property
     def kubeconfig(self) -> pulumi.Output[str]:
         """Secret: it says where the control plane is, although it holds no credential."""
-        cluster = self._resource
-        context = f"gke_{self.spec.project}_{self.location}_{self.spec.name}"
-        authority = cluster.output("masterAuth").apply(lambda auth: auth["clusterCaCertificate"])
-        return pulumi.Output.secret(
-            pulumi.Output.all(cluster.output("endpoint"), authority).apply(
-                lambda answer: kubeconfig(context, answer[0], answer[1])
-            )
-        )
+        return self._kubeconfig
 
     @property
     def location(self) -> str:
@@ -96,6 +89,16 @@ class GkeCluster:
     def gpu_node_pool(self, name: str, spec: GpuPoolSpec, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """An autoscaled pool of GPU nodes that starts empty."""
         return pools.gpu_node_pool(self, name, spec, opts)
+
+    def _make_kubeconfig(self) -> pulumi.Output[str]:
+        cluster = self._resource
+        context = f"gke_{self.spec.project}_{self.location}_{self.spec.name}"
+        authority = cluster.output("masterAuth").apply(lambda auth: auth["clusterCaCertificate"])
+        return pulumi.Output.secret(
+            pulumi.Output.all(cluster.output("endpoint"), authority).apply(
+                lambda answer: kubeconfig(context, answer[0], answer[1])
+            )
+        )
 
     def _inputs(self, network: Network) -> dict[str, Any]:
         spec = self.spec

@@ -1,0 +1,36 @@
+"""The stack files of the project, and the real program run on one of them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests import recorder
+
+ROOT = Path(__file__).parents[1]
+STACK_FILES = sorted([*ROOT.glob("Pulumi.*.yaml"), *(ROOT / "examples").glob("*.yaml")])
+
+
+def stack_name(file: Path) -> str:
+    return file.stem.removeprefix("Pulumi.")
+
+
+@functools.cache
+def run_program(file: Path) -> recorder.Recording:
+    """What ``__main__.py`` registers for a stack file, recorded once per file."""
+    return run_with(yaml.safe_load(file.read_text())["config"], stack_name(file))
+
+
+def run_with(config: dict[str, Any], stack: str) -> recorder.Recording:
+    """What ``__main__.py`` registers for these keys, handed over as the engine does: structured values as JSON."""
+    values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
+    return recorder.run(_program, stack=stack, config=values)
+
+
+def _program() -> None:
+    runpy.run_path(str(ROOT / "__main__.py"), run_name="__main__")
