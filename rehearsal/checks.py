@@ -186,7 +186,7 @@ def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
 
 def _burst_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
     burst = scenario.burst
-    full = timeline.peak(burst.pool) >= len(burst.fill) and played.pool_full is not None
+    full = timeline.peak(burst.pool) >= burst.nodes and played.pool_full is not None
     astray = [
         detail
         for one in _submitted(played, burst.fill)

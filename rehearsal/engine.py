@@ -69,12 +69,17 @@ class Result:
 
 @dataclass(frozen=True)
 class Engine:
-    """One stack of one project directory. ``path`` is searched for ``pulumi`` and for provider plugins, in order."""
+    """One stack of one project directory.
+
+    ``path`` is searched for ``pulumi``, credential plugins and provider plugins, in order; ``home`` is the engine's own
+    directory (``PULUMI_HOME``), whose ``plugins`` it uses when ``path`` has none.
+    """
 
     project: Path
     stack: str
     stack_file: Path
     run_dir: Path
+    home: Path
     path: tuple[Path, ...]
     passphrase: str
     on_step: Callable[[Step], None] | None = None
@@ -92,22 +97,23 @@ class Engine:
         on_step: Callable[[Step], None] | None = None,
     ) -> Engine:
         """Copy the stack file into ``run_dir`` and create an empty stack there. Raises ``EngineError``."""
-        home = run_dir / "pulumi"
-        (home / "state").mkdir(parents=True)
-        copy = home / f"Pulumi.{stack}.yaml"
+        own = run_dir / "stack"
+        (own / "state").mkdir(parents=True)
+        copy = own / f"Pulumi.{stack}.yaml"
         shutil.copyfile(stack_file, copy)
         # `stack init` writes the salt beside the project file that it finds, so it gets one of its own.
-        shutil.copyfile(project / "Pulumi.yaml", home / "Pulumi.yaml")
+        shutil.copyfile(project / "Pulumi.yaml", own / "Pulumi.yaml")
         engine = cls(
             project=project.absolute(),
             stack=stack,
             stack_file=copy.absolute(),
             run_dir=run_dir.absolute(),
+            home=own.absolute(),
             path=tuple(directory.absolute() for directory in path),
             passphrase=passphrase or secrets.token_urlsafe(24),
             on_step=on_step,
         )
-        created = engine._run(["stack", "init", stack, "--no-select"], cwd=home)
+        created = engine._run(["stack", "init", stack, "--no-select"], cwd=own)
         if created.returncode != 0:
             raise EngineError(f"`pulumi stack init {stack}` failed: {(created.stderr or created.stdout).strip()}")
         return engine
@@ -154,9 +160,9 @@ class Engine:
             **inherited,
             "PATH": os.pathsep.join([*(str(directory) for directory in self.path), system_path]),
             # Clouds' SDKs look for credentials under the home directory, too.
-            "HOME": str(self.run_dir / "pulumi"),
-            "PULUMI_HOME": str(self.run_dir / "pulumi" / "home"),
-            "PULUMI_BACKEND_URL": (self.run_dir / "pulumi" / "state").as_uri(),
+            "HOME": str(self.run_dir / "stack"),
+            "PULUMI_HOME": str(self.home),
+            "PULUMI_BACKEND_URL": (self.run_dir / "stack" / "state").as_uri(),
             "PULUMI_CONFIG_PASSPHRASE": self.passphrase,
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",

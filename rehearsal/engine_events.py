@@ -109,7 +109,7 @@ def outcome(events: Iterable[Mapping[str, Any]]) -> Outcome:
             )
             violations[violation] = None
         if (diagnostic := event.get("diagnosticEvent")) is not None and not diagnostic.get("ephemeral"):
-            text = plain(diagnostic.get("prefix", "") + diagnostic["message"]).strip()
+            text = plain(diagnostic["message"]).strip().removeprefix("error: ")
             if diagnostic["severity"] == "error":
                 errors[text] = None
             elif diagnostic["severity"] == "warning":

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from rehearsal.engine import Engine, Gate, Result
-from rehearsal.engine_events import PolicyViolation
+from rehearsal.engine_events import UNCHANGED, PolicyViolation
 from rehearsal.stack import ROOT, Stack
 from rehearsal.world_client import World
 
@@ -47,7 +47,7 @@ def preview(stack: Stack, *, tools: Path, gate: Gate | None, project: Path = ROO
                 passphrase=stack.passphrase,
             )
             facts = world.ready()
-            result = replace(engine, path=(facts.plugins, tools)).preview(gate)
+            result = replace(engine, home=facts.pulumi_home, path=(facts.plugins, tools)).preview(gate)
         return Preview(result, result.log.read_text(errors="replace"))
     finally:
         shutil.rmtree(run_dir, ignore_errors=True)
@@ -58,7 +58,8 @@ def show(console: Console, stack: str, preview: Preview, *, verbose: bool) -> No
     if verbose:
         console.print(preview.output, markup=False, highlight=False)
     outcome = preview.result.outcome
-    kinds = Counter(step.type for step in outcome.steps if step.op not in ("same", "read"))
+    created = [step.type for step in outcome.steps if step.op not in UNCHANGED]
+    kinds = Counter(kind for kind in created if not kind.startswith(("gpucluster:", "pulumi:")))
     listed = ", ".join(f"{kind.rsplit(':', 1)[-1]} × {count}" for kind, count in sorted(kinds.items()))
     console.print(f"{stack}: {sum(kinds.values())} resources: {listed}", highlight=False)
     for warning in outcome.warnings:

@@ -139,7 +139,7 @@ class Rehearsal:
         admin = facts.kubeconfig.read_text()
         self._watcher = Watcher(lambda: connect(admin, self.run_dir), self._timeline)
         first = () if options.plugins is None else (options.plugins.resolve(),)
-        return replace(engine, path=(*first, facts.plugins, options.tools)), facts.kubeconfig
+        return replace(engine, home=facts.pulumi_home, path=(*first, facts.plugins, options.tools)), facts.kubeconfig
 
     def _up(self, engine: Engine) -> None:
         result = engine.up(self._options.gate)

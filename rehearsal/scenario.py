@@ -23,7 +23,7 @@ SECONDS: Final = "rehearsal.gpucluster.dev/seconds"
 
 HELD: Final = "3600"
 BURST_LIMIT: Final = 50
-"""Pools larger than this are not filled to their maximum: a rehearsal should take a minute."""
+"""Pools that hold more pods than this are not filled to their maximum: a rehearsal should take a minute."""
 
 _FOLDER: Final = Path(__file__).parent / "scenarios"
 
@@ -81,9 +81,10 @@ class Submission:
 
 @dataclass(frozen=True)
 class Burst:
-    """Fill ``pool`` with one pod per node, then submit ``extra`` which must wait, and with twins ``fallback`` which must not."""
+    """Fill ``nodes`` nodes of ``pool``; then ``extra`` must wait and, with twins, ``fallback`` must not."""
 
     pool: str
+    nodes: int
     max_nodes: int
     fill: tuple[Submission, ...]
     extra: Submission | None
@@ -219,18 +220,19 @@ def _fragment(pools: Sequence[GpuPoolSpec]) -> Submission | None:
 
 def _burst(pools: Sequence[GpuPoolSpec], jobs: Mapping[str, Object]) -> Burst:
     pool = min(pools, key=lambda one: (one.allocatable_gpus, one.preference, one.max_nodes, one.hourly_usd or 0.0))
-    count = min(pool.max_nodes, BURST_LIMIT)
+    job = jobs[pool.name]["spec"]
+    # A time-shared GPU gives a pod one share, so the job for one node has a pod per share.
+    per_node = job.get("parallelism", 1)
+    nodes = min(pool.max_nodes, max(1, BURST_LIMIT // per_node))
     runs = RunsOn(frozenset({pool.name}))
-    template = jobs[pool.name]["spec"]["template"]
-    title = f"one of {count} pods that fill {pool.name}"
-    fill = tuple(
-        Submission(f"burst-{number}", title, _held_pod(f"burst-{number}", template), runs) for number in range(count)
-    )
-    if count < pool.max_nodes:
-        return Burst(pool.name, pool.max_nodes, fill, None, None)
+    title = f"one of {nodes * per_node} pods that fill {pool.name}"
+    names = [f"burst-{number}" for number in range(nodes * per_node)]
+    fill = tuple(Submission(name, title, _held_pod(name, job["template"]), runs) for name in names)
+    if nodes < pool.max_nodes:
+        return Burst(pool.name, nodes, pool.max_nodes, fill, None, None)
     last = f"one pod more than {pool.name} can hold: it waits until another ends"
-    extra = Submission("burst-extra", last, _held_pod("burst-extra", template), runs)
-    return Burst(pool.name, pool.max_nodes, fill, extra, _fallback(pool, pools, template))
+    extra = Submission("burst-extra", last, _held_pod("burst-extra", job["template"]), runs)
+    return Burst(pool.name, nodes, pool.max_nodes, fill, extra, _fallback(pool, pools, job["template"]))
 
 
 def _fallback(full: GpuPoolSpec, pools: Sequence[GpuPoolSpec], template: Mapping[str, Any]) -> Submission | None:

@@ -34,6 +34,7 @@ class WorldFacts:
     pid: int
     pids: tuple[int, ...]
     plugins: Path
+    pulumi_home: Path
     kubeconfig: Path | None
 
     @classmethod
@@ -45,6 +46,7 @@ class WorldFacts:
             pid=int(raw["pid"]),
             pids=tuple(int(pid) for pid in _values(raw.get("pids", ()))),
             plugins=Path(raw["plugins"]),
+            pulumi_home=Path(raw["pulumi_home"]),
             kubeconfig=Path(kubeconfig) if kubeconfig else None,
         )
 
@@ -61,7 +63,8 @@ class World:
         command = [sys.executable, "-m", "rehearsal.world", "--run-dir", str(run_dir), "--tools", str(tools)]
         if not control_plane:
             command.append("--no-control-plane")
-        with self.log.open("wb") as output:
+        # Appended to: the world logs its providers' errors into the same file.
+        with self.log.open("ab") as output:
             # A session of its own: Ctrl-C in the terminal must not end it before the clean-up that needs it.
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True

@@ -21,6 +21,10 @@ class Unknown:
     def __repr__(self) -> str:
         return "UNKNOWN"
 
+    def __deepcopy__(self, memo: object) -> Unknown:
+        # There is one UNKNOWN, compared by identity.
+        return self
+
 
 UNKNOWN: Final = Unknown()
 

@@ -31,7 +31,7 @@ def _sabotage(program: Program) -> None:
 CASE = Case(
     name="driver-without-spot-toleration",
     title="a driver DaemonSet that does not tolerate its pool's spot taint",
-    stack="examples/gke-driver-daemonset.yaml",
+    stack="examples/gke-ubuntu-driver-daemonset.yaml",
     rule="gpu-daemonset-tolerates",
     check="reached:",
     reason="driver",
