@@ -25,7 +25,7 @@ tools: ## Install or check the binaries; the last line is their folder
 	@$(PYTHON) -m rehearsal.tools
 
 rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, PLUGINS=DIR)
-	@$(WITH_TOOLS) $(REHEARSAL) run --stack "$(STACK)" $(if $(KEEP),--keep) $(if $(PLUGINS),--plugins "$(PLUGINS)")
+	@$(WITH_TOOLS) $(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(PLUGINS),--plugins "$(PLUGINS)")
 
 rehearse-stop: setup ## Stop what KEEP=1 left running (STACK=)
 	@$(WITH_TOOLS) $(REHEARSAL) stop --stack "$(STACK)"

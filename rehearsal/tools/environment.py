@@ -89,14 +89,14 @@ def main() -> int:
     """Exit code 0 when the environment is ready, 1 when something failed, 130 after Ctrl-C."""
     progress, start = Progress(), time.monotonic()
     try:
-        if prepare(Path.cwd(), progress):
-            progress.say(f"setup: ready after {duration(time.monotonic() - start)}")
+        prepare(Path.cwd(), progress)
     except ToolsError as error:
         progress.say(f"setup: {error}")
         return 1
     except KeyboardInterrupt:
         progress.say("setup: interrupted. Run it again to go on.")
         return 130
+    progress.say(f"setup: .venv ready after {duration(time.monotonic() - start)}")
     return 0
 
 
