@@ -54,7 +54,7 @@ def private_nodes(subject: Cluster | NodeGroup) -> list[Violation]:
     )
     remedy = "Give the nodes private addresses only, and a NAT gateway for their way out."
     if private is UNKNOWN:
-        message = f"{kind} '{subject.name}': whether its nodes are private is unknown at preview, checked at update."
+        message = f"{kind} '{subject.name}': unknown at preview, checked at update: whether its nodes are private."
         return [Violation(PRIVATE_NODES, message, remedy, undecided=True, resource=subject.resource)]
     if private:
         return []
@@ -74,7 +74,7 @@ def secrets_encryption(cluster: Cluster) -> list[Violation]:
 def disk_encryption(group: NodeGroup, customer_key: bool = False) -> list[Violation]:
     """Node disks are encrypted; with ``customer_key``, with a key of the customer's."""
     if group.disk_encrypted is UNKNOWN:
-        message = f"Node group '{group.name}': disk encryption is unknown at preview, checked at update."
+        message = f"Node group '{group.name}': unknown at preview, checked at update: disk encryption."
         return [Violation(DISKS, message, "Encrypt the disks.", undecided=True, resource=group.resource)]
     if not group.disk_encrypted:
         message = f"Node group '{group.name}' has disks without encryption."

@@ -11,7 +11,7 @@ def no_static_keys(credential: Credential) -> list[Violation]:
     """What needs credentials gets short-lived ones: workload identity, OIDC, an exec credential plugin."""
     remedy = "Use an identity instead: workload identity, OIDC, or an exec credential plugin in the kubeconfig."
     if credential.static is UNKNOWN:
-        message = f"Whether {credential.what} holds a static key is unknown at preview, checked at update."
+        message = f"Unknown at preview, checked at update: whether {credential.what} holds a static key."
         return [Violation(STATIC_KEYS, message, remedy, undecided=True, resource=credential.resource)]
     if not credential.static:
         return []

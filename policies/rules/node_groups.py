@@ -116,5 +116,5 @@ def _broken(rule: str, group: NodeGroup, message: str, remedy: str) -> Violation
 
 
 def _undecided(rule: str, group: NodeGroup, what: str, remedy: str) -> Violation:
-    message = f"GPU node group '{group.name}': {what} is unknown at preview, checked at update."
+    message = f"GPU node group '{group.name}': unknown at preview, checked at update: {what}."
     return Violation(rule, message, remedy, undecided=True, resource=group.resource)

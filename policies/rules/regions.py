@@ -17,7 +17,7 @@ def allowed(subject: Cluster | NodeGroup, regions: Sequence[str] = ()) -> list[V
     if not regions or subject.region is None:
         return []
     if subject.region is UNKNOWN:
-        message = f"{kind} '{subject.name}': its region is unknown at preview, checked at update."
+        message = f"{kind} '{subject.name}': unknown at preview, checked at update: its region."
         return [Violation(ALLOWED, message, remedy, undecided=True, resource=subject.resource)]
     if subject.region in regions:
         return []

@@ -205,5 +205,5 @@ def _tolerations_for(taints: tuple[Taint, ...]) -> str:
 
 
 def _undecided(rule: str, workload: Workload, what: str) -> Violation:
-    message = f"{_subject(workload)}: {what} is unknown at preview, checked at update."
+    message = f"{_subject(workload)}: unknown at preview, checked at update: {what}."
     return Violation(rule, message, "Nothing to do yet.", undecided=True, resource=workload.resource)

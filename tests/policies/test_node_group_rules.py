@@ -1,0 +1,109 @@
+"""Each rule of a node group: the happy path, one wrong field, a missing field, an unknown one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from policies.rules.clusters import disk_encryption, private_nodes
+from policies.rules.model import GPU_TAINT, UNKNOWN, NodeGroup, Taint, Violation
+from policies.rules.node_groups import autoscaled, ceiling, gpu_taint, starts_empty, zero_minimum
+from policies.rules.regions import allowed
+
+GOOD = NodeGroup(
+    name="t4-1",
+    cloud="gke",
+    gpus_per_node=1,
+    autoscaled=True,
+    min_nodes=0,
+    max_nodes=4,
+    taints=(GPU_TAINT,),
+    region="us-central1",
+    zones=("us-central1-a",),
+    machine_type="n1-standard-4",
+    resource="urn:t4-1",
+)
+Check = Callable[[NodeGroup], list[Violation]]
+
+ALL: list[Check] = [
+    zero_minimum,
+    starts_empty,
+    autoscaled,
+    ceiling,
+    lambda group: ceiling(group, max_gpus=4),
+    gpu_taint,
+    private_nodes,
+    disk_encryption,
+    lambda group: allowed(group, ("us-central1",)),
+]
+
+BROKEN: list[tuple[Check, dict[str, Any], str]] = [
+    (zero_minimum, {"min_nodes": 1}, "keeps at least 1 node"),
+    (starts_empty, {"initial_nodes": 3}, "starts with 3 node"),
+    (autoscaled, {"autoscaled": False}, "fixed size"),
+    (autoscaled, {"autoscaled": False, "kind": "machine"}, "in no autoscaled group"),
+    (ceiling, {"max_nodes": None}, "has no maximum"),
+    (ceiling, {"max_nodes": 0}, "never have a node"),
+    (lambda group: ceiling(group, max_gpus=7), {"gpus_per_node": 2}, "may grow to 8 GPUs (4 x 2)"),
+    (gpu_taint, {"taints": ()}, "its taints: none"),
+    (gpu_taint, {"taints": (Taint("gpu", "true", "NoSchedule"),)}, "gpu=true:NoSchedule"),
+    (gpu_taint, {"taints": (Taint("nvidia.com/gpu", "present", "PreferNoSchedule"),)}, "lacks the GPU taint"),
+    (private_nodes, {"private": False}, "public addresses"),
+    (disk_encryption, {"disk_encrypted": False}, "without encryption"),
+    (lambda group: disk_encryption(group, customer_key=True), {}, "with the cloud's key"),
+    (lambda group: allowed(group, ("europe-north1",)), {}, "region 'us-central1'"),
+]
+
+UNKNOWNS: list[tuple[Check, str]] = [
+    (zero_minimum, "min_nodes"),
+    (starts_empty, "initial_nodes"),
+    (autoscaled, "autoscaled"),
+    (ceiling, "max_nodes"),
+    (lambda group: ceiling(group, max_gpus=4), "gpus_per_node"),
+    (gpu_taint, "taints"),
+    (private_nodes, "private"),
+    (disk_encryption, "disk_encrypted"),
+    (lambda group: allowed(group, ("us-central1",)), "region"),
+]
+
+
+@pytest.mark.parametrize("check", ALL)
+def test_a_good_group_passes(check: Check) -> None:
+    assert check(GOOD) == []
+
+
+@pytest.mark.parametrize(("check", "change", "says"), BROKEN)
+def test_one_wrong_field_is_a_violation_that_names_the_value(check: Check, change: dict[str, Any], says: str) -> None:
+    (violation,) = check(replace(GOOD, **change))
+    assert says in violation.message
+    assert "'t4-1'" in violation.message
+    assert violation.remedy
+    assert violation.resource == "urn:t4-1"
+    assert not violation.undecided
+
+
+@pytest.mark.parametrize(("check", "name"), UNKNOWNS)
+def test_an_unknown_field_is_neither_a_pass_nor_a_failure(check: Check, name: str) -> None:
+    unknown: dict[str, Any] = {name: UNKNOWN}
+    (violation,) = check(replace(GOOD, **unknown))
+    assert violation.undecided
+    assert "unknown at preview, checked at update" in violation.message
+
+
+@pytest.mark.parametrize("check", [zero_minimum, starts_empty, autoscaled, ceiling, gpu_taint])
+def test_a_group_without_gpus_may_do_as_it_likes(check: Check) -> None:
+    cpu = NodeGroup(name="admin", cloud="gke", min_nodes=1, initial_nodes=2)
+    assert check(cpu) == []
+
+
+@pytest.mark.parametrize(("check", "change"), [(check, change) for check, change, _ in BROKEN[:5]])
+def test_a_broken_group_that_may_have_gpus_is_undecided(check: Check, change: dict[str, Any]) -> None:
+    (violation,) = check(replace(GOOD, **{**change, "gpus_per_node": UNKNOWN, "kind": "pool"}))
+    assert violation.undecided
+
+
+def test_any_value_of_the_gpu_taint_will_do() -> None:
+    assert gpu_taint(replace(GOOD, taints=(Taint("nvidia.com/gpu", "true", "NoExecute"),))) == []

@@ -1,0 +1,93 @@
+"""Node affinity and tolerations as the scheduler reads them, with a third answer for what is not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.rules.model import UNKNOWN, NodeGroup, Taint, Toleration, Workload
+from policies.rules.scheduling import offers_gpus, selects
+
+GROUP = NodeGroup(
+    name="g",
+    cloud="gke",
+    labels={"gpus": "4", "zone": UNKNOWN, "driver.example.com/version": None},
+)
+
+
+def affine(*expressions: dict[str, Any]) -> Workload:
+    terms = {"nodeSelectorTerms": [{"matchExpressions": list(expressions)}]}
+    return Workload(
+        "w", "n", "Pod", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "operator", "values", "answer"),
+    [
+        ("gpus", "Exists", [], True),
+        ("gpus", "DoesNotExist", [], False),
+        ("gpus", "In", ["1", "4"], True),
+        ("gpus", "In", ["8"], False),
+        ("gpus", "In", ["8", UNKNOWN], UNKNOWN),
+        ("gpus", "NotIn", ["8"], True),
+        ("gpus", "Gt", ["3"], True),
+        ("gpus", "Lt", ["3"], False),
+        ("gpus", "Gt", ["many"], False),
+        ("zone", "Exists", [], True),
+        ("zone", "In", ["a"], UNKNOWN),
+        ("driver.example.com/version", "Exists", [], False),
+        ("driver.example.com/version", "DoesNotExist", [], True),
+        ("missing", "In", ["x"], False),
+        ("missing", "NotIn", ["x"], True),
+        ("topology.kubernetes.io/zone", "In", ["a"], UNKNOWN),
+        ("topology.kubernetes.io/zone", "Exists", [], UNKNOWN),
+        ("topology.kubernetes.io/zone", "DoesNotExist", [], UNKNOWN),
+        (UNKNOWN, "Exists", [], UNKNOWN),
+    ],
+)
+def test_expressions(key: Any, operator: str, values: list[Any], answer: Any) -> None:
+    assert selects(affine({"key": key, "operator": operator, "values": values}), GROUP) is answer
+
+
+def test_expressions_of_a_term_are_all_needed_and_terms_are_alternatives() -> None:
+    yes, no = {"key": "gpus", "operator": "Exists"}, {"key": "gpus", "operator": "DoesNotExist"}
+    assert selects(affine(yes, no), GROUP) is False
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [no]}, {"matchExpressions": [yes]}]}
+    either = Workload(
+        "w", "n", "Pod", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    )
+    assert selects(either, GROUP) is True
+
+
+def test_a_selector_and_an_affinity_must_both_match() -> None:
+    workload = Workload("w", "n", "Pod", node_selector={"gpus": "1"})
+    assert selects(workload, GROUP) is False
+    assert selects(Workload("w", "n", "Pod", node_selector={"gpus": "4"}), GROUP) is True
+    assert selects(Workload("w", "n", "Pod"), GROUP) is True
+
+
+def test_an_auto_provisioned_group_is_made_to_fit() -> None:
+    group = NodeGroup(name="a", cloud="gke", kind="auto-provisioned", gpus_per_node=1, max_nodes=8)
+    assert selects(Workload("w", "n", "Pod", node_selector={"any": "thing"}), group) is UNKNOWN
+    assert offers_gpus(group, 8) is True
+    assert offers_gpus(group, 9) is False
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerated"),
+    [
+        (Toleration("a", "Exists"), True),
+        (Toleration("a", "Equal", "x"), True),
+        (Toleration("a", "Equal", "y"), False),
+        (Toleration("a"), False),
+        (Toleration("b", "Exists"), False),
+        (Toleration(None, "Exists"), True),
+        (Toleration(None), False),
+        (Toleration("a", "Exists", effect="NoExecute"), False),
+        (Toleration("a", "Equal", "x", "NoSchedule"), True),
+    ],
+)
+def test_tolerations(toleration: Toleration, tolerated: bool) -> None:
+    assert toleration.tolerates(Taint("a", "x", "NoSchedule")) is tolerated

@@ -1,0 +1,234 @@
+"""Rules over the whole stack: one good stack, and one change for each way to break it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from policies.rules.clusters import not_alone, secrets_encryption, system_pods_home
+from policies.rules.credentials import no_static_keys
+from policies.rules.model import (
+    GPU_TAINT,
+    UNKNOWN,
+    Carbon,
+    Cluster,
+    Credential,
+    NodeGroup,
+    Stack,
+    Taint,
+    Toleration,
+    Violation,
+    Workload,
+    size_taint,
+)
+from policies.rules.money import hourly_cost
+from policies.rules.regions import low_carbon
+from policies.rules.workloads import blanket_toleration, daemon_sets, placeable, reserved, tolerates
+
+SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
+GPU = Toleration("nvidia.com/gpu", "Exists")
+SPOT_TOO = Toleration(SPOT.key, "Exists")
+ANY = Toleration(None, "Exists")
+GPU_NODES: dict[str, Any] = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "cloud.google.com/gke-accelerator", "operator": "Exists"}]}
+            ]
+        }
+    }
+}
+
+CLUSTER = Cluster(name="c", cloud="gke", region="us-central1", secrets_key="k", resource="urn:c")
+ADMIN = NodeGroup(name="admin", cloud="gke", initial_nodes=1, cluster="c", max_hourly_usd=0.1, labels={"role": "admin"})
+SMALL = NodeGroup(
+    name="t4-1",
+    cloud="gke",
+    gpus_per_node=1,
+    autoscaled=True,
+    max_nodes=4,
+    taints=(GPU_TAINT, SPOT),
+    labels={"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"},
+    cluster="c",
+    max_hourly_usd=2.0,
+)
+LARGE = replace(SMALL, name="t4-4", gpus_per_node=4, taints=(GPU_TAINT, SPOT, size_taint(4)), max_hourly_usd=8.0)
+JOB = Workload("train", "ml", "Job", gpus=1, tolerations=(GPU, SPOT_TOO), resource="urn:train")
+DRIVERS = Workload(
+    name="drivers",
+    namespace="kube-system",
+    kind="DaemonSet",
+    tolerations=(ANY,),
+    affinity=GPU_NODES,
+    resource="urn:drivers",
+)
+WEB = Workload(name="web", namespace="app", kind="Deployment", resource="urn:web")
+GOOD = Stack((ADMIN, SMALL, LARGE), (JOB, DRIVERS, WEB), (CLUSTER,))
+Check = Callable[[Stack], list[Violation]]
+
+ALL: list[Check] = [
+    not_alone,
+    system_pods_home,
+    placeable,
+    tolerates,
+    daemon_sets,
+    blanket_toleration,
+    reserved,
+    lambda stack: hourly_cost(stack, 10.1),
+]
+
+
+def with_workload(**changes: Any) -> Stack:
+    base = {"train": JOB, "drivers": DRIVERS, "web": WEB}[changes.pop("of")]
+    return replace(GOOD, workloads=(replace(base, **changes),))
+
+
+@pytest.mark.parametrize("check", ALL)
+def test_the_good_stack_passes(check: Check) -> None:
+    assert check(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "stack", "says", "remedy"),
+    [
+        (not_alone, replace(GOOD, groups=(SMALL,)), "no node group without GPUs", "CPU node group"),
+        (system_pods_home, replace(GOOD, groups=(SMALL,)), "no untainted CPU node group", "at least 1 node"),
+        (
+            system_pods_home,
+            replace(GOOD, groups=(SMALL, replace(ADMIN, autoscaled=True, min_nodes=0))),
+            "no untainted CPU node group",
+            "at least 1 node",
+        ),
+        (
+            system_pods_home,
+            replace(GOOD, groups=(SMALL, replace(ADMIN, taints=(Taint("dedicated", "x", "NoSchedule"),)))),
+            "no untainted CPU node group",
+            "no NoSchedule",
+        ),
+        (placeable, with_workload(of="train", gpus=8), "'t4-4' has 4 GPU(s) per node", "at most as many GPUs"),
+        (
+            placeable,
+            with_workload(of="train", gpus=4),
+            "'t4-4' repels it with gpucluster.dev/gpus-per-node=4:NoSchedule",
+            "{key: gpucluster.dev/gpus-per-node, operator: Equal, value: '4', effect: NoSchedule}",
+        ),
+        (placeable, with_workload(of="train", tolerations=(GPU,)), "gke-spot=true", "gke-spot"),
+        (placeable, with_workload(of="train", node_selector={"gpu": "h100"}), "lacks the labels", "Select labels"),
+        (
+            tolerates,
+            with_workload(of="train", tolerations=(SPOT_TOO,)),
+            "only some clouds add it",
+            "nvidia.com/gpu",
+        ),
+        (
+            daemon_sets,
+            with_workload(of="drivers", tolerations=(GPU,)),
+            "does not tolerate its taint(s) cloud.google.com/gke-spot=true",
+            "value: 'true'",
+        ),
+        (daemon_sets, with_workload(of="drivers", tolerations=(GPU,), affinity=None, gpus=1), "gke-spot", "toleration"),
+        (blanket_toleration, with_workload(of="web", tolerations=(ANY,)), "every taint", "Name"),
+        (reserved, with_workload(of="web", tolerations=JOB.tolerations), "tolerates all taints of", "ask for"),
+        (reserved, with_workload(of="web", affinity=GPU_NODES), "selects the labels of", "node selector"),
+        (lambda stack: hourly_cost(stack, 10), GOOD, "$10.10 an hour", "above 10"),
+    ],
+)
+def test_one_change_is_one_violation(check: Check, stack: Stack, says: str, remedy: str) -> None:
+    found = check(stack)
+    assert found
+    assert not any(violation.undecided for violation in found)
+    assert says in found[0].message
+    assert remedy in found[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("check", "stack"),
+    [
+        (not_alone, replace(GOOD, groups=(SMALL, replace(ADMIN, gpus_per_node=UNKNOWN)))),
+        (system_pods_home, replace(GOOD, groups=(SMALL, replace(ADMIN, initial_nodes=UNKNOWN)))),
+        (system_pods_home, replace(GOOD, groups=(SMALL, replace(ADMIN, taints=UNKNOWN)))),
+        (placeable, with_workload(of="train", gpus=UNKNOWN)),
+        (placeable, with_workload(of="train", tolerations=UNKNOWN)),
+        (placeable, with_workload(of="train", node_selector=UNKNOWN)),
+        (placeable, with_workload(of="train", affinity=UNKNOWN)),
+        (placeable, replace(GOOD, groups=(replace(SMALL, taints=UNKNOWN),))),
+        (tolerates, with_workload(of="train", tolerations=UNKNOWN)),
+        (daemon_sets, with_workload(of="drivers", tolerations=UNKNOWN)),
+        (daemon_sets, with_workload(of="drivers", tolerations=(), affinity=UNKNOWN)),
+        (
+            daemon_sets,
+            replace(
+                GOOD, groups=(ADMIN, replace(SMALL, taints=UNKNOWN)), workloads=(replace(DRIVERS, tolerations=()),)
+            ),
+        ),
+        (blanket_toleration, with_workload(of="web", tolerations=UNKNOWN)),
+        (reserved, with_workload(of="web", tolerations=UNKNOWN)),
+        (reserved, with_workload(of="web", gpus=UNKNOWN, tolerations=JOB.tolerations)),
+        (lambda stack: hourly_cost(stack, 100), replace(GOOD, groups=(ADMIN, replace(SMALL, max_hourly_usd=UNKNOWN)))),
+        (lambda stack: hourly_cost(stack, 100), replace(GOOD, groups=(ADMIN, replace(SMALL, max_hourly_usd=None)))),
+    ],
+)
+def test_what_is_unknown_is_undecided(check: Check, stack: Stack) -> None:
+    found = check(stack)
+    assert found
+    assert all(violation.undecided for violation in found)
+
+
+def test_a_plain_pod_fits_the_smallest_size_but_is_told_about_its_toleration() -> None:
+    untainted_spot = replace(SMALL, taints=(GPU_TAINT,))
+    plain = replace(JOB, kind="Pod", tolerations=())
+    stack = Stack((ADMIN, untainted_spot, LARGE), (plain,), (CLUSTER,))
+    assert placeable(stack) == []
+    assert len(tolerates(stack)) == 1
+
+
+def test_a_cluster_whose_nodes_the_cloud_runs_needs_no_home_for_system_pods() -> None:
+    assert system_pods_home(Stack((SMALL,), (), (replace(CLUSTER, managed_nodes=True),))) == []
+
+
+def test_groups_of_a_cluster_declared_elsewhere_are_not_judged_by_what_this_stack_cannot_see() -> None:
+    assert not_alone(Stack((SMALL,))) == system_pods_home(Stack((SMALL,))) == []
+
+
+def test_each_cluster_needs_a_home_of_its_own() -> None:
+    other = replace(CLUSTER, name="d", resource="urn:d")
+    stack = Stack((ADMIN, SMALL, replace(SMALL, name="x", cluster="d")), (), (CLUSTER, other))
+    assert [violation.resource for violation in system_pods_home(stack)] == ["urn:d"]
+
+
+def test_a_daemon_set_for_all_nodes_may_skip_gpu_nodes() -> None:
+    agent = replace(DRIVERS, tolerations=(), affinity=None)
+    assert daemon_sets(replace(GOOD, workloads=(agent,))) == []
+
+
+def test_without_gpu_groups_workloads_do_as_they_like() -> None:
+    odd = replace(WEB, tolerations=(ANY,))
+    stack = Stack((ADMIN,), (odd,), (CLUSTER,))
+    assert blanket_toleration(stack) == reserved(stack) == placeable(stack) == []
+
+
+@pytest.mark.parametrize(
+    ("carbon", "broken"),
+    [
+        (None, 0),
+        (Carbon(88, 432, 2025, "s"), 0),
+        (Carbon(66, 150, 2025, "s"), 0),
+        (Carbon(15, 428, 2025, "s"), 1),
+    ],
+)
+def test_a_region_is_clean_by_its_purchases_or_by_its_grid(carbon: Carbon | None, broken: int) -> None:
+    assert len(low_carbon(replace(CLUSTER, carbon=carbon))) == broken
+
+
+@pytest.mark.parametrize(("key", "broken"), [("k", 0), (UNKNOWN, 0), (None, 1)])
+def test_secrets_need_a_key(key: Any, broken: int) -> None:
+    assert len(secrets_encryption(replace(CLUSTER, secrets_key=key))) == broken
+
+
+def test_static_keys() -> None:
+    assert no_static_keys(Credential("k", False)) == []
+    assert not no_static_keys(Credential("k", True))[0].undecided
+    assert no_static_keys(Credential("k", UNKNOWN))[0].undecided
