@@ -28,7 +28,7 @@ while read -r entry; do
     *) pids="$pids $entry" ;;
   esac
 done
-for pid in $pids; do kill -KILL -- "-$pid" 2>/dev/null; done
+for pid in $pids; do kill -KILL "-$pid" 2>/dev/null; done
 """
 
 # The child reports itself before it becomes the program, so there is no moment at which the watchdog misses it.

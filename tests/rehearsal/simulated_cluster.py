@@ -1,0 +1,115 @@
+"""What the tests of the control plane, the fleet and the world share: pods, jobs, groups, waiting."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rehearsal.api import Api, Object
+from rehearsal.simulation import Machine, NodeGroup
+from rehearsal.tools import folder
+
+CLUSTER = "demo"
+ZONES = ("us-central1-a", "us-central1-b")
+GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+PODS = "/api/v1/namespaces/default/pods"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+
+
+def tools() -> Path:
+    """The folder with the real programs."""
+    return folder(os.environ)
+
+
+def size_taint(size: int) -> dict[str, str]:
+    return {"key": "gpucluster.dev/gpus-per-node", "value": str(size), "effect": "NoSchedule"}
+
+
+def gpu_group(name: str, gpus: int = 1, **fields: Any) -> NodeGroup:
+    """A GPU group that starts empty, in one zone, at most 3 nodes."""
+    defaults: dict[str, Any] = {
+        "machine": Machine("n1-standard-4", 4, 15, gpus, "nvidia-tesla-t4"),
+        "zones": ZONES[:1],
+        "labels": {"gpucluster.dev/pool": name},
+        "taints": (GPU_TAINT,),
+        "max_nodes": 3,
+        "hourly_usd": 0.5 * gpus,
+    }
+    return NodeGroup(name, CLUSTER, **{**defaults, **fields})
+
+
+def pod_spec(gpus: int = 0, **fields: Any) -> Object:
+    resources = {"limits": {"nvidia.com/gpu": str(gpus)}} if gpus else {}
+    container = {"name": "main", "image": "example.com/image", "resources": resources}
+    return {"restartPolicy": "Never", "containers": [container], **fields}
+
+
+def pod(name: str, gpus: int = 0, seconds: float = 3, **fields: Any) -> Object:
+    annotations = {"rehearsal.gpucluster.dev/seconds": str(seconds)}
+    metadata = {"name": name, "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod_spec(gpus, **fields)}
+
+
+def job(name: str, pods: int, gpus: int = 1, seconds: float = 1, **fields: Any) -> Object:
+    template = {
+        "metadata": {"annotations": {"rehearsal.gpucluster.dev/seconds": str(seconds)}},
+        "spec": pod_spec(gpus, **fields),
+    }
+    spec = {"parallelism": pods, "completions": pods, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
+
+
+def daemon_set(name: str, **fields: Any) -> Object:
+    """A DaemonSet in kube-system whose pods carry their name as ``k8s-app``."""
+    labels = {"k8s-app": name}
+    container = {"name": "main", "image": "example.com/image"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "namespace": "kube-system"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container], **fields}},
+        },
+    }
+
+
+def eventually(what: str, condition: Callable[[], object], seconds: float = 60) -> Any:
+    """The first true value of ``condition``."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.1)
+    return value
+
+
+def nodes(api: Api, group: str) -> list[Object]:
+    return api.list("/api/v1/nodes", labelSelector=f"gpucluster.dev/pool={group}")
+
+
+def group_of(api: Api, pod_name: str) -> str | None:
+    """The group whose node the pod was bound to, or ``None`` while it is Pending."""
+    name = api.get(f"{PODS}/{pod_name}")["spec"].get("nodeName")
+    if name is None:
+        return None
+    group: str = api.get(f"/api/v1/nodes/{name}")["metadata"]["labels"]["gpucluster.dev/pool"]
+    return group
+
+
+def events(api: Api, reason: str) -> list[Object]:
+    return [event for event in api.list("/api/v1/events") if event.get("reason") == reason]
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists and is not a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def taint_set(taints: list[Mapping[str, str]]) -> set[tuple[str, str, str]]:
+    return {(taint["key"], taint.get("value", ""), taint["effect"]) for taint in taints}
