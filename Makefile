@@ -27,8 +27,8 @@ tools: ## Install or check the binaries; the last line is their folder
 rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, PLUGINS=DIR)
 	@$(WITH_TOOLS) $(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(PLUGINS),--plugins "$(PLUGINS)")
 
-rehearse-stop: setup ## Stop what KEEP=1 left running (STACK=)
-	@$(WITH_TOOLS) $(REHEARSAL) stop --stack "$(STACK)"
+rehearse-stop: setup ## Stop what KEEP=1 left running, or a killed rehearsal left behind (STACK=, by default all)
+	@$(WITH_TOOLS) $(REHEARSAL) stop $(if $(filter command line,$(origin STACK)),--stack "$(STACK)")
 
 preview: setup ## pulumi preview with the policy gate, no account needed (STACK=)
 	@$(WITH_TOOLS) $(REHEARSAL) preview --stack "$(STACK)"

@@ -6,6 +6,7 @@ what it saw.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -15,6 +16,7 @@ from rehearsal.play import Played, Submitted
 from rehearsal.scenario import OffGpus, Refused, RunsOn, Scenario, StaysPending
 from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
 
+_PREAMBLE: Final = re.compile(r"^.*ValidatingAdmissionPolicy '[^']*' with binding '[^']*'(?: denied request)?: ")
 LONGEST_WAIT_SECONDS: Final = 60.0
 
 
@@ -269,7 +271,7 @@ def _pending(timeline: Timeline, one: Submitted, expect: StaysPending) -> tuple[
         if not any(word in text for text in said):
             return False, f"it stays Pending, but nothing mentions {word}: {said[-1]}"
     best = next((text for text in said if all(word in text for word in expect.mentions)), said[0])
-    return True, f"Pending: {best}"
+    return True, f"Pending: {_essence(best)}"
 
 
 def _refused(one: Submitted, expect: Refused) -> tuple[bool, str]:
@@ -278,7 +280,12 @@ def _refused(one: Submitted, expect: Refused) -> tuple[bool, str]:
     lacking = [word for word in expect.mentions if word not in one.reply.message]
     if lacking:
         return False, f"refused without mentioning {', '.join(lacking)}: {one.reply.message}"
-    return True, f"refused: {one.reply.message}"
+    return True, f"refused: {_essence(one.reply.message)}"
+
+
+def _essence(message: str) -> str:
+    """What an admission policy says, without the API server's preamble about which policy says it."""
+    return _PREAMBLE.sub("", message)
 
 
 def _why(timeline: Timeline, one: Submitted) -> str:

@@ -14,13 +14,14 @@ from rich.markup import escape
 
 from components.settings import SettingsError
 from rehearsal.engine import EngineError, gate_for
-from rehearsal.stack import ROOT, StackError, resolve
+from rehearsal.stack import ROOT, StackError, locate, resolve, stack_name
 from rehearsal.tools import ToolsError, folder
 from rehearsal.world_client import WorldError, stop_left_behind
 
 EXIT_FAIL = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
+_WIDTH_WITHOUT_TERMINAL = 120
 
 app = typer.Typer(
     add_completion=False,
@@ -46,7 +47,7 @@ def run(
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0, destroy. Exit code 0 only if every check passes."""
     from rehearsal.run import Options, Rehearsal
 
-    console = Console()
+    console = _console()
     if plugins is not None and not plugins.is_dir():
         _bad_input(f"--plugins {plugins}: there is no such directory")
     chosen = resolve(stack)
@@ -71,14 +72,17 @@ def preview(
 
     chosen = resolve(stack)
     result = run_preview(chosen, tools=folder(), gate=gate_for(ROOT, chosen.name))
-    show(Console(), chosen.name, result, verbose=verbose)
+    show(_console(), chosen.name, result, verbose=verbose)
     raise typer.Exit(0 if result.ok else EXIT_FAIL)
 
 
 @app.command()
-def stop() -> None:
+def stop(
+    stack: Annotated[str | None, typer.Option("--stack", help="Only this stack's clusters; by default all.")] = None,
+) -> None:
     """End clusters that `run --keep` left running, and whatever a killed rehearsal left behind."""
-    stopped = stop_left_behind(ROOT / "build")
+    root = ROOT / "build" if stack is None else ROOT / "build" / "rehearsal" / stack_name(locate(stack))
+    stopped = stop_left_behind(root)
     for run_dir in stopped:
         typer.echo(f"stopped {run_dir}")
     if not stopped:
@@ -100,7 +104,7 @@ def sabotage(
         return
     if case not in CASES:
         _bad_input(f"--case {case}: there is no such case; write one of {', '.join(CASES)}")
-    raise typer.Exit(0 if run_case(CASES[case], Console(), tools=folder(), rehearse=rehearse) else EXIT_FAIL)
+    raise typer.Exit(0 if run_case(CASES[case], _console(), tools=folder(), rehearse=rehearse) else EXIT_FAIL)
 
 
 @app.command()
@@ -110,7 +114,13 @@ def bench(
     """Measure ratios against baselines of the same run and print them: previews, pools, stages, scheduling."""
     from rehearsal.bench import run_bench
 
-    run_bench(Console(), tools=folder(), quick=quick)
+    run_bench(_console(), tools=folder(), quick=quick)
+
+
+def _console() -> Console:
+    """Wide enough for the tables where there is no terminal to ask."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_WIDTH_WITHOUT_TERMINAL)
 
 
 def main() -> None:

@@ -33,11 +33,20 @@ class PolicyViolation:
 
 @dataclass(frozen=True)
 class Step:
-    """One resource operation as it begins: ``op`` is the engine's word (create, update, replace, delete, same …)."""
+    """One resource operation as it begins: ``op`` is the engine's word (create, update, replace, delete, same …).
+
+    ``planned`` tells a preview's steps from an update's.
+    """
 
     op: str
     type: str
     name: str
+    planned: bool = False
+
+    @property
+    def alters(self) -> bool:
+        """Whether the operation alters something outside the engine: components and providers exist only inside."""
+        return self.op not in UNCHANGED and not self.type.startswith(("gpucluster:", "pulumi:"))
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,7 @@ def step_of(event: Mapping[str, Any]) -> Step | None:
     if pre is None:
         return None
     metadata = pre["metadata"]
-    return Step(metadata["op"], metadata["type"], name_of(metadata["urn"]))
+    return Step(metadata["op"], metadata["type"], name_of(metadata["urn"]), bool(pre.get("planning")))
 
 
 def outcome(events: Iterable[Mapping[str, Any]]) -> Outcome:

@@ -81,8 +81,8 @@ class Player:
             self._submit(one)
         job, crowd = scenario.cpu
         self._wait_running([job])
-        # Give the autoscaler its chance to react wrongly: it has seen the pod once it explains why it cannot help.
-        self._until(lambda: self._explained(crowd) or self._running(crowd), REASON_TIMEOUT_SECONDS)
+        # Give the autoscaler its chance to react wrongly.
+        self._until(lambda: self._considered(crowd) or self._running(crowd), REASON_TIMEOUT_SECONDS)
         self._delete([job, crowd])
 
     def _jobs(self, scenario: Scenario) -> None:
@@ -100,12 +100,13 @@ class Player:
             self._submit(one)
         if self._wait_running(burst.fill):
             self.played.pool_full = self._timeline.now()
+        if burst.extra is not None:
+            self._submit(burst.extra)
         self._while_full()
         if burst.extra is not None:
             self._overflow(burst, burst.extra)
 
     def _overflow(self, burst: Burst, extra: Submission) -> None:
-        self._submit(extra)
         self._until(lambda: self._explained(extra) or self._running(extra), REASON_TIMEOUT_SECONDS)
         if burst.fallback is not None:
             self._submit(burst.fallback)
@@ -116,7 +117,7 @@ class Player:
         self._wait_running([extra])
 
     def _reasons(self, scenario: Scenario) -> None:
-        self._until(lambda: all(self._explained(one) for one in scenario.hopeless), REASON_TIMEOUT_SECONDS)
+        self._until(lambda: all(self._considered(one) for one in scenario.hopeless), REASON_TIMEOUT_SECONDS)
 
     def _scale_down(self) -> None:
         self._say("deleting what is left and waiting for the GPU nodes to go")
@@ -152,6 +153,9 @@ class Player:
 
     def _explained(self, submission: Submission) -> bool:
         return any(self._timeline.why_pending(pod.name) for pod in self._pods(submission))
+
+    def _considered(self, submission: Submission) -> bool:
+        return any(self._timeline.considered(pod.name) for pod in self._pods(submission))
 
     def _wait_running(self, submissions: list[Submission] | tuple[Submission, ...]) -> bool:
         accepted = {one.submission.id for one in self.played.submitted if one.reply.ok}

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from rehearsal.engine import Engine, Gate, Result
-from rehearsal.engine_events import UNCHANGED, PolicyViolation
+from rehearsal.engine_events import PolicyViolation
 from rehearsal.stack import ROOT, Stack
 from rehearsal.world_client import World
 
@@ -58,8 +58,7 @@ def show(console: Console, stack: str, preview: Preview, *, verbose: bool) -> No
     if verbose:
         console.print(preview.output, markup=False, highlight=False)
     outcome = preview.result.outcome
-    created = [step.type for step in outcome.steps if step.op not in UNCHANGED]
-    kinds = Counter(kind for kind in created if not kind.startswith(("gpucluster:", "pulumi:")))
+    kinds = Counter(step.type for step in outcome.steps if step.alters)
     listed = ", ".join(f"{kind.rsplit(':', 1)[-1]} × {count}" for kind, count in sorted(kinds.items()))
     console.print(f"{stack}: {sum(kinds.values())} resources: {listed}", highlight=False)
     for warning in outcome.warnings:

@@ -235,7 +235,7 @@ class Rehearsal:
         self._check(id, title, result.ok, _told(result))
 
     def _on_step(self, step: Step) -> None:
-        if step.op not in ("same", "read"):
+        if step.alters and not step.planned:
             self._display.say(f"{step.op} {step.type} {step.name}")
 
     def _alive(self) -> None:

@@ -40,7 +40,7 @@ def resolve(argument: str, root: Path = ROOT) -> Stack:
     from components.settings import from_stack_file
 
     file = locate(argument, root)
-    name = file.stem.removeprefix("Pulumi.")
+    name = stack_name(file)
     if not _STACK_NAME.fullmatch(name):
         raise StackError(
             f"{file.name}: {name!r} is no stack name; use letters, digits, '-', '_' and '.' in the file's name"
@@ -70,6 +70,11 @@ def locate(argument: str, root: Path = ROOT) -> Path:
     raise StackError(
         f"there is no stack {argument!r} ({candidates[-1]} does not exist): {hint}there are {', '.join(known)}"
     )
+
+
+def stack_name(file: Path) -> str:
+    """``Pulumi.dev.yaml`` → ``dev``, ``gke-tips.yaml`` → ``gke-tips``."""
+    return file.stem.removeprefix("Pulumi.")
 
 
 def available(root: Path = ROOT) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from policies.rules.model import GPU_PRESENT_LABEL, GPU_RESOURCE, POOL_LABEL, ROLE_LABEL, SIZE_KEY
 
 Kind = Literal["Node", "Pod", "Event"]
+AUTOSCALER: Final = "karpenter"
 NO_POOL: Final = "(no pool)"
 # A node's own agents (DaemonSets, and mirrors of static pods, owned by their Node) run on every node and never hold one.
 NODE_AGENTS: Final = frozenset({"DaemonSet", "Node"})
@@ -75,7 +76,7 @@ class PodRecord:
 
 @dataclass(frozen=True)
 class EventRecord:
-    """One Kubernetes event: about ``kind`` ``name``."""
+    """One Kubernetes event: about ``kind`` ``name``, told by ``source`` (a component's name)."""
 
     at: float
     kind: str
@@ -83,6 +84,7 @@ class EventRecord:
     type: str
     reason: str
     message: str
+    source: str
 
 
 class Timeline:
@@ -217,6 +219,12 @@ class Timeline:
         said = [event for event in self.events if event.name == pod and event.type == "Warning"]
         return said[-1].message if said else ""
 
+    def considered(self, pod: str) -> bool:
+        """Whether the autoscaler, too, has said that it cannot help a pod; the scheduler's word comes first."""
+        return any(
+            event.name == pod and event.type == "Warning" and event.source == AUTOSCALER for event in self.events
+        )
+
 
 def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment: float) -> NodeRecord:
     labels: Mapping[str, str] = item["metadata"].get("labels") or {}
@@ -290,4 +298,5 @@ def _event(item: Mapping[str, Any], moment: float) -> EventRecord:
         type=item.get("type") or "Normal",
         reason=item.get("reason") or "",
         message=item.get("message") or "",
+        source=item.get("reportingComponent") or (item.get("source") or {}).get("component") or "",
     )

@@ -1,7 +1,7 @@
 """The command line's side of the world: start it, wait until it is ready, end it, and find worlds left behind.
 
-The world (``rehearsal.world``) is a process of its own: the provider stand-ins, the simulated cloud, the control plane and
-the machines. It ends when the pipe to its standard input closes, so it cannot outlive this process unless told to stay.
+The world (``rehearsal.world``) is a process of its own: the provider stand-ins, the simulated cloud, the control plane
+and the machines. It ends when the pipe to its standard input closes, so it cannot outlive this process unless told to.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class WorldError(Exception):
 
 @dataclass(frozen=True)
 class WorldFacts:
-    """What a ready world wrote into ``world.json``; ``kubeconfig`` is the administrator's, if there is a control plane."""
+    """What a ready world wrote into ``world.json``; ``kubeconfig`` is the administrator's, if any."""
 
     pid: int
     pids: tuple[int, ...]
@@ -39,7 +39,7 @@ class WorldFacts:
 
     @classmethod
     def read(cls, path: Path) -> WorldFacts:
-        """Parse ``world.json``. Raises ``OSError``, ``ValueError`` or ``KeyError`` while it is not there or not whole."""
+        """Parse ``world.json``. Raises ``OSError``, ``ValueError`` or ``KeyError`` while it is not there."""
         raw: Mapping[str, Any] = json.loads(path.read_text())
         kubeconfig = raw.get("kubeconfig")
         return cls(
