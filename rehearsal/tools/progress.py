@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 import threading
 import time
@@ -56,7 +57,8 @@ class Progress:
             line = f"  {name}: {duration(time.monotonic() - start)}{detail}"
             if self._terminal:
                 self._erase()
-                print(line, end="", file=self._out, flush=True)
+                # A wrapped line could not be erased.
+                print(line[: shutil.get_terminal_size().columns - 1], end="", file=self._out, flush=True)
             else:
                 self.say(line)
 

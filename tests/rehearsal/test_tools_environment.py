@@ -101,6 +101,15 @@ def test_a_missing_lock_says_how_to_get_it_back(tmp_path: Path) -> None:
         _prepare(tmp_path)
 
 
+def test_an_old_python_is_refused_with_the_way_to_name_another(
+    project: Path, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "OLDEST_PYTHON", (99, 1))
+    with pytest.raises(ToolsError, match=r"is too old, 99\.1 or newer is needed: `make PYTHON="):
+        _prepare(project)
+    assert commands == []
+
+
 def test_uv_is_taken_from_the_lock() -> None:
     assert environment.uv_requirement(_LOCK) == "uv==1.0 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n"
     assert environment.uv_requirement((_PROJECT / "requirements.lock").read_text()).count("--hash=sha256:") > 5

@@ -15,7 +15,7 @@ from rehearsal.tools import ToolsError, ToolsMissing
 from rehearsal.tools.errors import NoSpace
 from rehearsal.tools.install import install
 from rehearsal.tools.modules import MODULES, PULUMI, PULUMI_MODULES, Copies, Module, Stamp
-from rehearsal.tools.progress import Progress, duration
+from rehearsal.tools.progress import Progress
 from tests.rehearsal.fake_go import FakeGo
 
 
@@ -190,7 +190,3 @@ def test_folder_takes_the_given_one_only_if_it_is_complete(environ: dict[str, st
         rehearsal.tools.folder(environ)
     (given / names[0]).touch()
     assert rehearsal.tools.folder(environ) == given
-
-
-def test_durations() -> None:
-    assert [duration(seconds) for seconds in (0.123, 12, 187)] == ["0.123 s", "12 s", "3 min 07 s"]
