@@ -21,7 +21,6 @@ class MemoryProvider(Provider):
         self.things: dict[str, Properties] = {} if things is None else things
         self.config: Properties = {}
         self.cancelled = threading.Event()
-        self.seen: list[Request] = []
 
     def instance(self) -> MemoryProvider:
         return MemoryProvider(self.things)

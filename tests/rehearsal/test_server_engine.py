@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rehearsal.providers.launcher import write_launchers
 from rehearsal.providers.server import serve
+from tests.rehearsal.engine_project import Project
 from tests.rehearsal.memory_provider import MemoryProvider
 
 pytestmark = [
@@ -23,6 +20,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
 ]
 
+THING = "memory:index:Thing"
 PROGRAM = """
 import json, pulumi
 
@@ -30,90 +28,57 @@ class Thing(pulumi.CustomResource):
     def __init__(self, name, props, opts=None):
         super().__init__("memory:index:Thing", name, {"token": None, "nested": None, "kind": None, **props}, opts)
 
-for name, props in json.load(open("things.json")).items():
+for name, props in json.load(open("values.json")).items():
     secret = {"hidden": pulumi.Output.secret(props.pop("hidden"))} if "hidden" in props else {}
-    thing = Thing(name, {**props, **secret})
+    options = pulumi.ResourceOptions(ignore_changes=props.pop("ignore", []))
+    thing = Thing(name, {**props, **secret}, options)
     pulumi.export(name, thing.nested)
 """
 
 
 @dataclass(frozen=True)
-class Project:
-    """A Pulumi project whose things are in ``things.json``."""
+class Things:
+    """A project and the provider that its things live in."""
 
-    directory: Path
+    project: Project
     provider: MemoryProvider
-
-    def write(self, **things: dict[str, Any]) -> None:
-        (self.directory / "things.json").write_text(json.dumps(things))
-
-    def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        home = self.directory / "home"
-        environment = {
-            **os.environ,
-            "PULUMI_HOME": str(home),
-            "PULUMI_BACKEND_URL": self.directory.as_uri(),
-            "PULUMI_CONFIG_PASSPHRASE": "x",
-            "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        }
-        command = ["pulumi", "--non-interactive", "--color=never", *arguments]
-        return subprocess.run(
-            command, cwd=self.directory, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
-        )
-
-    def up(self) -> subprocess.CompletedProcess[str]:
-        return self.pulumi("up", "--stack=test", "--yes", "--skip-preview", "--suppress-progress")
-
-    def resources(self) -> list[dict[str, Any]]:
-        exported = json.loads(self.pulumi("stack", "export", "--stack=test").stdout)
-        found = exported["deployment"].get("resources", [])
-        return [resource for resource in found if resource["type"] == "memory:index:Thing"]
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
+def made(tmp_path: Path) -> Iterator[Things]:
     provider = MemoryProvider()
     server = serve(provider, log_file=tmp_path / "provider.log")
-    write_launchers(tmp_path / "home" / "plugins", {provider: server.port})
-    (tmp_path / "Pulumi.yaml").write_text("name: things\nruntime: python\n")
-    (tmp_path / "__main__.py").write_text(PROGRAM)
-    project = Project(tmp_path, provider)
-    created = project.pulumi("stack", "init", "test")
-    assert created.returncode == 0, created.stderr
-    yield project
+    yield Things(Project.create(tmp_path, PROGRAM, {provider: server.port}), provider)
     server.stop()
 
 
-def test_create_update_replace_delete(project: Project) -> None:
-    project.write(one={"size": 1}, two={"size": 2})
-    first = project.up()
-    assert first.returncode == 0, first.stdout + first.stderr
-    assert "warning" not in first.stdout + first.stderr
-    assert sorted(project.provider.things) == ["one", "two"]
+def test_create_update_replace_delete(made: Things) -> None:
+    made.project.write(one={"size": 1}, two={"size": 2})
+    first = made.project.up()
+    assert first.code == 0, first.text
+    assert "warning" not in first.text
+    assert sorted(made.provider.things) == ["one", "two"]
 
-    project.write(one={"size": 3})
-    changed = project.up()
-    assert "~ 1 updated" in changed.stdout, changed.stdout
-    assert "- 1 deleted" in changed.stdout, changed.stdout
-    assert project.provider.things["one"]["size"] == 3
-    assert "two" not in project.provider.things
+    made.project.write(one={"size": 3})
+    changed = made.project.up().text
+    assert "~ 1 updated" in changed
+    assert "- 1 deleted" in changed
+    assert list(made.provider.things) == ["one"]
+    assert made.provider.things["one"]["size"] == 3
 
-    project.write(one={"size": 3, "kind": "square"})
-    replaced = project.up()
-    assert "+-1 replaced" in replaced.stdout, replaced.stdout
+    made.project.write(one={"size": 3, "kind": "square"})
+    assert "+-1 replaced" in made.project.up().text
+    made.project.write(one={"size": 4, "kind": "square", "ignore": ["size"]})
+    assert "2 unchanged" in made.project.preview().text
+    assert made.project.destroy().code == 0
+    assert made.provider.things == {}
 
-    assert "2 unchanged" in project.pulumi("preview", "--stack=test").stdout
-    assert project.pulumi("destroy", "--stack=test", "--yes").returncode == 0
-    assert project.provider.things == {}
 
-
-def test_secrets_stay_secret_in_the_state(project: Project) -> None:
-    project.write(one={"hidden": "from the user", "open": "word"})
-    assert project.up().returncode == 0
-    outputs = project.resources()[0]["outputs"]
-    assert project.provider.things["one"]["hidden"] == "from the user"
+def test_secrets_stay_secret_in_the_state(made: Things) -> None:
+    made.project.write(one={"hidden": "from the user", "open": "word"})
+    assert made.project.up().code == 0
+    outputs = made.project.resources(THING)[0]["outputs"]
+    assert made.provider.things["one"]["hidden"] == "from the user"
     assert "ciphertext" in outputs["hidden"]
     assert "ciphertext" in outputs["token"]
     assert "ciphertext" in outputs["nested"]["password"]
@@ -121,57 +86,56 @@ def test_secrets_stay_secret_in_the_state(project: Project) -> None:
     assert outputs["open"] == "word"
 
 
-def test_an_error_is_printed_and_leaves_nothing_pending(project: Project) -> None:
-    project.write(one={"fail": "always"})
-    failed = project.up()
-    assert failed.returncode != 0
-    assert "one: fail is 'always'; leave it out" in failed.stdout + failed.stderr
-    assert project.resources() == []
-    assert "pending" not in project.pulumi("stack", "export", "--stack=test").stdout.lower()
+def test_an_error_is_printed_and_leaves_nothing_pending(made: Things) -> None:
+    made.project.write(one={"fail": "always"})
+    failed = made.project.up()
+    assert failed.code != 0
+    assert "one: fail is 'always'; leave it out" in failed.text
+    assert made.project.resources(THING) == []
+    assert "pending_operations" not in made.project.run("stack", "export", "--stack=test").text
 
 
-def test_a_half_made_resource_stays_in_the_state_with_its_error(project: Project) -> None:
-    project.write(one={"fail": "half"})
-    failed = project.up()
-    assert failed.returncode != 0
-    assert "made, but not ready" in failed.stdout + failed.stderr
-    (resource,) = project.resources()
+def test_a_half_made_resource_stays_in_the_state_with_its_error(made: Things) -> None:
+    made.project.write(one={"fail": "half"})
+    failed = made.project.up()
+    assert failed.code != 0
+    assert "made, but not ready" in failed.text
+    (resource,) = made.project.resources(THING)
     assert resource["id"] == "one"
     assert resource["initErrors"] == ["made, but not ready"]
 
 
-def test_a_defect_names_the_provider_the_call_and_the_log(project: Project) -> None:
-    project.write(one={"fail": "defect"})
-    failed = project.up()
-    text = failed.stdout + failed.stderr
-    assert failed.returncode != 0
-    assert "the memory stand-in has a defect: create of urn:" in text
-    assert "KeyError: 'lost'" in text
-    assert str(project.directory / "provider.log") in text
-    project.write(one={})
-    assert project.up().returncode == 0, "the server must outlive a defect"
+def test_a_defect_names_the_provider_the_call_and_the_log(made: Things) -> None:
+    made.project.write(one={"fail": "defect"})
+    failed = made.project.up()
+    assert failed.code != 0
+    assert "the memory stand-in has a defect: create of urn:" in failed.text
+    assert "KeyError: 'lost'" in failed.text
+    assert str(made.project.directory / "provider.log") in failed.text
+    made.project.write(one={})
+    assert made.project.up().code == 0, "the server must outlive a defect"
 
 
-def test_a_refused_input_fails_the_preview(project: Project) -> None:
-    project.write(one={"kind": "refused"})
-    failed = project.pulumi("preview", "--stack=test")
-    assert failed.returncode != 0
-    assert "refused is not a kind; write round" in failed.stdout + failed.stderr
+def test_a_refused_input_fails_the_preview(made: Things) -> None:
+    made.project.write(one={"kind": "refused"})
+    failed = made.project.preview()
+    assert failed.code != 0
+    assert "refused is not a kind; write round" in failed.text
 
 
-def test_refresh_drops_what_is_gone(project: Project) -> None:
-    project.write(one={}, two={})
-    assert project.up().returncode == 0
-    del project.provider.things["two"]
-    assert project.pulumi("refresh", "--stack=test", "--yes", "--skip-preview").returncode == 0
-    assert [resource["id"] for resource in project.resources()] == ["one"]
+def test_refresh_drops_what_is_gone(made: Things) -> None:
+    made.project.write(one={}, two={})
+    assert made.project.up().code == 0
+    del made.provider.things["two"]
+    assert made.project.run("refresh", "--stack=test", "--yes", "--skip-preview").code == 0
+    assert [resource["id"] for resource in made.project.resources(THING)] == ["one"]
 
 
-def test_a_launcher_without_its_world_says_so(project: Project) -> None:
+def test_a_launcher_without_its_world_says_so(made: Things) -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    write_launchers(project.directory / "home" / "plugins", {project.provider: 1}, pid=gone.pid)
-    project.write(one={})
-    failed = project.up()
-    assert failed.returncode != 0
-    assert f"the rehearsal (process {gone.pid}) that serves memory is gone" in failed.stdout + failed.stderr
+    write_launchers(made.project.directory / "home" / "plugins", {made.provider: 1}, pid=gone.pid)
+    made.project.write(one={})
+    failed = made.project.up()
+    assert failed.code != 0
+    assert f"the rehearsal (process {gone.pid}) that serves memory is gone" in failed.text
