@@ -70,5 +70,5 @@ class Progress:
 def duration(seconds: float) -> str:
     """``4.2 s`` or ``3 min 07 s``."""
     if seconds < 60:
-        return f"{seconds:.3g} s"
+        return f"{seconds:.1f} s".replace(".0 s", " s")
     return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
