@@ -91,60 +91,80 @@ class CloudCatalog(Protocol):
 
     def accelerators(self) -> Mapping[str, Accelerator]:
         """GPU name → the cloud's accelerator."""
+        ...
 
     def withdrawn_gpus(self) -> Mapping[str, WithdrawnGpu]:
         """GPUs that existed once, by the names people still write."""
+        ...
 
     def regions(self) -> Mapping[str, tuple[str, ...]]:
         """Region → its zones."""
+        ...
 
     def gpu_zones(self, gpu: str) -> tuple[str, ...] | None:
         """Zones known to have the GPU."""
+        ...
 
     def machine(self, type: str) -> Machine | None:
         """A machine type by name, custom types included."""
+        ...
 
     def machine_types(self) -> Sequence[str]:
         """Every machine type that has a fixed name."""
+        ...
 
     def machines_for(self, gpu: str, count: int) -> tuple[Machine, ...]:
         """Machines with exactly ``count`` GPUs, the one to derive first."""
+        ...
 
     def with_gpus(self, type: str, gpu: str, count: int) -> Machine | None:
         """The named machine with ``count`` GPUs of that type, or ``None`` if they don't go together."""
+        ...
 
     def gpu_counts(self, gpu: str) -> tuple[int, ...]:
         """GPUs per machine that exist, ascending."""
+        ...
 
     def machine_price(self, region: str, machine: Machine, *, spot: bool) -> Price | None:
         """The machine with its GPUs and its local SSD, without a boot disk."""
+        ...
 
     def disk_price(self, region: str, gib: int) -> Price | None:
         """A node's boot disk."""
+        ...
 
     def control_plane_price(self) -> Price | None:
         """One cluster's management fee."""
+        ...
 
     def nat_price(self, nodes: int) -> Price | None:
         """The NAT gateway of ``nodes`` private nodes, without traffic."""
+        ...
 
     def allocatable(self, machine: Machine) -> Resources:
         """What a node of this machine leaves for pods."""
+        ...
 
     def system_pods(self) -> tuple[SystemPod, ...]:
         """The cloud's own pods in a new cluster."""
+        ...
 
     def default_admin_machine(self) -> str:
         """The machine type of the admin pool unless the stack file names one."""
+        ...
 
     def reference_region(self) -> str:
         """A region whose prices are representative, for tables."""
+        ...
 
     def account_key(self) -> str:
         """The provider's own configuration key that names the account (``gcp:project``)."""
+        ...
 
     def max_name_length(self) -> int:
         """Characters that the name of a cluster or a pool may have."""
+        ...
 
     def pod_addresses_per_node(self) -> int:
         """Addresses that each node takes out of the pod range."""
+        ...

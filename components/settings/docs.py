@@ -112,8 +112,9 @@ def _gpus(cloud: str) -> Iterator[str]:
         sizes = ", ".join(f"{count}: `{machine.type}`" for count, machine in zip(counts, machines, strict=True))
         prices = [known.machine_price(region, machines[0], spot=spot) for spot in (False, True)]
         shown = " | ".join("not known" if price is None else f"{price.usd:.2f}" for price in prices)
-        quota = known.accelerators()[gpu.name].quota
-        yield f"| `{gpu.name}` | {gpu.memory_gib} GiB | {sizes} | {shown} | {f'`{quota}`' if quota else 'by family'} |"
+        metric = known.accelerators()[gpu.name].quota
+        quota = f"`{metric}`" if metric else "by family"
+        yield f"| `{gpu.name}` | {gpu.memory_gib} GiB | {sizes} | {shown} | {quota} |"
     for gone in known.withdrawn_gpus().values():
         yield f"\n`{gone.name}`: {gone.reason}. Use `{gone.successor}`."
 

@@ -31,9 +31,9 @@ class Network(Section):
         validate_default=True,
         description="who may reach the control plane; required unless `privateEndpoint`",
     )
-    node_cidr: Cidr = Field(default="10.0.0.0/20", description="addresses of nodes")
-    pod_cidr: Cidr = Field(default="10.4.0.0/14", description="addresses of pods")
-    service_cidr: Cidr = Field(default="10.8.0.0/20", description="addresses of services")
+    node_cidr: Cidr = Field(default="10.0.0.0/20", validate_default=True, description="addresses of nodes")
+    pod_cidr: Cidr = Field(default="10.4.0.0/14", validate_default=True, description="addresses of pods")
+    service_cidr: Cidr = Field(default="10.8.0.0/20", validate_default=True, description="addresses of services")
     control_plane_cidr: Cidr | None = Field(
         default=None, description="addresses of the control plane; the cloud's choice"
     )

@@ -47,7 +47,7 @@ def from_stack_file(path: Path | str) -> Settings:
     secrets, found = [], []
     for key, value in config.items():
         namespace, colon, name = str(key).partition(":")
-        if isinstance(value, Mapping) and set(value) == {"secure"}:
+        if _holds_secret(value):
             secrets += [name] if namespace == NAMESPACE else []
             found += [_encrypted_account(str(key))] if str(key) in known_account_keys() else []
         elif namespace == NAMESPACE and colon:
@@ -64,6 +64,13 @@ def from_stack_file(path: Path | str) -> Settings:
     if found:
         raise SettingsError(found, stack=stack)
     return settings
+
+
+def _holds_secret(value: object) -> bool:
+    """Whether a value, or one inside it, is the engine's ``{secure: …}``."""
+    if isinstance(value, Mapping):
+        return set(value) == {"secure"} or any(_holds_secret(inner) for inner in value.values())
+    return isinstance(value, list) and any(_holds_secret(inner) for inner in value)
 
 
 def _account_key(own: Mapping[str, object]) -> str:
@@ -91,7 +98,9 @@ def _config(file: Path, stack: str) -> Mapping[object, object]:
         raise SettingsError([problem], stack=stack) from None
     if not isinstance(content, dict) or not isinstance(content.get("config"), dict):
         problem = Problem(
-            str(file), "has no mapping 'config'", f"Write 'config:' and below it '  {NAMESPACE}:cloud: {catalog.clouds()[0]}', …"
+            str(file),
+            "has no mapping 'config'",
+            f"Write 'config:' and below it '  {NAMESPACE}:cloud: {catalog.clouds()[0]}', …",
         )
         raise SettingsError([problem], stack=stack)
     config: dict[object, object] = content["config"]

@@ -91,21 +91,16 @@ def resource_label_value(value: str) -> str:
 
 
 def cidr(text: str) -> str:
-    """An IPv4 range whose address is its first one."""
+    """An IPv4 range, written with its first address and its prefix length."""
     try:
-        return str(ipaddress.IPv4Network(text, strict=True)) if "/" in text else _without_prefix(text)
-    except ValueError:
-        pass
-    try:
-        first = ipaddress.IPv4Network(text, strict=False)
+        given = ipaddress.IPv4Network(text, strict=False)
     except ValueError:
         raise wrong(f"'{text}' is not an IPv4 range", "Write address/prefix, for example 203.0.113.0/24") from None
-    raise wrong(f"'{text}' is an address inside a range", f"Write the range itself: {first}")
-
-
-def _without_prefix(text: str) -> str:
-    ipaddress.IPv4Address(text)
-    raise wrong(f"'{text}' has no prefix length", f"Write {text}/32 for this one address")
+    if "/" not in text:
+        raise wrong(f"'{text}' has no prefix length", f"Write {given} for this one address")
+    if str(given.network_address) != text.split("/")[0]:
+        raise wrong(f"'{text}' is an address inside a range", f"Write the range itself: {given}")
+    return str(given)
 
 
 def network(text: str) -> ipaddress.IPv4Network:

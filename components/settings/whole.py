@@ -16,7 +16,7 @@ from components.settings.syntax import network
 
 # Addresses of a subnetwork that the cloud keeps: network, gateway, second-to-last and broadcast.
 # https://cloud.google.com/vpc/docs/subnets#unusable-ip-addresses-in-every-subnet
-_KEPT_ADDRESSES = 5
+_KEPT_ADDRESSES = 4
 
 
 def name_problems(raw: Mapping[str, object], where: Context) -> list[Problem]:
