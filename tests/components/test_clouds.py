@@ -1,0 +1,90 @@
+"""The registry of clouds: lazy, and honest about what a cloud cannot do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from components.clouds.base import cloud_names, load_cloud, refusals
+from components.settings import SettingsError, load
+from tests.stacks import ROOT
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Top-level packages and our own modules in memory after ``statement`` ran in a fresh interpreter."""
+    script = f"{statement}\nimport sys\nprint(*sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(answer.stdout.split())
+
+
+def test_an_unknown_cloud_is_an_error_that_lists_those_there_are() -> None:
+    with pytest.raises(ValueError, match=r"cloud: 'gcp' is not supported; write one of .*gke"):
+        load_cloud("gcp")
+
+
+@pytest.mark.parametrize("name", cloud_names())
+def test_a_cloud_loads_no_other_cloud(name: str) -> None:
+    loaded = loaded_by(f"from components.clouds.base import load_cloud; load_cloud('{name}')")
+    others = {f"components.clouds.{other}" for other in cloud_names()} - {f"components.clouds.{name}"}
+    assert not others & loaded
+    assert f"components.clouds.{name}" in loaded
+
+
+@pytest.mark.parametrize("name", cloud_names())
+def test_what_a_cloud_cannot_do_is_known_without_pulumi(name: str) -> None:
+    assert "pulumi" not in loaded_by(f"import components.clouds.{name}.limits")
+
+
+def test_the_program_loads_no_generated_sdk() -> None:
+    """Their import costs more time than the rest of a preview (see components/resources.py)."""
+    modules = "admin_pool cluster_autoscaler cpu_node_pool driver_daemon_set gpu_admission gpu_node_pool outputs"
+    imports = "; ".join(f"import components.{module}" for module in modules.split())
+    loaded = loaded_by(f"{imports}; from components.clouds.base import load_cloud; load_cloud('gke')")
+    assert not {"pulumi_gcp", "pulumi_kubernetes", "pulumi_aws", "pulumi_azure_native"} & loaded
+
+
+@pytest.mark.parametrize(
+    ("pool", "rest", "path", "remedy"),
+    [
+        ({"image": "ubuntu", "driverVersion": "latest"}, {}, "driverVersion", "driverVersion: default"),
+        ({}, {"security": {"kmsKey": "my-key"}}, "security.kmsKey", "projects/<project>/locations/us-central1"),
+        (
+            {},
+            {"security": {"kmsKey": "projects/p/locations/europe-west4/keyRings/r/cryptoKeys/k"}},
+            "security.kmsKey",
+            "key ring in us-central1",
+        ),
+        ({}, {"network": {"controlPlaneCidr": "172.16.0.0/27"}}, "network.controlPlaneCidr", "prefix /28"),
+    ],
+)
+def test_what_gke_cannot_do_is_refused_with_the_reason(
+    pool: dict[str, Any], rest: dict[str, Any], path: str, remedy: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(_config(pool, rest), stack="dev", project="my-project")
+    (problem,) = caught.value.problems
+    assert path in problem.path
+    assert remedy in problem.remedy
+
+
+def test_what_gke_can_do_is_not_refused() -> None:
+    key = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
+    fine = _config(
+        {"driverVersion": "latest"},
+        {"security": {"kmsKey": key}, "network": {"controlPlaneCidr": "172.16.0.0/28"}},
+    )
+    assert refusals(load(fine, stack="dev", project="my-project")) == []
+
+
+def _config(pool: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
+    network = {"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}], **rest.get("network", {})}
+    return {
+        "cloud": "gke",
+        "region": "us-central1",
+        "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2, **pool}],
+        **rest,
+        "network": network,
+    }

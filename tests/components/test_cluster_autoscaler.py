@@ -1,0 +1,44 @@
+"""What the stack says about its autoscaler."""
+
+from __future__ import annotations
+
+import pytest
+
+from components.clouds.base import load_cloud
+from components.cluster import Cluster, ClusterArgs
+from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
+from components.pools import CpuPoolSpec, GpuPoolSpec
+from policies.rules.model import Taint
+from tests import recorder
+from tests.components import specs
+
+
+def test_it_creates_nothing_where_the_cloud_manages_the_autoscaler() -> None:
+    def program() -> None:
+        cluster = Cluster("cluster", ClusterArgs(cloud=load_cloud("gke"), spec=specs.cluster_spec()))
+        ClusterAutoscaler("autoscaler", ClusterAutoscalerArgs(cluster=cluster, pools=[specs.gpu_pool()]))
+
+    recording = recorder.run(program)
+    autoscaler = recording.only("gpucluster:index:ClusterAutoscaler")
+    assert [child for child in recording.resources if child.parent == autoscaler.urn] == []
+    stated = recording.outputs[autoscaler.urn]["pools"]["t4-1"]
+    assert (stated["min"], stated["max"], stated["locationPolicy"]) == (0, 2, "ANY")
+    assert "optimize-utilization" in stated["governedBy"]
+
+
+@pytest.mark.parametrize(
+    ("pool", "reason"),
+    [
+        (specs.gpu_pool(), "yes: the minimum is 0 and the taints nvidia.com/gpu=present:NoSchedule keep"),
+        (specs.cpu_pool(), "it has no taint, so a system pod may hold its last node"),
+        (specs.cpu_pool(min_nodes=2), "no: the stack file asks for at least 2 nodes"),
+        (specs.cpu_pool(taints=(Taint("a", "b", "PreferNoSchedule"),)), "it has no taint"),
+    ],
+)
+def test_why_a_pool_reaches_zero_or_does_not(pool: GpuPoolSpec | CpuPoolSpec, reason: str) -> None:
+    assert reason in load_cloud("gke").governance(pool, "balanced").reaches_zero
+
+
+def test_the_profiles_differ_in_when_nodes_go() -> None:
+    cloud, pool = load_cloud("gke"), specs.gpu_pool()
+    assert cloud.governance(pool, "balanced").scale_down != cloud.governance(pool, "optimize-utilization").scale_down

@@ -1,0 +1,142 @@
+"""The GKE cluster: who reaches it, where it is, what encrypts it, and how one logs in."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from components.clouds.base import AuthorizedNetwork, load_cloud
+from components.clouds.gke.identity import NODE_ROLES, account_id
+from components.clouds.gke.kubeconfig import kubeconfig
+from components.cluster import Cluster, ClusterArgs
+from tests import recorder
+from tests.components import specs
+
+CLUSTER = "gcp:container/cluster:Cluster"
+KEY = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
+
+
+def run_cluster(**changes: Any) -> recorder.Recording:
+    args = ClusterArgs(cloud=load_cloud("gke"), spec=specs.cluster_spec(**changes))
+    return recorder.run(lambda: _declare(args))
+
+
+def _declare(args: ClusterArgs) -> None:
+    Cluster("cluster", args)
+
+
+def test_only_the_written_networks_reach_the_control_plane() -> None:
+    allowed = AuthorizedNetwork(name="vpn", cidr="198.51.100.0/24")
+    inputs = run_cluster(authorized_networks=(allowed,)).only(CLUSTER).inputs
+    assert inputs["masterAuthorizedNetworksConfig"] == {
+        "cidrBlocks": [{"displayName": "vpn", "cidrBlock": "198.51.100.0/24"}],
+        "gcpPublicCidrsAccessEnabled": False,
+    }
+
+
+def test_with_a_private_endpoint_and_no_network_nobody_outside_reaches_it() -> None:
+    inputs = run_cluster(private_endpoint=True, authorized_networks=()).only(CLUSTER).inputs
+    assert inputs["privateClusterConfig"]["enablePrivateEndpoint"] is True
+    assert inputs["masterAuthorizedNetworksConfig"]["cidrBlocks"] == []
+
+
+def test_the_control_plane_range_is_sent_only_when_chosen() -> None:
+    assert "masterIpv4CidrBlock" not in run_cluster().only(CLUSTER).inputs["privateClusterConfig"]
+    chosen = run_cluster(control_plane_cidr="172.16.0.0/28").only(CLUSTER).inputs["privateClusterConfig"]
+    assert chosen["masterIpv4CidrBlock"] == "172.16.0.0/28"
+
+
+@pytest.mark.parametrize(
+    ("regional", "zones", "location", "node_locations"),
+    [
+        (False, ("us-central1-a",), "us-central1-a", None),
+        # A zonal cluster must not repeat its own zone.
+        (False, ("us-central1-a", "us-central1-b"), "us-central1-a", ["us-central1-b"]),
+        (True, ("us-central1-a", "us-central1-b"), "us-central1", ["us-central1-a", "us-central1-b"]),
+    ],
+)
+def test_where_the_control_plane_and_the_nodes_are(
+    regional: bool, zones: tuple[str, ...], location: str, node_locations: list[str] | None
+) -> None:
+    inputs = run_cluster(regional=regional, zones=zones).only(CLUSTER).inputs
+    assert inputs["location"] == location
+    assert inputs.get("nodeLocations") == node_locations
+
+
+def test_the_cluster_waits_for_the_way_out_and_for_the_nodes_rights() -> None:
+    recording = run_cluster()
+    needs = recording.only(CLUSTER).depends_on
+    assert recording.only("gcp:compute/routerNat:RouterNat").urn in needs
+    assert {grant.urn for grant in recording.of_type("gcp:projects/iAMMember:IAMMember")} <= set(needs)
+
+
+def test_the_nodes_account_has_only_the_documented_roles() -> None:
+    recording = run_cluster()
+    grants = recording.of_type("gcp:projects/iAMMember:IAMMember")
+    assert sorted(grant.inputs["role"] for grant in grants) == sorted(NODE_ROLES)
+    account = recording.only("gcp:serviceaccount/account:Account").inputs["accountId"]
+    assert all(account in grant.inputs["member"] for grant in grants)
+    assert not {"roles/editor", "roles/owner"} & set(NODE_ROLES)
+
+
+def test_a_kms_key_encrypts_secrets_once_the_service_agent_may_use_it() -> None:
+    recording = run_cluster(kms_key=KEY)
+    grant = recording.only("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember")
+    assert grant.inputs["cryptoKeyId"] == KEY
+    assert grant.inputs["member"] == "serviceAccount:service-123456789@container-engine-robot.iam.gserviceaccount.com"
+    cluster = recording.only(CLUSTER)
+    assert cluster.inputs["databaseEncryption"] == {"state": "ENCRYPTED", "keyName": KEY}
+    assert grant.urn in cluster.depends_on
+
+
+def test_without_a_kms_key_nothing_is_asked_of_the_project() -> None:
+    recording = run_cluster()
+    assert recording.calls == []
+    assert recording.only(CLUSTER).inputs["databaseEncryption"] == {"state": "DECRYPTED"}
+
+
+def test_auto_provisioning_is_off_and_the_profile_is_the_written_one() -> None:
+    autoscaling = run_cluster(autoscaling_profile="balanced").only(CLUSTER).inputs["clusterAutoscaling"]
+    assert autoscaling == {"enabled": False, "autoscalingProfile": "BALANCED"}
+
+
+def test_the_version_is_pinned_only_when_written() -> None:
+    assert "minMasterVersion" not in run_cluster().only(CLUSTER).inputs
+    assert run_cluster(version="1.34").only(CLUSTER).inputs["minMasterVersion"] == "1.34"
+
+
+def test_the_default_pool_is_removed_and_its_leftovers_are_no_change() -> None:
+    cluster = run_cluster().only(CLUSTER)
+    assert cluster.inputs["removeDefaultNodePool"] is True
+    assert {"initialNodeCount", "nodeConfig"} <= set(cluster.ignore_changes)
+
+
+def test_the_kubeconfig_logs_in_by_plugin_at_whatever_port() -> None:
+    config = json.loads(kubeconfig("here", "127.0.0.1:6443", "Q0E="))
+    assert config["clusters"][0]["cluster"] == {
+        "server": "https://127.0.0.1:6443",
+        "certificate-authority-data": "Q0E=",
+    }
+    plugin = config["users"][0]["user"]["exec"]
+    assert plugin["apiVersion"] == "client.authentication.k8s.io/v1beta1"
+    assert (plugin["command"], plugin["interactiveMode"], plugin["provideClusterInfo"]) == (
+        "gke-gcloud-auth-plugin",
+        "IfAvailable",
+        True,
+    )
+    assert config["current-context"] == config["contexts"][0]["name"] == "here"
+
+
+@pytest.mark.parametrize("name", ["gpu-dev", "a" * 24, "a" * 25, "gpu-the-longest-name-that-gke-takes-at-all"[:40]])
+def test_an_account_id_is_one_that_google_accepts(name: str) -> None:
+    made = account_id(name)
+    assert 6 <= len(made) <= 30
+    assert made.replace("-", "").isalnum()
+    assert made[0].isalpha()
+    assert "--" not in made
+
+
+def test_long_names_with_the_same_beginning_have_different_accounts() -> None:
+    assert account_id("gpu-team-research-and-development-a") != account_id("gpu-team-research-and-development-b")

@@ -1,0 +1,162 @@
+"""GKE node pools, one wish at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.admin_pool import AdminPool, AdminPoolArgs
+from components.clouds.base import load_cloud
+from components.cluster import Cluster, ClusterArgs
+from components.cpu_node_pool import CpuNodePool, CpuNodePoolArgs
+from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
+from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec, TimeSharing
+from policies.rules.model import Taint
+from tests import recorder
+from tests.components import specs
+
+NODE_POOL = "gcp:container/nodePool:NodePool"
+
+
+def declared(spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec) -> recorder.Registration:
+    """The node pool that the spec becomes, beside an admin pool."""
+
+    def program() -> None:
+        cluster = Cluster("cluster", ClusterArgs(cloud=load_cloud("gke"), spec=specs.cluster_spec()))
+        home = spec if isinstance(spec, AdminPoolSpec) else specs.admin_pool()
+        admin = AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=home))
+        if isinstance(spec, GpuPoolSpec):
+            GpuNodePool(spec.name, GpuNodePoolArgs(cluster=cluster, admin_pool=admin, spec=spec))
+        if isinstance(spec, CpuPoolSpec):
+            CpuNodePool(spec.name, CpuNodePoolArgs(cluster=cluster, admin_pool=admin, spec=spec))
+
+    return recorder.run(program).named(f"{spec.name}-pool")
+
+
+def node_config(**changes: Any) -> dict[str, Any]:
+    config: dict[str, Any] = declared(specs.gpu_pool(**changes)).inputs["nodeConfig"]
+    return config
+
+
+def test_limits_are_totals_over_the_zones() -> None:
+    pool = declared(specs.gpu_pool(max_nodes=8, zones=("us-central1-a", "us-central1-c")))
+    assert pool.inputs["autoscaling"] == {"totalMinNodeCount": 0, "totalMaxNodeCount": 8, "locationPolicy": "ANY"}
+    assert pool.inputs["nodeLocations"] == ["us-central1-a", "us-central1-c"]
+
+
+def test_labels_and_taints_are_exactly_those_of_the_spec() -> None:
+    extra = Taint("example.com/team", "ml", "NoExecute")
+    config = node_config(size=4, extra_taints=(extra,), extra_labels={"example.com/rack": "7"})
+    assert config["taints"] == [
+        {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"},
+        {"key": "gpucluster.dev/gpus-per-node", "value": "4", "effect": "NO_SCHEDULE"},
+        {"key": "example.com/team", "value": "ml", "effect": "NO_EXECUTE"},
+    ]
+    assert config["labels"] == {
+        "nvidia.com/gpu.present": "true",
+        "gpucluster.dev/pool": "t4-1",
+        "gpucluster.dev/gpu": "nvidia-t4",
+        "gpucluster.dev/gpus-per-node": "4",
+        "example.com/rack": "7",
+    }
+
+
+@pytest.mark.parametrize(
+    ("drivers", "version", "sent"),
+    [
+        ("managed", "default", "DEFAULT"),
+        ("managed", "latest", "LATEST"),
+        ("daemonset", "default", "INSTALLATION_DISABLED"),
+        ("daemonset", "latest", "INSTALLATION_DISABLED"),
+    ],
+)
+def test_the_driver_mode_is_always_explicit(drivers: str, version: str, sent: str) -> None:
+    (accelerator,) = node_config(drivers=drivers, driver_version=version)["guestAccelerators"]
+    assert accelerator["gpuDriverInstallationConfig"] == {"gpuDriverVersion": sent}
+
+
+def test_time_sharing_is_the_clouds_own() -> None:
+    (shared,) = node_config(time_sharing=TimeSharing(clients_per_gpu=4))["guestAccelerators"]
+    assert shared["gpuSharingConfig"] == {"gpuSharingStrategy": "TIME_SHARING", "maxSharedClientsPerGpu": 4}
+    (whole,) = node_config()["guestAccelerators"]
+    assert "gpuSharingConfig" not in whole
+
+
+def test_a_reservation_is_named() -> None:
+    config = node_config(spot=False, reservation="a100s-of-june")
+    assert config["reservationAffinity"] == {
+        "consumeReservationType": "SPECIFIC_RESERVATION",
+        "key": "compute.googleapis.com/reservation-name",
+        "values": ["a100s-of-june"],
+    }
+    assert "reservationAffinity" not in node_config()
+
+
+@pytest.mark.parametrize(
+    ("machine_type", "disk_type"),
+    [
+        ("n1-standard-4", "pd-balanced"),
+        ("g2-standard-4", "pd-balanced"),
+        ("a3-highgpu-8g", "pd-balanced"),
+        ("a3-ultragpu-8g", "hyperdisk-balanced"),
+        ("a4-highgpu-8g", "hyperdisk-balanced"),
+    ],
+)
+def test_the_boot_disk_is_one_that_the_machine_takes(machine_type: str, disk_type: str) -> None:
+    assert node_config(machine_type=machine_type)["diskType"] == disk_type
+
+
+@pytest.mark.parametrize(("image", "sent"), [("cos", "COS_CONTAINERD"), ("ubuntu", "UBUNTU_CONTAINERD")])
+def test_image_and_secure_boot(image: str, sent: str) -> None:
+    config = node_config(image=image)
+    assert config["imageType"] == sent
+    assert config["shieldedInstanceConfig"]["enableSecureBoot"] is (image == "cos")
+
+
+def test_upgrading_gpu_nodes_needs_no_further_quota() -> None:
+    assert declared(specs.gpu_pool()).inputs["upgradeSettings"] == {
+        "strategy": "SURGE",
+        "maxSurge": 0,
+        "maxUnavailable": 1,
+    }
+
+
+def test_pools_of_one_name_are_replaced_one_after_the_other() -> None:
+    assert declared(specs.gpu_pool()).delete_before_replace
+
+
+@pytest.mark.parametrize(
+    ("minimum", "maximum", "zones", "each_zone"), [(0, 3, 1, 0), (1, 3, 1, 1), (1, 3, 3, 1), (1, 1, 3, 0), (4, 9, 3, 2)]
+)
+def test_a_cpu_pool_starts_near_its_minimum(minimum: int, maximum: int, zones: int, each_zone: int) -> None:
+    names = tuple(f"us-central1-{letter}" for letter in "abc"[:zones])
+    pool = declared(specs.cpu_pool(min_nodes=minimum, max_nodes=maximum, zones=names))
+    assert pool.inputs["initialNodeCount"] == each_zone
+    assert pool.inputs["autoscaling"]["totalMinNodeCount"] == minimum
+
+
+@pytest.mark.parametrize(("spot", "policy"), [(True, "ANY"), (False, "BALANCED")])
+def test_cpu_pools_spread_unless_capacity_is_scarce(spot: bool, policy: str) -> None:
+    pool = declared(specs.cpu_pool(spot=spot))
+    assert (pool.inputs["autoscaling"]["locationPolicy"], pool.inputs["nodeConfig"]["spot"]) == (policy, spot)
+
+
+def test_the_admin_pool_has_a_fixed_size_that_the_stack_file_can_change() -> None:
+    pool = declared(specs.admin_pool(nodes=2))
+    assert pool.inputs["nodeCount"] == 2
+    assert "autoscaling" not in pool.inputs
+    assert pool.ignore_changes == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"min_nodes": 1}, "keeps at least 1 node"),
+        ({"max_nodes": 0}, "can never have a node"),
+        ({"taints": ()}, "lacks the GPU taint"),
+    ],
+)
+def test_a_gpu_pool_that_would_cost_while_idle_is_refused(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        declared(specs.gpu_pool(**changes))
