@@ -17,7 +17,7 @@ from rehearsal.providers.gcp.errors import bad_request
 from rehearsal.providers.gcp.iam import require_account
 from rehearsal.providers.gcp.kind import Kind
 from rehearsal.providers.gcp.network import CLUSTER, SELF_LINK, require_network, require_subnetwork
-from rehearsal.providers.gcp.node_pool import UNORDERED, pool_record, pools_of, start_nodes, stop_nodes
+from rehearsal.providers.gcp.node_pool import UNORDERED_NODE_CONFIG, pool_record, pools_of, start_nodes, stop_nodes
 from rehearsal.providers.gcp.pool_rules import POOL_RULES
 from rehearsal.providers.gcp.rules import enforce
 from rehearsal.providers.gcp.shape import Shape
@@ -54,7 +54,8 @@ class ClusterKind(Kind):
         unordered=(
             "nodeLocations",
             "masterAuthorizedNetworksConfig.cidrBlocks",
-            *(f"nodeConfig.{u}" for u in UNORDERED),
+            *UNORDERED_NODE_CONFIG,
+            *(f"nodePools.{path}" for path in UNORDERED_NODE_CONFIG),
         ),
         name_limit=40,
     )

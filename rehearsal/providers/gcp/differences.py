@@ -5,42 +5,56 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from rehearsal.providers.base import UNKNOWN, Diff, Properties
 from rehearsal.providers.gcp.shape import Shape
 
-INDEX = re.compile(r"\[\d+\]")
-
-
-def changed_paths(old: Properties, new: Properties, shape: Shape) -> list[str]:
-    """Paths of leaves that differ (``nodeConfig.taints[0].value``); an added or removed element is one path."""
-    return list(_changes(old, new, "", shape))
+# The engine's property paths: names, [0], [*], and ["keys with other characters"].
+PART: Final = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+|\*)\]|([^.\[\]]+)')
+NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
 
 
 def diff(shape: Shape, old: Properties, new: Properties, ignored: tuple[str, ...]) -> Diff:
     """The diff of two sets of inputs without the ``ignored`` paths (``nodeConfig.labels``, ``taints[*].value``).
 
-    A value that becomes known only at update counts as changed, as it does in the real provider.
+    Paths are those of leaves (``nodeConfig.taints[0].value``); an added or removed list element is one path. A value
+    that becomes known only at update counts as changed, as it does in the real provider.
     """
-    changes = [path for path in changed_paths(old, new, shape) if not any(_covers(i, path) for i in ignored)]
+    covers = [parts(path) for path in ignored]
+    changes = [path for path in _changes(old, new, "", shape) if not any(_covers(i, parts(path)) for i in covers)]
     return Diff(changes=tuple(changes), replaces=tuple(path for path in changes if _replaces(shape, path)))
 
 
+def parts(path: str) -> list[str]:
+    """A property path taken apart; indices are kept as ``[0]`` so that they differ from keys."""
+    return [
+        f"[{index}]" if index else key.replace('\\"', '"') if key else name for key, index, name in PART.findall(path)
+    ]
+
+
+def same_resource(one: str, other: str) -> bool:
+    """Whether a name, a partial path and a URL mean the same resource: the shorter must end the longer."""
+    shorter, longer = sorted((one.split("/"), other.split("/")), key=len)
+    return longer[-len(shorter) :] == shorter
+
+
 def _replaces(shape: Shape, path: str) -> bool:
-    plain = INDEX.sub("", path)
+    named = _without_indices(path)
     for candidate in shape.replaces:
-        if candidate.endswith("[]"):
-            if plain == candidate[:-2]:
-                return True
-        elif plain == candidate or plain.startswith(f"{candidate}."):
+        wanted = candidate.removesuffix("[]").split(".")
+        if named == wanted or (not candidate.endswith("[]") and named[: len(wanted)] == wanted):
             return True
     return False
 
 
-def _covers(ignored: str, path: str) -> bool:
-    pattern = re.escape(ignored.replace('["', ".").replace('"]', "")).replace(r"\[\*\]", r"\[\d+\]")
-    return re.fullmatch(pattern + r"([.\[].*)?", path) is not None
+def _covers(ignored: list[str], path: list[str]) -> bool:
+    wild = ("*", "[*]")
+    return len(ignored) <= len(path) and all(i in wild or i == p for i, p in zip(ignored, path, strict=False))
+
+
+def _without_indices(path: str) -> list[str]:
+    return [part for part in parts(path) if not part.startswith("[")]
 
 
 def _changes(old: Any, new: Any, path: str, shape: Shape) -> Iterator[str]:
@@ -49,15 +63,22 @@ def _changes(old: Any, new: Any, path: str, shape: Shape) -> Iterator[str]:
     before, after = _comparable(old, new), _comparable(new, old)
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({*before, *after}):
-            yield from _changes(before.get(key), after.get(key), f"{path}.{key}" if path else key, shape)
+            yield from _changes(before.get(key), after.get(key), _below(path, key), shape)
     elif isinstance(before, list) and isinstance(after, list):
         yield from _list_changes(before, after, path, shape)
     elif not _same(old, new, path, shape):
         yield path
 
 
+def _below(path: str, key: str) -> str:
+    if not NAME.fullmatch(key):
+        escaped = key.replace('"', '\\"')
+        return f'{path}["{escaped}"]'
+    return f"{path}.{key}" if path else key
+
+
 def _list_changes(old: list[Any], new: list[Any], path: str, shape: Shape) -> Iterator[str]:
-    if INDEX.sub("", path) in shape.unordered and UNKNOWN not in new:
+    if ".".join(_without_indices(path)) in shape.unordered and UNKNOWN not in new:
         old, new = sorted(old, key=_canonical), sorted(new, key=_canonical)
     for index in range(max(len(old), len(new))):
         if index >= len(old) or index >= len(new):
@@ -69,15 +90,9 @@ def _list_changes(old: list[Any], new: list[Any], path: str, shape: Shape) -> It
 def _same(old: Any, new: Any, path: str, shape: Shape) -> bool:
     if old is UNKNOWN or new is UNKNOWN:
         return False
-    if INDEX.sub("", path) in shape.links and isinstance(old, str) and isinstance(new, str):
+    if path in shape.links and isinstance(old, str) and isinstance(new, str):
         return same_resource(old, new)
     return bool(old == new)
-
-
-def same_resource(one: str, other: str) -> bool:
-    """Whether a name, a partial path and a URL mean the same resource: the shorter must end the longer."""
-    shorter, longer = sorted((one.split("/"), other.split("/")), key=len)
-    return longer[-len(shorter) :] == shorter
 
 
 def _empty(value: Any) -> bool:

@@ -242,10 +242,10 @@ def _range_valid(inputs: Properties, cloud: Cloud) -> str | None:
 
 @SUBNETWORK_RULES.add("subnet-ranges-disjoint", RANGES_SOURCE, "ipCidrRange", "secondaryIpRanges")
 def _ranges_disjoint(inputs: Properties, cloud: Cloud) -> str | None:
-    ranges = subnetwork_ranges(inputs)
-    for index, one in enumerate(ranges):
-        for other in ranges[index + 1 :]:
-            if ipaddress.ip_network(one).overlaps(ipaddress.ip_network(other)):
+    ranges = [(text, ipaddress.ip_network(text, strict=False)) for text in subnetwork_ranges(inputs)]
+    for index, (one, range_) in enumerate(ranges):
+        for other, known in ranges[index + 1 :]:
+            if range_.overlaps(known):
                 return f"Invalid IPCidrRange: {other} overlaps {one} in the same subnetwork."
     return None
 

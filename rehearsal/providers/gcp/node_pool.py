@@ -20,7 +20,7 @@ from rehearsal.providers.gcp.shape import Shape
 from rehearsal.providers.gcp.store import Record
 from rehearsal.providers.gcp.tables.node_pool import NODE_POOL, NODE_POOL_REPLACES
 
-UNORDERED: Final = ("nodeLocations", "nodeConfig.oauthScopes", "nodeConfig.tags", "nodeConfig.storagePools")
+UNORDERED_NODE_CONFIG: Final = ("nodeConfig.oauthScopes", "nodeConfig.tags", "nodeConfig.storagePools")
 
 
 class NodePoolKind(Kind):
@@ -41,7 +41,7 @@ class NodePoolKind(Kind):
         },
         replaces=NODE_POOL_REPLACES,
         links=("cluster",),
-        unordered=UNORDERED,
+        unordered=("nodeLocations", *UNORDERED_NODE_CONFIG),
         name_limit=40,
     )
     rules = POOL_RULES.rules
