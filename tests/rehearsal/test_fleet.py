@@ -1,0 +1,286 @@
+"""Declared groups scale as a cloud's would: from zero and back, within limits, the cheapest first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rehearsal.api import Api, Object
+from rehearsal.control_plane import ControlPlane
+from rehearsal.fleet import FleetError, KarpenterFleet
+from rehearsal.fleet.capacity import allocatable
+from rehearsal.simulation import Machine, NodeGroup
+from tests.rehearsal.simulated_cluster import (
+    CLUSTER,
+    GPU_TAINT,
+    JOBS,
+    PODS,
+    ZONES,
+    daemon_set,
+    events,
+    eventually,
+    gpu_group,
+    group_of,
+    job,
+    nodes,
+    pod,
+    size_taint,
+    taint_set,
+    tools,
+)
+
+pytestmark = pytest.mark.rehearsal
+
+TOLERATIONS = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}
+ADMIN = NodeGroup(
+    "admin",
+    CLUSTER,
+    Machine("e2-standard-4", 4, 16),
+    ZONES[:1],
+    {"gpucluster.dev/pool": "admin"},
+    autoscaled=False,
+    initial_nodes=1,
+)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A cluster with its fleet."""
+
+    fleet: KarpenterFleet
+    api: Api
+    run_dir: Path
+
+    def missing_drivers(self) -> list[dict[str, Any]]:
+        missing: list[dict[str, Any]] = json.loads((self.run_dir / "fleet.json").read_text())["missing_drivers"]
+        return missing
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    run_dir = tmp_path_factory.mktemp("fleet")
+    with ControlPlane(run_dir, tools=tools()) as plane:
+        fleet = KarpenterFleet(plane, run_dir, tools())
+        fleet.create_cluster(
+            CLUSTER, version="1.34.4-gke.100", region="us-central1", zones=ZONES, system_objects=[daemon_set("agent")]
+        )
+        fleet.apply_group(ADMIN)
+        yield Running(fleet, plane.api, run_dir)
+        fleet.close()
+
+
+@pytest.fixture(autouse=True)
+def empty(running: Running) -> Iterator[None]:
+    """Each test leaves a cluster with the admin node only."""
+    yield
+    running.api.delete(JOBS)
+    running.api.delete(PODS)
+    for group in json.loads((running.run_dir / "fleet.json").read_text())["groups"]:
+        if group["name"] != "admin":
+            running.fleet.delete_group(CLUSTER, group["name"])
+
+
+def test_nodes_that_always_exist_are_ready_when_the_group_is(running: Running) -> None:
+    (node,) = nodes(running.api, "admin")
+    assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "e2-standard-4"
+    assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.34.4-gke.100"
+    assert "nvidia.com/gpu" not in node["status"]["capacity"]
+
+
+def test_from_zero_to_the_declared_nodes_and_back(running: Running) -> None:
+    labels = {"gpucluster.dev/pool": "t4", "cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}
+    late = {"beta.kubernetes.io/fluentd-ds-ready": "true"}
+    group = gpu_group("t4", labels={**labels, **late}, taints=(GPU_TAINT, SPOT_TAINT), spot=True)
+    running.fleet.apply_group(group)
+    assert nodes(running.api, "t4") == []
+
+    running.api.create(
+        JOBS, job("j", pods=3, tolerations=[*TOLERATIONS, {"key": SPOT_TAINT["key"], "operator": "Exists"}])
+    )
+    eventually("3 nodes with a GPU", lambda: ready_gpus(running.api, "t4") == 3)
+    grown = eventually("they are part of the cluster", lambda: all_registered(nodes(running.api, "t4")))
+    for node in grown:
+        assert labels.items() <= node["metadata"]["labels"].items()
+        assert node["metadata"]["labels"]["topology.kubernetes.io/zone"] == ZONES[0]
+        assert node["metadata"]["labels"]["topology.kubernetes.io/region"] == "us-central1"
+        assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "n1-standard-4"
+        assert taint_set(node["spec"]["taints"]) == taint_set([GPU_TAINT, SPOT_TAINT])
+        free = node["status"]["allocatable"]
+        assert (node["status"]["capacity"]["cpu"], node["status"]["capacity"]["memory"]) == ("4", "15Gi")
+        assert (free["cpu"], free["memory"]) == ("3920m", f"{allocatable(group.machine).memory_mib}Mi")
+    eventually(
+        "late labels", lambda: all(late.items() <= n["metadata"]["labels"].items() for n in nodes(running.api, "t4"))
+    )
+    eventually("all done", lambda: running.api.get(f"{JOBS}/j")["status"].get("succeeded") == 3)
+    eventually("empty again", lambda: not nodes(running.api, "t4"), 90)
+
+
+def test_a_node_is_not_used_before_its_gpus_are_there(running: Running) -> None:
+    running.fleet.apply_group(gpu_group("t4", gpus_advertised_by="daemonset"))
+    running.api.create(PODS, pod("waits", gpus=1))
+    (node,) = eventually("a node", lambda: nodes(running.api, "t4"))
+    event = eventually("the reason", lambda: events(running.api, "DriverMissing"), 20)[-1]
+    assert "no DaemonSet installs it" in event["message"]
+    assert event["involvedObject"]["name"] == node["metadata"]["name"]
+    assert group_of(running.api, "waits") is None
+
+    running.api.apply_manifest(daemon_set("nvidia-driver-installer", tolerations=TOLERATIONS))
+    eventually("the pod runs", lambda: group_of(running.api, "waits") == "t4")
+    eventually("nothing is missing any more", lambda: running.missing_drivers() == [])
+    eventually("the pod ends", lambda: running.api.get(f"{PODS}/waits")["status"]["phase"] == "Succeeded")
+    eventually("empty again", lambda: not nodes(running.api, "t4"), 90)
+    running.api.delete("/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-driver-installer")
+
+
+def test_a_driver_installer_without_a_toleration_leaves_the_gpus_invisible(running: Running) -> None:
+    installer = "/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-driver-installer"
+    running.api.apply_manifest(daemon_set("nvidia-driver-installer", tolerations=TOLERATIONS))
+    running.fleet.apply_group(
+        gpu_group("t4-spot", gpus_advertised_by="daemonset", taints=(GPU_TAINT, SPOT_TAINT), spot=True)
+    )
+    tolerations = [*TOLERATIONS, {"key": SPOT_TAINT["key"], "operator": "Exists"}]
+    running.api.create(PODS, pod("waits", gpus=1, tolerations=tolerations))
+    (missing,) = eventually("the reason", running.missing_drivers, 30)
+    assert missing["group"] == "t4-spot"
+    assert "DaemonSet kube-system/nvidia-driver-installer does not tolerate the taint" in missing["reason"]
+    assert "cloud.google.com/gke-spot=true:NoSchedule" in missing["reason"]
+    (node,) = nodes(running.api, "t4-spot")
+    assert node["status"]["allocatable"]["nvidia.com/gpu"] == "0"
+    assert group_of(running.api, "waits") is None
+    running.api.delete(installer)
+
+
+def test_pods_beyond_the_maximum_stay_pending_with_a_reason(running: Running) -> None:
+    running.fleet.apply_group(gpu_group("t4", max_nodes=2))
+    running.api.create(JOBS, job("burst", pods=4, seconds=8))
+    eventually("2 nodes", lambda: len(nodes(running.api, "t4")) == 2)
+    reasons = eventually(
+        "a reason", lambda: [e["message"] for e in from_karpenter(running.api) if "exceed" in e["message"]]
+    )
+    assert "limits" in reasons[0]
+    most = 2
+
+    def done() -> bool:
+        nonlocal most
+        most = max(most, len(nodes(running.api, "t4")))
+        return running.api.get(f"{JOBS}/burst")["status"].get("succeeded") == 4
+
+    eventually("all pods have had their turn", done)
+    assert most == 2
+
+
+def test_pods_go_where_taints_and_sizes_allow(running: Running) -> None:
+    running.fleet.apply_group(gpu_group("t4-1", max_nodes=1, hourly_usd=5))
+    running.fleet.apply_group(gpu_group("t4-4", gpus=4, taints=(GPU_TAINT, size_taint(4)), hourly_usd=1))
+    running.api.create(PODS, pod("plain", seconds=60))
+    running.api.create(
+        PODS, pod("four", gpus=4, seconds=60, tolerations=[{"key": size_taint(4)["key"], "operator": "Exists"}])
+    )
+    running.api.create(PODS, pod("one", gpus=1, seconds=60))
+    running.api.create(PODS, pod("another", gpus=1, seconds=60))
+    eventually("the 4-GPU pod runs", lambda: group_of(running.api, "four") == "t4-4")
+    eventually(
+        "one 1-GPU pod runs", lambda: {group_of(running.api, "one"), group_of(running.api, "another")} == {None, "t4-1"}
+    )
+    eventually("the plain pod runs", lambda: group_of(running.api, "plain") == "admin")
+    (large,) = nodes(running.api, "t4-4")
+    eventually("the machine's own name", lambda: instance_type(running.api, "t4-4") == "n1-standard-4", 5)
+    assert large["status"]["capacity"]["nvidia.com/gpu"] == "4"
+    assert len(nodes(running.api, "t4-1")) == 1
+
+
+def test_the_cheapest_group_first_then_the_next(running: Running) -> None:
+    running.fleet.apply_group(gpu_group("dear", hourly_usd=2))
+    running.fleet.apply_group(gpu_group("cheap", hourly_usd=1, max_nodes=1))
+    running.api.create(PODS, pod("first", gpus=1, seconds=60))
+    eventually("the first pod runs", lambda: group_of(running.api, "first") == "cheap")
+    running.api.create(PODS, pod("second", gpus=1, seconds=60))
+    eventually("the second pod runs", lambda: group_of(running.api, "second") == "dear")
+
+
+def test_limits_per_zone_and_initial_nodes(running: Running) -> None:
+    running.fleet.apply_group(
+        gpu_group(
+            "wide",
+            zones=ZONES,
+            per_zone=True,
+            min_nodes=1,
+            max_nodes=2,
+            initial_nodes=2,
+            labels={"gpucluster.dev/pool": "wide"},
+        )
+    )
+    placed = sorted(node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes(running.api, "wide"))
+    assert placed == [ZONES[0], ZONES[0], ZONES[1], ZONES[1]]
+    eventually("idle nodes above the minimum go", lambda: len(nodes(running.api, "wide")) == 2, 90)
+    left = sorted(node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes(running.api, "wide"))
+    assert left == list(ZONES)
+
+
+def test_a_changed_group_changes_its_nodes_in_place(running: Running) -> None:
+    group = gpu_group("t4", min_nodes=1)
+    running.fleet.apply_group(group)
+    (before,) = nodes(running.api, "t4")
+    changed = replace(group, labels={"gpucluster.dev/pool": "t4", "team": "vision"}, taints=(GPU_TAINT, SPOT_TAINT))
+    running.fleet.apply_group(changed)
+    running.fleet.apply_group(changed)
+    (after,) = nodes(running.api, "t4")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["metadata"]["labels"]["team"] == "vision"
+    assert taint_set(after["spec"]["taints"]) == taint_set([GPU_TAINT, SPOT_TAINT])
+
+
+def test_there_is_one_cluster_at_a_time(running: Running) -> None:
+    arguments: dict[str, Any] = {"version": "1.34.4", "region": "us-central1", "zones": ZONES, "system_objects": []}
+    again = running.fleet.create_cluster(CLUSTER, **arguments)
+    assert again.host.startswith("127.0.0.1:")
+    with pytest.raises(FleetError, match=r"cluster other: .* cluster demo uses it"):
+        running.fleet.create_cluster("other", **arguments)
+    with pytest.raises(FleetError, match=r"cluster other does not exist"):
+        running.fleet.apply_group(replace(gpu_group("x"), cluster="other"))
+
+
+def test_a_deleted_cluster_is_gone_and_the_next_one_is_empty(tmp_path: Path) -> None:
+    arguments: dict[str, Any] = {"version": "1.34.4", "region": "us-central1", "zones": ZONES}
+    with ControlPlane(tmp_path, tools=tools()) as plane:
+        fleet = KarpenterFleet(plane, tmp_path, tools())
+        endpoint = fleet.create_cluster(CLUSTER, system_objects=[daemon_set("agent")], **arguments)
+        fleet.apply_group(ADMIN)
+        fleet.apply_group(gpu_group("t4"))
+        fleet.settle()
+        fleet.delete_cluster(CLUSTER)
+        assert not plane.api.ready()
+        assert plane.processes.pids == {}
+        assert fleet.create_cluster("next", system_objects=[], **arguments) == endpoint
+        assert plane.api.list("/api/v1/nodes") == []
+        assert plane.api.list("/apis/apps/v1/daemonsets") == []
+        fleet.delete_cluster("next")
+        bad = {"apiVersion": "apps/v1", "kind": "Unheard", "metadata": {"name": "x"}}
+        with pytest.raises(FleetError, match=r"system object Unheard x: .*no kind Unheard"):
+            fleet.create_cluster("third", system_objects=[bad], **arguments)
+        fleet.close()
+
+
+def ready_gpus(api: Api, group: str) -> int:
+    return sum(int(node["status"]["allocatable"].get("nvidia.com/gpu", 0)) for node in nodes(api, group))
+
+
+def all_registered(found: list[Object]) -> list[Object]:
+    """The nodes, once the autoscaler has given each its taints."""
+    return found if all("karpenter.sh/registered" in node["metadata"]["labels"] for node in found) else []
+
+
+def from_karpenter(api: Api) -> list[Object]:
+    return [event for event in events(api, "FailedScheduling") if event["source"].get("component") == "karpenter"]
+
+
+def instance_type(api: Api, group: str) -> str:
+    (node,) = nodes(api, group)
+    name: str = node["metadata"]["labels"]["node.kubernetes.io/instance-type"]
+    return name

@@ -1,0 +1,156 @@
+"""The fleet's arithmetic and words, without a cluster."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rehearsal.fleet.capacity import allocatable, capacity
+from rehearsal.fleet.instance_types import InstanceTypes
+from rehearsal.fleet.node_pools import node_pools, refused_by_karpenter, weights
+from rehearsal.fleet.nodes import ClusterFacts, permanent_counts
+from rehearsal.fleet.pod_placement import refusal
+from rehearsal.simulation import Machine
+from tests.rehearsal.simulated_cluster import GPU_TAINT, ZONES, gpu_group, pod_spec
+
+FACTS = ClusterFacts("demo", "us-central1", "1.34.4")
+
+
+# The documentation's own examples, and a size in every band of its formula:
+# https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
+@pytest.mark.parametrize(
+    ("cpu", "memory_gib", "free_millicores", "free_mib"),
+    [
+        (1, 0.6, 940, 614 - 255 - 100),
+        (2, 8, 1930, 8192 - 1024 - 820 - 100),
+        (4, 16, 3920, 16384 - 2663 - 100),
+        (96, 360, 95690, 368640 - 2663 - 6882 - 4751 - 100),
+    ],
+)
+def test_reservations(cpu: float, memory_gib: float, free_millicores: int, free_mib: int) -> None:
+    free = allocatable(Machine("m", cpu, memory_gib))
+    assert free.cpu_millicores == free_millicores
+    assert abs(free.memory_mib - free_mib) <= 1
+
+
+def test_gpus_are_zero_until_a_driver_and_absent_without_gpus() -> None:
+    assert capacity(Machine("m", 4, 16, 2)).resources(gpus=0)["nvidia.com/gpu"] == "0"
+    assert "nvidia.com/gpu" not in capacity(Machine("m", 4, 16)).resources(gpus=0)
+
+
+def test_types_are_named_as_the_cloud_names_machines_and_never_twice() -> None:
+    types = InstanceTypes()
+    one, two = gpu_group("one"), gpu_group("two", gpus=2)
+    assert types.add(one)
+    assert types.add(two)
+    assert types.name(one.machine) == "n1-standard-4"
+    assert types.name(two.machine) == "n1-standard-4.2.nvidia-tesla-t4"
+    assert [entry["name"] for entry in json.loads(types.document())] == [types.name(g.machine) for g in (one, two)]
+
+
+def test_only_a_new_shape_zone_or_way_of_buying_is_news() -> None:
+    types = InstanceTypes()
+    group = gpu_group("one")
+    assert types.add(group)
+    assert not types.add(replace(group, name="other", max_nodes=9, hourly_usd=9.0))
+    assert types.add(replace(group, zones=ZONES))
+    assert types.add(replace(group, spot=True))
+    assert types.add(replace(group, machine=replace(group.machine, memory_gib=16)))
+
+
+def test_the_cheapest_group_has_the_highest_weight() -> None:
+    groups = [gpu_group(f"g{price}", hourly_usd=price) for price in (3.0, 1.0, 2.0, 1.0)]
+    order = weights([replace(group, name=f"{index}") for index, group in enumerate(groups)])
+    assert order["1"] == order["3"] > order["2"] > order["0"]
+
+
+def test_weights_stay_in_karpenters_range() -> None:
+    order = weights(gpu_group(f"g{price}", hourly_usd=price) for price in range(250))
+    assert (min(order.values()), max(order.values())) == (1, 100)
+
+
+def limits(**fields: Any) -> dict[str, int]:
+    pools = node_pools(gpu_group("pool", zones=ZONES, **fields), FACTS, "type", 50)
+    return {pool["metadata"]["name"]: int(pool["spec"]["limits"]["pods"]) // 110 for pool in pools}
+
+
+def test_a_total_maximum_is_one_pool_and_a_maximum_per_zone_one_for_each() -> None:
+    assert limits(max_nodes=5, min_nodes=1) == {"pool": 4}
+    assert limits(max_nodes=5, min_nodes=1, per_zone=True) == {"pool-us-central1-a": 4, "pool-us-central1-b": 4}
+
+
+def test_permanent_nodes_are_the_minimum_or_every_node_without_autoscaling() -> None:
+    group = gpu_group("pool", zones=ZONES, min_nodes=3)
+    assert permanent_counts(group) == {ZONES[0]: 2, ZONES[1]: 1}
+    assert permanent_counts(replace(group, per_zone=True)) == {ZONES[0]: 3, ZONES[1]: 3}
+    assert permanent_counts(replace(group, autoscaled=False, initial_nodes=2)) == {ZONES[0]: 2, ZONES[1]: 2}
+
+
+@pytest.mark.parametrize(
+    ("key", "refused"),
+    [
+        ("gpucluster.dev/pool", False),
+        ("cloud.google.com/gke-accelerator", False),
+        ("plain", False),
+        ("topology.kubernetes.io/zone", False),
+        ("node.kubernetes.io/masq-agent-ds-ready", False),
+        ("kubernetes.io/role", True),
+        ("beta.kubernetes.io/fluentd-ds-ready", True),
+        ("notkubernetes.io/role", False),
+    ],
+)
+def test_labels_that_karpenter_refuses(key: str, refused: bool) -> None:
+    assert refused_by_karpenter(key) is refused
+
+
+SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}
+NODE = {
+    "metadata": {"labels": {"gpu": "t4", "count": "4"}},
+    "spec": {"taints": [GPU_TAINT, SPOT_TAINT, {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]},
+}
+TOLERATES_GPU = {"key": "nvidia.com/gpu", "operator": "Exists"}
+
+
+def affinity(*terms: list[dict[str, Any]]) -> dict[str, Any]:
+    required = {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"tolerations": [{"operator": "Exists"}]}, None),
+        ({"tolerations": [TOLERATES_GPU]}, "does not tolerate the taint cloud.google.com/gke-spot=true:NoSchedule"),
+        (
+            {"tolerations": [TOLERATES_GPU, {"key": "cloud.google.com/gke-spot", "value": "false"}]},
+            "does not tolerate the taint cloud.google.com/gke-spot=true:NoSchedule",
+        ),
+        ({"tolerations": [TOLERATES_GPU, {"key": "cloud.google.com/gke-spot", "value": "true"}]}, None),
+        (
+            {"tolerations": [{"operator": "Exists"}], "nodeSelector": {"gpu": "l4"}},
+            "selects gpu=l4, the node has t4",
+        ),
+        (
+            {
+                "tolerations": [{"operator": "Exists"}],
+                "affinity": affinity([{"key": "gpu", "operator": "DoesNotExist"}]),
+            },
+            "requires gpu DoesNotExist",
+        ),
+        (
+            {
+                "tolerations": [{"operator": "Exists"}],
+                "affinity": affinity(
+                    [{"key": "gpu", "operator": "In", "values": ["l4"]}],
+                    [{"key": "count", "operator": "Gt", "values": ["2"]}],
+                ),
+            },
+            None,
+        ),
+    ],
+)
+def test_why_a_daemon_does_not_run_on_a_node(fields: dict[str, Any], expected: str | None) -> None:
+    assert refusal(pod_spec(**fields), NODE) == expected
