@@ -101,7 +101,8 @@ def limits_of(rule: Rule, given: Mapping[str, Any]) -> dict[str, Any]:
     found = limit_problems(rule, given)
     if found:
         raise ConfigError(found)
-    return rule.limits(given)
+    whole = {name: int(value) for name, value in given.items() if _is_whole(value, rule.schema[name])}
+    return rule.limits({**given, **whole})
 
 
 def _level_problems(where: str, level: object) -> list[str]:
@@ -114,9 +115,9 @@ def _level_problems(where: str, level: object) -> list[str]:
 def _complaint(value: object, schema: Mapping[str, Any]) -> str:
     names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     types = tuple(kind for name in names for kind in _TYPES[name])
-    # The engine hands every number over as a float.
-    whole = isinstance(value, float) and value.is_integer() and "integer" in names
-    if not (isinstance(value, types) or whole) or (isinstance(value, bool) and "boolean" not in names):
+    if not (isinstance(value, types) or _is_whole(value, schema)) or (
+        isinstance(value, bool) and "boolean" not in names
+    ):
         return f"must be of type {' or '.join(names)}"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if "minimum" in schema and value < schema["minimum"]:
@@ -126,6 +127,11 @@ def _complaint(value: object, schema: Mapping[str, Any]) -> str:
     if isinstance(value, list) and any(not isinstance(part, _TYPES[schema["items"]["type"]]) for part in value):
         return f"must be a list of {schema['items']['type']}s"
     return ""
+
+
+def _is_whole(value: object, schema: Mapping[str, Any]) -> bool:
+    """Whether a float stands for an integer: the engine hands every number over as a float."""
+    return isinstance(value, float) and value.is_integer() and "integer" in schema["type"]
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -1,0 +1,80 @@
+"""Levels and limits per stack: good files load, bad ones say what is wrong, where, and what to write."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from policies.config import DIRECTORY, ConfigError, file_for, limits_of, load, main, problems
+from policies.rules.registry import BY_ID, RULES
+
+
+@pytest.mark.parametrize("path", sorted(DIRECTORY.glob("*.json")), ids=lambda path: path.name)
+def test_shipped_files_can_be_used(path: Path) -> None:
+    assert load(path)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_defaults_of_every_rule_fit_its_schema(rule: Any) -> None:
+    assert limits_of(rule, rule.limits()) == rule.limits()
+
+
+def test_rules_have_ids_of_their_own() -> None:
+    assert len(BY_ID) == len(RULES)
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"gpu-cieling": "mandatory"}, "gpu-cieling: no such rule; did you mean gpu-ceiling?"),
+        (
+            {"gpu-taint": "manditory"},
+            "must be one of advisory, mandatory, disabled; did you mean mandatory?",
+        ),
+        ({"gpu-taint": 3}, "gpu-taint: must be one of"),
+        ({"all": "off"}, "all: must be one of"),
+        ({"gpu-taint": {"enforcementLevel": "high"}}, "gpu-taint.enforcementLevel: must be one of"),
+        ({"gpu-ceiling": {"maxGpu": 3}}, "gpu-ceiling.maxGpu: the rule has no such limit; did you mean maxGpus?"),
+        ({"gpu-taint": {"foo": 3}}, "gpu-taint.foo: the rule has no such limit; it has none"),
+        ({"gpu-ceiling": {"maxGpus": "3"}}, 'gpu-ceiling.maxGpus: must be of type integer or null, got "3"'),
+        ({"gpu-ceiling": {"maxGpus": 2.5}}, "must be of type integer or null, got 2.5"),
+        ({"gpu-ceiling": {"maxGpus": True}}, "must be of type integer or null, got true"),
+        ({"gpu-ceiling": {"maxGpus": 0}}, "must be at least 1, got 0"),
+        ({"low-carbon-region": {"minCarbonFreePercent": 101}}, "must be at most 100, got 101"),
+        ({"allowed-regions": {"regions": [1]}}, "must be a list of strings, got [1]"),
+    ],
+)
+def test_problems(config: dict[str, Any], says: str) -> None:
+    (problem,) = problems(config)
+    assert says in problem
+
+
+def test_all_problems_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps({"gpu-tant": "mandatory", "gpu-ceiling": {"maxGpus": -1}}))
+    with pytest.raises(ConfigError, match=r"bad.json: gpu-tant.*\nbad.json: gpu-ceiling.maxGpus"):
+        load(path)
+    assert main([str(path)]) == 1
+
+
+@pytest.mark.parametrize(("text", "says"), [("{", "bad.json:1: not JSON"), ("[]", "must be an object of rules")])
+def test_unreadable_files(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        load(path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(tmp_path / "missing.json")
+
+
+def test_a_stack_without_a_file_gets_the_default() -> None:
+    assert file_for("dev").name == "dev.json"
+    assert file_for("somebody").name == "default.json"
+
+
+def test_numbers_arrive_as_floats() -> None:
+    limit = limits_of(BY_ID["gpu-ceiling"], {"maxGpus": 8.0})["maxGpus"]
+    assert repr(limit) == "8"

@@ -1,0 +1,167 @@
+"""The real engine runs the pack: violations stop a preview, and what a preview cannot know stops the update."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rehearsal.providers.base import CheckFailure, Created, Diff, Properties, Provider, Request
+from rehearsal.providers.server import serve
+from tests.rehearsal.engine_project import Outcome, Project
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+pytestmark = [
+    pytest.mark.rehearsal,
+    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
+]
+
+PROGRAM = """
+import json, signal, pulumi
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+values = json.load(open("values.json"))
+
+class Resource(pulumi.CustomResource):
+    def __init__(self, type, name, props, opts=None):
+        super().__init__(type, name, props, opts)
+
+cluster = Resource("gcp:container/cluster:Cluster", "c", {
+    "location": "us-central1-a", "removeDefaultNodePool": True, "privateClusterConfig": {"enablePrivateNodes": True}})
+Resource("gcp:container/nodePool:NodePool", "admin", {
+    "cluster": "c", "location": "us-central1-a", "nodeCount": 1, "nodeConfig": {"machineType": "e2-standard-2"}})
+late = (lambda value: cluster.id.apply(lambda _: value)) if values.get("late") else (lambda value: value)
+spot = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NO_SCHEDULE"}
+gpu = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
+Resource("gcp:container/nodePool:NodePool", "t4", {
+    "cluster": "c", "location": "us-central1-a",
+    "autoscaling": {"totalMinNodeCount": late(values["minimum"]), "totalMaxNodeCount": 4},
+    "nodeConfig": {"spot": True, "taints": [gpu, spot],
+                   "guestAccelerators": [{"type": "nvidia-tesla-t4", "count": 1}]}})
+provider = pulumi.ProviderResource("kubernetes", "k", {"kubeconfig": cluster.id.apply(lambda id: "exec: " + id)})
+exists = {"key": "cloud.google.com/gke-accelerator", "operator": "Exists"}
+affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+    "nodeSelectorTerms": [{"matchExpressions": [exists]}]}}}
+Resource("kubernetes:apps/v1:DaemonSet", "drivers", {
+    "metadata": {"name": "drivers", "namespace": "kube-system"},
+    "spec": {"template": {"spec": {"affinity": affinity, "tolerations": values["tolerations"]}}},
+}, pulumi.ResourceOptions(provider=provider))
+"""
+GOOD = {"minimum": 0, "tolerations": [{"operator": "Exists"}]}
+
+
+class Anything(Provider):
+    """Accepts everything and makes nothing."""
+
+    version = "1.0.0"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def instance(self) -> Anything:
+        return Anything(self.name)
+
+    def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+        return news, []
+
+    def diff(
+        self,
+        request: Request,
+        id: str,
+        old_inputs: Properties,
+        old_state: Properties,
+        news: Properties,
+        ignore_changes: tuple[str, ...],
+    ) -> Diff:
+        return Diff()
+
+    def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
+        return Created("" if request.preview else request.name, inputs)
+
+    def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
+        return Created(id, state)
+
+    def update(
+        self,
+        request: Request,
+        id: str,
+        old_inputs: Properties,
+        old_state: Properties,
+        news: Properties,
+        timeout: float,
+    ) -> Properties:
+        return news
+
+    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+        return None
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    providers = [Anything("gcp"), Anything("kubernetes")]
+    servers = [serve(provider) for provider in providers]
+    # The pack names its virtual environment relative to itself, so it is tried beside one.
+    for package in ("policies", "components"):
+        shutil.copytree(ROOT / package, tmp_path / package)
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    ports: dict[Provider, int] = {provider: server.port for provider, server in zip(providers, servers, strict=True)}
+    yield Project.create(tmp_path, PROGRAM, ports)
+    for server in servers:
+        server.stop()
+
+
+def gated(project: Project, *command: str) -> Outcome:
+    config = str(project.directory / "policies" / "config" / "dev.json")
+    return project.run(*command, "--stack=test", "--policy-pack", "policies", "--policy-pack-config", config)
+
+
+def test_a_good_stack_passes_preview_and_update(project: Project) -> None:
+    project.write(**GOOD)
+    previewed = gated(project, "preview")
+    assert previewed.code == 0, previewed.text
+    assert "unknown at preview, checked at update: whether the kubeconfig" in previewed.text.lower()
+    updated = gated(project, "up", "--yes", "--skip-preview")
+    assert updated.code == 0, updated.text
+    assert "[mandatory]" not in updated.text
+
+
+def test_a_violation_stops_the_preview_with_rule_resource_and_remedy(project: Project) -> None:
+    project.write(**{**GOOD, "minimum": 1})
+    failed = gated(project, "preview")
+    assert failed.code != 0
+    assert "[mandatory]  gpu-zero-minimum  (gcp:container/nodePool:NodePool: t4)" in failed.text
+    assert "GPU node group 't4' keeps at least 1 node(s)" in failed.text
+    assert "Fix: Set the minimum to 0" in failed.text
+
+
+def test_a_daemon_set_without_the_spot_toleration_stops_the_preview(project: Project) -> None:
+    project.write(**{**GOOD, "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]})
+    failed = gated(project, "preview")
+    assert failed.code != 0
+    assert "[mandatory]  gpu-daemonset-tolerates  (kubernetes:apps/v1:DaemonSet: drivers)" in failed.text
+    assert "cloud.google.com/gke-spot=true:NoSchedule" in failed.text
+
+
+def test_what_a_preview_cannot_know_is_noted_then_and_refused_before_creation(project: Project) -> None:
+    project.write(**{**GOOD, "minimum": 1, "late": True})
+    previewed = gated(project, "preview")
+    assert previewed.code == 0, previewed.text
+    assert "unknown at preview, checked at update: its minimum" in previewed.text
+    updated = gated(project, "up", "--yes", "--skip-preview")
+    assert updated.code != 0
+    assert "[mandatory]  gpu-zero-minimum  (gcp:container/nodePool:NodePool: t4)" in updated.text
+    made = [resource["urn"].rpartition("::")[2] for resource in project.resources("gcp:container/nodePool:NodePool")]
+    assert "t4" not in made, "the pool must not be created"
+
+
+def test_a_wrong_limit_is_a_clear_error(project: Project) -> None:
+    project.write(**GOOD)
+    config = project.directory / "bad.json"
+    config.write_text('{"gpu-ceiling": {"maxGpus": "many"}}')
+    failed = project.run("preview", "--stack=test", "--policy-pack", "policies", "--policy-pack-config", str(config))
+    assert failed.code != 0
+    assert "gpu-ceiling: maxGpus: Invalid type. Expected: [integer,null], given: string" in failed.text

@@ -1,0 +1,169 @@
+"""The rules as policies: what the SDK hands over is read, reported, and never crashes on an unknown value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pulumi_policy import (
+    EnforcementLevel,
+    Policy,
+    PolicyCustomTimeouts,
+    PolicyResource,
+    PolicyResourceOptions,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    StackValidationArgs,
+    StackValidationPolicy,
+)
+from pulumi_policy.proxy import UNKNOWN_ARRAY_VALUE, UNKNOWN_NUMBER_VALUE, UNKNOWN_OBJECT_VALUE, unknown_checking_proxy
+
+from policies.config import ConfigError
+from policies.engine_values import plain
+from policies.pack import Gate, Undecided
+from policies.rules.model import UNKNOWN
+from policies.rules.registry import RULES
+
+OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
+POOL: dict[str, Any] = {
+    "cluster": "c",
+    "location": "us-central1-a",
+    "autoscaling": {"totalMinNodeCount": 0, "totalMaxNodeCount": 4},
+    "nodeConfig": {
+        "guestAccelerators": [{"type": "nvidia-tesla-t4", "count": 1}],
+        "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+    },
+}
+NODE_POOL = "gcp:container/nodePool:NodePool"
+JOB = "kubernetes:batch/v1:Job"
+POD = {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 8}}}]}
+
+
+class Session:
+    """One engine run: every resource goes to all resource policies, then the stack to all stack policies."""
+
+    def __init__(self) -> None:
+        self.policies: dict[str, Policy] = {policy.name: policy for policy in Gate().policies()}
+        self.reported: list[str] = []
+        self.undecided: list[str] = []
+
+    def resource(self, type_token: str, properties: dict[str, Any], config: dict[str, Any] | None = None) -> None:
+        for policy in self.policies.values():
+            if isinstance(policy, ResourceValidationPolicy):
+                props = unknown_checking_proxy(properties)
+                args = ResourceValidationArgs(type_token, props, "urn:x", "x", OPTIONS, None, config)
+                self._validate(policy, args)
+
+    def stack(self, outputs: dict[str, dict[str, Any]]) -> None:
+        for policy in self.policies.values():
+            if isinstance(policy, StackValidationPolicy):
+                resources = [
+                    PolicyResource(kind, unknown_checking_proxy(out), "urn:x", "x", OPTIONS, None, None, [], {})
+                    for kind, out in outputs.items()
+                ]
+                self._validate(policy, StackValidationArgs(resources))
+
+    def _validate(self, policy: Any, args: Any) -> None:
+        try:
+            policy.validate(args, lambda message, urn=None: self.reported.append(f"{policy.name}: {message}"))
+        except Undecided as note:
+            self.undecided.append(f"{policy.name}: {note.message}")
+
+
+@pytest.fixture
+def session() -> Session:
+    return Session()
+
+
+def test_every_rule_is_a_policy_with_its_level(session: Session) -> None:
+    assert list(session.policies) == [rule.id for rule in RULES]
+    for rule in RULES:
+        policy = session.policies[rule.id]
+        assert policy.enforcement_level == EnforcementLevel(rule.level)
+        assert isinstance(policy, StackValidationPolicy) == (rule.scope == "stack")
+
+
+def test_a_good_pool_is_reported_by_none(session: Session) -> None:
+    session.resource(NODE_POOL, POOL)
+    assert session.reported == session.undecided == []
+
+
+def test_a_report_names_the_problem_and_the_remedy(session: Session) -> None:
+    session.resource(NODE_POOL, {**POOL, "autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 4}})
+    (report,) = session.reported
+    assert report.startswith("gpu-zero-minimum: GPU node group 'x' keeps at least 1 node(s)")
+    assert "\nFix: Set the minimum to 0" in report
+
+
+@pytest.mark.parametrize(
+    ("properties", "notes"),
+    [
+        (
+            {**POOL, "autoscaling": {"totalMinNodeCount": UNKNOWN_NUMBER_VALUE, "totalMaxNodeCount": 4}},
+            ["gpu-zero-minimum"],
+        ),
+        ({**POOL, "nodeConfig": {**POOL["nodeConfig"], "taints": UNKNOWN_ARRAY_VALUE}}, ["gpu-taint"]),
+        ({**POOL, "autoscaling": UNKNOWN_OBJECT_VALUE}, ["gpu-zero-minimum", "gpu-autoscaled", "gpu-ceiling"]),
+    ],
+)
+def test_an_unknown_value_is_a_note_of_the_rules_it_decides(
+    session: Session, properties: dict[str, Any], notes: list[str]
+) -> None:
+    session.resource(NODE_POOL, properties)
+    assert session.reported == []
+    assert [note.partition(":")[0] for note in session.undecided] == notes
+    assert all("unknown at preview, checked at update" in note for note in session.undecided)
+
+
+def test_a_known_problem_is_reported_beside_an_unknown_one(session: Session) -> None:
+    inline = [
+        {"name": "a", "autoscaling": {"minNodeCount": 1, "maxNodeCount": 1}, "nodeConfig": POOL["nodeConfig"]},
+        UNKNOWN_OBJECT_VALUE,
+    ]
+    session.resource("gcp:container/cluster:Cluster", {"location": "us-central1-a", "nodePools": inline})
+    assert any(report.startswith("gpu-zero-minimum: GPU node group 'a'") for report in session.reported)
+    assert any(note.startswith("gpu-zero-minimum:") for note in session.undecided)
+
+
+def test_the_stack_is_judged_by_inputs_where_the_engine_has_no_outputs_yet() -> None:
+    session = Session()
+    gate = [policy for policy in session.policies.values() if isinstance(policy, ResourceValidationPolicy)]
+    for kind, urn, properties in (
+        (NODE_POOL, "urn:pool", POOL),
+        (JOB, "urn:job", {"spec": {"template": {"spec": POD}}}),
+    ):
+        props = unknown_checking_proxy(properties)
+        gate[0].validate(ResourceValidationArgs(kind, props, urn, urn, OPTIONS, None, None), lambda *_: None)
+    resources = [
+        PolicyResource(kind, unknown_checking_proxy({}), urn, urn, OPTIONS, None, None, [], {})
+        for kind, urn in ((NODE_POOL, "urn:pool"), (JOB, "urn:job"))
+    ]
+    found: list[tuple[str, str | None]] = []
+    policy = session.policies["gpu-workload-placeable"]
+    assert isinstance(policy, StackValidationPolicy)
+
+    def report(message: str, urn: str | None = None) -> None:
+        found.append((message, urn))
+
+    policy.validate(StackValidationArgs(resources), report)
+    ((message, where),) = found
+    assert "asks for 8 GPU(s)" in message
+    assert where == "urn:job"
+
+
+def test_outputs_are_judged_where_nothing_was_registered(session: Session) -> None:
+    session.stack({NODE_POOL: POOL, JOB: {"spec": {"template": {"spec": POD}}}})
+    assert any(report.startswith("gpu-workload-placeable") for report in session.reported)
+
+
+def test_limits_that_a_rule_does_not_have_are_refused(session: Session) -> None:
+    policy = session.policies["gpu-taint"]
+    assert isinstance(policy, ResourceValidationPolicy)
+    args = ResourceValidationArgs(NODE_POOL, unknown_checking_proxy(POOL), "u", "x", OPTIONS, None, {"maxGpus": 1})
+    with pytest.raises(ConfigError, match=r"gpu-taint.maxGpus: the rule has no such limit"):
+        policy.validate(args, lambda *_: None)
+
+
+def test_plain_values() -> None:
+    proxied = unknown_checking_proxy({"a": [{"b": UNKNOWN_NUMBER_VALUE}], "c": 1.0, "d": None, "e": "text"})
+    assert plain(proxied) == {"a": [{"b": UNKNOWN}], "c": 1.0, "d": None, "e": "text"}
