@@ -109,14 +109,13 @@ PLACEMENT_VALIDATIONS: Final = [
     },
 ]
 
-# A pool that a smaller one could replace: same GPU type, or the selector leaves the type open.
+# A smaller pool would do: one of the same GPU type, or the smallest that the pod's own selector allows.
 ISOLATION_VARIABLES: Final = [
     {
         "name": "tooLarge",
         "expression": (
-            "variables.reachable.filter(p, variables.pools.exists(q, "
-            "variables.sizes[q] < variables.sizes[p] && variables.capacity[q] >= variables.gpus && "
-            "(variables.gpuOf[q] == variables.gpuOf[p] || q in variables.selected)))"
+            "variables.reachable.filter(p, variables.smallerSiblings[p] >= variables.gpus || "
+            "variables.sizes[variables.fitting[0]] < variables.sizes[p])"
         ),
     },
 ]
@@ -145,7 +144,7 @@ def facts(pools: Sequence[GpuPoolSpec], *, adds_gpu_toleration: bool) -> list[di
         "pools": [pool.name for pool in ordered],
         "sizes": {pool.name: pool.gpus_per_node for pool in ordered},
         "capacity": {pool.name: gpus_per_pod(pool) for pool in ordered},
-        "gpuOf": {pool.name: pool.labels[GPU_LABEL] for pool in ordered},
+        "smallerSiblings": {pool.name: _most_gpus_of_smaller(pool, pools) for pool in ordered},
         "labelKeys": label_keys,
         "labels": {pool.name: dict(pool.labels) for pool in ordered},
         "taints": {pool.name: _repelling(pool, implied) for pool in ordered},
@@ -169,7 +168,13 @@ def advice(pool: GpuPoolSpec, implied: set[Taint]) -> str:
         for taint in _repelling(pool, implied)
     ]
     tolerations = f"tolerations: [{', '.join(lines)}] and " if lines else ""
-    return f"{tolerations}nodeSelector: {{{GPU_LABEL}: {pool.labels[GPU_LABEL]}}}"
+    return f"{tolerations}nodeSelector: {{{GPU_LABEL}: {pool.gpu}}}"
+
+
+def _most_gpus_of_smaller(pool: GpuPoolSpec, pools: Sequence[GpuPoolSpec]) -> int:
+    """The most GPUs per pod that a pool of the same GPU type and a smaller size offers; 0 if there is none."""
+    smaller = (one for one in pools if one.gpu == pool.gpu and one.gpus_per_node < pool.gpus_per_node)
+    return max((gpus_per_pod(one) for one in smaller), default=0)
 
 
 def _repelling(pool: GpuPoolSpec, implied: set[Taint]) -> list[dict[str, str]]:

@@ -29,7 +29,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_gcp")
 
 def recording_of(case: Path | None) -> recorder.Recording:
     """A stack's, or that of a cluster with the options that no stack file in the project uses."""
-    return run_program(case) if case else run_cluster(kms_key="projects/p/locations/us-central1/keyRings/r/cryptoKeys/k")
+    return (
+        run_program(case) if case else run_cluster(kms_key="projects/p/locations/us-central1/keyRings/r/cryptoKeys/k")
+    )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem if case else "kms-key")
@@ -45,7 +47,10 @@ def test_every_input_is_a_property_of_the_sdk(case: Path | None) -> None:
     [
         ({"cluster": "c", "nodeCounts": 1}, "nodeCounts"),
         ({"cluster": "c", "nodeConfig": {"machineTyp": "e2"}}, "nodeConfig.machineTyp"),
-        ({"cluster": "c", "nodeConfig": {"guestAccelerators": [{"kind": "t4", **ONE_T4}]}}, "nodeConfig.guestAccelerators.kind"),
+        (
+            {"cluster": "c", "nodeConfig": {"guestAccelerators": [{"kind": "t4", **ONE_T4}]}},
+            "nodeConfig.guestAccelerators.kind",
+        ),
         ({"cluster": "c", "nodeConfig": ["e2"]}, "nodeConfig"),
         ({"cluster": "c", "nodeLocations": "us-central1-a"}, "nodeLocations"),
         ({"cluster": "c", "initialNodeCount": "0"}, "initialNodeCount"),

@@ -1,0 +1,273 @@
+"""The admission policies, judged by a real API server: who is refused, who is warned, and with which words."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import urllib3
+import yaml
+
+from components.clouds.base import load_cloud
+from components.cluster import Cluster, ClusterArgs
+from components.gpu_admission import GpuAdmission, GpuAdmissionArgs, manifests
+from components.outputs import gpu_job
+from components.pools import GpuPoolSpec, TimeSharing
+from policies.rules.model import Taint
+from rehearsal.control_plane import ControlPlane
+from rehearsal.tools import folder
+from tests import recorder
+from tests.components import specs
+
+POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
+SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
+POOLS = (
+    specs.gpu_pool("l4-1", gpu="nvidia-l4"),
+    specs.gpu_pool("l4-4", gpu="nvidia-l4", size=4),
+    specs.gpu_pool("a100-8", gpu="nvidia-a100-80gb", size=8, extra_taints=(SPOT,)),
+    specs.gpu_pool("p4-1", gpu="nvidia-p4", extra_taints=(SPOT,), time_sharing=TimeSharing(clients_per_gpu=4)),
+)
+
+TOLERATE_4 = {"key": "gpucluster.dev/gpus-per-node", "operator": "Equal", "value": "4", "effect": "NoSchedule"}
+TOLERATE_8 = {"key": "gpucluster.dev/gpus-per-node", "operator": "Equal", "value": "8", "effect": "NoSchedule"}
+TOLERATE_SPOT = {"key": "cloud.google.com/gke-spot", "operator": "Exists"}
+TOLERATE_ALL = {"operator": "Exists"}
+A100 = {"gpucluster.dev/gpu": "nvidia-a100-80gb"}
+OPT_OUT = {"gpucluster.dev/allow-larger-node": "true"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a user sees: HTTP status, warnings, and the error if it is one."""
+
+    status: int
+    warnings: tuple[str, ...]
+    error: str
+
+    @property
+    def silent(self) -> bool:
+        return self.status == 201 and not self.warnings
+
+
+Submit = Callable[[Mapping[str, Any]], Answer]
+
+_PATHS = {
+    "Pod": "/api/v1/namespaces/{}/pods",
+    "ReplicationController": "/api/v1/namespaces/{}/replicationcontrollers",
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
+    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
+    "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
+    "Job": "/apis/batch/v1/namespaces/{}/jobs",
+    "CronJob": "/apis/batch/v1/namespaces/{}/cronjobs",
+}
+
+
+@pytest.fixture(scope="module")
+def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
+    """Submits a manifest, without storing it, to an API server with the policies in force."""
+    with ControlPlane(tmp_path_factory.mktemp("admission"), tools=folder()) as control_plane:
+        root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+        for made in manifests(POOLS, adds_gpu_toleration=True):
+            control_plane.api.apply(f"{root}ies/{made.policy['metadata']['name']}", dict(made.policy))
+            control_plane.api.apply(f"{root}ybindings/{made.binding['metadata']['name']}", dict(made.binding))
+        http = urllib3.PoolManager(
+            ca_cert_data=base64.b64decode(control_plane.ca_pem_base64).decode(),
+            headers={"Authorization": f"Bearer {control_plane.token}", "Content-Type": "application/json"},
+        )
+
+        def post(manifest: Mapping[str, Any]) -> Answer:
+            path = _PATHS[manifest["kind"]].format(manifest["metadata"].get("namespace", "default"))
+            url = f"https://{control_plane.endpoint}{path}?dryRun=All"
+            response = http.request("POST", url, body=json.dumps(manifest))
+            error = "" if response.status == 201 else response.json()["message"]
+            return Answer(response.status, tuple(response.headers.getlist("Warning")), error)
+
+        _wait_until_in_force(post)
+        yield post
+
+
+def _wait_until_in_force(post: Submit) -> None:
+    deadline = time.monotonic() + 30
+    while post(pod(1, tolerations=[TOLERATE_ALL])).status != 403 or not post(pod(99)).warnings:
+        assert time.monotonic() < deadline, "the policies did not come into force within 30 s"
+        time.sleep(0.1)
+
+
+def pod(
+    gpus: int,
+    *,
+    tolerations: list[dict[str, str]] | None = None,
+    selector: dict[str, str] | None = None,
+    labels: dict[str, str] | None = None,
+    **metadata: Any,
+) -> dict[str, Any]:
+    limits = {"limits": {"nvidia.com/gpu": gpus}} if gpus else {}
+    spec: dict[str, Any] = {
+        "restartPolicy": "Never",
+        "containers": [{"name": "main", "image": "main", "resources": limits}],
+        "tolerations": tolerations or [],
+        "nodeSelector": selector or {},
+    }
+    metadata = {"name": "one", "labels": {"app": "one", **(labels or {})}, **metadata}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def workload(kind: str, template: Mapping[str, Any]) -> dict[str, Any]:
+    """A workload of ``kind`` whose template is that pod."""
+    spec = {**template["spec"], "restartPolicy": "Never" if kind in ("Job", "CronJob") else "Always"}
+    inner: dict[str, Any] = {"template": {"metadata": {"labels": template["metadata"]["labels"]}, "spec": spec}}
+    if kind == "CronJob":
+        inner = {"schedule": "0 3 * * *", "jobTemplate": {"spec": inner}}
+    elif kind == "ReplicationController":
+        inner["selector"] = {"app": "one"}
+    elif kind != "Job":
+        inner["selector"] = {"matchLabels": {"app": "one"}}
+    group = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": "v1"}.get(kind, "apps/v1")
+    return {"apiVersion": group, "kind": kind, "metadata": {"name": "one"}, "spec": inner}
+
+
+real = pytest.mark.rehearsal
+
+
+@real
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pytest.param(pod(1), id="the plain pod of every tutorial"),
+        pytest.param(pod(0, tolerations=[TOLERATE_ALL]), id="no GPU, no opinion"),
+        pytest.param(pod(4, tolerations=[TOLERATE_4]), id="4 GPUs on 4"),
+        pytest.param(pod(2, tolerations=[TOLERATE_4]), id="2 GPUs, for which nothing smaller would do"),
+        pytest.param(pod(8, tolerations=[TOLERATE_8, TOLERATE_SPOT]), id="both taints of one pool"),
+        pytest.param(pod(1, tolerations=[TOLERATE_8, TOLERATE_SPOT], selector=A100), id="the GPU exists only in large"),
+        pytest.param(pod(1, tolerations=[TOLERATE_4], labels=OPT_OUT), id="opted out"),
+        pytest.param(pod(1, selector={"kubernetes.io/arch": "amd64"}), id="a selector that is not ours"),
+        pytest.param(pod(1, tolerations=[TOLERATE_ALL], namespace="kube-system"), id="a system pod"),
+        pytest.param(
+            pod(
+                1,
+                tolerations=[TOLERATE_ALL],
+                ownerReferences=[{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "1"}],
+            ),
+            id="a pod of a DaemonSet",
+        ),
+        pytest.param(workload("DaemonSet", pod(1, tolerations=[TOLERATE_ALL])), id="a DaemonSet"),
+        *(pytest.param(gpu_job(pool), id=f"the job of {pool.name}") for pool in POOLS),
+    ],
+)
+def test_what_is_right_passes_in_silence(submit: Submit, manifest: dict[str, Any]) -> None:
+    assert submit(manifest).silent
+
+
+@real
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        pytest.param(pod(1, tolerations=[TOLERATE_4]), "tolerates pool l4-4 with 4 GPUs per node", id="one size up"),
+        pytest.param(pod(1, tolerations=[TOLERATE_ALL]), "the one without a key", id="tolerates everything"),
+        pytest.param(pod(4, tolerations=[TOLERATE_ALL]), "tolerates pool a100-8", id="4 GPUs, tolerates everything"),
+        pytest.param(
+            pod(1, tolerations=[TOLERATE_4], selector={"gpucluster.dev/pool": "l4-4"}), "l4-4", id="insists on the pool"
+        ),
+        pytest.param(
+            pod(1, tolerations=[{"key": "gpucluster.dev/gpus-per-node", "operator": "Exists"}]), "l4-4", id="any size"
+        ),
+        pytest.param(
+            pod(1, tolerations=[TOLERATE_4], labels={"gpucluster.dev/allow-larger-node": "no"}), "l4-4", id="no opt-out"
+        ),
+    ],
+)
+def test_a_small_pod_that_tolerates_a_large_node_is_refused(submit: Submit, given: dict[str, Any], words: str) -> None:
+    answer = submit(given)
+    assert answer.status == 403
+    assert words in answer.error
+    assert 'gpucluster.dev/allow-larger-node: "true"' in answer.error
+
+
+@real
+@pytest.mark.parametrize("kind", sorted(set(_PATHS) - {"Pod", "DaemonSet"}))
+def test_whoever_submits_a_template_is_warned_and_not_refused(submit: Submit, kind: str) -> None:
+    lacking = submit(workload(kind, pod(4)))
+    assert lacking.status == 201
+    assert "tolerations: [{key: gpucluster.dev/gpus-per-node" in "".join(lacking.warnings)
+    where = "spec.jobTemplate.spec.template.spec" if kind == "CronJob" else "spec.template.spec"
+    assert f"in {where} add" in "".join(lacking.warnings)
+    too_tolerant = submit(workload(kind, pod(1, tolerations=[TOLERATE_4])))
+    assert too_tolerant.status == 201
+    assert "smaller nodes would do" in "".join(too_tolerant.warnings)
+
+
+@real
+@pytest.mark.parametrize("gpus", [2, 4, 8])
+def test_adding_the_lines_of_the_warning_makes_the_pod_right(submit: Submit, gpus: int) -> None:
+    (warning,) = submit(pod(gpus)).warnings
+    advice = warning.replace('\\"', '"').rstrip('"').partition(" add ")[2]
+    tolerations, _, selector = advice.partition(" and nodeSelector: ")
+    lines = yaml.safe_load(tolerations.removeprefix("tolerations: "))
+    assert submit(pod(gpus, tolerations=lines, selector=yaml.safe_load(selector))).silent
+
+
+@real
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        pytest.param(pod(9), "more than any node of the selected pools offers (at most 8)", id="larger than all"),
+        pytest.param(pod(8, selector={"gpucluster.dev/gpu": "nvidia-l4"}), "(at most 4)", id="larger than these"),
+        pytest.param(pod(1, selector={"gpucluster.dev/pool": "l4"}), "with one of l4-1, p4-1, l4-4, a100-8", id="typo"),
+        pytest.param(pod(1, selector={"gpucluster.dev/role": "admin"}), "matches no GPU pool", id="the admin pool"),
+        pytest.param(pod(8, tolerations=[TOLERATE_8]), "key: cloud.google.com/gke-spot", id="one of two tolerations"),
+        pytest.param(
+            pod(2, selector={"gpucluster.dev/gpu": "nvidia-p4"}), "(at most 1)", id="two shares of a shared GPU"
+        ),
+    ],
+)
+def test_a_pod_that_no_pool_can_run_is_warned(submit: Submit, given: dict[str, Any], words: str) -> None:
+    answer = submit(given)
+    assert answer.status == 201
+    (warning,) = answer.warnings
+    assert words in warning
+
+
+@real
+def test_init_containers_count_by_the_largest_and_containers_by_their_sum(submit: Submit) -> None:
+    limits = {"limits": {"nvidia.com/gpu": "2"}}
+    two = [{"name": name, "image": "main", "resources": limits} for name in ("a", "b")]
+    summed, in_turn = pod(1), pod(1)
+    summed["spec"]["containers"] = two
+    in_turn["spec"]["initContainers"] = two
+    assert "asks for 4 GPU(s)" in "".join(submit(summed).warnings)
+    assert "asks for 2 GPU(s)" in "".join(submit(in_turn).warnings)
+
+
+def declared(pools: tuple[GpuPoolSpec, ...]) -> recorder.Recording:
+    def program() -> None:
+        cluster = Cluster("cluster", ClusterArgs(cloud=load_cloud("gke"), spec=specs.cluster_spec()))
+        GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=pools))
+
+    return recorder.run(program)
+
+
+def test_each_policy_is_in_force_and_only_one_of_them_refuses() -> None:
+    recording = declared(POOLS)
+    actions = {
+        binding.inputs["spec"]["policyName"]: binding.inputs["spec"]["validationActions"]
+        for binding in recording.of_type(f"{POLICY}Binding")
+    }
+    policies = {policy.inputs["metadata"]["name"]: policy.inputs["spec"] for policy in recording.of_type(POLICY)}
+    assert actions == {"gpu-isolation.gpucluster.dev": ["Deny"], "gpu-placement.gpucluster.dev": ["Warn"]}
+    assert {name: spec["failurePolicy"] for name, spec in policies.items()} == {
+        "gpu-isolation.gpucluster.dev": "Fail",
+        "gpu-placement.gpucluster.dev": "Ignore",
+    }
+
+
+def test_nobody_is_asked_for_the_toleration_that_the_cloud_adds() -> None:
+    for adds, asked in ((True, False), (False, True)):
+        placement, _ = manifests(POOLS[:1], adds_gpu_toleration=adds)
+        (advice,) = [one["expression"] for one in placement.policy["spec"]["variables"] if one["name"] == "advice"]
+        assert ("key: nvidia.com/gpu" in advice) is asked
