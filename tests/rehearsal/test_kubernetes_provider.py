@@ -114,6 +114,13 @@ def test_a_wrong_manifest_fails_the_preview_with_the_servers_words(
         thing.preview(wrong)
 
 
+def test_annotations_that_are_not_simulated_are_refused(provider: KubernetesProvider, namespace: str) -> None:
+    thing = Resource(provider, CONFIG_MAP)
+    manifest = config_map("x", {"pulumi.com/waitFor": "condition=Ready"})
+    _, failures = provider.check(thing.request(), {}, manifest)
+    assert [failure.property for failure in failures] == ['metadata.annotations["pulumi.com/waitFor"]']
+
+
 def test_previews_of_what_cannot_be_tried_yet_pass(provider: KubernetesProvider, namespace: str) -> None:
     thing = Resource(provider, CONFIG_MAP)
     assert thing.preview({**config_map("later"), "data": {"from": UNKNOWN}})["data"] == {"from": UNKNOWN}

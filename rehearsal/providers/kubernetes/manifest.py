@@ -16,6 +16,7 @@ FIELD_MANAGER: Final = "pulumi.com/patchFieldManager"
 PATCH_FORCE: Final = "pulumi.com/patchForce"
 SKIP_AWAIT: Final = "pulumi.com/skipAwait"
 TIMEOUT_SECONDS: Final = "pulumi.com/timeoutSeconds"
+NOT_SIMULATED: Final = ("pulumi.com/replaceUnready", "pulumi.com/waitFor")
 
 _READ_ONLY_METADATA: Final = frozenset(
     {

@@ -16,6 +16,7 @@ from rehearsal.providers.kubernetes.manifest import (
     AUTONAMED,
     DELETION_PROPAGATION,
     FIELD_MANAGER,
+    NOT_SIMULATED,
     PATCH_FORCE,
     SKIP_AWAIT,
     TIMEOUT_SECONDS,
@@ -101,10 +102,17 @@ class KubernetesProvider(Provider):
             return news, [CheckFailure("metadata.name", "a patch needs the name of the object that it patches")]
         manifest = {"apiVersion": kind.api_version, "kind": kind.kind, **news}
         named = with_name(manifest, olds, request.name, request.random_seed)
+        refused = [
+            CheckFailure(f'metadata.annotations["{key}"]', "this annotation is not simulated; leave it out")
+            for key in NOT_SIMULATED
+            if annotation(news, key) is not None
+        ]
         try:
-            return self._placed(kind, named), []
+            return self._placed(kind, named), refused
         except (NoSuchKindError, UnreachableError):
-            return named, []
+            return named, refused
+        except ApiError as error:
+            raise self._explained(error, kind, request.name) from error
 
     def diff(
         self,
@@ -146,8 +154,8 @@ class KubernetesProvider(Provider):
                 return Created("", inputs)
             raise ProviderError(str(error)) from error
         except ApiError as error:
-            # 403: dry runs may not be allowed; 404: namespace or kind are still to come; 409: about to be replaced.
-            if request.preview and error.status in (403, 404, 409):
+            # Dry runs may not be allowed; namespace or kind are still to come; the predecessor is still there.
+            if request.preview and (error.status in (403, 404) or error.reason == "AlreadyExists"):
                 return Created("", inputs)
             where = object_id(inputs) if metadata(inputs).get("name") else request.name
             raise self._explained(error, kind, where) from error

@@ -56,7 +56,6 @@ def until_gone(
 ) -> None:
     """Return once the object does not exist. Raises ``NotReadyError`` if it still does after ``timeout`` seconds."""
     live: Properties = {"metadata": {"name": name}}
-    first = True
     uid = None
     for _ in _attempts(timeout, cancelled):
         try:
@@ -65,10 +64,9 @@ def until_gone(
             if error.status == 404:
                 return
             raise
-        if first:
-            first, uid = False, live["metadata"].get("uid")
-        if live["metadata"].get("uid") != uid:
-            return  # someone else made a new one of the same name
+        uid = uid or live["metadata"]["uid"]
+        if live["metadata"]["uid"] != uid:
+            return  # its controller made a new one of the same name
     held = ", ".join(live["metadata"].get("finalizers") or []) or "none"
     raise NotReadyError(_explain(cluster, kind, live, f"still there after {timeout:.0f} s (finalizers: {held})"), live)
 
