@@ -1,8 +1,8 @@
 """Drives the ``pulumi`` command line, offline and apart from the user's own: own home, own state, own stack file.
 
-The project directory is the checkout itself, so the program that runs is the one that users deploy. Everything that the
-engine writes goes into the run directory: state (file backend), a copy of the stack file (the engine adds its encryption
-salt to it), logs. The environment is an allow-list: no cloud credential of the user reaches a rehearsal.
+The project directory is the checkout itself, so the program that runs is the one that users deploy. All that the engine
+writes goes into the run directory: state (file backend), a copy of the stack file (the engine adds its encryption salt
+to it), logs. The environment is an allow-list: no cloud credential of the user reaches a rehearsal.
 """
 
 from __future__ import annotations
@@ -132,14 +132,6 @@ class Engine:
         """Compare the state with what the clouds report, changing nothing; drift is a failure."""
         return self._operation("refresh", ["refresh", "--preview-only", "--expect-no-changes"])
 
-    def unprotect(self) -> Result:
-        """Lift the engine's protection from every resource: the first step of tearing down a protected stack."""
-        started = time.monotonic()
-        log = self.run_dir / "unprotect.log"
-        done = self._run(["state", "unprotect", "--all", "--yes", "--stack", self.stack])
-        log.write_text(done.stdout + done.stderr)
-        return Result("unprotect", done.returncode, time.monotonic() - started, Outcome(), log)
-
     def destroy(self, name: str = "destroy") -> Result:
         """Delete everything; ``name`` names the log."""
         return self._operation(name, ["destroy", "--yes", "--skip-preview"])
@@ -151,6 +143,13 @@ class Engine:
             raise EngineError(f"`pulumi stack output` failed: {done.stderr.strip()}")
         parsed: dict[str, Any] = json.loads(done.stdout)
         return parsed
+
+    def resources(self) -> list[str]:
+        """The URNs of everything in the stack's state. Raises ``EngineError``."""
+        done = self._run(["stack", "export", "--stack", self.stack])
+        if done.returncode != 0:
+            raise EngineError(f"`pulumi stack export` failed: {done.stderr.strip()}")
+        return [resource["urn"] for resource in json.loads(done.stdout)["deployment"].get("resources") or ()]
 
     def environment(self) -> dict[str, str]:
         """The whole environment of the engine, and so of the program and the plugins."""

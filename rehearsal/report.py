@@ -9,7 +9,7 @@ Schema version 1, all keys in camelCase, durations in seconds, money in US dolla
 - ``policyViolations``: ``{rule, level, resource, message}`` that the gate reported
 - ``pools``: ``{name, gpu, gpusPerNode, maxNodes, spot, hourlyUsd, nodes, peak, nodeSeconds, series}``; ``nodes`` counts
   all that ever existed, ``series`` the pool's size in equal slices of the timeline's ``seconds``
-- ``workloads``: ``{id, title, accepted, warnings, message, pods}``; a pod is ``{name, pool, node, waitedSeconds, phase}``
+- ``workloads``: ``{id, title, accepted, warnings, message, pods}``; a pod: ``{name, pool, node, waitedSeconds, phase}``
 - ``systemPodsOnGpuNodes``: ``{namespace, name, node}``, node agents (DaemonSets) left out
 - ``waiting``: ``{pods, medianSeconds, longestSeconds}``
 - ``cost``: ``{idleHourlyUsd, peakHourlyUsd, maxHourlyUsd, totalUsd, unpricedPools, note}``
@@ -172,8 +172,8 @@ def write_atomically(path: Path, content: Mapping[str, Any]) -> None:
         with os.fdopen(handle, "w") as stream:
             json.dump(content, stream, indent=2)
             stream.write("\n")
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

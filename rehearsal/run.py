@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from os import getpid
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console
 
@@ -168,9 +168,7 @@ class Rehearsal:
     def _destroy(self, engine: Engine) -> None:
         protected = self._stack.settings.security.deletion_protection
         if protected:
-            refused = engine.destroy("destroy-refused")
-            detail = f"refused: {refused.reason}" if not refused.ok else "a plain destroy went through"
-            self._check("destroy-refused", "A protected stack refuses a plain destroy", not refused.ok, detail)
+            self._refused_destroy(engine)
             without_protection(engine.stack_file)
             self._display.say("security.deletionProtection: false, then pulumi up, then pulumi destroy")
             lifted = engine.up(self._options.gate)
@@ -180,6 +178,16 @@ class Rehearsal:
         left = [node.name for node in self._timeline.living_nodes()]
         detail = f"still there: {', '.join(left)}" if left else "no node left"
         self._check("nothing-left", "Nothing is left in the cloud", not left, detail)
+
+    def _refused_destroy(self, engine: Engine) -> None:
+        title = "A protected stack refuses a plain destroy, and nothing is lost"
+        resources = len(engine.resources())
+        refused = engine.destroy("destroy-refused")
+        lost = resources - len(engine.resources())
+        detail = f"refused: {refused.reason.splitlines()[0]}" if not refused.ok else "a plain destroy went through"
+        if lost:
+            detail = f"{lost} of {resources} resources were deleted before it was refused"
+        self._check("destroy-refused", title, not refused.ok and not lost, detail)
 
     def _stop(self) -> None:
         self._current = "stop"

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Union
+from typing import Any, Final
 
 import yaml
 
@@ -56,12 +56,12 @@ class Refused:
     mentions: tuple[str, ...] = ()
 
 
-Expectation = Union[RunsOn, OffGpus, StaysPending, Refused]
+Expectation = RunsOn | OffGpus | StaysPending | Refused
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One workload: ``id`` names it in the report, ``title`` says what it is in words, ``expect`` what must become of it."""
+    """One workload: ``id`` names it in the report, ``title`` says what it is, ``expect`` what must become of it."""
 
     id: str
     title: str
@@ -113,7 +113,7 @@ class Scenario:
 def derive(
     pools: Sequence[GpuPoolSpec], gpu_jobs: Mapping[str, str], admin_vcpus: float, has_cpu_pools: bool
 ) -> Scenario:
-    """The scenario for a stack. ``gpu_jobs`` maps each pool to its ready-to-apply YAML; raises ``ValueError`` if one lacks."""
+    """The scenario for a stack; ``gpu_jobs``: pool → its ready-to-apply YAML (``ValueError`` if one lacks)."""
     missing = sorted({pool.name for pool in pools} - set(gpu_jobs))
     if missing:
         raise ValueError(f"the program's output gpuJobs has no job for {', '.join(missing)}: add one per GPU pool")

@@ -36,7 +36,7 @@ class Stack:
 
 
 def resolve(argument: str, root: Path = ROOT) -> Stack:
-    """Find, read and validate a stack. Raises ``StackError``, or ``SettingsError`` with all problems of its settings."""
+    """Find, read and validate a stack. Raises ``StackError``, or ``SettingsError`` with all problems at once."""
     from components.settings import from_stack_file
 
     file = locate(argument, root)
@@ -48,8 +48,8 @@ def resolve(argument: str, root: Path = ROOT) -> Stack:
     passphrase = user_passphrase()
     if has_secure_values(file) and passphrase is None:
         raise StackError(
-            f"{file.name} holds encrypted values: set PULUMI_CONFIG_PASSPHRASE (or PULUMI_CONFIG_PASSPHRASE_FILE) to the"
-            " passphrase that they were encrypted with"
+            f"{file.name} holds encrypted values: set PULUMI_CONFIG_PASSPHRASE (or PULUMI_CONFIG_PASSPHRASE_FILE) to"
+            " the passphrase that they were encrypted with"
         )
     return Stack(name, file, from_stack_file(file), passphrase)
 
@@ -84,7 +84,7 @@ def available(root: Path = ROOT) -> list[str]:
 
 
 def without_protection(stack_file: Path) -> None:
-    """Change a stack file as a user does before tearing a protected cluster down: ``security.deletionProtection: false``."""
+    """Set ``security.deletionProtection: false``, as a user does before tearing a protected cluster down."""
     content: dict[str, Any] = yaml.safe_load(stack_file.read_text())
     content["config"].setdefault("gpucluster:security", {})["deletionProtection"] = False
     stack_file.write_text(yaml.safe_dump(content, sort_keys=False))

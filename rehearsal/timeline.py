@@ -17,7 +17,7 @@ from policies.rules.model import GPU_PRESENT_LABEL, GPU_RESOURCE, POOL_LABEL, RO
 Kind = Literal["Node", "Pod", "Event"]
 AUTOSCALER: Final = "karpenter"
 NO_POOL: Final = "(no pool)"
-# A node's own agents (DaemonSets, and mirrors of static pods, owned by their Node) run on every node and never hold one.
+# A node's own agents (DaemonSets; mirrors of static pods, owned by their Node) run on every node and never hold one.
 NODE_AGENTS: Final = frozenset({"DaemonSet", "Node"})
 
 
@@ -47,7 +47,7 @@ class NodeRecord:
 
 @dataclass(frozen=True)
 class PodRecord:
-    """One pod's life. ``workload`` is its Job's name when a Job made it, else its own; ``owner`` its controller's kind."""
+    """One pod's life. ``workload`` is its Job's name if a Job made it, else its own; ``owner`` a controller's kind."""
 
     uid: str
     namespace: str
@@ -152,7 +152,7 @@ class Timeline:
             self._changed.notify_all()
 
     def wait_until(self, condition: Callable[[], bool], timeout: float, poll: Callable[[], None] | None = None) -> bool:
-        """Wait for an observation that makes ``condition`` true; ``poll`` runs at least every half second and may raise."""
+        """Wait for an observation that makes ``condition`` true; ``poll`` runs several times a second and may raise."""
         deadline = self._clock() + timeout
         while True:
             if condition():

@@ -46,7 +46,7 @@ class Refusal:
 
 @contextmanager
 def sabotaged_project(case: Case, root: Path = ROOT) -> Iterator[Path]:
-    """A project directory that is the checkout, by symbolic links, except for the program, which runs under ``case``."""
+    """The checkout as a project directory of symbolic links, except for the program, which runs under ``case``."""
     build = root / "build" / "sabotage"
     build.mkdir(parents=True, exist_ok=True)
     project = Path(tempfile.mkdtemp(prefix=f"{case.name}-", dir=build))
