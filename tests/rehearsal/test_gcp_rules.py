@@ -44,6 +44,11 @@ BROKEN: list[tuple[RuleBook, str, Properties]] = [
     (POOL_RULES, "spot-reservation-exclusive", {"nodeConfig.reservationAffinity": {**NAMED, "values": ["r"]}}),
     (POOL_RULES, "reservation-named", {"nodeConfig.spot": False, "nodeConfig.reservationAffinity": NAMED}),
     (POOL_RULES, "machine-exists", {"nodeConfig.machineType": "n1-gigantic-4", "nodeConfig.guestAccelerators": []}),
+    (
+        POOL_RULES,
+        "machine-on-demand",
+        {"nodeConfig.machineType": "a3-highgpu-1g", "nodeConfig.guestAccelerators": [], "nodeConfig.spot": False},
+    ),
     (POOL_RULES, "accelerator-exists", {"nodeConfig.guestAccelerators": [gpu("nvidia-tesla-k80", 1)]}),
     (POOL_RULES, "accelerator-fits-machine", {"nodeConfig.guestAccelerators": [gpu("nvidia-tesla-t4", 3)]}),
     (POOL_RULES, "accelerator-fits-machine", {"nodeConfig.machineType": "e2-standard-4"}),

@@ -118,6 +118,30 @@ def _machine(pool: Properties, cloud: Cloud) -> str | None:
     return f"Machine type '{type_}' is unknown or not available in the requested zones."
 
 
+@POOL_RULES.add(
+    "machine-on-demand",
+    "https://cloud.google.com/compute/docs/gpus/gpus-provisioning-models",
+    "nodeConfig.machineType",
+    "nodeConfig.spot",
+    "nodeConfig.preemptible",
+    "nodeConfig.flexStart",
+    "nodeConfig.reservationAffinity",
+    "queuedProvisioning",
+)
+def _on_demand(pool: Properties, cloud: Cloud) -> str | None:
+    type_ = at(pool, "nodeConfig.machineType")
+    machine = cloud.catalog.machine(type_) if type_ else None
+    if machine is None or machine.provisioning == "any":
+        return None
+    ways = [at(pool, f"nodeConfig.{key}") for key in ("spot", "preemptible", "flexStart")]
+    if any(ways) or at(pool, "queuedProvisioning.enabled"):
+        return None
+    reserved = at(pool, "nodeConfig.reservationAffinity.consumeReservationType") == "SPECIFIC_RESERVATION"
+    if reserved and machine.provisioning == "spot-or-reservation":
+        return None
+    return f"Machine type '{type_}' is not available on demand: use spot, flex-start or (large sizes) a reservation."
+
+
 @POOL_RULES.add("accelerator-exists", "https://cloud.google.com/compute/docs/gpus", "nodeConfig.guestAccelerators")
 def _accelerator(pool: Properties, cloud: Cloud) -> str | None:
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
