@@ -124,7 +124,7 @@ class World:
 
     def _start_providers(self, started: ExitStack) -> None:
         from rehearsal.providers.gcp import GcpProvider
-        from rehearsal.providers.kubernetes import KubernetesProvider
+        from rehearsal.providers.kubernetes import KubernetesProvider, preload
         from rehearsal.providers.launcher import write_launchers
         from rehearsal.providers.server import serve
 
@@ -139,6 +139,8 @@ class World:
             ports[provider] = server.port
             self._ports[provider.name] = server.port
         write_launchers(self._pulumi_home / "plugins", ports)
+        if self._control_plane is not None:
+            preload()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

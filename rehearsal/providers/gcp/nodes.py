@@ -16,6 +16,8 @@ DEFAULT_MACHINE: Final = "e2-medium"
 """https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/NodeConfig (machineType)"""
 
 PRICED_REGION: Final = "us-central1"
+# A pool whose price nobody knows is chosen last, not first.
+_PRICE_UNKNOWN: Final = 1e6
 EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 OS_DISTRIBUTIONS: Final = {"COS": "cos", "UBUNTU": "ubuntu", "WINDOWS": "windows"}
 PREFIX: Final = "cloud.google.com/"
@@ -174,4 +176,4 @@ def _hourly_usd(cloud: Cloud, config: Mapping[str, Any], machine: CatalogMachine
         price = cloud.catalog.machine_price(place, machine, spot=spot)
         if price is not None:
             return price.usd
-    return 0.0
+    return _PRICE_UNKNOWN
