@@ -27,6 +27,7 @@ from rehearsal.engine_events import Outcome, Step, outcome, parse_line, step_of
 # Nothing else of the user's environment reaches the engine: no cloud credentials, no Pulumi token, no KUBECONFIG.
 _INHERITED: Final = ("LANG", "LC_ALL", "TMPDIR", "TERM", "USER")
 _CANCEL_GRACE_SECONDS: Final = 10.0
+_FOLLOW_SECONDS: Final = 0.1
 
 
 class EngineError(Exception):
@@ -122,10 +123,9 @@ class Engine:
         """What an update would do, judged by the gate."""
         return self._operation("preview", ["preview", *_gate_flags(gate)])
 
-    def up(self, gate: Gate | None = None, *, expect_no_changes: bool = False) -> Result:
+    def up(self, gate: Gate | None = None, *, name: str = "up", expect_no_changes: bool = False) -> Result:
         """Preview and update, judged by the gate; with ``expect_no_changes`` any change is a failure."""
         extra = ["--expect-no-changes", "--skip-preview"] if expect_no_changes else []
-        name = "up-again" if expect_no_changes else "up"
         return self._operation(name, ["up", "--yes", *extra, *_gate_flags(gate)])
 
     def drift(self) -> Result:
@@ -183,7 +183,7 @@ class Engine:
 
     def _operation(self, name: str, arguments: Sequence[str]) -> Result:
         log, events = self.run_dir / f"{name}.log", self.run_dir / f"{name}.events.jsonl"
-        events.touch()
+        events.write_bytes(b"")
         command = ["pulumi", *arguments, "--non-interactive", "--color", "never", "--suppress-progress"]
         command += ["--stack", self.stack, "--config-file", str(self.stack_file), "--event-log", str(events)]
         started = time.monotonic()
@@ -235,19 +235,31 @@ def _gate_flags(gate: Gate | None) -> list[str]:
 
 
 def _lines_while_written(path: Path, ended: threading.Event) -> Iterator[str]:
-    """The lines of a file that another process is still appending to, until ``ended`` is set."""
-    partial = ""
-    with path.open(errors="replace") as stream:
+    """The lines of a file that another process is still writing, until ``ended`` is set.
+
+    The engine begins its log anew when the update follows the preview.
+    """
+    partial = b""
+    with path.open("rb") as stream:
         while True:
             last_round = ended.is_set()
+            if path.stat().st_size < stream.tell():
+                stream.seek(0)
+                partial = b""
             while line := stream.readline():
                 partial += line
-                if partial.endswith("\n"):
-                    yield partial
-                    partial = ""
+                if partial.endswith(b"\n"):
+                    yield partial.decode(errors="replace")
+                    partial = b""
             if last_round:
                 return
-            ended.wait(0.1)
+            ended.wait(_FOLLOW_SECONDS)
+
+
+def _end_session(leader: int) -> None:
+    """End what the engine may have left behind in its session: language hosts, analyzers, plugins."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def _cancel(process: subprocess.Popen[bytes]) -> None:
@@ -258,12 +270,6 @@ def _cancel(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _end_session(leader: int) -> None:
-    """End what the engine may have left behind in its session: language hosts, analyzers, plugins."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(leader, signal.SIGKILL)
 
 
 def has_secure_values(stack_file: Path) -> bool:

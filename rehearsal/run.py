@@ -161,7 +161,7 @@ class Rehearsal:
 
     def _up_again(self, engine: Engine) -> None:
         nodes = len(self._timeline.gpu_nodes_now())
-        again = engine.up(self._options.gate, expect_no_changes=True)
+        again = engine.up(self._options.gate, name="up-again", expect_no_changes=True)
         title = f"With {nodes} GPU nodes running, another update changes nothing"
         self._engine_check("second-up-no-changes", title, again)
 
@@ -171,7 +171,7 @@ class Rehearsal:
             self._refused_destroy(engine)
             without_protection(engine.stack_file)
             self._display.say("security.deletionProtection: false, then pulumi up, then pulumi destroy")
-            lifted = engine.up(self._options.gate)
+            lifted = engine.up(self._options.gate, name="unprotect")
             self._engine_check("unprotect", "Switching deletionProtection off lifts the protection", lifted)
         destroyed = engine.destroy()
         self._engine_check("destroy", "The stack is destroyed", destroyed)

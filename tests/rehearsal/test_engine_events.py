@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from typing import Any
+
+from rehearsal.engine_events import Step, outcome, parse_line, step_of
+
+
+def policy(level: str, urn: str = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::t4") -> dict[str, Any]:
+    return {
+        "policyEvent": {
+            "policyName": "gpu-zero-minimum",
+            "enforcementLevel": level,
+            "resourceUrn": urn,
+            "message": "<{%fg 1%}>keeps 1 node<{%reset%}>\nWrite 0.\n",
+        }
+    }
+
+
+def pre(op: str, type: str, *, planning: bool = False) -> dict[str, Any]:
+    return {
+        "resourcePreEvent": {"metadata": {"op": op, "type": type, "urn": f"urn::x::{type}::n"}, "planning": planning}
+    }
+
+
+def test_a_violation_is_counted_once_though_preview_and_update_report_it() -> None:
+    found = outcome([policy("mandatory"), policy("mandatory"), policy("advisory")])
+    assert [violation.level for violation in found.violations] == ["mandatory", "advisory"]
+    (violation,) = found.mandatory
+    assert (violation.rule, violation.resource) == ("gpu-zero-minimum", "t4")
+    assert violation.message == "keeps 1 node\nWrite 0."
+
+
+def test_the_updates_summary_replaces_the_previews() -> None:
+    events = [{"summaryEvent": {"resourceChanges": {"create": 3}}}, {"summaryEvent": {"resourceChanges": {"same": 3}}}]
+    found = outcome(events)
+    assert found.changes == {"same": 3}
+    assert found.changed == {}
+
+
+def test_errors_lose_their_colour_and_their_prefix() -> None:
+    diagnostic = {"prefix": "<{%fg 1%}>error: <{%reset%}>", "message": "error: no\n", "severity": "error"}
+    assert outcome([{"diagnosticEvent": diagnostic}]).errors == ("no",)
+    assert outcome([{"diagnosticEvent": {**diagnostic, "ephemeral": True}}]).errors == ()
+
+
+def test_only_cloud_and_cluster_resources_are_altered() -> None:
+    steps = [
+        step_of(pre(op, kind))
+        for op, kind in (
+            ("create", "gcp:compute/network:Network"),
+            ("same", "gcp:compute/network:Network"),
+            ("refresh", "gcp:compute/network:Network"),
+            ("create", "gpucluster:index:Cluster"),
+            ("create", "pulumi:providers:gcp"),
+        )
+    ]
+    assert [step.alters for step in steps if step is not None] == [True, False, False, False, False]
+    assert step_of(pre("create", "a:b:C", planning=True)) == Step("create", "a:b:C", "n", planned=True)
+
+
+def test_a_line_that_is_still_being_written_is_no_event() -> None:
+    assert parse_line('{"sequence": 1, "timest') is None
+    assert parse_line('{"sequence": 1}') == {"sequence": 1}

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from rehearsal.checks import Check, Pools
+from rehearsal.play import Played, Submitted
+from rehearsal.report import Record, Stage, cost_of, to_json, write_atomically
+from rehearsal.scenario import derive
+from rehearsal.summary import show, sparkline
+from rehearsal.user import Reply
+from tests.rehearsal.objects import Cluster, admin_pool, gpu_pool, job_yaml
+
+POOL = gpu_pool("t4-1", 1, hourly_usd=3600.0)
+
+
+@pytest.fixture
+def record() -> Record:
+    """One GPU node for ten seconds, beside an admin node for twenty."""
+    cluster = Cluster.empty()
+    pools = Pools((POOL,), (), admin_pool())
+    plain = derive(pools.gpu, {POOL.name: job_yaml(POOL)}, 2.0, False).plain
+    record = Record("dev", "Pulumi.dev.yaml", cluster.timeline, pools)
+    record.played = Played([Submitted(plain, 0.0, Reply(True, warnings=("a warning",)))])
+    cluster.node("admin-0", "admin")
+    cluster.pod("gpu-pod")
+    cluster.after(5).node("gpu-0", "t4-1", size=1)
+    cluster.pod("gpu-pod", node="gpu-0", phase="Running", change="MODIFIED")
+    cluster.after(10).gone("gpu-0", "t4-1", size=1)
+    record.ended = cluster.after(5).timeline.now()
+    record.complete = True
+    return record
+
+
+def test_node_seconds_become_money_at_list_price(record: Record) -> None:
+    cost = cost_of(record)
+    assert cost.total == pytest.approx(10 * 1.0 + 20 * 0.09 / 3600)
+    assert cost.peak_hourly == pytest.approx(3600.09)
+
+
+def test_a_pool_without_a_price_is_named_not_guessed(record: Record) -> None:
+    record.pools = Pools((gpu_pool("t4-1", 1, hourly_usd=None),), (), admin_pool())
+    assert cost_of(record).unpriced == ("t4-1",)
+    assert cost_of(record).total == pytest.approx(20 * 0.09 / 3600)
+
+
+def test_the_report_holds_what_the_docstring_promises(record: Record) -> None:
+    import re
+
+    import rehearsal.report
+
+    report = to_json(record, None)
+    documented = re.findall(r"``(\w+)``", (rehearsal.report.__doc__ or "").split("\n\n")[2].replace(",", " "))
+    assert set(report) <= set(documented)
+    (workload,) = report["workloads"]
+    assert workload["pods"] == [
+        {"name": "gpu-pod", "pool": "t4-1", "node": "gpu-0", "waitedSeconds": 5.0, "phase": "Running"}
+    ]
+    gpu = report["pools"][1]
+    assert (gpu["peak"], gpu["nodes"], gpu["nodeSeconds"]) == (1, 1, 10.0)
+    assert gpu["series"][0] == 0
+    assert max(gpu["series"]) == 1
+    assert gpu["series"][-1] == 0
+    json.dumps(report)
+
+
+def test_pass_needs_every_check_and_the_end(record: Record) -> None:
+    assert record.verdict == "pass"
+    record.complete = False
+    assert (record.verdict, record.reasons) == ("fail", ["the run did not reach its end"])
+    record.complete = True
+    record.checks.append(Check("max-never-exceeded", "No pool exceeds its maximum", False, "t4-1 had 5 nodes"))
+    assert (record.verdict, record.reasons) == ("fail", ["max-never-exceeded: t4-1 had 5 nodes"])
+
+
+def test_an_interruption_is_the_first_reason(record: Record) -> None:
+    record.complete = False
+    record.failures.append("interrupted during scenario")
+    assert record.reasons == ["interrupted during scenario"]
+
+
+def test_the_summary_shows_the_verdict_last_with_its_reasons(record: Record) -> None:
+    record.stages.append(Stage("scenario", 12.3, False))
+    record.checks.append(Check("x", "A title", False, "because [brackets] matter"))
+    output = io.StringIO()
+    show(Console(file=output, width=100), record)
+    last = output.getvalue().strip().splitlines()[-2:]
+    assert last == ["FAIL dev:", "  • x: because [brackets] matter"]
+    assert "gpu-pod" in output.getvalue()
+
+
+def test_sparklines_are_empty_at_zero_and_full_at_the_top() -> None:
+    assert sparkline([0, 1, 4, 8]) == " ▁▄█"
+    assert sparkline([0, 0]) == "  "
+
+
+def test_a_report_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "report.json"
+    write_atomically(target, {"verdict": "pass"})
+    with pytest.raises(TypeError):
+        write_atomically(target, {"verdict": object()})
+    assert json.loads(target.read_text()) == {"verdict": "pass"}
+    assert [path.name for path in target.parent.iterdir()] == ["report.json"]
