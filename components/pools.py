@@ -1,7 +1,7 @@
 """What a stack file's pools resolve to: one spec per pool that the cloud will have. No Pulumi import, no cloud names.
 
 ``components.settings.load(config, *, stack, project) -> Settings`` makes them; components turn them into resources.
-Names, labels and taints are final: nobody downstream adds to them, so the rules, the cloud and the rehearsal see the same.
+Names, labels and taints are final: nobody downstream adds to them, so rules, cloud and rehearsal see the same.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class GpuPoolSpec:
     ``gpu`` is the catalogue's name, ``accelerator`` the cloud's. ``gpus_per_node`` counts physical GPUs.
     ``preference`` orders the twins of one size: 0 is tried first (spot), 1 is its on-demand fallback.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk); ``None`` where it is not known.
+    ``declared_at`` is the key path of the stack file's entry (``gpuPools[0]``), for messages.
     """
 
     name: str
@@ -64,6 +65,7 @@ class GpuPoolSpec:
     reservation: str | None = None
     time_sharing: TimeSharing | None = None
     hourly_usd: float | None = None
+    declared_at: str = ""
 
     @property
     def allocatable_gpus(self) -> int:

@@ -103,8 +103,8 @@ def _gpus(cloud: str) -> Iterator[str]:
     known = catalog.of(cloud)
     yield f"## GPUs on `{cloud}`\n"
     region = known.reference_region()
-    yield "The machine is the one that a pool gets unless it names another. Prices: one node of the smallest size for an"
-    yield f"hour in `{region}`, US dollars, list price without disk, dated in the catalogue.\n"
+    yield "The machine is the one that a pool gets unless it names another. Prices: one node of the smallest size for"
+    yield f"an hour in `{region}`, US dollars, list price without disk, dated in the catalogue.\n"
     yield "| gpu | memory | GPUs per node: machine | on demand | spot | quota |\n|---|---|---|---|---|---|"
     for gpu in catalog.gpus(cloud):
         counts = known.gpu_counts(gpu.name)

@@ -39,7 +39,9 @@ def resolve(file: StackFile, *, stack: str, project: str) -> Settings:
     known = catalog.of(file.cloud)
     zones = file.zones or known.regions()[file.region]
     smallest = min(size for pool in file.gpu_pools for size in pool.gpus_per_node)
-    gpu_pools = tuple(spec for pool in file.gpu_pools for spec in _gpu_pools(pool, file, known, smallest))
+    gpu_pools = tuple(
+        spec for index, pool in enumerate(file.gpu_pools) for spec in _gpu_pools(index, pool, file, known, smallest)
+    )
     cpu_pools = tuple(spec for pool in file.cpu_pools for spec in _cpu_pools(pool, file, known, zones))
     admin_pool = _admin_pool(file, known, zones)
     idle, maximum, unpriced = _costs(file.region, known, admin_pool, gpu_pools, cpu_pools)
@@ -81,12 +83,12 @@ def cpu_pool_names(name: str, capacity: Capacity) -> list[str]:
     return [f"{name}{suffix}" for suffix, _, _ in _TWINS[capacity]]
 
 
-def _gpu_pools(pool: GpuPool, file: StackFile, known: CloudCatalog, smallest: int) -> Iterable[GpuPoolSpec]:
+def _gpu_pools(index: int, pool: GpuPool, file: StackFile, known: CloudCatalog, smallest: int) -> Iterable[GpuPoolSpec]:
     extra = tuple(taint.node_taint() for taint in pool.taints)
     for size in pool.gpus_per_node:
         for suffix, spot, preference in _TWINS[pool.capacity]:
             name = f"{pool.name}-{size}{suffix}"
-            machine = _machine(pool, size, spot, file.region, known)
+            machine = _machine(pool, size, known)
             yield GpuPoolSpec(
                 name=name,
                 gpu=pool.gpu,
@@ -109,10 +111,11 @@ def _gpu_pools(pool: GpuPool, file: StackFile, known: CloudCatalog, smallest: in
                 if pool.time_sharing
                 else None,
                 hourly_usd=_node_price(file.region, machine, pool.disk_gb, spot, known),
+                declared_at=f"gpuPools[{index}]",
             )
 
 
-def _machine(pool: GpuPool, size: int, spot: bool, region: str, known: CloudCatalog) -> Machine:
+def _machine(pool: GpuPool, size: int, known: CloudCatalog) -> Machine:
     if pool.machine_type is not None:
         named = known.with_gpus(pool.machine_type, pool.gpu, size)
         if named is None:

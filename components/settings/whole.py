@@ -121,7 +121,7 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
             continue
         if pool.reservation in users:
             yield Problem(
-                "gpuPools",
+                f"{pool.declared_at}.reservation",
                 f"'{users[pool.reservation]}' and '{pool.name}' use the same reservation '{pool.reservation}'",
                 "Give each size a reservation of its own: a reservation holds machines of one type",
             )

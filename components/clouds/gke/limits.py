@@ -24,7 +24,7 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
     for pool in settings.gpu_pool_specs:
         if pool.image == "ubuntu" and pool.driver_version == "latest":
             yield Problem(
-                f"gpuPools['{pool.name}'].driverVersion",
+                f"{pool.declared_at}.driverVersion",
                 "GKE installs the latest driver on Container-Optimized OS only",
                 "Write driverVersion: default, or image: cos",
             )
