@@ -13,8 +13,10 @@ from components.cpu_node_pool import CpuNodePool, CpuNodePoolArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
 from components.gpu_admission import GpuAdmission, GpuAdmissionArgs
 from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
+from components.interrupt import end_at_once_when_interrupted
 from components.settings import from_pulumi
 
+end_at_once_when_interrupted()
 settings = from_pulumi()
 gpu_pools = settings.gpu_pool_specs
 cpu_pools = settings.cpu_pool_specs

@@ -21,9 +21,10 @@ pytestmark = [
 ]
 
 PROGRAM = """
-import json, signal, pulumi
+import json, pulumi
+from components.interrupt import end_at_once_when_interrupted
 
-signal.signal(signal.SIGINT, signal.SIG_DFL)
+end_at_once_when_interrupted()
 values = json.load(open("values.json"))
 
 class Resource(pulumi.CustomResource):
