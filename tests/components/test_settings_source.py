@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pulumi
 import pytest
 from pulumi.runtime import config as engine_config
-from pulumi.runtime.mocks import MockCallArgs, MockResourceArgs, Mocks, set_mocks
 
 from components.settings import from_pulumi
-
-
-class NoResources(Mocks):
-    """The program under test declares nothing."""
-
-    def new_resource(self, args: MockResourceArgs) -> tuple[str | None, dict[str, object]]:
-        raise AssertionError(args.typ)
-
-    def call(self, args: MockCallArgs) -> tuple[dict[Any, Any], list[tuple[str, str]] | None]:
-        raise AssertionError(args.token)
 
 
 STACK = {
@@ -37,8 +25,9 @@ STACK = {
 
 
 @pytest.fixture(autouse=True)
-def stack() -> Iterator[None]:
-    set_mocks(NoResources(), project="gpucluster", stack="lab")
+def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    # Mocks of the engine would make a root stack, which outlives the test.
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "lab")
     engine_config.set_all_config(dict(STACK), [])
     yield
     engine_config.set_all_config({}, [])
