@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -41,11 +42,16 @@ class Played:
         return next((one for one in self.submitted if one.submission.id == id), None)
 
 
+class _InVain(Exception):
+    """Something was awaited that did not come."""
+
+
 class Player:
     """Plays one scenario, once.
 
     ``say`` gets one line per step. ``alive`` is called while waiting; it raises when the world has died.
-    ``while_full`` is called once, while the burst holds its nodes.
+    ``while_full`` is called once, while the burst holds its nodes. With ``fail_fast`` the first wait that is in vain,
+    or a GPU node that nobody asked for, ends the play.
     """
 
     def __init__(
@@ -55,18 +61,27 @@ class Player:
         say: Callable[[str], None],
         alive: Callable[[], None],
         while_full: Callable[[], None],
+        fail_fast: bool = False,
     ) -> None:
         self._user = user
         self._timeline = timeline
         self._say = say
         self._alive = alive
         self._while_full = while_full
+        self._fail_fast = fail_fast
         self.played = Played()
 
     def play(self, scenario: Scenario) -> Played:
         """From zero GPU nodes to many and back; returns what happened, also when something never did."""
+        with suppress(_InVain):
+            self._play(scenario)
+        return self.played
+
+    def _play(self, scenario: Scenario) -> None:
         self._cpu(scenario)
         self.played.first_gpu_submission = self._timeline.now()
+        if self._fail_fast and self._timeline.gpu_nodes_now():
+            raise _InVain
         for one in (scenario.plain, *scenario.hopeless, *scenario.refused):
             self._submit(one)
         self._wait_running([scenario.plain])
@@ -74,7 +89,6 @@ class Player:
         self._burst(scenario.burst)
         self._reasons(scenario)
         self._scale_down()
-        return self.played
 
     def _cpu(self, scenario: Scenario) -> None:
         for one in scenario.cpu:
@@ -165,7 +179,10 @@ class Player:
         return self._until(lambda: all(self._running(one) for one in waited), RUN_TIMEOUT_SECONDS)
 
     def _until(self, condition: Callable[[], bool], timeout: float) -> bool:
-        return self._timeline.wait_until(condition, timeout, self._alive)
+        came = self._timeline.wait_until(condition, timeout, self._alive)
+        if self._fail_fast and not came:
+            raise _InVain
+        return came
 
     def _idle_larger(self, submission: Submission) -> tuple[str, ...]:
         """GPU nodes that would fit the workload, are idle, and belong to a pool where it must not go."""

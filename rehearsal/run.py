@@ -40,13 +40,17 @@ class StageFailed(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """How to rehearse. ``gate=None`` leaves the policies out (sabotage only); ``plugins`` go before the stand-ins."""
+    """How to rehearse. ``plugins`` go before the stand-ins; ``keep`` leaves the cluster running if all went well.
+
+    For sabotage: ``gate=None`` leaves the policies out, and ``fail_fast`` ends the run at the first thing gone wrong.
+    """
 
     tools: Path
     gate: Gate | None
     project: Path = ROOT
     plugins: Path | None = None
     keep: bool = False
+    fail_fast: bool = False
     build: Path = BUILD
 
 
@@ -111,6 +115,8 @@ class Rehearsal:
             self._up(engine)
         with self._stage("scenario"):
             self._scenario(engine)
+            if self._options.fail_fast and self._failed_checks():
+                raise StageFailed("the first failure ends this run")
         if self._options.keep:
             return kubeconfig
         with self._stage("drift check"):
@@ -154,7 +160,14 @@ class Rehearsal:
         user = User(connect(outputs["kubeconfig"], self.run_dir, engine.environment()["PATH"]))
         admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
         scenario = derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus, bool(self._pools.cpu))
-        player = Player(user, self._timeline, self._display.say, self._alive, while_full=lambda: self._up_again(engine))
+        player = Player(
+            user,
+            self._timeline,
+            self._display.say,
+            self._alive,
+            while_full=lambda: self._up_again(engine),
+            fail_fast=self._options.fail_fast,
+        )
         self._record.played = player.played
         player.play(scenario)
         self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played)

@@ -70,7 +70,9 @@ def refusal(case: Case, *, tools: Path) -> Refusal:
 def rehearsed(case: Case, console: Console, *, tools: Path) -> Finished:
     """Rehearse the sabotaged program with the gate off."""
     with sabotaged_project(case) as project:
-        options = Options(tools=tools, gate=None, project=project, build=ROOT / "build" / "sabotage" / "rehearsal")
+        options = Options(
+            tools=tools, gate=None, project=project, fail_fast=True, build=ROOT / "build" / "sabotage" / "rehearsal"
+        )
         return Rehearsal(resolve(case.stack), options, console).run()
 
 

@@ -1,0 +1,67 @@
+"""Every sabotage is refused by the gate, and noticed by the rehearsal when the gate is off."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import rehearsal.sabotage.cases
+from rehearsal.sabotage import CASES, Case
+from rehearsal.sabotage.runner import caught, refusal, rehearsed, sabotaged_project
+from rehearsal.stack import ROOT, locate
+from rehearsal.tools import ToolsMissing, folder
+
+
+@pytest.fixture
+def tools() -> Path:
+    try:
+        return folder()
+    except ToolsMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.mark.rehearsal
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_gate_refuses_it_with_a_remedy(case: Case, tools: Path) -> None:
+    found = refusal(case, tools=tools)
+    assert found.refused, found.preview.output
+    violation = next(one for one in found.preview.result.outcome.mandatory if one.rule == case.rule)
+    assert violation.resource
+    assert re.search(r"^\s*Fix: \S", violation.message, re.MULTILINE)
+
+
+@pytest.mark.rehearsal
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_rehearsal_notices_it_without_the_gate(case: Case, tools: Path) -> None:
+    output = io.StringIO()
+    finished = rehearsed(case, Console(file=output, width=160), tools=tools)
+    assert not finished.passed
+    assert caught(case, finished), output.getvalue()
+
+
+def test_every_module_of_the_folder_is_a_case() -> None:
+    modules = {path.stem for path in Path(rehearsal.sabotage.cases.__path__[0]).glob("*.py")} - {"__init__", "added"}
+    assert {case.sabotage.__module__.rsplit(".", 1)[-1] for case in CASES.values()} == modules
+
+
+def test_every_case_names_a_rule_of_the_gate_and_a_stack_of_the_project() -> None:
+    from policies.rules.registry import RULES
+
+    for case in CASES.values():
+        assert case.rule in {rule.id for rule in RULES}
+        assert locate(case.stack)
+
+
+def test_a_sabotaged_project_is_the_checkout_but_for_the_program() -> None:
+    case = next(iter(CASES.values()))
+    with sabotaged_project(case) as project:
+        assert (project / "components").resolve() == ROOT / "components"
+        assert (project / "Pulumi.yaml").resolve() == ROOT / "Pulumi.yaml"
+        program = (project / "__main__.py").read_text()
+        assert case.name in program
+        assert str(ROOT / "__main__.py") in program
+    assert not project.exists()
