@@ -21,6 +21,7 @@ Object = dict[str, Any]
 FIELD_MANAGER: Final = "gpucluster-rehearsal"
 
 _BUSY_RETRIES: Final = 50
+_BUSY_SECONDS: Final = 0.2
 
 # https://datatracker.ietf.org/doc/html/rfc7234#section-5.5; Kubernetes always uses code 299.
 _WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
@@ -170,12 +171,13 @@ class Api:
             url += "?" + "&".join(f"{key}={quote(value)}" for key, value in query.items())
         headers = {**self._pool.headers, "Content-Type": content_type}
         data = None if body is None else json.dumps(body)
+        response = self._pool.request(method, url, body=data, headers=headers)
         for _ in range(_BUSY_RETRIES):
-            response = self._pool.request(method, url, body=data, headers=headers)
             if response.status != 429 or "Retry-After" not in response.headers:
                 break
             # Asked to come back: the server is overloaded, or a new kind's storage is not ready yet.
-            time.sleep(min(0.2, float(response.headers["Retry-After"])))
+            time.sleep(_BUSY_SECONDS)
+            response = self._pool.request(method, url, body=data, headers=headers)
         if response.status >= 400:
             raise _error(response.status, response.data)
         return response

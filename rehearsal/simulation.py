@@ -60,8 +60,9 @@ class Endpoint:
 class Fleet(Protocol):
     """What a cloud stand-in may ask of the simulated data centre. Calls are idempotent and thread-safe."""
 
-    def create_cluster(self, name: str, *, version: str, region: str, zones: tuple[str, ...],
-                       system_objects: list[dict[str, Any]]) -> Endpoint:
+    def create_cluster(
+        self, name: str, *, version: str, region: str, zones: tuple[str, ...], system_objects: list[dict[str, Any]]
+    ) -> Endpoint:
         """Make the control plane this cluster's own and apply the cloud's system pods; raises if one exists already."""
 
     def delete_cluster(self, name: str) -> None:
