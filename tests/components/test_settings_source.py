@@ -11,7 +11,6 @@ from pulumi.runtime import config as engine_config
 
 from components.settings import from_pulumi
 
-
 STACK = {
     "gcp:project": "my-project",
     "gpucluster:cloud": "gke",
