@@ -59,11 +59,6 @@ class Child:
         """The process, and also its process group and its session."""
         return self.process.pid
 
-    @property
-    def alive(self) -> bool:
-        """Whether it still runs."""
-        return self.process.poll() is None
-
     def output(self) -> str:
         """Everything it has written so far, errors included."""
         with self.log.open("rb") as file:

@@ -29,8 +29,7 @@ class NodeGroup:
     ``min_nodes``/``max_nodes`` count over all ``zones`` unless ``per_zone``. ``initial_nodes`` exist at once, per zone.
     ``hourly_usd`` is the price of one node and orders the autoscaler's choice: cheapest first.
     ``gpus_advertised_by`` says who makes a node's GPUs allocatable: the cloud itself, or a DaemonSet (driver installer)
-    that must become ready on the node first; ``driver_selector`` then holds the pod labels or names to look for.
-    ``annotations`` carry facts for the report (spot, GPU name …).
+    that must become ready on the node first (how it is recognised: ``rehearsal/fleet/drivers.py``).
     """
 
     name: str

@@ -15,7 +15,7 @@ from rehearsal import control_plane as module
 from rehearsal.api import Api, ApiError, Object
 from rehearsal.control_plane import ControlPlane
 from rehearsal.exec_credential import write_credential_plugins
-from rehearsal.processes import ProcessError
+from rehearsal.processes import ProcessError, free_ports
 from tests.rehearsal.simulated_cluster import JOBS, PODS, alive, daemon_set, eventually, job, pod, tools
 
 pytestmark = pytest.mark.rehearsal
@@ -147,7 +147,7 @@ def test_a_port_that_is_taken_meanwhile_is_replaced(tmp_path: Path, monkeypatch:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        answers = iter([[port, *module.free_ports(2)], module.free_ports(3)])
+        answers = iter([[port, *free_ports(2)], free_ports(3)])
         monkeypatch.setattr(module, "free_ports", lambda count: next(answers))
         with ControlPlane(tmp_path, tools=tools()) as plane:
             assert plane.api.ready()

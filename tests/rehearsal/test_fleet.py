@@ -169,7 +169,7 @@ def test_pods_beyond_the_maximum_stay_pending_with_a_reason(running: Running) ->
     def done() -> bool:
         nonlocal most
         most = max(most, len(nodes(running.api, "t4")))
-        return running.api.get(f"{JOBS}/burst")["status"].get("succeeded") == 4
+        return bool(running.api.get(f"{JOBS}/burst")["status"].get("succeeded") == 4)
 
     eventually("all pods have had their turn", done)
     assert most == 2
