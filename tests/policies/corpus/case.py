@@ -1,0 +1,43 @@
+"""One case of the corpus, and what the gate says to it with the default configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policies.extract import Declared, read, read_stack
+from policies.rules.model import Violation
+from policies.rules.registry import RULES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A program's resources as ``(type token, name, properties)``, in the provider's spelling.
+
+    ``story`` says how a person comes to write this. ``rule`` is the mandatory rule that must block it; ``None`` if
+    nothing mandatory may.
+    """
+
+    id: str
+    story: str
+    resources: tuple[tuple[str, str, Mapping[str, Any]], ...]
+    rule: str | None = None
+
+
+def blockers(case: Case) -> list[Violation]:
+    """What mandatory rules at their default levels and limits report; undecided ones block nothing."""
+    declared = [
+        Declared(token, name, f"urn:pulumi:test::test::{token}::{name}", properties)
+        for token, name, properties in case.resources
+    ]
+    items = [item for resource in declared for item in read(resource)]
+    stack = read_stack(declared)
+    found: list[Violation] = []
+    for rule in RULES:
+        if rule.level != "mandatory":
+            continue
+        subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]
+        for subject in subjects:
+            found += rule.check(subject, rule.limits())
+    return [violation for violation in found if not violation.undecided]

@@ -1,0 +1,40 @@
+"""The corpus: every violating program is blocked by the expected rule, no legitimate one is blocked."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+
+from tests.policies import corpus
+from tests.policies.corpus.case import Case, blockers
+
+
+def _cases(kind: str) -> list[Case]:
+    modules = [importlib.import_module(f"{corpus.__name__}.{found.name}") for found in pkgutil.iter_modules(corpus.__path__)]
+    return [case for module in modules for case in getattr(module, kind, ())]
+
+
+BLOCKED, ALLOWED = _cases("BLOCKED"), _cases("ALLOWED")
+
+
+def _id(case: Case) -> str:
+    return case.id
+
+
+@pytest.mark.parametrize("case", BLOCKED, ids=_id)
+def test_blocked(case: Case) -> None:
+    found = blockers(case)
+    assert case.rule in {violation.rule for violation in found}, found
+    assert all(violation.message and violation.remedy for violation in found)
+
+
+@pytest.mark.parametrize("case", ALLOWED, ids=_id)
+def test_allowed(case: Case) -> None:
+    assert blockers(case) == []
+
+
+def test_every_case_has_its_own_id() -> None:
+    ids = [case.id for case in (*BLOCKED, *ALLOWED)]
+    assert len(ids) == len(set(ids))
