@@ -208,6 +208,7 @@ class ControlPlane:
             f"--token-auth-file={tokens}",
             "--authorization-mode=RBAC",
             f"--enable-admission-plugins={_ADMISSION}",
+            "--allow-privileged=true",  # as every cloud does: driver installers are privileged
             f"--service-cluster-ip-range={SERVICE_CIDR}",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={files.service_account_public_key}",

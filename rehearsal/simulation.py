@@ -5,8 +5,9 @@ A cloud stand-in describes what the real cloud would give the cluster; the fleet
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Mapping, Protocol
+from typing import Any, Literal, Protocol
 
 Advertiser = Literal["cloud", "daemonset"]
 
@@ -62,10 +63,11 @@ class Fleet(Protocol):
     def create_cluster(
         self, name: str, *, version: str, region: str, zones: tuple[str, ...], system_objects: list[dict[str, Any]]
     ) -> Endpoint:
-        """Make the control plane this cluster's own and apply the cloud's system pods; raises if one exists already."""
+        """Make the control plane this cluster's own and apply the cloud's system pods; raises if another exists already."""
+        ...
 
     def delete_cluster(self, name: str) -> None:
-        """Remove groups, nodes and every object in the cluster."""
+        """Remove groups, nodes and every object in the cluster; its API server answers no more."""
 
     def apply_group(self, group: NodeGroup) -> None:
         """Create or change a group; returns when its initial nodes are Ready."""
