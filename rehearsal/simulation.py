@@ -63,7 +63,7 @@ class Fleet(Protocol):
     def create_cluster(
         self, name: str, *, version: str, region: str, zones: tuple[str, ...], system_objects: list[dict[str, Any]]
     ) -> Endpoint:
-        """Make the control plane this cluster's own and apply the cloud's system pods; raises if another exists already."""
+        """Make the control plane this cluster's own, apply the cloud's system pods; raises if another exists."""
         ...
 
     def delete_cluster(self, name: str) -> None:
