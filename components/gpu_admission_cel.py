@@ -52,9 +52,10 @@ _SELECTED: Final = (
     "variables.pools.filter(p, variables.selector.all(k, !(k in variables.labelKeys) || "
     "(k in variables.labels[p] && variables.labels[p][k] == variables.selector[k])))"
 )
+# string(): where no pool of the stack repels anything, the compiler knows no type for the taints' fields.
 _TOLERATED: Final = (
     "variables.tolerations.exists(o, "
-    "(o.?effect.orValue('') in ['', t.effect]) && (o.?key.orValue('') in ['', t.key]) && "
+    "(o.?effect.orValue('') in ['', string(t.effect)]) && (o.?key.orValue('') in ['', string(t.key)]) && "
     "(o.?operator.orValue('Equal') == 'Exists' || (o.?key.orValue('') != '' && o.?value.orValue('') == t.value)))"
 )
 
