@@ -1,8 +1,8 @@
-"""Levels and limits of the rules per stack: ``policies/config/<stack>.json``, else ``default.json``.
+"""Levels, limits and exemptions per stack: ``policies/config/<stack>.json``, else ``default.json``.
 
-The format is that of ``pulumi preview --policy-pack-config``: rule → level, or rule → {enforcementLevel, limits …}. The
-engine checks values against the rules' schemas; names it does not know it ignores, so they are checked here:
-``python -m policies.config FILE…`` prints all problems and fails if there are any.
+The format is that of ``pulumi preview --policy-pack-config``: rule → level, or rule → {enforcementLevel, limits …,
+exemptions}. The engine checks values against the rules' schemas; names it does not know it ignores, so they are checked
+here: ``python -m policies.config FILE…`` prints all problems and fails if there are any.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ import difflib
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
+from policies import exemptions
+from policies.exemptions import Exemption, today_utc
 from policies.rules.registry import BY_ID
 from policies.rules.rule import LEVELS, Rule
 
@@ -68,15 +71,15 @@ def problems(config: Mapping[str, Any]) -> list[str]:
     found = []
     for name, given in config.items():
         if name == "all":
-            found += _level_problems("all", given)
+            found += _level_problems("all", given, LEVELS)
         elif name not in BY_ID:
             found.append(f"{name}: no such rule{_nearest(name, BY_ID)}")
         elif isinstance(given, dict):
             if _LEVEL in given:
-                found += _level_problems(f"{name}.{_LEVEL}", given[_LEVEL])
-            found += limit_problems(BY_ID[name], {key: value for key, value in given.items() if key != _LEVEL})
+                found += _level_problems(f"{name}.{_LEVEL}", given[_LEVEL], BY_ID[name].levels)
+            found += _properties_problems(BY_ID[name], {key: value for key, value in given.items() if key != _LEVEL})
         else:
-            found += _level_problems(name, given)
+            found += _level_problems(name, given, BY_ID[name].levels)
     return found
 
 
@@ -98,18 +101,53 @@ def limits_of(rule: Rule, given: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: a limit that the rule does not have, or a wrong value.
     """
-    found = limit_problems(rule, given)
+    limits, _ = _divided(given)
+    found = limit_problems(rule, limits)
     if found:
         raise ConfigError(found)
-    whole = {name: int(value) for name, value in given.items() if _is_whole(value, rule.schema[name])}
-    return rule.limits({**given, **whole})
+    whole = {name: int(value) for name, value in limits.items() if _is_whole(value, rule.schema[name])}
+    return rule.limits({**limits, **whole})
 
 
-def _level_problems(where: str, level: object) -> list[str]:
-    if level in LEVELS:
+def exemptions_of(rule: Rule, given: Mapping[str, Any], today: date) -> tuple[Exemption, ...]:
+    """The rule's exemptions as the engine hands them over, checked; expired ones included.
+
+    Raises:
+        ConfigError: an exemption without a reason, an end, or a resource.
+    """
+    _, listed = _divided(given)
+    found = exemptions.problems(f"{rule.id}.{exemptions.KEY}", listed, today)
+    if found:
+        raise ConfigError(found)
+    return exemptions.parse(listed)
+
+
+def expired(config: Mapping[str, Any], today: date) -> list[str]:
+    """The exemptions of a usable configuration that no longer count, one sentence each."""
+    return [
+        f"{name}.{exemptions.KEY}: expired on {exemption.expires} ({exemption.reason}); remove it, or renew it"
+        for name, given in config.items()
+        if isinstance(given, dict)
+        for exemption in exemptions_of(BY_ID[name], given, today)
+        if exemption.expired(today)
+    ]
+
+
+def _divided(given: Mapping[str, Any]) -> tuple[dict[str, Any], object]:
+    """A rule's properties as limits and exemptions."""
+    return {key: value for key, value in given.items() if key != exemptions.KEY}, given.get(exemptions.KEY, [])
+
+
+def _properties_problems(rule: Rule, properties: Mapping[str, Any]) -> list[str]:
+    limits, listed = _divided(properties)
+    return limit_problems(rule, limits) + exemptions.problems(f"{rule.id}.{exemptions.KEY}", listed, today_utc())
+
+
+def _level_problems(where: str, level: object, levels: Iterable[str]) -> list[str]:
+    if level in levels:
         return []
-    hint = _nearest(level, LEVELS) if isinstance(level, str) else ""
-    return [f"{where}: must be one of {', '.join(LEVELS)}{hint}, got {json.dumps(level)}"]
+    hint = _nearest(level, levels) if isinstance(level, str) else ""
+    return [f"{where}: must be one of {', '.join(levels)}{hint}, got {json.dumps(level)}"]
 
 
 def _complaint(value: object, schema: Mapping[str, Any]) -> str:
@@ -140,11 +178,15 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def main(paths: list[str]) -> int:
-    """Check the files (all shipped ones by default); the exit code says whether all can be used."""
+    """Check the files (all shipped ones by default); the exit code says whether all can be used.
+
+    Expired exemptions are printed, too. They fail nothing here: the gate says no where one was needed.
+    """
     failed = False
     for path in [Path(name) for name in paths] or sorted(DIRECTORY.glob("*.json")):
         try:
-            load(path)
+            for note in expired(load(path), today_utc()):
+                sys.stderr.write(f"{path.name}: {note}\n")
         except ConfigError as error:
             failed = True
             sys.stderr.write(f"{error}\n")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any, Final
 
 from pulumi_policy import (
     EnforcementLevel,
@@ -19,12 +20,18 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
-from policies.config import limits_of
+from policies import exemptions
+from policies.config import exemptions_of, limits_of
 from policies.engine_values import plain
+from policies.exemptions import Exemption, today_utc
 from policies.extract import Declared, read, read_stack
+from policies.extract_tags import tags_of
 from policies.rules.model import Violation
 from policies.rules.registry import RULES
 from policies.rules.rule import Rule
+
+EXEMPTED: Final = "exempted"
+"""The policy that prints what passed by an exemption. It is no rule, so no configuration can silence it unseen."""
 
 
 class Undecided(UnknownValueError):
@@ -36,14 +43,20 @@ class Undecided(UnknownValueError):
 
 
 class Gate:
-    """The policies of one engine run, and what the program has declared in it so far."""
+    """The policies of one engine run, and what the program has declared in it so far.
 
-    def __init__(self) -> None:
+    ``today`` is the day by which exemptions expire, by default the current one in UTC.
+    """
+
+    def __init__(self, today: date | None = None) -> None:
+        self._today = today or today_utc()
         self._declared: dict[str, Declared] = {}
+        self._exempted: dict[Violation, Exemption] = {}
 
     def policies(self) -> list[Policy]:
-        """Every rule as one policy."""
-        return [self._stack_policy(rule) if rule.scope == "stack" else self._resource_policy(rule) for rule in RULES]
+        """Every rule as one policy, and the one that tells what they let pass; it has to come last."""
+        rules = [self._stack_policy(rule) if rule.scope == "stack" else self._resource_policy(rule) for rule in RULES]
+        return [*rules, self._exempted_policy()]
 
     def _resource_policy(self, rule: Rule) -> Policy:
         def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
@@ -53,7 +66,7 @@ class Gate:
             for item in read(declared):
                 if isinstance(item, rule.subjects):
                     found += rule.check(item, limits)
-            _report(found, report)
+            self._report(rule, found, args.get_config(), report)
 
         return ResourceValidationPolicy(validate=validate, **_described(rule))
 
@@ -63,9 +76,43 @@ class Gate:
             # Rules judge what the program declares. The engine's own list holds outputs: what is there now, and at
             # preview nothing at all for a provider whose configuration (a kubeconfig to be) is not known yet.
             stack = read_stack(self._declared.get(resource.urn) or _declared(resource) for resource in args.resources)
-            _report(rule.check(stack, limits), report)
+            self._report(rule, rule.check(stack, limits), args.get_config(), report)
 
         return StackValidationPolicy(validate=validate, **_described(rule))
+
+    def _exempted_policy(self) -> Policy:
+        def validate(_: StackValidationArgs, report: ReportViolation) -> None:
+            for violation, exemption in self._exempted.items():
+                until = f"{violation.rule}: exempt until {exemption.expires}, because: {exemption.reason}"
+                report(f"{until}\n{violation.message}", violation.resource or None)
+            self._exempted.clear()
+
+        return StackValidationPolicy(
+            name=EXEMPTED,
+            description="Passes by an exemption",
+            validate=validate,
+            enforcement_level=EnforcementLevel.ADVISORY,
+        )
+
+    def _report(self, rule: Rule, found: list[Violation], config: Mapping[str, Any], report: ReportViolation) -> None:
+        listed = exemptions_of(rule, config, self._today)
+        for violation in found:
+            if violation.undecided:
+                continue
+            covering = [exemption for exemption in listed if self._covers(exemption, violation)]
+            active = [exemption for exemption in covering if not exemption.expired(self._today)]
+            if active:
+                self._exempted[violation] = max(active, key=lambda exemption: exemption.expires)
+                continue
+            lapsed = "".join(f"\nIts exemption expired on {one.expires} ({one.reason})." for one in covering)
+            report(f"{violation.message}\nFix: {violation.remedy}{lapsed}", violation.resource or None)
+        undecided = [violation for violation in found if violation.undecided]
+        if undecided:
+            raise Undecided(undecided)
+
+    def _covers(self, exemption: Exemption, violation: Violation) -> bool:
+        declared = self._declared.get(violation.resource)
+        return exemption.covers(violation.resource, tags_of(declared.properties) if declared else {})
 
 
 def _declared(resource: ResourceValidationArgs | PolicyResource) -> Declared:
@@ -80,14 +127,5 @@ def _described(rule: Rule) -> dict[str, Any]:
         "enforcement_level": EnforcementLevel(rule.level),
         "severity": Severity(rule.severity),
         "remediation_steps": rule.remedy,
-        "config_schema": PolicyConfigSchema(schema) if schema else None,
+        "config_schema": PolicyConfigSchema({**schema, exemptions.KEY: dict(exemptions.SCHEMA)}),
     }
-
-
-def _report(found: list[Violation], report: ReportViolation) -> None:
-    for violation in found:
-        if not violation.undecided:
-            report(f"{violation.message}\nFix: {violation.remedy}", violation.resource or None)
-    undecided = [violation for violation in found if violation.undecided]
-    if undecided:
-        raise Undecided(undecided)

@@ -8,12 +8,15 @@ from typing import Any, Final, Literal
 
 from policies.rules.model import Cluster, Credential, NodeGroup, Stack, Violation, Workload
 
-Level = Literal["advisory", "mandatory", "disabled"]
+Level = Literal["advisory", "mandatory", "remediate", "disabled"]
+"""``remediate``: mandatory, and what breaks the rule is put right first, where its declaration allows it."""
+
 Severity = Literal["low", "medium", "high", "critical"]
 Limits = Mapping[str, Any]
 """A rule's configuration: its schema's keys with the stack's values, or the schema's defaults."""
 
 LEVELS: Final[tuple[Level, ...]] = ("advisory", "mandatory", "disabled")
+"""The levels of every rule."""
 
 Subject = type[NodeGroup] | type[Workload] | type[Cluster] | type[Credential] | type[Stack]
 
@@ -35,6 +38,13 @@ class Rule:
     subjects: tuple[Subject, ...]
     check: Callable[[Any, Limits], list[Violation]]
     schema: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    remediable: bool = False
+    """Whether the level ``remediate`` exists: putting it right cannot lose anything."""
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels that a configuration may give the rule."""
+        return (*LEVELS, "remediate") if self.remediable else LEVELS
 
     @property
     def scope(self) -> Literal["resource", "stack"]:

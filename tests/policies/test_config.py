@@ -45,6 +45,10 @@ def test_rules_have_ids_of_their_own() -> None:
         ({"gpu-ceiling": {"maxGpus": 0}}, "must be at least 1, got 0"),
         ({"low-carbon-region": {"minCarbonFreePercent": 101}}, "must be at most 100, got 101"),
         ({"allowed-regions": {"regions": [1]}}, "must be a list of strings, got [1]"),
+        ({"gpu-ceiling": "remediate"}, "gpu-ceiling: must be one of advisory, mandatory, disabled, got"),
+        ({"all": "remediate"}, "all: must be one of advisory, mandatory, disabled, got"),
+        ({"exempted": "disabled"}, "exempted: no such rule"),
+        ({"gpu-taint": {"exemptions": {}}}, "gpu-taint.exemptions: must be a list of exemptions, got {}"),
     ],
 )
 def test_problems(config: dict[str, Any], says: str) -> None:

@@ -1,0 +1,111 @@
+"""Exemptions: resources that a rule lets pass for a while, each with a reason and a date on which it ends.
+
+They stand in a stack's configuration, under the rule: ``{"gpu-ceiling": {"exemptions": [{"resource": "bench-*",
+"reason": "load test, ask ml-platform", "expires": "2027-01-31"}]}}``. What passes by one is printed, with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+KEY: Final = "exemptions"
+LONGEST: Final = timedelta(days=366)
+"""How far ahead an exemption may end: what should pass for ever is a limit or a level of its rule."""
+
+_TEXTS: Final = ("resource", "tag", "reason", "expires")
+SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "array",
+    "default": [],
+    "description": "Resources that pass for a while; each is printed until it expires.",
+    "items": {
+        "type": "object",
+        "required": ["reason", "expires"],
+        "additionalProperties": False,
+        "properties": {name: {"type": "string", "minLength": 1} for name in _TEXTS},
+    },
+}
+"""JSON schema of the key, which every rule has beside its limits."""
+
+
+@dataclass(frozen=True)
+class Exemption:
+    """What passes (``resource``: a pattern for its name or URN, and ``tag``: ``key=value``), why, and until when.
+
+    With both, both must fit. ``expires`` is the last day on which it counts, in UTC.
+    """
+
+    reason: str
+    expires: date
+    resource: str | None = None
+    tag: str | None = None
+
+    def covers(self, urn: str, tags: Mapping[str, str]) -> bool:
+        """Whether the resource at ``urn`` with ``tags`` is meant; an empty ``urn`` is the stack as a whole."""
+        names = (urn, urn.rpartition("::")[2])
+        if self.resource is not None and not any(fnmatchcase(name, self.resource) for name in names):
+            return False
+        if self.tag is None:
+            return True
+        key, _, value = self.tag.partition("=")
+        return tags.get(key) == value
+
+    def expired(self, today: date) -> bool:
+        """Whether its last day is over."""
+        return today > self.expires
+
+
+def today_utc() -> date:
+    """The day by which exemptions expire."""
+    return datetime.now(timezone.utc).date()
+
+
+def parse(given: object) -> tuple[Exemption, ...]:
+    """The exemptions of one rule, of a list in which ``problems`` finds nothing."""
+    entries: list[Mapping[str, str]] = given if isinstance(given, list) else []
+    return tuple(
+        Exemption(
+            entry["reason"].strip(), date.fromisoformat(entry["expires"]), entry.get("resource"), entry.get("tag")
+        )
+        for entry in entries
+    )
+
+
+def problems(where: str, given: object, today: date) -> list[str]:
+    """Everything that is wrong with the exemptions at key ``where``, one sentence each; an expired one is not wrong."""
+    if not isinstance(given, list):
+        return [f"{where}: must be a list of exemptions, got {json.dumps(given)}"]
+    return [problem for number, entry in enumerate(given) for problem in _problems(f"{where}[{number}]", entry, today)]
+
+
+def _problems(where: str, entry: object, today: date) -> list[str]:
+    if not isinstance(entry, dict):
+        return [f"{where}: must be an object with reason, expires and resource or tag, got {json.dumps(entry)}"]
+    found = [f"{where}.{key}: no such key; an exemption has {', '.join(_TEXTS)}" for key in entry if key not in _TEXTS]
+    empty = [key for key in _TEXTS if key in entry and not (isinstance(entry[key], str) and entry[key].strip())]
+    found += [f"{where}.{key}: must be a text, got {json.dumps(entry[key])}" for key in empty]
+    if "reason" not in entry:
+        found.append(f"{where}.reason: missing; say why, and who decides what happens when it expires")
+    if "resource" not in entry and "tag" not in entry:
+        found.append(f"{where}: exempts nothing; add resource (a name, URN or pattern with *) or tag (key=value)")
+    if "tag" not in empty and "tag" in entry and "=" not in entry["tag"].strip("="):
+        found.append(f"{where}.tag: must be key=value, got {json.dumps(entry['tag'])}")
+    if "expires" not in entry:
+        found.append(f"{where}.expires: missing; give the last day, for example {today + timedelta(days=30)}")
+    elif "expires" not in empty:
+        found += _date_problems(f"{where}.expires", entry["expires"], today)
+    return found
+
+
+def _date_problems(where: str, text: str, today: date) -> list[str]:
+    try:
+        expires = date.fromisoformat(text)
+    except ValueError:
+        return [f"{where}: must be a date like {today + timedelta(days=30)}, got {json.dumps(text)}"]
+    if expires > today + LONGEST:
+        return [f"{where}: at most a year ahead ({today + LONGEST}), got {text}; for longer, change the rule's limit"]
+    return []

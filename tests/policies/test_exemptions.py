@@ -1,0 +1,154 @@
+"""Exemptions: what one must say, what it covers, when it ends, and that nothing passes by one unseen."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pulumi_policy import (
+    PolicyCustomTimeouts,
+    PolicyResource,
+    PolicyResourceOptions,
+    ResourceValidationArgs,
+    ResourceValidationPolicy,
+    StackValidationArgs,
+    StackValidationPolicy,
+)
+from pulumi_policy.proxy import unknown_checking_proxy
+
+from policies import config, exemptions
+from policies.exemptions import Exemption, parse, problems
+from policies.extract_tags import tags_of
+from policies.pack import EXEMPTED, Gate
+from policies.rules.model import UNKNOWN
+
+TODAY = date(2026, 11, 21)
+GOOD = {"resource": "bench-*", "reason": "load test", "expires": "2026-12-31"}
+URN = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::bench-a"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"reason": None}, "[0].reason: missing"),
+        ({"reason": "  "}, "[0].reason: must be a text"),
+        ({"expires": None}, "[0].expires: missing; give the last day, for example 2026-12-21"),
+        ({"expires": "soon"}, '[0].expires: must be a date like 2026-12-21, got "soon"'),
+        ({"expires": 20261231}, "[0].expires: must be a text"),
+        ({"expires": "2027-11-23"}, "[0].expires: at most a year ahead (2027-11-22)"),
+        ({"resource": None}, "[0]: exempts nothing; add resource"),
+        ({"tag": "team"}, '[0].tag: must be key=value, got "team"'),
+        ({"until": "2026-12-31"}, "[0].until: no such key; an exemption has resource, tag, reason, expires"),
+    ],
+)
+def test_an_exemption_that_says_too_little(change: dict[str, Any], says: str) -> None:
+    entry = {key: value for key, value in {**GOOD, **change}.items() if value is not None}
+    (problem,) = problems("x", [entry], TODAY)
+    assert problem.startswith(f"x{says}")
+
+
+def test_all_problems_of_all_exemptions_at_once() -> None:
+    assert len(problems("x", [GOOD, {}, "gpu-pool"], TODAY)) == 4
+
+
+@pytest.mark.parametrize(
+    ("exemption", "covered"),
+    [
+        ({"resource": "bench-*"}, True),
+        ({"resource": URN}, True),
+        ({"resource": "bench"}, False),
+        ({"tag": "team=research"}, True),
+        ({"tag": "team=web"}, False),
+        ({"resource": "bench-a", "tag": "team=web"}, False),
+    ],
+)
+def test_what_an_exemption_covers(exemption: dict[str, str], covered: bool) -> None:
+    assert Exemption("r", TODAY, **exemption).covers(URN, {"team": "research"}) is covered
+
+
+def test_the_stack_as_a_whole_is_covered_by_a_star_only() -> None:
+    assert Exemption("r", TODAY, resource="*").covers("", {})
+    assert not Exemption("r", TODAY, resource="bench-*").covers("", {})
+
+
+def test_the_last_day_counts() -> None:
+    (exemption,) = parse([GOOD])
+    assert not exemption.expired(date(2026, 12, 31))
+    assert exemption.expired(date(2027, 1, 1))
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"tags": {"team": "ml"}},
+        {"tags": [{"key": "team", "value": "ml", "propagateAtLaunch": True}]},
+        {"resourceLabels": {"team": "ml"}},
+        {"nodeConfig": {"labels": {"team": "ml"}}},
+        {"metadata": {"labels": {"team": "ml", "late": UNKNOWN}}},
+        {"tags": UNKNOWN, "nodeLabels": {"team": "ml"}},
+    ],
+)
+def test_tags_are_found_where_each_cloud_has_them(properties: dict[str, Any]) -> None:
+    assert tags_of(properties) == {"team": "ml"}
+
+
+def test_expired_ones_are_printed_by_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "dev.json"
+    path.write_text(json.dumps({"gpu-taint": {"exemptions": [{**GOOD, "expires": "2020-01-31"}]}}))
+    assert config.main([str(path)]) == 0
+    assert "dev.json: gpu-taint.exemptions: expired on 2020-01-31 (load test)" in capsys.readouterr().err
+
+
+class Run:
+    """A gate on one day, given one GPU node pool with a minimum of 1 and one configuration of that rule."""
+
+    def __init__(self, *listed: dict[str, str]) -> None:
+        self.reported: list[tuple[str, str, str | None]] = []
+        options = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
+        pool = {
+            "autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 4},
+            "nodeConfig": {
+                "guestAccelerators": [{"type": "nvidia-l4", "count": 1}],
+                "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+                "resourceLabels": {"team": "research"},
+            },
+        }
+        token = "gcp:container/nodePool:NodePool"
+        given = {"gpu-zero-minimum": {exemptions.KEY: list(listed)}}
+        for policy in Gate(TODAY).policies():
+            if isinstance(policy, ResourceValidationPolicy):
+                args = ResourceValidationArgs(
+                    token, unknown_checking_proxy(pool), URN, "bench-a", options, None, given.get(policy.name)
+                )
+                policy.validate(args, lambda text, urn=None, rule=policy.name: self.reported.append((rule, text, urn)))
+            elif isinstance(policy, StackValidationPolicy) and policy.name == EXEMPTED:
+                resource = PolicyResource(token, unknown_checking_proxy({}), URN, "a", options, None, None, [], {})
+                stack = StackValidationArgs([resource])
+                policy.validate(stack, lambda text, urn=None, rule=policy.name: self.reported.append((rule, text, urn)))
+
+
+@pytest.mark.parametrize("by", [{"resource": "bench-*"}, {"tag": "team=research"}])
+def test_what_passes_by_an_exemption_is_printed_with_reason_and_end(by: dict[str, str]) -> None:
+    ((rule, text, urn),) = Run({**by, "reason": "load test", "expires": "2026-12-31"}).reported
+    assert (rule, urn) == (EXEMPTED, URN)
+    assert text.startswith("gpu-zero-minimum: exempt until 2026-12-31, because: load test\nGPU node group 'bench-a'")
+
+
+def test_an_expired_exemption_does_not_count_and_is_named_in_the_violation() -> None:
+    ((rule, text, _),) = Run({**GOOD, "expires": "2026-11-20"}).reported
+    assert rule == "gpu-zero-minimum"
+    assert text.endswith("\nIts exemption expired on 2026-11-20 (load test).")
+
+
+def test_an_exemption_of_something_else_does_not_count() -> None:
+    ((rule, text, _),) = Run({**GOOD, "resource": "other"}).reported
+    assert rule == "gpu-zero-minimum"
+    assert "exemption" not in text
+
+
+def test_an_exemption_without_a_reason_is_an_error_even_if_nobody_checked_the_file() -> None:
+    with pytest.raises(config.ConfigError, match=r"gpu-zero-minimum.exemptions\[0\].reason: missing"):
+        Run({"resource": "*", "expires": "2026-12-31"})
