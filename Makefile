@@ -47,6 +47,7 @@ check: setup ## Style, types, dead code, workflows, generated docs, file length;
 	$(VENV)/vulture
 	$(VENV)/python -m components.settings.docs --check
 	$(VENV)/python -m policies.docs --check
+	$(VENV)/python -m policies.config
 	@awk 'FNR == 401 { print FILENAME ": more than 400 lines, split it"; bad = 1 } END { exit bad }' $$(git ls-files '*.py')
 	@folder="$$($(PYTHON) -m rehearsal.tools actionlint)" && "$$folder/actionlint" -color
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from policies import config as policy_config
 from rehearsal.engine_events import Outcome, Step, outcome, parse_line, step_of
 
 # Nothing else of the user's environment reaches the engine: no cloud credentials, no Pulumi token, no KUBECONFIG.
@@ -224,10 +225,16 @@ class Engine:
 
 
 def gate_for(project: Path, stack: str) -> Gate:
-    """The project's policy pack with the stack's own levels and limits, or the default ones when it has none."""
-    config = project / "policies" / "config"
-    own = config / f"{stack}.json"
-    return Gate(project / "policies", own if own.exists() else config / "default.json")
+    """The project's policy pack with the stack's own levels and limits, or the default ones when it has none.
+
+    Raises ``EngineError`` for a configuration that cannot be used: the engine ignores a rule that it does not know.
+    """
+    config = policy_config.file_for(stack, project / "policies" / "config")
+    try:
+        policy_config.load(config)
+    except policy_config.ConfigError as error:
+        raise EngineError(f"the gate's configuration cannot be used:\n{error}") from error
+    return Gate(project / "policies", config)
 
 
 def _gate_flags(gate: Gate | None) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal import leftovers
-from rehearsal.engine import Engine, Gate, gate_for, has_secure_values, user_passphrase
+from rehearsal.engine import Engine, EngineError, Gate, gate_for, has_secure_values, user_passphrase
 from rehearsal.engine_events import Step
 from rehearsal.stack import ROOT
 from rehearsal.tools import ToolsMissing, folder
@@ -92,6 +92,14 @@ def test_an_interrupted_update_leaves_no_process(tmp_path: Path, tools: Path) ->
 def test_a_stack_gets_its_own_levels_or_the_default_ones() -> None:
     assert gate_for(ROOT, "dev").config.name == "dev.json"
     assert gate_for(ROOT, "gke-tips") == Gate(ROOT / "policies", ROOT / "policies" / "config" / "default.json")
+
+
+def test_a_configuration_with_a_misspelled_rule_is_refused_before_the_engine_ignores_it(tmp_path: Path) -> None:
+    config = tmp_path / "policies" / "config" / "default.json"
+    config.parent.mkdir(parents=True)
+    config.write_text('{"gpu-tant": "mandatory"}')
+    with pytest.raises(EngineError, match="default.json: gpu-tant: no such rule; did you mean gpu-taint"):
+        gate_for(tmp_path, "dev")
 
 
 def test_secure_values_are_recognised(tmp_path: Path) -> None:
