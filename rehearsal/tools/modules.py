@@ -125,16 +125,16 @@ PULUMI: Final = Module(
             mode=0o755,
         ),
     ),
-    minutes=2,
-    build_gib=2.2,
+    minutes=2.5,
+    build_gib=2.0,
     installed_gib=0.2,
 )
 
 PULUMI_PYTHON: Final = Module(
     _HERE / "pulumi-python",
     binaries={"pulumi-language-python": "github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python"},
-    minutes=1.3,
-    build_gib=0.7,
+    minutes=0.6,
+    build_gib=0.5,
     installed_gib=0.1,
 )
 
@@ -175,7 +175,7 @@ KUBERNETES: Final = Module(
             ),
         ),
     ),
-    minutes=8,
+    minutes=9,
     build_gib=4.0,
     installed_gib=0.5,
 )
@@ -183,8 +183,8 @@ KUBERNETES: Final = Module(
 KWOK: Final = Module(
     _HERE / "kwok",
     binaries={"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
-    minutes=1.5,
-    build_gib=1.2,
+    minutes=2.5,
+    build_gib=1.0,
     installed_gib=0.1,
 )
 
@@ -192,7 +192,7 @@ ACTIONLINT: Final = Module(
     _HERE / "actionlint",
     binaries={"actionlint": "github.com/rhysd/actionlint/cmd/actionlint"},
     stamps=(Stamp("github.com/rhysd/actionlint.version", "github.com/rhysd/actionlint", "{number}"),),
-    minutes=0.3,
+    minutes=0.2,
     build_gib=0.3,
     installed_gib=0.01,
 )
