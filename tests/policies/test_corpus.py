@@ -12,8 +12,8 @@ from tests.policies.corpus.case import Case, blockers
 
 
 def _cases(kind: str) -> list[Case]:
-    modules = [importlib.import_module(f"{corpus.__name__}.{found.name}") for found in pkgutil.iter_modules(corpus.__path__)]
-    return [case for module in modules for case in getattr(module, kind, ())]
+    names = [f"{corpus.__name__}.{found.name}" for found in pkgutil.iter_modules(corpus.__path__)]
+    return [case for name in names for case in getattr(importlib.import_module(name), kind, ())]
 
 
 BLOCKED, ALLOWED = _cases("BLOCKED"), _cases("ALLOWED")
