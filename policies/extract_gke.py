@@ -54,6 +54,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
             flag(at(inputs, "networkConfig", "enablePrivateNodes")),
         ),
         secrets_key=text(at(inputs, "databaseEncryption", "keyName")),
+        open_api=_open_api(inputs),
         carbon=carbon(region),
         resource=declared.urn,
     )
@@ -108,6 +109,15 @@ READERS: Final[Mapping[str, Reader]] = {
     "gcp:serviceaccount/key:Key": read_service_account_key,
     "pulumi:providers:gcp": read_provider,
 }
+
+
+def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
+    """Whether the control plane answers every address: neither private nor limited to authorized networks."""
+    private = flag(at(cluster, "privateClusterConfig", "enablePrivateEndpoint"))
+    networks = cluster.get("masterAuthorizedNetworksConfig")
+    if private is True or networks is not None:
+        return UNKNOWN if networks is UNKNOWN and private is not True else False
+    return UNKNOWN if private is UNKNOWN else True
 
 
 def _own_pools(cluster: Mapping[str, Any], declared: Declared, name: Maybe[str]) -> Iterable[NodeGroup]:
@@ -183,7 +193,7 @@ def _group(
         region=region,
         zones=zones,
         machine_type=machine,
-        private=own_private is not False,
+        private=None if own_private is None else flag(own_private),
         disk_key=text(at(config, "bootDiskKmsKey")),
         max_hourly_usd=_cost_at_most(node_hourly_usd(config, region, spot), initial if scaling is None else max_nodes),
         cluster=cluster,

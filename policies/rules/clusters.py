@@ -9,14 +9,17 @@ from policies.rules.scheduling import both, repelling_taints
 NOT_ALONE = "gpu-not-only-pool"
 SYSTEM_HOME = "system-pods-home"
 PRIVATE_NODES = "private-nodes"
+GPU_PRIVATE = "gpu-nodes-private"
 SECRETS = "secrets-encryption"
+OPEN_API = "control-plane-access"
+LOCAL_ACCOUNTS = "no-local-accounts"
 DISKS = "disk-encryption"
 
 
 def not_alone(stack: Stack) -> list[Violation]:
     """A cluster with GPU groups has a group without GPUs too."""
     found = []
-    for cluster, groups in _clusters_with_gpus(stack):
+    for cluster, groups in clusters_with_gpus(stack):
         if any(group.gpus_per_node == 0 for group in groups):
             continue
         message = f"Cluster '{_name(cluster)}' has no node group without GPUs: every pod of its own needs a GPU node."
@@ -30,7 +33,7 @@ def system_pods_home(stack: Stack) -> list[Violation]:
     """A cluster with GPU groups has a CPU group that is always on and that no taint closes to system pods."""
     remedy = "Add a CPU node group with at least 1 node at all times and no NoSchedule or NoExecute taint."
     found = []
-    for cluster, groups in _clusters_with_gpus(stack):
+    for cluster, groups in clusters_with_gpus(stack):
         homes = [both((_without_gpus(group), _always_on(group), _open(group))) for group in groups]
         if True in homes:
             continue
@@ -56,10 +59,30 @@ def private_nodes(subject: Cluster | NodeGroup) -> list[Violation]:
     if private is UNKNOWN:
         message = f"{kind} '{subject.name}': unknown at preview, checked at update: whether its nodes are private."
         return [Violation(PRIVATE_NODES, message, remedy, undecided=True, resource=subject.resource)]
-    if private:
+    if private is not False:
         return []
     message = f"{kind} '{subject.name}' gives its nodes public addresses."
     return [Violation(PRIVATE_NODES, message, remedy, resource=subject.resource)]
+
+
+def gpu_nodes_private(stack: Stack) -> list[Violation]:
+    """No GPU node has a public address, by its group's declaration or, where that says nothing, its cluster's."""
+    remedy = "Give the group's nodes private addresses only, and a NAT gateway for their way out."
+    found = []
+    for group in stack.groups:
+        if not has_gpus(group):
+            continue
+        answers = (group.private,)
+        if group.private is None:
+            answers = tuple(cluster.private_nodes for cluster in stack.clusters if _belongs(group, cluster, stack))
+        if False not in answers and UNKNOWN not in answers:
+            continue
+        undecided = False not in answers or group.gpus_per_node is UNKNOWN
+        message = f"GPU node group '{group.name}' gives its nodes public addresses: anyone may probe them."
+        if undecided:
+            message = f"GPU node group '{group.name}': unknown at preview, checked at update: whether its nodes are private."
+        found.append(Violation(GPU_PRIVATE, message, remedy, undecided=undecided, resource=group.resource))
+    return found
 
 
 def secrets_encryption(cluster: Cluster) -> list[Violation]:
@@ -69,6 +92,18 @@ def secrets_encryption(cluster: Cluster) -> list[Violation]:
         return []  # a key that is still to be created is a key
     message = f"Cluster '{_name(cluster)}' stores Secrets without a key of your own."
     return [Violation(SECRETS, message, remedy, resource=cluster.resource)]
+
+
+def control_plane_access(cluster: Cluster) -> list[Violation]:
+    """The API server is private, or answers known address ranges only."""
+    remedy = "Make the control plane private, or list the address ranges that may reach it."
+    return _must_not(cluster.open_api, OPEN_API, cluster, "lets the whole internet reach its API server", remedy)
+
+
+def no_local_accounts(cluster: Cluster) -> list[Violation]:
+    """Everybody, administrators included, is known to the cluster by an identity of the cloud."""
+    remedy = "Disable local accounts and give administrators a role through the cloud's identities."
+    return _must_not(cluster.local_accounts, LOCAL_ACCOUNTS, cluster, "keeps local administrator keys", remedy)
 
 
 def disk_encryption(group: NodeGroup, customer_key: bool = False) -> list[Violation]:
@@ -85,7 +120,16 @@ def disk_encryption(group: NodeGroup, customer_key: bool = False) -> list[Violat
     return []
 
 
-def _clusters_with_gpus(stack: Stack) -> list[tuple[Cluster, list[NodeGroup]]]:
+def _must_not(state: Maybe[bool], rule: str, cluster: Cluster, what: str, remedy: str) -> list[Violation]:
+    if state is False:
+        return []
+    if state is UNKNOWN:
+        message = f"Cluster '{_name(cluster)}': unknown at preview, checked at update: whether it {what}."
+        return [Violation(rule, message, remedy, undecided=True, resource=cluster.resource)]
+    return [Violation(rule, f"Cluster '{_name(cluster)}' {what}.", remedy, resource=cluster.resource)]
+
+
+def clusters_with_gpus(stack: Stack) -> list[tuple[Cluster, list[NodeGroup]]]:
     """Each cluster the stack declares with its groups; a group whose cluster is not known could be any cluster's."""
     pairs = []
     for cluster in stack.clusters:

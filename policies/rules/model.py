@@ -102,7 +102,8 @@ class NodeGroup:
     zones: Maybe[tuple[str, ...]] = ()
     machine_type: Maybe[str | None] = None
     disk_encrypted: Maybe[bool] = True
-    private: Maybe[bool] = True
+    private: Maybe[bool | None] = True
+    """Whether its nodes have private addresses only; ``None`` where the group leaves that to its cluster."""
     max_hourly_usd: Maybe[float | None] = None
     initial_nodes: Maybe[int] = 0
     """Nodes that exist as soon as the group does, whatever the autoscaler's minimum says; 0 when not declared."""
@@ -113,6 +114,8 @@ class NodeGroup:
     """Domains in which the cloud sets labels by itself, so that a label missing from ``labels`` may still be there."""
     disk_key: Maybe[str | None] = None
     """The customer's own key that encrypts the nodes' disks."""
+    discoverable: Maybe[bool] = True
+    """Whether an autoscaler in the cluster can find the group; false where it lacks the tags for that."""
     resource: str = ""
     """Where it is declared: the engine's URN, or a stack file's key path."""
 
@@ -130,6 +133,22 @@ class Workload:
     affinity: Maybe[Mapping[str, object] | None] = None
     resource: str = ""
     """Where it is declared: the engine's URN."""
+    pod_labels: Maybe[Mapping[str, str]] = field(default_factory=dict)
+    safe_to_evict: Maybe[bool | None] = None
+    """The pods' annotation ``cluster-autoscaler.kubernetes.io/safe-to-evict``; ``None`` where there is none."""
+    device_plugin: Maybe[bool] = False
+    """Whether it offers the nodes' GPUs to the kubelet, so that it is meant for GPU nodes whatever it selects."""
+    scales_nodes: Maybe[bool] = False
+    """Whether it is a node autoscaler."""
+
+
+@dataclass(frozen=True)
+class DisruptionBudget:
+    """A PodDisruptionBudget. ``lets_go``: whether it can ever allow an eviction."""
+
+    namespace: str
+    match_labels: Maybe[Mapping[str, str]]
+    lets_go: Maybe[bool]
 
 
 @dataclass(frozen=True)
@@ -141,8 +160,14 @@ class Cluster:
     region: Maybe[str | None] = None
     managed_nodes: Maybe[bool] = False
     private_nodes: Maybe[bool] = True
+    managed_autoscaler: Maybe[bool] = True
+    """Whether the cloud runs the node autoscaler; false where it is a workload in the cluster."""
     secrets_key: Maybe[str | None] = None
     """The key that encrypts Kubernetes Secrets in the control plane's storage."""
+    open_api: Maybe[bool] = False
+    """Whether the API server answers the whole internet: neither private nor limited to address ranges."""
+    local_accounts: Maybe[bool] = False
+    """Whether the cluster has administrators of its own, beside the cloud's identities."""
     carbon: Carbon | None = None
     """How clean the region's energy is, where the cloud publishes it."""
     resource: str = ""
@@ -177,6 +202,7 @@ class Stack:
     groups: tuple[NodeGroup, ...] = ()
     workloads: tuple[Workload, ...] = ()
     clusters: tuple[Cluster, ...] = ()
+    budgets: tuple[DisruptionBudget, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from policies.rules import clusters, credentials, money, node_groups, regions, workloads
+from policies.rules import autoscaler, clusters, credentials, money, node_groups, regions, scale_down, totals, workloads
 from policies.rules.model import Cluster, Credential, NodeGroup, Stack
 from policies.rules.rule import Rule
 
@@ -66,6 +66,7 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="critical",
         subjects=(NodeGroup,),
         check=lambda group, _: node_groups.gpu_taint(group),
+        remediable=True,
     ),
     Rule(
         id=clusters.NOT_ALONE,
@@ -138,6 +139,36 @@ RULES: Final[tuple[Rule, ...]] = (
         check=lambda stack, _: workloads.reserved(stack),
     ),
     Rule(
+        id=autoscaler.PRESENT,
+        title="Something scales the nodes",
+        why="Where the cloud runs no autoscaler, a minimum of 0 means that no GPU node ever comes.",
+        remedy="Deploy cluster-autoscaler or Karpenter with the cluster.",
+        level="advisory",
+        severity="high",
+        subjects=(Stack,),
+        check=lambda stack, _: autoscaler.present(stack),
+    ),
+    Rule(
+        id=autoscaler.SEES,
+        title="The autoscaler sees every GPU node group",
+        why="A group that no autoscaler finds keeps its size: none, or idle for ever.",
+        remedy="Give the group the tags by which the autoscaler discovers groups.",
+        level="advisory",
+        severity="high",
+        subjects=(Stack,),
+        check=lambda stack, _: autoscaler.sees_each_group(stack),
+    ),
+    Rule(
+        id=scale_down.EVICTABLE,
+        title="System pods may leave a node",
+        why="The cluster autoscaler keeps a node for one kube-system pod that no disruption budget lets go.",
+        remedy="Add a PodDisruptionBudget for it, or keep it on nodes that are always on.",
+        level="advisory",
+        severity="medium",
+        subjects=(Stack,),
+        check=lambda stack, _: scale_down.system_pods_evictable(stack),
+    ),
+    Rule(
         id=clusters.PRIVATE_NODES,
         title="Nodes are private",
         why="A node with a public address can be reached, and scanned, from anywhere.",
@@ -148,6 +179,16 @@ RULES: Final[tuple[Rule, ...]] = (
         check=lambda subject, _: clusters.private_nodes(subject),
     ),
     Rule(
+        id=clusters.GPU_PRIVATE,
+        title="GPU nodes are private",
+        why="A GPU node with a public address is what miners of other people's electricity scan for.",
+        remedy="Give GPU nodes private addresses only, with a NAT gateway for outgoing traffic.",
+        level="advisory",
+        severity="high",
+        subjects=(Stack,),
+        check=lambda stack, _: clusters.gpu_nodes_private(stack),
+    ),
+    Rule(
         id=clusters.SECRETS,
         title="Kubernetes Secrets are encrypted with your key",
         why="A key of your own can be rotated, audited and taken away.",
@@ -156,6 +197,26 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="low",
         subjects=(Cluster,),
         check=lambda cluster, _: clusters.secrets_encryption(cluster),
+    ),
+    Rule(
+        id=clusters.OPEN_API,
+        title="The control plane is not open to the internet",
+        why="An API server that answers everyone is one stolen token, or one bug, away from being somebody else's.",
+        remedy="Make the control plane private, or list the address ranges that may reach it.",
+        level="advisory",
+        severity="medium",
+        subjects=(Cluster,),
+        check=lambda cluster, _: clusters.control_plane_access(cluster),
+    ),
+    Rule(
+        id=clusters.LOCAL_ACCOUNTS,
+        title="No local administrators",
+        why="A cluster's own administrator keys outlive the people they were given to, and no audit log names them.",
+        remedy="Disable local accounts and use the cloud's identities.",
+        level="advisory",
+        severity="medium",
+        subjects=(Cluster,),
+        check=lambda cluster, _: clusters.no_local_accounts(cluster),
     ),
     Rule(
         id=clusters.DISKS,
@@ -199,6 +260,42 @@ RULES: Final[tuple[Rule, ...]] = (
                 "minimum": 0,
                 "default": None,
                 "description": "Most US dollars an hour with all node groups at their maximum; null for no limit.",
+            }
+        },
+    ),
+    Rule(
+        id=money.IDLE_COST,
+        title="The stack's idle cost has a ceiling",
+        why="What is up while nobody works is paid for 168 hours a week.",
+        remedy="Lower a node group's minimum or choose a smaller machine for it.",
+        level="mandatory",
+        severity="high",
+        subjects=(Stack,),
+        check=lambda stack, limits: money.idle_cost(stack, limits["maxIdleUsd"]),
+        schema={
+            "maxIdleUsd": {
+                "type": ["number", "null"],
+                "minimum": 0,
+                "default": None,
+                "description": "Most US dollars an hour for the nodes that are always up; null for no limit.",
+            }
+        },
+    ),
+    Rule(
+        id=totals.STACK_CEILING,
+        title="The stack's GPUs have a ceiling",
+        why="Many small groups add up to more GPUs than anybody meant to have.",
+        remedy="Lower the maximum of a GPU node group, or raise the ceiling on purpose.",
+        level="mandatory",
+        severity="high",
+        subjects=(Stack,),
+        check=lambda stack, limits: totals.stack_ceiling(stack, limits["maxGpus"]),
+        schema={
+            "maxGpus": {
+                "type": ["integer", "null"],
+                "minimum": 0,
+                "default": None,
+                "description": "Most GPUs with all node groups at their maximum; null for no limit.",
             }
         },
     ),
