@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -50,9 +51,18 @@ def _install(plan: Plan, environ: Mapping[str, str], progress: Progress) -> None
                 build.build(module, toolchain, folder, progress)
     with cache.new_folder(plan.folder) as folder:
         for name, source in plan.sources.items():
-            # Relative inside the cache, so that a cache that is moved or mounted elsewhere still works.
-            inside = source.is_relative_to(plan.root)
-            (folder / name).symlink_to(Path(os.pardir, source.relative_to(plan.root)) if inside else source)
+            if source.is_relative_to(plan.root):
+                _place(source, folder / name)
+            else:
+                (folder / name).symlink_to(source)
+
+
+def _place(source: Path, target: Path) -> None:
+    """A hard link: Pulumi's language host looks for its scripts beside the file that a symbolic link leads to."""
+    try:
+        target.hardlink_to(source)
+    except OSError:  # a file system without hard links
+        shutil.copy2(source, target)
 
 
 def _space(root: Path, modules: list[Module], toolchain: go.Go) -> dict[Path, float]:

@@ -31,9 +31,11 @@ class Plan:
 
     @property
     def folder(self) -> Path:
-        """The one folder with links to all binaries."""
+        """The one folder with all binaries, each a hard link or a copy; a user's own Pulumi by symbolic link."""
         version = self.pulumi.version if isinstance(self.pulumi, SystemPulumi) else ""
-        definition = "\n".join([version, *(f"{name} {path}" for name, path in sorted(self.sources.items()))])
+        definition = "\n".join(
+            ["hard links", version, *(f"{name} {path}" for name, path in sorted(self.sources.items()))]
+        )
         return self.root / f"bin-{hashlib.sha256(definition.encode()).hexdigest()[:16]}"
 
     def unbuilt(self) -> list[Module]:

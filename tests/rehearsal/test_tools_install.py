@@ -67,6 +67,11 @@ def test_builds_every_module_into_one_folder(environ: dict[str, str], go: FakeGo
     assert "about 6 s on 2 cores" in out.getvalue()
 
 
+def test_every_binary_finds_the_others_beside_itself(environ: dict[str, str], modules: tuple[Module, ...]) -> None:
+    folder = install(Progress(io.StringIO()), environ, modules)
+    assert {path.resolve().parent for path in folder.iterdir()} == {folder.resolve()}
+
+
 def test_a_warm_cache_needs_neither_go_nor_network_and_says_nothing(
     environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
 ) -> None:
