@@ -17,6 +17,7 @@ from rehearsal.scenario import OffGpus, Refused, RunsOn, Scenario, StaysPending
 from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
 
 _PREAMBLE: Final = re.compile(r"^.*ValidatingAdmissionPolicy '[^']*' with binding '[^']*'(?: denied request)?: ")
+NOT_REACHED: Final = NOT_REACHED
 LONGEST_WAIT_SECONDS: Final = 60.0
 
 
@@ -105,7 +106,7 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
         title = submission.title[0].upper() + submission.title[1:]
         one = played.of(submission.id)
         if one is None:
-            yield Check(submission.id, title, False, "the scenario did not get this far")
+            yield Check(submission.id, title, False, NOT_REACHED)
         elif isinstance(expect, Refused):
             yield Check(submission.id, title, *_refused(one, expect))
         elif isinstance(expect, StaysPending):
@@ -169,7 +170,7 @@ def back_to_zero(timeline: Timeline, played: Played) -> Check:
         reasons.append(
             f"{node.name} ({node.pool}) still there" + (f", held by {', '.join(holders)}" if holders else "")
         )
-    return Check("returned-to-zero", title, False, "; ".join(reasons) or "the scenario did not get this far")
+    return Check("returned-to-zero", title, False, "; ".join(reasons) or NOT_REACHED)
 
 
 def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
@@ -204,14 +205,14 @@ def _burst_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Ite
     if burst.fallback is not None:
         one = played.of(burst.fallback.id)
         title = f"When {burst.pool} is full, its fallback takes over"
-        yield Check("fallback", title, *(_placed(timeline, one, _runs(one)) if one else (False, "not submitted")))
+        yield Check("fallback", title, *(_placed(timeline, one, _runs(one)) if one else (False, NOT_REACHED)))
 
 
 def _extra_check(timeline: Timeline, played: Played, id: str, pool: str) -> Check:
     title = f"At its maximum, {pool} makes the next pod wait"
     one = played.of(id)
     if one is None:
-        return Check("waits-at-max", title, False, "not submitted")
+        return Check("waits-at-max", title, False, NOT_REACHED)
     ran, where = _placed(timeline, one, _runs(one))
     why = _why(timeline, one)
     if played.extra_waited_until is None:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
-from rehearsal.checks import Check, Pools
+from rehearsal.checks import NOT_REACHED, Check, Pools
 from rehearsal.engine_events import PolicyViolation
 from rehearsal.play import Played
 from rehearsal.timeline import PodRecord, Timeline
@@ -83,7 +83,10 @@ class Record:
     @property
     def reasons(self) -> list[str]:
         """Why the verdict is not a pass; empty when it is."""
-        reasons = [*self.failures, *(f"{check.id}: {check.detail}" for check in self.checks if not check.passed)]
+        failed = [check for check in self.checks if not check.passed]
+        # What could not be tried because of another failure is no reason of its own.
+        tried = [check for check in failed if check.detail != NOT_REACHED] or failed
+        reasons = [*self.failures, *(f"{check.id}: {check.detail}" for check in tried)]
         return reasons or ([] if self.complete else ["the run did not reach its end"])
 
     @property

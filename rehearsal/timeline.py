@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from policies.rules.model import GPU_PRESENT_LABEL, GPU_RESOURCE, POOL_LABEL, ROLE_LABEL, SIZE_KEY
 
 Kind = Literal["Node", "Pod", "Event"]
+_LOOK_SECONDS: Final = 0.05
 AUTOSCALER: Final = "karpenter"
 NO_POOL: Final = "(no pool)"
 # A node's own agents (DaemonSets; mirrors of static pods, owned by their Node) run on every node and never hold one.
@@ -95,7 +96,6 @@ class Timeline:
         self._clock = clock
         self._zero = clock()
         self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
         self._nodes: dict[str, NodeRecord] = {}
         self._pods: dict[str, PodRecord] = {}
         self._events: dict[str, EventRecord] = {}
@@ -125,7 +125,7 @@ class Timeline:
     def observe(self, kind: Kind, change: str, item: Mapping[str, Any]) -> None:
         """Take one watch event: ``change`` is ADDED, MODIFIED or DELETED, ``item`` the object."""
         moment = self.now()
-        with self._changed:
+        with self._lock:
             if kind == "Node":
                 key = str(item["metadata"]["uid"])
                 self._nodes[key] = _node(self._nodes.get(key), change, item, moment)
@@ -135,12 +135,11 @@ class Timeline:
             elif change != "DELETED":
                 event = _event(item, moment)
                 self._events[str(item["metadata"]["uid"])] = event
-            self._changed.notify_all()
 
     def forget_absent(self, kind: Kind, present: Iterable[str]) -> None:
         """After a new list: what is no longer there went away while nobody watched."""
         alive, moment = set(present), self.now()
-        with self._changed:
+        with self._lock:
             if kind == "Node":
                 for key, node in self._nodes.items():
                     if key not in alive and node.gone is None:
@@ -149,7 +148,6 @@ class Timeline:
                 for key, pod in self._pods.items():
                     if key not in alive and pod.gone is None:
                         self._pods[key] = replace(pod, gone=moment)
-            self._changed.notify_all()
 
     def wait_until(self, condition: Callable[[], bool], timeout: float, poll: Callable[[], None] | None = None) -> bool:
         """Wait for an observation that makes ``condition`` true; ``poll`` runs several times a second and may raise."""
@@ -162,8 +160,8 @@ class Timeline:
                 return False
             if poll is not None:
                 poll()
-            with self._changed:
-                self._changed.wait(min(remaining, 0.25))
+            # Not at every observation: thousands of pods make tens of thousands of them.
+            time.sleep(min(remaining, _LOOK_SECONDS))
 
     def living_nodes(self) -> tuple[NodeRecord, ...]:
         """The nodes that exist now."""
@@ -230,7 +228,8 @@ def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment
     labels: Mapping[str, str] = item["metadata"].get("labels") or {}
     status = item.get("status") or {}
     ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
-    gpus = int((status.get("allocatable") or {}).get(GPU_RESOURCE, 0))
+    # What a node promises before it is Ready is its template's, not its driver's.
+    gpus = int((status.get("allocatable") or {}).get(GPU_RESOURCE, 0)) if ready else 0
     node = known or NodeRecord(
         name=item["metadata"]["name"], pool=NO_POOL, role=None, size=0, gpu_pool=False, machine_type="", created=moment
     )

@@ -40,7 +40,7 @@ CASE = Case(
     title="GPU pools without the GPU taint, created before the admin pool",
     stack="dev",
     rule="gpu-taint",
-    check="system-pods-off-gpu",
-    reason="kube-system/",
+    check="cpu-job-wakes-none",
+    reason="cpu-crowd ran on GPU node",
     sabotage=_sabotage,
 )

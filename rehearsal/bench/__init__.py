@@ -1,0 +1,47 @@
+"""Measures this project against baselines of the same run: ratios, so that a slow machine does not matter.
+
+What is measured: previews over an empty program's, a preview's growth with the number of pools, where a rehearsal's
+time goes, and how much longer 1,000 GPU pods take on our pools than on the same pools given straight to the autoscaler.
+Variants take turns within every repetition, so that a busy minute hits all of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from rehearsal.bench.machine import facts
+from rehearsal.bench.previews import measure_previews
+from rehearsal.bench.scheduling import measure_scheduling
+from rehearsal.bench.slope import measure_slope
+from rehearsal.bench.stages import measure_stages
+from rehearsal.bench.table import Goal, show
+from rehearsal.report import write_atomically
+from rehearsal.stack import ROOT
+
+REPORT = ROOT / "build" / "bench" / "report.json"
+SCHEMA_VERSION = 1
+
+
+def run_bench(console: Console, *, tools: Path, quick: bool) -> None:
+    """Measure everything, print one table, write ``build/bench/report.json``."""
+    repetitions = 1 if quick else 5
+    machine = facts(tools)
+    console.print(", ".join(f"{name} {value}" for name, value in machine.items()), highlight=False)
+    goals: list[Goal] = []
+    console.print(f"previews, {repetitions} repetitions …")
+    goals += measure_previews(tools, repetitions)
+    console.print("previews of 1 to 100 pools …")
+    goals += measure_slope(tools, (1, 10) if quick else (1, 25, 50, 100), 1 if quick else 3)
+    console.print("rehearsals of dev …")
+    goals += measure_stages(tools, 1 if quick else 3)
+    pods = 20 if quick else 1000
+    console.print(f"scheduling {pods} pods …")
+    goals += measure_scheduling(tools, pods, 1 if quick else 3)
+    show(console, goals)
+    write_atomically(
+        REPORT,
+        {"schemaVersion": SCHEMA_VERSION, "machine": machine, "results": [goal.to_json() for goal in goals]},
+    )
+    console.print(f"Report: {REPORT}", highlight=False, soft_wrap=True)

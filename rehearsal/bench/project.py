@@ -1,0 +1,70 @@
+"""Project directories and stacks to measure, in a folder that goes away."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rehearsal.engine import Engine
+from rehearsal.stack import ROOT
+from rehearsal.world_client import World, WorldFacts
+
+_EMPTY_PROJECT = {"name": "empty", "runtime": {"name": "python", "options": {"virtualenv": ".venv"}}}
+
+
+@contextmanager
+def workspace(name: str) -> Iterator[Path]:
+    """A fresh folder below ``build/bench``, removed afterwards."""
+    parent = ROOT / "build" / "bench"
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def preview_world(folder: Path, tools: Path) -> Iterator[WorldFacts]:
+    """The provider stand-ins without a control plane, shared by all previews of a measurement."""
+    with World(folder / "world", tools=tools, control_plane=False) as world:
+        yield world.ready()
+
+
+def empty_project(folder: Path) -> Path:
+    """A project whose program does nothing: what every preview costs at least."""
+    project = folder / "empty"
+    project.mkdir()
+    (project / "Pulumi.yaml").write_text(yaml.safe_dump(_EMPTY_PROJECT))
+    (project / "Pulumi.dev.yaml").write_text("config: {}\n")
+    (project / "__main__.py").write_text("")
+    (project / ".venv").symlink_to(ROOT / ".venv")
+    return project
+
+
+def engine_for(name: str, folder: Path, facts: WorldFacts, tools: Path, project: Path, stack_file: Path) -> Engine:
+    """An engine with a stack of its own, named after the stack file."""
+    engine = Engine.create(
+        project=project,
+        stack=stack_file.stem.removeprefix("Pulumi."),
+        stack_file=stack_file,
+        run_dir=folder / f"engine-{name}",
+        path=(tools,),
+    )
+    return replace(engine, home=facts.pulumi_home, path=(facts.plugins, tools))
+
+
+def stack_with(folder: Path, name: str, changes: dict[str, Any]) -> Path:
+    """The dev stack with some keys of the namespace ``gpucluster`` replaced."""
+    content = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text())
+    content["config"].update({f"gpucluster:{key}": value for key, value in changes.items()})
+    file = folder / f"{name}.yaml"
+    file.write_text(yaml.safe_dump(content))
+    return file

@@ -1,0 +1,43 @@
+"""Repeated measurements of one thing."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Seconds, one value per repetition; at least one."""
+
+    values: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The value that is quoted."""
+        return statistics.median(self.values)
+
+    def over(self, baseline: Sample) -> Sample:
+        """Ratios to a baseline measured in the same repetitions, pair by pair."""
+        return Sample(tuple(mine / base for mine, base in zip(self.values, baseline.values, strict=True)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Median, extremes and every value."""
+        rounded = [round(value, 3) for value in self.values]
+        return {"median": round(self.median, 3), "min": min(rounded), "max": max(rounded), "values": rounded}
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({min(self.values):.2f}–{max(self.values):.2f})"
+
+
+def slope(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Least squares through (x, y) points: the slope, and R² (1: the points are on a line)."""
+    count = len(points)
+    mean_x, mean_y = sum(x for x, _ in points) / count, sum(y for _, y in points) / count
+    spread_x = sum((x - mean_x) ** 2 for x, _ in points)
+    rise = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread_x
+    residual = sum((y - mean_y - rise * (x - mean_x)) ** 2 for x, y in points)
+    spread_y = sum((y - mean_y) ** 2 for _, y in points)
+    return rise, 1 - residual / spread_y if spread_y else 1.0

@@ -1,0 +1,124 @@
+"""How long many one-GPU pods take until all run: on our program's pool, over the same pool without our program."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from rehearsal.bench.baseline import POOL
+from rehearsal.bench.project import stack_with, workspace
+from rehearsal.bench.sample import Sample
+from rehearsal.bench.table import Goal
+from rehearsal.engine import Engine, EngineError
+from rehearsal.kubeconfig import connect
+from rehearsal.scenario import HELD, SECONDS
+from rehearsal.stack import ROOT
+from rehearsal.timeline import Timeline
+from rehearsal.user import User
+from rehearsal.watcher import Watcher
+from rehearsal.world_client import World, WorldError
+
+_START_TIMEOUT_SECONDS: Final = 90.0
+_RUN_TIMEOUT_SECONDS: Final = 1800.0
+
+
+def measure_scheduling(tools: Path, pods: int, repetitions: int) -> list[Goal]:
+    """Both variants in turns; every repetition has clusters of its own."""
+    ours, bare = [], []
+    with workspace("scheduling") as folder:
+        for number in range(repetitions):
+            with _our_cluster(folder / f"ours-{number}", tools, pods) as kubeconfig:
+                ours.append(_until_all_run(kubeconfig, folder, pods))
+            with _bare_cluster(folder / f"bare-{number}", tools, pods) as kubeconfig:
+                bare.append(_until_all_run(kubeconfig, folder, pods))
+    mine, baseline = Sample(tuple(ours)), Sample(tuple(bare))
+    name = f"{pods} GPU pods on {pods} new nodes"
+    return [
+        Goal(f"{name}, autoscaler alone", baseline, "s"),
+        # A ratio of two noisy times: within a twentieth of 1 is 1.
+        Goal(f"{name}, our pools", mine.over(baseline), "× alone", 1.05),
+    ]
+
+
+@contextmanager
+def _our_cluster(folder: Path, tools: Path, max_nodes: int) -> Iterator[str]:
+    """A cluster made by the program: one GPU pool, large enough for every pod."""
+    folder.mkdir()
+    pool = {"name": POOL.removesuffix("-1"), "gpu": "nvidia-t4", "capacity": "spot", "maxNodes": max_nodes}
+    network = {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}], "podCidr": "10.64.0.0/12"}
+    stack_file = stack_with(folder, "scheduling", {"gpuPools": [pool], "network": network})
+    with World(folder, tools=tools) as world:
+        engine = Engine.create(project=ROOT, stack="scheduling", stack_file=stack_file, run_dir=folder, path=(tools,))
+        facts = world.ready()
+        result = replace(engine, home=facts.pulumi_home, path=(facts.plugins, tools)).up()
+        if not result.ok or facts.kubeconfig is None:
+            raise EngineError(f"the update before the measurement failed: {result.reason}")
+        yield facts.kubeconfig.read_text()
+
+
+@contextmanager
+def _bare_cluster(folder: Path, tools: Path, max_nodes: int) -> Iterator[str]:
+    """A cluster with the same pool, declared by hand."""
+    folder.mkdir()
+    command = [sys.executable, "-m", "rehearsal.bench.baseline", "--run-dir", str(folder), "--tools", str(tools)]
+    with (folder / "baseline.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--max-nodes", str(max_nodes)], stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=ROOT
+        )
+    try:
+        deadline = time.monotonic() + _START_TIMEOUT_SECONDS
+        while not (folder / "ready.json").exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise WorldError(f"the baseline did not start: {(folder / 'baseline.log').read_text()[-2000:]}")
+            time.sleep(0.1)
+        yield Path(json.loads((folder / "ready.json").read_text())["kubeconfig"]).read_text()
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait()
+
+
+def _until_all_run(kubeconfig: str, folder: Path, pods: int) -> float:
+    """Submit one Job of so many held pods; seconds until the last of them runs."""
+    api = connect(kubeconfig, folder)
+    timeline = Timeline()
+    watcher = Watcher(lambda: connect(kubeconfig, folder), timeline)
+    try:
+        begun = timeline.now()
+        reply = User(api).create(_job(pods))
+        if not reply.ok:
+            raise WorldError(f"the job was refused: {reply.message}")
+        if not timeline.wait_until(lambda: _running(timeline) >= pods, _RUN_TIMEOUT_SECONDS):
+            raise WorldError(f"only {_running(timeline)} of {pods} pods ran within {_RUN_TIMEOUT_SECONDS:.0f} s")
+        return max(pod.running or 0.0 for pod in timeline.pods_of("many")) - begun
+    finally:
+        watcher.stop()
+
+
+def _running(timeline: Timeline) -> int:
+    return sum(pod.running is not None for pod in timeline.pods_of("many"))
+
+
+def _job(pods: int) -> dict[str, Any]:
+    container = {"name": "cuda", "image": "nvidia/cuda:12.2.2-base-ubuntu22.04", "command": ["nvidia-smi"]}
+    limits = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+    spec = {
+        "restartPolicy": "Never",
+        "nodeSelector": {"gpucluster.dev/pool": POOL},
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        "containers": [container | limits],
+    }
+    template = {"metadata": {"annotations": {SECONDS: HELD}}, "spec": spec}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "many"},
+        "spec": {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": template},
+    }
