@@ -17,7 +17,7 @@ from rehearsal.scenario import OffGpus, Refused, RunsOn, Scenario, StaysPending
 from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
 
 _PREAMBLE: Final = re.compile(r"^.*ValidatingAdmissionPolicy '[^']*' with binding '[^']*'(?: denied request)?: ")
-NOT_REACHED: Final = NOT_REACHED
+NOT_REACHED: Final = "the scenario did not get this far"
 LONGEST_WAIT_SECONDS: Final = 60.0
 
 
