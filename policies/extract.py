@@ -1,20 +1,25 @@
 """Turns any resource into what the rules talk about: node groups, clusters, workloads, credentials, or nothing.
 
 One map from type token to reader; a cloud is one module with a ``READERS`` map, imported when its first resource comes.
+A key may be a pattern (``azure-native*:containerservice*:AgentPool``): API versions are part of some type tokens.
 A reader gets plain Python (dict, list, str, number, bool, None), with ``UNKNOWN`` where the engine has no value yet.
+A type whose meaning is spread over several resources (an Auto Scaling group and its launch template) has an entry in
+its module's ``REFERRERS`` too: such resources are read once all are declared, with the ones they refer to.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from policies.rules.model import Cluster, Credential, NodeGroup, Stack, Workload
+from policies.rules.model import Cluster, Credential, DisruptionBudget, NodeGroup, Stack, Workload
 
-Item = NodeGroup | Cluster | Workload | Credential
+T = TypeVar("T")
+Item = NodeGroup | Cluster | Workload | Credential | DisruptionBudget
 Properties = Mapping[str, Any]
 
 
@@ -26,21 +31,58 @@ class Declared:
     name: str
     urn: str
     properties: Properties
+    dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Property → URNs of the resources whose outputs it is computed from, where the engine has told."""
+    references: tuple[Declared, ...] = ()
+    """The resources that complete this one; ``linked`` finds them."""
+
+
+@dataclass(frozen=True)
+class Referrer:
+    """How resources of one type are completed by others."""
+
+    refers: Callable[[Declared], bool]
+    """Whether this one is completed by others at all."""
+    finds: Callable[[Declared, Sequence[Declared]], Iterable[Declared]]
+    """Those that complete it, among everything that is declared."""
 
 
 Reader = Callable[[Declared], Iterable[Item]]
 
-_MODULES: Final[Mapping[str, str]] = {
-    "gcp": "policies.extract_gke",
-    "kubernetes": "policies.extract_kubernetes",
+_MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    "aws": ("policies.extract_eks", "policies.extract_eks_machines"),
+    "azure-native": ("policies.extract_aks",),
+    "gcp": ("policies.extract_gke",),
+    "kubernetes": (
+        "policies.extract_kubernetes",
+        "policies.extract_karpenter",
+        "policies.extract_cluster_api",
+    ),
 }
-"""Package (the first part of a type token, or a provider's name) → the module that reads its resources."""
+"""Package (the first part of a type token, or a provider's name) → the modules that read its resources."""
 
 
 def read(resource: Declared) -> tuple[Item, ...]:
     """What the resource declares; empty for types that no rule is about."""
-    reader = _readers(_package(resource.type)).get(resource.type)
+    reader = _reader(resource.type)
     return tuple(reader(resource)) if reader else ()
+
+
+def waits(resource: Declared) -> bool:
+    """Whether the resource says what it is only together with others, so that it is judged with the whole stack."""
+    referrer = _find(_referrers(_package(resource.type)), resource.type)
+    return referrer is not None and referrer.refers(resource)
+
+
+def linked(resources: Iterable[Declared]) -> list[Declared]:
+    """The same resources, each with those that complete it."""
+    everything = list(resources)
+    found = []
+    for resource in everything:
+        referrer = _find(_referrers(_package(resource.type)), resource.type)
+        references = tuple(referrer.finds(resource, everything)) if referrer else ()
+        found.append(replace(resource, references=references) if references else resource)
+    return found
 
 
 def read_stack(resources: Iterable[Declared]) -> Stack:
@@ -48,7 +90,8 @@ def read_stack(resources: Iterable[Declared]) -> Stack:
     groups: dict[tuple[object, ...], NodeGroup] = {}
     workloads: list[Workload] = []
     clusters: list[Cluster] = []
-    for resource in resources:
+    budgets: list[DisruptionBudget] = []
+    for resource in linked(resources):
         for item in read(resource):
             if isinstance(item, NodeGroup):
                 known = isinstance(item.cluster, str) and item.kind == "pool"
@@ -57,15 +100,38 @@ def read_stack(resources: Iterable[Declared]) -> Stack:
                 workloads.append(item)
             elif isinstance(item, Cluster):
                 clusters.append(item)
-    return Stack(tuple(groups.values()), tuple(workloads), tuple(clusters))
+            elif isinstance(item, DisruptionBudget):
+                budgets.append(item)
+    return Stack(tuple(groups.values()), tuple(workloads), tuple(clusters), tuple(budgets))
 
 
 def _package(type_token: str) -> str:
-    return type_token.removeprefix("pulumi:providers:").partition(":")[0]
+    # A package generated for one API version is named after it: azure-native_containerservice_v20250901.
+    return type_token.removeprefix("pulumi:providers:").partition(":")[0].partition("_")[0]
+
+
+@cache
+def _reader(type_token: str) -> Reader | None:
+    return _find(_readers(_package(type_token)), type_token)
+
+
+def _find(by_type: Mapping[str, T], type_token: str) -> T | None:
+    """The entry of exactly this type, else that of the first pattern that matches it."""
+    matching = (entry for pattern, entry in by_type.items() if fnmatchcase(type_token, pattern))
+    return by_type.get(type_token) or next(matching, None)
 
 
 @cache
 def _readers(package: str) -> Mapping[str, Reader]:
-    module = _MODULES.get(package)
-    readers: Mapping[str, Reader] = importlib.import_module(module).READERS if module else {}
-    return readers
+    found: dict[str, Reader] = {}
+    for module in _MODULES.get(package, ()):
+        found.update(importlib.import_module(module).READERS)
+    return found
+
+
+@cache
+def _referrers(package: str) -> Mapping[str, Referrer]:
+    found: dict[str, Referrer] = {}
+    for module in _MODULES.get(package, ()):
+        found.update(getattr(importlib.import_module(module), "REFERRERS", {}))
+    return found

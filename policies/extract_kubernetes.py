@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
+from policies import extract_kubernetes_roles as roles
 from policies.extract import Declared, Item, Reader
 from policies.rules.model import GPU_RESOURCE, UNKNOWN, Credential, Effect, Maybe, Toleration, Workload
 from policies.values import at, items, text, whole
@@ -34,6 +35,8 @@ _API_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "DaemonSet": ("apps/v1", "apps/v1beta2", "extensions/v1beta1"),
     "ReplicaSet": ("apps/v1", "apps/v1beta2", "extensions/v1beta1"),
 }
+# Shares of a GPU by time (renamed) and by hardware: https://github.com/NVIDIA/k8s-device-plugin
+_GPU_PARTS: Final = ("nvidia.com/gpu.", "nvidia.com/mig-")
 _STATIC_KUBECONFIG: Final = re.compile(r"\b(client-key-data|client-key|token|password)\"?\s*:\s*\"?[^\s\"]")
 _KEYS: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\"private_key\"")
 
@@ -42,17 +45,22 @@ def read_workload(declared: Declared) -> Iterable[Item]:
     """A pod or anything with a pod template."""
     kind = declared.type.rpartition(":")[2].removesuffix("Patch")
     pod = at(declared.properties, *_POD_PATHS[kind])
+    template = at(declared.properties, *_POD_PATHS[kind][:-1], "metadata")
     metadata = declared.properties.get("metadata")
     name, namespace = text(at(metadata, "name")), text(at(metadata, "namespace"))
     yield Workload(
         name=name if isinstance(name, str) else declared.name,
         namespace=namespace if isinstance(namespace, str) else "default",
         kind=kind,
-        gpus=_gpus(pod),
-        tolerations=_tolerations(at(pod, "tolerations")),
-        node_selector=_selector(at(pod, "nodeSelector")),
+        gpus=gpus_of(pod),
+        tolerations=tolerations_of(at(pod, "tolerations")),
+        node_selector=selector_of(at(pod, "nodeSelector")),
         affinity=at(pod, "affinity"),
         resource=declared.urn,
+        pod_labels=roles.labels(template),
+        safe_to_evict=roles.safe_to_evict(template),
+        device_plugin=roles.device_plugin(pod),
+        scales_nodes=roles.scales_nodes(pod),
     )
     if _holds_key([at(pod, part) for part in ("containers", "initContainers")]):
         yield Credential(f"a static key in the pod of {kind} '{declared.name}'", True, declared.urn)
@@ -80,37 +88,49 @@ READERS: Final[Mapping[str, Reader]] = {
         for version in versions
         for suffix in ("", "Patch")
     },
+    "kubernetes:policy/v1:PodDisruptionBudget": roles.read_budget,
+    "kubernetes:policy/v1:PodDisruptionBudgetPatch": roles.read_budget,
+    "kubernetes:policy/v1beta1:PodDisruptionBudget": roles.read_budget,
     "kubernetes:core/v1:ConfigMap": read_config_map,
     "pulumi:providers:kubernetes": read_provider,
 }
 
 
-def _gpus(pod: Any) -> Maybe[int]:
-    """GPUs one pod holds: the sum of its containers, or its largest init container if that asks for more."""
+def gpus_of(pod: Any) -> Maybe[int]:
+    """GPUs one pod holds: its containers and sidecars together, or its largest other init container if that is more.
+
+    https://kubernetes.io/docs/concepts/workloads/pods/init-containers/#resource-sharing-within-containers
+    """
     together, largest = 0, 0
-    for container in items(at(pod, "containers")):
-        count = _container_gpus(container)
-        if count is UNKNOWN:
-            return UNKNOWN
-        together += count
-    for container in items(at(pod, "initContainers")):
-        count = _container_gpus(container)
-        if count is UNKNOWN:
-            return UNKNOWN
-        largest = max(largest, count)
-    return UNKNOWN if pod is UNKNOWN else max(together, largest)
+    for section in ("containers", "ephemeralContainers", "initContainers"):
+        for container in items(at(pod, section)):
+            count = container_gpus(container)
+            if count is UNKNOWN:
+                return UNKNOWN
+            if section != "initContainers" or at(container, "restartPolicy") == "Always":
+                together += count
+            else:
+                largest = max(largest, count)
+    if pod is UNKNOWN or (items(at(pod, "resourceClaims")) and not together):
+        return UNKNOWN  # a claim may be for a GPU: what it asks for is in an object of its own
+    return max(together, largest)
 
 
-def _container_gpus(container: Any) -> Maybe[int]:
+def container_gpus(container: Any) -> Maybe[int]:
+    """GPUs one container asks for; ``UNKNOWN`` for shared GPUs and slices, which are some part of a GPU."""
     # Kubernetes takes a request from the limit of an extended resource, and both must be equal.
     for section in ("limits", "requests"):
-        count = whole(at(container, "resources", section, GPU_RESOURCE))
+        resources = at(container, "resources", section)
+        count = whole(at(resources, GPU_RESOURCE))
         if count is not None:
             return count
+        if isinstance(resources, Mapping) and any(str(key).startswith(_GPU_PARTS) for key in resources):
+            return UNKNOWN
     return 0
 
 
-def _tolerations(value: Any) -> Maybe[tuple[Toleration, ...]]:
+def tolerations_of(value: Any) -> Maybe[tuple[Toleration, ...]]:
+    """A pod's ``tolerations``."""
     found = []
     for entry in items(value):
         key, operator, effect = at(entry, "key"), at(entry, "operator"), at(entry, "effect")
@@ -128,7 +148,8 @@ def _tolerations(value: Any) -> Maybe[tuple[Toleration, ...]]:
     return tuple(found)
 
 
-def _selector(value: Any) -> Maybe[dict[str, str]]:
+def selector_of(value: Any) -> Maybe[dict[str, str]]:
+    """A pod's ``nodeSelector``."""
     if value is UNKNOWN or (isinstance(value, Mapping) and UNKNOWN in value.values()):
         return UNKNOWN
     return {str(key): str(wanted) for key, wanted in (value or {}).items()}

@@ -80,7 +80,9 @@ def gpu_nodes_private(stack: Stack) -> list[Violation]:
         undecided = False not in answers or group.gpus_per_node is UNKNOWN
         message = f"GPU node group '{group.name}' gives its nodes public addresses: anyone may probe them."
         if undecided:
-            message = f"GPU node group '{group.name}': unknown at preview, checked at update: whether its nodes are private."
+            message = (
+                f"GPU node group '{group.name}': unknown at preview, checked at update: whether its nodes are private."
+            )
         found.append(Violation(GPU_PRIVATE, message, remedy, undecided=undecided, resource=group.resource))
     return found
 
@@ -151,6 +153,8 @@ def _without_gpus(group: NodeGroup) -> Maybe[bool]:
 
 
 def _always_on(group: NodeGroup) -> Maybe[bool]:
+    if group.kind == "serverless":
+        return True
     if group.autoscaled is UNKNOWN:
         return UNKNOWN
     least = group.min_nodes if group.autoscaled else group.initial_nodes

@@ -79,9 +79,10 @@ class Toleration:
         return self.operator == "Exists" or (self.key is not None and (self.value or "") == (taint.value or ""))
 
 
-GroupKind = Literal["pool", "auto-provisioned", "machine"]
+GroupKind = Literal["pool", "auto-provisioned", "machine", "serverless"]
 """``pool``: a managed group of nodes. ``auto-provisioned``: pools that the cloud makes when pods need them, up to
-``max_nodes`` GPUs in all. ``machine``: a virtual machine outside any group, which no cluster autoscaler can remove."""
+``max_nodes`` GPUs in all. ``machine``: virtual machines outside any cluster, which no cluster autoscaler can remove.
+``serverless``: a machine without GPUs for each system pod, made and billed with the pod."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,9 @@ class NodeGroup:
     name: str
     cloud: str
     gpus_per_node: Maybe[int] = 0
+    """The most that a node of the group has."""
+    other_gpus_per_node: tuple[int, ...] = ()
+    """What nodes of the group's other machine types have instead; empty where all have the same."""
     autoscaled: Maybe[bool] = False
     min_nodes: Maybe[int] = 0
     max_nodes: Maybe[int | None] = None

@@ -1,10 +1,11 @@
-"""The most a stack may cost per hour."""
+"""What a stack may cost per hour: at its maximum, and while nobody uses it."""
 
 from __future__ import annotations
 
-from policies.rules.model import UNKNOWN, NodeGroup, Stack, Violation
+from policies.rules.model import UNKNOWN, Maybe, NodeGroup, Stack, Violation
 
 COST = "hourly-cost-ceiling"
+IDLE_COST = "idle-cost-ceiling"
 
 
 def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Violation]:
@@ -28,6 +29,44 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
         message = f"Cannot tell the stack's hourly cost: no price known for {names}; the rest is ${total:.2f} an hour."
         return [Violation(COST, message, "Check the price of these by hand.", undecided=True)]
     return []
+
+
+def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation]:
+    """The nodes that are up while nobody uses them cost at most ``max_idle_usd`` an hour (None: no limit)."""
+    if max_idle_usd is None:
+        return []
+    remedy = (
+        f"Lower a node group's minimum, choose a smaller machine for it, or raise maxIdleUsd above {max_idle_usd:g}."
+    )
+    costs = [(group.name, _idle_usd(group)) for group in stack.groups]
+    priced = [(name, usd) for name, usd in costs if isinstance(usd, float)]
+    total = sum(usd for _, usd in priced)
+    if total > max_idle_usd:
+        most = ", ".join(f"{name} ${usd:.2f}" for name, usd in sorted(priced, key=lambda item: -item[1])[:3])
+        message = f"While nobody uses it the stack costs ${total:.2f} an hour, over ${max_idle_usd:.2f}; most: {most}."
+        return [Violation(IDLE_COST, message, remedy)]
+    unpriced = ", ".join(f"'{name}'" for name, usd in costs if usd is UNKNOWN)
+    if unpriced:
+        message = f"Cannot tell the stack's idle cost: no size or price known for {unpriced}; the rest is ${total:.2f}."
+        return [Violation(IDLE_COST, message, "Check the price of these by hand.", undecided=True)]
+    return []
+
+
+def _idle_usd(group: NodeGroup) -> Maybe[float]:
+    """A group's cost an hour at its smallest; ``UNKNOWN`` where its size or its price is."""
+    if group.autoscaled is UNKNOWN:
+        return UNKNOWN
+    nodes = group.min_nodes if group.autoscaled else group.initial_nodes
+    if nodes == 0:
+        return 0.0
+    most = group.max_hourly_usd
+    if nodes is UNKNOWN or most is UNKNOWN or most is None:
+        return UNKNOWN
+    if not group.autoscaled:
+        return float(most)
+    if group.max_nodes is UNKNOWN or not group.max_nodes:
+        return UNKNOWN
+    return most * nodes / group.max_nodes
 
 
 def _never_runs(group: NodeGroup) -> bool:

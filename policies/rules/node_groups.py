@@ -13,6 +13,7 @@ STARTS_EMPTY = "gpu-starts-empty"
 AUTOSCALED = "gpu-autoscaled"
 CEILING = "gpu-ceiling"
 TAINT = "gpu-taint"
+UNIFORM = "gpu-uniform-sizes"
 
 _REPELLING = ("NoSchedule", "NoExecute")
 
@@ -107,6 +108,18 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
     seen = ", ".join(str(taint) for taint in group.taints) or "none"
     message = f"GPU node group '{group.name}' lacks the GPU taint (its taints: {seen}): any pod may keep it up."
     return [_broken(TAINT, group, message, remedy)]
+
+
+def uniform_sizes(group: NodeGroup) -> list[Violation]:
+    """All machine types of a GPU group have the same number of GPUs, so that the autoscaler knows what a node brings."""
+    if group.gpus_per_node is UNKNOWN or not group.other_gpus_per_node:
+        return []
+    counts = ", ".join(str(count) for count in sorted((*group.other_gpus_per_node, group.gpus_per_node)))
+    message = (
+        f"GPU node group '{group.name}' mixes machine types with {counts} GPUs: the autoscaler counts on the first type "
+        "alone, adds nodes that the pod does not fit, or nodes larger than it needs."
+    )
+    return [_broken(UNIFORM, group, message, "Make one node group for each number of GPUs per node.")]
 
 
 def _broken(rule: str, group: NodeGroup, message: str, remedy: str) -> Violation:

@@ -69,6 +69,16 @@ RULES: Final[tuple[Rule, ...]] = (
         remediable=True,
     ),
     Rule(
+        id=node_groups.UNIFORM,
+        title="GPU node groups have one size",
+        why="The autoscaler takes all nodes of a group for alike; a mix wakes nodes that a pod does not fit or fill.",
+        remedy="Make one node group for each number of GPUs per node.",
+        level="mandatory",
+        severity="high",
+        subjects=(NodeGroup,),
+        check=lambda group, _: node_groups.uniform_sizes(group),
+    ),
+    Rule(
         id=clusters.NOT_ALONE,
         title="GPU node groups are not a cluster's only ones",
         why="Some clouds taint GPU nodes only beside a CPU group, and DNS should not need a GPU node.",

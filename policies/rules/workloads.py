@@ -154,8 +154,8 @@ def _obstacle(workload: Workload, group: NodeGroup, gpus: int) -> Maybe[_Obstacl
 
 
 def _for_gpu_nodes(workload: Workload, stack: Stack) -> Maybe[bool]:
-    """A DaemonSet is meant for GPU nodes if it asks for GPUs, or if its labels pick GPU groups and no other."""
-    if workload.gpus is not UNKNOWN and workload.gpus > 0:
+    """A DaemonSet is meant for GPU nodes if it is a device plugin, asks for GPUs, or selects GPU groups only."""
+    if workload.device_plugin is True or (workload.gpus is not UNKNOWN and workload.gpus > 0):
         return True
     picks = picks_nodes(workload)
     if picks is False:

@@ -32,7 +32,7 @@ def test_rules_have_ids_of_their_own() -> None:
         ({"gpu-cieling": "mandatory"}, "gpu-cieling: no such rule; did you mean gpu-ceiling?"),
         (
             {"gpu-taint": "manditory"},
-            "must be one of advisory, mandatory, disabled; did you mean mandatory?",
+            "must be one of advisory, mandatory, disabled, remediate; did you mean mandatory?",
         ),
         ({"gpu-taint": 3}, "gpu-taint: must be one of"),
         ({"all": "off"}, "all: must be one of"),

@@ -98,7 +98,7 @@ def test_a_configuration_with_a_misspelled_rule_is_refused_before_the_engine_ign
     config = tmp_path / "policies" / "config" / "default.json"
     config.parent.mkdir(parents=True)
     config.write_text('{"gpu-tant": "mandatory"}')
-    with pytest.raises(EngineError, match="default.json: gpu-tant: no such rule; did you mean gpu-taint"):
+    with pytest.raises(EngineError, match=r"default\.json: gpu-tant: no such rule; did you mean gpu-taint\?"):
         gate_for(tmp_path, "dev")
 
 

@@ -1,0 +1,56 @@
+"""What keeps an autoscaler from removing a node that nobody uses.
+
+The cluster autoscaler does not remove a node with a pod of kube-system (DaemonSets aside) unless a
+PodDisruptionBudget lets the pod be evicted:
+https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#what-types-of-pods-can-prevent-ca-from-removing-a-node
+"""
+
+from __future__ import annotations
+
+from policies.rules.model import UNKNOWN, DisruptionBudget, Maybe, NodeGroup, Stack, Violation, Workload
+from policies.rules.scheduling import both, either, selects, untolerated
+
+EVICTABLE = "system-pods-evictable"
+
+_SYSTEM: frozenset[str] = frozenset({"kube-system"})
+_MANY_PODS: frozenset[str] = frozenset({"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"})
+
+
+def system_pods_evictable(stack: Stack) -> list[Violation]:
+    """A long-running workload of kube-system that autoscaled nodes may take has a budget that lets its pods move."""
+    found = []
+    for workload in stack.workloads:
+        if workload.namespace not in _SYSTEM or workload.kind not in _MANY_PODS or workload.safe_to_evict is True:
+            continue
+        on = either(_may_run_on(workload, group) for group in stack.groups)
+        if on is False:
+            continue
+        allowed = either(_lets_go(budget, workload) for budget in stack.budgets)
+        if allowed is True:
+            continue
+        name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
+        remedy = "Add a PodDisruptionBudget with maxUnavailable: 1 that selects its pods, or the pod annotation "
+        remedy += 'cluster-autoscaler.kubernetes.io/safe-to-evict: "true".'
+        if UNKNOWN in (on, allowed) or workload.safe_to_evict is UNKNOWN:
+            message = f"{name}: unknown at preview, checked at update: whether its pods keep an idle node up."
+            found.append(Violation(EVICTABLE, message, remedy, undecided=True, resource=workload.resource))
+            continue
+        message = f"{name} has no PodDisruptionBudget that lets its pods go: the autoscaler keeps the node they are on."
+        found.append(Violation(EVICTABLE, message, remedy, resource=workload.resource))
+    return found
+
+
+def _may_run_on(workload: Workload, group: NodeGroup) -> Maybe[bool]:
+    if group.kind == "machine" or group.autoscaled is False:
+        return False
+    lacking = untolerated(workload, group)
+    return both((group.autoscaled, selects(workload, group), UNKNOWN if lacking is UNKNOWN else not lacking))
+
+
+def _lets_go(budget: DisruptionBudget, workload: Workload) -> Maybe[bool]:
+    if budget.namespace != workload.namespace:
+        return False
+    if budget.match_labels is UNKNOWN or workload.pod_labels is UNKNOWN:
+        return UNKNOWN
+    labels = workload.pod_labels
+    return both((all(labels.get(key) == value for key, value in budget.match_labels.items()), budget.lets_go))

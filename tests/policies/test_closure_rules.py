@@ -1,0 +1,225 @@
+"""Rules that close the circle: totals, the idle floor, public nodes, what keeps nodes up, what scales them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from policies.extract import Declared, read
+from policies.rules.autoscaler import present, sees_each_group
+from policies.rules.clusters import gpu_nodes_private
+from policies.rules.model import (
+    GPU_TAINT,
+    UNKNOWN,
+    Cluster,
+    DisruptionBudget,
+    NodeGroup,
+    Stack,
+    Taint,
+    Violation,
+    Workload,
+)
+from policies.rules.money import idle_cost
+from policies.rules.node_groups import gpu_taint
+from policies.rules.scale_down import system_pods_evictable
+from policies.rules.totals import stack_ceiling
+from policies.rules.workloads import daemon_sets
+
+CLUSTER = Cluster(name="c", cloud="x", managed_autoscaler=False, resource="urn:c")
+ADMIN = NodeGroup(name="admin", cloud="x", initial_nodes=1, cluster="c", max_hourly_usd=0.1)
+WEB = NodeGroup(name="web", cloud="x", autoscaled=True, max_nodes=3, cluster="c", max_hourly_usd=0.9, private=None)
+GPUS = NodeGroup(
+    name="l4", cloud="x", gpus_per_node=2, autoscaled=True, max_nodes=4, cluster="c", taints=(GPU_TAINT,), private=None
+)
+SCALER = Workload("cluster-autoscaler", "kube-system", "Deployment", scales_nodes=True, pod_labels={"app": "ca"})
+BUDGET = DisruptionBudget("kube-system", {"app": "ca"}, lets_go=True)
+GOOD = Stack((ADMIN, WEB, GPUS), (SCALER,), (CLUSTER,), (BUDGET,))
+Check = Callable[[Stack], list[Violation]]
+
+
+def ceiling(stack: Stack) -> list[Violation]:
+    return stack_ceiling(stack, 8)
+
+
+def idle(stack: Stack) -> list[Violation]:
+    return idle_cost(stack, 0.1)
+
+
+def with_group(group: NodeGroup, **changes: Any) -> Stack:
+    changed: Any = replace(group, **changes)
+    return replace(GOOD, groups=tuple(changed if one.name == group.name else one for one in GOOD.groups))
+
+
+def with_scaler(**changes: Any) -> Stack:
+    return replace(GOOD, workloads=(replace(SCALER, **changes),))
+
+
+def with_cluster(**changes: Any) -> Stack:
+    return replace(GOOD, clusters=(replace(CLUSTER, **changes),))
+
+
+ALL: list[Check] = [ceiling, idle, gpu_nodes_private, system_pods_evictable, present, sees_each_group]
+
+
+@pytest.mark.parametrize("check", ALL)
+def test_the_good_stack_passes(check: Check) -> None:
+    assert check(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "stack", "says"),
+    [
+        (ceiling, with_group(GPUS, max_nodes=5), "has 10 GPUs, over the ceiling of 8; most: l4 10"),
+        (ceiling, with_group(GPUS, kind="machine", autoscaled=False, initial_nodes=5), "has 10 GPUs"),
+        (idle, with_group(WEB, min_nodes=1), "costs $0.40 an hour, over $0.10; most: web $0.30, admin $0.10"),
+        (idle, with_group(ADMIN, max_hourly_usd=0.2), "costs $0.20 an hour"),
+        (gpu_nodes_private, with_group(GPUS, private=False), "'l4' gives its nodes public addresses"),
+        (gpu_nodes_private, with_cluster(private_nodes=False), "'l4' gives its nodes public addresses"),
+        (system_pods_evictable, replace(GOOD, budgets=()), "the autoscaler keeps the node they are on"),
+        (system_pods_evictable, replace(GOOD, budgets=(replace(BUDGET, lets_go=False),)), "keeps the node"),
+        (system_pods_evictable, replace(GOOD, budgets=(replace(BUDGET, namespace="x"),)), "keeps the node"),
+        (system_pods_evictable, with_scaler(pod_labels={"app": "other"}), "keeps the node"),
+        (present, with_scaler(scales_nodes=False), "has GPU node groups and no autoscaler"),
+        (sees_each_group, with_group(GPUS, discoverable=False), "'l4' lacks the tags"),
+    ],
+)
+def test_one_change_breaks_it(check: Check, stack: Stack, says: str) -> None:
+    (violation,) = check(stack)
+    assert not violation.undecided
+    assert says in violation.message
+    assert violation.remedy
+
+
+@pytest.mark.parametrize(
+    ("check", "stack"),
+    [
+        (ceiling, with_group(GPUS, max_nodes=UNKNOWN)),
+        (ceiling, with_group(GPUS, max_nodes=None)),
+        (ceiling, with_group(GPUS, gpus_per_node=UNKNOWN)),
+        (idle, with_group(WEB, min_nodes=UNKNOWN)),
+        (idle, with_group(ADMIN, max_hourly_usd=None)),
+        (gpu_nodes_private, with_group(GPUS, private=UNKNOWN)),
+        (gpu_nodes_private, with_cluster(private_nodes=UNKNOWN)),
+        (gpu_nodes_private, with_group(GPUS, private=False, gpus_per_node=UNKNOWN)),
+        (system_pods_evictable, replace(GOOD, budgets=(replace(BUDGET, match_labels=UNKNOWN),))),
+        (system_pods_evictable, replace(with_scaler(safe_to_evict=UNKNOWN), budgets=())),
+        (present, with_scaler(scales_nodes=UNKNOWN)),
+        (sees_each_group, with_group(GPUS, discoverable=UNKNOWN)),
+    ],
+)
+def test_an_unknown_value_is_left_for_the_update(check: Check, stack: Stack) -> None:
+    (violation,) = check(stack)
+    assert violation.undecided
+
+
+@pytest.mark.parametrize(
+    ("check", "stack"),
+    [
+        (gpu_nodes_private, with_group(ADMIN, private=False)),
+        (gpu_nodes_private, replace(with_group(GPUS, private=True), clusters=(replace(CLUSTER, private_nodes=False),))),
+        (system_pods_evictable, replace(with_scaler(safe_to_evict=True), budgets=())),
+        (system_pods_evictable, replace(with_scaler(kind="DaemonSet"), budgets=())),
+        (system_pods_evictable, replace(with_scaler(namespace="app"), budgets=())),
+        (system_pods_evictable, replace(GOOD, budgets=(), groups=(ADMIN, GPUS))),
+        (present, replace(GOOD, workloads=())),
+        (present, replace(with_cluster(managed_autoscaler=True), workloads=(replace(SCALER, scales_nodes=False),))),
+    ],
+)
+def test_what_is_no_matter(check: Check, stack: Stack) -> None:
+    assert check(stack) == []
+
+
+def test_without_limits_there_is_no_ceiling() -> None:
+    assert stack_ceiling(GOOD) == idle_cost(GOOD) == []
+
+
+def test_untainted_gpus_made_by_auto_provisioning_are_refused() -> None:
+    reachable = replace(GPUS, kind="auto-provisioned", taints=())
+    assert gpu_taint(replace(reachable, taints=(GPU_TAINT,))) == []
+    assert not gpu_taint(reachable)[0].undecided
+
+
+def container(image: str) -> dict[str, Any]:
+    return {"containers": [{"image": image}]}
+
+
+PLUGIN = {
+    **container("nvcr.io/nvidia/k8s-device-plugin:v0.17.1"),
+    "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+    "volumes": [{"hostPath": {"path": "/var/lib/kubelet/device-plugins"}}],
+}
+
+
+def workload(kind: str, pod: Any, **metadata: Any) -> Workload:
+    properties = {
+        "metadata": {"name": "w", "namespace": "kube-system"},
+        "spec": {"template": {"metadata": metadata, "spec": pod}},
+    }
+    (found,) = read(Declared(f"kubernetes:apps/v1:{kind}", "w", "urn:w", properties))
+    assert isinstance(found, Workload)
+    return found
+
+
+def test_a_device_plugin_that_selects_no_nodes_still_has_to_tolerate_the_taints_of_gpu_nodes() -> None:
+    spot = replace(GPUS, taints=(GPU_TAINT, Taint("spot", "true", "NoSchedule")))
+    stack = replace(GOOD, groups=(ADMIN, spot), workloads=(workload("DaemonSet", PLUGIN),))
+    (violation,) = daemon_sets(stack)
+    assert "does not tolerate its taint(s) spot=true:NoSchedule" in violation.message
+    tolerant = {**PLUGIN, "tolerations": [{"operator": "Exists"}]}
+    assert daemon_sets(replace(stack, workloads=(workload("DaemonSet", tolerant),))) == []
+
+
+@pytest.mark.parametrize(
+    ("pod", "plugin"),
+    [
+        (PLUGIN, True),
+        ({**PLUGIN, **container("squat/generic-device-plugin")}, False),
+        ({**PLUGIN, **container("nvcr.io/nvidia/dcgm-exporter"), "volumes": []}, False),
+        ({**PLUGIN, "containers": UNKNOWN}, UNKNOWN),
+        ({**PLUGIN, "volumes": UNKNOWN}, UNKNOWN),
+    ],
+)
+def test_device_plugins_are_known_by_what_they_mount(pod: dict[str, Any], plugin: Any) -> None:
+    assert workload("DaemonSet", pod).device_plugin is plugin
+
+
+@pytest.mark.parametrize(
+    ("image", "scales"),
+    [
+        ("registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.0", True),
+        ("registry.k8s.io/autoscaling/cluster-autoscaler-arm64:v1.34.0", True),
+        ("public.ecr.aws/karpenter/controller:1.8.2@sha256:0", True),
+        ("registry.k8s.io/cpa/cluster-proportional-autoscaler:v1.9.0", False),
+        (UNKNOWN, UNKNOWN),
+    ],
+)
+def test_autoscalers_are_known_by_their_image(image: Any, scales: Any) -> None:
+    assert workload("Deployment", container(image)).scales_nodes is scales
+
+
+def test_pod_labels_and_the_eviction_annotation_are_the_templates() -> None:
+    annotated = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
+    found = workload("Deployment", container("x"), labels={"app": "a"}, annotations=annotated)
+    assert (found.pod_labels, found.safe_to_evict) == ({"app": "a"}, True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "lets_go"),
+    [
+        ({"maxUnavailable": 1.0}, True),
+        ({"maxUnavailable": 0.0}, False),
+        ({"maxUnavailable": "0%"}, False),
+        ({"minAvailable": "100%"}, False),
+        ({"minAvailable": 1}, True),
+        ({}, False),
+        ({"maxUnavailable": UNKNOWN}, UNKNOWN),
+    ],
+)
+def test_a_budget_lets_go_or_not(spec: dict[str, Any], lets_go: Any) -> None:
+    selector = {"matchLabels": {"app": "a"}}
+    properties = {"metadata": {"namespace": "kube-system"}, "spec": {"selector": selector, **spec}}
+    (budget,) = read(Declared("kubernetes:policy/v1:PodDisruptionBudget", "b", "urn:b", properties))
+    assert budget == DisruptionBudget("kube-system", {"app": "a"}, lets_go)
