@@ -16,10 +16,10 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, Final, TypeVar
 
-from policies.rules.model import Cluster, Credential, DisruptionBudget, NodeGroup, Stack, Workload
+from policies.rules.model import Cluster, Credential, DisruptionBudget, GpuSharing, NodeGroup, Stack, Workload
 
 T = TypeVar("T")
-Item = NodeGroup | Cluster | Workload | Credential | DisruptionBudget
+Item = NodeGroup | Cluster | Workload | Credential | DisruptionBudget | GpuSharing
 Properties = Mapping[str, Any]
 
 
@@ -57,6 +57,9 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "policies.extract_kubernetes",
         "policies.extract_karpenter",
         "policies.extract_cluster_api",
+        "policies.extract_compute_class",
+        "policies.extract_helm",
+        "policies.extract_objects",  # last: its patterns match what no other module reads
     ),
 }
 """Package (the first part of a type token, or a provider's name) → the modules that read its resources."""
@@ -91,6 +94,7 @@ def read_stack(resources: Iterable[Declared]) -> Stack:
     workloads: list[Workload] = []
     clusters: list[Cluster] = []
     budgets: list[DisruptionBudget] = []
+    sharing: list[GpuSharing] = []
     for resource in linked(resources):
         for item in read(resource):
             if isinstance(item, NodeGroup):
@@ -102,7 +106,9 @@ def read_stack(resources: Iterable[Declared]) -> Stack:
                 clusters.append(item)
             elif isinstance(item, DisruptionBudget):
                 budgets.append(item)
-    return Stack(tuple(groups.values()), tuple(workloads), tuple(clusters), tuple(budgets))
+            elif isinstance(item, GpuSharing):
+                sharing.append(item)
+    return Stack(tuple(groups.values()), tuple(workloads), tuple(clusters), tuple(budgets), tuple(sharing))
 
 
 def _package(type_token: str) -> str:

@@ -162,7 +162,8 @@ def pool_groups(
             "enableAutoScaling": autoscaled,
             "count": 0 if autoscaled else entry.get("count"),
         }
-        yield _group(sized, name, cluster, region, disk_key, urn)
+        label = name if len(entries) == 1 else f"{name} {entry.get('size')}"
+        yield _group(sized, label, cluster, region, disk_key, urn)
 
 
 def unknown_group(name: str, urn: str) -> NodeGroup:

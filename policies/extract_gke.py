@@ -14,7 +14,7 @@ from policies.extract_gke_facts import CLOUD, carbon, node_hourly_usd, whole_mac
 from policies.rules.model import GPU_TAINT, UNKNOWN, Cluster, Credential, Effect, Maybe, NodeGroup, Taint
 from policies.values import at, flag, items, text, whole
 
-_LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
+LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
 _EFFECTS: Final[Mapping[str, Effect]] = {
     "NO_SCHEDULE": "NoSchedule",
     "PREFER_NO_SCHEDULE": "PreferNoSchedule",
@@ -158,7 +158,7 @@ def _auto_provisioned(cluster: Mapping[str, Any], declared: Declared, name: Mayb
             taints=(GPU_TAINT,),
             region=_region(cluster.get("location")),
             cluster=name,
-            cloud_label_domains=_LABEL_DOMAINS,
+            cloud_label_domains=LABEL_DOMAINS,
             disk_key=text(at(scaling, "autoProvisioningDefaults", "bootDiskKmsKey")),
             resource=declared.urn,
         )
@@ -197,7 +197,7 @@ def _group(
         disk_key=text(at(config, "bootDiskKmsKey")),
         max_hourly_usd=_cost_at_most(node_hourly_usd(config, region, spot), initial if scaling is None else max_nodes),
         cluster=cluster,
-        cloud_label_domains=_LABEL_DOMAINS,
+        cloud_label_domains=LABEL_DOMAINS,
         resource=urn,
     )
 

@@ -12,7 +12,8 @@ from typing import Any, Final, cast
 
 from policies import extract_kubernetes_roles as roles
 from policies.extract import Declared, Item, Reader
-from policies.rules.model import GPU_RESOURCE, UNKNOWN, Credential, Effect, Maybe, Toleration, Workload
+from policies.extract_sharing import replicated
+from policies.rules.model import GPU_RESOURCE, UNKNOWN, Credential, Effect, GpuSharing, Maybe, Toleration, Workload
 from policies.values import at, items, text, whole
 
 _POD_PATHS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -67,7 +68,9 @@ def read_workload(declared: Declared) -> Iterable[Item]:
 
 
 def read_config_map(declared: Declared) -> Iterable[Item]:
-    """A ConfigMap is no place for a key."""
+    """A ConfigMap is no place for a key, and may hold a device plugin's configuration."""
+    if (replicas := replicated(declared.properties.get("data"))) is not None:
+        yield GpuSharing(f"ConfigMap '{declared.name}'", replicas, declared.urn)
     if _holds_key(declared.properties.get("data")):
         yield Credential(f"a static key in ConfigMap '{declared.name}'", True, declared.urn)
 

@@ -200,6 +200,16 @@ class Credential:
 
 
 @dataclass(frozen=True)
+class GpuSharing:
+    """A device plugin's configuration that offers each GPU to ``replicas`` pods at once (time slicing, MPS)."""
+
+    what: str
+    """In words: ``ConfigMap 'device-plugin'``."""
+    replicas: Maybe[int]
+    resource: str = ""
+
+
+@dataclass(frozen=True)
 class Stack:
     """Everything one program declares, as far as the rules care."""
 
@@ -207,6 +217,7 @@ class Stack:
     workloads: tuple[Workload, ...] = ()
     clusters: tuple[Cluster, ...] = ()
     budgets: tuple[DisruptionBudget, ...] = ()
+    sharing: tuple[GpuSharing, ...] = ()
 
 
 @dataclass(frozen=True)

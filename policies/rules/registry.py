@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from policies.rules import autoscaler, clusters, credentials, money, node_groups, regions, scale_down, totals, workloads
+from policies.rules import (
+    autoscaler,
+    clusters,
+    credentials,
+    money,
+    node_groups,
+    regions,
+    scale_down,
+    sharing,
+    totals,
+    workloads,
+)
 from policies.rules.model import Cluster, Credential, NodeGroup, Stack
 from policies.rules.rule import Rule
 
@@ -177,6 +188,16 @@ RULES: Final[tuple[Rule, ...]] = (
         severity="medium",
         subjects=(Stack,),
         check=lambda stack, _: scale_down.system_pods_evictable(stack),
+    ),
+    Rule(
+        id=sharing.VISIBLE,
+        title="The autoscaler sees how GPUs are shared",
+        why="GPUs that a device plugin multiplies show only on existing nodes: from zero, too many nodes come or none.",
+        remedy="Declare the sharing on the node group where the cloud offers that, or give each pod a whole GPU.",
+        level="mandatory",
+        severity="high",
+        subjects=(Stack,),
+        check=lambda stack, _: sharing.visible(stack),
     ),
     Rule(
         id=clusters.PRIVATE_NODES,

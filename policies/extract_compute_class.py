@@ -1,0 +1,60 @@
+"""Reads GKE's ComputeClass: pools that the cloud makes for pods that ask for the class.
+
+https://cloud.google.com/kubernetes-engine/docs/reference/crds/computeclass
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from policies.extract import Declared, Item, Reader
+from policies.extract_gke import LABEL_DOMAINS
+from policies.extract_gke_facts import CLOUD, whole_machine_gpus
+from policies.rules.model import GPU_TAINT, UNKNOWN, Maybe, NodeGroup, Taint
+from policies.values import at, flag, items, text, whole
+
+CLASS_LABEL: Final = "cloud.google.com/compute-class"
+
+
+def read_compute_class(declared: Declared) -> Iterable[Item]:
+    """``ComputeClass`` with GPUs among its priorities, where it may make pools by itself.
+
+    How many nodes come of it is limited by the cluster's auto-provisioning or the project's quota, so the maximum is
+    not known here. GKE taints such nodes with the class, and with the GPU taint where they have GPUs.
+    """
+    spec = declared.properties.get("spec")
+    if flag(at(spec, "nodePoolAutoCreation", "enabled")) is False:
+        return
+    name = text(at(declared.properties, "metadata", "name"))
+    own_name = name if isinstance(name, str) else declared.name
+    counts = [_gpus(priority) for priority in items(at(spec, "priorities"))]
+    most = max((count for count in counts if count is not UNKNOWN), default=0)
+    gpus = UNKNOWN if UNKNOWN in counts else most
+    if gpus != 0:
+        yield NodeGroup(
+            name=f"compute class {own_name}",
+            cloud=CLOUD,
+            kind="auto-provisioned",
+            gpus_per_node=gpus,
+            autoscaled=True,
+            max_nodes=UNKNOWN,
+            taints=(GPU_TAINT, Taint(CLASS_LABEL, own_name, "NoSchedule")),
+            labels={CLASS_LABEL: own_name},
+            cloud_label_domains=LABEL_DOMAINS,
+            resource=declared.urn,
+        )
+
+
+def _gpus(priority: object) -> Maybe[int]:
+    count = whole(at(priority, "gpu", "count"), default=0 if at(priority, "gpu") is None else 1)
+    if count is None or count == 0:
+        machine = text(at(priority, "machineType"))
+        return UNKNOWN if machine is UNKNOWN else whole_machine_gpus(machine)
+    return count
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "kubernetes:cloud.google.com/v1:ComputeClass": read_compute_class,
+    "kubernetes:cloud.google.com/v1:ComputeClassPatch": read_compute_class,
+}

@@ -1,0 +1,102 @@
+"""Reads Helm releases by their values: charts known to run on GPU nodes, and values that ask for GPUs.
+
+The objects of a chart that the program renders itself (``Chart``) are resources of their own and read as such. Those
+of a ``Release`` exist only in the cluster; the engine sees the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from policies.extract import Declared, Item, Reader
+from policies.extract_kubernetes import selector_of, tolerations_of
+from policies.extract_objects import embedded_workloads, read_object
+from policies.extract_sharing import replicated
+from policies.rules.model import GPU_RESOURCE, UNKNOWN, GpuSharing, Toleration, Workload
+from policies.values import at, text
+
+_GPU: Final = Toleration(GPU_RESOURCE, "Exists", None, "NoSchedule")
+_NFD: Final = (Toleration(GPU_RESOURCE, "Equal", "present", "NoSchedule"),)
+
+
+@dataclass(frozen=True)
+class _DaemonSet:
+    """A DaemonSet for GPU nodes: where its tolerations are in the values, and what they are by default.
+
+    ``switch``: the value that turns it off when ``False``.
+    """
+
+    tolerations: tuple[str, ...]
+    default: tuple[Toleration, ...]
+    node_selector: tuple[str, ...] = ()
+    switch: tuple[str, ...] = ()
+
+
+# https://github.com/NVIDIA/gpu-operator/blob/main/deployments/gpu-operator/values.yaml
+# https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
+# https://github.com/NVIDIA/dcgm-exporter/blob/main/deployment/values.yaml
+_CHARTS: Final[Mapping[str, Mapping[str, _DaemonSet]]] = {
+    "gpu-operator": {
+        "daemonsets": _DaemonSet(("daemonsets", "tolerations"), (_GPU,)),
+        "node-feature-discovery-worker": _DaemonSet(
+            ("node-feature-discovery", "worker", "tolerations"), _NFD, switch=("nfd", "enabled")
+        ),
+    },
+    "nvidia-device-plugin": {
+        "nvidia-device-plugin": _DaemonSet(
+            ("tolerations",),
+            (Toleration("CriticalAddonsOnly", "Exists"), _GPU),
+            ("nodeSelector",),
+            ("devicePlugin", "enabled"),
+        ),
+    },
+    "dcgm-exporter": {"dcgm-exporter": _DaemonSet(("tolerations",), (), ("nodeSelector",))},
+}
+
+
+def read_release(declared: Declared) -> Iterable[Item]:
+    """``kubernetes:helm.sh/v3:Release``: from its rendered manifest where the engine has it, else from its values."""
+    inputs = declared.properties
+    manifest = inputs.get("manifest")
+    if isinstance(manifest, Mapping) and manifest:
+        for rendered in manifest.values():
+            yield from read_object(rendered, declared)
+        return
+    values = inputs.get("values")
+    if values is UNKNOWN or not isinstance(values, Mapping):
+        values = UNKNOWN if values is UNKNOWN else {}
+    name, namespace = text(inputs.get("name")), text(inputs.get("namespace"))
+    release = name if isinstance(name, str) else declared.name
+    space = namespace if isinstance(namespace, str) else "default"
+    for daemon, facts in _CHARTS.get(_chart(inputs), {}).items():
+        if facts.switch and at(values, *facts.switch) is False:
+            continue
+        given = at(values, *facts.tolerations)
+        yield Workload(
+            name=f"{release}/{daemon}",
+            namespace=space,
+            kind="DaemonSet",
+            tolerations=facts.default if given is None else tolerations_of(given),
+            node_selector=selector_of(at(values, *facts.node_selector)) if facts.node_selector else {},
+            device_plugin=True,
+            resource=declared.urn,
+        )
+    metadata = {"name": release, "namespace": space}
+    asking = Declared(declared.type, declared.name, declared.urn, {"metadata": metadata})
+    yield from (found for found in embedded_workloads(values, "Release", asking) if found.gpus != 0)
+    if (replicas := replicated(values)) is not None:
+        yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)
+
+
+def _chart(inputs: Mapping[str, Any]) -> str:
+    """The chart's name without its repository or file: ``oci://…/gpu-operator``, ``./gpu-operator-v25.3.0.tgz``."""
+    chart = text(inputs.get("chart"))
+    name = chart.rstrip("/").rpartition("/")[2] if isinstance(chart, str) else ""
+    return next((known for known in _CHARTS if name == known or name.startswith(f"{known}-")), name)
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "kubernetes:helm.sh/v3:Release": read_release,
+}
