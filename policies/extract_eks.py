@@ -1,0 +1,171 @@
+"""Reads Amazon EKS: clusters (with Auto Mode), managed node groups, Fargate profiles, and the provider's credentials.
+
+Field meanings: https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from policies.extract import Declared, Item, Reader, Referrer
+from policies.extract_eks_facts import CLOUD, gpus_of
+from policies.extract_eks_template import (
+    Choice,
+    Template,
+    machines,
+    referenced,
+    templates_among,
+    warm_nodes,
+    with_registered,
+)
+from policies.rules.model import UNKNOWN, Cluster, Credential, Effect, Maybe, NodeGroup, Taint
+from policies.values import at, flag, items, text, whole
+
+LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "eks.amazonaws.com", "k8s.aws", "amazonaws.com")
+_EFFECTS: Final[Mapping[str, Effect]] = {
+    "NO_SCHEDULE": "NoSchedule",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+    "NO_EXECUTE": "NoExecute",
+}
+# EKS uses t3.medium when neither the group nor its launch template names a type.
+_DEFAULT_TYPE: Final = "t3.medium"
+_SYSTEM: Final = ("kube-system", "*")
+
+
+def read_cluster(declared: Declared) -> Iterable[Item]:
+    """``aws:eks/cluster:Cluster``."""
+    inputs = declared.properties
+    given = text(inputs.get("name"))
+    yield Cluster(
+        name=declared.name if given is None else given,
+        cloud=CLOUD,
+        region=text(inputs.get("region")),
+        managed_nodes=_auto_mode(inputs.get("computeConfig")),
+        secrets_key=text(at(inputs, "encryptionConfig", "provider", "keyArn")),
+        resource=declared.urn,
+    )
+
+
+def read_node_group(declared: Declared) -> Iterable[Item]:
+    """``aws:eks/nodeGroup:NodeGroup``, with its launch template where it has one."""
+    inputs = declared.properties
+    template = referenced(declared, "launchTemplate")
+    scaling = inputs.get("scalingConfig")
+    least, most = whole(at(scaling, "minSize")), whole(at(scaling, "maxSize"))
+    listed = tuple(Choice(gpus_of(text(entry)), text(entry)) for entry in items(inputs.get("instanceTypes")))
+    kinds = machines(listed or template.choices or (Choice(0, _DEFAULT_TYPE),))
+    fixed = least is not UNKNOWN and least == most
+    warm = warm_nodes(inputs.get("warmPoolConfig"), most)
+    name = text(inputs.get("nodeGroupName"))
+    spot = inputs.get("capacityType")
+    yield NodeGroup(
+        name=name if isinstance(name, str) else declared.name,
+        cloud=CLOUD,
+        gpus_per_node=kinds.gpus,
+        other_gpus_per_node=kinds.other_gpus,
+        autoscaled=UNKNOWN if scaling is UNKNOWN or UNKNOWN in (least, most) else not fixed,
+        min_nodes=_larger(0 if least is None else least, warm),
+        max_nodes=most,
+        initial_nodes=_count(at(scaling, "desiredSize")),
+        taints=with_registered(_taints(inputs.get("taints")), template.registration.taints),
+        labels=_labels(inputs.get("labels"), template),
+        spot=UNKNOWN if spot is UNKNOWN else spot == "SPOT",
+        region=text(inputs.get("region")),
+        machine_type=kinds.first,
+        disk_encrypted=template.disk_encrypted,
+        disk_key=template.disk_key,
+        private=template.private,
+        cluster=text(inputs.get("clusterName")),
+        cloud_label_domains=LABEL_DOMAINS,
+        resource=declared.urn,
+    )
+
+
+def read_fargate_profile(declared: Declared) -> Iterable[Item]:
+    """``aws:eks/fargateProfile:FargateProfile``: one CPU machine per pod, made and removed with it; none has GPUs.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/fargate.html
+    """
+    inputs = declared.properties
+    spaces = [text(at(entry, "namespace")) for entry in items(inputs.get("selectors"))]
+    if UNKNOWN in spaces or any(space in _SYSTEM for space in spaces):
+        yield NodeGroup(
+            name=declared.name,
+            cloud=CLOUD,
+            kind="serverless",
+            autoscaled=True,
+            cluster=text(inputs.get("clusterName")),
+            cloud_label_domains=LABEL_DOMAINS,
+            resource=declared.urn,
+        )
+
+
+def read_provider(declared: Declared) -> Iterable[Item]:
+    """``pulumi:providers:aws`` with an access key of its own (a session token marks a short-lived one)."""
+    inputs = declared.properties
+    secret, token = text(inputs.get("secretKey")), text(inputs.get("token"))
+    if secret is not None:
+        static: Maybe[bool] = UNKNOWN if UNKNOWN in (secret, token) else token is None
+        yield Credential(f"the access key of provider '{declared.name}'", static, declared.urn)
+
+
+def read_access_key(declared: Declared) -> Iterable[Item]:
+    """``aws:iam/accessKey:AccessKey``: always a long-lived key."""
+    yield Credential(f"the access key '{declared.name}'", True, declared.urn)
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "aws:eks/cluster:Cluster": read_cluster,
+    "aws:eks/nodeGroup:NodeGroup": read_node_group,
+    "aws:eks/fargateProfile:FargateProfile": read_fargate_profile,
+    "aws:iam/accessKey:AccessKey": read_access_key,
+    "pulumi:providers:aws": read_provider,
+}
+
+
+def _template_of(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+    return templates_among(declared, ("launchTemplate",), everything)
+
+
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    "aws:eks/nodeGroup:NodeGroup": Referrer(
+        refers=lambda declared: declared.properties.get("launchTemplate") is not None, finds=_template_of
+    ),
+}
+
+
+def _auto_mode(config: Any) -> Maybe[bool]:
+    """Whether EKS Auto Mode runs its own node pools, which hold system pods and never have GPUs."""
+    enabled, pools = flag(at(config, "enabled")), items(at(config, "nodePools"))
+    if enabled is not True:
+        return enabled
+    return UNKNOWN if UNKNOWN in pools else bool(pools)
+
+
+def _taints(value: Any) -> Maybe[tuple[Taint, ...]]:
+    found: list[Taint] = []
+    for entry in items(value):
+        key, effect, taint_value = at(entry, "key"), at(entry, "effect"), at(entry, "value")
+        if UNKNOWN in (entry, key, effect):
+            return UNKNOWN
+        if effect in _EFFECTS:
+            found.append(Taint(str(key), "" if taint_value is UNKNOWN else str(taint_value or ""), _EFFECTS[effect]))
+    return tuple(found)
+
+
+def _labels(value: Any, template: Template) -> Maybe[dict[str, Maybe[str | None]]]:
+    if UNKNOWN in (value,):
+        return UNKNOWN
+    labels: dict[str, Maybe[str | None]] = {"kubernetes.io/os": "linux", **template.registration.labels}
+    labels.update({str(key): UNKNOWN if entry is UNKNOWN else str(entry) for key, entry in (value or {}).items()})
+    return labels
+
+
+def _larger(one: Maybe[int], other: Maybe[int]) -> Maybe[int]:
+    return UNKNOWN if one is UNKNOWN or other is UNKNOWN else max(one, other)
+
+
+def _count(value: Any) -> Maybe[int]:
+    count = whole(value, default=0)
+    return 0 if count is None else count
