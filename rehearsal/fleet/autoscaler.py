@@ -9,10 +9,10 @@ from typing import Final
 
 import yaml
 
-from rehearsal.api import ApiError
+from rehearsal.api import Api, ApiError
 from rehearsal.control_plane import ControlPlane
 from rehearsal.fleet.instance_types import InstanceTypes
-from rehearsal.fleet.node_pools import NODE_CLASS
+from rehearsal.fleet.node_pools import NODE_CLASS, claim_path
 from rehearsal.processes import Child, ProcessError
 from rehearsal.simulation import NodeGroup
 
@@ -139,6 +139,7 @@ class Autoscaler:
         self._file.write_text(document)
         if self._child is not None:
             self._control_plane.processes.stop(self._child, grace=1.0)
+            _delete_unclaimed_nodes(self._control_plane.api)
         self._start()
         with self._changed:
             self._running = version
@@ -166,3 +167,14 @@ class Autoscaler:
             if time.monotonic() > deadline:
                 raise ProcessError(f"karpenter is not ready after {_START_SECONDS:.0f} s:\n{child.tail()}")
             time.sleep(0.05)
+
+
+def _delete_unclaimed_nodes(api: Api) -> None:
+    """Remove nodes whose NodeClaim does not know them: Karpenter ended between making a node and noting it down.
+
+    The next Karpenter would make another node for the same claim, and find the first one only minutes later.
+    """
+    claimed = {claim.get("status", {}).get("providerID") for claim in api.list(claim_path())}
+    for node in api.list("/api/v1/nodes", labelSelector="karpenter.sh/nodepool"):
+        if node["spec"].get("providerID") not in claimed:
+            api.delete(f"/api/v1/nodes/{node['metadata']['name']}")

@@ -217,6 +217,9 @@ class KarpenterFleet:
         if not first:
             return []
         permanent = permanent_counts(group)
+        if group.initial_nodes > min(permanent.values()):
+            # A Karpenter that does not know the type yet would fail on the claim.
+            self._autoscaler.wait()
         return [
             api.create(claim_path(), node_claim(pools[index if group.per_zone else 0], zone))
             for index, zone in enumerate(group.zones)

@@ -48,6 +48,17 @@ ADMIN = NodeGroup(
     initial_nodes=1,
 )
 
+# What Karpenter leaves behind when it ends between making a node and noting that it did.
+UNCLAIMED: Object = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {
+        "name": "unclaimed",
+        "labels": {"gpucluster.dev/pool": "unclaimed", "karpenter.sh/nodepool": "t4"},
+    },
+    "spec": {"providerID": "kwok://unclaimed"},
+}
+
 
 @dataclass(frozen=True)
 class Running:
@@ -202,6 +213,21 @@ def test_the_cheapest_group_first_then_the_next(running: Running) -> None:
     eventually("the first pod runs", lambda: group_of(running.api, "first") == "cheap")
     running.api.create(PODS, pod("second", gpus=1, seconds=60))
     eventually("the second pod runs", lambda: group_of(running.api, "second") == "dear")
+
+
+def test_a_new_machine_type_while_nodes_are_being_made_costs_no_extra_node(running: Running) -> None:
+    running.fleet.apply_group(gpu_group("t4", max_nodes=8))
+    running.fleet.settle()
+    running.api.create(JOBS, job("j", pods=4, seconds=60))
+    eventually("the first node", lambda: nodes(running.api, "t4"))
+    running.api.create("/api/v1/nodes", UNCLAIMED)
+    shape = Machine("g2-standard-8", 8, 32, 1, "nvidia-l4")
+    running.fleet.apply_group(gpu_group("l4", machine=shape, hourly_usd=9))
+    running.fleet.settle()
+    assert nodes(running.api, "unclaimed") == []
+    eventually("all pods run", lambda: running.api.get(f"{JOBS}/j")["status"].get("ready") == 4)
+    assert len(nodes(running.api, "t4")) == 4
+    assert len(running.api.list("/apis/karpenter.sh/v1/nodeclaims")) == 4
 
 
 def test_limits_per_zone_and_initial_nodes(running: Running) -> None:
