@@ -51,8 +51,10 @@ Reader = Callable[[Declared], Iterable[Item]]
 
 _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "aws": ("policies.extract_eks", "policies.extract_eks_machines"),
+    "azure": ("policies.extract_aks_classic",),
     "azure-native": ("policies.extract_aks",),
     "gcp": ("policies.extract_gke",),
+    "google-native": ("policies.extract_google_native",),
     "kubernetes": (
         "policies.extract_kubernetes",
         "policies.extract_karpenter",

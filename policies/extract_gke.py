@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader
@@ -86,6 +87,15 @@ def read_instance(declared: Declared) -> Iterable[Item]:
         yield Credential("a private key in the machine's metadata", True, declared.urn)
 
 
+def read_instance_template(declared: Declared) -> Iterable[Item]:
+    """``gcp:compute/instanceTemplate:InstanceTemplate``: machines that an instance group, or anybody, makes of it.
+
+    The group names its template by a link that a preview does not know, so the template is where GPUs are found.
+    """
+    for item in read_instance(declared):
+        yield replace(item, name=f"{declared.name} (template)") if isinstance(item, NodeGroup) else item
+
+
 def read_service_account_key(declared: Declared) -> Iterable[Item]:
     """``gcp:serviceaccount/key:Key``: always a long-lived key."""
     yield Credential(f"the service account key '{declared.name}'", True, declared.urn)
@@ -104,6 +114,8 @@ READERS: Final[Mapping[str, Reader]] = {
     "gcp:container/nodePool:NodePool": read_node_pool,
     "gcp:container/cluster:Cluster": read_cluster,
     "gcp:compute/instance:Instance": read_instance,
+    "gcp:compute/instanceTemplate:InstanceTemplate": read_instance_template,
+    "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate": read_instance_template,
     "gcp:compute/instanceFromTemplate:InstanceFromTemplate": read_instance,
     "gcp:compute/instanceFromMachineImage:InstanceFromMachineImage": read_instance,
     "gcp:serviceaccount/key:Key": read_service_account_key,
