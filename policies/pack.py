@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from policies import exemptions
 from policies.config import exemptions_of, limits_of
 from policies.engine_values import plain
 from policies.exemptions import Exemption, today_utc
-from policies.extract import Declared, read, read_stack
+from policies.extract import Declared, linked, read, read_stack, waits
 from policies.extract_tags import tags_of
 from policies.rules.model import Violation
 from policies.rules.registry import RULES
@@ -52,33 +53,66 @@ class Gate:
         self._today = today or today_utc()
         self._declared: dict[str, Declared] = {}
         self._exempted: dict[Violation, Exemption] = {}
+        self._policies: list[Policy] = []
+        self._waiting = False
 
     def policies(self) -> list[Policy]:
         """Every rule as one policy, and the one that tells what they let pass; it has to come last."""
         rules = [self._stack_policy(rule) if rule.scope == "stack" else self._resource_policy(rule) for rule in RULES]
-        return [*rules, self._exempted_policy()]
+        self._policies = [*rules, self._exempted_policy()]
+        return self._policies
 
     def _resource_policy(self, rule: Rule) -> Policy:
         def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
             limits = limits_of(rule, args.get_config())
             declared = self._declared[args.urn] = _declared(args)
-            found: list[Violation] = []
-            for item in read(declared):
-                if isinstance(item, rule.subjects):
-                    found += rule.check(item, limits)
-            self._report(rule, found, args.get_config(), report)
+            if waits(declared):
+                self._judge_again_with_the_stack()
+                return
+            self._report(rule, _found(rule, declared, limits), args.get_config(), report)
 
         return ResourceValidationPolicy(validate=validate, **_described(rule))
+
+    def _judge_again_with_the_stack(self) -> None:
+        """Adds, under the same names, stack policies for resources that only tell together with others what they are.
+
+        The SDK goes through its list of policies at each request, and unpacks the whole stack for each stack policy:
+        so only programs that declare such resources get these, when the first comes.
+        """
+        if not self._waiting:
+            self._waiting = True
+            self._policies[-1:-1] = [self._late_policy(rule) for rule in RULES if rule.scope == "resource"]
+
+    def _late_policy(self, rule: Rule) -> Policy:
+        def validate(args: StackValidationArgs, report: ReportViolation) -> None:
+            limits = limits_of(rule, args.get_config())
+            waiting = [declared for declared in linked(self._stack(args)) if waits(declared)]
+            found = [violation for declared in waiting for violation in _found(rule, declared, limits)]
+            self._report(rule, found, args.get_config(), report)
+
+        return StackValidationPolicy(validate=validate, **_described(rule))
 
     def _stack_policy(self, rule: Rule) -> Policy:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
             limits = limits_of(rule, args.get_config())
-            # Rules judge what the program declares. The engine's own list holds outputs: what is there now, and at
-            # preview nothing at all for a provider whose configuration (a kubeconfig to be) is not known yet.
-            stack = read_stack(self._declared.get(resource.urn) or _declared(resource) for resource in args.resources)
+            stack = read_stack(self._stack(args))
             self._report(rule, rule.check(stack, limits), args.get_config(), report)
 
         return StackValidationPolicy(validate=validate, **_described(rule))
+
+    def _stack(self, args: StackValidationArgs) -> list[Declared]:
+        # Rules judge what the program declares. The engine's own list holds outputs: what is there now, and at
+        # preview nothing at all for a provider whose configuration (a kubeconfig to be) is not known yet.
+        return [
+            replace(
+                self._declared.get(resource.urn) or _declared(resource),
+                dependencies={
+                    name: tuple(source.urn for source in sources)
+                    for name, sources in resource.property_dependencies.items()
+                },
+            )
+            for resource in args.resources
+        ]
 
     def _exempted_policy(self) -> Policy:
         def validate(_: StackValidationArgs, report: ReportViolation) -> None:
@@ -113,6 +147,11 @@ class Gate:
     def _covers(self, exemption: Exemption, violation: Violation) -> bool:
         declared = self._declared.get(violation.resource)
         return exemption.covers(violation.resource, tags_of(declared.properties) if declared else {})
+
+
+def _found(rule: Rule, declared: Declared, limits: Mapping[str, Any]) -> list[Violation]:
+    subjects = [item for item in read(declared) if isinstance(item, rule.subjects)]
+    return [violation for subject in subjects for violation in rule.check(subject, limits)]
 
 
 def _declared(resource: ResourceValidationArgs | PolicyResource) -> Declared:
