@@ -291,14 +291,21 @@ def _update_nodes(api: Api, cluster: ClusterFacts, before: NodeGroup, after: Nod
     dropped = {(taint["key"], taint["effect"]) for taint in taints(before)}
     for node in _nodes(api, after.name):
         kept = [each for each in node["spec"].get("taints", []) if (each["key"], each["effect"]) not in dropped]
-        api.merge(
-            f"{_NODES}/{node['metadata']['name']}",
-            {"metadata": {"labels": changed}, "spec": {"taints": [*kept, *taints(after)]}},
-        )
+        body = {"metadata": {"labels": changed}, "spec": {"taints": [*kept, *taints(after)]}}
+        _patch_node(api, node["metadata"]["name"], body)
 
 
 def _drain(api: Api, node: str) -> None:
     """Cordon, and delete the node's pods: what remains of a cloud's drain when time is compressed."""
-    api.merge(f"{_NODES}/{node}", {"spec": {"unschedulable": True}})
+    _patch_node(api, node, {"spec": {"unschedulable": True}})
     for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}"):
         api.delete(f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}")
+
+
+def _patch_node(api: Api, name: str, body: Object) -> None:
+    """Merge ``body`` into a node, unless the autoscaler has just removed it."""
+    try:
+        api.merge(f"{_NODES}/{name}", body)
+    except ApiError as error:
+        if error.status != 404:
+            raise
