@@ -75,7 +75,7 @@ class GpuPoolSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class CpuPoolSpec:
-    """One autoscaled pool without GPUs; counts are totals over ``zones``, ``preference`` as in ``GpuPoolSpec``."""
+    """One autoscaled pool without GPUs; counts are totals over ``zones``, the rest as in ``GpuPoolSpec``."""
 
     name: str
     machine_type: str
@@ -88,6 +88,7 @@ class CpuPoolSpec:
     labels: Mapping[str, str]
     taints: tuple[Taint, ...] = ()
     hourly_usd: float | None = None
+    declared_at: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

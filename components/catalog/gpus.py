@@ -1,6 +1,8 @@
 """GPUs by their cloud-independent names.
 
-Memory and architecture: https://cloud.google.com/compute/docs/gpus (read 2026-11-20).
+Memory: https://cloud.google.com/compute/docs/gpus for L4 and H100 (stored copy read 2026-11-20), NVIDIA's specification
+of 8 × B200 = 1,440 GB, Google's SKU "RTX 6000 96GB"; H200 and A100 carry theirs in their names. P4, P100, V100, T4 and
+the architectures are general knowledge.
 """
 
 from __future__ import annotations

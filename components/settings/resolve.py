@@ -42,7 +42,9 @@ def resolve(file: StackFile, *, stack: str, project: str) -> Settings:
     gpu_pools = tuple(
         spec for index, pool in enumerate(file.gpu_pools) for spec in _gpu_pools(index, pool, file, known, smallest)
     )
-    cpu_pools = tuple(spec for pool in file.cpu_pools for spec in _cpu_pools(pool, file, known, zones))
+    cpu_pools = tuple(
+        spec for index, pool in enumerate(file.cpu_pools) for spec in _cpu_pools(index, pool, file, known, zones)
+    )
     admin_pool = _admin_pool(file, known, zones)
     idle, maximum, unpriced = _costs(file.region, known, admin_pool, gpu_pools, cpu_pools)
     return Settings(
@@ -124,7 +126,9 @@ def _machine(pool: GpuPool, size: int, known: CloudCatalog) -> Machine:
     return known.machines_for(pool.gpu, size)[0]
 
 
-def _cpu_pools(pool: CpuPool, file: StackFile, known: CloudCatalog, zones: tuple[str, ...]) -> Iterable[CpuPoolSpec]:
+def _cpu_pools(
+    index: int, pool: CpuPool, file: StackFile, known: CloudCatalog, zones: tuple[str, ...]
+) -> Iterable[CpuPoolSpec]:
     machine = known.machine(pool.machine_type)
     if machine is None:
         raise AssertionError(f"{pool.machine_type} was accepted")
@@ -142,6 +146,7 @@ def _cpu_pools(pool: CpuPool, file: StackFile, known: CloudCatalog, zones: tuple
             labels=cpu_pool_labels(f"{pool.name}{suffix}", pool.labels),
             taints=tuple(taint.node_taint() for taint in pool.taints),
             hourly_usd=_node_price(file.region, machine, pool.disk_gb, spot, known),
+            declared_at=f"cpuPools[{index}]",
         )
 
 

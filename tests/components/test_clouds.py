@@ -50,6 +50,34 @@ def test_the_program_loads_no_generated_sdk() -> None:
     ("pool", "rest", "path", "remedy"),
     [
         ({"image": "ubuntu", "driverVersion": "latest"}, {}, "driverVersion", "driverVersion: default"),
+        (
+            {"image": "ubuntu", "driverVersion": "latest", "gpusPerNode": [1, 2], "capacity": "spot-with-fallback"},
+            {},
+            "driverVersion",
+            "driverVersion: default",
+        ),
+        (
+            {"labels": {"cloud.google.com/gke-accelerator": "nvidia-l4"}},
+            {},
+            "gpuPools[0].labels.cloud.google.com/gke-accelerator",
+            "example.com/gke-accelerator",
+        ),
+        (
+            {},
+            {
+                "cpuPools": [
+                    {"name": "web", "machineType": "e2-standard-4", "maxNodes": 1},
+                    {
+                        "name": "batch",
+                        "machineType": "e2-standard-4",
+                        "maxNodes": 1,
+                        "labels": {"cloud.google.com/gke-nodepool": "mine"},
+                    },
+                ]
+            },
+            "cpuPools[1].labels.cloud.google.com/gke-nodepool",
+            "example.com/gke-nodepool",
+        ),
         ({}, {"security": {"kmsKey": "my-key"}}, "security.kmsKey", "projects/<project>/locations/us-central1"),
         (
             {},
@@ -73,7 +101,11 @@ def test_what_gke_cannot_do_is_refused_with_the_reason(
 def test_what_gke_can_do_is_not_refused() -> None:
     key = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
     fine = _config(
-        {"driverVersion": "latest"},
+        # Keys that GKE leaves to users; the first is how the GPU Operator takes over the device plugin.
+        {
+            "driverVersion": "latest",
+            "labels": {"gke-no-default-nvidia-gpu-device-plugin": "true", "cloud.google.com/gke-queued": "true"},
+        },
         {"security": {"kmsKey": key}, "network": {"controlPlaneCidr": "172.16.0.0/28"}},
     )
     assert refusals(load(fine, stack="dev", project="my-project")) == []

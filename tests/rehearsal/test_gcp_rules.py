@@ -68,12 +68,13 @@ BROKEN: list[tuple[RuleBook, str, Properties]] = [
         {"nodeConfig.guestAccelerators": [gpu("nvidia-tesla-t4", 1, gpuSharingConfig={"maxSharedClientsPerGpu": 49})]},
     ),
     (POOL_RULES, "image-exists", {"nodeConfig.imageType": "DEBIAN"}),
-    (POOL_RULES, "disk-size", {"nodeConfig.diskSizeGb": 9}),
+    (POOL_RULES, "disk-size", {"nodeConfig.diskSizeGb": 11}),
     (POOL_RULES, "max-pods", {"maxPodsPerNode": 7}),
     (POOL_RULES, "surge-not-both-zero", {"upgradeSettings": SURGE_OFF}),
     (POOL_RULES, "surge-not-both-zero", {"upgradeSettings": {**SURGE_OFF, "maxSurge": 21}}),
     (POOL_RULES, "labels-valid", {"nodeConfig.labels": {"a b": "c"}}),
     (POOL_RULES, "labels-valid", {"nodeConfig.labels": {"a": "x" * 64}}),
+    (POOL_RULES, "labels-allowed", {"nodeConfig.labels": {"node-role.kubernetes.io/gpu": "true"}}),
     (POOL_RULES, "taints-valid", {"nodeConfig.taints": [TAINT, TAINT]}),
     (POOL_RULES, "taints-valid", {"nodeConfig.taints": [{**TAINT, "effect": "EFFECT_UNSPECIFIED"}]}),
     (
@@ -169,7 +170,7 @@ def test_every_rule_is_documented() -> None:
 
 
 def test_a_broken_rule_reads_like_googles_answer(cloud: Cloud) -> None:
-    with pytest.raises(ProviderError, match=r"^googleapi: Error 400: .*at most 40 characters\), badRequest$"):
+    with pytest.raises(ProviderError, match=r"^googleapi: Error 400: .*no longer than 40 characters\), badRequest$"):
         enforce(POOL_RULES.rules, gpu_pool(name="x" * 41), cloud)
 
 

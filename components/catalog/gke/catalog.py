@@ -67,7 +67,7 @@ class GkeCatalog:
         return "gcp:project"
 
     def max_name_length(self) -> int:
-        # The ``name`` of a node pool in https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.zones.clusters.nodePools
+        # GKE's own error says so: https://github.com/pulumi/pulumi-gcp/issues/1510
         return 40
 
     def pod_addresses_per_node(self) -> int:

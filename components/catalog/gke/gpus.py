@@ -1,7 +1,8 @@
 """GPUs on GKE: what they are called there, and which can be attached to which N1 machine.
 
-Sources, read 2026-11-20: https://cloud.google.com/compute/docs/gpus (names, attachment limits, accelerator machines),
-https://cloud.google.com/compute/docs/eol/k80-eol (K80), quota names: enum ``Quota.metric`` of the Compute Engine API.
+Sources, stored copies read 2026-11-20: names, https://cloud.google.com/compute/docs/gpus and the API's listing of
+2026-08-10 (https://github.com/Cyclenerd/google-cloud-pricing-cost-calculator, ``tools/acceleratortypes.csv``); quotas,
+the enum ``Quota.metric`` of the Compute Engine API; K80, https://github.com/GoogleCloudPlatform/magic-modules/pull/10309.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ACCELERATORS: Final[Mapping[str, Accelerator]] = {
 WITHDRAWN: Final[Mapping[str, WithdrawnGpu]] = {
     "nvidia-k80": WithdrawnGpu(
         name="nvidia-k80",
-        reason="Google withdrew the K80 in 2024 (https://cloud.google.com/compute/docs/eol/k80-eol)",
+        reason="Google withdrew the K80 on 1 May 2024 (https://cloud.google.com/compute/docs/eol/k80-eol)",
         successor="nvidia-t4",
     ),
 }
@@ -48,7 +49,9 @@ class AttachLimit:
     max_memory_gib: int
 
 
-# The P100's limit with 4 GPUs is lower in three zones; the table has the lower one, so it holds everywhere.
+# Google's table as kept in https://github.com/skypilot-org/skypilot/blob/master/sky/catalog/gcp_catalog.py (read
+# 2026-11-20). There 4 P100 take 96 vCPUs, but fewer in us-east1-c, europe-west1-b and europe-west1-d: by general
+# knowledge 64, and 208 GiB. This table has the lower limit, so it holds everywhere.
 N1_LIMITS: Final[Mapping[str, tuple[AttachLimit, ...]]] = {
     "nvidia-t4": (AttachLimit(1, 48, 312), AttachLimit(2, 48, 312), AttachLimit(4, 96, 624)),
     "nvidia-p4": (AttachLimit(1, 24, 156), AttachLimit(2, 48, 312), AttachLimit(4, 96, 624)),

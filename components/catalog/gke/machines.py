@@ -1,9 +1,19 @@
 """Machine types on GKE: accelerator-optimised ones by name, general-purpose ones by their family's rule.
 
-Sources, read 2026-11-20: https://cloud.google.com/compute/docs/accelerator-optimized-machines,
-https://cloud.google.com/compute/docs/general-purpose-machines (shapes, and the limits of custom types),
-https://cloud.google.com/compute/docs/gpus/gpus-provisioning-models (what is given out as spot or reserved only).
-A machine that Google added since is not known here, never guessed.
+Sources, read 2026-11-20:
+
+- vCPUs and memory: every type with a fixed name agrees with the Compute Engine API's listing of 2026-07-01
+  (https://github.com/Cyclenerd/google-cloud-pricing-cost-calculator/blob/master/tools/machinetypes.csv).
+- Bundled local SSD: ``build/gcp.yml`` of the same project; A3 Edge, A3 Ultra and A4 are general knowledge.
+- Only spot, only reserved:
+  https://cloud.google.com/compute/docs/accelerator-optimized-machines#consumption_option_availability_by_machine_type
+  as applied in https://github.com/dstackai/gpuhunt/pull/176 (A3 High below 8 GPUs, A4), and
+  https://cloud.google.com/ai-hypercomputer/docs/consumption-models (A3 Ultra, A4: reservation, flex-start or spot).
+- Custom types: most vCPUs and GiB per vCPU from https://cloud.google.com/compute/docs/machine-types (stored copy); the
+  lower bounds and N2's steps are general knowledge.
+
+A machine that Google added since is not known here, never guessed; nor are types with a fraction of a GPU (G4), bare
+metal or added local SSD.
 """
 
 from __future__ import annotations

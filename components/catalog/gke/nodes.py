@@ -1,8 +1,14 @@
 """What a GKE node leaves for pods, and what GKE's own pods ask for.
 
-Sources: reservations, https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes (read 2026-11-20). The
-requests of system pods are not published: they were read with ``kubectl describe node`` on clusters with the default
-add-ons, workload identity and managed Prometheus (2021 to 2026) and rounded up; GKE changes them between versions.
+Reservations: https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes, its tiers as kept in
+https://github.com/hatemosphere/gke-node-allocatable-memory-calculator and others (read 2026-11-20). From 1.37 on GKE is
+reported to reserve less memory where few pods fit on a node; the tiers are then an upper bound.
+
+The requests of system pods are not published, and GKE changes them between versions. They are no smaller than what
+users show of their nodes: fluentbit-gke, gke-metadata-server, kube-dns, konnectivity-agent and both autoscalers on GKE
+1.29 in https://github.com/cryptnono/cryptnono/issues/34 (May 2024); l7-default-backend and the CPU of kube-proxy,
+gke-metrics-agent, netd, pdcsi-node and collector in other public listings. The memory of those five is an estimate, and
+so are node-local-dns, event-exporter-gke, metrics-server and gmp-operator.
 """
 
 from __future__ import annotations
@@ -20,12 +26,12 @@ _EVICTION_MIB: Final = 100
 
 SYSTEM_PODS: Final = (
     SystemPod(name="kube-proxy", request=Resources(milli_cpu=100, memory_mib=0), per_node=True),
-    SystemPod(name="fluentbit-gke", request=Resources(milli_cpu=105, memory_mib=210), per_node=True),
+    SystemPod(name="fluentbit-gke", request=Resources(milli_cpu=105, memory_mib=230), per_node=True),
     SystemPod(name="gke-metrics-agent", request=Resources(milli_cpu=21, memory_mib=120), per_node=True),
     SystemPod(name="gke-metadata-server", request=Resources(milli_cpu=100, memory_mib=100), per_node=True),
     SystemPod(name="netd", request=Resources(milli_cpu=8, memory_mib=30), per_node=True),
     SystemPod(name="node-local-dns", request=Resources(milli_cpu=30, memory_mib=35), per_node=True),
-    SystemPod(name="konnectivity-agent", request=Resources(milli_cpu=15, memory_mib=30), per_node=True),
+    SystemPod(name="konnectivity-agent", request=Resources(milli_cpu=15, memory_mib=60), per_node=True),
     SystemPod(name="pdcsi-node", request=Resources(milli_cpu=15, memory_mib=20), per_node=True),
     SystemPod(name="collector", request=Resources(milli_cpu=5, memory_mib=40), per_node=True),
     SystemPod(name="kube-dns", request=Resources(milli_cpu=270, memory_mib=120), per_node=False),

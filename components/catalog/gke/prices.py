@@ -29,16 +29,20 @@ GPUS_SOURCE: Final = (
     "https://cloud.google.com/compute/gpus-pricing (SKUs as of "
     "https://github.com/skypilot-org/skypilot-catalog/commit/017e2502fb63c7a28757acd94002b2d6099d3e3d)"
 )
-FEES_DATED: Final = "2026-11-20"
+# The day a reader noted the NAT prices; stored copies of Google's two pages, without a date, say the same.
+FEES_DATED: Final = "2026-10-16"
 CONTROL_PLANE_SOURCE: Final = "https://cloud.google.com/kubernetes-engine/pricing"
-NAT_SOURCE: Final = "https://cloud.google.com/vpc/network-pricing"
+NAT_SOURCE: Final = (
+    "https://cloud.google.com/nat/pricing "
+    "(https://github.com/ChiefGyk3D/Clouds-Against-Humanity/wiki/Provider-GCP-Cost-Lesson)"
+)
 
 # The free tier's monthly credit for one zonal cluster is not subtracted.
 CONTROL_PLANE_USD: Final = 0.10
 _NAT_USD_PER_NODE: Final = 0.0014
-_NAT_NODES_CHARGED: Final = 32
+_NAT_USD_ABOVE_32_NODES: Final = 0.044
 _NAT_ADDRESS_USD: Final = 0.005
-# "Custom machine types cost 5% more than predefined ones", https://cloud.google.com/compute/vm-instance-pricing
+# E2, N1 and N2 in https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/gce/gce_price_info.go
 _CUSTOM_PREMIUM: Final = 1.05
 _SHARED_CORE_BILLED_VCPUS: Final[Mapping[str, float]] = {"e2-micro": 0.25, "e2-small": 0.5, "e2-medium": 1.0}
 _HOURS_PER_MONTH: Final = 730
@@ -73,8 +77,8 @@ def disk_price(region: str, gib: int) -> Price | None:
 
 def nat_price(nodes: int) -> Price:
     """Cloud NAT for ``nodes`` nodes with one address, without traffic; above 32 nodes the price no longer grows."""
-    usd = _NAT_ADDRESS_USD + _NAT_USD_PER_NODE * min(nodes, _NAT_NODES_CHARGED)
-    return Price(usd=usd, dated=FEES_DATED, source=NAT_SOURCE)
+    gateway = _NAT_USD_PER_NODE * nodes if nodes <= 32 else _NAT_USD_ABOVE_32_NODES
+    return Price(usd=gateway + _NAT_ADDRESS_USD, dated=FEES_DATED, source=NAT_SOURCE)
 
 
 def _cpu_price(region: str, machine: Machine, *, spot: bool) -> Price | None:

@@ -1,9 +1,13 @@
 """Regions, their zones, and the zones that have each GPU.
 
-Sources: https://cloud.google.com/compute/docs/regions-zones (regions, read 2026-11-20);
-https://cloud.google.com/compute/docs/gpus/gpu-regions-zones as listed by the Compute Engine API in September 2025
-(https://github.com/skypilot-org/skypilot-catalog, ``gcp/vms.csv``). Zones gain GPUs over time: a zone that is missing
-here may have them by now, so settings let a pool name its own zones.
+Regions: the Compute Engine API's listing of 2026-08-17 (``tools/machinetyperegion.csv`` of
+https://github.com/Cyclenerd/google-cloud-pricing-cost-calculator). Their zones: its listing of 2023; those of the six
+regions added since are a, b and c, as others quote https://cloud.google.com/compute/docs/regions-zones (europe-west10:
+general knowledge).
+
+GPU zones: the API's listing of September 2025 (https://github.com/skypilot-org/skypilot-catalog, ``gcp/vms.csv``), made
+to agree with the regions of August 2026. Not known: the zone of the H100 in australia-southeast2 and of the B200 in
+europe-west1, and all of the RTX PRO 6000. Zones gain GPUs over time, so settings let a pool name its own zones.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ _LETTERS: Final[Mapping[str, str]] = {"europe-west1": "bcd", "us-east1": "bcd", 
 _REGIONS: Final = """
 africa-south1
 asia-east1 asia-east2 asia-northeast1 asia-northeast2 asia-northeast3 asia-south1 asia-south2
-asia-southeast1 asia-southeast2
+asia-southeast1 asia-southeast2 asia-southeast3
 australia-southeast1 australia-southeast2
 europe-central2 europe-north1 europe-north2 europe-southwest1 europe-west1 europe-west2 europe-west3 europe-west4
 europe-west6 europe-west8 europe-west9 europe-west10 europe-west12
@@ -50,17 +54,17 @@ _GPU_ZONES: Final[Mapping[str, str]] = {
     "nvidia-a100-40gb": """asia-northeast1:ac asia-northeast3:ab asia-southeast1:bc europe-west4:ab me-west1:ac
         us-central1:abcf us-east1:b us-west1:b us-west3:b us-west4:b""",
     "nvidia-a100-80gb": "asia-southeast1:c europe-west4:a us-central1:ac us-east4:c us-east5:ab",
-    "nvidia-h100-80gb": """asia-east1:c asia-northeast1:b asia-northeast3:ac asia-south1:c asia-southeast1:bc
-        australia-southeast1:c europe-north1:c europe-west1:bc europe-west2:b europe-west3:ac europe-west4:bc
-        europe-west8:c europe-west9:c northamerica-northeast2:c us-central1:abc us-east4:abc us-east5:a us-west1:ab
+    "nvidia-h100-80gb": """asia-east1:c asia-northeast1:b asia-northeast3:ac asia-south1:c asia-south2:b
+        asia-southeast1:bc australia-southeast1:c europe-north1:c europe-west1:bc europe-west2:b europe-west3:ac
+        europe-west4:bc europe-west9:c northamerica-northeast2:c us-central1:abc us-east4:abc us-east5:a us-west1:ab
         us-west4:a""",
     "nvidia-h100-mega-80gb": """asia-east1:c asia-northeast1:b asia-southeast1:bc australia-southeast1:c europe-north1:c
-        europe-west1:bc europe-west3:c europe-west4:bc northamerica-northeast2:c us-central1:abc us-east4:abc us-east5:a
-        us-west1:ab us-west4:a""",
+        europe-west1:bc europe-west3:c europe-west4:bc us-central1:abc us-east4:abc us-east5:a us-west1:ab
+        us-west4:a""",
     "nvidia-h200-141gb": """asia-south1:b asia-south2:c europe-west1:b europe-west4:a us-central1:b us-east4:b
         us-east5:a us-south1:b us-west1:c""",
-    "nvidia-b200": """asia-northeast1:b asia-southeast1:b us-central1:b us-east1:b us-east4:b us-south1:b us-west2:c
-        us-west3:bc""",
+    "nvidia-b200": """asia-northeast1:b asia-southeast1:b europe-north1:b europe-west4:b us-central1:b us-east1:b
+        us-east4:b us-south1:b us-west2:c us-west3:bc""",
 }
 
 

@@ -7,17 +7,41 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from typing import Final
 
+from components.pools import CpuPoolSpec, GpuPoolSpec
 from components.settings import Problem, Settings
 
 _KMS_KEY: Final = re.compile(r"projects/[^/]+/locations/(?P<location>[^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+")
 
-# https://cloud.google.com/kubernetes-engine/docs/how-to/legacy/network-isolation#create_a_private_cluster
+# https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_cluster#master_ipv4_cidr_block
 _CONTROL_PLANE_PREFIX: Final = 28
+
+# GKE sets these from what the pool is. The API's description of ``NodeConfig.labels`` (container.v1beta1's discovery
+# document) calls a conflict with such a key unpredictable. Other keys with this prefix are for users to set.
+_OWN_LABELS: Final = frozenset(
+    f"cloud.google.com/{name}"
+    for name in (
+        "gke-accelerator",
+        "gke-accelerator-count",
+        "gke-boot-disk",
+        "gke-container-runtime",
+        "gke-gpu-driver-version",
+        "gke-gpu-sharing-strategy",
+        "gke-max-shared-clients-per-gpu",
+        "gke-nodepool",
+        "gke-os-distribution",
+        "gke-preemptible",
+        "gke-provisioning",
+        "gke-spot",
+        "machine-family",
+    )
+)
 
 
 def refusals(settings: Settings) -> list[Problem]:
-    """All of them; none for settings that GKE can fulfil."""
-    return [*_drivers(settings), *_kms_key(settings), *_control_plane(settings)]
+    """All of them, each once; none for settings that GKE can fulfil."""
+    found = (*_drivers(settings), *_labels(settings), *_kms_key(settings), *_control_plane(settings))
+    # A pool of several sizes or with a fallback is several specs with the same problem.
+    return list(dict.fromkeys(found))
 
 
 def _drivers(settings: Settings) -> Iterator[Problem]:
@@ -27,6 +51,17 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
                 f"{pool.declared_at}.driverVersion",
                 "GKE installs the latest driver on Container-Optimized OS only",
                 "Write driverVersion: default, or image: cos",
+            )
+
+
+def _labels(settings: Settings) -> Iterator[Problem]:
+    pools: list[GpuPoolSpec | CpuPoolSpec] = [*settings.gpu_pool_specs, *settings.cpu_pool_specs]
+    for pool in pools:
+        for key in sorted(_OWN_LABELS & pool.labels.keys()):
+            yield Problem(
+                f"{pool.declared_at}.labels.{key}",
+                "GKE sets this label itself, from what the pool is",
+                f"Leave it out, or use a domain of your own, such as 'example.com/{key.rpartition('/')[2]}'",
             )
 
 

@@ -25,6 +25,7 @@ PROVIDER: Final = (
 
 NAME: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?")
 KEY: Final = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
+# With private nodes; the page once said 50 without them, the API's own description 10.
 MAX_AUTHORIZED_NETWORKS: Final = 100
 RANGE_NAMES: Final = ("clusterSecondaryRangeName", "servicesSecondaryRangeName")
 RANGE_BLOCKS: Final = ("clusterIpv4CidrBlock", "servicesIpv4CidrBlock")
@@ -34,7 +35,7 @@ def cluster_zones(cluster: Properties, cloud: Cloud) -> tuple[str, ...]:
     """Zones of a cluster's nodes: its own and the further ones of a zonal cluster, the region's of a regional one.
 
     A regional cluster without ``nodeLocations`` uses three zones of its region:
-    https://cloud.google.com/kubernetes-engine/docs/concepts/types-of-clusters#regional_clusters
+    https://cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters
     """
     location, further = cluster["location"], tuple(cluster.get("nodeLocations") or ())
     if is_zone(location):

@@ -79,7 +79,8 @@ def gpus_of(cloud: Cloud, config: Mapping[str, Any]) -> Gpus | None:
 def node_labels(pool: str, config: Mapping[str, Any], machine: CatalogMachine, gpus: Gpus | None) -> dict[str, str]:
     """Every label that a node of the pool gets: those declared and those GKE adds; region and zone come with the node.
 
-    https://cloud.google.com/kubernetes-engine/docs/how-to/creating-managing-labels#automatically-applied-labels
+    Google has no list of them: these are the ones that users show of their nodes, and those of
+    https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus and …/docs/concepts/spot-vms.
     """
     image = str(config.get("imageType") or "COS_CONTAINERD").split("_")[0]
     labels = {

@@ -32,15 +32,18 @@ LABEL_PREFIX: Final = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?")
 # https://cloud.google.com/kubernetes-engine/docs/concepts/node-images
 IMAGES: Final = ("COS_CONTAINERD", "UBUNTU_CONTAINERD", "WINDOWS_LTSC_CONTAINERD", "WINDOWS_SAC_CONTAINERD")
 MAX_LIFETIME_SECONDS: Final = 7 * 24 * 3600
+# As container.v1beta1's discovery document says: 15 GB from 1.36.2-gke.2933000 on, later than the rehearsal's version.
+SMALLEST_DISK_GB: Final = 12
 
 
-@POOL_RULES.add("pool-name", f"{REST}#NodePool", "name")
+@POOL_RULES.add("pool-name", "https://github.com/pulumi/pulumi-gcp/issues/1510", "name")
 def _name(pool: Properties, cloud: Cloud) -> str | None:
     if NAME.fullmatch(pool["name"]):
         return None
     return (
         f"Invalid value for field \"node_pool.name\": '{pool['name']}'. "
-        "Must be a match of regex '[a-z]([-a-z0-9]{0,38}[a-z0-9])?' (at most 40 characters)"
+        "Must be a match of regex '(?:[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?)' (only lowercase alphanumerics and '-' "
+        "allowed, must start with a letter and end with an alphanumeric, and must be no longer than 40 characters)"
     )
 
 
@@ -120,7 +123,8 @@ def _machine(pool: Properties, cloud: Cloud) -> str | None:
 
 @POOL_RULES.add(
     "machine-on-demand",
-    "https://cloud.google.com/compute/docs/gpus/gpus-provisioning-models",
+    "https://cloud.google.com/compute/docs/accelerator-optimized-machines"
+    "#consumption_option_availability_by_machine_type",
     "nodeConfig.machineType",
     "nodeConfig.spot",
     "nodeConfig.preemptible",
@@ -211,9 +215,9 @@ def _image(pool: Properties, cloud: Cloud) -> str | None:
 @POOL_RULES.add("disk-size", f"{NODE_CONFIG}", "nodeConfig.diskSizeGb")
 def _disk(pool: Properties, cloud: Cloud) -> str | None:
     size = at(pool, "nodeConfig.diskSizeGb")
-    if size is None or size >= 10:
+    if size is None or size >= SMALLEST_DISK_GB:
         return None
-    return f"Invalid value for field 'node_config.disk_size_gb': {size}. The smallest disk is 10 GB."
+    return f"Invalid value for field 'node_config.disk_size_gb': {size}. The smallest disk is {SMALLEST_DISK_GB} GB."
 
 
 @POOL_RULES.add(
@@ -244,6 +248,16 @@ def _surge(pool: Properties, cloud: Cloud) -> str | None:
 )
 def _labels(pool: Properties, cloud: Cloud) -> str | None:
     return _first_bad(("label", key, value) for key, value in (at(pool, "nodeConfig.labels") or {}).items())
+
+
+@POOL_RULES.add(
+    "labels-allowed", "https://github.com/hashicorp/terraform-provider-google/issues/6003", "nodeConfig.labels"
+)
+def _roles(pool: Properties, cloud: Cloud) -> str | None:
+    for key in at(pool, "nodeConfig.labels") or {}:
+        if key.startswith("node-role.kubernetes.io/"):
+            return f"Applying kubernetes label is not allowed: {key}."
+    return None
 
 
 @POOL_RULES.add(
