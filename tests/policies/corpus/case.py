@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.extract import Declared, read, read_stack
+from policies.extract import Declared, linked, read, read_stack
 from policies.rules.model import Violation
 from policies.rules.registry import RULES
 
@@ -16,22 +16,31 @@ class Case:
     """A program's resources as ``(type token, name, properties)``, in the provider's spelling.
 
     ``story`` says how a person comes to write this. ``rule`` is the mandatory rule that must block it; ``None`` if
-    nothing mandatory may.
+    nothing mandatory may. ``links`` says, as the engine does, where a value that is not known yet comes from:
+    ``(name of the resource, property, name of the resource whose output it is)``.
     """
 
     id: str
     story: str
     resources: tuple[tuple[str, str, Mapping[str, Any]], ...]
     rule: str | None = None
+    links: tuple[tuple[str, str, str], ...] = ()
 
 
 def blockers(case: Case) -> list[Violation]:
     """What mandatory rules at their default levels and limits report; undecided ones block nothing."""
+    urns = {name: f"urn:pulumi:test::test::{token}::{name}" for token, name, _ in case.resources}
     declared = [
-        Declared(token, name, f"urn:pulumi:test::test::{token}::{name}", properties)
+        Declared(
+            token,
+            name,
+            urns[name],
+            properties,
+            {where: (urns[source],) for user, where, source in case.links if user == name},
+        )
         for token, name, properties in case.resources
     ]
-    items = [item for resource in declared for item in read(resource)]
+    items = [item for resource in linked(declared) for item in read(resource)]
     stack = read_stack(declared)
     found: list[Violation] = []
     for rule in RULES:
