@@ -6,6 +6,7 @@ of a ``Release`` exist only in the cluster; the engine sees the values.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +20,11 @@ from policies.values import at, text
 
 _GPU: Final = Toleration(GPU_RESOURCE, "Exists", None, "NoSchedule")
 _NFD: Final = (Toleration(GPU_RESOURCE, "Equal", "present", "NoSchedule"),)
+
+
+# Charts of node autoscalers; both bring a PodDisruptionBudget for their own pods.
+_AUTOSCALERS: Final = ("cluster-autoscaler", "karpenter")
+_PACKAGED: Final = re.compile(r"-v?\d[^-]*\.tgz$")
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,16 @@ def read_release(declared: Declared) -> Iterable[Item]:
             device_plugin=True,
             resource=declared.urn,
         )
+    if _chart(inputs) in _AUTOSCALERS:
+        yield Workload(
+            name=release,
+            namespace=space,
+            kind="Deployment",
+            tolerations=tolerations_of(at(values, "tolerations")),
+            safe_to_evict=True,
+            scales_nodes=True,
+            resource=declared.urn,
+        )
     metadata = {"name": release, "namespace": space}
     asking = Declared(declared.type, declared.name, declared.urn, {"metadata": metadata})
     yield from (found for found in embedded_workloads(values, "Release", asking) if found.gpus != 0)
@@ -94,7 +110,7 @@ def _chart(inputs: Mapping[str, Any]) -> str:
     """The chart's name without its repository or file: ``oci://…/gpu-operator``, ``./gpu-operator-v25.3.0.tgz``."""
     chart = text(inputs.get("chart"))
     name = chart.rstrip("/").rpartition("/")[2] if isinstance(chart, str) else ""
-    return next((known for known in _CHARTS if name == known or name.startswith(f"{known}-")), name)
+    return _PACKAGED.sub("", name)
 
 
 READERS: Final[Mapping[str, Reader]] = {

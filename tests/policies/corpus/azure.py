@@ -1,0 +1,321 @@
+"""Azure: agent pools of AKS in every spelling, scale sets and virtual machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from policies.rules.model import UNKNOWN
+from tests.policies.corpus.case import Case
+
+CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
+POOL: Final = "azure-native:containerservice:AgentPool"
+MACHINE: Final = "azure-native:compute:VirtualMachine"
+SCALE_SET: Final = "azure-native:compute:VirtualMachineScaleSet"
+GENERIC: Final = "azure-native:resources:Resource"
+CLASSIC: Final = "azure:containerservice/kubernetesClusterNodePool:KubernetesClusterNodePool"
+
+GPU: Final = "nvidia.com/gpu=present:NoSchedule"
+SYSTEM: Final = {"name": "system", "mode": "System", "count": 1, "vmSize": "Standard_D2s_v5"}
+T4: Final = {
+    "agentPoolName": "t4",
+    "resourceName": "ml",
+    "mode": "User",
+    "vmSize": "Standard_NC4as_T4_v3",
+    "enableAutoScaling": True,
+    "count": 0,
+    "minCount": 0,
+    "maxCount": 4,
+    "nodeTaints": [GPU],
+}
+
+Resource = tuple[str, str, Mapping[str, Any]]
+
+
+def cluster(*pools: Any, **changes: Any) -> Resource:
+    """A cluster with these inline pools beside its system pool."""
+    return (
+        CLUSTER,
+        "ml",
+        {"resourceName": "ml", "location": "westeurope", "agentPoolProfiles": [SYSTEM, *pools], **changes},
+    )
+
+
+def pool(token: str = POOL, **changes: Any) -> Resource:
+    """The T4 pool, with changes; a change to ``None`` leaves the property out."""
+    return token, "t4", {key: value for key, value in {**T4, **changes}.items() if value is not None}
+
+
+def inline(**changes: Any) -> dict[str, Any]:
+    """The T4 pool as a profile of its cluster."""
+    return {
+        **{key: value for key, value in T4.items() if key not in ("agentPoolName", "resourceName")},
+        "name": "t4",
+        **changes,
+    }
+
+
+def blocked(id: str, rule: str, story: str, *resources: Resource) -> Case:
+    """A case with a cluster of its own unless it brings one."""
+    own = any(token.endswith(("ManagedCluster", "Resource")) for token, _, _ in resources)
+    return Case(id=f"aks-{id}", story=story, rule=rule, resources=resources if own else (cluster(), *resources))
+
+
+def allowed(id: str, story: str, *resources: Resource) -> Case:
+    """Likewise, for what must pass."""
+    own = any(token == CLUSTER for token, _, _ in resources)
+    return Case(id=f"aks-{id}", story=story, resources=resources if own else (cluster(), *resources))
+
+
+BLOCKED: Final = [
+    blocked("minimum-one", "gpu-zero-minimum", "minCount copied from the system pool", pool(minCount=1)),
+    blocked("minimum-as-text", "gpu-zero-minimum", "the minimum comes from configuration, as text", pool(minCount="1")),
+    blocked(
+        "system-mode", "gpu-zero-minimum", "one pool for everything: a System pool never empties", pool(mode="System")
+    ),
+    blocked("inline-minimum", "gpu-zero-minimum", "the pool is a profile of the cluster", cluster(inline(minCount=2))),
+    blocked(
+        "old-api-version",
+        "gpu-zero-minimum",
+        "the token carries an API version, as in programs written for version 2 of the provider",
+        pool("azure-native:containerservice/v20230801:AgentPool", minCount=1),
+    ),
+    blocked(
+        "package-of-one-version",
+        "gpu-zero-minimum",
+        "a local package made for one API version",
+        pool("azure-native_containerservice_v20240801:containerservice:AgentPool", minCount=1),
+    ),
+    blocked("count-left-out", "gpu-starts-empty", "Azure's default count is 1", pool(count=None)),
+    blocked(
+        "fixed-size", "gpu-autoscaled", "az aks nodepool add without the autoscaler", pool(enableAutoScaling=False)
+    ),
+    blocked("autoscaling-left-out", "gpu-autoscaled", "the default is a fixed size", pool(enableAutoScaling=None)),
+    blocked("no-maximum", "gpu-ceiling", "maxCount forgotten", pool(maxCount=None)),
+    blocked(
+        "no-taint", "gpu-taint", "AKS taints Spot pools, not GPU pools", pool(nodeTaints=None, scaleSetPriority="Spot")
+    ),
+    blocked("sku-taint", "gpu-taint", "the taint from the AKS documentation", pool(nodeTaints=["sku=gpu:NoSchedule"])),
+    blocked(
+        "soft-taint",
+        "gpu-taint",
+        "a taint that only asks",
+        pool(nodeTaints=["nvidia.com/gpu=present:PreferNoSchedule"]),
+    ),
+    blocked(
+        "taint-misspelt",
+        "gpu-taint",
+        "nvidia/gpu is no taint anybody else knows",
+        pool(nodeTaints=["nvidia/gpu=:NoSchedule"]),
+    ),
+    blocked(
+        "initialization-taint",
+        "gpu-taint",
+        "taints that AKS removes once the node is set up",
+        pool(nodeTaints=[], nodeInitializationTaints=[GPU]),
+    ),
+    blocked(
+        "size-in-lower-case",
+        "gpu-taint",
+        "Azure ignores the case of sizes",
+        pool(vmSize="standard_nc24ads_a100_v4", nodeTaints=[]),
+    ),
+    blocked(
+        "part-of-a-gpu",
+        "gpu-taint",
+        "a sixth of an A10 is a GPU to Kubernetes",
+        pool(vmSize="Standard_NV6ads_A10_v5", nodeTaints=[]),
+    ),
+    blocked(
+        "unlisted-size",
+        "gpu-taint",
+        "an ND size that came after the table",
+        pool(vmSize="Standard_ND999isr_X9_v9", nodeTaints=[]),
+    ),
+    blocked(
+        "single-machines",
+        "gpu-autoscaled",
+        "a VirtualMachines pool scaled by hand",
+        pool(
+            vmSize=None,
+            enableAutoScaling=None,
+            type="VirtualMachines",
+            virtualMachinesProfile={"scale": {"manual": [{"size": "Standard_NC6s_v3", "count": 2}]}},
+        ),
+    ),
+    blocked(
+        "gpus-only",
+        "gpu-not-only-pool",
+        "the first pool is the GPU pool",
+        cluster(agentPoolProfiles=[inline()]),
+    ),
+    blocked(
+        "system-pool-tainted",
+        "system-pods-home",
+        "CriticalAddonsOnly on the only system pool: nothing else finds a place",
+        cluster(
+            inline(), agentPoolProfiles=[{**SYSTEM, "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"]}, inline()]
+        ),
+    ),
+    blocked(
+        "generic-resource",
+        "gpu-zero-minimum",
+        "the provider's generic resource speaks the API itself",
+        (
+            GENERIC,
+            "t4",
+            {
+                "resourceProviderNamespace": "Microsoft.ContainerService",
+                "parentResourcePath": "managedClusters/ml",
+                "resourceType": "agentPools",
+                "resourceName": "t4",
+                "apiVersion": "2025-09-01",
+                "properties": {**inline(), "minCount": 1},
+            },
+        ),
+    ),
+    blocked(
+        "classic-provider",
+        "gpu-zero-minimum",
+        "the Terraform-based provider spells it differently",
+        (
+            CLASSIC,
+            "t4",
+            {
+                "name": "t4",
+                "kubernetesClusterId": "/subscriptions/s/providers/Microsoft.ContainerService/managedClusters/ml",
+                "vmSize": "Standard_NC4as_T4_v3",
+                "autoScalingEnabled": True,
+                "minCount": 1,
+                "maxCount": 4,
+                "nodeCount": 0,
+                "nodeTaints": [GPU],
+            },
+        ),
+    ),
+    blocked(
+        "machine",
+        "gpu-autoscaled",
+        "a GPU workstation beside the cluster",
+        (MACHINE, "box", {"hardwareProfile": {"vmSize": "Standard_NC6s_v3"}, "location": "westeurope"}),
+    ),
+    blocked(
+        "scale-set",
+        "gpu-autoscaled",
+        "a scale set of GPU machines outside of any cluster",
+        (SCALE_SET, "set", {"sku": {"name": "Standard_NC64as_T4_v3", "capacity": 2}}),
+    ),
+    blocked(
+        "scale-set-mix",
+        "gpu-autoscaled",
+        "GPUs hide in the second size of a mix",
+        (
+            SCALE_SET,
+            "set",
+            {
+                "sku": {"name": "Mix"},
+                "skuProfile": {"vmSizes": [{"name": "Standard_D8s_v5"}, {"name": "Standard_NC8as_T4_v3"}]},
+            },
+        ),
+    ),
+    blocked(
+        "own-scale-set-minimum",
+        "gpu-zero-minimum",
+        "self-managed nodes, found by the autoscaler through tags",
+        (
+            SCALE_SET,
+            "set",
+            {
+                "sku": {"name": "Standard_NC6s_v3", "capacity": 0},
+                "tags": {
+                    "cluster-autoscaler-enabled": "true",
+                    "min": "1",
+                    "max": "3",
+                    "k8s.io_cluster-autoscaler_node-template_taint_nvidia.com_gpu": "present:NoSchedule",
+                },
+            },
+        ),
+    ),
+    blocked(
+        "plugin-not-on-spot",
+        "gpu-daemonset-tolerates",
+        "AKS taints Spot nodes by itself, and the chart's tolerations know nothing of it",
+        pool(scaleSetPriority="Spot"),
+        ("kubernetes:helm.sh/v3:Release", "nvdp", {"chart": "nvidia-device-plugin", "namespace": "kube-system"}),
+    ),
+    blocked(
+        "time-slicing",
+        "gpu-sharing-visible",
+        "four pods per GPU, announced by the device plugin alone",
+        pool(),
+        (
+            "kubernetes:core/v1:ConfigMap",
+            "plugin",
+            {
+                "metadata": {"name": "plugin"},
+                "data": {
+                    "any": "sharing:\n  timeSlicing:\n    resources:\n    - name: nvidia.com/gpu\n      replicas: 4\n"
+                },
+            },
+        ),
+    ),
+]
+
+ALLOWED: Final = [
+    allowed("gpu-pool", "a GPU pool as it should be", pool()),
+    allowed("spot-pool", "the same on Spot", pool(scaleSetPriority="Spot", spotMaxPrice=-1)),
+    allowed("taint-without-value", "only the taint's key matters", pool(nodeTaints=["nvidia.com/gpu:NoSchedule"])),
+    allowed("inline-pool", "everything in one resource", cluster(inline())),
+    allowed("bounds-as-text", "bounds read from configuration", pool(minCount="0", maxCount="4", count="0")),
+    allowed(
+        "cpu-pool",
+        "a CPU pool with a name that says GPU",
+        pool(vmSize="Standard_D8s_v5", agentPoolName="gpuprep", minCount=2, nodeTaints=[]),
+    ),
+    allowed(
+        "amd-visualisation",
+        "NVv4 holds an AMD GPU: no nvidia.com/gpu",
+        pool(vmSize="Standard_NV4as_v4", minCount=1, nodeTaints=[]),
+    ),
+    allowed("amd-mi300x", "MI300X is AMD's", pool(vmSize="Standard_ND96isr_MI300X_v5", minCount=1, nodeTaints=[])),
+    allowed("fpga", "NP holds FPGAs", pool(vmSize="Standard_NP10s", minCount=1, nodeTaints=[])),
+    allowed(
+        "windows-pool",
+        "a Windows pool for .NET services",
+        pool(vmSize="Standard_D4s_v5", osType="Windows", minCount=1, nodeTaints=["os=windows:NoSchedule"]),
+    ),
+    allowed(
+        "bounds-unknown",
+        "bounds that another resource computes: checked at update",
+        pool(minCount=UNKNOWN, maxCount=UNKNOWN),
+    ),
+    allowed(
+        "node-auto-provisioning",
+        "Karpenter picks the machines; its default pools are CPU pools",
+        cluster(nodeProvisioningProfile={"mode": "Auto", "defaultNodePools": "Auto"}),
+    ),
+    allowed(
+        "cpu-scale-set",
+        "machines of another system",
+        (SCALE_SET, "set", {"sku": {"name": "Standard_D8s_v5", "capacity": 3}}),
+    ),
+    allowed("jump-host", "a jump host", (MACHINE, "jump", {"hardwareProfile": {"vmSize": "Standard_B2s"}})),
+    allowed(
+        "plugin-on-spot",
+        "the device plugin with the toleration that Spot needs",
+        pool(scaleSetPriority="Spot"),
+        (
+            "kubernetes:helm.sh/v3:Release",
+            "nvdp",
+            {
+                "chart": "nvidia-device-plugin",
+                "values": {
+                    "tolerations": [
+                        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+                        {"key": "kubernetes.azure.com/scalesetpriority", "operator": "Exists"},
+                    ]
+                },
+            },
+        ),
+    ),
+]

@@ -1,0 +1,435 @@
+"""GKE: node pools, inline pools and auto-provisioning, compute classes, and machines outside of the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from policies.rules.model import UNKNOWN
+from tests.policies.corpus.case import Case
+
+CLUSTER: Final = "gcp:container/cluster:Cluster"
+POOL: Final = "gcp:container/nodePool:NodePool"
+NATIVE_POOL: Final = "google-native:container/v1beta1:NodePool"
+
+TAINT: Final = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
+T4: Final = [{"type": "nvidia-tesla-t4", "count": 1}]
+REGION: Final = "us-central1"
+ZONE: Final = "us-central1-a"
+
+Resource = tuple[str, str, Mapping[str, Any]]
+
+
+def cluster(name: str = "ml", location: str = ZONE, **changes: Any) -> Resource:
+    """A cluster whose pools are resources of their own."""
+    return CLUSTER, name, {"name": name, "location": location, "removeDefaultNodePool": True, **changes}
+
+
+def admin(name: str = "ml", location: str = ZONE) -> Resource:
+    """The pool that is always on."""
+    properties = {"name": "admin", "cluster": name, "location": location, "nodeCount": 1}
+    return POOL, f"admin-{name}", {**properties, "nodeConfig": {"machineType": "e2-standard-2"}}
+
+
+def pool(name: str = "t4", config: Mapping[str, Any] | None = None, **changes: Any) -> Resource:
+    """A T4 pool as it should be, with changes; a change to ``None`` leaves the property out."""
+    node = {"machineType": "n1-standard-4", "guestAccelerators": T4, "taints": [TAINT], **(config or {})}
+    properties = {
+        "name": name,
+        "cluster": "ml",
+        "location": ZONE,
+        "autoscaling": {"totalMinNodeCount": 0, "totalMaxNodeCount": 4},
+        "initialNodeCount": 0,
+        "nodeConfig": {key: value for key, value in node.items() if value is not None},
+        **changes,
+    }
+    return POOL, name, {key: value for key, value in properties.items() if value is not None}
+
+
+def inline(**changes: Any) -> dict[str, Any]:
+    """A T4 pool inside of a cluster."""
+    inner = dict(pool(**changes)[2])
+    return {key: inner[key] for key in inner if key not in ("cluster", "location")}
+
+
+def workload(token: str, pod: Mapping[str, Any], **metadata: Any) -> Resource:
+    """A pod, or anything with a pod template."""
+    spec = pod if token.endswith(":Pod") else {"template": {"spec": pod}}
+    return token, "work", {"metadata": {"name": "work", "namespace": "ml", **metadata}, "spec": spec}
+
+
+def _case(id: str, story: str, resources: tuple[Resource, ...], rule: str | None = None) -> Case:
+    own = any(token in (CLUSTER, "google-native:container/v1:Cluster") for token, _, _ in resources)
+    return Case(
+        id=f"gke-{id}", story=story, rule=rule, resources=resources if own else (cluster(), admin(), *resources)
+    )
+
+
+def blocked(id: str, rule: str, story: str, *resources: Resource) -> Case:
+    """A case with a cluster and an admin pool unless it brings a cluster."""
+    return _case(id, story, resources, rule)
+
+
+def allowed(id: str, story: str, *resources: Resource) -> Case:
+    """Likewise, for what must pass."""
+    return _case(id, story, resources)
+
+
+def _scaling(**bounds: Any) -> dict[str, Any]:
+    return {"autoscaling": bounds}
+
+
+BLOCKED: Final = [
+    blocked("minimum-one", "gpu-zero-minimum", "one node kept warm", pool(**_scaling(minNodeCount=1, maxNodeCount=4))),
+    blocked(
+        "minimum-as-text",
+        "gpu-zero-minimum",
+        "text from configuration",
+        pool(**_scaling(minNodeCount="1", maxNodeCount="4")),
+    ),
+    blocked(
+        "total-minimum",
+        "gpu-zero-minimum",
+        "zero per zone, one in all",
+        pool(**_scaling(minNodeCount=0, maxNodeCount=2, totalMinNodeCount=1, totalMaxNodeCount=4)),
+    ),
+    blocked("initial-count", "gpu-starts-empty", "a first node to try things", pool(initialNodeCount=1)),
+    blocked("fixed-count", "gpu-starts-empty", "nodeCount beside autoscaling", pool(nodeCount=2)),
+    blocked("fixed-size", "gpu-autoscaled", "no autoscaling block at all", pool(autoscaling=None)),
+    blocked("no-maximum", "gpu-ceiling", "an autoscaling block with a minimum only", pool(**_scaling(minNodeCount=0))),
+    blocked("no-taint", "gpu-taint", "GKE adds the taint only in some clusters", pool(config={"taints": None})),
+    blocked(
+        "wrong-effect",
+        "gpu-taint",
+        "a taint that only asks",
+        pool(config={"taints": [{**TAINT, "effect": "PREFER_NO_SCHEDULE"}]}),
+    ),
+    blocked("wrong-key", "gpu-taint", "a taint of one's own", pool(config={"taints": [{**TAINT, "key": "dedicated"}]})),
+    blocked(
+        "whole-machine",
+        "gpu-taint",
+        "an A2 machine brings its GPUs: no guestAccelerators",
+        pool(config={"machineType": "a2-highgpu-1g", "guestAccelerators": None, "taints": None}),
+    ),
+    blocked(
+        "inline-pool",
+        "gpu-zero-minimum",
+        "the pool is part of the cluster",
+        cluster(removeDefaultNodePool=False, nodePools=[inline(autoscaling={"minNodeCount": 1, "maxNodeCount": 3})]),
+    ),
+    blocked(
+        "default-pool",
+        "gpu-autoscaled",
+        "GPUs in the default pool",
+        cluster(removeDefaultNodePool=False, initialNodeCount=1, nodeConfig={"guestAccelerators": T4}),
+    ),
+    blocked(
+        "auto-provisioning-minimum",
+        "gpu-zero-minimum",
+        "auto-provisioning told to keep a GPU",
+        cluster(
+            clusterAutoscaling={
+                "enabled": True,
+                "resourceLimits": [{"resourceType": "nvidia-tesla-t4", "minimum": 1, "maximum": 4}],
+            }
+        ),
+        admin(),
+    ),
+    blocked("only-gpus", "gpu-not-only-pool", "a cluster with nothing else", cluster(), pool()),
+    blocked(
+        "second-region",
+        "gpu-zero-minimum",
+        "a copy in another region, by an explicit provider, keeps a node",
+        cluster(),
+        admin(),
+        pool(),
+        cluster("eu", "europe-west4"),
+        admin("eu", "europe-west4"),
+        pool("l4", cluster="eu", location="europe-west4", **_scaling(minNodeCount=1, maxNodeCount=2)),
+    ),
+    blocked(
+        "second-cluster-without-home",
+        "system-pods-home",
+        "the admin pool is in the other cluster",
+        cluster(),
+        admin(),
+        cluster("eu", "europe-west4"),
+        pool("l4", cluster="eu", location="europe-west4"),
+    ),
+    blocked(
+        "native-provider",
+        "gpu-zero-minimum",
+        "the provider made from Google's API, in its beta version",
+        (
+            NATIVE_POOL,
+            "t4",
+            {
+                "clusterId": "ml",
+                "location": ZONE,
+                "initialNodeCount": 0,
+                "autoscaling": {"enabled": True, "minNodeCount": 1, "maxNodeCount": 3},
+                "config": {
+                    "machineType": "n1-standard-4",
+                    "accelerators": [{"acceleratorType": "nvidia-tesla-t4", "acceleratorCount": "1"}],
+                    "taints": [TAINT],
+                },
+            },
+        ),
+    ),
+    blocked(
+        "instance",
+        "gpu-autoscaled",
+        "a notebook machine beside the cluster",
+        ("gcp:compute/instance:Instance", "nb", {"machineType": "g2-standard-8", "zone": ZONE}),
+    ),
+    blocked(
+        "instance-template",
+        "gpu-autoscaled",
+        "a managed instance group makes them of a template",
+        (
+            "gcp:compute/instanceTemplate:InstanceTemplate",
+            "t",
+            {"machineType": "n1-standard-4", "guestAccelerators": T4},
+        ),
+        (
+            "gcp:compute/instanceGroupManager:InstanceGroupManager",
+            "m",
+            {"targetSize": 2, "versions": [{"instanceTemplate": UNKNOWN}]},
+        ),
+    ),
+    blocked(
+        "regional-template",
+        "gpu-autoscaled",
+        "likewise for a region",
+        (
+            "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate",
+            "t",
+            {"machineType": "a3-highgpu-8g", "region": REGION},
+        ),
+    ),
+    blocked(
+        "job-too-large",
+        "gpu-workload-placeable",
+        "two GPUs asked of nodes with one",
+        pool(),
+        workload(
+            "kubernetes:batch/v1:Job",
+            {"containers": [{"image": "i", "resources": {"limits": {"nvidia.com/gpu": 2}}}]},
+        ),
+    ),
+    blocked(
+        "wrong-accelerator",
+        "gpu-workload-placeable",
+        "an L4 asked of a cluster with T4s",
+        pool(),
+        workload(
+            "kubernetes:core/v1:Pod",
+            {
+                "containers": [{"image": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}}],
+                "nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-l4"},
+            },
+        ),
+    ),
+    blocked(
+        "time-slicing-by-operator",
+        "gpu-sharing-visible",
+        "the operator's own time slicing, where GKE's would be visible",
+        pool(),
+        (
+            "kubernetes:helm.sh/v3:Release",
+            "operator",
+            {
+                "chart": "gpu-operator",
+                "values": {
+                    "devicePlugin": {
+                        "config": {
+                            "create": True,
+                            "data": {
+                                "any": "sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 8}]}}"
+                            },
+                        }
+                    }
+                },
+            },
+        ),
+    ),
+    blocked(
+        "key-in-start-up-script",
+        "no-static-keys",
+        "a private key handed to a machine",
+        (
+            "gcp:compute/instance:Instance",
+            "bastion",
+            {"machineType": "e2-small", "zone": ZONE, "metadata": {"key": "-----BEGIN RSA PRIVATE KEY-----"}},
+        ),
+    ),
+]
+
+ALLOWED: Final = [
+    allowed("gpu-pool", "a GPU pool as it should be", pool()),
+    allowed("per-zone-bounds", "zero per zone", pool(location=REGION, **_scaling(minNodeCount=0, maxNodeCount=1))),
+    allowed(
+        "bounds-as-text",
+        "bounds from configuration",
+        pool(initialNodeCount="0", **_scaling(minNodeCount="0", maxNodeCount="3")),
+    ),
+    allowed(
+        "bounds-unknown",
+        "bounds that another resource computes",
+        pool(**_scaling(minNodeCount=UNKNOWN, maxNodeCount=3)),
+    ),
+    allowed("evicting-taint", "NoExecute repels as well", pool(config={"taints": [{**TAINT, "effect": "NO_EXECUTE"}]})),
+    allowed(
+        "taint-twice",
+        "the taint once with each effect",
+        pool(config={"taints": [TAINT, {**TAINT, "effect": "NO_EXECUTE"}]}),
+    ),
+    allowed(
+        "cpu-pool-called-gpu",
+        "a pool that prepares data for GPUs",
+        (
+            POOL,
+            "gpu-prep",
+            {
+                **pool()[2],
+                "name": "gpu-prep",
+                "nodeConfig": {"machineType": "n2-standard-8"},
+                **_scaling(minNodeCount=1, maxNodeCount=3),
+            },
+        ),
+    ),
+    allowed(
+        "gpu-family-without-gpus",
+        "N1 machines take GPUs and have none here",
+        (
+            POOL,
+            "n1",
+            {**pool()[2], "name": "n1", "nodeConfig": {"machineType": "n1-standard-8"}, "initialNodeCount": 2},
+        ),
+    ),
+    allowed(
+        "tpu-pool",
+        "a TPU slice of fixed size",
+        (
+            POOL,
+            "tpu",
+            {
+                "name": "tpu",
+                "cluster": "ml",
+                "location": ZONE,
+                "nodeCount": 4,
+                "nodeConfig": {"machineType": "ct5lp-hightpu-4t"},
+            },
+        ),
+    ),
+    allowed(
+        "windows-pool",
+        "Windows nodes",
+        (
+            POOL,
+            "win",
+            {
+                "name": "win",
+                "cluster": "ml",
+                "location": ZONE,
+                "nodeCount": 2,
+                "nodeConfig": {"machineType": "n2-standard-4", "imageType": "WINDOWS_LTSC_CONTAINERD"},
+            },
+        ),
+    ),
+    allowed("autopilot", "Google sizes all nodes", cluster(enableAutopilot=True)),
+    allowed(
+        "auto-provisioning",
+        "GPUs on demand, none kept",
+        cluster(
+            clusterAutoscaling={
+                "enabled": True,
+                "resourceLimits": [
+                    {"resourceType": "cpu", "minimum": 4, "maximum": 64},
+                    {"resourceType": "nvidia-l4", "minimum": 0, "maximum": 4},
+                ],
+            }
+        ),
+        admin(),
+    ),
+    allowed(
+        "compute-class",
+        "L4 first, T4 else, both made on demand",
+        (
+            "kubernetes:cloud.google.com/v1:ComputeClass",
+            "inference",
+            {
+                "metadata": {"name": "inference"},
+                "spec": {
+                    "nodePoolAutoCreation": {"enabled": True},
+                    "priorities": [
+                        {"gpu": {"type": "nvidia-l4", "count": 1}, "spot": True},
+                        {"gpu": {"type": "nvidia-tesla-t4", "count": 1}},
+                    ],
+                },
+            },
+        ),
+    ),
+    allowed(
+        "time-sharing-on-the-pool",
+        "time sharing declared where the autoscaler sees it",
+        pool(
+            config={
+                "guestAccelerators": [
+                    {**T4[0], "gpuSharingConfig": {"gpuSharingStrategy": "TIME_SHARING", "maxSharedClientsPerGpu": 4}}
+                ]
+            }
+        ),
+    ),
+    allowed(
+        "cpu-instance",
+        "a bastion",
+        ("gcp:compute/instance:Instance", "bastion", {"machineType": "e2-small", "zone": ZONE}),
+    ),
+    allowed(
+        "cpu-template",
+        "build machines",
+        ("gcp:compute/instanceTemplate:InstanceTemplate", "ci", {"machineType": "c3-standard-8"}),
+    ),
+    allowed(
+        "two-regions",
+        "a cluster in each of two regions",
+        cluster(),
+        admin(),
+        pool(),
+        cluster("eu", "europe-west4"),
+        admin("eu", "europe-west4"),
+        pool("l4", cluster="eu", location="europe-west4"),
+    ),
+    allowed(
+        "native-provider-empty",
+        "the provider made from Google's API",
+        (
+            "google-native:container/v1:NodePool",
+            "t4",
+            {
+                "clusterId": "ml",
+                "location": ZONE,
+                "initialNodeCount": 0,
+                "autoscaling": {"enabled": True, "minNodeCount": 0, "maxNodeCount": 3},
+                "config": {
+                    "accelerators": [{"acceleratorType": "nvidia-l4", "acceleratorCount": "1"}],
+                    "taints": [TAINT],
+                },
+            },
+        ),
+    ),
+    allowed(
+        "gpu-job",
+        "a job that fits, by label and by taint",
+        pool(),
+        workload(
+            "kubernetes:batch/v1:Job",
+            {
+                "containers": [{"image": "i", "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+                "nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"},
+                "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+            },
+        ),
+    ),
+]
