@@ -164,9 +164,11 @@ def test_twice_the_gpus_cost_more_and_spot_costs_less(gpu: str) -> None:
 @pytest.mark.parametrize(
     ("machine", "gpu", "count", "usd"),
     [
-        # Google's own examples and pages: gpus-pricing (T4 0.35, V100 2.48), vm-instance-pricing.
+        # What the cluster autoscaler's price list says too (its gce_price_info.go; G2 by its parts and 0.56 an L4).
         ("n1-standard-4", "nvidia-t4", 1, 0.35 + 0.189999),
         ("n1-standard-8", "nvidia-v100", 2, 2 * 2.48 + 0.379998),
+        ("n1-standard-4", "nvidia-p4", 1, 0.60 + 0.189999),
+        ("n1-standard-4", "nvidia-p100", 1, 1.46 + 0.189999),
         ("a2-highgpu-1g", "nvidia-a100-40gb", 1, 3.673385),
         ("g2-standard-4", "nvidia-l4", 1, 0.706832),
         ("e2-standard-4", None, 0, 0.134023),

@@ -3,7 +3,8 @@
 - ``cpu_families.csv``: on-demand and spot per vCPU and per GiB of memory. ``accelerator_machines.csv``: whole machines
   with their GPUs and bundled local SSD. ``disks.csv``: balanced persistent disk per GiB and month.
   Google's SKU prices of 2026-07-30.
-- ``attached_gpus.csv``: one GPU attached to an N1 machine. Google's SKU prices of September 2025.
+- ``attached_gpus.csv``: one GPU attached to an N1 machine. Google's SKU prices of September 2025; those on demand in
+  us-central1 agree with the cluster autoscaler's ``gce_price_info.go`` (read 2026-11-20).
 
 Google may change a spot price every day; on-demand prices change rarely (https://cloud.google.com/spot-vms/pricing).
 """
