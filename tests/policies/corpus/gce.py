@@ -1,0 +1,103 @@
+"""Google Cloud beside node pools: machines outside of the cluster, and the provider made from Google's API."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from policies.rules.model import UNKNOWN
+from tests.policies.corpus.gke import NATIVE_POOL, REGION, T4, TAINT, ZONE, allowed, blocked
+
+BLOCKED: Final = [
+    blocked(
+        "native-provider",
+        "gpu-zero-minimum",
+        "the provider made from Google's API, in its beta version",
+        (
+            NATIVE_POOL,
+            "t4",
+            {
+                "clusterId": "ml",
+                "location": ZONE,
+                "initialNodeCount": 0,
+                "autoscaling": {"enabled": True, "minNodeCount": 1, "maxNodeCount": 3},
+                "config": {
+                    "machineType": "n1-standard-4",
+                    "accelerators": [{"acceleratorType": "nvidia-tesla-t4", "acceleratorCount": "1"}],
+                    "taints": [TAINT],
+                },
+            },
+        ),
+    ),
+    blocked(
+        "instance",
+        "gpu-autoscaled",
+        "a notebook machine beside the cluster",
+        ("gcp:compute/instance:Instance", "nb", {"machineType": "g2-standard-8", "zone": ZONE}),
+    ),
+    blocked(
+        "instance-template",
+        "gpu-autoscaled",
+        "a managed instance group makes them of a template",
+        (
+            "gcp:compute/instanceTemplate:InstanceTemplate",
+            "t",
+            {"machineType": "n1-standard-4", "guestAccelerators": T4},
+        ),
+        (
+            "gcp:compute/instanceGroupManager:InstanceGroupManager",
+            "m",
+            {"targetSize": 2, "versions": [{"instanceTemplate": UNKNOWN}]},
+        ),
+    ),
+    blocked(
+        "regional-template",
+        "gpu-autoscaled",
+        "likewise for a region",
+        (
+            "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate",
+            "t",
+            {"machineType": "a3-highgpu-8g", "region": REGION},
+        ),
+    ),
+    blocked(
+        "key-in-start-up-script",
+        "no-static-keys",
+        "a private key handed to a machine",
+        (
+            "gcp:compute/instance:Instance",
+            "bastion",
+            {"machineType": "e2-small", "zone": ZONE, "metadata": {"key": "-----BEGIN RSA PRIVATE KEY-----"}},
+        ),
+    ),
+]
+
+ALLOWED: Final = [
+    allowed(
+        "cpu-instance",
+        "a bastion",
+        ("gcp:compute/instance:Instance", "bastion", {"machineType": "e2-small", "zone": ZONE}),
+    ),
+    allowed(
+        "cpu-template",
+        "build machines",
+        ("gcp:compute/instanceTemplate:InstanceTemplate", "ci", {"machineType": "c3-standard-8"}),
+    ),
+    allowed(
+        "native-provider-empty",
+        "the provider made from Google's API",
+        (
+            "google-native:container/v1:NodePool",
+            "t4",
+            {
+                "clusterId": "ml",
+                "location": ZONE,
+                "initialNodeCount": 0,
+                "autoscaling": {"enabled": True, "minNodeCount": 0, "maxNodeCount": 3},
+                "config": {
+                    "accelerators": [{"acceleratorType": "nvidia-l4", "acceleratorCount": "1"}],
+                    "taints": [TAINT],
+                },
+            },
+        ),
+    ),
+]

@@ -1,0 +1,111 @@
+"""Helm releases that bring GPU workloads and their helpers, and GPUs shared behind the autoscaler's back."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from policies.rules.model import UNKNOWN
+from tests.policies.corpus.gke import Resource, pool
+from tests.policies.corpus.kubernetes import (
+    DAEMON_SET,
+    EVERYTHING,
+    PLACEABLE,
+    SPOT,
+    TOLERATION,
+    allowed,
+    blocked,
+)
+
+SHARING: Final = "gpu-sharing-visible"
+TIME_SLICING: Final = "sharing:\n  timeSlicing:\n    resources:\n    - {name: nvidia.com/gpu, replicas: 4}\n"
+
+
+def release(chart: str, values: Any = None, namespace: str = "gpu") -> Resource:
+    """A Helm release."""
+    properties = {"chart": chart, "namespace": namespace, "values": values}
+    name = chart.rpartition("/")[2]
+    return "kubernetes:helm.sh/v3:Release", name, {key: value for key, value in properties.items() if value is not None}
+
+
+BLOCKED: Final = [
+    blocked(
+        "chart-values",
+        PLACEABLE,
+        "any chart whose values ask for more than a node has",
+        release(
+            "vllm/vllm-stack",
+            {"servingEngineSpec": {"modelSpec": [{"name": "m", "resources": {"limits": {"nvidia.com/gpu": 4}}}]}},
+        ),
+    ),
+    blocked(
+        "operator-not-on-spot",
+        DAEMON_SET,
+        "the operator's tolerations replaced, and the pool's Spot taint forgotten",
+        pool(
+            config={
+                "spot": True,
+                "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}, SPOT],
+            }
+        ),
+        release("gpu-operator", {"daemonsets": {"tolerations": [TOLERATION]}}),
+    ),
+    blocked(
+        "plugin-without-tolerations",
+        DAEMON_SET,
+        "the chart's default tolerations overwritten with none",
+        release("nvdp/nvidia-device-plugin", {"tolerations": []}, "kube-system"),
+    ),
+    blocked(
+        "exporter-by-default", DAEMON_SET, "the exporter's chart tolerates nothing by default", release("dcgm-exporter")
+    ),
+    blocked(
+        "time-slicing",
+        SHARING,
+        "the device plugin's configuration in a ConfigMap",
+        ("kubernetes:core/v1:ConfigMap", "plugin", {"metadata": {"name": "plugin"}, "data": {"any": TIME_SLICING}}),
+    ),
+    blocked(
+        "mps-in-json",
+        SHARING,
+        "MPS, in a list of maps, written as JSON",
+        (
+            "kubernetes:core/v1:ConfigMap",
+            "plugin",
+            {"data": {"c": '{"sharing": {"mps": {"resources": [{"name": "nvidia.com/gpu", "replicas": 2}]}}}'}},
+        ),
+    ),
+    blocked(
+        "time-slicing-in-a-chart",
+        SHARING,
+        "time slicing in the chart's values",
+        release("nvidia-device-plugin", {"config": {"map": {"default": TIME_SLICING}}}),
+    ),
+]
+
+ALLOWED: Final = [
+    allowed("gpu-operator", "the operator as it comes", release("gpu-operator")),
+    allowed(
+        "device-plugin",
+        "the plugin from a registry",
+        release("oci://ghcr.io/example/charts/nvidia-device-plugin", {"tolerations": EVERYTHING}),
+    ),
+    allowed(
+        "exporter", "the exporter with the toleration it needs", release("dcgm-exporter", {"tolerations": [TOLERATION]})
+    ),
+    allowed(
+        "cpu-chart", "a database", release("bitnami/postgresql", {"primary": {"resources": {"limits": {"cpu": "2"}}}})
+    ),
+    allowed(
+        "values-unknown", "values that another resource computes: checked at update", release("gpu-operator", UNKNOWN)
+    ),
+    allowed(
+        "time-slicing-of-nothing",
+        "one replica is no sharing",
+        ("kubernetes:core/v1:ConfigMap", "plugin", {"data": {"any": TIME_SLICING.replace("4", "1")}}),
+    ),
+    allowed(
+        "config-map-about-time-slicing",
+        "another scheduler's time slices",
+        ("kubernetes:core/v1:ConfigMap", "os", {"data": {"c": "timeSlicing:\n  replicas: 3\n"}}),
+    ),
+]
