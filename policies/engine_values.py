@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pulumi_policy import proxy
+from pulumi_policy import proxy, secret
 
 from policies.rules.model import UNKNOWN
 
@@ -30,8 +30,24 @@ def plain(value: Any) -> Any:
     """Dicts, lists, texts, numbers, booleans and ``None``; anything else (an asset) as it is."""
     if isinstance(value, (proxy._DictProxy, proxy._ListProxy)):
         value = value["__target"]
+    if isinstance(value, secret.Secret):
+        value = value.value
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, list):
         return [plain(part) for part in value]
     return UNKNOWN if isinstance(value, str) and value in _UNKNOWNS else value
+
+
+def unwrapped(value: Any) -> Any:
+    """Dicts and lists without the SDK's proxies, secrets and unknown values as the engine wrote them: a copy to change.
+
+    The engine takes it back as a resource's new properties.
+    """
+    if isinstance(value, (proxy._DictProxy, proxy._ListProxy, secret._DictSecretsProxy, secret._ListSecretsProxy)):
+        value = value["__target"]
+    if isinstance(value, dict):
+        return {key: unwrapped(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [unwrapped(part) for part in value]
+    return value

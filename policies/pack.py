@@ -23,10 +23,11 @@ from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
 from policies import exemptions
 from policies.config import exemptions_of, limits_of
-from policies.engine_values import plain
+from policies.engine_values import plain, unwrapped
 from policies.exemptions import Exemption, today_utc
 from policies.extract import Declared, linked, read, read_stack, waits
 from policies.extract_tags import tags_of
+from policies.remediation import remediated
 from policies.rules.model import Violation
 from policies.rules.registry import RULES
 from policies.rules.rule import Rule
@@ -71,7 +72,18 @@ class Gate:
                 return
             self._report(rule, _found(rule, declared, limits), args.get_config(), report)
 
-        return ResourceValidationPolicy(validate=validate, **_described(rule))
+        def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
+            properties = unwrapped(args.props)
+            declared = Declared(args.resource_type, args.name, args.urn, plain(properties))
+            self._declared[args.urn] = declared
+            found = _found(rule, declared, limits_of(rule, args.get_config()))
+            certain = [violation for violation in found if not violation.undecided]
+            if waits(declared) or not certain or all(self._passes(rule, one, args.get_config()) for one in certain):
+                return None
+            return remediated(rule.id, declared, properties)
+
+        remedy = {"remediate": remediate} if rule.remediable else {}
+        return ResourceValidationPolicy(validate=validate, **remedy, **_described(rule))
 
     def _judge_again_with_the_stack(self) -> None:
         """Adds, under the same names, stack policies for resources that only tell together with others what they are.
@@ -129,24 +141,30 @@ class Gate:
         )
 
     def _report(self, rule: Rule, found: list[Violation], config: Mapping[str, Any], report: ReportViolation) -> None:
-        listed = exemptions_of(rule, config, self._today)
         for violation in found:
             if violation.undecided:
                 continue
-            covering = [exemption for exemption in listed if self._covers(exemption, violation)]
-            active = [exemption for exemption in covering if not exemption.expired(self._today)]
-            if active:
-                self._exempted[violation] = max(active, key=lambda exemption: exemption.expires)
+            exemption = self._exemption(rule, violation, config)
+            if exemption is not None and not exemption.expired(self._today):
+                self._exempted[violation] = exemption
                 continue
-            lapsed = "".join(f"\nIts exemption expired on {one.expires} ({one.reason})." for one in covering)
+            lapsed = f"\nIts exemption expired on {exemption.expires} ({exemption.reason})." if exemption else ""
             report(f"{violation.message}\nFix: {violation.remedy}{lapsed}", violation.resource or None)
         undecided = [violation for violation in found if violation.undecided]
         if undecided:
             raise Undecided(undecided)
 
-    def _covers(self, exemption: Exemption, violation: Violation) -> bool:
+    def _passes(self, rule: Rule, violation: Violation, config: Mapping[str, Any]) -> bool:
+        exemption = self._exemption(rule, violation, config)
+        return exemption is not None and not exemption.expired(self._today)
+
+    def _exemption(self, rule: Rule, violation: Violation, config: Mapping[str, Any]) -> Exemption | None:
+        """The exemption that covers the violation; of several, the one that ends last. It may have expired."""
         declared = self._declared.get(violation.resource)
-        return exemption.covers(violation.resource, tags_of(declared.properties) if declared else {})
+        tags = tags_of(declared.properties) if declared else {}
+        listed = exemptions_of(rule, config, self._today)
+        covering = [exemption for exemption in listed if exemption.covers(violation.resource, tags)]
+        return max(covering, key=lambda exemption: exemption.expires, default=None)
 
 
 def _found(rule: Rule, declared: Declared, limits: Mapping[str, Any]) -> list[Violation]:
