@@ -168,7 +168,8 @@ class Engine:
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             # Gives the commands their --event-log flag, as the Automation API does.
             "PULUMI_DEBUG_COMMANDS": "true",
-            "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),
+            # Many images forbid bytecode. The program and the gate start anew each time: without it, 0.3 s more each.
+            "PYTHONDONTWRITEBYTECODE": "",
         }
 
     def _run(self, arguments: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
