@@ -50,8 +50,8 @@ class Player:
     """Plays one scenario, once.
 
     ``say`` gets one line per step. ``alive`` is called while waiting; it raises when the world has died.
-    ``while_full`` is called once, while the burst holds its nodes. With ``fail_fast`` the first wait that is in vain,
-    or a GPU node that nobody asked for, ends the play.
+    ``while_scaled_up`` is called once, when the last pods are gone and their nodes are still there. With ``fail_fast``
+    the first wait that is in vain, or a GPU node that nobody asked for, ends the play.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class Player:
         timeline: Timeline,
         say: Callable[[str], None],
         alive: Callable[[], None],
-        while_full: Callable[[], None],
+        while_scaled_up: Callable[[], None],
         fail_fast: bool = False,
     ) -> None:
         self._user = user
         self._timeline = timeline
         self._say = say
         self._alive = alive
-        self._while_full = while_full
+        self._while_scaled_up = while_scaled_up
         self._fail_fast = fail_fast
         self.played = Played()
 
@@ -115,12 +115,10 @@ class Player:
         if self._wait_running(burst.fill):
             self.played.pool_full = self._timeline.now()
         if burst.extra is not None:
-            self._submit(burst.extra)
-        self._while_full()
-        if burst.extra is not None:
             self._overflow(burst, burst.extra)
 
     def _overflow(self, burst: Burst, extra: Submission) -> None:
+        self._submit(extra)
         self._until(lambda: self._explained(extra) or self._running(extra), REASON_TIMEOUT_SECONDS)
         if burst.fallback is not None:
             self._submit(burst.fallback)
@@ -137,6 +135,7 @@ class Player:
         self._say("deleting what is left and waiting for the GPU nodes to go")
         self._delete([one.submission for one in self.played.submitted if one.reply.ok])
         self.played.all_deleted = self._timeline.now()
+        self._while_scaled_up()
         if self._until(lambda: not self._timeline.gpu_nodes_now(), IDLE_TIMEOUT_SECONDS):
             self.played.back_to_zero = self._timeline.now()
 
@@ -179,7 +178,8 @@ class Player:
         return self._until(lambda: all(self._running(one) for one in waited), RUN_TIMEOUT_SECONDS)
 
     def _until(self, condition: Callable[[], bool], timeout: float) -> bool:
-        came = self._timeline.wait_until(condition, timeout, self._alive)
+        patience = timeout / 2 if self._fail_fast else timeout
+        came = self._timeline.wait_until(condition, patience, self._alive)
         if self._fail_fast and not came:
             raise _InVain
         return came

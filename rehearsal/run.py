@@ -119,9 +119,6 @@ class Rehearsal:
                 raise StageFailed("the first failure ends this run")
         if self._options.keep:
             return kubeconfig
-        with self._stage("drift check"):
-            drift = engine.drift()
-            self._engine_check("no-drift", "A refresh finds no drift", drift)
         with self._stage("pulumi destroy"):
             self._destroy(engine)
         return None
@@ -165,18 +162,19 @@ class Rehearsal:
             self._timeline,
             self._display.say,
             self._alive,
-            while_full=lambda: self._up_again(engine),
+            while_scaled_up=lambda: self._idempotence(engine),
             fail_fast=self._options.fail_fast,
         )
         self._record.played = player.played
         player.play(scenario)
         self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played)
 
-    def _up_again(self, engine: Engine) -> None:
+    def _idempotence(self, engine: Engine) -> None:
         nodes = len(self._timeline.gpu_nodes_now())
         again = engine.up(self._options.gate, name="up-again", expect_no_changes=True)
         title = f"With {nodes} GPU nodes running, another update changes nothing"
         self._engine_check("second-up-no-changes", title, again)
+        self._engine_check("no-drift", "A refresh finds no drift", engine.drift())
 
     def _destroy(self, engine: Engine) -> None:
         protected = self._stack.settings.security.deletion_protection
