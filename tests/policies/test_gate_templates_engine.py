@@ -1,0 +1,68 @@
+"""The real engine tells where an unknown value comes from, so a launch template hides no GPU and no missing taint."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rehearsal.providers.server import serve
+from tests.policies.test_gate_engine import ROOT, Anything, gated
+from tests.rehearsal.engine_project import Project
+
+pytestmark = [
+    pytest.mark.rehearsal,
+    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
+]
+
+PROGRAM = """
+import base64, json, pulumi
+from components.interrupt import end_at_once_when_interrupted
+
+end_at_once_when_interrupted()
+values = json.load(open("values.json"))
+
+class Resource(pulumi.CustomResource):
+    def __init__(self, type, name, props):
+        super().__init__(type, name, props)
+
+data = "#!/bin/bash\\n/etc/eks/bootstrap.sh ml --kubelet-extra-args '" + values["arguments"] + "'"
+cpu = Resource("aws:ec2/launchTemplate:LaunchTemplate", "cpu", {"instanceType": "m5.large"})
+gpu = Resource("aws:ec2/launchTemplate:LaunchTemplate", "gpu", {
+    "instanceType": "g5.xlarge", "userData": base64.b64encode(data.encode()).decode()})
+tags = [{"key": key, "value": "owned", "propagateAtLaunch": True}
+        for key in ("kubernetes.io/cluster/ml", "k8s.io/cluster-autoscaler/enabled")]
+for name, template, size in (("cpu-nodes", cpu, 1), ("gpu-nodes", gpu, values["minimum"])):
+    Resource("aws:autoscaling/group:Group", name, {
+        "minSize": size, "maxSize": 4, "launchTemplate": {"id": template.id, "version": "$Latest"}, "tags": tags})
+"""
+TAINT = "--register-with-taints=nvidia.com/gpu=present:NoSchedule"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    provider = Anything("aws")
+    server = serve(provider)
+    for package in ("policies", "components"):
+        shutil.copytree(ROOT / package, tmp_path / package)
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    yield Project.create(tmp_path, PROGRAM, {provider: server.port})
+    server.stop()
+
+
+def test_groups_are_judged_with_their_templates(project: Project) -> None:
+    project.write(arguments=TAINT, minimum=0)
+    passed = gated(project, "preview")
+    assert passed.code == 0, passed.text
+    assert "unknown at preview" not in passed.text
+
+    project.write(arguments="--node-labels=team=ml", minimum=1)
+    for command in (("preview",), ("up", "--yes", "--skip-preview")):
+        failed = gated(project, *command)
+        assert failed.code != 0
+        for rule in ("gpu-zero-minimum", "gpu-taint"):
+            assert f"[mandatory]  {rule}  (aws:autoscaling/group:Group: gpu-nodes)" in failed.text, failed.text
+        assert "Group: cpu-nodes)" not in failed.text
