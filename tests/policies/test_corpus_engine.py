@@ -1,0 +1,155 @@
+"""A sample of the corpus through the real engine, and plain programs of the clouds' own SDKs that are not ours."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+from policies.rules.registry import BY_ID
+from tests.policies.corpus import aws, azure, gke, helm, karpenter, kubernetes
+from tests.policies.corpus.case import Case, blockers
+from tests.policies.gated_project import gated, gated_project
+from tests.rehearsal.engine_project import Outcome, Project
+
+pytestmark = [
+    pytest.mark.rehearsal,
+    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
+]
+
+SDKS = {name: importlib.metadata.version(f"pulumi-{name}") for name in ("aws", "azure-native", "gcp", "kubernetes")}
+
+BY_TOKEN = """
+import json, pulumi
+from components.interrupt import end_at_once_when_interrupted
+
+end_at_once_when_interrupted()
+
+class Resource(pulumi.CustomResource):
+    pass
+
+for token, name, properties in json.load(open("values.json"))["resources"]:
+    Resource(token, name, properties)
+"""
+
+_CASES = {
+    case.id: case
+    for module in (aws, azure, gke, helm, karpenter, kubernetes)
+    for case in (*module.BLOCKED, *module.ALLOWED)
+}
+BLOCKED = (
+    "gke-total-minimum",
+    "gke-second-region",
+    "aks-old-api-version",
+    "aks-system-pool-tainted",
+    "eks-gpu-no-taint",
+    "karpenter-open-pool",
+    "k8s-ray-cluster",
+    "k8s-time-slicing-in-a-chart",
+)
+ALLOWED = ("gke-tpu-pool", "aks-plugin-on-spot", "eks-good", "k8s-gpu-operator")
+
+PLAIN_GKE = """
+import pulumi_gcp as gcp
+
+cluster = gcp.container.Cluster("ml", location="us-central1-a", initial_node_count=1, remove_default_node_pool=True)
+gcp.container.NodePool("default", cluster=cluster.name, location="us-central1-a", node_count=1)
+gcp.container.NodePool(
+    "gpus",
+    cluster=cluster.name,
+    location="us-central1-a",
+    autoscaling={"min_node_count": 1, "max_node_count": 4},
+    node_config={
+        "machine_type": "n1-standard-4",
+        "guest_accelerators": [{"type": "nvidia-tesla-t4", "count": 1}],
+        "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+    },
+)
+"""
+PLAIN_EKS = """
+import pulumi_aws as aws
+
+cluster = aws.eks.Cluster("ml", role_arn="arn:aws:iam::1:role/c", vpc_config={"subnet_ids": ["a", "b"]})
+for name, types, sizes in (
+    ("cpu", ["m6i.large"], {"min_size": 1, "max_size": 3, "desired_size": 1}),
+    ("gpus", ["g4dn.xlarge"], {"min_size": 1, "max_size": 4, "desired_size": 1}),
+):
+    aws.eks.NodeGroup(
+        name,
+        cluster_name=cluster.name,
+        node_role_arn="arn:aws:iam::1:role/n",
+        subnet_ids=["a", "b"],
+        instance_types=types,
+        scaling_config=sizes,
+    )
+"""
+PLAIN_AKS = """
+from pulumi_azure_native import containerservice
+
+cluster = containerservice.ManagedCluster(
+    "ml",
+    resource_group_name="rg",
+    identity={"type": "SystemAssigned"},
+    agent_pool_profiles=[{"name": "system", "mode": "System", "count": 1, "vm_size": "Standard_D2s_v5"}],
+)
+containerservice.AgentPool(
+    "gpus",
+    resource_group_name="rg",
+    resource_name_=cluster.name,
+    vm_size="Standard_NC4as_T4_v3",
+    enable_auto_scaling=True,
+    count=0,
+    min_count=0,
+    max_count=4,
+)
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with gated_project(tmp_path_factory.mktemp("corpus"), BY_TOKEN, SDKS) as made:
+        yield made
+
+
+def previewed(project: Project, case: Case) -> Outcome:
+    (project.directory / "__main__.py").write_text(BY_TOKEN)
+    project.write(resources=[list(resource) for resource in case.resources])
+    return gated(project, "preview", config="default")
+
+
+@pytest.mark.parametrize("id", BLOCKED)
+def test_blocked_with_rule_resource_reason_and_remedy(project: Project, id: str) -> None:
+    case = _CASES[id]
+    expected = next(violation for violation in blockers(case) if violation.rule == case.rule)
+    failed = previewed(project, case)
+    assert failed.code != 0, failed.text
+    token, name = expected.resource.split("::")[-2:]
+    assert f"[mandatory]  {case.rule}  ({token}: {name})" in failed.text
+    assert expected.message in failed.text
+    assert f"Fix: {expected.remedy}" in failed.text
+
+
+@pytest.mark.parametrize("id", ALLOWED)
+def test_allowed(project: Project, id: str) -> None:
+    passed = previewed(project, _CASES[id])
+    assert passed.code == 0, passed.text
+    assert "[mandatory]" not in passed.text
+
+
+@pytest.mark.parametrize(
+    ("program", "token", "rules"),
+    [
+        (PLAIN_GKE, "gcp:container/nodePool:NodePool", {"gpu-zero-minimum"}),
+        (PLAIN_EKS, "aws:eks/nodeGroup:NodeGroup", {"gpu-zero-minimum", "gpu-starts-empty", "gpu-taint"}),
+        (PLAIN_AKS, "azure-native:containerservice:AgentPool", {"gpu-taint"}),
+    ],
+    ids=["gcp", "aws", "azure-native"],
+)
+def test_a_plain_program_of_an_sdk(project: Project, program: str, token: str, rules: set[str]) -> None:
+    (project.directory / "__main__.py").write_text(program)
+    failed = gated(project, "preview", config="default")
+    assert failed.code != 0, failed.text
+    broken = {id for id in BY_ID if f"[mandatory]  {id}  ({token}: gpus)" in failed.text}
+    assert broken == rules, failed.text
