@@ -33,7 +33,9 @@ from policies.rules.registry import RULES
 from policies.rules.rule import Rule
 
 EXEMPTED: Final = "exempted"
-"""The policy that prints what passed by an exemption. It is no rule, so no configuration can silence it unseen."""
+"""The policy that prints what passed by an exemption. It is no rule: no configuration may silence it."""
+REMEDIATED: Final = "remediated"
+"""The policy that prints what the gate changed, of which the engine prints the number only."""
 
 
 class Undecided(UnknownValueError):
@@ -53,14 +55,17 @@ class Gate:
     def __init__(self, today: date | None = None) -> None:
         self._today = today or today_utc()
         self._declared: dict[str, Declared] = {}
-        self._exempted: dict[Violation, Exemption] = {}
+        self._exempted: dict[Violation, str] = {}
+        self._remediated: dict[Violation, str] = {}
         self._policies: list[Policy] = []
         self._waiting = False
 
     def policies(self) -> list[Policy]:
-        """Every rule as one policy, and the one that tells what they let pass; it has to come last."""
+        """Every rule as one policy, and those that tell what the rules let pass or changed; they have to come last."""
         rules = [self._stack_policy(rule) if rule.scope == "stack" else self._resource_policy(rule) for rule in RULES]
-        self._policies = [*rules, self._exempted_policy()]
+        exempted = _notes(EXEMPTED, "Passes by an exemption", self._exempted)
+        remediated = _notes(REMEDIATED, "Changed by the gate; change the program, too", self._remediated)
+        self._policies = [*rules, exempted, remediated]
         return self._policies
 
     def _resource_policy(self, rule: Rule) -> Policy:
@@ -80,7 +85,10 @@ class Gate:
             certain = [violation for violation in found if not violation.undecided]
             if waits(declared) or not certain or all(self._passes(rule, one, args.get_config()) for one in certain):
                 return None
-            return remediated(rule.id, declared, properties)
+            changed = remediated(rule.id, declared, properties)
+            if changed is not None:
+                self._remediated.update((violation, f"Done: {violation.remedy}") for violation in certain)
+            return changed
 
         remedy = {"remediate": remediate} if rule.remediable else {}
         return ResourceValidationPolicy(validate=validate, **remedy, **_described(rule))
@@ -93,7 +101,9 @@ class Gate:
         """
         if not self._waiting:
             self._waiting = True
-            self._policies[-1:-1] = [self._late_policy(rule) for rule in RULES if rule.scope == "resource"]
+            self._policies[len(RULES) : len(RULES)] = [
+                self._late_policy(rule) for rule in RULES if rule.scope == "resource"
+            ]
 
     def _late_policy(self, rule: Rule) -> Policy:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
@@ -126,27 +136,13 @@ class Gate:
             for resource in args.resources
         ]
 
-    def _exempted_policy(self) -> Policy:
-        def validate(_: StackValidationArgs, report: ReportViolation) -> None:
-            for violation, exemption in self._exempted.items():
-                until = f"{violation.rule}: exempt until {exemption.expires}, because: {exemption.reason}"
-                report(f"{until}\n{violation.message}", violation.resource or None)
-            self._exempted.clear()
-
-        return StackValidationPolicy(
-            name=EXEMPTED,
-            description="Passes by an exemption",
-            validate=validate,
-            enforcement_level=EnforcementLevel.ADVISORY,
-        )
-
     def _report(self, rule: Rule, found: list[Violation], config: Mapping[str, Any], report: ReportViolation) -> None:
         for violation in found:
             if violation.undecided:
                 continue
             exemption = self._exemption(rule, violation, config)
             if exemption is not None and not exemption.expired(self._today):
-                self._exempted[violation] = exemption
+                self._exempted[violation] = f"Exempt until {exemption.expires}, because: {exemption.reason}"
                 continue
             lapsed = f"\nIts exemption expired on {exemption.expires} ({exemption.reason})." if exemption else ""
             report(f"{violation.message}\nFix: {violation.remedy}{lapsed}", violation.resource or None)
@@ -165,6 +161,19 @@ class Gate:
         listed = exemptions_of(rule, config, self._today)
         covering = [exemption for exemption in listed if exemption.covers(violation.resource, tags)]
         return max(covering, key=lambda exemption: exemption.expires, default=None)
+
+
+def _notes(name: str, title: str, notes: dict[Violation, str]) -> Policy:
+    """A policy that reports each note once, as advice."""
+
+    def validate(_: StackValidationArgs, report: ReportViolation) -> None:
+        for violation, note in notes.items():
+            report(f"{violation.rule}: {violation.message}\n{note}", violation.resource or None)
+        notes.clear()
+
+    return StackValidationPolicy(
+        name=name, description=title, validate=validate, enforcement_level=EnforcementLevel.ADVISORY
+    )
 
 
 def _found(rule: Rule, declared: Declared, limits: Mapping[str, Any]) -> list[Violation]:

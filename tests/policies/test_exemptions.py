@@ -134,7 +134,8 @@ class Run:
 def test_what_passes_by_an_exemption_is_printed_with_reason_and_end(by: dict[str, str]) -> None:
     ((rule, text, urn),) = Run({**by, "reason": "load test", "expires": "2026-12-31"}).reported
     assert (rule, urn) == (EXEMPTED, URN)
-    assert text.startswith("gpu-zero-minimum: exempt until 2026-12-31, because: load test\nGPU node group 'bench-a'")
+    assert text.startswith("gpu-zero-minimum: GPU node group 'bench-a' keeps at least 1 node(s)")
+    assert text.endswith("\nExempt until 2026-12-31, because: load test")
 
 
 def test_an_expired_exemption_does_not_count_and_is_named_in_the_violation() -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from policies.exemptions import today_utc
 from rehearsal.providers.base import CheckFailure, Created, Diff, Properties, Provider, Request
+from rehearsal.providers.launcher import sdk_version
 from rehearsal.providers.server import serve
 from tests.rehearsal.engine_project import Outcome, Project
 
@@ -41,7 +46,7 @@ gpu = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
 Resource("gcp:container/nodePool:NodePool", "t4", {
     "cluster": "c", "location": "us-central1-a",
     "autoscaling": {"totalMinNodeCount": late(values["minimum"]), "totalMaxNodeCount": 4},
-    "nodeConfig": {"spot": True, "taints": [gpu, spot],
+    "nodeConfig": {"spot": True, "taints": [spot] if values.get("untainted") else [gpu, spot],
                    "guestAccelerators": [{"type": "nvidia-tesla-t4", "count": 1}]}})
 provider = pulumi.ProviderResource("kubernetes", "k", {"kubeconfig": cluster.id.apply(lambda id: "exec: " + id)})
 exists = {"key": "cloud.google.com/gke-accelerator", "operator": "Exists"}
@@ -58,10 +63,9 @@ GOOD = {"minimum": 0, "tolerations": [{"operator": "Exists"}]}
 class Anything(Provider):
     """Accepts everything and makes nothing."""
 
-    version = "1.0.0"
-
     def __init__(self, name: str) -> None:
         self.name = name
+        self.version = sdk_version(f"pulumi-{name}")
 
     def instance(self) -> Anything:
         return Anything(self.name)
@@ -115,9 +119,12 @@ def project(tmp_path: Path) -> Iterator[Project]:
         server.stop()
 
 
-def gated(project: Project, *command: str) -> Outcome:
-    config = str(project.directory / "policies" / "config" / "dev.json")
-    return project.run(*command, "--stack=test", "--policy-pack", "policies", "--policy-pack-config", config)
+def gated(project: Project, *command: str, config: Mapping[str, Any] | None = None) -> Outcome:
+    file = project.directory / "policies" / "config" / "dev.json"
+    if config is not None:
+        file = project.directory / "own.json"
+        file.write_text(json.dumps(config))
+    return project.run(*command, "--stack=test", "--policy-pack", "policies", "--policy-pack-config", str(file))
 
 
 def test_a_good_stack_passes_preview_and_update(project: Project) -> None:
@@ -157,6 +164,44 @@ def test_what_a_preview_cannot_know_is_noted_then_and_refused_before_creation(pr
     assert "[mandatory]  gpu-zero-minimum  (gcp:container/nodePool:NodePool: t4)" in updated.text
     made = [resource["urn"].rpartition("::")[2] for resource in project.resources("gcp:container/nodePool:NodePool")]
     assert "t4" not in made, "the pool must not be created"
+
+
+def test_what_passes_by_an_exemption_is_printed_in_preview_and_update(project: Project) -> None:
+    project.write(**{**GOOD, "minimum": 1})
+    until = (today_utc() + timedelta(days=30)).isoformat()
+    exemption = {"resource": "t4", "reason": "warm node for the demo", "expires": until}
+    config = {"gpu-zero-minimum": {"enforcementLevel": "mandatory", "exemptions": [exemption]}}
+    for command in (("preview",), ("up", "--yes", "--skip-preview")):
+        passed = gated(project, *command, config=config)
+        assert passed.code == 0, passed.text
+        assert "[advisory]  exempted  (gcp:container/nodePool:NodePool: t4)" in passed.text
+        assert "gpu-zero-minimum: GPU node group 't4' keeps at least 1 node(s)" in passed.text
+        assert f"Exempt until {until}, because: warm node for the demo" in passed.text
+
+
+def test_an_expired_exemption_stops_the_preview_and_is_named(project: Project) -> None:
+    project.write(**{**GOOD, "minimum": 1})
+    exemption = {"resource": "t4", "reason": "warm node for the demo", "expires": "2026-01-31"}
+    failed = gated(project, "preview", config={"gpu-zero-minimum": {"exemptions": [exemption]}})
+    assert failed.code != 0
+    assert "Its exemption expired on 2026-01-31 (warm node for the demo)." in failed.text
+
+
+def test_a_missing_taint_is_added_on_request_only(project: Project) -> None:
+    project.write(**GOOD, untainted=True)
+    refused = gated(project, "preview")
+    assert refused.code != 0
+    assert "[mandatory]  gpu-taint" in refused.text
+    updated = gated(project, "up", "--yes", "--skip-preview", config={"gpu-taint": "remediate"})
+    assert updated.code == 0, updated.text
+    assert "[remediate]  gpu-taint  (1 resource)" in updated.text
+    assert "[advisory]  remediated  (gcp:container/nodePool:NodePool: t4)" in updated.text
+    assert "Done: Add the taint nvidia.com/gpu=present:NoSchedule to the group." in updated.text
+    (pool,) = [pool for pool in project.resources("gcp:container/nodePool:NodePool") if pool["urn"].endswith("::t4")]
+    assert [taint["key"] for taint in pool["inputs"]["nodeConfig"]["taints"]] == [
+        "cloud.google.com/gke-spot",
+        "nvidia.com/gpu",
+    ]
 
 
 def test_a_wrong_limit_is_a_clear_error(project: Project) -> None:

@@ -20,7 +20,7 @@ from pulumi_policy.proxy import UNKNOWN_ARRAY_VALUE, UNKNOWN_NUMBER_VALUE, UNKNO
 
 from policies.config import ConfigError
 from policies.engine_values import plain
-from policies.pack import EXEMPTED, Gate, Undecided
+from policies.pack import EXEMPTED, REMEDIATED, Gate, Undecided
 from policies.rules.model import UNKNOWN
 from policies.rules.registry import RULES
 
@@ -76,7 +76,7 @@ def session() -> Session:
 
 
 def test_every_rule_is_a_policy_with_its_level(session: Session) -> None:
-    assert list(session.policies) == [*(rule.id for rule in RULES), EXEMPTED]
+    assert list(session.policies) == [*(rule.id for rule in RULES), EXEMPTED, REMEDIATED]
     for rule in RULES:
         policy = session.policies[rule.id]
         assert policy.enforcement_level == EnforcementLevel(rule.level)
