@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -105,8 +106,10 @@ class Rehearsal:
                 record.failures.append(f"{self._current}: {type(failure).__name__}: {failure}")
                 self._console.print_exception()
             finally:
-                self._stop()
-        return self._finish(kubeconfig)
+                with _uninterrupted():
+                    self._stop()
+        with _uninterrupted():
+            return self._finish(kubeconfig)
 
     def _stages(self) -> Path | None:
         with self._stage("start the world"):
@@ -260,6 +263,16 @@ class Rehearsal:
     def _alive(self) -> None:
         if self._world is not None:
             self._world.check_alive()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Finish what is inside even if Ctrl-C is pressed again: it is what a Ctrl-C asks for."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _told(result: Result) -> str:

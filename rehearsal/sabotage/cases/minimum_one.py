@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pulumi
 
 from rehearsal.sabotage.case import Case, Program, is_gpu_pool
 
 
 def _keep_one(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
-    properties = dict(args.props)
+    properties: dict[str, Any] = dict(args.props)
     if not is_gpu_pool(args.type_, properties):
         return None
     properties["initialNodeCount"] = 1
