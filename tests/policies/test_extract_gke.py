@@ -250,3 +250,45 @@ def test_taints_in_kubernetes_words() -> None:
 @pytest.mark.parametrize("type_token", ["gcp:storage/bucket:Bucket", "pulumi:pulumi:Stack", "random:index:Pet"])
 def test_other_resources_are_none_of_ours(type_token: str) -> None:
     assert read(declared(type_token, {"anything": [UNKNOWN]})) == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "gpus"),
+    [
+        ({"nodePoolAutoCreation": {"enabled": True}, "priorities": [{"gpu": {"type": "nvidia-l4", "count": 2}}]}, [2]),
+        ({"nodePoolAutoCreation": {"enabled": True}, "priorities": [{"machineType": "a3-highgpu-8g"}, {}]}, [8]),
+        ({"nodePoolAutoCreation": {"enabled": True}, "priorities": [{"gpu": UNKNOWN}]}, [UNKNOWN]),
+        ({"nodePoolAutoCreation": {"enabled": True}, "priorities": [{"machineFamily": "n4"}]}, []),
+        ({"priorities": [{"gpu": {"type": "nvidia-l4", "count": 2}}]}, []),
+    ],
+)
+def test_a_compute_class_makes_pools_for_its_pods(spec: dict[str, Any], gpus: list[Any]) -> None:
+    properties = {"metadata": {"name": "fast"}, "spec": spec}
+    groups = read(declared("kubernetes:cloud.google.com/v1:ComputeClass", properties))
+    assert [group.gpus_per_node for group in groups if isinstance(group, NodeGroup)] == gpus
+    for group in groups:
+        assert isinstance(group, NodeGroup)
+        assert (group.kind, group.min_nodes, group.max_nodes) == ("auto-provisioned", 0, UNKNOWN)
+        assert group.taints == (GPU_TAINT, Taint("cloud.google.com/compute-class", "fast", "NoSchedule"))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "open_api"),
+    [
+        ({}, True),
+        ({"masterAuthorizedNetworksConfig": {"cidrBlocks": []}}, False),
+        ({"privateClusterConfig": {"enablePrivateEndpoint": True}}, False),
+        ({"masterAuthorizedNetworksConfig": UNKNOWN}, UNKNOWN),
+    ],
+)
+def test_who_reaches_the_control_plane(cluster: dict[str, Any], open_api: Any) -> None:
+    found = read(declared("gcp:container/cluster:Cluster", cluster))[0]
+    assert isinstance(found, Cluster)
+    assert found.open_api is open_api
+
+
+def test_a_template_of_machines_with_gpus() -> None:
+    properties = {"machineType": "n1-standard-4", "guestAccelerators": [T4]}
+    (group,) = read(declared("gcp:compute/instanceTemplate:InstanceTemplate", properties, "worker"))
+    assert isinstance(group, NodeGroup)
+    assert (group.name, group.kind, group.gpus_per_node) == ("worker (template)", "machine", 2)
