@@ -5,6 +5,7 @@ STACK ?= dev
 KEEP ?=
 PLUGINS ?=
 CASE ?=
+BASE ?= origin/main
 ARGS ?=
 
 VENV := .venv/bin
@@ -13,7 +14,7 @@ REHEARSAL := $(VENV)/python -m rehearsal
 WITH_TOOLS = tools="$$($(PYTHON) -m rehearsal.tools)" && GPUCLUSTER_TOOLS="$$tools"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools rehearse rehearse-stop preview sabotage test check bench docs lock format clean
+.PHONY: help setup tools rehearse rehearse-changed rehearse-stop preview gate-config sabotage test check bench docs lock format clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
@@ -27,11 +28,18 @@ tools: ## Install or check the binaries; the last line is their folder
 rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, PLUGINS=DIR)
 	@$(WITH_TOOLS) $(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(PLUGINS),--plugins "$(PLUGINS)")
 
+rehearse-changed: setup ## Rehearse the stacks that a change since BASE= touches
+	@stacks="$$($(VENV)/python -m rehearsal.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \
+	$(WITH_TOOLS) && export GPUCLUSTER_TOOLS && for stack in $$stacks; do $(REHEARSAL) run --stack "$$stack" || exit; done
+
 rehearse-stop: setup ## Stop what KEEP=1 left running, or a killed rehearsal left behind (STACK=, by default all)
 	@$(WITH_TOOLS) $(REHEARSAL) stop $(if $(filter command line,$(origin STACK)),--stack "$(STACK)")
 
 preview: setup ## pulumi preview with the policy gate, no account needed (STACK=)
 	@$(WITH_TOOLS) $(REHEARSAL) preview --stack "$(STACK)"
+
+gate-config: setup ## Check the gate's configuration of a stack; the last line is its file (STACK=)
+	@$(VENV)/python -m policies.config --stack "$(STACK)"
 
 sabotage: setup ## Break the program on purpose and see it refused (CASE=, none lists them)
 	@$(WITH_TOOLS) $(REHEARSAL) sabotage $(if $(CASE),--case "$(CASE)")
@@ -50,6 +58,7 @@ check: setup ## Style, types, dead code, workflows, generated docs, file length;
 	$(VENV)/python -m policies.config
 	@awk 'FNR == 401 { print FILENAME ": more than 400 lines, split it"; bad = 1 } END { exit bad }' $$(git ls-files '*.py')
 	@folder="$$($(PYTHON) -m rehearsal.tools actionlint)" && "$$folder/actionlint" -color
+	$(VENV)/zizmor --offline --quiet .github/workflows
 
 bench: setup ## Ratios: the gate, the number of pools, the rehearsal's stages, scheduling
 	@$(WITH_TOOLS) $(REHEARSAL) bench

@@ -180,9 +180,17 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 def main(paths: list[str]) -> int:
     """Check the files (all shipped ones by default); the exit code says whether all can be used.
 
-    Expired exemptions are printed, too. They fail nothing here: the gate says no where one was needed.
+    ``--stack NAME`` checks that stack's file and prints its path, for ``--policy-pack-config``. Expired exemptions are
+    printed, too. They fail nothing here: the gate says no where one was needed.
     """
     failed = False
+    chosen = None
+    if paths[:1] == ["--stack"]:
+        if len(paths) != 2:
+            sys.stderr.write("--stack takes one name: python -m policies.config --stack dev\n")
+            return 2
+        chosen = file_for(paths[1])
+        paths = [str(chosen)]
     for path in [Path(name) for name in paths] or sorted(DIRECTORY.glob("*.json")):
         try:
             for note in expired(load(path), today_utc()):
@@ -190,6 +198,8 @@ def main(paths: list[str]) -> int:
         except ConfigError as error:
             failed = True
             sys.stderr.write(f"{error}\n")
+    if chosen is not None and not failed:
+        sys.stdout.write(f"{chosen}\n")
     return int(failed)
 
 

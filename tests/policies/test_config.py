@@ -79,6 +79,13 @@ def test_a_stack_without_a_file_gets_the_default() -> None:
     assert file_for("somebody").name == "default.json"
 
 
+def test_the_file_of_one_stack_is_checked_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--stack", "dev"]) == 0
+    assert capsys.readouterr().out == f"{DIRECTORY / 'dev.json'}\n"
+    assert main(["--stack"]) == 2
+    assert "--stack takes one name" in capsys.readouterr().err
+
+
 def test_numbers_arrive_as_floats() -> None:
     limit = limits_of(BY_ID["gpu-ceiling"], {"maxGpus": 8.0})["maxGpus"]
     assert repr(limit) == "8"
