@@ -6,7 +6,6 @@ what it saw.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -15,8 +14,8 @@ from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
 from rehearsal.play import Played, Submitted
 from rehearsal.scenario import OffGpus, Refused, RunsOn, Scenario, StaysPending
 from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
+from rehearsal.user import essence
 
-_PREAMBLE: Final = re.compile(r"^.*ValidatingAdmissionPolicy '[^']*' with binding '[^']*'(?: denied request)?: ")
 NOT_REACHED: Final = "the scenario did not get this far"
 LONGEST_WAIT_SECONDS: Final = 60.0
 
@@ -272,7 +271,7 @@ def _pending(timeline: Timeline, one: Submitted, expect: StaysPending) -> tuple[
         if not any(word in text for text in said):
             return False, f"it stays Pending, but nothing mentions {word}: {said[-1]}"
     best = next((text for text in said if all(word in text for word in expect.mentions)), said[0])
-    return True, f"Pending: {_essence(best)}"
+    return True, f"Pending: {essence(best)}"
 
 
 def _refused(one: Submitted, expect: Refused) -> tuple[bool, str]:
@@ -281,12 +280,7 @@ def _refused(one: Submitted, expect: Refused) -> tuple[bool, str]:
     lacking = [word for word in expect.mentions if word not in one.reply.message]
     if lacking:
         return False, f"refused without mentioning {', '.join(lacking)}: {one.reply.message}"
-    return True, f"refused: {_essence(one.reply.message)}"
-
-
-def _essence(message: str) -> str:
-    """What an admission policy says, without the API server's preamble about which policy says it."""
-    return _PREAMBLE.sub("", message)
+    return True, f"refused: {essence(one.reply.message)}"
 
 
 def _why(timeline: Timeline, one: Submitted) -> str:

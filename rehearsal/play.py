@@ -9,7 +9,7 @@ from typing import Final
 
 from rehearsal.scenario import Burst, RunsOn, Scenario, Submission
 from rehearsal.timeline import NodeRecord, PodRecord, Timeline
-from rehearsal.user import Reply, User
+from rehearsal.user import Reply, User, essence
 
 RUN_TIMEOUT_SECONDS: Final = 60.0
 REASON_TIMEOUT_SECONDS: Final = 15.0
@@ -144,10 +144,10 @@ class Player:
         at = self._timeline.now()
         reply = self._user.create(submission.manifest)
         self.played.submitted.append(Submitted(submission, at, reply, idle))
-        answer = "accepted" if reply.ok else f"refused: {reply.message}"
+        answer = "accepted" if reply.ok else f"refused: {essence(reply.message)}"
         self._say(f"{submission.workload}: {submission.title}: {answer}")
         for warning in reply.warnings:
-            self._say(f"{submission.workload}: warning: {warning}")
+            self._say(f"{submission.workload}: warning: {essence(warning)}")
 
     def _delete(self, submissions: list[Submission] | tuple[Submission, ...]) -> None:
         for one in submissions:

@@ -159,7 +159,7 @@ class Rehearsal:
         self._record.declared_cost = outputs["cost"]
         user = User(connect(outputs["kubeconfig"], self.run_dir, engine.environment()["PATH"]))
         admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
-        scenario = derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus, bool(self._pools.cpu))
+        scenario = derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus)
         player = Player(
             user,
             self._timeline,

@@ -110,16 +110,14 @@ class Scenario:
         return parts + tuple(one for one in (self.fragment, self.burst.extra, self.burst.fallback) if one is not None)
 
 
-def derive(
-    pools: Sequence[GpuPoolSpec], gpu_jobs: Mapping[str, str], admin_vcpus: float, has_cpu_pools: bool
-) -> Scenario:
+def derive(pools: Sequence[GpuPoolSpec], gpu_jobs: Mapping[str, str], admin_vcpus: float) -> Scenario:
     """The scenario for a stack; ``gpu_jobs``: pool → its ready-to-apply YAML (``ValueError`` if one lacks)."""
     missing = sorted({pool.name for pool in pools} - set(gpu_jobs))
     if missing:
         raise ValueError(f"the program's output gpuJobs has no job for {', '.join(missing)}: add one per GPU pool")
     jobs = {pool.name: _snippet(gpu_jobs[pool.name]) for pool in pools}
     return Scenario(
-        cpu=_cpu(admin_vcpus, has_cpu_pools),
+        cpu=_cpu(admin_vcpus),
         plain=_plain("gpu-pod", "the published plain pod (a GPU limit and nothing else)", load("gpu-pod"), pools),
         hopeless=_hopeless(pools),
         refused=_refused(pools),
@@ -159,13 +157,12 @@ def _snippet(text: str) -> Object:
     return job
 
 
-def _cpu(admin_vcpus: float, has_cpu_pools: bool) -> tuple[Submission, ...]:
+def _cpu(admin_vcpus: float) -> tuple[Submission, ...]:
     crowd = load("cpu-crowd")
     crowd["spec"]["containers"][0]["resources"]["requests"]["cpu"] = str(admin_vcpus)
-    where = "a CPU pool's" if has_cpu_pools else "no node's"
     return (
         Submission("cpu-job", "a small job without GPUs", load("cpu-job"), OffGpus(runs=True)),
-        Submission("cpu-crowd", f"a pod without GPUs that is {where} size", crowd, OffGpus(runs=False)),
+        Submission("cpu-crowd", "a pod without GPUs, too large for the admin pool", crowd, OffGpus(runs=False)),
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
 from rehearsal.api import Api, ApiError, Object
 
 _PLURALS: Final = {"Pod": "/api/v1/namespaces/default/pods", "Job": "/apis/batch/v1/namespaces/default/jobs"}
+
+_PREAMBLE: Final = re.compile(r"^.*ValidatingAdmissionPolicy '[^']*' with binding '[^']*'(?: denied request)?: ")
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,11 @@ class Reply:
     ok: bool
     message: str = ""
     warnings: tuple[str, ...] = ()
+
+
+def essence(message: str) -> str:
+    """What an admission policy says, without the API server's preamble about which policy says it."""
+    return _PREAMBLE.sub("", message)
 
 
 class User:

@@ -23,7 +23,7 @@ def record() -> Record:
     """One GPU node for ten seconds, beside an admin node for twenty."""
     cluster = Cluster.empty()
     pools = Pools((POOL,), (), admin_pool())
-    plain = derive(pools.gpu, {POOL.name: job_yaml(POOL)}, 2.0, False).plain
+    plain = derive(pools.gpu, {POOL.name: job_yaml(POOL)}, 2.0).plain
     record = Record("dev", "Pulumi.dev.yaml", cluster.timeline, pools)
     record.played = Played([Submitted(plain, 0.0, Reply(True, warnings=("a warning",)))])
     cluster.node("admin-0", "admin")

@@ -11,8 +11,8 @@ from rehearsal.scenario import BURST_LIMIT, OffGpus, Refused, RunsOn, Scenario, 
 from tests.rehearsal.objects import gpu_pool, job_yaml
 
 
-def scenario(*pools: object, cpu_pools: bool = False) -> Scenario:
-    return derive(pools, {pool.name: job_yaml(pool) for pool in pools}, 2.0, cpu_pools)  # type: ignore[attr-defined, arg-type]
+def scenario(*pools: object) -> Scenario:
+    return derive(pools, {pool.name: job_yaml(pool) for pool in pools}, 2.0)  # type: ignore[attr-defined, arg-type]
 
 
 ONE_SIZE = (gpu_pool("t4-1", 1),)
@@ -113,7 +113,7 @@ def test_cpu_work_never_asks_for_a_gpu_nor_tolerates_one() -> None:
 
 def test_a_pool_without_a_job_is_named() -> None:
     with pytest.raises(ValueError, match="no job for t4-4"):
-        derive(THREE_SIZES[:2], {"t4-1": job_yaml(THREE_SIZES[0])}, 2.0, False)
+        derive(THREE_SIZES[:2], {"t4-1": job_yaml(THREE_SIZES[0])}, 2.0)
 
 
 def test_every_manifest_of_the_folder_is_used() -> None:

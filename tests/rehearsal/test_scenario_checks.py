@@ -15,7 +15,7 @@ from tests.rehearsal.objects import Cluster, admin_pool, gpu_pool, job_yaml
 
 SMALL, LARGE = gpu_pool("t4-1", 1, most=2), gpu_pool("t4-4", 4, most=1)
 POOLS = Pools((SMALL, LARGE), (), admin_pool())
-SCENARIO: Scenario = derive(POOLS.gpu, {pool.name: job_yaml(pool) for pool in POOLS.gpu}, 2.0, False)
+SCENARIO: Scenario = derive(POOLS.gpu, {pool.name: job_yaml(pool) for pool in POOLS.gpu}, 2.0)
 
 
 def submitted(one: Submission, cluster: Cluster, reply: Reply | None = None, idle: Sequence[str] = ()) -> Submitted:
