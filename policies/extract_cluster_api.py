@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader, Referrer
 from policies.extract_eks_facts import gpus_of
-from policies.extract_eks_template import Choice, choice_of, machines
+from policies.extract_eks_template import Choice, choice_of, machines, with_registered
 from policies.extract_gke_facts import whole_machine_gpus
 from policies.node_registration import EFFECTS, parsed_labels, parsed_taints, taints_of
 from policies.rules.model import UNKNOWN, Maybe, NodeGroup, Taint
-from policies.values import at, items, text, whole
+from policies.values import at, given, items, text, whole
 
 CLOUD: Final = "cluster-api"
 _SCALER: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
@@ -129,18 +129,19 @@ def _gpus(annotations: Any, reference: Any, infrastructure: Declared | None) -> 
         if kind.startswith(prefix):
             kinds = machines(tuple(count(machine)))
             return kinds.gpus, kinds.other_gpus
-    return (UNKNOWN if annotated is None and told is None else (annotated or 0)), ()
+    claims = [count for count in (told, annotated) if count is not None]
+    return (UNKNOWN if not claims or UNKNOWN in claims else max(count for count in claims if count is not UNKNOWN)), ()
 
 
 def _amazon(machine: Any) -> Iterable[Choice]:
     overrides = [choice_of(entry) for entry in items(at(machine, "mixedInstancesPolicy", "overrides"))]
     listed = [choice for choice in overrides if choice is not None]
-    kind = text(at(machine, "instanceType") or at(machine, "awsLaunchTemplate", "instanceType"))
+    kind = text(given(at(machine, "instanceType"), at(machine, "awsLaunchTemplate", "instanceType")))
     return listed or [Choice(gpus_of(kind), kind)]
 
 
 def _google(machine: Any) -> Iterable[Choice]:
-    kind = text(at(machine, "instanceType") or at(machine, "machineType"))
+    kind = text(given(at(machine, "instanceType"), at(machine, "machineType")))
     attached = sum(count for entry in items(at(machine, "guestAccelerators")) if (count := _number(at(entry, "count"))))
     yield Choice(attached or (UNKNOWN if kind is UNKNOWN else whole_machine_gpus(kind)), kind)
 
@@ -148,7 +149,7 @@ def _google(machine: Any) -> Iterable[Choice]:
 def _microsoft(machine: Any) -> Iterable[Choice]:
     from policies.extract_aks_facts import gpus_of_size
 
-    size = text(at(machine, "vmSize") or at(machine, "sku") or at(machine, "template", "vmSize"))
+    size = text(given(at(machine, "vmSize"), at(machine, "sku"), at(machine, "template", "vmSize")))
     yield Choice(UNKNOWN if size is UNKNOWN else gpus_of_size(size), size)
 
 
@@ -164,17 +165,10 @@ def _taints(
     own: Any, reference: Any, bootstrap: Declared | None, infrastructure: Declared | None
 ) -> Maybe[tuple[Taint, ...]]:
     """Taints of the machines themselves, of their kubelets' registration, and of a managed pool."""
-    declared = taints_of(own)
     pool = at(infrastructure.properties, "spec") if infrastructure else None
-    managed = _managed_taints(pool)
-    if reference is not None and bootstrap is None:
-        # A GPU taint that is certain stays certain, whatever a configuration declared elsewhere adds.
-        return declared if declared else UNKNOWN
-    registered = _registered(bootstrap)
-    parts = (declared, managed, registered)
-    if any(part is UNKNOWN for part in parts):
-        return UNKNOWN
-    return tuple(taint for part in parts if part is not UNKNOWN for taint in part)
+    elsewhere = reference is not None and bootstrap is None
+    declared = with_registered(taints_of(own), _managed_taints(pool))
+    return with_registered(declared, UNKNOWN if elsewhere else _registered(bootstrap))
 
 
 def _registered(bootstrap: Declared | None) -> Maybe[tuple[Taint, ...]]:
@@ -191,7 +185,7 @@ def _registration(bootstrap: Declared) -> Any:
     """What the node registers with, of a ``KubeadmConfigTemplate``, a ``KubeadmConfig`` or an ``EKSConfigTemplate``."""
     spec = bootstrap.properties.get("spec")
     config = at(spec, "template", "spec") if bootstrap.type.endswith("Template") else spec
-    return at(config, "joinConfiguration", "nodeRegistration") or config
+    return given(at(config, "joinConfiguration", "nodeRegistration"), config)
 
 
 def _kubelet_argument(bootstrap: Declared, name: str) -> Maybe[str | None]:

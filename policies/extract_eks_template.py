@@ -14,7 +14,7 @@ from policies.extract import Declared
 from policies.extract_eks_facts import gpus_of, is_gpu_family
 from policies.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.rules.model import GPU_RESOURCE, UNKNOWN, Maybe, Taint
-from policies.values import at, flag, items, text, whole
+from policies.values import at, flag, given, items, text, whole
 
 TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
 CONFIGURATION: Final = "aws:ec2/launchConfiguration:LaunchConfiguration"
@@ -78,7 +78,7 @@ def template_of(declared: Declared) -> Template:
     """Reads a launch template, a launch configuration, or a machine with the same fields."""
     inputs = declared.properties
     choice = choice_of(inputs)
-    data = inputs.get("userDataBase64") if inputs.get("userData") is None else inputs.get("userData")
+    data = given(inputs.get("userData"), inputs.get("userDataBase64"))
     disks = [at(entry, "ebs") for entry in items(inputs.get("blockDeviceMappings"))]
     disks += [*items(inputs.get("ebsBlockDevices")), *_one(inputs.get("rootBlockDevice"))]
     open_doors = [at(entry, "associatePublicIpAddress") for entry in items(inputs.get("networkInterfaces"))]
@@ -87,7 +87,7 @@ def template_of(declared: Declared) -> Template:
         choices=() if choice is None else (choice,),
         registration=registration(data),
         disk_encrypted=_encrypted([at(disk, "encrypted") for disk in disks]),
-        disk_key=next((text(at(disk, "kmsKeyId")) for disk in disks if at(disk, "kmsKeyId")), None),
+        disk_key=next((text(at(disk, "kmsKeyId")) for disk in disks if at(disk, "kmsKeyId") is not None), None),
         private=_none_true(public),
         tags=_instance_tags(inputs),
     )
@@ -178,8 +178,10 @@ def _identifiers(value: Any) -> set[str]:
     """Every id and name in a reference, which may be a text, a block, or blocks in blocks."""
     if isinstance(value, str):
         return {value}
+    if isinstance(value, (list, tuple)):
+        return {name for part in value for name in _identifiers(part)}
     if not isinstance(value, Mapping):
-        return {name for part in items(value) for name in _identifiers(part)}
+        return set()
     own = {part for key, part in value.items() if key in _IDENTIFIERS and isinstance(part, str)}
     blocks = [part for part in value.values() if isinstance(part, (Mapping, list))]
     return own | {name for block in blocks for name in _identifiers(block)}

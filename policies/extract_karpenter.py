@@ -89,8 +89,10 @@ def _gpu_sizes(template: Any, metadata: Any) -> Maybe[tuple[int, ...]]:
     reference = at(template, "nodeClassRef")
     if UNKNOWN in requirements or reference is UNKNOWN:
         return UNKNOWN
-    group = str(at(reference, "group") or at(reference, "apiVersion") or "")
-    provider = str(at(reference, "kind") or "") + " " + group
+    names = [text(at(reference, part)) for part in ("kind", "group", "apiVersion")]
+    if UNKNOWN in names:
+        return UNKNOWN
+    provider = " ".join(str(name) for name in names if name is not None)
     if "AKSNodeClass" in provider or "azure" in provider:
         return _azure_sizes(requirements)
     if "EC2NodeClass" in provider or "aws" in provider or reference is None:

@@ -20,8 +20,9 @@ from policies.rules.model import UNKNOWN, Effect, Maybe, Taint
 from policies.values import at, items
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-# Flags of https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/
-_FLAG: Final = re.compile(r"--(register-with-taints|node-labels)[= ]['\"]?([^\s'\"\\]+)")
+# The kubelet's flags (https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/), and those of k3s and
+# RKE2 (https://docs.k3s.io/cli/agent).
+_FLAG: Final = re.compile(r"--(register-with-taints|node-taint|node-labels?)[= ]['\"]?([^\s'\"\\]+)")
 _TABLE: Final = re.compile(r"^\[settings\.kubernetes\.node-(taints|labels)\]\s*$(.*?)(?=^\[|\Z)", re.M | re.S)
 _ENTRY: Final = re.compile(r"^\s*\"?([\w./-]+)\"?\s*=\s*\[?\s*\"([^\"]*)\"", re.M)
 _DOCUMENT: Final = re.compile(r"^apiVersion:\s*(?:node\.eks\.aws|kubeadm\.k8s\.io)/.*?(?=^--|\Z)", re.M | re.S)
@@ -57,10 +58,10 @@ def registration(user_data: Any) -> Registration:
     for flag, value in _FLAG.findall(script):
         if "$" in value:  # a shell variable: what it holds is not visible here
             return UNREADABLE
-        if flag == "register-with-taints":
-            taints += parsed_taints(value)
-        else:
+        if flag.startswith("node-label"):
             labels.update(parsed_labels(value))
+        else:
+            taints += parsed_taints(value)
     for kind, table in _TABLE.findall(script):
         for key, value in _ENTRY.findall(table):
             if kind == "labels":

@@ -19,6 +19,11 @@ def at(value: Any, *path: str) -> Any:
     return value
 
 
+def given(*values: Any) -> Any:
+    """The first that is given, known or not; ``None`` if none is."""
+    return next((value for value in values if value is not None), None)
+
+
 def whole(value: Any, default: int | None = None) -> Maybe[int | None]:
     """A whole number, also from text or a float (the engine's numbers); ``default`` where nothing is given.
 

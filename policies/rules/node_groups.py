@@ -116,8 +116,8 @@ def uniform_sizes(group: NodeGroup) -> list[Violation]:
         return []
     counts = ", ".join(str(count) for count in sorted((*group.other_gpus_per_node, group.gpus_per_node)))
     message = (
-        f"GPU node group '{group.name}' mixes machine types with {counts} GPUs: the autoscaler counts on the first type "
-        "alone, adds nodes that the pod does not fit, or nodes larger than it needs."
+        f"GPU node group '{group.name}' mixes machine types with {counts} GPUs: the autoscaler counts on the first "
+        "type alone, adds nodes that the pod does not fit, or nodes larger than it needs."
     )
     return [_broken(UNIFORM, group, message, "Make one node group for each number of GPUs per node.")]
 
