@@ -111,7 +111,7 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
 
 
 def uniform_sizes(group: NodeGroup) -> list[Violation]:
-    """All machine types of a GPU group have the same number of GPUs, so that the autoscaler knows what a node brings."""
+    """All machine types of a GPU group have the same number of GPUs: the autoscaler takes its nodes for alike."""
     if group.gpus_per_node is UNKNOWN or not group.other_gpus_per_node:
         return []
     counts = ", ".join(str(count) for count in sorted((*group.other_gpus_per_node, group.gpus_per_node)))
