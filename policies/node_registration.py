@@ -12,14 +12,18 @@ import gzip
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import yaml
 
 from policies.rules.model import UNKNOWN, Effect, Maybe, Taint
 from policies.values import at, items
 
-EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+EFFECTS: Final[Mapping[str, Effect]] = {
+    "NoSchedule": "NoSchedule",
+    "PreferNoSchedule": "PreferNoSchedule",
+    "NoExecute": "NoExecute",
+}
 # The kubelet's flags (https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/), and those of k3s and
 # RKE2 (https://docs.k3s.io/cli/agent).
 _FLAG: Final = re.compile(r"--(register-with-taints|node-taint|node-labels?)[= ]['\"]?([^\s'\"\\]+)")
@@ -87,7 +91,7 @@ def parsed_taints(value: str) -> Iterable[Taint]:
         name, _, effect = part.strip().rpartition(":")
         key, _, taint_value = name.partition("=")
         if key and effect in EFFECTS:
-            yield Taint(key, taint_value, cast("Effect", effect))
+            yield Taint(key, taint_value, EFFECTS[effect])
 
 
 def parsed_labels(value: str) -> dict[str, str]:
@@ -104,9 +108,7 @@ def taints_of(value: Any) -> Maybe[tuple[Taint, ...]]:
         if UNKNOWN in (entry, key, effect):
             return UNKNOWN
         if key and effect in EFFECTS:
-            found.append(
-                Taint(str(key), "" if taint_value is UNKNOWN else str(taint_value or ""), cast("Effect", effect))
-            )
+            found.append(Taint(str(key), "" if taint_value is UNKNOWN else str(taint_value or ""), EFFECTS[effect]))
     return tuple(found)
 
 

@@ -216,13 +216,14 @@ def test_machines_without_gpus_are_none_of_our_business() -> None:
     ],
 )
 def test_clusters(config: Any, managed_nodes: Any) -> None:
-    key = {"provider": {"keyArn": "arn:aws:kms:us-east-1:1:key/k"}, "resources": ["secrets"]}
+    arn = "arn:aws:kms:us-east-1:1:key/k"
+    key = {"provider": {"keyArn": arn}, "resources": ["secrets"]}
     (cluster,) = read(
         declared("aws:eks/cluster:Cluster", {"name": "ml", "encryptionConfig": key, "computeConfig": config})
     )
     assert isinstance(cluster, Cluster)
     assert (cluster.name, cluster.managed_nodes) == ("ml", managed_nodes)
-    assert cluster.secrets_key == key["provider"]["keyArn"]  # type: ignore[index]
+    assert cluster.secrets_key == arn
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from pulumi_policy import PolicyResource, ResourceValidationArgs, ResourceValidationPolicy, StackValidationArgs
@@ -26,12 +25,15 @@ GROUP: dict[str, Any] = {
 class Session:
     """One engine run over a template and a group that refers to it."""
 
-    def __init__(self, instance_type: str, group: Mapping[str, Any] = GROUP) -> None:
+    def __init__(self, instance_type: str, group: dict[str, Any] = GROUP) -> None:
         self.gate = Gate()
         self.policies = self.gate.policies()
         self.before = len(self.policies)
         self.reported: list[str] = []
-        declared = ((TEMPLATE, "urn:t", {"instanceType": instance_type}), (NODE_GROUP, "urn:g", group))
+        declared: tuple[tuple[str, str, dict[str, Any]], ...] = (
+            (TEMPLATE, "urn:t", {"instanceType": instance_type}),
+            (NODE_GROUP, "urn:g", group),
+        )
         for kind, urn, properties in declared:
             props = unknown_checking_proxy(properties)
             self._ask(ResourceValidationPolicy, ResourceValidationArgs(kind, props, urn, urn, OPTIONS, None, {}))
@@ -44,7 +46,8 @@ class Session:
         self._ask(StackValidationPolicy, StackValidationArgs(resources, {}))
 
     def _ask(self, kind: type[Any], args: Any) -> None:
-        for policy in [policy for policy in self.policies if isinstance(policy, kind)]:
+        asked: list[Any] = [policy for policy in self.policies if isinstance(policy, kind)]
+        for policy in asked:
             name = policy.name
             try:
                 policy.validate(args, lambda _, urn=None, name=name: self.reported.append(f"{name} {urn}"))
