@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rehearsal.providers.base import CheckFailure, Created, Diff, Properties, Provider, Request
+from rehearsal.providers.launcher import sdk_version
 from rehearsal.providers.server import serve
 from tests.rehearsal.engine_project import Outcome, Project
 
@@ -18,12 +21,12 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 class Anything(Provider):
     """Accepts everything and makes nothing."""
 
-    def __init__(self, name: str, version: str = "1.0.0") -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.version = version
+        self.version = sdk_version(f"pulumi-{name}")
 
     def instance(self) -> Anything:
-        return Anything(self.name, self.version)
+        return Anything(self.name)
 
     def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
         return news, []
@@ -61,9 +64,9 @@ class Anything(Provider):
 
 
 @contextmanager
-def gated_project(directory: Path, program: str, providers: Mapping[str, str]) -> Iterator[Project]:
-    """A project whose program finds these providers (name → version), and the pack in ``policies``."""
-    plugins = [Anything(name, version) for name, version in providers.items()]
+def gated_project(directory: Path, program: str, *providers: str) -> Iterator[Project]:
+    """A project whose program finds these providers, and the pack in ``policies``."""
+    plugins = [Anything(name) for name in providers]
     servers = [serve(plugin) for plugin in plugins]
     # The pack names its virtual environment relative to itself, so it is tried beside one.
     for package in ("policies", "components"):
@@ -77,7 +80,10 @@ def gated_project(directory: Path, program: str, providers: Mapping[str, str]) -
             server.stop()
 
 
-def gated(project: Project, *command: str, config: str = "dev") -> Outcome:
-    """A command of the engine with the gate, by the configuration of one of our stacks."""
-    file = str(project.directory / "policies" / "config" / f"{config}.json")
-    return project.run(*command, "--stack=test", "--policy-pack", "policies", "--policy-pack-config", file)
+def gated(project: Project, *command: str, config: Mapping[str, Any] | None = None) -> Outcome:
+    """A command of the engine with the gate, by ``config`` or the configuration of the stack ``dev``."""
+    file = project.directory / "policies" / "config" / "dev.json"
+    if config is not None:
+        file = project.directory / "own.json"
+        file.write_text(json.dumps(config))
+    return project.run(*command, "--stack=test", "--policy-pack", "policies", "--policy-pack-config", str(file))

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from policies.exemptions import today_utc
-from rehearsal.providers.base import CheckFailure, Created, Diff, Properties, Provider, Request
-from rehearsal.providers.launcher import sdk_version
-from rehearsal.providers.server import serve
-from tests.rehearsal.engine_project import Outcome, Project
-
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.policies.gated_project import gated, gated_project
+from tests.rehearsal.engine_project import Project
 
 pytestmark = [
     pytest.mark.rehearsal,
@@ -60,71 +53,10 @@ Resource("kubernetes:apps/v1:DaemonSet", "drivers", {
 GOOD = {"minimum": 0, "tolerations": [{"operator": "Exists"}]}
 
 
-class Anything(Provider):
-    """Accepts everything and makes nothing."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.version = sdk_version(f"pulumi-{name}")
-
-    def instance(self) -> Anything:
-        return Anything(self.name)
-
-    def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
-        return news, []
-
-    def diff(
-        self,
-        request: Request,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        ignore_changes: tuple[str, ...],
-    ) -> Diff:
-        return Diff()
-
-    def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
-        return Created("" if request.preview else request.name, inputs)
-
-    def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
-        return Created(id, state)
-
-    def update(
-        self,
-        request: Request,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        timeout: float,
-    ) -> Properties:
-        return news
-
-    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
-        return None
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    providers = [Anything("gcp"), Anything("kubernetes")]
-    servers = [serve(provider) for provider in providers]
-    # The pack names its virtual environment relative to itself, so it is tried beside one.
-    for package in ("policies", "components"):
-        shutil.copytree(ROOT / package, tmp_path / package)
-    (tmp_path / ".venv").symlink_to(sys.prefix)
-    ports: dict[Provider, int] = {provider: server.port for provider, server in zip(providers, servers, strict=True)}
-    yield Project.create(tmp_path, PROGRAM, ports)
-    for server in servers:
-        server.stop()
-
-
-def gated(project: Project, *command: str, config: Mapping[str, Any] | None = None) -> Outcome:
-    file = project.directory / "policies" / "config" / "dev.json"
-    if config is not None:
-        file = project.directory / "own.json"
-        file.write_text(json.dumps(config))
-    return project.run(*command, "--stack=test", "--policy-pack", "policies", "--policy-pack-config", str(file))
+    with gated_project(tmp_path, PROGRAM, "gcp", "kubernetes") as made:
+        yield made
 
 
 def test_a_good_stack_passes_preview_and_update(project: Project) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from rehearsal.providers.server import serve
-from tests.policies.test_gate_engine import ROOT, Anything, gated
+from tests.policies.gated_project import gated, gated_project
 from tests.rehearsal.engine_project import Project
 
 pytestmark = [
@@ -44,13 +42,8 @@ TAINT = "--register-with-taints=nvidia.com/gpu=present:NoSchedule"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    provider = Anything("aws")
-    server = serve(provider)
-    for package in ("policies", "components"):
-        shutil.copytree(ROOT / package, tmp_path / package)
-    (tmp_path / ".venv").symlink_to(sys.prefix)
-    yield Project.create(tmp_path, PROGRAM, {provider: server.port})
-    server.stop()
+    with gated_project(tmp_path, PROGRAM, "aws") as made:
+        yield made
 
 
 def test_groups_are_judged_with_their_templates(project: Project) -> None:
