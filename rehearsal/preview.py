@@ -54,21 +54,23 @@ def preview(stack: Stack, *, tools: Path, gate: Gate | None, project: Path = ROO
 
 
 def show(console: Console, stack: str, preview: Preview, *, verbose: bool) -> None:
-    """What would be created, then what the gate says, worst last: where the eye is when the command ends."""
+    """What stops the preview first, then what would be created and what is advice, and the verdict."""
     if verbose:
         console.print(preview.output, markup=False, highlight=False)
     outcome = preview.result.outcome
+    show_violations(console, outcome.mandatory)
     kinds = Counter(step.type for step in outcome.steps if step.alters)
     listed = ", ".join(f"{kind.rsplit(':', 1)[-1]} × {count}" for kind, count in sorted(kinds.items()))
     console.print(f"{stack}: {sum(kinds.values())} resources: {listed}", highlight=False)
     for warning in outcome.warnings:
         console.print(f"[yellow]warning[/] {escape(warning)}", highlight=False)
     show_violations(console, [violation for violation in outcome.violations if not violation.mandatory])
-    show_violations(console, outcome.mandatory)
     if not preview.ok and not outcome.mandatory:
         console.print(f"[bold red]error[/] {escape(preview.result.reason)}", highlight=False)
     verdict = "[bold green]PREVIEW OK[/]" if preview.ok else "[bold red]PREVIEW REFUSED[/]"
-    console.print(f"{verdict} {stack} in {preview.result.seconds:.1f} s", highlight=False)
+    rules = ", ".join(dict.fromkeys(violation.rule for violation in outcome.mandatory))
+    by = f" by {rules}" if rules else ""
+    console.print(f"{verdict} {stack} in {preview.result.seconds:.1f} s{by}", highlight=False)
 
 
 def show_violations(console: Console, violations: Sequence[PolicyViolation]) -> None:
@@ -76,5 +78,7 @@ def show_violations(console: Console, violations: Sequence[PolicyViolation]) -> 
     for violation in violations:
         colour = "bold red" if violation.mandatory else "yellow"
         console.print(f"[{colour}]{violation.level}[/] [bold]{violation.rule}[/] on {escape(violation.resource)}")
-        for line in violation.message.splitlines():
+        # The SDK reports a value that is not known yet as a policy that it could not run.
+        message = violation.message.rpartition(" during preview: ")[2]
+        for line in message.splitlines():
             console.print(f"  {escape(line)}", highlight=False, soft_wrap=True)
