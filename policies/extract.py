@@ -61,6 +61,7 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "policies.extract_cluster_api",
         "policies.extract_compute_class",
         "policies.extract_helm",
+        "policies.extract_kaito",
         "policies.extract_objects",  # last: its patterns match what no other module reads
     ),
 }

@@ -16,7 +16,7 @@ from policies.extract_kubernetes import selector_of, tolerations_of
 from policies.extract_objects import embedded_workloads, read_object
 from policies.extract_sharing import replicated
 from policies.rules.model import GPU_RESOURCE, UNKNOWN, GpuSharing, Toleration, Workload
-from policies.values import at, text
+from policies.values import at, items, text
 
 _GPU: Final = Toleration(GPU_RESOURCE, "Exists", None, "NoSchedule")
 _NFD: Final = (Toleration(GPU_RESOURCE, "Equal", "present", "NoSchedule"),)
@@ -70,22 +70,21 @@ def read_release(declared: Declared) -> Iterable[Item]:
         for rendered in manifest.values():
             yield from read_object(rendered, declared)
         return
-    values = inputs.get("values")
-    if values is UNKNOWN or not isinstance(values, Mapping):
-        values = UNKNOWN if values is UNKNOWN else {}
+    values, complete = _values(inputs)
+    missing = None if complete else UNKNOWN
     name, namespace = text(inputs.get("name")), text(inputs.get("namespace"))
     release = name if isinstance(name, str) else declared.name
     space = namespace if isinstance(namespace, str) else "default"
     for daemon, facts in _CHARTS.get(_chart(inputs), {}).items():
         if facts.switch and at(values, *facts.switch) is False:
             continue
-        given = at(values, *facts.tolerations)
+        given = _given(values, facts.tolerations, missing)
         yield Workload(
             name=f"{release}/{daemon}",
             namespace=space,
             kind="DaemonSet",
             tolerations=facts.default if given is None else tolerations_of(given),
-            node_selector=selector_of(at(values, *facts.node_selector)) if facts.node_selector else {},
+            node_selector=selector_of(_given(values, facts.node_selector, missing)) if facts.node_selector else {},
             device_plugin=True,
             resource=declared.urn,
         )
@@ -104,6 +103,36 @@ def read_release(declared: Declared) -> Iterable[Item]:
     yield from (found for found in embedded_workloads(values, "Release", asking) if found.gpus != 0)
     if (replicas := replicated(values)) is not None:
         yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)
+
+
+def _given(values: Any, path: tuple[str, ...], missing: Any) -> Any:
+    value = at(values, *path)
+    return missing if value is None else value
+
+
+def _values(inputs: Mapping[str, Any]) -> tuple[Any, bool]:
+    """The values over those of the files, and whether all files could be read: one that cannot may set what is left."""
+    merged: dict[str, Any] = {}
+    complete = True
+    for file in items(inputs.get("valueYamlFiles")):
+        content = getattr(file, "text", None)  # of a StringAsset; the files of others are not where the gate runs
+        if isinstance(content, str):
+            import yaml  # 0.1 s that few programs need to spend
+
+            merged = _over(yaml.safe_load(content) or {}, merged)
+        else:
+            complete = False
+    own = inputs.get("values")
+    return (UNKNOWN if own is UNKNOWN else _over(own or {}, merged)), complete
+
+
+def _over(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Maps are merged, anything else is replaced, as Helm does."""
+    merged = dict(defaults)
+    for key, value in values.items():
+        below = merged.get(key)
+        merged[key] = _over(value, below) if isinstance(value, Mapping) and isinstance(below, Mapping) else value
+    return merged
 
 
 def _chart(inputs: Mapping[str, Any]) -> str:

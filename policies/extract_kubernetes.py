@@ -95,6 +95,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:policy/v1:PodDisruptionBudgetPatch": roles.read_budget,
     "kubernetes:policy/v1beta1:PodDisruptionBudget": roles.read_budget,
     "kubernetes:core/v1:ConfigMap": read_config_map,
+    "kubernetes:core/v1:ConfigMapPatch": read_config_map,
     "pulumi:providers:kubernetes": read_provider,
 }
 

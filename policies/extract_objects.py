@@ -1,7 +1,7 @@
 """Reads Kubernetes objects of kinds that no other module knows, by what they contain: pod templates at any depth.
 
 RayCluster, RayJob, PyTorchJob, MPIJob, Volcano's Job, JobSet, LeaderWorkerSet, Knative's Service and kinds still to be
-invented all carry pod templates somewhere in their ``spec``, so a new kind is no way around the gate. Others
+invented all carry pod templates somewhere, so a new kind is no way around the gate. Others
 (InferenceService, NIMService) carry only a container's ``resources``, and their operator builds the pod.
 """
 
@@ -19,6 +19,7 @@ from policies.values import at, items, text
 # Where a pod's placement is declared beside the resources of one container.
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
 _RESOURCES: Final = ("resources", "resourcesPerNode")
+_NO_BODY: Final = ("apiVersion", "kind", "metadata", "status")
 # Their specs hold patterns and definitions, not pods.
 _NO_PODS: Final = ("kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io", "apiextensions.k8s.io")
 
@@ -28,7 +29,9 @@ def read_custom_resource(declared: Declared) -> Iterable[Item]:
     group = declared.type.split(":")[1].partition("/")[0]
     if not any(group == known or group.endswith(f".{known}") for known in _NO_PODS):
         kind = declared.type.rpartition(":")[2].removesuffix("Patch")
-        yield from embedded_workloads(declared.properties.get("spec"), kind, declared)
+        # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
+        body = {key: part for key, part in declared.properties.items() if key not in _NO_BODY}
+        yield from embedded_workloads(body, kind, declared)
 
 
 def read_list(declared: Declared) -> Iterable[Item]:
@@ -52,12 +55,12 @@ def read_object(manifest: Any, declared: Declared) -> Iterable[Item]:
         yield from read(replace(inner, name=name) if isinstance(name, str) else inner)
 
 
-def embedded_workloads(spec: Any, kind: str, declared: Declared) -> Iterator[Workload]:
-    """The pods that ``spec`` describes anywhere; each is named after the object and its place in it."""
+def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
+    """The pods that ``body`` describes anywhere; each is named after the object and its place in it."""
     metadata = declared.properties.get("metadata")
     name, namespace = text(at(metadata, "name")), text(at(metadata, "namespace"))
     own_name = name if isinstance(name, str) else declared.name
-    for found in _pods(spec, (), {}):
+    for found in _pods(body, (), {}):
         gpus = gpus_of(found.pod) if found.whole else container_gpus(found.pod)
         placement = found.pod if found.whole else found.placement
         missing = None if found.whole else UNKNOWN  # the operator may add its own

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pulumi
 import pytest
 
 from policies.extract import Declared, read, read_stack
@@ -63,6 +64,18 @@ def test_patterns_and_core_kinds_are_no_pods(type_token: str) -> None:
     assert custom({"template": {"spec": POD}}, type_token) == []
 
 
+def test_a_workspace_is_machines_that_nothing_removes() -> None:
+    properties = {
+        "resource": {"count": 2, "instanceType": "Standard_NC48ads_A100_v4"},
+        "inference": {"template": {"spec": POD}},
+    }
+    machines, pod = read(Declared("kubernetes:kaito.sh/v1beta1:Workspace", "falcon", "urn:f", properties))
+    assert isinstance(machines, NodeGroup)
+    assert (machines.kind, machines.gpus_per_node, machines.initial_nodes) == ("machine", 2, 2)
+    assert isinstance(pod, Workload)
+    assert (pod.name, pod.gpus) == ("falcon/inference", 2)
+
+
 def test_lists_hold_objects_with_and_without_a_kind() -> None:
     bare = {"metadata": {"name": "a"}, "spec": POD}
     full = {**bare, "apiVersion": "v1", "kind": "Pod"}
@@ -89,6 +102,19 @@ def test_values_replace_a_charts_defaults() -> None:
     (daemons,) = release("gpu-operator", values=values)
     assert daemons.tolerations == (Toleration(None, "Exists"),)
     assert [found.tolerations for found in release("nvidia-device-plugin", values=UNKNOWN)] == [UNKNOWN]
+
+
+def test_values_in_files() -> None:
+    text = pulumi.StringAsset("daemonsets: {tolerations: [], annotations: {}}\nnfd: {enabled: false}\n")
+    (daemons,) = release("gpu-operator", valueYamlFiles=[text])
+    assert daemons.tolerations == ()
+    (daemons,) = release("gpu-operator", valueYamlFiles=[text], values={"daemonsets": {"tolerations": [{"key": "a"}]}})
+    assert daemons.tolerations == (Toleration("a", "Equal", ""),)
+    out_of_reach = pulumi.FileAsset("values.yaml")
+    daemons, discovery = release(
+        "gpu-operator", valueYamlFiles=[out_of_reach], values={"daemonsets": {"tolerations": []}}
+    )
+    assert (daemons.tolerations, discovery.tolerations) == ((), UNKNOWN)
 
 
 def test_an_autoscalers_chart() -> None:

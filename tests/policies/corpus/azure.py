@@ -237,6 +237,16 @@ BLOCKED: Final = [
         ),
     ),
     blocked(
+        "model-workspace",
+        "gpu-autoscaled",
+        "KAITO makes a GPU machine for each model, and keeps it",
+        (
+            "kubernetes:kaito.sh/v1beta1:Workspace",
+            "phi",
+            {"resource": {"instanceType": "Standard_NC24ads_A100_v4"}, "inference": {"preset": {"name": "phi-4"}}},
+        ),
+    ),
+    blocked(
         "plugin-not-on-spot",
         "gpu-daemonset-tolerates",
         "AKS taints Spot nodes by itself, and the chart's tolerations know nothing of it",
