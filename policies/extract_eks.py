@@ -42,6 +42,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         cloud=CLOUD,
         region=text(inputs.get("region")),
         managed_nodes=_auto_mode(inputs.get("computeConfig")),
+        managed_autoscaler=flag(at(inputs, "computeConfig", "enabled")),
         secrets_key=text(at(inputs, "encryptionConfig", "provider", "keyArn")),
         resource=declared.urn,
     )

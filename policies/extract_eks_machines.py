@@ -56,7 +56,8 @@ def read_group(declared: Declared) -> Iterable[Item]:
         kind="machine" if for_pods is False else "pool",
         gpus_per_node=kinds.gpus,
         other_gpus_per_node=kinds.other_gpus,
-        autoscaled=_autoscaled(tags, least, most) if for_pods is not False else _grows(least, most),
+        autoscaled=UNKNOWN if UNKNOWN in (least, most) else least != most,
+        discoverable=_discoverable(tags),
         min_nodes=UNKNOWN if least is UNKNOWN or warm is UNKNOWN else max(least or 0, warm),
         max_nodes=most,
         initial_nodes=_count(inputs.get("desiredCapacity")),
@@ -182,16 +183,12 @@ def _of_kubernetes(tags: Mapping[Any, Any], template: Template) -> Maybe[bool]:
     return UNKNOWN if unknown else False
 
 
-def _autoscaled(tags: Mapping[Any, Any], least: Maybe[int | None], most: Maybe[int | None]) -> Maybe[bool]:
-    """Whether the group carries a tag by which the cluster autoscaler finds it, and has room to move."""
+def _discoverable(tags: Mapping[Any, Any]) -> Maybe[bool]:
+    """Whether the group carries a tag by which the cluster autoscaler finds it."""
     found = [key for key in tags if isinstance(key, str) and key.startswith(_AUTOSCALER_TAG)]
     if any(not key.startswith(_HINTS) for key in found):
-        return _grows(least, most)
+        return True
     return UNKNOWN if UNKNOWN in tags else False
-
-
-def _grows(least: Maybe[int | None], most: Maybe[int | None]) -> Maybe[bool]:
-    return UNKNOWN if UNKNOWN in (least, most) else least != most
 
 
 def _cluster(tags: Mapping[Any, Any]) -> Maybe[str | None]:

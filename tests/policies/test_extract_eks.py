@@ -122,18 +122,19 @@ def test_an_auto_scaling_group() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "kind", "autoscaled"),
+    ("changes", "autoscaled", "discoverable"),
     [
-        ({"tags": TAGS}, "pool", True),
-        ({"tags": TAGS[1:]}, "pool", False),
-        ({"tags": [{"key": UNKNOWN, "value": "owned"}]}, "pool", UNKNOWN),
-        ({"tags": UNKNOWN}, "pool", UNKNOWN),
-        ({"maxSize": 0}, "pool", False),
+        ({"tags": TAGS}, True, True),
+        ({"tags": TAGS[1:]}, True, False),
+        ({"tags": [{"key": UNKNOWN, "value": "owned"}]}, True, UNKNOWN),
+        ({"tags": UNKNOWN}, True, UNKNOWN),
+        ({"maxSize": 0}, False, True),
+        ({"maxSize": UNKNOWN}, UNKNOWN, True),
     ],
 )
-def test_what_the_autoscaler_finds(changes: dict[str, Any], kind: str, autoscaled: Any) -> None:
+def test_what_the_autoscaler_finds(changes: dict[str, Any], autoscaled: Any, discoverable: Any) -> None:
     group = self_managed(changes)
-    assert (group.kind, group.autoscaled) == (kind, autoscaled)
+    assert (group.kind, group.autoscaled, group.discoverable) == ("pool", autoscaled, discoverable)
 
 
 def test_a_group_outside_kubernetes_scales_by_itself() -> None:
@@ -144,7 +145,7 @@ def test_a_group_outside_kubernetes_scales_by_itself() -> None:
 def test_tags_that_are_resources_of_their_own() -> None:
     tag = {"autoscalingGroupName": "gpu", "tag": TAGS[0]}
     group = self_managed({"tags": TAGS[1:], "name": "gpu"}, None, declared("aws:autoscaling/tag:Tag", tag, "tag"))
-    assert group.autoscaled is True
+    assert group.discoverable is True
 
 
 def test_overrides_replace_the_templates_type() -> None:
@@ -205,17 +206,17 @@ def test_machines_without_gpus_are_none_of_our_business() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "managed_nodes"),
+    ("config", "managed_nodes", "managed_autoscaler"),
     [
-        (None, False),
-        ({"enabled": False}, False),
-        ({"enabled": True}, False),
-        ({"enabled": True, "nodePools": ["general-purpose"]}, True),
-        ({"enabled": UNKNOWN}, UNKNOWN),
-        ({"enabled": True, "nodePools": UNKNOWN}, UNKNOWN),
+        (None, False, False),
+        ({"enabled": False}, False, False),
+        ({"enabled": True}, False, True),
+        ({"enabled": True, "nodePools": ["general-purpose"]}, True, True),
+        ({"enabled": UNKNOWN}, UNKNOWN, UNKNOWN),
+        ({"enabled": True, "nodePools": UNKNOWN}, UNKNOWN, True),
     ],
 )
-def test_clusters(config: Any, managed_nodes: Any) -> None:
+def test_clusters(config: Any, managed_nodes: Any, managed_autoscaler: Any) -> None:
     arn = "arn:aws:kms:us-east-1:1:key/k"
     key = {"provider": {"keyArn": arn}, "resources": ["secrets"]}
     (cluster,) = read(
@@ -223,6 +224,7 @@ def test_clusters(config: Any, managed_nodes: Any) -> None:
     )
     assert isinstance(cluster, Cluster)
     assert (cluster.name, cluster.managed_nodes) == ("ml", managed_nodes)
+    assert cluster.managed_autoscaler == managed_autoscaler
     assert cluster.secrets_key == arn
 
 

@@ -222,13 +222,6 @@ BLOCKED = [
         links=LINK,
     ),
     Case(
-        id="asg-gpu-not-discovered",
-        story="A node group of the cluster without the tags by which the autoscaler finds it.",
-        resources=(template(), group(tags=DISCOVERY[1:])),
-        rule="gpu-autoscaled",
-        links=LINK,
-    ),
-    Case(
         id="asg-gpu-mixed-counts",
         story="Spot diversification over sizes.",
         resources=(template(), mixed("g4dn.xlarge", "g4dn.12xlarge")),
@@ -497,6 +490,12 @@ ALLOWED = [
         id="asg-good",
         story="A self-managed GPU group that the autoscaler finds and whose kubelets register the taint.",
         resources=(template(), group()),
+        links=LINK,
+    ),
+    Case(
+        id="asg-gpu-named-to-the-autoscaler",
+        story="No discovery tags, because the autoscaler is started with --nodes=0:4:gpu.",
+        resources=(template(), group(tags=DISCOVERY[1:])),
         links=LINK,
     ),
     Case(
