@@ -30,6 +30,7 @@ _EFFECTS: Final[Mapping[str, Effect]] = {
 }
 # EKS uses t3.medium when neither the group nor its launch template names a type.
 _DEFAULT_TYPE: Final = "t3.medium"
+_EVERYWHERE: Final = ("0.0.0.0/0", "::/0")
 _SYSTEM: Final = ("kube-system", "*")
 
 
@@ -44,6 +45,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
         managed_nodes=_auto_mode(inputs.get("computeConfig")),
         managed_autoscaler=flag(at(inputs, "computeConfig", "enabled")),
         secrets_key=text(at(inputs, "encryptionConfig", "provider", "keyArn")),
+        open_api=_open_api(inputs.get("vpcConfig")),
         resource=declared.urn,
     )
 
@@ -142,6 +144,17 @@ def _auto_mode(config: Any) -> Maybe[bool]:
     if enabled is not True:
         return enabled
     return UNKNOWN if UNKNOWN in pools else bool(pools)
+
+
+def _open_api(network: Any) -> Maybe[bool]:
+    """Whether the API server answers every address, as it does where the cluster says nothing else."""
+    public = at(network, "endpointPublicAccess")
+    if public is not None and flag(public) is not True:
+        return flag(public)
+    ranges = items(at(network, "publicAccessCidrs"))
+    if any(entry in _EVERYWHERE for entry in ranges):
+        return True
+    return UNKNOWN if UNKNOWN in ranges else not ranges
 
 
 def _taints(value: Any) -> Maybe[tuple[Taint, ...]]:

@@ -229,6 +229,24 @@ def test_clusters(config: Any, managed_nodes: Any, managed_autoscaler: Any) -> N
 
 
 @pytest.mark.parametrize(
+    ("network", "open_api"),
+    [
+        (None, True),
+        ({"endpointPrivateAccess": True}, True),
+        ({"endpointPublicAccess": False}, False),
+        ({"endpointPublicAccess": UNKNOWN}, UNKNOWN),
+        ({"publicAccessCidrs": ["203.0.113.0/24"]}, False),
+        ({"publicAccessCidrs": ["203.0.113.0/24", "0.0.0.0/0"]}, True),
+        ({"publicAccessCidrs": UNKNOWN}, UNKNOWN),
+    ],
+)
+def test_who_reaches_the_api_server(network: Any, open_api: Any) -> None:
+    (cluster,) = read(declared("aws:eks/cluster:Cluster", {"vpcConfig": network}))
+    assert isinstance(cluster, Cluster)
+    assert cluster.open_api == open_api
+
+
+@pytest.mark.parametrize(
     ("properties", "static"),
     [({"secretKey": "s"}, True), ({"secretKey": "s", "token": "t"}, False), ({"secretKey": UNKNOWN}, UNKNOWN)],
 )
