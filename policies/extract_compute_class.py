@@ -11,17 +11,16 @@ from typing import Final
 from policies.extract import Declared, Item, Reader
 from policies.extract_gke import LABEL_DOMAINS
 from policies.extract_gke_facts import CLOUD, whole_machine_gpus
-from policies.rules.model import GPU_TAINT, UNKNOWN, Maybe, NodeGroup, Taint
+from policies.rules.model import GPU_TAINT, UNKNOWN, Maybe, NodeGroup
 from policies.values import at, flag, items, text, whole
-
-CLASS_LABEL: Final = "cloud.google.com/compute-class"
 
 
 def read_compute_class(declared: Declared) -> Iterable[Item]:
     """``ComputeClass`` with GPUs among its priorities, where it may make pools by itself.
 
     How many nodes come of it is limited by the cluster's auto-provisioning or the project's quota, so the maximum is
-    not known here. GKE taints such nodes with the class, and with the GPU taint where they have GPUs.
+    not known here. GKE puts the GPU taint on nodes with GPUs. It taints them with the class, too, and gives pods that
+    select the class the toleration for that, so this taint decides nothing here.
     """
     spec = declared.properties.get("spec")
     if flag(at(spec, "nodePoolAutoCreation", "enabled")) is False:
@@ -39,8 +38,7 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
             gpus_per_node=gpus,
             autoscaled=True,
             max_nodes=UNKNOWN,
-            taints=(GPU_TAINT, Taint(CLASS_LABEL, own_name, "NoSchedule")),
-            labels={CLASS_LABEL: own_name},
+            taints=(GPU_TAINT,),
             cloud_label_domains=LABEL_DOMAINS,
             resource=declared.urn,
         )

@@ -20,8 +20,8 @@ from policies.values import at, items, text
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
 _RESOURCES: Final = ("resources", "resourcesPerNode")
 _NO_BODY: Final = ("apiVersion", "kind", "metadata", "status")
-# Their specs hold patterns and definitions, not pods.
-_NO_PODS: Final = ("kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io", "apiextensions.k8s.io")
+# They hold patterns and definitions, not pods; what a chart renders are resources of their own.
+_NO_PODS: Final = ("helm.sh", "kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io", "apiextensions.k8s.io")
 
 
 def read_custom_resource(declared: Declared) -> Iterable[Item]:

@@ -269,7 +269,7 @@ def test_a_compute_class_makes_pools_for_its_pods(spec: dict[str, Any], gpus: li
     for group in groups:
         assert isinstance(group, NodeGroup)
         assert (group.kind, group.min_nodes, group.max_nodes) == ("auto-provisioned", 0, UNKNOWN)
-        assert group.taints == (GPU_TAINT, Taint("cloud.google.com/compute-class", "fast", "NoSchedule"))
+        assert group.taints == (GPU_TAINT,)
 
 
 @pytest.mark.parametrize(

@@ -310,6 +310,30 @@ ALLOWED: Final = [
         ),
     ),
     allowed(
+        "compute-class-on-autopilot",
+        "a class for some, while other jobs leave the choice to Autopilot",
+        cluster(enableAutopilot=True),
+        (
+            "kubernetes:cloud.google.com/v1:ComputeClass",
+            "spot",
+            {
+                "metadata": {"name": "spot"},
+                "spec": {
+                    "nodePoolAutoCreation": {"enabled": True},
+                    "priorities": [{"gpu": {"type": "nvidia-l4", "count": 1}, "spot": True}],
+                },
+            },
+        ),
+        workload(
+            "kubernetes:batch/v1:Job",
+            {
+                "containers": [{"image": "i", "resources": {"limits": {"nvidia.com/gpu": 8}}}],
+                "nodeSelector": {"cloud.google.com/gke-accelerator": "nvidia-h100-80gb"},
+            },
+        ),
+        workload("kubernetes:core/v1:Pod", {"containers": [{"image": "web"}]}),
+    ),
+    allowed(
         "time-sharing-on-the-pool",
         "time sharing declared where the autoscaler sees it",
         pool(
