@@ -58,7 +58,13 @@ def test_resources_without_a_pod_take_what_stands_around_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "type_token", ["kyverno.io/v1:Policy", "templates.gatekeeper.sh/v1:ConstraintTemplate", "core/v1:PodTemplateX"]
+    "type_token",
+    [
+        "kyverno.io/v1:Policy",
+        "templates.gatekeeper.sh/v1:ConstraintTemplate",
+        "core/v1:PodTemplateX",
+        "helm.sh/v4:Chart",
+    ],
 )
 def test_patterns_and_core_kinds_are_no_pods(type_token: str) -> None:
     assert custom({"template": {"spec": POD}}, type_token) == []
