@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
@@ -143,7 +143,7 @@ def _properties_problems(rule: Rule, properties: Mapping[str, Any]) -> list[str]
     return limit_problems(rule, limits) + exemptions.problems(f"{rule.id}.{exemptions.KEY}", listed, today_utc())
 
 
-def _level_problems(where: str, level: object, levels: Iterable[str]) -> list[str]:
+def _level_problems(where: str, level: object, levels: Sequence[str]) -> list[str]:
     if level in levels:
         return []
     hint = _nearest(level, levels) if isinstance(level, str) else ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from policies.config import DIRECTORY, load
+from policies.rules.examples import example
 from policies.rules.registry import RULES
 from policies.rules.rule import Rule
 
@@ -68,6 +69,8 @@ def _section(rule: Rule) -> str:
         types = option["type"] if isinstance(option["type"], list) else [option["type"]]
         default = json.dumps(option["default"])
         lines.append(f"- `{name}` ({' or '.join(types)}, default `{default}`): {option['description']}")
+    violation = example(rule.id)
+    lines.append(f"- Example: {violation.message} *{violation.remedy}*")
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,7 @@ same, and say itself whether the unknown one matters, so the proxies are taken o
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pulumi_policy import proxy, secret
@@ -28,8 +29,7 @@ _UNKNOWNS: Final = frozenset(
 
 def plain(value: Any) -> Any:
     """Dicts, lists, texts, numbers, booleans and ``None``; anything else (an asset) as it is."""
-    if isinstance(value, (proxy._DictProxy, proxy._ListProxy)):
-        value = value["__target"]
+    value = _target(value)
     if isinstance(value, secret.Secret):
         value = value.value
     if isinstance(value, dict):
@@ -44,10 +44,15 @@ def unwrapped(value: Any) -> Any:
 
     The engine takes it back as a resource's new properties.
     """
-    if isinstance(value, (proxy._DictProxy, proxy._ListProxy, secret._DictSecretsProxy, secret._ListSecretsProxy)):
-        value = value["__target"]
+    value = _target(value)
     if isinstance(value, dict):
         return {key: unwrapped(part) for key, part in value.items()}
     if isinstance(value, list):
         return [unwrapped(part) for part in value]
     return value
+
+
+def _target(value: Any) -> Any:
+    """What a proxy stands for. Proxies are the mappings and sequences that are no dicts and lists."""
+    proxied = isinstance(value, (Mapping, Sequence)) and not isinstance(value, (dict, list, str, bytes))
+    return value["__target"] if proxied else value

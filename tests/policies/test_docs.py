@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from policies import docs
+from policies.rules.examples import example
 from policies.rules.registry import RULES
+from policies.rules.rule import Rule
 
 
 def test_the_page_is_current(capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,6 +21,13 @@ def test_the_page_describes_every_rule_and_limit() -> None:
     for rule in RULES:
         assert f"## {rule.id}\n" in page
         assert all(f"`{limit}`" in page for limit in rule.schema)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_every_rule_refuses_its_own_example(rule: Rule) -> None:
+    violation = example(rule.id)
+    assert violation.rule == rule.id
+    assert not violation.undecided
 
 
 def test_an_old_page_is_noticed_and_rewritten(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -48,6 +49,7 @@ def remediate(token: str, properties: dict[str, Any], config: dict[str, Any] | N
     assert isinstance(policy, ResourceValidationPolicy)
     props = unknown_checking_proxy(deserialize_properties(properties, True))
     changed = policy.remediate(ResourceValidationArgs(token, props, "urn:p", "p", OPTIONS, None, config))
+    assert changed is None or isinstance(changed, Mapping)
     return None if changed is None else serialize_properties(changed)
 
 
