@@ -54,5 +54,7 @@ def unwrapped(value: Any) -> Any:
 
 def _target(value: Any) -> Any:
     """What a proxy stands for. Proxies are the mappings and sequences that are no dicts and lists."""
-    proxied = isinstance(value, (Mapping, Sequence)) and not isinstance(value, (dict, list, str, bytes))
-    return value["__target"] if proxied else value
+    if isinstance(value, (dict, list, str, bytes)) or not isinstance(value, (Mapping, Sequence)):
+        return value
+    proxied: Any = value
+    return proxied["__target"]
