@@ -125,9 +125,9 @@ def _console() -> Console:
 
 def main() -> None:
     """Run the command line; every expected error is one readable message and an exit code."""
-    # SIGTERM must clean up as Ctrl-C does.
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGHUP, _interrupt)
+    # Every polite ending cleans up as Ctrl-C does; SIGINT itself is ignored in a shell's background jobs by default.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
     try:
         app(prog_name="python -m rehearsal")
     except (SettingsError, StackError, ToolsError) as error:

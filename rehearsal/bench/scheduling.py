@@ -97,13 +97,13 @@ def _until_all_run(kubeconfig: str, folder: Path, pods: int) -> float:
             raise WorldError(f"the job was refused: {reply.message}")
         if not timeline.wait_until(lambda: _running(timeline) >= pods, _RUN_TIMEOUT_SECONDS):
             raise WorldError(f"only {_running(timeline)} of {pods} pods ran within {_RUN_TIMEOUT_SECONDS:.0f} s")
-        return max(pod.running or 0.0 for pod in timeline.pods_of("many")) - begun
+        return timeline.now() - begun
     finally:
         watcher.stop()
 
 
 def _running(timeline: Timeline) -> int:
-    return sum(pod.running is not None for pod in timeline.pods_of("many"))
+    return sum(pod.phase == "Running" and pod.gone is None for pod in timeline.pods_of("many"))
 
 
 def _job(pods: int) -> dict[str, Any]:
@@ -120,5 +120,5 @@ def _job(pods: int) -> dict[str, Any]:
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": "many"},
-        "spec": {"parallelism": pods, "completions": pods, "backoffLimit": 0, "template": template},
+        "spec": {"parallelism": pods, "completions": pods, "backoffLimit": pods, "template": template},
     }
