@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from rehearsal.bench.baseline import groups
+from rehearsal.bench.sample import Sample, slope
+from rehearsal.bench.table import Goal
+
+
+def test_ratios_are_taken_pair_by_pair() -> None:
+    ratio = Sample((2.0, 9.0, 4.0)).over(Sample((1.0, 3.0, 4.0)))
+    assert ratio.values == (2.0, 3.0, 1.0)
+    assert ratio.median == 2.0
+    assert str(ratio) == "2.00 (1.00–3.00)"
+
+
+def test_unequal_numbers_of_repetitions_have_no_ratio() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        Sample((1.0, 2.0)).over(Sample((1.0,)))
+
+
+def test_the_slope_of_a_line_is_found_and_a_bend_lowers_the_fit() -> None:
+    assert slope([(1, 10), (2, 12), (4, 16)]) == (pytest.approx(2.0), pytest.approx(1.0))
+    _, fit = slope([(1, 1), (10, 1), (100, 100)])
+    assert fit < 0.995
+
+
+def test_a_goal_is_met_by_the_median() -> None:
+    sample = Sample((1.0, 2.0, 30.0))
+    assert Goal("x", sample, "s", 2.0).met is True
+    assert Goal("x", sample, "s", 1.9).met is False
+    assert Goal("x", sample, "s").met is None
+
+
+def test_the_baselines_pool_has_the_taint_and_starts_empty() -> None:
+    _, gpu = groups(7)
+    assert gpu.taints == ({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},)
+    assert (gpu.initial_nodes, gpu.min_nodes, gpu.max_nodes, gpu.machine.gpus) == (0, 0, 7, 1)
