@@ -57,11 +57,12 @@ def lookup(properties: Any, path: Path) -> Any:
     """The value at ``path``, or ``MISSING``."""
     value = properties
     for step in path:
-        in_map = isinstance(value, dict) and step in value
-        in_list = isinstance(value, list) and isinstance(step, int) and step < len(value)
-        if not in_map and not in_list:
+        if isinstance(value, dict):
+            value = value.get(step, MISSING)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
             return MISSING
-        value = value[step]
     return value
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import googleapiclient  # type: ignore[import-untyped]
+import googleapiclient
 
 from rehearsal.providers.base import UNKNOWN
 

@@ -155,7 +155,7 @@ class Cluster:
                 configuration = Configuration()
                 configuration.connection_pool_maxsize = _CONNECTIONS
                 try:
-                    self._client = new_client_from_config_dict(  # type: ignore[no-untyped-call]
+                    self._client = new_client_from_config_dict(
                         dict(self._kubeconfig), persist_config=False, client_configuration=configuration
                     )
                 except ConfigException as error:
@@ -195,7 +195,7 @@ class Cluster:
         )
         try:
             response = client.call_api(*request, _request_timeout=_TIMEOUT_SECONDS)
-            answer: bytes = response.read()  # type: ignore[no-untyped-call]
+            answer: bytes = response.read()
         except HTTPError as error:
             # The connection's description ahead of the reason repeats the address.
             reason = str(getattr(error, "reason", None) or error).rpartition("): ")[2]
