@@ -56,10 +56,6 @@ class Recording:
         (resource,) = [resource for resource in self.resources if resource.name == name]
         return resource
 
-    def by_urn(self, urn: str) -> Registration:
-        (resource,) = [resource for resource in self.resources if resource.urn == urn]
-        return resource
-
     @property
     def components(self) -> list[Registration]:
         return [resource for resource in self.resources if not resource.custom]

@@ -15,7 +15,6 @@ class Gpu:
 
     name: str
     memory_gib: int
-    architecture: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +39,7 @@ class WithdrawnGpu:
 class Machine:
     """One machine type, before the node's own reservations.
 
-    ``gpus`` of type ``gpu`` are part of the machine (0 and ``None``: none). ``local_ssd_gib`` comes with the machine.
+    ``gpus`` of type ``gpu`` are part of the machine (0 and ``None``: none).
     ``shared_core`` machines get a fraction of a core. ``provisioning`` says how the cloud gives the machine out.
     """
 
@@ -50,7 +49,6 @@ class Machine:
     memory_gib: float
     gpu: str | None = None
     gpus: int = 0
-    local_ssd_gib: int = 0
     shared_core: bool = False
     provisioning: Provisioning = "any"
 

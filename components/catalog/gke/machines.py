@@ -27,9 +27,7 @@ from components.catalog.gke.gpus import N1_LIMITS
 from components.catalog.model import Machine, Provisioning
 
 
-def _row(
-    type: str, vcpus: int, memory_gib: int, gpu: str, gpus: int, ssd_gib: int = 0, provisioning: Provisioning = "any"
-) -> Machine:
+def _row(type: str, vcpus: int, memory_gib: int, gpu: str, gpus: int, provisioning: Provisioning = "any") -> Machine:
     family = type.split("-")[0]
     return Machine(
         type=type,
@@ -38,7 +36,6 @@ def _row(
         memory_gib=memory_gib,
         gpu=gpu,
         gpus=gpus,
-        local_ssd_gib=ssd_gib,
         provisioning=provisioning,
     )
 
@@ -63,18 +60,18 @@ _ACCELERATOR_OPTIMISED: Final[Mapping[str, Machine]] = {
         _row("a2-highgpu-4g", 48, 340, "nvidia-a100-40gb", 4),
         _row("a2-highgpu-8g", 96, 680, "nvidia-a100-40gb", 8),
         _row("a2-megagpu-16g", 96, 1360, "nvidia-a100-40gb", 16),
-        _row("a2-ultragpu-1g", 12, 170, "nvidia-a100-80gb", 1, 375),
-        _row("a2-ultragpu-2g", 24, 340, "nvidia-a100-80gb", 2, 750),
-        _row("a2-ultragpu-4g", 48, 680, "nvidia-a100-80gb", 4, 1500),
-        _row("a2-ultragpu-8g", 96, 1360, "nvidia-a100-80gb", 8, 3000),
-        _row("a3-highgpu-1g", 26, 234, "nvidia-h100-80gb", 1, 750, "spot-only"),
-        _row("a3-highgpu-2g", 52, 468, "nvidia-h100-80gb", 2, 1500, "spot-only"),
-        _row("a3-highgpu-4g", 104, 936, "nvidia-h100-80gb", 4, 3000, "spot-only"),
-        _row("a3-highgpu-8g", 208, 1872, "nvidia-h100-80gb", 8, 6000),
-        _row("a3-edgegpu-8g", 208, 1872, "nvidia-h100-80gb", 8, 6000),
-        _row("a3-megagpu-8g", 208, 1872, "nvidia-h100-mega-80gb", 8, 6000),
-        _row("a3-ultragpu-8g", 224, 2952, "nvidia-h200-141gb", 8, 12000, "spot-or-reservation"),
-        _row("a4-highgpu-8g", 224, 3968, "nvidia-b200", 8, 12000, "spot-or-reservation"),
+        _row("a2-ultragpu-1g", 12, 170, "nvidia-a100-80gb", 1),
+        _row("a2-ultragpu-2g", 24, 340, "nvidia-a100-80gb", 2),
+        _row("a2-ultragpu-4g", 48, 680, "nvidia-a100-80gb", 4),
+        _row("a2-ultragpu-8g", 96, 1360, "nvidia-a100-80gb", 8),
+        _row("a3-highgpu-1g", 26, 234, "nvidia-h100-80gb", 1, "spot-only"),
+        _row("a3-highgpu-2g", 52, 468, "nvidia-h100-80gb", 2, "spot-only"),
+        _row("a3-highgpu-4g", 104, 936, "nvidia-h100-80gb", 4, "spot-only"),
+        _row("a3-highgpu-8g", 208, 1872, "nvidia-h100-80gb", 8),
+        _row("a3-edgegpu-8g", 208, 1872, "nvidia-h100-80gb", 8),
+        _row("a3-megagpu-8g", 208, 1872, "nvidia-h100-mega-80gb", 8),
+        _row("a3-ultragpu-8g", 224, 2952, "nvidia-h200-141gb", 8, "spot-or-reservation"),
+        _row("a4-highgpu-8g", 224, 3968, "nvidia-b200", 8, "spot-or-reservation"),
     )
 }
 

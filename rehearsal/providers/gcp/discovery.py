@@ -97,7 +97,10 @@ class Document:
             elif others is not None:
                 yield from self._check(item, others, inner)
             else:
-                yield Problem(inner, f"{self.api} knows no such field in {schema.get('id', 'this object')}")
+                yield Problem(
+                    inner,
+                    f"{self.api} (revision {self.revision}) knows no such field in {schema.get('id', 'this object')}",
+                )
 
 
 @cache
