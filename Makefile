@@ -7,6 +7,7 @@ PLUGINS ?=
 CASE ?=
 BASE ?= origin/main
 ARGS ?=
+WORKERS ?= 2
 
 VENV := .venv/bin
 REHEARSAL := $(VENV)/python -m rehearsal
@@ -44,9 +45,9 @@ gate-config: setup ## Check the gate's configuration of a stack; the last line i
 sabotage: setup ## Break the program on purpose and see it refused (CASE=, none lists them)
 	@$(WITH_TOOLS) $(REHEARSAL) sabotage $(if $(CASE),--case "$(CASE)")
 
-test: setup ## All tests, rehearsals included (ARGS= goes to pytest)
+test: setup ## All tests, rehearsals included (WORKERS=2 at once, ARGS= goes to pytest)
 	@echo "test: unit tests, then rehearsals on real binaries; some minutes in all"
-	@$(WITH_TOOLS) $(VENV)/python -m pytest $(ARGS)
+	@$(WITH_TOOLS) $(VENV)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 check: setup ## Style, types, dead code, workflows, generated docs, file length; half a minute
 	$(VENV)/ruff check .
