@@ -119,7 +119,7 @@ class Player:
 
     def _overflow(self, burst: Burst, extra: Submission) -> None:
         self._submit(extra)
-        self._until(lambda: self._explained(extra) or self._running(extra), REASON_TIMEOUT_SECONDS)
+        self._until(lambda: self._considered(extra) or self._running(extra), REASON_TIMEOUT_SECONDS)
         if burst.fallback is not None:
             self._submit(burst.fallback)
             self._wait_running([burst.fallback])
@@ -163,9 +163,6 @@ class Player:
     def _finished(self, submission: Submission) -> bool:
         pods = self._pods(submission)
         return bool(pods) and all(pod.finished is not None for pod in pods)
-
-    def _explained(self, submission: Submission) -> bool:
-        return any(self._timeline.why_pending(pod.name) for pod in self._pods(submission))
 
     def _considered(self, submission: Submission) -> bool:
         return any(self._timeline.considered(pod.name) for pod in self._pods(submission))
