@@ -1,9 +1,8 @@
 """Custom resources registered by type token and property name, as the providers' schemas spell them.
 
-Why not the SDK's classes: using one class of ``pulumi_gcp.container`` or ``.compute`` executes 200,000 lines of generated
-type declarations, about 3 s of CPU in every preview and 7 s without cached bytecode; a whole empty program previews in
-about 1.3 s (docs/adr/0002-resources-by-token.md). What the
-classes would check, ``tests/components/test_provider_schema.py`` checks: every property, at any depth, against the SDK.
+Why not the SDK's classes: the first use of one in ``pulumi_gcp.container`` or ``.compute`` executes 200,000 lines of
+generated declarations, about 3 s of CPU in every preview (docs/adr/0002-resources-by-token.md). What the classes would
+check, ``tests/components/test_provider_schema.py`` checks: every property, at any depth, against the SDK.
 """
 
 from __future__ import annotations
