@@ -26,7 +26,7 @@ from policies.config import exemptions_of, limits_of
 from policies.engine_values import plain, unwrapped
 from policies.exemptions import Exemption, today_utc
 from policies.extract import Declared, linked, read, read_stack, waits
-from policies.extract_tags import tags_of
+from policies.extract.tags import tags_of
 from policies.remediation import remediated
 from policies.rules.model import Violation
 from policies.rules.registry import RULES

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from policies.extract import Declared, read
-from policies.extract_remediation import ADD_TAINT
+from policies.extract.remediation import ADD_TAINT
 from policies.rules.model import GPU_TAINT, NodeGroup
 from policies.rules.node_groups import TAINT
 

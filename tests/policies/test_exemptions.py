@@ -21,7 +21,7 @@ from pulumi_policy.proxy import unknown_checking_proxy
 
 from policies import config, exemptions
 from policies.exemptions import Exemption, parse, problems
-from policies.extract_tags import tags_of
+from policies.extract.tags import tags_of
 from policies.pack import EXEMPTED, Gate
 from policies.rules.model import UNKNOWN
 

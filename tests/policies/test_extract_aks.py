@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from policies.extract import Declared, Item, read
-from policies.extract_aks import parse_taint
-from policies.extract_aks_facts import gpus_of_size
+from policies.extract.aks import parse_taint
+from policies.extract.aks_facts import gpus_of_size
 from policies.rules.clusters import control_plane_access, no_local_accounts
 from policies.rules.model import GPU_TAINT, UNKNOWN, Cluster, NodeGroup, Taint
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from policies.extract import Declared, linked, read, waits
-from policies.extract_eks_facts import GPUS, gpus_of, is_gpu_family
+from policies.extract.eks_facts import GPUS, gpus_of, is_gpu_family
 from policies.rules.model import GPU_TAINT, UNKNOWN, Cluster, Credential, NodeGroup
 from policies.rules.node_groups import uniform_sizes
 

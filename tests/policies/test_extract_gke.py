@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.extract import Declared, read, read_stack
-from policies.extract_gke_facts import whole_machine_gpus
+from policies.extract.gke_facts import whole_machine_gpus
 from policies.rules.model import GPU_TAINT, UNKNOWN, Cluster, Credential, NodeGroup, Taint
 from policies.rules.node_groups import gpu_taint, starts_empty, zero_minimum
 

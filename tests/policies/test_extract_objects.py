@@ -8,7 +8,7 @@ import pulumi
 import pytest
 
 from policies.extract import Declared, read, read_stack
-from policies.extract_sharing import replicated
+from policies.extract.sharing import replicated
 from policies.rules.model import UNKNOWN, GpuSharing, NodeGroup, Stack, Toleration, Workload
 from policies.rules.sharing import visible
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from policies.node_registration import NOTHING, UNREADABLE, parsed_taints, registration, taints_of
+from policies.extract.node_registration import NOTHING, UNREADABLE, parsed_taints, registration, taints_of
 from policies.rules.model import GPU_TAINT, UNKNOWN, Taint
 
 BOOTSTRAP = (

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast, get_args
 
 from policies.extract import Declared, Item, Reader
-from policies.extract_aks_facts import CLOUD, gpus_of_size
+from policies.extract.aks_facts import CLOUD, gpus_of_size
 from policies.rules.model import UNKNOWN, Cluster, Effect, Maybe, NodeGroup, Taint
 from policies.values import at, flag, items, text, whole
 

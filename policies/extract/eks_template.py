@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from policies.extract import Declared
-from policies.extract_eks_facts import gpus_of, is_gpu_family
-from policies.node_registration import NOTHING, UNREADABLE, Registration, registration
+from policies.extract.eks_facts import gpus_of, is_gpu_family
+from policies.extract.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.rules.model import GPU_RESOURCE, UNKNOWN, Maybe, Taint
 from policies.values import at, flag, given, items, text, whole
 

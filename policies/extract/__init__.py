@@ -50,19 +50,19 @@ class Referrer:
 Reader = Callable[[Declared], Iterable[Item]]
 
 _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
-    "aws": ("policies.extract_eks", "policies.extract_eks_machines"),
-    "azure": ("policies.extract_aks_classic",),
-    "azure-native": ("policies.extract_aks",),
-    "gcp": ("policies.extract_gke",),
-    "google-native": ("policies.extract_google_native",),
+    "aws": ("policies.extract.eks", "policies.extract.eks_machines"),
+    "azure": ("policies.extract.aks_classic",),
+    "azure-native": ("policies.extract.aks",),
+    "gcp": ("policies.extract.gke",),
+    "google-native": ("policies.extract.google_native",),
     "kubernetes": (
-        "policies.extract_kubernetes",
-        "policies.extract_karpenter",
-        "policies.extract_cluster_api",
-        "policies.extract_compute_class",
-        "policies.extract_helm",
-        "policies.extract_kaito",
-        "policies.extract_objects",  # last: its patterns match what no other module reads
+        "policies.extract.kubernetes",
+        "policies.extract.karpenter",
+        "policies.extract.cluster_api",
+        "policies.extract.compute_class",
+        "policies.extract.helm",
+        "policies.extract.kaito",
+        "policies.extract.objects",  # last: its patterns match what no other module reads
     ),
 }
 """Package (the first part of a type token, or a provider's name) → the modules that read its resources."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from policies.extract import Declared, Item, Reader
-from policies.extract_aks_facts import CLOUD, gpus_of_size
-from policies.extract_objects import read_custom_resource
+from policies.extract.aks_facts import CLOUD, gpus_of_size
+from policies.extract.objects import read_custom_resource
 from policies.rules.model import UNKNOWN, NodeGroup
 from policies.values import at, text, whole
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader
-from policies.extract_aks import read_agent_pool, read_managed_cluster, read_scale_set, read_virtual_machine
+from policies.extract.aks import read_agent_pool, read_managed_cluster, read_scale_set, read_virtual_machine
 from policies.rules.model import UNKNOWN
 from policies.values import at, text
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader
-from policies.extract_gke_facts import CLOUD, carbon, node_hourly_usd, whole_machine_gpus
+from policies.extract.gke_facts import CLOUD, carbon, node_hourly_usd, whole_machine_gpus
 from policies.rules.model import GPU_TAINT, UNKNOWN, Cluster, Credential, Effect, Maybe, NodeGroup, Taint
 from policies.values import at, flag, items, text, whole
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader, Referrer
-from policies.extract_eks_facts import gpus_of
-from policies.extract_eks_template import Choice, choice_of, machines, with_registered
-from policies.extract_gke_facts import whole_machine_gpus
-from policies.node_registration import EFFECTS, parsed_labels, parsed_taints, taints_of
+from policies.extract.eks_facts import gpus_of
+from policies.extract.eks_template import Choice, choice_of, machines, with_registered
+from policies.extract.gke_facts import whole_machine_gpus
+from policies.extract.node_registration import EFFECTS, parsed_labels, parsed_taints, taints_of
 from policies.rules.model import UNKNOWN, Maybe, NodeGroup, Taint
 from policies.values import at, given, items, text, whole
 
@@ -147,7 +147,7 @@ def _google(machine: Any) -> Iterable[Choice]:
 
 
 def _microsoft(machine: Any) -> Iterable[Choice]:
-    from policies.extract_aks_facts import gpus_of_size
+    from policies.extract.aks_facts import gpus_of_size
 
     size = text(given(at(machine, "vmSize"), at(machine, "sku"), at(machine, "template", "vmSize")))
     yield Choice(UNKNOWN if size is UNKNOWN else gpus_of_size(size), size)

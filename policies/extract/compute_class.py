@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from policies.extract import Declared, Item, Reader
-from policies.extract_gke import LABEL_DOMAINS
-from policies.extract_gke_facts import CLOUD, whole_machine_gpus
+from policies.extract.gke import LABEL_DOMAINS
+from policies.extract.gke_facts import CLOUD, whole_machine_gpus
 from policies.rules.model import GPU_TAINT, UNKNOWN, Maybe, NodeGroup
 from policies.values import at, flag, items, text, whole
 

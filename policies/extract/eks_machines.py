@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader, Referrer
-from policies.extract_eks import LABEL_DOMAINS
-from policies.extract_eks_facts import CLOUD
-from policies.extract_eks_template import (
+from policies.extract.eks import LABEL_DOMAINS
+from policies.extract.eks_facts import CLOUD
+from policies.extract.eks_template import (
     Choice,
     Template,
     choice_of,

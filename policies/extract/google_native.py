@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader
-from policies.extract_gke import read_cluster, read_instance, read_node_pool
+from policies.extract.gke import read_cluster, read_instance, read_node_pool
 from policies.rules.model import UNKNOWN
 from policies.values import at, flag, items
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader, Referrer
-from policies.extract_eks_facts import CLOUD, gpus_of
-from policies.extract_eks_template import (
+from policies.extract.eks_facts import CLOUD, gpus_of
+from policies.extract.eks_template import (
     Choice,
     Template,
     machines,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader
-from policies.extract_kubernetes import selector_of, tolerations_of
-from policies.extract_objects import embedded_workloads, read_object
-from policies.extract_sharing import replicated
+from policies.extract.kubernetes import selector_of, tolerations_of
+from policies.extract.objects import embedded_workloads, read_object
+from policies.extract.sharing import replicated
 from policies.rules.model import GPU_RESOURCE, UNKNOWN, GpuSharing, Toleration, Workload
 from policies.values import at, items, text
 

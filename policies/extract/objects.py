@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader, read
-from policies.extract_kubernetes import container_gpus, gpus_of, selector_of, tolerations_of
+from policies.extract.kubernetes import container_gpus, gpus_of, selector_of, tolerations_of
 from policies.rules.model import GPU_RESOURCE, UNKNOWN, Workload
 from policies.values import at, items, text
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
-from policies import extract_kubernetes_roles as roles
 from policies.extract import Declared, Item, Reader
-from policies.extract_sharing import replicated
+from policies.extract import kubernetes_roles as roles
+from policies.extract.sharing import replicated
 from policies.rules.model import GPU_RESOURCE, UNKNOWN, Credential, Effect, GpuSharing, Maybe, Toleration, Workload
 from policies.values import at, items, text, whole
 

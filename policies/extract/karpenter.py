@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader, Referrer
-from policies.extract_eks_facts import GPUS
-from policies.node_registration import taints_of
+from policies.extract.eks_facts import GPUS
+from policies.extract.node_registration import taints_of
 from policies.rules.model import GPU_RESOURCE, UNKNOWN, Maybe, NodeGroup
 from policies.values import at, flag, items, text, whole
 
