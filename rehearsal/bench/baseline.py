@@ -18,13 +18,15 @@ from rehearsal.fleet import KarpenterFleet
 from rehearsal.providers.gcp.system import system_objects
 from rehearsal.simulation import Machine, NodeGroup
 
-POOL: Final = "bench-1"
+GPUS_PER_NODE: Final = 8
+POOL: Final = f"bench-{GPUS_PER_NODE}"
+GPU: Final = "nvidia-v100"
 _CLUSTER: Final = "baseline"
 _ZONES: Final = ("us-central1-a",)
 
 
 def groups(max_nodes: int) -> tuple[NodeGroup, NodeGroup]:
-    """One admin node, and spot machines with one T4 each, up to ``max_nodes``."""
+    """One admin node, and spot machines with eight V100 each, up to ``max_nodes``."""
     admin = NodeGroup(
         name="admin",
         cluster=_CLUSTER,
@@ -38,19 +40,19 @@ def groups(max_nodes: int) -> tuple[NodeGroup, NodeGroup]:
     gpu = NodeGroup(
         name=POOL,
         cluster=_CLUSTER,
-        machine=Machine("n1-standard-4", 4, 15, 1, "nvidia-tesla-t4"),
+        machine=Machine("n1-standard-32", 32, 120, GPUS_PER_NODE, "nvidia-tesla-v100"),
         zones=_ZONES,
         labels={
             "nvidia.com/gpu.present": "true",
             "gpucluster.dev/pool": POOL,
             "cloud.google.com/gke-nodepool": POOL,
-            "cloud.google.com/gke-accelerator": "nvidia-tesla-t4",
+            "cloud.google.com/gke-accelerator": "nvidia-tesla-v100",
             "cloud.google.com/gke-os-distribution": "cos",
         },
         taints=({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},),
         max_nodes=max_nodes,
         spot=True,
-        hourly_usd=0.2,
+        hourly_usd=8.5,
     )
     return admin, gpu
 
