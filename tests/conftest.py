@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 
 from rehearsal.tools import ToolsMissing, folder
 
@@ -15,3 +16,6 @@ with contextlib.ExitStack() as missing_is_fine:
     if "GPUCLUSTER_TOOLS" not in os.environ:
         missing_is_fine.enter_context(contextlib.suppress(ToolsMissing))
     os.environ["PATH"] = os.pathsep.join((str(folder()), os.environ["PATH"]))
+
+# A shell starts background jobs with SIGINT ignored, and children inherit that: tests of Ctrl-C need it to arrive.
+signal.signal(signal.SIGINT, signal.default_int_handler)
