@@ -111,7 +111,7 @@ def test_a_deleted_binary_is_noticed(environ: dict[str, str], modules: tuple[Mod
     [
         ("main.go:3:1: undefined: frobnicate", "by hand"),
         ("write /tmp/x: no space left on device", "disk space"),
-        ('Get "https://proxy.golang.org/x": dial tcp: lookup proxy.golang.org: no such host', "GOPROXY"),
+        ('Get "https://modules.example.org/x": dial tcp: lookup modules.example.org: no such host', "GOPROXY"),
         ("verifying example.org/lint: checksum mismatch", "go.sum"),
         ("link: signal: killed", "memory"),
     ],
