@@ -46,6 +46,8 @@ def measure_previews(tools: Path, repetitions: int) -> list[Goal]:
         Goal("preview of dev", samples["dev"].over(base), "× empty", 2.0),
         Goal("preview of dev with the gate", samples["dev + gate"].over(base), "× empty", 2.5),
         Goal("preview that the gate refuses", samples["refused"].over(base), "× empty", 3.0),
+        Goal("the gate adds, when it agrees", samples["dev + gate"].beyond(samples["dev"]), "s", 0.5),
+        Goal("the gate adds, when it refuses", samples["refused"].beyond(samples["dev"]), "s", 0.5),
     ]
 
 

@@ -23,6 +23,10 @@ class Sample:
         """Ratios to a baseline measured in the same repetitions, pair by pair."""
         return Sample(tuple(mine / base for mine, base in zip(self.values, baseline.values, strict=True)))
 
+    def beyond(self, baseline: Sample) -> Sample:
+        """Differences to a baseline measured in the same repetitions, pair by pair."""
+        return Sample(tuple(mine - base for mine, base in zip(self.values, baseline.values, strict=True)))
+
     def to_json(self) -> dict[str, Any]:
         """Median, extremes and every value."""
         rounded = [round(value, 3) for value in self.values]

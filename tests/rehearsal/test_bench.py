@@ -14,6 +14,11 @@ def test_ratios_are_taken_pair_by_pair() -> None:
     assert str(ratio) == "2.00 (1.00–3.00)"
 
 
+def test_differences_are_taken_pair_by_pair() -> None:
+    added = Sample((2.0, 9.0, 4.0)).beyond(Sample((1.0, 3.0, 4.0)))
+    assert added.values == (1.0, 6.0, 0.0)
+
+
 def test_unequal_numbers_of_repetitions_have_no_ratio() -> None:
     with pytest.raises(ValueError, match="zip"):
         Sample((1.0, 2.0)).over(Sample((1.0,)))
