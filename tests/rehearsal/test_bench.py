@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.bench.baseline import groups
+from rehearsal.bench.baseline import GPUS_PER_NODE, groups
 from rehearsal.bench.sample import Sample, slope
 from rehearsal.bench.table import Goal
 
@@ -40,4 +40,4 @@ def test_a_goal_is_met_by_the_median() -> None:
 def test_the_baselines_pool_has_the_taint_and_starts_empty() -> None:
     _, gpu = groups(7)
     assert gpu.taints == ({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},)
-    assert (gpu.initial_nodes, gpu.min_nodes, gpu.max_nodes, gpu.machine.gpus) == (0, 0, 7, 1)
+    assert (gpu.initial_nodes, gpu.min_nodes, gpu.max_nodes, gpu.machine.gpus) == (0, 0, 7, GPUS_PER_NODE)
