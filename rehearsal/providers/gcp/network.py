@@ -129,16 +129,10 @@ class SubnetworkKind(RegionalKind):
         return found
 
 
-class RouterKind(RegionalKind):
-    """``gcp:compute/router:Router``."""
+class InNetworkKind(Kind):
+    """What belongs to one network and names it in its outputs."""
 
-    token = "gcp:compute/router:Router"
-    shape = compute.ROUTER
     computed = ("selfLink", "creationTimestamp")
-
-    @override
-    def path(self, inputs: Properties) -> str:
-        return f"projects/{inputs['project']}/regions/{inputs['region']}/routers/{inputs['name']}"
 
     @override
     def references(self, cloud: Cloud, inputs: Properties) -> None:
@@ -149,6 +143,17 @@ class RouterKind(RegionalKind):
         network = require_network(cloud, inputs["project"], inputs["network"])
         link = SELF_LINK + self.path(inputs)
         return {"selfLink": link, "network": SELF_LINK + network.id, "creationTimestamp": CREATED}
+
+
+class RouterKind(InNetworkKind, RegionalKind):
+    """``gcp:compute/router:Router``."""
+
+    token = "gcp:compute/router:Router"
+    shape = compute.ROUTER
+
+    @override
+    def path(self, inputs: Properties) -> str:
+        return f"projects/{inputs['project']}/regions/{inputs['region']}/routers/{inputs['name']}"
 
     @override
     def delete(self, cloud: Cloud, id: str) -> None:
@@ -182,26 +187,15 @@ class RouterNatKind(RegionalKind):
             require_subnetwork(cloud, inputs["project"], inputs["region"], subnetwork["name"])
 
 
-class FirewallKind(Kind):
+class FirewallKind(InNetworkKind):
     """``gcp:compute/firewall:Firewall``."""
 
     token = "gcp:compute/firewall:Firewall"
     shape = compute.FIREWALL
-    computed = ("selfLink", "creationTimestamp")
 
     @override
     def path(self, inputs: Properties) -> str:
         return f"projects/{inputs['project']}/global/firewalls/{inputs['name']}"
-
-    @override
-    def references(self, cloud: Cloud, inputs: Properties) -> None:
-        require_network(cloud, inputs["project"], inputs["network"])
-
-    @override
-    def outputs(self, cloud: Cloud, inputs: Properties) -> Properties:
-        network = require_network(cloud, inputs["project"], inputs["network"])
-        link = SELF_LINK + self.path(inputs)
-        return {"selfLink": link, "network": SELF_LINK + network.id, "creationTimestamp": CREATED}
 
 
 class AddressKind(RegionalKind):
