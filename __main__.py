@@ -29,15 +29,17 @@ def guarded() -> pulumi.ResourceOptions:
 
 cluster = Cluster("cluster", ClusterArgs(cloud=load_cloud(settings.cloud), spec=cluster_spec(settings)), guarded())
 admin_pool = AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=settings.admin_pool_spec), guarded())
+autoscaler = ClusterAutoscaler(
+    "autoscaler",
+    ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin_pool, pools=(*gpu_pools, *cpu_pools)),
+    guarded(),
+)
 for gpu_pool in gpu_pools:
     GpuNodePool(gpu_pool.name, GpuNodePoolArgs(cluster=cluster, admin_pool=admin_pool, spec=gpu_pool), guarded())
 for cpu_pool in cpu_pools:
     CpuNodePool(cpu_pool.name, CpuNodePoolArgs(cluster=cluster, admin_pool=admin_pool, spec=cpu_pool), guarded())
 DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools), guarded())
 GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), guarded())
-autoscaler = ClusterAutoscaler(
-    "autoscaler", ClusterAutoscalerArgs(cluster=cluster, pools=(*gpu_pools, *cpu_pools)), guarded()
-)
 
 pulumi.export("clusterName", cluster.handle.name)
 pulumi.export("kubeconfig", cluster.kubeconfig)

@@ -26,7 +26,7 @@ class AdminPool(pulumi.ComponentResource):
     def __init__(self, name: str, args: AdminPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:AdminPool", name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
-        self.pool = args.cluster.handle.admin_pool(f"{name}-pool", args.spec, child)
+        self.pool = args.cluster.handle.admin_pool(f"{name}-pool", args.spec, args.cluster.objects, child)
         self.register_outputs(
             {"name": args.spec.name, "machineType": args.spec.machine_type, "nodes": args.spec.total_nodes}
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pulumi
 
 from components.clouds.base import AuthorizedNetwork, Cloud, CloudCluster, ClusterSpec
-from components.resources import KubernetesProvider
+from components.resources import ClusterObjects, KubernetesProvider
 from components.settings import Settings
 
 
@@ -22,13 +22,13 @@ class ClusterArgs:
 class Cluster(pulumi.ComponentResource):
     """A cluster without pools.
 
-    ``handle`` declares pools in it, ``provider`` declares objects in it, ``kubeconfig`` (secret) is for people.
+    ``handle`` declares pools in it, ``objects`` declares objects in it, ``kubeconfig`` (secret) is for people.
     """
 
     cloud: Cloud
     spec: ClusterSpec
     handle: CloudCluster
-    provider: pulumi.ProviderResource
+    objects: ClusterObjects
     kubeconfig: pulumi.Output[str]
 
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -36,14 +36,9 @@ class Cluster(pulumi.ComponentResource):
         self.cloud, self.spec = args.cloud, args.spec
         self.handle = args.cloud.cluster(name, args.spec, self)
         self.kubeconfig = self.handle.kubeconfig
-        self.provider = KubernetesProvider(f"{name}-objects", self.kubeconfig, pulumi.ResourceOptions(parent=self))
+        provider = KubernetesProvider(f"{name}-objects", self.kubeconfig, pulumi.ResourceOptions(parent=self))
+        self.objects = ClusterObjects(provider=provider, cluster=self.handle.resource)
         self.register_outputs({"name": self.handle.name, "kubeconfig": self.kubeconfig})
-
-    def object_options(self, parent: pulumi.Resource, *after: pulumi.Resource) -> pulumi.ResourceOptions:
-        """Options of an object inside the cluster: it goes with the cluster, without a call to its API server."""
-        return pulumi.ResourceOptions(
-            parent=parent, provider=self.provider, deleted_with=self.handle.resource, depends_on=list(after)
-        )
 
 
 def cluster_spec(settings: Settings) -> ClusterSpec:

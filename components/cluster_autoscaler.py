@@ -1,4 +1,4 @@
-"""What governs the size of every pool. On clouds that manage the autoscaler there is nothing to install."""
+"""What governs the size of every pool, and what it needs. Where the cloud runs the autoscaler, that is nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pulumi
 
+from components.admin_pool import AdminPool
 from components.clouds.base import PoolGovernance
 from components.cluster import Cluster
 from components.pools import CpuPoolSpec, GpuPoolSpec
@@ -14,9 +15,10 @@ from components.pools import CpuPoolSpec, GpuPoolSpec
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterAutoscalerArgs:
-    """All autoscaled ``pools`` of ``cluster``."""
+    """All autoscaled ``pools`` of ``cluster``, declared after it; inside the cluster it runs on ``admin_pool``."""
 
     cluster: Cluster
+    admin_pool: AdminPool
     pools: Sequence[GpuPoolSpec | CpuPoolSpec]
 
 
@@ -27,6 +29,7 @@ class ClusterAutoscaler(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ClusterAutoscalerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:ClusterAutoscaler", name, None, opts)
-        cloud, profile = args.cluster.cloud, args.cluster.spec.autoscaling_profile
-        self.pools = {pool.name: cloud.governance(pool, profile) for pool in args.pools}
+        cluster = args.cluster
+        cluster.handle.autoscaler(name, args.pools, cluster.objects, self, args.admin_pool)
+        self.pools = {pool.name: cluster.cloud.governance(pool, cluster.spec) for pool in args.pools}
         self.register_outputs({"pools": {pool: governance.as_output() for pool, governance in self.pools.items()}})

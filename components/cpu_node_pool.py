@@ -28,7 +28,7 @@ class CpuNodePool(pulumi.ComponentResource):
     def __init__(self, name: str, args: CpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:CpuNodePool", name, None, opts)
         child = pulumi.ResourceOptions(parent=self, depends_on=[args.admin_pool])
-        self.pool = args.cluster.handle.cpu_node_pool(f"{name}-pool", args.spec, child)
+        self.pool = args.cluster.handle.cpu_node_pool(f"{name}-pool", args.spec, args.cluster.objects, child)
         self.register_outputs(
             {"name": args.spec.name, "minNodes": args.spec.min_nodes, "maxNodes": args.spec.max_nodes}
         )

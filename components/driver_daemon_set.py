@@ -1,64 +1,74 @@
-"""The GPU driver installer, for pools whose driver the cloud does not install by itself."""
+"""What makes GPUs usable on nodes where the cloud leaves that to the cluster: driver installers, device plugins."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
 
+from components.clouds.base import GpuDaemon
 from components.cluster import Cluster
-from components.pools import DriverVersion, GpuPoolSpec, Image
-from components.resources import CustomResource, kubernetes_object
+from components.pools import GpuPoolSpec
+from components.resources import CustomResource
 from policies.rules.model import POOL_LABEL, Taint
 
-INSTALLER_LABEL: Final = "nvidia-driver-installer"
+NAMESPACE: Final = "kube-system"
 VARIANT_LABEL: Final = "gpucluster.dev/driver"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DriverDaemonSetArgs:
-    """All GPU ``pools`` of ``cluster``; those with ``drivers="managed"`` are left alone."""
+    """All GPU ``pools`` of ``cluster``; those whose cloud does everything are left alone."""
 
     cluster: Cluster
     pools: Sequence[GpuPoolSpec]
 
 
 class DriverDaemonSet(pulumi.ComponentResource):
-    """One DaemonSet per node image and driver version in use; none when the cloud installs every driver."""
+    """The DaemonSets that the cloud names for these pools (``Cloud.gpu_daemons``), each on its own pools only."""
 
     daemon_sets: Sequence[CustomResource]
 
     def __init__(self, name: str, args: DriverDaemonSetArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:DriverDaemonSet", name, None, opts)
-        self.daemon_sets = [
-            kubernetes_object(
-                f"{name}-{image}-{version}",
-                daemon_set(f"{image}-{version}", args.cluster.cloud.driver_pod(image, version), pools),
-                args.cluster.object_options(self),
-            )
-            for (image, version), pools in sorted(_by_variant(args.pools).items())
-        ]
-        self.register_outputs({"pools": [pool.name for pool in args.pools if pool.drivers == "daemonset"]})
+        daemons = args.cluster.cloud.gpu_daemons(args.pools)
+        objects = args.cluster.objects
+        self.daemon_sets = []
+        for daemon in daemons:
+            needs = []
+            if daemon.files:
+                needs.append(objects.declare(f"{name}-{daemon.name}-files", config_map(daemon), self))
+            self.daemon_sets.append(objects.declare(f"{name}-{daemon.name}", daemon_set(daemon), self, *needs))
+        self.register_outputs({daemon.name: [pool.name for pool in daemon.pools] for daemon in daemons})
 
 
-def daemon_set(variant: str, pod: Mapping[str, Any], pools: Sequence[GpuPoolSpec]) -> dict[str, Any]:
-    """The DaemonSet that runs ``pod`` on every present and future node of ``pools``, and nowhere else."""
-    labels = {"k8s-app": INSTALLER_LABEL, VARIANT_LABEL: variant}
-    only_these_pools = {"key": POOL_LABEL, "operator": "In", "values": [pool.name for pool in pools]}
+def config_map(daemon: GpuDaemon) -> dict[str, Any]:
+    """The files that the DaemonSet's pods mount."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": daemon.name, "namespace": NAMESPACE, "labels": _labels(daemon)},
+        "data": dict(daemon.files),
+    }
+
+
+def daemon_set(daemon: GpuDaemon) -> dict[str, Any]:
+    """The DaemonSet that runs the pod on every present and future node of the daemon's pools, and nowhere else."""
+    labels = _labels(daemon)
+    only_these_pools = {"key": POOL_LABEL, "operator": "In", "values": [pool.name for pool in daemon.pools]}
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
-        "metadata": {"name": f"{INSTALLER_LABEL}-{variant}", "namespace": "kube-system", "labels": labels},
+        "metadata": {"name": daemon.name, "namespace": NAMESPACE, "labels": labels},
         "spec": {
             "selector": {"matchLabels": labels},
             "updateStrategy": {"type": "RollingUpdate"},
             "template": {
                 "metadata": {"labels": labels},
                 "spec": {
-                    **pod,
+                    **daemon.pod,
                     "priorityClassName": "system-node-critical",
                     "automountServiceAccountToken": False,
                     "affinity": {
@@ -68,7 +78,7 @@ def daemon_set(variant: str, pod: Mapping[str, Any], pools: Sequence[GpuPoolSpec
                             }
                         }
                     },
-                    "tolerations": tolerations(taint for pool in pools for taint in pool.taints),
+                    "tolerations": tolerations(taint for pool in daemon.pools for taint in pool.taints),
                 },
             },
         },
@@ -83,9 +93,5 @@ def tolerations(taints: Iterable[Taint]) -> list[dict[str, str]]:
     ]
 
 
-def _by_variant(pools: Sequence[GpuPoolSpec]) -> dict[tuple[Image, DriverVersion], list[GpuPoolSpec]]:
-    variants: dict[tuple[Image, DriverVersion], list[GpuPoolSpec]] = defaultdict(list)
-    for pool in pools:
-        if pool.drivers == "daemonset":
-            variants[pool.image, pool.driver_version].append(pool)
-    return variants
+def _labels(daemon: GpuDaemon) -> dict[str, str]:
+    return {"k8s-app": daemon.app, VARIANT_LABEL: daemon.variant}

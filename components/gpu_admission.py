@@ -20,7 +20,6 @@ import pulumi
 from components import gpu_admission_cel as cel
 from components.cluster import Cluster
 from components.pools import GpuPoolSpec
-from components.resources import kubernetes_object
 
 PLACEMENT_POLICY: Final = "gpu-placement.gpucluster.dev"
 ISOLATION_POLICY: Final = "gpu-isolation.gpucluster.dev"
@@ -54,10 +53,8 @@ class GpuAdmission(pulumi.ComponentResource):
     def __init__(self, name: str, args: GpuAdmissionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:GpuAdmission", name, None, opts)
         for manifest in manifests(args.pools, adds_gpu_toleration=args.cluster.cloud.adds_gpu_toleration):
-            policy = kubernetes_object(f"{name}-{manifest.suffix}", manifest.policy, args.cluster.object_options(self))
-            kubernetes_object(
-                f"{name}-{manifest.suffix}-binding", manifest.binding, args.cluster.object_options(self, policy)
-            )
+            policy = args.cluster.objects.declare(f"{name}-{manifest.suffix}", manifest.policy, self)
+            args.cluster.objects.declare(f"{name}-{manifest.suffix}-binding", manifest.binding, self, policy)
         self.register_outputs({"policies": [PLACEMENT_POLICY, ISOLATION_POLICY], "optOutLabel": cel.OPT_OUT_LABEL})
 
 

@@ -36,7 +36,7 @@ class GpuNodePool(pulumi.ComponentResource):
         spec = args.spec
         _require_free_when_idle(args)
         child = pulumi.ResourceOptions(parent=self, depends_on=[args.admin_pool])
-        self.pool = args.cluster.handle.gpu_node_pool(f"{name}-pool", spec, child)
+        self.pool = args.cluster.handle.gpu_node_pool(f"{name}-pool", spec, args.cluster.objects, child)
         self.register_outputs(
             {
                 "name": spec.name,

@@ -22,8 +22,8 @@ from policies.rules.model import (
     size_taint,
 )
 
-Image = Literal["cos", "ubuntu"]
-Drivers = Literal["managed", "daemonset"]
+Image = Literal["cos", "ubuntu", "al2023", "bottlerocket", "azurelinux"]
+Drivers = Literal["managed", "daemonset", "none"]
 DriverVersion = Literal["default", "latest"]
 
 ADMIN_POOL_NAME: Final = "admin"
@@ -42,6 +42,10 @@ class GpuPoolSpec:
 
     ``gpu`` is the catalogue's name, ``accelerator`` the cloud's. ``gpus_per_node`` counts physical GPUs.
     ``preference`` orders the twins of one size: 0 is tried first (spot), 1 is its on-demand fallback.
+    ``machine_types`` are all types the pool may consist of, ``machine_type`` (what an autoscaler plans with) first;
+    more than one only where the cloud mixes types in a spot pool. All have the same number of GPUs.
+    ``mig`` is the compute slice (``1g``) that each GPU is partitioned into. ``drivers="none"``: the user installs them.
+    ``unneeded_minutes`` is how long a node stays idle before it goes; ``None`` leaves it to the cluster's profile.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk); ``None`` where it is not known.
     ``declared_at`` is the key path of the stack file's entry (``gpuPools[0]``), for messages.
     """
@@ -64,6 +68,9 @@ class GpuPoolSpec:
     taints: tuple[Taint, ...]
     reservation: str | None = None
     time_sharing: TimeSharing | None = None
+    mig: str | None = None
+    machine_types: tuple[str, ...] = ()
+    unneeded_minutes: int | None = None
     hourly_usd: float | None = None
     declared_at: str = ""
 
@@ -87,13 +94,18 @@ class CpuPoolSpec:
     disk_gb: int = 50
     labels: Mapping[str, str]
     taints: tuple[Taint, ...] = ()
+    machine_types: tuple[str, ...] = ()
+    unneeded_minutes: int | None = None
     hourly_usd: float | None = None
     declared_at: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdminPoolSpec:
-    """The pool that never goes away: ``nodes`` in each of ``zones``, for the cluster's own pods. It has no taint."""
+    """The pool that never goes away: ``nodes`` in each of ``zones``, for the cluster's own pods. It has no taint.
+
+    ``max_nodes`` (over all zones) lets the autoscaler add nodes up to that number; ``None`` fixes the size.
+    """
 
     name: str = ADMIN_POOL_NAME
     machine_type: str
@@ -101,6 +113,9 @@ class AdminPoolSpec:
     zones: tuple[str, ...]
     disk_gb: int = 50
     labels: Mapping[str, str]
+    spot: bool = False
+    max_nodes: int | None = None
+    machine_types: tuple[str, ...] = ()
     hourly_usd: float | None = None
 
     @property

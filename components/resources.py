@@ -8,6 +8,7 @@ check, ``tests/components/test_provider_schema.py`` checks: every property, at a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -15,8 +16,6 @@ import pulumi
 
 Inputs = Mapping[str, Any]
 """Property name (camelCase, as in the provider's schema) to value or ``Output``."""
-
-_SDK = {"gcp": "pulumi-gcp", "kubernetes": "pulumi-kubernetes"}
 
 
 class CustomResource(pulumi.CustomResource):
@@ -53,12 +52,50 @@ class KubernetesProvider(pulumi.ProviderResource):
         super().__init__("kubernetes", name, {"kubeconfig": kubeconfig}, pulumi.ResourceOptions.merge(plugin, opts))
 
 
-def kubernetes_object(name: str, manifest: Inputs, opts: pulumi.ResourceOptions) -> CustomResource:
-    """An object of the cluster from its manifest; ``apiVersion`` and ``kind`` decide the type token."""
-    api_version = manifest["apiVersion"]
-    group_version = api_version if "/" in api_version else f"core/{api_version}"
-    return CustomResource(f"kubernetes:{group_version}:{manifest['kind']}", name, manifest, opts)
+@dataclass(frozen=True, kw_only=True)
+class ClusterObjects:
+    """Declares objects inside one cluster through its ``provider``; ``cluster`` is the cluster's own resource."""
+
+    provider: pulumi.ProviderResource
+    cluster: pulumi.Resource
+
+    def declare(
+        self,
+        name: str,
+        manifest: Inputs,
+        parent: pulumi.Resource,
+        *after: pulumi.Resource,
+        owns_cloud_resources: bool = False,
+    ) -> CustomResource:
+        """An object from its manifest; ``apiVersion`` and ``kind`` decide the type token.
+
+        It goes with the cluster, without a call to its API server, unless it ``owns_cloud_resources`` (nodes, load
+        balancers, volumes) that would be left behind.
+        """
+        api_version = manifest["apiVersion"]
+        group_version = api_version if "/" in api_version else f"core/{api_version}"
+        token = f"kubernetes:{group_version}:{manifest['kind']}"
+        return CustomResource(token, name, manifest, self._options(parent, after, owns_cloud_resources))
+
+    def helm_release(
+        self, name: str, inputs: Inputs, parent: pulumi.Resource, *after: pulumi.Resource
+    ) -> CustomResource:
+        """A Helm chart, installed by the provider.
+
+        https://www.pulumi.com/registry/packages/kubernetes/api-docs/helm/v3/release/
+        """
+        return CustomResource("kubernetes:helm.sh/v3:Release", name, inputs, self._options(parent, after, False))
+
+    def _options(
+        self, parent: pulumi.Resource, after: Sequence[pulumi.Resource], owns_cloud_resources: bool
+    ) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(
+            parent=parent,
+            provider=self.provider,
+            deleted_with=None if owns_cloud_resources else self.cluster,
+            depends_on=list(after),
+        )
 
 
 def _plugin_version(package: str) -> str:
-    return version(_SDK[package])
+    return version(f"pulumi-{package}")

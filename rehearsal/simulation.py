@@ -9,18 +9,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-Advertiser = Literal["cloud", "daemonset"]
+Advertiser = Literal["cloud", "daemonset", "device-plugin"]
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The shape of one node. ``cpu`` in cores, ``memory_gib`` in GiB, both before system reservations."""
+    """The shape of one node. ``cpu`` in cores, ``memory_gib`` in GiB, both before system reservations.
+
+    ``reserved_milli_cpu`` and ``reserved_memory_mib`` are what the cloud keeps of it (``None``: GKE's reservations).
+    """
 
     type: str
     cpu: float
     memory_gib: float
     gpus: int = 0
     gpu_name: str = ""
+    reserved_milli_cpu: int | None = None
+    reserved_memory_mib: int | None = None
+    max_pods: int = 110
 
 
 @dataclass(frozen=True)
@@ -29,8 +35,13 @@ class NodeGroup:
 
     ``min_nodes``/``max_nodes`` count over all ``zones`` unless ``per_zone``. ``initial_nodes`` exist at once, per zone.
     ``hourly_usd`` is the price of one node and orders the autoscaler's choice: cheapest first.
-    ``gpus_advertised_by`` says who makes a node's GPUs allocatable: the cloud itself, or a DaemonSet (driver installer)
-    that must become ready on the node first (how it is recognised: ``rehearsal/fleet/drivers.py``).
+    ``rank`` orders instead of the price where the autoscaler is told an order (smaller first).
+    ``gpus_advertised_by`` says who makes a node's GPUs allocatable: the cloud itself, or a DaemonSet (driver installer,
+    or device plugin) that must become ready on the node first (how it is recognised: ``rehearsal/fleet/drivers.py``).
+    ``machine.gpus`` is what the autoscaler expects of a node; ``offered_gpus`` what a ready node really offers, if that
+    differs. ``unseen_labels`` and ``unseen_taints`` are on every node, but the autoscaler cannot see them while the
+    group is empty. ``not_scaled_because`` is the reason, for people, why no autoscaler may change this group's size;
+    it is empty for a group that is meant to be fixed.
     """
 
     name: str
@@ -46,7 +57,12 @@ class NodeGroup:
     initial_nodes: int = 0
     spot: bool = False
     hourly_usd: float = 0.0
+    rank: float | None = None
     gpus_advertised_by: Advertiser = "cloud"
+    offered_gpus: int | None = None
+    unseen_labels: Mapping[str, str] = field(default_factory=dict)
+    unseen_taints: tuple[Mapping[str, str], ...] = ()
+    not_scaled_because: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,3 +90,12 @@ class Fleet(Protocol):
 
     def delete_group(self, cluster: str, name: str) -> None:
         """Drain and remove the group's nodes and the group."""
+
+    def had_nodes(self, cluster: str, name: str) -> bool:
+        """Whether the group has ever had a node."""
+        ...
+
+    def list_objects(self, path: str) -> list[dict[str, Any]]:
+        """Objects inside the cluster by API path (``/apis/apps/v1/deployments``), as an administrator; none while
+        there is no cluster. For stand-ins of what a cloud learns from inside a cluster, such as an autoscaler."""
+        ...

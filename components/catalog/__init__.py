@@ -6,9 +6,9 @@ Each function takes the cloud's name first and raises ``KeyError`` for a cloud w
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Final
 
-from components.catalog import gke
 from components.catalog.gpus import GPUS
 from components.catalog.model import (
     Accelerator,
@@ -41,17 +41,19 @@ __all__ = [
     "zones",
 ]
 
-_CATALOGS: Final[Mapping[str, CloudCatalog]] = {"gke": gke.CATALOG}
+# Imported on first use: a stack on one cloud does not read another's tables.
+_PACKAGES: Final[Mapping[str, str]] = {"gke": "components.catalog.gke"}
 
 
 def clouds() -> tuple[str, ...]:
     """Clouds with a catalogue."""
-    return tuple(_CATALOGS)
+    return tuple(_PACKAGES)
 
 
 def of(cloud: str) -> CloudCatalog:
     """Everything known about one cloud."""
-    return _CATALOGS[cloud]
+    found: CloudCatalog = import_module(_PACKAGES[cloud]).CATALOG
+    return found
 
 
 def gpus(cloud: str) -> tuple[Gpu, ...]:

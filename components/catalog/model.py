@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from policies.rules.model import Taint
+
 Provisioning = Literal["any", "spot-only", "spot-or-reservation"]
 
 
@@ -147,6 +149,50 @@ class CloudCatalog(Protocol):
         """The cloud's own pods in a new cluster."""
         ...
 
+    def spot_machines(self, gpu: str, count: int) -> tuple[Machine, ...]:
+        """The types that a spot pool mixes unless the stack file names some, the smallest first: what an autoscaler
+        plans with. One where the cloud's pools have one type."""
+        ...
+
+    def images(self) -> tuple[str, ...]:
+        """Operating systems of GPU nodes, the default first."""
+        ...
+
+    def autoscalers(self) -> tuple[str, ...]:
+        """Who can decide the size of pools, the default first."""
+        ...
+
+    def addons(self) -> tuple[str, ...]:
+        """Parts of the cloud that a stack file may ask for by name."""
+        ...
+
+    def gpu_labels(self, gpu: str) -> Mapping[str, str]:
+        """Labels that the cloud's autoscaler needs on GPU nodes and that the pool itself must declare."""
+        ...
+
+    def spot_taints(self) -> tuple[Taint, ...]:
+        """Taints that the cloud puts on every spot node by itself."""
+        ...
+
+    def pool_per_zone(self, *, gpu: bool, spot: bool, autoscaler: str) -> bool:
+        """Whether such a pool has to be one pool for each zone."""
+        ...
+
+    def default_ranges(self) -> Mapping[str, str | None]:
+        """``node_cidr``, ``pod_cidr`` and ``service_cidr`` unless the stack file gives them.
+
+        A ``pod_cidr`` of ``None``: pods have addresses of the nodes' range.
+        """
+        ...
+
+    def kubernetes_versions(self) -> Mapping[str, str]:
+        """Release channel → the minor version (``1.34``) that it means; empty where the cloud's own channels decide."""
+        ...
+
+    def default_cpu_machine(self) -> str:
+        """The machine type of a CPU pool unless the stack file names one: 4 vCPUs with 16 GiB."""
+        ...
+
     def default_admin_machine(self) -> str:
         """The machine type of the admin pool unless the stack file names one."""
         ...
@@ -157,6 +203,10 @@ class CloudCatalog(Protocol):
 
     def account_key(self) -> str:
         """The provider's own configuration key that names the account (``gcp:project``)."""
+        ...
+
+    def account_example(self) -> str:
+        """A value of that key, for messages."""
         ...
 
     def max_name_length(self) -> int:

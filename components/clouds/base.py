@@ -8,15 +8,16 @@ cloud never loads another's modules.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from components.pools import AdminPoolSpec, CpuPoolSpec, DriverVersion, GpuPoolSpec, Image
+from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
 
 if TYPE_CHECKING:
     import pulumi
 
+    from components.resources import ClusterObjects
     from components.settings import Problem, Settings
 
 _PACKAGES: Final[Mapping[str, str]] = {"gke": "components.clouds.gke"}
@@ -34,9 +35,13 @@ class AuthorizedNetwork:
 class ClusterSpec:
     """A cluster in words that hold on every cloud.
 
-    ``project`` is the account, ``autoscaling_profile`` is ``optimize-utilization`` or ``balanced``. ``regional`` puts
-    the control plane in several zones, else it is in ``zones[0]``.
+    ``project`` is the account. ``regional`` puts the control plane and the admin pool in several zones, else they are
+    in ``zones[0]``. ``pod_cidr=None``: pods have addresses of the nodes' range.
     ``control_plane_cidr=None`` leaves the choice to the cloud; ``version=None`` is the channel's default version.
+    ``autoscaler`` is who decides sizes (``managed``, ``cluster-autoscaler``, ``karpenter``), ``autoscaling_profile`` is
+    ``optimize-utilization`` or ``balanced``; ``expander`` (how it chooses among pools that fit) and
+    ``unneeded_minutes`` (how long a node is idle before it goes) are ``None`` where the profile decides.
+    ``nat_per_zone`` keeps a zone's way out independent of other zones. ``addons`` are the opt-in parts of the cloud.
     """
 
     name: str
@@ -49,13 +54,38 @@ class ClusterSpec:
     authorized_networks: tuple[AuthorizedNetwork, ...]
     private_endpoint: bool
     node_cidr: str
-    pod_cidr: str
+    pod_cidr: str | None
     service_cidr: str
     control_plane_cidr: str | None
     kms_key: str | None
     deletion_protection: bool
     autoscaling_profile: str
+    autoscaler: str = "managed"
+    expander: str | None = None
+    unneeded_minutes: int | None = None
+    nat_per_zone: bool = False
+    addons: tuple[str, ...] = ()
     labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuDaemon:
+    """A DaemonSet in ``kube-system`` that makes the GPUs of ``pools`` usable: a driver installer, a device plugin.
+
+    ``app`` names what it is, ``variant`` distinguishes several of one app. ``pod`` is the pod spec without placement,
+    which the caller adds from the pools. ``files`` become a ConfigMap of the DaemonSet's name, for ``pod`` to mount.
+    """
+
+    app: str
+    variant: str
+    pod: Mapping[str, Any]
+    pools: tuple[GpuPoolSpec, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The DaemonSet's name."""
+        return f"{self.app}-{self.variant}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +116,11 @@ class PoolGovernance:
 
 
 class CloudCluster(Protocol):
-    """A declared cluster, and the pools it can have. Every method declares one pool resource and returns it."""
+    """A declared cluster, and the pools it can have.
+
+    A pool method declares what the pool consists of, as children by ``opts``, and returns the pool's main resource;
+    ``objects`` is for pools that are objects inside the cluster.
+    """
 
     @property
     def resource(self) -> pulumi.Resource:
@@ -103,16 +137,34 @@ class CloudCluster(Protocol):
         """A kubeconfig without a static credential, marked secret."""
         ...
 
-    def admin_pool(self, name: str, spec: AdminPoolSpec, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
-        """A pool of fixed size."""
+    def admin_pool(
+        self, name: str, spec: AdminPoolSpec, objects: ClusterObjects, opts: pulumi.ResourceOptions
+    ) -> pulumi.CustomResource:
+        """The pool that never goes away. Never an object of an autoscaler that itself runs on this pool."""
         ...
 
-    def cpu_node_pool(self, name: str, spec: CpuPoolSpec, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+    def cpu_node_pool(
+        self, name: str, spec: CpuPoolSpec, objects: ClusterObjects, opts: pulumi.ResourceOptions
+    ) -> pulumi.CustomResource:
         """An autoscaled pool without GPUs."""
         ...
 
-    def gpu_node_pool(self, name: str, spec: GpuPoolSpec, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+    def gpu_node_pool(
+        self, name: str, spec: GpuPoolSpec, objects: ClusterObjects, opts: pulumi.ResourceOptions
+    ) -> pulumi.CustomResource:
         """An autoscaled pool of GPU nodes that starts empty."""
+        ...
+
+    def autoscaler(
+        self,
+        name: str,
+        pools: Sequence[GpuPoolSpec | CpuPoolSpec],
+        objects: ClusterObjects,
+        parent: pulumi.Resource,
+        admin_pool: pulumi.Resource,
+    ) -> None:
+        """Declare what scales ``pools``, before any of them: its identity in the cloud and its objects in the cluster,
+        which wait for ``admin_pool``. Nothing where the cloud's own autoscaler needs no more than the pools' limits."""
         ...
 
 
@@ -133,12 +185,12 @@ class Cloud(Protocol):
         """Declare the network, the identity of the nodes and the control plane as children of ``parent``."""
         ...
 
-    def driver_pod(self, image: Image, version: DriverVersion) -> Mapping[str, Any]:
-        """The pod spec that installs the GPU driver on a node; placement (affinity, tolerations) is the caller's."""
+    def gpu_daemons(self, pools: Sequence[GpuPoolSpec]) -> Sequence[GpuDaemon]:
+        """What has to run on the nodes of ``pools`` before their GPUs are usable; nothing where the cloud does it."""
         ...
 
-    def governance(self, pool: GpuPoolSpec | CpuPoolSpec, profile: str) -> PoolGovernance:
-        """What the cloud's autoscaler does with ``pool``."""
+    def governance(self, pool: GpuPoolSpec | CpuPoolSpec, spec: ClusterSpec) -> PoolGovernance:
+        """What the cluster's autoscaler does with ``pool``."""
         ...
 
 

@@ -60,6 +60,16 @@ class KarpenterFleet:
         self._drivers: Drivers | None = None
         self._late_labels: LateLabels | None = None
 
+    def had_nodes(self, cluster: str, name: str) -> bool:
+        """Whether the group has ever had a node."""
+        raise NotImplementedError
+
+    def list_objects(self, path: str) -> list[Object]:
+        """Objects inside the cluster by API path; none while there is no cluster."""
+        with self._lock:
+            api = self._control_plane.api if self._cluster is not None else None
+        return [] if api is None else api.list(path)
+
     def create_cluster(
         self, name: str, *, version: str, region: str, zones: tuple[str, ...], system_objects: list[Object]
     ) -> Endpoint:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from components.admin_pool import AdminPool, AdminPoolArgs
 from components.clouds.base import load_cloud
 from components.cluster import Cluster, ClusterArgs
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
@@ -16,7 +17,10 @@ from tests.components import specs
 def test_it_creates_nothing_where_the_cloud_manages_the_autoscaler() -> None:
     def program() -> None:
         cluster = Cluster("cluster", ClusterArgs(cloud=load_cloud("gke"), spec=specs.cluster_spec()))
-        ClusterAutoscaler("autoscaler", ClusterAutoscalerArgs(cluster=cluster, pools=[specs.gpu_pool()]))
+        admin = AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=specs.admin_pool()))
+        ClusterAutoscaler(
+            "autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin, pools=[specs.gpu_pool()])
+        )
 
     recording = recorder.run(program)
     autoscaler = recording.only("gpucluster:index:ClusterAutoscaler")
@@ -36,9 +40,10 @@ def test_it_creates_nothing_where_the_cloud_manages_the_autoscaler() -> None:
     ],
 )
 def test_why_a_pool_reaches_zero_or_does_not(pool: GpuPoolSpec | CpuPoolSpec, reason: str) -> None:
-    assert reason in load_cloud("gke").governance(pool, "balanced").reaches_zero
+    assert reason in load_cloud("gke").governance(pool, specs.cluster_spec()).reaches_zero
 
 
 def test_the_profiles_differ_in_when_nodes_go() -> None:
     cloud, pool = load_cloud("gke"), specs.gpu_pool()
-    assert cloud.governance(pool, "balanced").scale_down != cloud.governance(pool, "optimize-utilization").scale_down
+    profiles = [specs.cluster_spec(autoscaling_profile=profile) for profile in ("balanced", "optimize-utilization")]
+    assert len({cloud.governance(pool, spec).scale_down for spec in profiles}) == 2

@@ -1,14 +1,13 @@
-"""A driver of the Google Cloud stand-in: the engine's calls in the engine's order, and a fleet that takes notes."""
+"""A driver of the Google Cloud stand-in: the engine's calls in the engine's order."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rehearsal.providers.base import Created, Properties, ProviderError, Request
 from rehearsal.providers.gcp import GcpProvider
-from rehearsal.simulation import Endpoint, NodeGroup
+from tests.rehearsal.noting_fleet import NotingFleet
 
 NETWORK = "gcp:compute/network:Network"
 SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
@@ -23,36 +22,6 @@ POOL = "gcp:container/nodePool:NodePool"
 
 PROJECT = "demo-project"
 ZONE = "us-central1-a"
-
-
-@dataclass
-class NotingFleet:
-    """A ``Fleet`` without machines. ``fail`` makes the named call raise."""
-
-    clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
-    groups: dict[str, NodeGroup] = field(default_factory=dict)
-    fail: str = ""
-
-    def create_cluster(self, name: str, **facts: Any) -> Endpoint:
-        self._maybe_fail("create_cluster")
-        self.clusters[name] = facts
-        return Endpoint("127.0.0.1:6443", "Q0E=")
-
-    def delete_cluster(self, name: str) -> None:
-        self._maybe_fail("delete_cluster")
-        self.clusters.pop(name, None)
-
-    def apply_group(self, group: NodeGroup) -> None:
-        self._maybe_fail("apply_group")
-        self.groups[group.name] = group
-
-    def delete_group(self, cluster: str, name: str) -> None:
-        self._maybe_fail("delete_group")
-        self.groups.pop(name, None)
-
-    def _maybe_fail(self, call: str) -> None:
-        if self.fail == call:
-            raise RuntimeError("no machines left")
 
 
 class Google:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from components.catalog.gke import gpus, machines, nodes, prices, zones
 from components.catalog.model import Accelerator, Machine, Price, Resources, SystemPod, WithdrawnGpu
+from policies.rules.model import Taint
 
 
 class GkeCatalog:
@@ -57,6 +58,36 @@ class GkeCatalog:
     def system_pods(self) -> tuple[SystemPod, ...]:
         return nodes.SYSTEM_PODS
 
+    def spot_machines(self, gpu: str, count: int) -> tuple[Machine, ...]:
+        return machines.machines_for(gpu, count)[:1]
+
+    def images(self) -> tuple[str, ...]:
+        return ("cos", "ubuntu")
+
+    def autoscalers(self) -> tuple[str, ...]:
+        return ("managed",)
+
+    def addons(self) -> tuple[str, ...]:
+        return ()
+
+    def gpu_labels(self, gpu: str) -> Mapping[str, str]:
+        return {}
+
+    def spot_taints(self) -> tuple[Taint, ...]:
+        return ()
+
+    def pool_per_zone(self, *, gpu: bool, spot: bool, autoscaler: str) -> bool:
+        return False
+
+    def default_ranges(self) -> Mapping[str, str | None]:
+        return {"node_cidr": "10.0.0.0/20", "pod_cidr": "10.4.0.0/14", "service_cidr": "10.8.0.0/20"}
+
+    def kubernetes_versions(self) -> Mapping[str, str]:
+        return {}
+
+    def default_cpu_machine(self) -> str:
+        return "e2-standard-4"
+
     def default_admin_machine(self) -> str:
         return "e2-custom-2-10240"
 
@@ -65,6 +96,9 @@ class GkeCatalog:
 
     def account_key(self) -> str:
         return "gcp:project"
+
+    def account_example(self) -> str:
+        return "my-project"
 
     def max_name_length(self) -> int:
         # GKE's own error says so: https://github.com/pulumi/pulumi-gcp/issues/1510

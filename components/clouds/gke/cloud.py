@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import pulumi
 
-from components.clouds.base import Cloud, CloudCluster, ClusterSpec, PoolGovernance
+from components.clouds.base import Cloud, CloudCluster, ClusterSpec, GpuDaemon, PoolGovernance
 from components.clouds.gke import autoscaling, drivers
 from components.clouds.gke.cluster import GkeCluster
-from components.pools import CpuPoolSpec, DriverVersion, GpuPoolSpec, Image
+from components.pools import CpuPoolSpec, GpuPoolSpec
 
 
 class Gke:
@@ -26,13 +26,13 @@ class Gke:
         """A private Standard cluster with its own VPC and node identity."""
         return GkeCluster(name, spec, parent)
 
-    def driver_pod(self, image: Image, version: DriverVersion) -> Mapping[str, Any]:
-        """The installer that Google preloads on its node images."""
-        return drivers.driver_pod(image, version)
+    def gpu_daemons(self, pools: Sequence[GpuPoolSpec]) -> Sequence[GpuDaemon]:
+        """The installer that Google preloads on its node images, for pools whose driver GKE does not install."""
+        return drivers.gpu_daemons(pools)
 
-    def governance(self, pool: GpuPoolSpec | CpuPoolSpec, profile: str) -> PoolGovernance:
+    def governance(self, pool: GpuPoolSpec | CpuPoolSpec, spec: ClusterSpec) -> PoolGovernance:
         """What the managed autoscaler does with ``pool``."""
-        return autoscaling.governance(pool, profile)
+        return autoscaling.governance(pool, spec.autoscaling_profile)
 
 
 CLOUD: Final[Cloud] = Gke()

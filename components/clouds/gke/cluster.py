@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pulumi
@@ -13,7 +14,7 @@ from components.clouds.gke.kubeconfig import kubeconfig
 from components.clouds.gke.network import POD_RANGE, SERVICE_RANGE, Network
 from components.clouds.gke.node_config import node_config
 from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
-from components.resources import CustomResource
+from components.resources import ClusterObjects, CustomResource
 
 _PROFILES: Final = {"optimize-utilization": "OPTIMIZE_UTILIZATION", "balanced": "BALANCED"}
 
@@ -78,17 +79,33 @@ class GkeCluster:
         """E-mail address of the nodes' service account."""
         return self._identity.email
 
-    def admin_pool(self, name: str, spec: AdminPoolSpec, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+    def admin_pool(
+        self, name: str, spec: AdminPoolSpec, objects: ClusterObjects, opts: pulumi.ResourceOptions
+    ) -> pulumi.CustomResource:
         """A pool of fixed size."""
         return pools.admin_pool(self, name, spec, opts)
 
-    def cpu_node_pool(self, name: str, spec: CpuPoolSpec, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+    def cpu_node_pool(
+        self, name: str, spec: CpuPoolSpec, objects: ClusterObjects, opts: pulumi.ResourceOptions
+    ) -> pulumi.CustomResource:
         """An autoscaled pool without GPUs."""
         return pools.cpu_node_pool(self, name, spec, opts)
 
-    def gpu_node_pool(self, name: str, spec: GpuPoolSpec, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+    def gpu_node_pool(
+        self, name: str, spec: GpuPoolSpec, objects: ClusterObjects, opts: pulumi.ResourceOptions
+    ) -> pulumi.CustomResource:
         """An autoscaled pool of GPU nodes that starts empty."""
         return pools.gpu_node_pool(self, name, spec, opts)
+
+    def autoscaler(
+        self,
+        name: str,
+        pools: Sequence[GpuPoolSpec | CpuPoolSpec],
+        objects: ClusterObjects,
+        parent: pulumi.Resource,
+        admin_pool: pulumi.Resource,
+    ) -> None:
+        """Nothing: Google runs the autoscaler, and a pool's limits are all it needs."""
 
     def _make_kubeconfig(self) -> pulumi.Output[str]:
         cluster = self._resource

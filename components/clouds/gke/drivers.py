@@ -7,11 +7,15 @@ https://github.com/GoogleCloudPlatform/container-engine-accelerators/tree/master
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from components.pools import DriverVersion, Image
+from components.clouds.base import GpuDaemon
+from components.pools import DriverVersion, GpuPoolSpec, Image
+
+INSTALLER: Final = "nvidia-driver-installer"
 
 _PAUSE_IMAGE: Final = "registry.k8s.io/pause:3.10"
 
@@ -53,6 +57,18 @@ _UBUNTU_MOUNTS: Final = (
 )
 
 
+def gpu_daemons(pools: Sequence[GpuPoolSpec]) -> list[GpuDaemon]:
+    """One installer per node image and driver version in use."""
+    variants: dict[tuple[Image, DriverVersion], list[GpuPoolSpec]] = defaultdict(list)
+    for pool in pools:
+        if pool.drivers == "daemonset":
+            variants[pool.image, pool.driver_version].append(pool)
+    return [
+        GpuDaemon(app=INSTALLER, variant=f"{image}-{version}", pod=driver_pod(image, version), pools=tuple(pools))
+        for (image, version), pools in sorted(variants.items())
+    ]
+
+
 def driver_pod(image: Image, version: DriverVersion) -> Mapping[str, Any]:
     """The pod spec that puts the driver on a node running ``image``, without placement.
 
@@ -74,7 +90,7 @@ def driver_pod(image: Image, version: DriverVersion) -> Mapping[str, Any]:
 
 def _pod(installer_image: str, mounts: tuple[_Mount, ...]) -> dict[str, Any]:
     installer: dict[str, Any] = {
-        "name": "nvidia-driver-installer",
+        "name": INSTALLER,
         "image": installer_image,
         # The image is part of the node's own image; there is no registry to pull it from.
         "imagePullPolicy": "Never",

@@ -1,0 +1,48 @@
+"""A fleet that takes notes, for the tests of every cloud stand-in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rehearsal.simulation import Endpoint, NodeGroup
+
+
+@dataclass
+class NotingFleet:
+    """A ``Fleet`` without machines. ``fail`` makes the named call raise."""
+
+    clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    groups: dict[str, NodeGroup] = field(default_factory=dict)
+    objects: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """API path → what ``list_objects`` answers."""
+    with_history: set[str] = field(default_factory=set)
+    """Groups that have had nodes."""
+    fail: str = ""
+
+    def create_cluster(self, name: str, **facts: Any) -> Endpoint:
+        self._maybe_fail("create_cluster")
+        self.clusters[name] = facts
+        return Endpoint("127.0.0.1:6443", "Q0E=")
+
+    def delete_cluster(self, name: str) -> None:
+        self._maybe_fail("delete_cluster")
+        self.clusters.pop(name, None)
+
+    def apply_group(self, group: NodeGroup) -> None:
+        self._maybe_fail("apply_group")
+        self.groups[group.name] = group
+
+    def delete_group(self, cluster: str, name: str) -> None:
+        self._maybe_fail("delete_group")
+        self.groups.pop(name, None)
+
+    def had_nodes(self, cluster: str, name: str) -> bool:
+        return name in self.with_history
+
+    def list_objects(self, path: str) -> list[dict[str, Any]]:
+        return self.objects.get(path, [])
+
+    def _maybe_fail(self, call: str) -> None:
+        if self.fail == call:
+            raise RuntimeError("no machines left")
