@@ -120,8 +120,13 @@ class AdminPoolSpec:
 
     @property
     def total_nodes(self) -> int:
-        """Nodes over all zones."""
+        """Nodes over all zones, the fewest where the pool is autoscaled."""
         return self.nodes * len(self.zones)
+
+    @property
+    def most_nodes(self) -> int:
+        """The most nodes over all zones."""
+        return self.total_nodes if self.max_nodes is None else self.max_nodes
 
 
 def gpu_pool_labels(pool: str, gpu: str, gpus_per_node: int, extra: Mapping[str, str]) -> dict[str, str]:

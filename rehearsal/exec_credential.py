@@ -10,12 +10,16 @@ from typing import Final
 
 from rehearsal.pki import write_private
 
-PLUGINS: Final = ("gke-gcloud-auth-plugin",)
-"""The programs that kubeconfigs of the simulated clouds name."""
+PLUGINS: Final = {"gke-gcloud-auth-plugin": "", "aws": "eks get-token", "kubelogin": "get-token"}
+"""The programs that kubeconfigs of the simulated clouds name → the arguments that ask for a token."""
 
 # A shell script starts in two milliseconds; clients run it before every command.
 _SCRIPT: Final = """\
 #!/bin/sh
+case "$*" in
+  '{arguments}'*) ;;
+  *) echo "{name} $*: the rehearsal's stand-in only knows {name} {arguments}" >&2; exit 2 ;;
+esac
 if ! read -r token < '{token}'; then
   echo "{name}: the rehearsal that made this cluster is gone; start another" >&2
   exit 1
@@ -31,7 +35,8 @@ def write_credential_plugins(plugins: Path, token: str) -> None:
     plugins.mkdir(parents=True, exist_ok=True)
     file = plugins.absolute() / ".cluster-user-token"
     write_private(file, token + "\n")
-    for name in PLUGINS:
+    for name, arguments in PLUGINS.items():
         plugin = plugins / name
-        plugin.write_text(_SCRIPT.format(token=str(file).replace("'", "'\\''"), name=name))
+        quoted = str(file).replace("'", "'\\''")
+        plugin.write_text(_SCRIPT.format(token=quoted, name=name, arguments=arguments))
         plugin.chmod(0o755)

@@ -128,7 +128,7 @@ class Rehearsal:
 
     def _start(self) -> tuple[Engine, Path]:
         options = self._options
-        self._world = World(self.run_dir, tools=options.tools)
+        self._world = World(self.run_dir, tools=options.tools, clouds=self._stack.plugins)
         # While the world starts: the engine's own first start.
         engine = Engine.create(
             project=options.project,

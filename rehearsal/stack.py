@@ -34,6 +34,13 @@ class Stack:
     settings: Settings
     passphrase: str | None
 
+    @property
+    def plugins(self) -> tuple[str, ...]:
+        """The clouds' plugins that the stack needs."""
+        from components import catalog
+
+        return (catalog.of(self.settings.cloud).account_key().partition(":")[0],)
+
 
 def resolve(argument: str, root: Path = ROOT) -> Stack:
     """Find, read and validate a stack. Raises ``StackError``, or ``SettingsError`` with all problems at once."""

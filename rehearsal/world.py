@@ -4,7 +4,7 @@
 line ``keep`` on standard input, only a signal ends it. One world has one run directory:
 
     D/world.json                          written when the world is ready, and when its processes change
-    D/plugins/gke-gcloud-auth-plugin      for PATH: the kubeconfig's credential plugin
+    D/plugins/                            for PATH: the kubeconfigs' credential plugins
     D/pulumi/home/plugins/resource-*      the engine's plugin cache, for ``PULUMI_HOME=D/pulumi/home``
     D/cloud/                              the simulated cloud's state, which outlives the world
     D/control-plane/, D/logs/, D/fleet.json
@@ -32,6 +32,7 @@ from rehearsal.control_plane import ControlPlane
 from rehearsal.exec_credential import write_credential_plugins
 from rehearsal.fleet import FleetError, KarpenterFleet
 from rehearsal.processes import ProcessError, Processes
+from rehearsal.providers import CLOUD_PLUGINS, cloud_provider
 from rehearsal.tools import ToolsError, folder
 
 if TYPE_CHECKING:
@@ -45,10 +46,14 @@ _log = logging.getLogger("rehearsal.world")
 class World:
     """Starts everything; a context manager. Inside the block the world is ready."""
 
-    def __init__(self, run_dir: Path, *, tools: Path | None) -> None:
-        """``tools`` is the folder with the programs; without one there is no control plane and no fleet."""
+    def __init__(self, run_dir: Path, *, tools: Path | None, clouds: Sequence[str] = CLOUD_PLUGINS) -> None:
+        """``tools`` is the folder with the programs; without one there is no control plane and no fleet.
+
+        ``clouds`` are the clouds' plugins to stand in for.
+        """
         self._run_dir = run_dir
         self._tools = tools
+        self._clouds = clouds
         self._stack = ExitStack()
         self._processes: Processes | None = None
         self._control_plane: ControlPlane | None = None
@@ -123,18 +128,18 @@ class World:
         return ready
 
     def _start_providers(self, started: ExitStack) -> None:
-        from rehearsal.providers.gcp import GcpProvider
         from rehearsal.providers.kubernetes import KubernetesProvider, preload
         from rehearsal.providers.launcher import write_launchers
         from rehearsal.providers.server import serve
 
         providers: list[Provider] = [
-            GcpProvider(self._run_dir / "cloud", self._fleet),
+            *(cloud_provider(cloud, self._run_dir / "cloud", self._fleet) for cloud in self._clouds),
             KubernetesProvider((self._plugins,)),
         ]
         ports = {}
         for provider in providers:
             server = serve(provider, log_file=self._run_dir / "world.log")
+            started.callback(provider.close)
             started.callback(server.stop)
             ports[provider] = server.port
             self._ports[provider.name] = server.port
@@ -149,6 +154,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--run-dir", type=Path, required=True, help="everything of this world is written here")
     parser.add_argument("--tools", type=Path, help="folder with the programs (default: the installed ones)")
     parser.add_argument("--no-control-plane", action="store_true", help="provider stand-ins only, for previews")
+    parser.add_argument(
+        "--cloud", action="append", choices=CLOUD_PLUGINS, help="a plugin to stand in for; repeatable (default: all)"
+    )
     options = parser.parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", level=logging.INFO)
 
@@ -157,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     threading.Thread(target=_end_with_input, args=(end,), name="input", daemon=True).start()
     try:
         tools = None if options.no_control_plane else options.tools or folder()
-        with World(options.run_dir.absolute(), tools=tools) as world:
+        with World(options.run_dir.absolute(), tools=tools, clouds=options.cloud or CLOUD_PLUGINS) as world:
             while not end.wait(_TICK_SECONDS):
                 world.check()
                 world.write_facts()

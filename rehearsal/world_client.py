@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -54,13 +54,14 @@ class WorldFacts:
 class World:
     """A world that this process started. Use as a context manager: it is gone when the block ends, unless kept."""
 
-    def __init__(self, run_dir: Path, *, tools: Path, control_plane: bool = True) -> None:
-        """Start the world's process; ``ready`` waits for it."""
+    def __init__(self, run_dir: Path, *, tools: Path, clouds: Sequence[str], control_plane: bool = True) -> None:
+        """Start the world's process, with stand-ins for ``clouds``' plugins; ``ready`` waits for it."""
         run_dir.mkdir(parents=True, exist_ok=True)
         self.run_dir = run_dir
         self.log = run_dir / "world.log"
         self.kept = False
         command = [sys.executable, "-m", "rehearsal.world", "--run-dir", str(run_dir), "--tools", str(tools)]
+        command += [argument for cloud in clouds for argument in ("--cloud", cloud)]
         if not control_plane:
             command.append("--no-control-plane")
         # Appended to: the world logs its providers' errors into the same file.

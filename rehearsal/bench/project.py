@@ -34,7 +34,7 @@ def workspace(name: str) -> Iterator[Path]:
 @contextmanager
 def preview_world(folder: Path, tools: Path) -> Iterator[WorldFacts]:
     """The provider stand-ins without a control plane, shared by all previews of a measurement."""
-    with World(folder / "world", tools=tools, control_plane=False) as world:
+    with World(folder / "world", tools=tools, clouds=("gcp",), control_plane=False) as world:
         yield world.ready()
 
 

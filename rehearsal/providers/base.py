@@ -102,6 +102,9 @@ class Provider(ABC):
     def cancel(self) -> None:  # noqa: B027 - optional
         """Stop waiting: the user interrupted the engine, which still waits for the calls under way."""
 
+    def close(self) -> None:  # noqa: B027 - optional
+        """End what the provider runs in the background; nothing is called after it."""
+
     @abstractmethod
     def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
         """Validate inputs and fill in defaults; unknown resource types are an error that names them."""

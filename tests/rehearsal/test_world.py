@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def start(run_dir: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "rehearsal.world", "--run-dir", str(run_dir), *arguments]
+    command = [sys.executable, "-m", "rehearsal.world", "--run-dir", str(run_dir), "--cloud", "gcp", *arguments]
     run_dir.mkdir(parents=True, exist_ok=True)
     with (run_dir / "world.log").open("wb") as log:
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=ROOT)
