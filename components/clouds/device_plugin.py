@@ -1,0 +1,104 @@
+"""NVIDIA's device plugin, for clouds whose node images have the driver and leave it to the cluster to offer the GPUs.
+
+The plugin, its configuration file and the rights it needs: https://github.com/NVIDIA/k8s-device-plugin
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from components.clouds.base import GpuDaemon
+from components.pools import GpuPoolSpec
+from policies.rules.model import GPU_RESOURCE
+
+APP: Final = "nvidia-device-plugin"
+
+# https://github.com/NVIDIA/k8s-device-plugin/releases
+IMAGE: Final = "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"
+
+_CONFIG_DIRECTORY: Final = "/etc/nvidia-device-plugin"
+_CONFIG_FILE: Final = "config.yaml"
+_SOCKETS: Final = "/var/lib/kubelet/device-plugins"
+
+
+def device_plugin(pools: Sequence[GpuPoolSpec]) -> list[GpuDaemon]:
+    """One DaemonSet per way in which ``pools`` divide their GPUs, variant ``whole`` where they do not."""
+    variants: dict[str, list[GpuPoolSpec]] = defaultdict(list)
+    for pool in pools:
+        variants[_variant(pool)].append(pool)
+    return [
+        GpuDaemon(
+            app=APP,
+            variant=variant,
+            pod=plugin_pod(f"{APP}-{variant}", mig=members[0].mig is not None),
+            pools=tuple(members),
+            files={_CONFIG_FILE: plugin_config(members[0])},
+        )
+        for variant, members in sorted(variants.items())
+    ]
+
+
+def plugin_config(pool: GpuPoolSpec) -> str:
+    """The plugin's configuration file, as JSON (which is YAML).
+
+    With time sharing a pod gets one share at most, and several shares of one GPU are no more time than one, so the
+    plugin refuses pods that ask for more. With MIG the slices of a node are all alike and go by the name of a GPU.
+    """
+    config: dict[str, Any] = {
+        "version": "v1",
+        "flags": {"migStrategy": "none" if pool.mig is None else "single", "failOnInitError": True},
+    }
+    if pool.time_sharing is not None:
+        config["sharing"] = {
+            "timeSlicing": {
+                "failRequestsGreaterThanOne": True,
+                "resources": [{"name": GPU_RESOURCE, "replicas": pool.time_sharing.clients_per_gpu}],
+            }
+        }
+    return json.dumps(config, indent=2) + "\n"
+
+
+def plugin_pod(config_map: str, *, mig: bool) -> Mapping[str, Any]:
+    """The pod spec without placement; ``config_map`` holds its configuration file."""
+    return {
+        "containers": [
+            {
+                "name": APP,
+                "image": IMAGE,
+                "env": [
+                    {"name": "CONFIG_FILE", "value": f"{_CONFIG_DIRECTORY}/{_CONFIG_FILE}"},
+                    # The container runtime of the node image gives the plugin the GPUs it is to offer.
+                    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+                    {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},
+                    *([{"name": "NVIDIA_MIG_MONITOR_DEVICES", "value": "all"}] if mig else []),
+                ],
+                "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}},
+                "securityContext": _MIG_RIGHTS if mig else _NO_RIGHTS,
+                "volumeMounts": [
+                    {"name": "sockets", "mountPath": _SOCKETS},
+                    {"name": "config", "mountPath": _CONFIG_DIRECTORY, "readOnly": True},
+                ],
+            }
+        ],
+        "volumes": [
+            {"name": "sockets", "hostPath": {"path": _SOCKETS, "type": "Directory"}},
+            {"name": "config", "configMap": {"name": config_map}},
+        ],
+    }
+
+
+# Root without any capability can write the kubelet's directory, which is all that whole GPUs need; reading a MIG
+# device's capability files is reserved to CAP_SYS_ADMIN. The chart of the plugin grants exactly the same.
+_NO_RIGHTS: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+_MIG_RIGHTS: Final = {"capabilities": {"drop": ["ALL"], "add": ["SYS_ADMIN"]}}
+
+
+def _variant(pool: GpuPoolSpec) -> str:
+    ways = [
+        *(["mig"] if pool.mig is not None else []),
+        *([f"shared-{pool.time_sharing.clients_per_gpu}"] if pool.time_sharing is not None else []),
+    ]
+    return "-".join(ways) or "whole"

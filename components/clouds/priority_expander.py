@@ -1,0 +1,55 @@
+"""The order in which cluster-autoscaler's ``priority`` expander tries the pools that fit a pending pod.
+
+https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/expander/priority/readme.md
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import yaml
+
+from components.pools import CpuPoolSpec, GpuPoolSpec
+
+CONFIG_MAP: Final = "cluster-autoscaler-priority-expander"
+"""The name that the expander looks for, in the namespace of the autoscaler."""
+
+NAMESPACE: Final = "kube-system"
+
+_STEP: Final = 10
+"""Room between two priorities for pools that are declared elsewhere."""
+
+Pool = GpuPoolSpec | CpuPoolSpec
+
+
+def priorities(pools: Sequence[Pool], pattern: Callable[[Pool], str]) -> dict[int, list[str]]:
+    """Priority (positive, the highest is tried first) → regular expressions for the names of the pools' groups.
+
+    First choices come before fallbacks, then spot before on-demand, then nodes with fewer GPUs, then cheaper ones.
+    Pools that nothing tells apart share a number, and the next expander in line decides among them.
+    """
+    alike: dict[tuple[float, ...], list[str]] = defaultdict(list)
+    for pool in pools:
+        alike[_rank(pool)].append(pattern(pool))
+    last_first = sorted(alike, reverse=True)
+    return {_STEP * place: sorted(alike[rank]) for place, rank in enumerate(last_first, start=1)}
+
+
+def priority_config_map(priorities: Mapping[int, Sequence[str]]) -> dict[str, Any]:
+    """The object that the expander reads, and reads again whenever it changes."""
+    best_first = {number: list(priorities[number]) for number in sorted(priorities, reverse=True)}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
+        "data": {"priorities": yaml.safe_dump(best_first, sort_keys=False)},
+    }
+
+
+def _rank(pool: Pool) -> tuple[float, ...]:
+    """Smaller is better; a pool without a known price comes after those that have one."""
+    gpus = pool.gpus_per_node if isinstance(pool, GpuPoolSpec) else 0
+    price = float("inf") if pool.hourly_usd is None else pool.hourly_usd
+    return (pool.preference, not pool.spot, gpus, price)

@@ -1,0 +1,96 @@
+"""NVIDIA's device plugin: what it offers, to which pools, and with which rights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from components.clouds.base import GpuDaemon
+from components.clouds.device_plugin import device_plugin
+from components.driver_daemon_set import config_map, daemon_set
+from components.pools import TimeSharing
+from policies.extract.kubernetes_roles import device_plugin as is_device_plugin
+from policies.extract.sharing import replicated
+from tests.components import specs
+
+FOUR = TimeSharing(clients_per_gpu=4)
+EIGHT = TimeSharing(clients_per_gpu=8)
+
+
+def only(**changes: Any) -> GpuDaemon:
+    (daemon,) = device_plugin([specs.gpu_pool(**changes)])
+    return daemon
+
+
+def configuration(daemon: GpuDaemon) -> dict[str, Any]:
+    """What the plugin reads, found as the container finds it: variable → mount → volume → ConfigMap → key."""
+    (container,) = daemon.pod["containers"]
+    environment = {entry["name"]: entry["value"] for entry in container["env"]}
+    directory, _, key = environment["CONFIG_FILE"].rpartition("/")
+    (volume,) = [mount["name"] for mount in container["volumeMounts"] if mount["mountPath"] == directory]
+    (source,) = [entry["configMap"]["name"] for entry in daemon.pod["volumes"] if entry["name"] == volume]
+    files = config_map(daemon)
+    assert source == files["metadata"]["name"]
+    read: dict[str, Any] = yaml.safe_load(files["data"][key])
+    return read
+
+
+def test_pools_that_divide_their_gpus_alike_share_a_daemon() -> None:
+    daemons = device_plugin(
+        [
+            specs.gpu_pool("a-1"),
+            specs.gpu_pool("b-1", time_sharing=FOUR),
+            specs.gpu_pool("c-8", size=8),
+            specs.gpu_pool("d-1", time_sharing=EIGHT),
+            specs.gpu_pool("e-1", mig="1g"),
+        ]
+    )
+    assert {daemon.name: [pool.name for pool in daemon.pools] for daemon in daemons} == {
+        "nvidia-device-plugin-whole": ["a-1", "c-8"],
+        "nvidia-device-plugin-shared-4": ["b-1"],
+        "nvidia-device-plugin-shared-8": ["d-1"],
+        "nvidia-device-plugin-mig": ["e-1"],
+    }
+
+
+def test_no_pools_no_daemon() -> None:
+    assert device_plugin([]) == []
+
+
+def test_the_gate_recognises_it_as_a_device_plugin() -> None:
+    assert is_device_plugin(daemon_set(only())["spec"]["template"]["spec"]) is True
+
+
+def test_a_shared_gpu_is_offered_as_often_as_the_pool_says_one_share_to_a_pod() -> None:
+    shared = configuration(only(time_sharing=FOUR))["sharing"]["timeSlicing"]
+    assert shared == {
+        "failRequestsGreaterThanOne": True,
+        "resources": [{"name": "nvidia.com/gpu", "replicas": 4}],
+    }
+    assert replicated(config_map(only(time_sharing=FOUR))) == 4
+
+
+def test_a_whole_gpu_is_offered_once() -> None:
+    assert "sharing" not in configuration(only())
+    assert replicated(config_map(only())) is None
+
+
+@pytest.mark.parametrize(("mig", "strategy"), [(None, "none"), ("1g", "single"), ("7g", "single")])
+def test_slices_go_by_the_name_of_a_gpu(mig: str | None, strategy: str) -> None:
+    assert configuration(only(mig=mig))["flags"]["migStrategy"] == strategy
+
+
+@pytest.mark.parametrize(("changes", "added"), [({}, []), ({"time_sharing": FOUR}, []), ({"mig": "3g"}, ["SYS_ADMIN"])])
+def test_it_has_no_right_that_it_does_not_need(changes: dict[str, Any], added: list[str]) -> None:
+    (container,) = only(**changes).pod["containers"]
+    context = container["securityContext"]
+    assert context["capabilities"]["drop"] == ["ALL"]
+    assert context["capabilities"].get("add", []) == added
+    assert not context.get("privileged", False)
+
+
+def test_it_is_pinned() -> None:
+    (container,) = only().pod["containers"]
+    assert container["image"].rpartition(":")[2] not in ("", "latest")
