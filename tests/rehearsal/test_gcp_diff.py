@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.providers.base import UNKNOWN, Diff, Properties
-from rehearsal.providers.gcp.differences import parts
+from rehearsal.providers.differences import parts
 from tests.rehearsal.google import CLUSTER, NAT, NETWORK, POOL, SUBNETWORK, Google, cluster, gpu, gpu_pool, subnetwork
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from rehearsal.providers.base import UNKNOWN, ProviderError
 from rehearsal.providers.gcp import GcpProvider
-from rehearsal.providers.gcp.store import Record, Store
+from rehearsal.providers.gcp.errors import already_exists
+from rehearsal.providers.store import Record, Store
 from tests.rehearsal.google import (
     ACCOUNT,
     ADDRESS,
@@ -103,9 +104,10 @@ def test_an_import_returns_every_input(google: Google) -> None:
 
 def test_a_refresh_sees_what_changed_behind_the_programs_back(google: Google, tmp_path: Path) -> None:
     network, _ = google.network()
-    record = Store(tmp_path).get(network.id)
+    store = Store(tmp_path, "gcp", already_exists)
+    record = store.get(network.id)
     assert record is not None
-    Store(tmp_path).put(Record(record.id, record.type, {**record.inputs, "mtu": 1500}, record.outputs))
+    store.put(Record(record.id, record.type, {**record.inputs, "mtu": 1500}, record.outputs))
     # mtu is not among the program's inputs, so it is state and no drift of the inputs.
     found = google.read(NETWORK, network.id, network.inputs)
     assert found.state["mtu"] == 1500

@@ -11,11 +11,12 @@ from components.catalog import of
 from rehearsal.providers.base import UNKNOWN, Properties, ProviderError
 from rehearsal.providers.gcp.cloud import Cloud
 from rehearsal.providers.gcp.cluster_rules import CLUSTER_RULES
+from rehearsal.providers.gcp.errors import already_exists
 from rehearsal.providers.gcp.iam import ACCOUNT_RULES, MEMBER_RULES, SERVICE_RULES
 from rehearsal.providers.gcp.network import SUBNETWORK_RULES
 from rehearsal.providers.gcp.pool_rules import POOL_RULES
-from rehearsal.providers.gcp.rules import RuleBook, enforce
-from rehearsal.providers.gcp.store import Store
+from rehearsal.providers.gcp.rules import Rules, enforce
+from rehearsal.providers.store import Store
 from tests.rehearsal.google import PROJECT, cluster, gpu, gpu_pool, subnetwork
 
 HAPPY: dict[int, Properties] = {
@@ -33,7 +34,7 @@ NO_RESERVATION = {"consumeReservationType": "NO_RESERVATION"}
 NAMED = {"consumeReservationType": "SPECIFIC_RESERVATION", "key": "compute.googleapis.com/reservation-name"}
 TAINT = {"key": "dedicated", "value": "ml", "effect": "NO_SCHEDULE"}
 
-BROKEN: list[tuple[RuleBook, str, Properties]] = [
+BROKEN: list[tuple[Rules, str, Properties]] = [
     (POOL_RULES, "pool-name", {"name": "a" * 41}),
     (POOL_RULES, "pool-name", {"name": "T4"}),
     (POOL_RULES, "pool-counts-exclusive", {"nodeCount": 1, "initialNodeCount": 1}),
@@ -121,7 +122,7 @@ BOOKS = (POOL_RULES, CLUSTER_RULES, SUBNETWORK_RULES, ACCOUNT_RULES, MEMBER_RULE
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Cloud:
-    return Cloud(Store(tmp_path), None, of("gke"), {"project": PROJECT, "region": "us-central1"})
+    return Cloud(Store(tmp_path, "gcp", already_exists), None, of("gke"), {"project": PROJECT, "region": "us-central1"})
 
 
 def changed(inputs: Properties, changes: Properties) -> Properties:
@@ -133,22 +134,22 @@ def changed(inputs: Properties, changes: Properties) -> Properties:
     return result
 
 
-def broken(book: RuleBook, inputs: Properties, cloud: Cloud) -> list[str]:
+def broken(book: Rules, inputs: Properties, cloud: Cloud) -> list[str]:
     return [rule.id for rule in book.rules if rule.check(inputs, cloud)]
 
 
 @pytest.mark.parametrize("book", BOOKS)
-def test_the_happy_path_breaks_nothing(book: RuleBook, cloud: Cloud) -> None:
+def test_the_happy_path_breaks_nothing(book: Rules, cloud: Cloud) -> None:
     assert broken(book, HAPPY[id(book)], cloud) == []
 
 
 @pytest.mark.parametrize(("book", "rule", "changes"), BROKEN, ids=lambda value: value if isinstance(value, str) else "")
-def test_one_change_breaks_the_rule(book: RuleBook, rule: str, changes: dict[str, Any], cloud: Cloud) -> None:
+def test_one_change_breaks_the_rule(book: Rules, rule: str, changes: dict[str, Any], cloud: Cloud) -> None:
     assert rule in broken(book, changed(HAPPY[id(book)], changes), cloud)
 
 
 @pytest.mark.parametrize(("book", "rule", "changes"), BROKEN, ids=lambda value: value if isinstance(value, str) else "")
-def test_a_rule_waits_for_unknown_values(book: RuleBook, rule: str, changes: dict[str, Any], cloud: Cloud) -> None:
+def test_a_rule_waits_for_unknown_values(book: Rules, rule: str, changes: dict[str, Any], cloud: Cloud) -> None:
     """With everything that the change touched unknown, that rule must neither fail nor crash."""
     [found] = [known for known in book.rules if known.id == rule]
     unknown = changed(HAPPY[id(book)], {**changes, **dict.fromkeys(found.reads[:1], UNKNOWN)})

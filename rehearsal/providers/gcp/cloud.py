@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.providers.base import UNKNOWN, Properties, ProviderError
-from rehearsal.providers.gcp.store import Store
+from rehearsal.providers.base import ProviderError
+from rehearsal.providers.store import Store
 from rehearsal.simulation import Fleet
 
 if TYPE_CHECKING:
@@ -35,24 +35,6 @@ class Cloud:
         return self.fleet
 
 
-def at(inputs: Any, path: str) -> Any:
-    """The value at a dotted path, ``None`` if a part is absent, ``UNKNOWN`` if a part is not known yet."""
-    for key in path.split("."):
-        if not isinstance(inputs, dict):
-            return UNKNOWN if inputs is UNKNOWN else None
-        inputs = inputs.get(key)
-    return inputs
-
-
-def has_unknown(value: Any) -> bool:
-    """Whether ``value`` is, or contains, a value that only the update knows."""
-    if isinstance(value, dict):
-        return any(map(has_unknown, value.values()))
-    if isinstance(value, list):
-        return any(map(has_unknown, value))
-    return value is UNKNOWN
-
-
 def last_part(link: str) -> str:
     """A resource's name from its name, path or URL."""
     return link.rstrip("/").rpartition("/")[2]
@@ -66,8 +48,3 @@ def region_of(location: str) -> str:
 def is_zone(location: str) -> bool:
     """Whether a location is a zone: regions have one hyphen, zones two."""
     return location.count("-") >= 2
-
-
-def without_none(inputs: Properties) -> Properties:
-    """``inputs`` without the keys that the program left open."""
-    return {key: value for key, value in inputs.items() if value is not None}

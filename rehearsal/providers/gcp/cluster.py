@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from rehearsal.providers.base import UNKNOWN, Created, Properties, ProviderError
 from rehearsal.providers.gcp import versions
-from rehearsal.providers.gcp.cloud import Cloud, at, last_part, region_of, without_none
+from rehearsal.providers.gcp.cloud import Cloud, last_part, region_of
 from rehearsal.providers.gcp.cluster_rules import CLUSTER_RULES, cluster_zones
 from rehearsal.providers.gcp.errors import bad_request
 from rehearsal.providers.gcp.iam import require_account
@@ -21,10 +21,11 @@ from rehearsal.providers.gcp.node_pool import UNORDERED_NODE_CONFIG, pool_record
 from rehearsal.providers.gcp.pool_rules import POOL_RULES
 from rehearsal.providers.gcp.rules import enforce
 from rehearsal.providers.gcp.shape import Shape
-from rehearsal.providers.gcp.store import Record
 from rehearsal.providers.gcp.system import system_objects
 from rehearsal.providers.gcp.tables.cluster import CLUSTER as CLUSTER_TABLE
 from rehearsal.providers.gcp.tables.cluster import CLUSTER_REPLACES
+from rehearsal.providers.store import Record
+from rehearsal.providers.values import at, without_none
 
 PROTECTED: Final = (
     "Cannot destroy cluster because deletion_protection is set to true. "

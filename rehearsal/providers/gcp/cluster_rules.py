@@ -8,10 +8,11 @@ from typing import Final
 
 from rehearsal.providers.base import Properties
 from rehearsal.providers.gcp import versions
-from rehearsal.providers.gcp.cloud import Cloud, at, is_zone, region_of
-from rehearsal.providers.gcp.rules import RuleBook
+from rehearsal.providers.gcp.cloud import Cloud, is_zone, region_of
+from rehearsal.providers.gcp.rules import Rules
+from rehearsal.providers.values import at
 
-CLUSTER_RULES: Final = RuleBook()
+CLUSTER_RULES: Final = Rules()
 
 REST: Final = "https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/projects.locations.clusters"
 PRIVATE: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/private-cluster-concept"

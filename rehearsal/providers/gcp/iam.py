@@ -12,12 +12,12 @@ from rehearsal.providers.base import Created, Properties
 from rehearsal.providers.gcp.cloud import Cloud, last_part
 from rehearsal.providers.gcp.errors import bad_request
 from rehearsal.providers.gcp.kind import Kind
-from rehearsal.providers.gcp.rules import RuleBook
+from rehearsal.providers.gcp.rules import Rules
 from rehearsal.providers.gcp.tables import iam
 
-ACCOUNT_RULES: Final = RuleBook()
-MEMBER_RULES: Final = RuleBook()
-SERVICE_RULES: Final = RuleBook()
+ACCOUNT_RULES: Final = Rules()
+MEMBER_RULES: Final = Rules()
+SERVICE_RULES: Final = Rules()
 
 # https://cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/create#request-body
 ACCOUNT_ID: Final = re.compile(r"[a-z]([-a-z0-9]{4,28}[a-z0-9])")

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rehearsal.providers.base import UNKNOWN, Created, Diff, Properties, ProviderError
-from rehearsal.providers.gcp.cloud import Cloud, without_none
-from rehearsal.providers.gcp.differences import diff
+from rehearsal.providers.differences import diff
+from rehearsal.providers.gcp.cloud import Cloud
 from rehearsal.providers.gcp.errors import in_use, not_found
-from rehearsal.providers.gcp.rules import ServerRule, enforce
+from rehearsal.providers.gcp.rules import Rule, enforce
 from rehearsal.providers.gcp.shape import Shape
-from rehearsal.providers.gcp.store import Record
+from rehearsal.providers.store import Record
+from rehearsal.providers.values import without_none
 
 
 class Kind(ABC):
@@ -20,7 +21,7 @@ class Kind(ABC):
 
     token: ClassVar[str]
     shape: ClassVar[Shape]
-    rules: ClassVar[Sequence[ServerRule]] = ()
+    rules: ClassVar[Sequence[Rule]] = ()
     computed: ClassVar[tuple[str, ...]] = ()
     """Outputs that only a created resource has."""
     needs_project: ClassVar[bool] = True

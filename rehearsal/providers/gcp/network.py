@@ -11,19 +11,19 @@ from typing import Final
 from typing_extensions import override
 
 from rehearsal.providers.base import Diff, Properties
+from rehearsal.providers.differences import same_resource
 from rehearsal.providers.gcp.cloud import Cloud, last_part
-from rehearsal.providers.gcp.differences import same_resource
 from rehearsal.providers.gcp.errors import bad_request, not_found
 from rehearsal.providers.gcp.kind import Kind
-from rehearsal.providers.gcp.rules import RuleBook
-from rehearsal.providers.gcp.store import Record
+from rehearsal.providers.gcp.rules import Rules
 from rehearsal.providers.gcp.tables import compute
+from rehearsal.providers.store import Record
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 SELF_LINK: Final = "https://www.googleapis.com/compute/v1/"
 CREATED: Final = "2026-11-01T00:00:00.000-07:00"
 
-SUBNETWORK_RULES: Final = RuleBook()
+SUBNETWORK_RULES: Final = Rules()
 RANGES_SOURCE: Final = "https://cloud.google.com/vpc/docs/subnets#valid-ranges"
 
 

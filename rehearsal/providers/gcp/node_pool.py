@@ -7,7 +7,7 @@ from typing import Final
 from typing_extensions import override
 
 from rehearsal.providers.base import Created, Properties, ProviderError
-from rehearsal.providers.gcp.cloud import Cloud, last_part, region_of, without_none
+from rehearsal.providers.gcp.cloud import Cloud, last_part, region_of
 from rehearsal.providers.gcp.cluster_rules import cluster_zones, zones_outside
 from rehearsal.providers.gcp.errors import already_exists, bad_request, not_found
 from rehearsal.providers.gcp.iam import require_account
@@ -17,8 +17,9 @@ from rehearsal.providers.gcp.nodes import effective_taints, gpus_of, node_group
 from rehearsal.providers.gcp.pool_rules import POOL_RULES
 from rehearsal.providers.gcp.rules import enforce
 from rehearsal.providers.gcp.shape import Shape
-from rehearsal.providers.gcp.store import Record
 from rehearsal.providers.gcp.tables.node_pool import NODE_POOL, NODE_POOL_REPLACES
+from rehearsal.providers.store import Record
+from rehearsal.providers.values import without_none
 
 UNORDERED_NODE_CONFIG: Final = ("nodeConfig.oauthScopes", "nodeConfig.tags", "nodeConfig.storagePools")
 

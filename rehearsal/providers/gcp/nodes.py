@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from components.catalog.model import Machine as CatalogMachine
 from rehearsal.providers.base import Properties
-from rehearsal.providers.gcp.cloud import Cloud, at, region_of
+from rehearsal.providers.gcp.cloud import Cloud, region_of
+from rehearsal.providers.values import at
 from rehearsal.simulation import Machine, NodeGroup
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from rehearsal.providers.base import Properties
-from rehearsal.providers.gcp.cloud import Cloud, at
+from rehearsal.providers.gcp.cloud import Cloud
 from rehearsal.providers.gcp.nodes import gpu_called
-from rehearsal.providers.gcp.rules import RuleBook
+from rehearsal.providers.gcp.rules import Rules
+from rehearsal.providers.values import at
 
-POOL_RULES: Final = RuleBook()
+POOL_RULES: Final = Rules()
 
 REST: Final = (
     "https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/projects.locations.clusters.nodePools"

@@ -13,13 +13,15 @@ from typing_extensions import override
 from components.catalog import CloudCatalog, of
 from rehearsal.providers.base import UNKNOWN, CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
 from rehearsal.providers.gcp import iam, network
-from rehearsal.providers.gcp.cloud import Cloud, without_none
+from rehearsal.providers.gcp.cloud import Cloud
 from rehearsal.providers.gcp.cluster import ClusterKind
+from rehearsal.providers.gcp.errors import already_exists
 from rehearsal.providers.gcp.functions import FUNCTIONS
 from rehearsal.providers.gcp.kind import Kind, deletable
 from rehearsal.providers.gcp.node_pool import NodePoolKind
 from rehearsal.providers.gcp.shape import auto_named
-from rehearsal.providers.gcp.store import Store
+from rehearsal.providers.store import Store
+from rehearsal.providers.values import without_none
 from rehearsal.simulation import Fleet
 
 KINDS: Final[Mapping[str, Kind]] = {
@@ -57,7 +59,7 @@ class GcpProvider(Provider):
 
     def __init__(self, state_dir: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
         self.version = importlib.metadata.version("pulumi-gcp")
-        self._cloud = Cloud(Store(state_dir), fleet, catalog or of("gke"))
+        self._cloud = Cloud(Store(state_dir, "gcp", already_exists), fleet, catalog or of("gke"))
 
     @override
     def instance(self) -> Provider:

@@ -38,6 +38,11 @@ class Shape:
     name_limit: int = 63
 
     @property
+    def absent(self) -> tuple[Any, ...]:
+        """The provider's SDK cannot tell an absent value from a zero one; other defaults were filled in before."""
+        return ("", 0, 0.0, False)
+
+    @property
     def document(self) -> Document:
         """The discovery document that has the schema."""
         return document(self.api)

@@ -1,4 +1,4 @@
-"""What exists in the simulated project: one JSON file that survives engine runs and a killed process."""
+"""What exists in a simulated cloud: one JSON file that survives engine runs and a killed process."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rehearsal.providers.base import Properties
-from rehearsal.providers.gcp.errors import already_exists
+from rehearsal.providers.base import Properties, ProviderError
 
 
 @dataclass(frozen=True)
@@ -33,16 +32,18 @@ class Record:
 
 
 class Store:
-    """A thread-safe map from resource path to :class:`Record`, written through to ``<directory>/gcp.json``.
+    """A thread-safe map from resource path to :class:`Record`, written through to ``<directory>/<cloud>.json``.
 
     Every change is on disk (written beside, then renamed) before the call returns, under a lock that other processes
     on the same directory respect too; reading takes in what they wrote. Raises ``ValueError`` for a damaged file.
+    ``exists`` makes the cloud's error for a path that is taken already.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, cloud: str, exists: Callable[[str], ProviderError]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        self._path = directory / "gcp.json"
-        self._lock_path = directory / "gcp.lock"
+        self._path = directory / f"{cloud}.json"
+        self._lock_path = directory / f"{cloud}.lock"
+        self._exists = exists
         self._mutex = threading.RLock()
         self._records: dict[str, Record] = {}
         self._seen: tuple[int, int, int] | None = None
@@ -58,10 +59,10 @@ class Store:
             return [record for record in self._records.values() if record.type == type]
 
     def add(self, record: Record) -> None:
-        """Record a new resource; a resource that exists at that path already is a 409."""
+        """Record a new resource; a resource that exists at that path already is an error."""
         with self._locked():
             if record.id in self._records:
-                raise already_exists(record.id)
+                raise self._exists(record.id)
             self._write({**self._records, record.id: record})
 
     def put(self, record: Record) -> None:

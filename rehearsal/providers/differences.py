@@ -5,17 +5,40 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from rehearsal.providers.base import UNKNOWN, Diff, Properties
-from rehearsal.providers.gcp.shape import Shape
 
 # The engine's property paths: names, [0], [*], and ["keys with other characters"].
 PART: Final = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+|\*)\]|([^.\[\]]+)')
 NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
 
 
-def diff(shape: Shape, old: Properties, new: Properties, ignored: tuple[str, ...]) -> Diff:
+class Comparable(Protocol):
+    """How the inputs of one resource type are compared."""
+
+    @property
+    def replaces(self) -> tuple[str, ...]:
+        """Input paths that cannot be updated in place (``x[]``: only adding or removing elements)."""
+        ...
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Inputs in which a resource's name and its URL mean the same."""
+        ...
+
+    @property
+    def unordered(self) -> tuple[str, ...]:
+        """Lists that are sets."""
+        ...
+
+    @property
+    def absent(self) -> tuple[Any, ...]:
+        """Scalars that mean the same as an input left open; empty blocks and lists always do."""
+        ...
+
+
+def diff(shape: Comparable, old: Properties, new: Properties, ignored: tuple[str, ...]) -> Diff:
     """The diff of two sets of inputs without the ``ignored`` paths (``nodeConfig.labels``, ``taints[*].value``).
 
     Paths are those of leaves (``nodeConfig.taints[0].value``); an added or removed list element is one path. A value
@@ -39,7 +62,7 @@ def same_resource(one: str, other: str) -> bool:
     return longer[-len(shorter) :] == shorter
 
 
-def _replaces(shape: Shape, path: str) -> bool:
+def _replaces(shape: Comparable, path: str) -> bool:
     named = _without_indices(path)
     for candidate in shape.replaces:
         wanted = candidate.removesuffix("[]").split(".")
@@ -57,10 +80,10 @@ def _without_indices(path: str) -> list[str]:
     return [part for part in parts(path) if not part.startswith("[")]
 
 
-def _changes(old: Any, new: Any, path: str, shape: Shape) -> Iterator[str]:
-    if _empty(old) and _empty(new):
+def _changes(old: Any, new: Any, path: str, shape: Comparable) -> Iterator[str]:
+    if _empty(old, shape) and _empty(new, shape):
         return
-    before, after = _comparable(old, new), _comparable(new, old)
+    before, after = _comparable(old, new, shape), _comparable(new, old, shape)
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({*before, *after}):
             yield from _changes(before.get(key), after.get(key), _below(path, key), shape)
@@ -77,7 +100,7 @@ def _below(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _list_changes(old: list[Any], new: list[Any], path: str, shape: Shape) -> Iterator[str]:
+def _list_changes(old: list[Any], new: list[Any], path: str, shape: Comparable) -> Iterator[str]:
     if ".".join(_without_indices(path)) in shape.unordered and UNKNOWN not in new:
         old, new = sorted(old, key=_canonical), sorted(new, key=_canonical)
     for index in range(max(len(old), len(new))):
@@ -87,7 +110,7 @@ def _list_changes(old: list[Any], new: list[Any], path: str, shape: Shape) -> It
             yield from _changes(old[index], new[index], f"{path}[{index}]", shape)
 
 
-def _same(old: Any, new: Any, path: str, shape: Shape) -> bool:
+def _same(old: Any, new: Any, path: str, shape: Comparable) -> bool:
     if old is UNKNOWN or new is UNKNOWN:
         return False
     if path in shape.links and isinstance(old, str) and isinstance(new, str):
@@ -95,14 +118,16 @@ def _same(old: Any, new: Any, path: str, shape: Shape) -> bool:
     return bool(old == new)
 
 
-def _empty(value: Any) -> bool:
-    # The provider's SDK cannot tell an absent value from a zero one; defaults other than zero were filled in before.
-    return not value
+def _empty(value: Any, shape: Comparable) -> bool:
+    if value is None or (isinstance(value, (dict, list)) and not value):
+        return True
+    # False equals 0 in Python, so the type counts too.
+    return any(type(value) is type(each) and value == each for each in shape.absent)
 
 
-def _comparable(value: Any, other: Any) -> Any:
+def _comparable(value: Any, other: Any, shape: Comparable) -> Any:
     """An empty block stands for an absent one, so that adding a block names the fields in it."""
-    return type(other)() if _empty(value) and isinstance(other, (dict, list)) else value
+    return type(other)() if _empty(value, shape) and isinstance(other, (dict, list)) else value
 
 
 def _canonical(value: Any) -> str:
