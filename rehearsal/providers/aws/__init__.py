@@ -1,0 +1,1 @@
+"""A stand-in for the AWS provider: botocore's requests, moto's answers, EKS's behaviour, no account and no network."""
