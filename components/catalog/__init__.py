@@ -38,11 +38,15 @@ __all__ = [
     "machines_for",
     "of",
     "price_per_hour",
+    "region_of",
     "zones",
 ]
 
 # Imported on first use: a stack on one cloud does not read another's tables.
-_PACKAGES: Final[Mapping[str, str]] = {"gke": "components.catalog.gke"}
+_PACKAGES: Final[Mapping[str, str]] = {
+    "gke": "components.catalog.gke",
+    "eks": "components.catalog.eks",
+}
 
 
 def clouds() -> tuple[str, ...]:
@@ -74,6 +78,11 @@ def machines_for(cloud: str, gpu: str, count: int) -> tuple[Machine, ...]:
 def zones(cloud: str, region: str) -> tuple[str, ...]:
     """The region's zones, none if the region is not known."""
     return of(cloud).regions().get(region, ())
+
+
+def region_of(cloud: str, zone: str) -> str | None:
+    """The region that the zone is in, ``None`` if the zone is not known."""
+    return next((region for region, zones in of(cloud).regions().items() if zone in zones), None)
 
 
 def gpu_zones(cloud: str, region: str, gpu: str) -> tuple[str, ...] | None:

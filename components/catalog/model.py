@@ -137,8 +137,8 @@ class CloudCatalog(Protocol):
         """One cluster's management fee."""
         ...
 
-    def nat_price(self, nodes: int) -> Price | None:
-        """The NAT gateway of ``nodes`` private nodes, without traffic."""
+    def nat_price(self, nodes: int, *, gateways: int = 1) -> Price | None:
+        """The ``gateways`` of ``nodes`` private nodes, without traffic."""
         ...
 
     def allocatable(self, machine: Machine) -> Resources:
@@ -152,6 +152,10 @@ class CloudCatalog(Protocol):
     def spot_machines(self, gpu: str, count: int) -> tuple[Machine, ...]:
         """The types that a spot pool mixes unless the stack file names some, the smallest first: what an autoscaler
         plans with. One where the cloud's pools have one type."""
+        ...
+
+    def mixes_machines(self) -> bool:
+        """Whether a spot pool may consist of several machine types."""
         ...
 
     def images(self) -> tuple[str, ...]:
@@ -214,5 +218,9 @@ class CloudCatalog(Protocol):
         ...
 
     def pod_addresses_per_node(self) -> int:
-        """Addresses that each node takes out of the pod range."""
+        """Addresses that each node takes out of the pod range (the nodes' range where pods have none)."""
+        ...
+
+    def kept_addresses(self) -> int:
+        """Addresses of a subnetwork that the cloud keeps for itself."""
         ...

@@ -49,7 +49,8 @@ class GkeCatalog:
     def control_plane_price(self) -> Price:
         return Price(usd=prices.CONTROL_PLANE_USD, dated=prices.FEES_DATED, source=prices.CONTROL_PLANE_SOURCE)
 
-    def nat_price(self, nodes: int) -> Price:
+    def nat_price(self, nodes: int, *, gateways: int = 1) -> Price:
+        # One gateway serves all zones, and is billed by the nodes behind it.
         return prices.nat_price(nodes)
 
     def allocatable(self, machine: Machine) -> Resources:
@@ -60,6 +61,9 @@ class GkeCatalog:
 
     def spot_machines(self, gpu: str, count: int) -> tuple[Machine, ...]:
         return machines.machines_for(gpu, count)[:1]
+
+    def mixes_machines(self) -> bool:
+        return False
 
     def images(self) -> tuple[str, ...]:
         return ("cos", "ubuntu")
@@ -107,3 +111,8 @@ class GkeCatalog:
     def pod_addresses_per_node(self) -> int:
         # A /24 at the default of 110 pods per node: https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr
         return 256
+
+    def kept_addresses(self) -> int:
+        # Network, gateway, second-to-last and broadcast:
+        # https://cloud.google.com/vpc/docs/subnets#unusable-ip-addresses-in-every-subnet
+        return 4
