@@ -1,0 +1,67 @@
+"""What an EKS node leaves for pods, and what EKS's own pods ask for.
+
+Reservations: ``nodeadm/internal/kubelet/config.go`` of https://github.com/awslabs/amazon-eks-ami (July 2026). There
+memory depends on the pods that a node's network interfaces could address one by one, which is mostly fewer than the
+pods it may run with prefix delegation; this module reserves for all of them, so a node has at least what it says.
+Memory is nominal: the firmware and kernel take a part first (Karpenter's ``vmMemoryOverheadPercent``, 7.5 %).
+
+Pods per node: https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html
+
+Requests of system pods: CoreDNS and kube-proxy as EKS ships them, the rest the defaults of their charts
+(https://github.com/aws/amazon-vpc-cni-k8s, https://github.com/kubernetes-sigs/aws-ebs-csi-driver,
+https://github.com/aws/eks-pod-identity-agent) and the cluster autoscaler's own manifest
+(https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws/examples). They are general
+knowledge, not read from a running cluster.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from components.catalog.model import Machine, Resources, SystemPod
+
+ADDRESSES_PER_PREFIX: Final = 16
+
+# Thousandths of successive cores.
+_CPU_TIERS: Final = ((1, 60), (1, 10), (2, 5), (float("inf"), 2.5))
+_RESERVED_MIB: Final = 255
+_RESERVED_MIB_PER_POD: Final = 11
+_EVICTION_MIB: Final = 100
+_VM_OVERHEAD: Final = 0.075
+_MANY_VCPUS: Final = 30
+
+SYSTEM_PODS: Final = (
+    SystemPod(name="aws-node", request=Resources(milli_cpu=50, memory_mib=0), per_node=True),
+    SystemPod(name="kube-proxy", request=Resources(milli_cpu=100, memory_mib=0), per_node=True),
+    SystemPod(name="eks-pod-identity-agent", request=Resources(milli_cpu=0, memory_mib=0), per_node=True),
+    SystemPod(name="ebs-csi-node", request=Resources(milli_cpu=30, memory_mib=120), per_node=True),
+    # Two replicas each.
+    SystemPod(name="coredns", request=Resources(milli_cpu=200, memory_mib=140), per_node=False),
+    SystemPod(name="ebs-csi-controller", request=Resources(milli_cpu=120, memory_mib=480), per_node=False),
+    SystemPod(name="cluster-autoscaler", request=Resources(milli_cpu=100, memory_mib=600), per_node=False),
+)
+
+
+def max_pods(machine: Machine) -> int:
+    """Pods that EKS allows on a node whose addresses come in prefixes."""
+    return 250 if machine.vcpus >= _MANY_VCPUS else 110
+
+
+def allocatable(machine: Machine) -> Resources:
+    """Capacity less what the node image reserves for the system and for eviction."""
+    reserved_memory = _RESERVED_MIB + _RESERVED_MIB_PER_POD * max_pods(machine) + _EVICTION_MIB
+    usable_memory = 1024 * machine.memory_gib * (1 - _VM_OVERHEAD)
+    return Resources(
+        milli_cpu=int(1000 * machine.vcpus - _reserved_cpu(machine.vcpus)),
+        memory_mib=max(0, int(usable_memory - reserved_memory)),
+    )
+
+
+def _reserved_cpu(cores: float) -> float:
+    reserved = 0.0
+    for width, share in _CPU_TIERS:
+        taken = min(cores, width)
+        reserved += taken * share
+        cores -= taken
+    # The node image counts whole thousandths of a core.
+    return int(reserved)
