@@ -9,5 +9,7 @@ from pulumi_policy import PolicyPack
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from policies.pack import Gate
+from policies.unpacking import unpack_once
 
+unpack_once()
 PolicyPack("gpucluster", Gate().policies())

@@ -29,7 +29,7 @@ _UNKNOWNS: Final = frozenset(
 
 def plain(value: Any) -> Any:
     """Dicts, lists, texts, numbers, booleans and ``None``; anything else (an asset) as it is."""
-    value = _target(value)
+    value = target(value)
     if isinstance(value, secret.Secret):
         value = value.value
     if isinstance(value, dict):
@@ -44,7 +44,7 @@ def unwrapped(value: Any) -> Any:
 
     The engine takes it back as a resource's new properties.
     """
-    value = _target(value)
+    value = target(value)
     if isinstance(value, dict):
         return {key: unwrapped(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -52,8 +52,11 @@ def unwrapped(value: Any) -> Any:
     return value
 
 
-def _target(value: Any) -> Any:
-    """What a proxy stands for. Proxies are the mappings and sequences that are no dicts and lists."""
+def target(value: Any) -> Any:
+    """What a proxy of the SDK stands for; anything else as it is.
+
+    Proxies are the mappings and sequences that are no dicts and lists.
+    """
     if isinstance(value, (dict, list, str, bytes)) or not isinstance(value, (Mapping, Sequence)):
         return value
     proxied: Any = value

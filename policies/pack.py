@@ -23,12 +23,12 @@ from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
 from policies import exemptions
 from policies.config import exemptions_of, limits_of
-from policies.engine_values import plain, unwrapped
+from policies.engine_values import plain, target, unwrapped
 from policies.exemptions import Exemption, today_utc
-from policies.extract import Declared, linked, read, read_stack, waits
+from policies.extract import Declared, Item, linked, read, read_stack, waits
 from policies.extract.tags import tags_of
 from policies.remediation import remediated
-from policies.rules.model import Violation
+from policies.rules.model import Stack, Violation
 from policies.rules.registry import RULES
 from policies.rules.rule import Rule
 
@@ -55,6 +55,9 @@ class Gate:
     def __init__(self, today: date | None = None) -> None:
         self._today = today or today_utc()
         self._declared: dict[str, Declared] = {}
+        self._unpacked: dict[tuple[str, int], tuple[object, Declared]] = {}
+        self._items: dict[int, tuple[Declared, tuple[Item, ...]]] = {}
+        self._last_stack: tuple[list[Declared], Stack] | None = None
         self._exempted: dict[Violation, str] = {}
         self._remediated: dict[Violation, str] = {}
         self._policies: list[Policy] = []
@@ -71,17 +74,17 @@ class Gate:
     def _resource_policy(self, rule: Rule) -> Policy:
         def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
             limits = limits_of(rule, args.get_config())
-            declared = self._declared[args.urn] = _declared(args)
+            declared = self._declared[args.urn] = self._read_once(args)
             if waits(declared):
                 self._judge_again_with_the_stack()
                 return
-            self._report(rule, _found(rule, declared, limits), args.get_config(), report)
+            self._report(rule, self._found(rule, declared, limits), args.get_config(), report)
 
         def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
             properties = unwrapped(args.props)
             declared = Declared(args.resource_type, args.name, args.urn, plain(properties))
             self._declared[args.urn] = declared
-            found = _found(rule, declared, limits_of(rule, args.get_config()))
+            found = self._found(rule, declared, limits_of(rule, args.get_config()))
             certain = [violation for violation in found if not violation.undecided]
             if waits(declared) or not certain or all(self._passes(rule, one, args.get_config()) for one in certain):
                 return None
@@ -109,7 +112,7 @@ class Gate:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
             limits = limits_of(rule, args.get_config())
             waiting = [declared for declared in linked(self._stack(args)) if waits(declared)]
-            found = [violation for declared in waiting for violation in _found(rule, declared, limits)]
+            found = [violation for declared in waiting for violation in self._found(rule, declared, limits)]
             self._report(rule, found, args.get_config(), report)
 
         return StackValidationPolicy(validate=validate, **_described(rule))
@@ -117,17 +120,39 @@ class Gate:
     def _stack_policy(self, rule: Rule) -> Policy:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
             limits = limits_of(rule, args.get_config())
-            stack = read_stack(self._stack(args))
-            self._report(rule, rule.check(stack, limits), args.get_config(), report)
+            self._report(rule, rule.check(self._whole(args), limits), args.get_config(), report)
 
         return StackValidationPolicy(validate=validate, **_described(rule))
+
+    def _read_once(self, resource: ResourceValidationArgs | PolicyResource) -> Declared:
+        """The resource in plain Python; every policy is handed the same one again."""
+        handed = target(resource.props)
+        key = (resource.urn, id(handed))
+        if key not in self._unpacked:
+            declared = Declared(resource.resource_type, resource.name, resource.urn, plain(handed))
+            # With what it was made from: an identity means something only while the object lives.
+            self._unpacked[key] = (handed, declared)
+        return self._unpacked[key][1]
+
+    def _found(self, rule: Rule, declared: Declared, limits: Mapping[str, Any]) -> list[Violation]:
+        if id(declared) not in self._items:
+            self._items[id(declared)] = (declared, read(declared))
+        subjects = [item for item in self._items[id(declared)][1] if isinstance(item, rule.subjects)]
+        return [violation for subject in subjects for violation in rule.check(subject, limits)]
+
+    def _whole(self, args: StackValidationArgs) -> Stack:
+        """What the stack declares, read once for all rules."""
+        declared = self._stack(args)
+        if self._last_stack is None or self._last_stack[0] != declared:
+            self._last_stack = (declared, read_stack(declared))
+        return self._last_stack[1]
 
     def _stack(self, args: StackValidationArgs) -> list[Declared]:
         # Rules judge what the program declares. The engine's own list holds outputs: what is there now, and at
         # preview nothing at all for a provider whose configuration (a kubeconfig to be) is not known yet.
         return [
             replace(
-                self._declared.get(resource.urn) or _declared(resource),
+                self._declared.get(resource.urn) or self._read_once(resource),
                 dependencies={
                     name: tuple(source.urn for source in sources)
                     for name, sources in resource.property_dependencies.items()
@@ -174,15 +199,6 @@ def _notes(name: str, title: str, notes: dict[Violation, str]) -> Policy:
     return StackValidationPolicy(
         name=name, description=title, validate=validate, enforcement_level=EnforcementLevel.ADVISORY
     )
-
-
-def _found(rule: Rule, declared: Declared, limits: Mapping[str, Any]) -> list[Violation]:
-    subjects = [item for item in read(declared) if isinstance(item, rule.subjects)]
-    return [violation for subject in subjects for violation in rule.check(subject, limits)]
-
-
-def _declared(resource: ResourceValidationArgs | PolicyResource) -> Declared:
-    return Declared(resource.resource_type, resource.name, resource.urn, plain(resource.props))
 
 
 def _described(rule: Rule) -> dict[str, Any]:

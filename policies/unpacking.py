@@ -1,0 +1,51 @@
+"""Lets the SDK unpack each resource once, instead of once for each policy.
+
+The SDK turns a resource's properties from the wire format into Python and into proxies anew for every policy, and the
+whole stack for every stack policy; with this pack's rules that was most of the time that the gate needed for a
+resource. Policies of this pack do not change what they are given, and take the proxies off (``engine_values``), so one
+plain copy serves all.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from google.protobuf import json_format
+from google.protobuf.message import Message
+from pulumi_policy import policy as sdk
+from pulumi_policy.deserialize import deserialize_properties
+
+_deserialize: Final = deserialize_properties
+
+
+class _Unpacked:
+    """Takes the place of ``json_format`` in the SDK, and remembers by content what it unpacked."""
+
+    def __init__(self) -> None:
+        self._from_wire: dict[bytes, dict[str, Any]] = {}
+        self._values: dict[int, dict[str, Any]] = {}
+
+    def MessageToDict(self, message: Message) -> dict[str, Any]:  # noqa: N802 - the name that the SDK calls
+        wire = message.SerializeToString(deterministic=True)
+        found = self._from_wire.get(wire)
+        if found is None:
+            found = self._from_wire[wire] = json_format.MessageToDict(message)
+        return found
+
+    def deserialize(self, properties: dict[str, Any], proxy_secrets: bool = False) -> dict[str, Any]:
+        # A remediation changes what it is given: it gets a copy of its own.
+        if proxy_secrets:
+            return _deserialize(properties, proxy_secrets)
+        # The identity is safe as a key: what MessageToDict has returned is kept.
+        found = self._values.get(id(properties))
+        if found is None:
+            found = self._values[id(properties)] = _deserialize(properties)
+        return found
+
+
+def unpack_once() -> None:
+    """Install it, for the rest of the process."""
+    unpacked = _Unpacked()
+    setattr(sdk, "json_format", unpacked)  # noqa: B010 - the SDK's type has no such attribute
+    setattr(sdk, "deserialize_properties", unpacked.deserialize)  # noqa: B010
+    setattr(sdk, "unknown_checking_proxy", lambda properties: properties)  # noqa: B010
