@@ -46,6 +46,7 @@ __all__ = [
 _PACKAGES: Final[Mapping[str, str]] = {
     "gke": "components.catalog.gke",
     "eks": "components.catalog.eks",
+    "aks": "components.catalog.aks",
 }
 
 
