@@ -63,5 +63,10 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
         kms_key=settings.security.kms_key,
         deletion_protection=settings.security.deletion_protection,
         autoscaling_profile=settings.autoscaling_profile,
+        autoscaler=settings.autoscaler,
+        expander=settings.expander,
+        unneeded_minutes=settings.unneeded_minutes,
+        nat_per_zone=settings.nat_per_zone,
+        addons=settings.addons,
         labels=settings.labels,
     )

@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
-from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
+from pydantic import Field, StrictInt, ValidationInfo, field_validator
 
 from components.catalog import CloudCatalog, Machine, Resources
-from components.settings import places
+from components.settings import machines
 from components.settings.context import context
-from components.settings.section import DiskGb, Section
+from components.settings.section import DiskGb, MachineTypes, Section
 from components.settings.syntax import wrong
 
 # Out-of-memory kills ended at 5 GB per core, and a g1-small left everything unschedulable:
-# https://github.com/dudaji/gke-gpu-auto-scale. With 16 GiB in all the share per core no longer matters.
+# https://github.com/dudaji/gke-gpu-auto-scale. With 15 GiB in all the share per core no longer matters.
 MIN_GIB_PER_VCPU: Final = 5
-ENOUGH_GIB: Final = 16
+ENOUGH_GIB: Final = 15
 
 
 class AdminPool(Section):
     """The one pool that never goes away."""
 
-    machine_type: StrictStr | None = Field(default=None, description="2 vCPUs with 10 GiB unless given")
+    machine_type: MachineTypes = Field(
+        default=(),
+        description="a machine type; a list where spot nodes mix types; the catalogue's smallest unless given",
+    )
+    capacity: Literal["on-demand", "spot"] = Field(
+        default="on-demand", validate_default=True, description="`spot` is cheaper, and may be taken away with the pods"
+    )
     nodes: StrictInt = Field(default=1, ge=1, le=10, description="nodes per zone of the control plane")
+    max_nodes: StrictInt | None = Field(
+        default=None, ge=1, description="nodes at most, over all zones: the autoscaler adds some; fixed unless given"
+    )
     disk_gb: DiskGb = Field(default=50, description="boot disk of a node in GB, 20 or more")
 
     @field_validator("machine_type")
     @classmethod
-    def _machine(cls, value: str | None, info: ValidationInfo) -> str | None:
+    def _machine(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         known = context(info).catalog
-        machine = places.machine_without_gpus(value, context(info)) if value is not None else None
-        if machine is not None and known is not None:
+        ordered = machines.without_gpus(value, context(info))
+        for machine in ordered if known is not None else ():
             big_enough(machine, known)
+        return tuple(machine.type for machine in ordered)
+
+    @field_validator("capacity")
+    @classmethod
+    def _capacity(cls, value: Literal["on-demand", "spot"], info: ValidationInfo) -> Literal["on-demand", "spot"]:
+        machines.mixed_only_on_spot(info.data.get("machine_type", ()), value)
         return value
 
 

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
 
-from components.settings import places, syntax
-from components.settings.context import context
-from components.settings.section import Capacity, DiskGb, NodeLabels, PoolName, Section, Sizes, Taints
+from components.catalog import Machine
+from components.settings import machines, places, syntax
+from components.settings.context import Context, context
+from components.settings.section import (
+    Capacity,
+    DiskGb,
+    GpuNodeLabels,
+    MachineTypes,
+    Minutes,
+    PoolName,
+    Section,
+    Sizes,
+    Taints,
+)
 from policies.rules import node_groups
-from policies.rules.model import NodeGroup, Violation
+from policies.rules.model import GPU_RESOURCE, NodeGroup, Violation
 
 
 class TimeSharingSetting(Section):
@@ -25,8 +37,11 @@ class GpuPool(Section):
     name: PoolName = Field(description="what the resulting pools are called after")
     gpu: StrictStr = Field(description="GPU type: `nvidia-t4`, `nvidia-l4`, `nvidia-a100-40gb`, …")
     gpus_per_node: Sizes = Field(default=(1,), description="GPUs per node; a list makes one pool per size")
-    machine_type: StrictStr | None = Field(
-        default=None, validate_default=True, description="the smallest that has these GPUs unless given"
+    machine_type: MachineTypes = Field(
+        default=(),
+        validate_default=True,
+        description="a machine type; a list where spot nodes mix types; the smallest that has these GPUs unless given "
+        "(spot nodes mix some larger ones where the cloud can)",
     )
     reservation: StrictStr | None = Field(default=None, description="name of a reservation that the pool consumes")
     capacity: Capacity = Field(
@@ -40,13 +55,22 @@ class GpuPool(Section):
         default=(), validate_default=True, description="the stack's zones that have the GPU unless given"
     )
     disk_gb: DiskGb = Field(default=100, description="boot disk of a node in GB, 20 or more")
-    image: Literal["cos", "ubuntu"] = Field(default="cos", description="the node's operating system")
-    drivers: Literal["managed", "daemonset"] = Field(
-        default="managed", description="who installs the GPU driver: the cloud, or a DaemonSet in the cluster"
+    image: StrictStr | None = Field(
+        default=None, description="the node's operating system; the first that the cloud offers unless given"
+    )
+    drivers: Literal["managed", "daemonset", "none"] = Field(
+        default="managed",
+        description="who brings the GPU driver: the cloud or its image, a DaemonSet in the cluster, or you (`none`)",
     )
     driver_version: Literal["default", "latest"] = Field(default="default", description="which driver")
     time_sharing: TimeSharingSetting | None = Field(default=None, description="let several pods share a GPU")
-    labels: NodeLabels = Field(default_factory=dict, description="further node labels")
+    mig: Literal["1g", "2g", "3g", "4g", "7g"] | None = Field(
+        default=None, description="compute slice that each GPU is partitioned into (MIG)"
+    )
+    unneeded_minutes: Minutes | None = Field(
+        default=None, description="idle minutes until a node goes; the stack's unless given"
+    )
+    labels: GpuNodeLabels = Field(default_factory=dict, description="further node labels")
     taints: Taints = Field(default=(), description="further node taints, each `{key, value, effect}`")
 
     @field_validator("gpu")
@@ -67,11 +91,12 @@ class GpuPool(Section):
 
     @field_validator("machine_type")
     @classmethod
-    def _machine(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is not None and "gpu" in info.data and "gpus_per_node" in info.data:
-            places.machine_with_gpus(value, info.data["gpu"], info.data["gpus_per_node"], context(info))
-        elif value is not None:
-            places.known_machine(value, context(info))
+    def _machine(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if "gpu" in info.data and "gpus_per_node" in info.data:
+            ordered = machines.with_gpus(value, info.data["gpu"], info.data["gpus_per_node"], context(info))
+            return tuple(machine.type for machine in ordered) or value
+        for type in value:
+            machines.known_machine(type, context(info))
         return value
 
     @field_validator("reservation")
@@ -88,6 +113,7 @@ class GpuPool(Section):
                 f"capacity '{value}' cannot use the reservation: reserved machines are paid for on demand",
                 "Write capacity: on-demand, or remove reservation",
             )
+        machines.mixed_only_on_spot(info.data.get("machine_type", ()), value)
         if {"gpu", "gpus_per_node", "machine_type"} <= info.data.keys():
             _given_out(value, reserved, info)
         return value
@@ -111,10 +137,30 @@ class GpuPool(Section):
             return places.zones_in_region(value, context(info))
         return places.gpu_zones(info.data["gpu"], context(info)) if "gpu" in info.data else ()
 
+    @field_validator("image")
+    @classmethod
+    def _image(cls, value: str | None, info: ValidationInfo) -> str | None:
+        known = context(info).catalog
+        return value if value is None or known is None else places.listed(value, known.images(), "image", context(info))
+
+    @field_validator("labels")
+    @classmethod
+    def _labels(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        if value.get(GPU_RESOURCE, "true") != "true":
+            raise syntax.wrong(
+                f"the label {GPU_RESOURCE} can only be 'true': the node has a GPU", f"Write {GPU_RESOURCE}: 'true'"
+            )
+        known = context(info).catalog
+        own = known.gpu_labels(info.data["gpu"]) if known is not None and "gpu" in info.data else {}
+        for key in sorted(own.keys() & value.keys()):
+            if own[key] != value[key]:
+                raise syntax.wrong(f"the label {key} is '{own[key]}' on every node with this GPU", "Leave it out")
+        return value
+
 
 def _group(info: ValidationInfo, *, min_nodes: int = 0, max_nodes: int | None = None) -> NodeGroup:
     return NodeGroup(
-        name=info.data.get("name", "?"),
+        name=info.data.get("name", syntax.HERE),
         cloud=context(info).cloud or "",
         gpus_per_node=1,
         autoscaled=True,
@@ -130,17 +176,27 @@ def _judge(violations: list[Violation]) -> None:
 
 def _given_out(capacity: Capacity, reserved: bool, info: ValidationInfo) -> None:
     """Refuse a capacity that the cloud does not offer for the machine."""
-    catalog, gpu, chosen = context(info).catalog, info.data["gpu"], info.data["machine_type"]
-    if catalog is None:
-        return
-    for size in info.data["gpus_per_node"]:
-        machine = catalog.with_gpus(chosen, gpu, size) if chosen else next(iter(catalog.machines_for(gpu, size)), None)
-        if machine is None or machine.provisioning == "any" or capacity == "spot":
+    for machine in _machines(info, context(info)):
+        if machine.provisioning == "any" or capacity == "spot":
             continue
         if machine.provisioning == "spot-or-reservation" and reserved:
             continue
         also = " or with a reservation" if machine.provisioning == "spot-or-reservation" else ""
         raise syntax.wrong(
-            f"{machine.type} ({size} {gpu}) is only given out as spot{also}, not {capacity}",
+            f"{machine.type} ({machine.gpus} {machine.gpu}) is only given out as spot{also}, not {capacity}",
             "Write capacity: spot" + (", or add a reservation" if also else ""),
         )
+
+
+def _machines(info: ValidationInfo, where: Context) -> Iterator[Machine]:
+    """The machines that the pool's sizes may get."""
+    known, gpu, chosen = where.catalog, info.data["gpu"], info.data["machine_type"]
+    if known is None:
+        return
+    for size in info.data["gpus_per_node"]:
+        if not chosen:
+            yield from known.machines_for(gpu, size)[:1]
+        for type in chosen:
+            machine = known.with_gpus(type, gpu, size)
+            if machine is not None:
+                yield machine

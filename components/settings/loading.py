@@ -8,8 +8,10 @@ from collections.abc import Collection, Mapping
 from pydantic import ValidationError
 
 from components import catalog
+from components.catalog import CloudCatalog
 from components.settings import translation, whole
 from components.settings.context import Context
+from components.settings.names import name_problems
 from components.settings.problems import Problem, SettingsError
 from components.settings.resolve import resolve
 from components.settings.settings import Settings
@@ -25,7 +27,7 @@ def load(config: Mapping[str, object], *, stack: str, project: str | None, secre
         config: values by key without the namespace; structured ones as Python values or as the engine's JSON text.
             Empty values (``""``, ``None``) are as good as absent.
         stack: the stack's name, for the cluster's default name.
-        project: the cloud account, from the provider's own key.
+        project: the value of the provider's own key that names the account.
         secrets: keys whose values are encrypted in the stack file. None may be: no setting is a secret.
 
     Raises:
@@ -36,13 +38,13 @@ def load(config: Mapping[str, object], *, stack: str, project: str | None, secre
     where = Context.of(raw)
     found = [_secret(key) for key in sorted(secrets)]
     if where.catalog is not None and not project:
-        found.append(_no_account(where.catalog.account_key()))
+        found.append(_no_account(where, where.catalog))
     file: StackFile | None = None
     try:
         file = StackFile.model_validate(raw, context=where)
     except ValidationError as error:
         found += translation.problems(error, StackFile, raw)
-    found += whole.name_problems(raw, where)
+    found += name_problems(raw, where)
     if file is None or found:
         raise SettingsError(found, stack=stack)
     settings = resolve(file, stack=stack, project=project or "")
@@ -76,8 +78,13 @@ def _secret(key: str) -> Problem:
     )
 
 
-def _no_account(key: str) -> Problem:
-    return Problem(key, "missing: in which account the cluster is made", f"Add the line '{key}: my-project'")
+def _no_account(where: Context, known: CloudCatalog) -> Problem:
+    key, example = known.account_key(), known.account_example()
+    # A provider whose own key is a place has to work in the stack's.
+    value = where.region or example if example in known.regions() else example
+    return Problem(
+        key, "missing: the provider's own key, for where the cluster is made", f"Add the line '{key}: {value}'"
+    )
 
 
 def known_account_keys() -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, StrictStr, ValidationInfo, field_validator
 
 from components.settings import syntax
+from components.settings.context import context
 from components.settings.section import Cidr, Flag, Section
 
 _RANGES = ("node_cidr", "pod_cidr", "service_cidr", "control_plane_cidr")
@@ -31,11 +32,18 @@ class Network(Section):
         validate_default=True,
         description="who may reach the control plane; required unless `privateEndpoint`",
     )
-    node_cidr: Cidr = Field(default="10.0.0.0/20", validate_default=True, description="addresses of nodes")
-    pod_cidr: Cidr = Field(default="10.4.0.0/14", validate_default=True, description="addresses of pods")
-    service_cidr: Cidr = Field(default="10.8.0.0/20", validate_default=True, description="addresses of services")
+    node_cidr: StrictStr = Field(default="", validate_default=True, description="addresses of nodes; see below")
+    pod_cidr: StrictStr | None = Field(
+        default=None, validate_default=True, description="addresses of pods, where they are not the nodes'; see below"
+    )
+    service_cidr: StrictStr = Field(default="", validate_default=True, description="addresses of services; see below")
     control_plane_cidr: Cidr | None = Field(
         default=None, description="addresses of the control plane; the cloud's choice"
+    )
+
+    nat: Literal["single", "per-zone"] | None = Field(
+        default=None,
+        description="gateways of the private nodes; one per zone if the availability is regional, else a single one",
     )
 
     @field_validator("authorized_networks")
@@ -52,6 +60,14 @@ class Network(Section):
         if len(set(ranges)) < len(ranges):
             raise syntax.wrong("a range is there twice", "Write each range once")
         return value
+
+    @field_validator("node_cidr", "pod_cidr", "service_cidr")
+    @classmethod
+    def _range(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value:
+            return syntax.cidr(value)
+        known = context(info).catalog
+        return known.default_ranges()[info.field_name or ""] if known is not None else value
 
     @field_validator(*_RANGES)
     @classmethod

@@ -1,8 +1,9 @@
-"""Checks of machine types, GPUs and zones against the catalogue. Each returns its value or raises."""
+"""Checks of GPUs, zones, images and autoscalers against the catalogue. Each returns its value or raises."""
 
 from __future__ import annotations
 
-from components.catalog import Machine
+from collections.abc import Sequence
+
 from components.settings.context import Context
 from components.settings.problems import instead, nearest
 from components.settings.syntax import wrong
@@ -49,51 +50,10 @@ def gpus_per_node(sizes: tuple[int, ...], gpu: str, where: Context) -> None:
         )
 
 
-def machine_with_gpus(type: str, gpu: str, sizes: tuple[int, ...], where: Context) -> None:
-    """The machine exists and takes each of the sizes."""
-    if where.catalog is None:
-        return
-    known_machine(type, where)
-    for size in sizes:
-        if where.catalog.with_gpus(type, gpu, size) is None:
-            fitting = [machine.type for machine in where.catalog.machines_for(gpu, size)]
-            if len(sizes) > 1:
-                raise wrong(
-                    f"'{type}' does not have {size} {gpu}, and gpusPerNode is {list(sizes)}",
-                    "Leave machineType out, so that each size gets its own machine, or write a pool per machine type",
-                )
-            raise wrong(f"'{type}' does not have {size} {gpu}", instead(type, fitting) if fitting else "Leave it out")
-
-
-def known_machine(type: str, where: Context) -> Machine | None:
-    """The machine of that name; ``None`` only while the cloud itself is not valid."""
-    if where.catalog is None:
-        return None
-    machine = where.catalog.machine(type)
-    if machine is None:
-        near = nearest(type, where.catalog.machine_types())
-        example = where.catalog.default_admin_machine()
-        remedy = (
-            f"Did you mean '{near}'?" if near else f"Write a machine type of {where.cloud}, for example '{example}'"
-        )
-        raise wrong(f"there is no machine type '{type}' on {where.cloud}", remedy)
-    return machine
-
-
-def machine_without_gpus(type: str, where: Context) -> Machine | None:
-    """A known machine without GPUs, as for CPU and admin pools."""
-    machine = known_machine(type, where)
-    if machine is not None and machine.gpus:
-        raise wrong(
-            f"'{type}' has {machine.gpus} {machine.gpu}", "Declare it below gpuPools, where it can reach zero nodes"
-        )
-    return machine
-
-
 def gpu_zones(gpu: str, where: Context) -> tuple[str, ...]:
     """The stack's zones that have the GPU; all of them where no list is known."""
     known = where.catalog.gpu_zones(gpu) if where.catalog else None
-    if known is None or not where.zones:
+    if where.catalog is None or known is None or not where.zones:
         return where.zones
     if having := tuple(zone for zone in where.zones if zone in known):
         return having
@@ -103,8 +63,18 @@ def gpu_zones(gpu: str, where: Context) -> tuple[str, ...]:
             f"none of the stack's zones ({', '.join(where.zones)}) is known to have {gpu}",
             f"In {where.region} these have it: {', '.join(in_region)}; add one to the stack's or to the pool's zones",
         )
-    regions = sorted({zone.rsplit("-", 1)[0] for zone in known})
+    regions = [region for region, zones in where.catalog.regions().items() if set(zones) & set(known)]
     raise wrong(
         f"no zone of {where.region} is known to have {gpu}",
-        f"Use a region that has it ({', '.join(regions)}), or name the pool's zones if the cloud has added it since",
+        f"Use a region that has it ({', '.join(sorted(regions))}), "
+        "or name the pool's zones if the cloud has added it since",
     )
+
+
+def listed(value: str, known: Sequence[str], what: str, where: Context) -> str:
+    """One of the words that the cloud's catalogue lists."""
+    if where.catalog is None or value in known:
+        return value
+    if not known:
+        raise wrong(f"{where.cloud} has no {what}", "Leave it out")
+    raise wrong(f"there is no {what} '{value}' on {where.cloud}, which has {', '.join(known)}", instead(value, known))

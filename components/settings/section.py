@@ -23,6 +23,9 @@ PoolName = Annotated[StrictStr, AfterValidator(syntax.rfc1035)]
 NodeLabels = dict[
     Annotated[StrictStr, AfterValidator(syntax.label_key)], Annotated[StrictStr, AfterValidator(syntax.label_value)]
 ]
+GpuNodeLabels = dict[
+    Annotated[StrictStr, AfterValidator(syntax.gpu_label_key)], Annotated[StrictStr, AfterValidator(syntax.label_value)]
+]
 ResourceLabels = dict[
     Annotated[StrictStr, AfterValidator(syntax.resource_label_key)],
     Annotated[StrictStr, AfterValidator(syntax.resource_label_value)],
@@ -57,6 +60,12 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _listed_text(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
 Taints = Annotated[tuple[TaintSetting, ...], AfterValidator(distinct_taints)]
 Sizes = Annotated[tuple[StrictInt, ...], BeforeValidator(_listed)]
+MachineTypes = Annotated[tuple[StrictStr, ...], BeforeValidator(_listed_text)]
+Minutes = Annotated[StrictInt, Field(ge=1, le=1440)]
 Flag = Annotated[bool, Strict()]

@@ -15,7 +15,7 @@ from components.settings.cpu_pool import CpuPool
 from components.settings.gpu_pool import GpuPool
 from components.settings.network import Network
 from components.settings.problems import instead
-from components.settings.section import Flag, ResourceLabels, Section
+from components.settings.section import Flag, Minutes, ResourceLabels, Section
 
 _VERSION = re.compile(r"1\.\d{1,3}(\.\d{1,3}(-[a-z0-9.]+)?)?")
 
@@ -44,11 +44,29 @@ class Security(Section):
 
 
 class Autoscaling(Section):
-    """How eagerly idle nodes go."""
+    """Who decides the size of pools, and how eagerly idle nodes go."""
 
     profile: Literal["optimize-utilization", "balanced"] = Field(
         default="optimize-utilization", description="`optimize-utilization` removes idle nodes sooner"
     )
+    autoscaler: StrictStr | None = Field(
+        default=None, description="who decides the size of pools; the first that the cloud offers unless given"
+    )
+    expander: Literal["priority", "least-waste", "most-pods", "random"] | None = Field(
+        default=None,
+        description="how it chooses among pools that fit; `priority`: spot first, then the smallest that fits",
+    )
+    unneeded_minutes: Minutes | None = Field(
+        default=None, description="idle minutes until a node goes, 1 to 1440; the profile's unless given"
+    )
+
+    @field_validator("autoscaler")
+    @classmethod
+    def _autoscaler(cls, value: str | None, info: ValidationInfo) -> str | None:
+        known = context(info).catalog
+        if value is None or known is None:
+            return value
+        return places.listed(value, known.autoscalers(), "autoscaler", context(info))
 
 
 class Budget(Section):
@@ -72,10 +90,13 @@ class StackFile(Section):
     kubernetes: Kubernetes = Field(default=Kubernetes(), description="release channel and version")
     network: Network = Field(description="who may reach the control plane, address ranges")
     security: Security = Field(default=Security(), description="secrets encryption key; protected cluster")
-    autoscaling: Autoscaling = Field(default=Autoscaling(), description="how eagerly idle nodes go")
+    autoscaling: Autoscaling = Field(
+        default=Autoscaling(), description="who decides the size of pools, how eagerly idle nodes go"
+    )
     admin_pool: AdminPool = Field(default=AdminPool(), description="the one pool that never goes away")
     gpu_pools: tuple[GpuPool, ...] = Field(default=(), validate_default=True, description="GPU pools, at least one")
     cpu_pools: tuple[CpuPool, ...] = Field(default=(), description="CPU pools beside the admin pool")
+    addons: tuple[StrictStr, ...] = Field(default=(), description="parts of the cloud to add, by name")
     budget: Budget = Field(default=Budget(), description="an hourly ceiling")
     labels: ResourceLabels = Field(default_factory=dict, description="put on every cloud resource")
 
@@ -93,7 +114,7 @@ class StackFile(Section):
         if known is None or value in known.regions():
             return value
         if any(value in zones for zones in known.regions().values()):
-            region = value.rsplit("-", 1)[0]
+            region = next(name for name, zones in known.regions().items() if value in zones)
             raise syntax.wrong(f"'{value}' is a zone", f"Write region: {region} and zones: [{value}]")
         raise syntax.wrong(
             f"there is no region '{value}' on {context(info).cloud}", instead(value, tuple(known.regions()))
@@ -116,6 +137,16 @@ class StackFile(Section):
                 f"'{value}' has {len(value)} characters", f"Write at most {limit}: '{value[:limit].strip('-')}'"
             )
         return syntax.rfc1035(value)
+
+    @field_validator("addons")
+    @classmethod
+    def _addons(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if len(set(value)) < len(value):
+            raise syntax.wrong(f"an addon is there twice: {', '.join(value)}", "Write each addon once")
+        known = context(info).catalog
+        for addon in value:
+            places.listed(addon, known.addons() if known is not None else (), "addon", context(info))
+        return value
 
     @field_validator("gpu_pools")
     @classmethod

@@ -22,6 +22,9 @@ _RESOURCE_LABEL_VALUE: Final = re.compile(r"[-_a-z0-9]{0,63}")
 # Kubernetes', NVIDIA's and this project's own keys: what they say about a node must be true.
 RESERVED_DOMAINS: Final = ("kubernetes.io", "k8s.io", GPU_RESOURCE.split("/")[0], "gpucluster.dev")
 
+# Stands in a message for the key path of the entry being validated, which only the translation of errors knows.
+HERE: Final = "<here>"
+
 
 def wrong(message: str, remedy: str) -> PydanticCustomError:
     """An error that becomes a ``Problem`` at the key being validated."""
@@ -58,6 +61,11 @@ def label_key(key: str) -> str:
             f"Use a domain of your own, such as 'example.com/{name}'",
         )
     return key
+
+
+def gpu_label_key(key: str) -> str:
+    """A key of a GPU node's label: also ``nvidia.com/gpu``, by which many workloads select their nodes."""
+    return key if key == GPU_RESOURCE else label_key(key)
 
 
 def label_value(value: str) -> str:

@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from components.settings.problems import Problem, instead, nearest
+from components.settings.syntax import HERE
 
 Location = tuple[int | str, ...]
 
@@ -74,7 +75,8 @@ def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel]) -
     kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     where = path(location)
     if kind == "problem":
-        return Problem(where, str(context["message"]), str(context["remedy"]))
+        message = str(context["message"]).replace(HERE, path(location[:-1]))
+        return Problem(where, message, str(context["remedy"]))
     if kind == "extra_forbidden":
         known = _keys(model, location[:-1])
         return Problem(where, f"there is no key '{location[-1]}'", instead(str(location[-1]), known))

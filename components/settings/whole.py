@@ -1,92 +1,53 @@
-"""Checks that need more than one part of the file: names after expansion, room for all nodes, the budget."""
+"""Checks that need more than one part of the file: room for all nodes, the budget, reservations."""
 
 from __future__ import annotations
 
-import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from ipaddress import IPv4Network
 
 from components import catalog
-from components.pools import ADMIN_POOL_NAME
-from components.settings.context import Context
 from components.settings.problems import Problem
-from components.settings.resolve import cpu_pool_names, pool_names
-from components.settings.section import Capacity
 from components.settings.settings import Settings
 from components.settings.syntax import network
-
-# Addresses of a subnetwork that the cloud keeps: network, gateway, second-to-last and broadcast.
-# https://cloud.google.com/vpc/docs/subnets#unusable-ip-addresses-in-every-subnet
-_KEPT_ADDRESSES = 4
-
-
-def name_problems(raw: Mapping[str, object], where: Context) -> list[Problem]:
-    """Names of resulting pools, too long or there twice; from unchecked values, so that no other error hides them."""
-    limit = where.catalog.max_name_length() if where.catalog else None
-    taken: dict[str, str] = {ADMIN_POOL_NAME: "adminPool"}
-    found: list[Problem] = []
-    for path, names in (*_gpu_names(raw.get("gpuPools")), *_cpu_names(raw.get("cpuPools"))):
-        clash = next((name for name in names if name in taken), None)
-        if clash is not None:
-            found.append(
-                Problem(
-                    path,
-                    f"there would be two pools called '{clash}', here and from {taken[clash]}",
-                    "Choose another name; every resulting pool needs its own",
-                )
-            )
-        longest = max(names, key=len, default="")
-        if limit is not None and len(longest) > limit:
-            message = f"the resulting pool name '{longest}' has {len(longest)} characters, {where.cloud} allows {limit}"
-            found.append(Problem(path, message, f"Shorten the name by {len(longest) - limit} or more"))
-        taken |= {name: path.removesuffix(".name") for name in names}
-    return found
 
 
 def settings_problems(settings: Settings) -> list[Problem]:
     """What is wrong with a file whose keys are all valid by themselves."""
-    return [*_room(settings), *_budget(settings), *_reservations(settings)]
+    return [*_admin_maximum(settings), *_room(settings), *_budget(settings), *_reservations(settings)]
 
 
-def _gpu_names(pools: object) -> Iterator[tuple[str, list[str]]]:
-    for index, pool in _entries(pools):
-        sizes = pool.get("gpusPerNode", 1)
-        sizes = [sizes] if isinstance(sizes, int) else sizes
-        if isinstance(sizes, list) and all(isinstance(size, int) for size in sizes):
-            yield f"gpuPools[{index}].name", pool_names(str(pool["name"]), dict.fromkeys(sizes), _capacity(pool))
-
-
-def _cpu_names(pools: object) -> Iterator[tuple[str, list[str]]]:
-    for index, pool in _entries(pools):
-        yield f"cpuPools[{index}].name", cpu_pool_names(str(pool["name"]), _capacity(pool))
-
-
-def _entries(pools: object) -> Iterator[tuple[int, Mapping[str, object]]]:
-    for index, pool in enumerate(pools if isinstance(pools, list) else ()):
-        if isinstance(pool, Mapping) and isinstance(pool.get("name"), str):
-            yield index, pool
-
-
-def _capacity(pool: Mapping[str, object]) -> Capacity:
-    written = pool.get("capacity", "on-demand")
-    return typing.cast(Capacity, written) if written in typing.get_args(Capacity) else "on-demand"
+def _admin_maximum(settings: Settings) -> Iterator[Problem]:
+    admin = settings.admin_pool_spec
+    if admin.max_nodes is not None and admin.max_nodes < admin.total_nodes:
+        yield Problem(
+            "adminPool.maxNodes",
+            f"{admin.max_nodes} is below the {admin.total_nodes} nodes that are always there "
+            f"({admin.nodes} in each of {len(admin.zones)} zones)",
+            f"Write {admin.total_nodes} or more",
+        )
 
 
 def _room(settings: Settings) -> Iterator[Problem]:
-    per_node, nodes = catalog.of(settings.cloud).pod_addresses_per_node(), settings.max_nodes
-    pods, own = network(settings.network.pod_cidr), network(settings.network.node_cidr)
-    room = pods.num_addresses // per_node
+    known, nodes = catalog.of(settings.cloud), settings.max_nodes
+    per_node, kept = known.pod_addresses_per_node(), known.kept_addresses()
+    own = network(settings.network.node_cidr)
+    if settings.network.pod_cidr is None:
+        yield from _too_small("network.nodeCidr", own, nodes, per_node, kept, "")
+        return
+    pods = network(settings.network.pod_cidr)
+    yield from _too_small("network.podCidr", pods, nodes, per_node, 0, "the pods of ")
+    yield from _too_small("network.nodeCidr", own, nodes, 1, kept, "")
+
+
+def _too_small(path: str, given: IPv4Network, nodes: int, each: int, kept: int, what: str) -> Iterator[Problem]:
+    """A range whose addresses, ``each`` for every node, do not last for all pools at their maximum."""
+    room = max(given.num_addresses - kept, 0) // each
     if room < nodes:
+        addresses = f" ({each} addresses each)" if each > 1 else ""
         yield Problem(
-            "network.podCidr",
-            f"{pods} has room for the pods of {room} nodes ({per_node} addresses each), the pools may grow to {nodes}",
-            f"Write a range with prefix /{_prefix(nodes * per_node)} or shorter, or lower maxNodes",
-        )
-    room = own.num_addresses - _KEPT_ADDRESSES
-    if room < nodes:
-        yield Problem(
-            "network.nodeCidr",
-            f"{own} has room for {max(room, 0)} nodes, the pools may grow to {nodes}",
-            f"Write a range with prefix /{_prefix(nodes + _KEPT_ADDRESSES)} or shorter, or lower maxNodes",
+            path,
+            f"{given} has room for {what}{room} nodes{addresses}, the pools may grow to {nodes}",
+            f"Write a range with prefix /{_prefix(nodes * each + kept)} or shorter, or lower maxNodes",
         )
 
 

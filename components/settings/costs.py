@@ -1,0 +1,57 @@
+"""What the pools of a stack cost: list prices in US dollars an hour, without traffic and taxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from components.catalog import CloudCatalog, Machine
+from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
+
+Counts = list[tuple[AdminPoolSpec | GpuPoolSpec | CpuPoolSpec, int]]
+"""How many nodes of which pools."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """``idle`` with every autoscaled pool at its minimum, ``maximum`` at its maximum (twins and zones all).
+
+    ``None`` if a price is not known; ``unpriced`` names the pools without one.
+    """
+
+    idle: float | None
+    maximum: float | None
+    unpriced: tuple[str, ...]
+
+
+def costs(
+    known: CloudCatalog, admin: AdminPoolSpec, pools: Sequence[GpuPoolSpec | CpuPoolSpec], *, gateways: int
+) -> Costs:
+    """The stack's costs with that many NAT gateways."""
+    idle: Counts = [(admin, admin.total_nodes), *((pool, pool.min_nodes) for pool in pools)]
+    maximum: Counts = [(admin, admin.max_nodes or admin.total_nodes), *((pool, pool.max_nodes) for pool in pools)]
+    return Costs(
+        idle=_total(known, idle, gateways),
+        maximum=_total(known, maximum, gateways),
+        unpriced=tuple(pool.name for pool in [admin, *pools] if pool.hourly_usd is None),
+    )
+
+
+def node_price(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:
+    """One running node: machine, GPUs, boot disk. Of a pool that mixes types this is the planned one's price."""
+    price, disk = known.machine_price(region, machine, spot=spot), known.disk_price(region, disk_gb)
+    return None if price is None or disk is None else price.usd + disk.usd
+
+
+def _total(known: CloudCatalog, counts: Counts, gateways: int) -> float | None:
+    nodes = sum(count for _, count in counts)
+    total = 0.0
+    for fee in (known.control_plane_price(), known.nat_price(nodes, gateways=gateways)):
+        if fee is None:
+            return None
+        total += fee.usd
+    for pool, count in counts:
+        if count and pool.hourly_usd is None:
+            return None
+        total += count * (pool.hourly_usd or 0.0)
+    return total
