@@ -1,7 +1,8 @@
 """Facts about Amazon's machines that no resource carries: how many NVIDIA GPUs an instance type has.
 
-Counts: https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html, for g7 and g7e
-https://github.com/kubernetes/autoscaler/issues/9854 (both read on 2026-11-21).
+Counts: https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html (read on 2026-11-21); a test holds them against
+Amazon's ``DescribeInstanceTypes`` as moto keeps it, which no longer has P2, P3 and G3 (old programs still name them) nor
+p6e-gb200.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ GPUS: Final[Mapping[str, Mapping[str, int]]] = {
     # A part of one GPU, which Kubernetes sees as one.
     "g6f": {"large": 1, "xlarge": 1, "2xlarge": 1, "4xlarge": 1},
     "gr6f": {"4xlarge": 1},
-    "g7": {"2xlarge": 1, "4xlarge": 1, "8xlarge": 2, "12xlarge": 4, "24xlarge": 4, "48xlarge": 8},
+    "g7": {"2xlarge": 1, "4xlarge": 1, "8xlarge": 1, "12xlarge": 2, "24xlarge": 4, "48xlarge": 8},
     "g7e": {"2xlarge": 1, "4xlarge": 1, "8xlarge": 1, "12xlarge": 2, "24xlarge": 4, "48xlarge": 8},
 }
 """NVIDIA GPUs by instance family and size. AMD's g4ad and the trn, inf, dl and vt accelerators are not NVIDIA GPUs."""
