@@ -34,14 +34,16 @@ class NodeGroup:
     """A group of identical machines exactly as the cloud's autoscaler sees it while the group is empty.
 
     ``min_nodes``/``max_nodes`` count over all ``zones`` unless ``per_zone``. ``initial_nodes`` exist at once, per zone.
+    A group that is not autoscaled has ``initial_nodes`` per zone, or ``min_nodes`` if those are more.
     ``hourly_usd`` is the price of one node and orders the autoscaler's choice: cheapest first.
     ``rank`` orders instead of the price where the autoscaler is told an order (smaller first).
     ``gpus_advertised_by`` says who makes a node's GPUs allocatable: the cloud itself, or a DaemonSet (driver installer,
     or device plugin) that must become ready on the node first (how it is recognised: ``rehearsal/fleet/drivers.py``).
-    ``machine.gpus`` is what the autoscaler expects of a node; ``offered_gpus`` what a ready node really offers, if that
-    differs. ``unseen_labels`` and ``unseen_taints`` are on every node, but the autoscaler cannot see them while the
-    group is empty. ``not_scaled_because`` is the reason, for people, why no autoscaler may change this group's size;
-    it is empty for a group that is meant to be fixed.
+    ``machine.gpus`` is what the autoscaler expects of a node; ``offered_gpus`` what the machine really has (slices
+    count), if that differs. A device plugin's time slicing multiplies it, so its replicas are never part of it.
+    ``unseen_labels`` and ``unseen_taints`` are on every node, but the autoscaler cannot see them while the group is
+    empty. ``not_scaled_because`` is the reason, for people, why no autoscaler may change this group's size; it is empty
+    for a group that is meant to be fixed.
     """
 
     name: str
@@ -94,6 +96,9 @@ class Fleet(Protocol):
     def had_nodes(self, cluster: str, name: str) -> bool:
         """Whether the group has ever had a node."""
         ...
+
+    def apply_objects(self, objects: list[dict[str, Any]]) -> None:
+        """Apply the cloud's own objects in the existing cluster (an add-on's workloads, CRDs and what needs them)."""
 
     def list_objects(self, path: str) -> list[dict[str, Any]]:
         """Objects inside the cluster by API path (``/apis/apps/v1/deployments``), as an administrator; none while

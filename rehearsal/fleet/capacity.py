@@ -1,21 +1,19 @@
 """What a machine offers to pods: its size less what the cloud keeps for the system.
 
-The reservations are GKE's (versions up to 1.36):
+A machine may say what is kept of it, the eviction threshold included. One that does not has GKE's reservations
+(versions up to 1.36):
 https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes#memory_and_cpu_reservations
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rehearsal.simulation import Machine
 
 GPU: Final = "nvidia.com/gpu"
-PODS_PER_NODE: Final = 110
-"""Kubernetes' and GKE's default."""
-
 _DISK_GIB: Final = 100
 """A machine's disk is not part of its shape; this is the disk of a default pool."""
 
@@ -33,6 +31,7 @@ class Capacity:
     cpu_millicores: int
     memory_mib: int
     gpus: int
+    pods: int
 
     def resources(self, gpus: int | None = None) -> dict[str, str]:
         """A Kubernetes ResourceList; ``gpus`` replaces the number of GPUs, which is absent on machines without."""
@@ -40,7 +39,7 @@ class Capacity:
             "cpu": f"{self.cpu_millicores}m",
             "memory": f"{self.memory_mib}Mi",
             "ephemeral-storage": f"{_DISK_GIB}Gi",
-            "pods": str(PODS_PER_NODE),
+            "pods": str(self.pods),
         }
         if self.gpus:
             quantities[GPU] = str(self.gpus if gpus is None else gpus)
@@ -49,19 +48,30 @@ class Capacity:
 
 def capacity(machine: Machine) -> Capacity:
     """The whole machine."""
-    return Capacity(round(machine.cpu * 1000), round(machine.memory_gib * 1024), machine.gpus)
+    return Capacity(round(machine.cpu * 1000), round(machine.memory_gib * 1024), machine.gpus, machine.max_pods)
 
 
 def allocatable(machine: Machine) -> Capacity:
     """What is left for pods, system pods included."""
     whole = capacity(machine)
-    reserved_cpu = _banded(machine.cpu, _CPU_BANDS) * 1000
-    reserved_memory = 255 if machine.memory_gib < 1 else _banded(machine.memory_gib, _MEMORY_GIB_BANDS) * 1024
-    return Capacity(
-        whole.cpu_millicores - math.ceil(reserved_cpu),
-        whole.memory_mib - math.ceil(reserved_memory) - _EVICTION_MIB,
-        machine.gpus,
+    return replace(
+        whole,
+        cpu_millicores=whole.cpu_millicores - _reserved_millicores(machine),
+        memory_mib=whole.memory_mib - _reserved_mib(machine),
     )
+
+
+def _reserved_millicores(machine: Machine) -> int:
+    if machine.reserved_milli_cpu is not None:
+        return machine.reserved_milli_cpu
+    return math.ceil(_banded(machine.cpu, _CPU_BANDS) * 1000)
+
+
+def _reserved_mib(machine: Machine) -> int:
+    if machine.reserved_memory_mib is not None:
+        return machine.reserved_memory_mib
+    reserved = 255 if machine.memory_gib < 1 else _banded(machine.memory_gib, _MEMORY_GIB_BANDS) * 1024
+    return math.ceil(reserved) + _EVICTION_MIB
 
 
 def _banded(size: float, bands: tuple[tuple[float, float], ...]) -> float:

@@ -1,13 +1,18 @@
-"""Drivers on GPU nodes whose cloud installs none: a node's GPUs appear once an installer pod is Ready on the node.
+"""GPU nodes whose GPUs the cloud itself does not offer: they appear once a DaemonSet's pod is Ready on the node.
 
-An installer is a DaemonSet whose name or ``k8s-app``/``app``/``app.kubernetes.io/name`` pod label contains
-``nvidia-driver`` (Google's is ``nvidia-driver-installer``, the GPU Operator's ``nvidia-driver-daemonset``).
-Where none can run, an Event ``DriverMissing`` on the Node says why.
+Which DaemonSet that is, the group says (``gpus_advertised_by``):
+
+- ``daemonset``: a driver installer. Its name or a label of its pods contains ``nvidia-driver`` (Google's is
+  ``nvidia-driver-installer``, the GPU Operator's ``nvidia-driver-daemonset``).
+- ``device-plugin``: NVIDIA's device plugin; how it is recognised, and how it multiplies GPUs: ``device_plugin.py``.
+
+Where none can run, an Event ``DriverMissing`` or ``DevicePluginMissing`` on the Node says why. What was offered stays
+as it is: a plugin that is configured anew matters to new nodes only.
 """
 
 from __future__ import annotations
 
-import datetime
+import functools
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -17,11 +22,13 @@ from typing import Any, Final
 from urllib3.exceptions import HTTPError
 
 from rehearsal.api import Api, ApiError, Object, resource_path
-from rehearsal.fleet.nodes import DRIVER, GROUP_LABEL, condition
+from rehearsal.fleet.device_plugin import PLUGIN, PluginError, replicas, runs_plugin
+from rehearsal.fleet.events import NO_DEVICE_PLUGIN, NO_DRIVER, warning
+from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, GROUP_LABEL, condition
 from rehearsal.fleet.pod_placement import refusal
 
 _INSTALLER: Final = "nvidia-driver"
-_NAME_LABELS: Final = ("k8s-app", "app", "app.kubernetes.io/name")
+_NAME_LABELS: Final = ("k8s-app", "app", "app.kubernetes.io/name", "name")
 _POLL_SECONDS: Final = 0.4
 _PATIENCE_SECONDS: Final = 3.0
 """A DaemonSet pod is there within a second; then it is worth saying that none is."""
@@ -36,8 +43,35 @@ class MissingDriver:
     reason: str
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """One way to GPUs: the DaemonSets that count (name part, or a test of the pod), and how their absence is told."""
+
+    name: str
+    by_pod: Callable[[Mapping[str, Any]], bool]
+    event: str
+    lack: str
+    absence: str
+
+    def matches(self, daemon_set: Mapping[str, Any]) -> bool:
+        template = daemon_set["spec"]["template"]
+        pod_labels = template["metadata"].get("labels", {})
+        names = [daemon_set["metadata"]["name"], *(pod_labels.get(key, "") for key in _NAME_LABELS)]
+        return any(self.name in name for name in names) or self.by_pod(template["spec"])
+
+
+_KINDS: Final = {
+    "daemonset": _Kind(
+        _INSTALLER, lambda _: False, NO_DRIVER, "the node has no NVIDIA driver", "no DaemonSet installs it"
+    ),
+    "device-plugin": _Kind(
+        PLUGIN, runs_plugin, NO_DEVICE_PLUGIN, "the node offers no GPU", "no DaemonSet runs NVIDIA's device plugin"
+    ),
+}
+
+
 class Drivers(threading.Thread):
-    """Watches over the nodes of groups with ``gpus_advertised_by == "daemonset"``.
+    """Watches over the nodes of groups whose GPUs a DaemonSet advertises.
 
     ``report`` gets the complete list whenever it changes.
     """
@@ -71,74 +105,75 @@ class Drivers(threading.Thread):
             node["metadata"]["name"]: self._waiting_since.get(node["metadata"]["name"], now) for node in nodes
         }
         if nodes:
-            installers = [each for each in self._api.list("/apis/apps/v1/daemonsets") if _is_installer(each)]
-            served = self._served(installers)
-            for node in nodes:
-                if node["metadata"]["name"] in served:
-                    self._api.merge(
-                        f"/api/v1/nodes/{node['metadata']['name']}", {"metadata": {"annotations": {DRIVER: "ready"}}}
-                    )
-                elif now - self._waiting_since[node["metadata"]["name"]] > _PATIENCE_SECONDS:
-                    self._complain(node, installers)
+            daemon_sets = self._api.list("/apis/apps/v1/daemonsets")
+            for name in sorted({_advertiser(node) for node in nodes}):
+                self._serve([node for node in nodes if _advertiser(node) == name], _KINDS[name], daemon_sets)
         gone = self._missing.keys() - self._waiting_since.keys()
         if gone:
             for name in gone:
                 del self._missing[name]
             self._report(tuple(self._missing.values()))
 
-    def _served(self, installers: list[Object]) -> set[str]:
-        """The nodes on which an installer pod is Ready."""
-        served = set()
-        for installer in installers:
-            selector = ",".join(f"{k}={v}" for k, v in installer["spec"]["selector"].get("matchLabels", {}).items())
-            path = resource_path("v1", "pods", namespace=installer["metadata"]["namespace"])
-            for pod in self._api.list(path, labelSelector=selector, resourceVersion="0"):
-                if condition(pod, "Ready"):
-                    served.add(pod["spec"].get("nodeName", ""))
-        return served
+    def _serve(self, nodes: list[Object], kind: _Kind, daemon_sets: list[Object]) -> None:
+        mine = [each for each in daemon_sets if kind.matches(each)]
+        pods = self._ready_pods(mine)
+        config_map = functools.cache(self._config_map)
+        for node in nodes:
+            name = node["metadata"]["name"]
+            pod = pods.get(name)
+            problem = None
+            if pod is not None:
+                gpus = int(node["metadata"]["annotations"][GPUS])
+                try:
+                    if kind.event == NO_DEVICE_PLUGIN:
+                        gpus *= replicas(pod["spec"], functools.partial(config_map, pod["metadata"]["namespace"]))
+                    annotations = {DRIVER: "ready", GPUS: str(gpus)}
+                    self._api.merge(f"/api/v1/nodes/{name}", {"metadata": {"annotations": annotations}})
+                    continue
+                except PluginError as error:
+                    problem = f"pod {pod['metadata']['namespace']}/{pod['metadata']['name']} {error}"
+            if time.monotonic() - self._waiting_since[name] > _PATIENCE_SECONDS:
+                self._complain(node, kind, problem or _reason(node, kind, mine))
 
-    def _complain(self, node: Object, installers: list[Object]) -> None:
+    def _ready_pods(self, daemon_sets: list[Object]) -> dict[str, Object]:
+        """Node → a Ready pod of one of the DaemonSets on it; the newest, which registers with the kubelet last."""
+        found: list[Object] = []
+        for each in daemon_sets:
+            selector = ",".join(f"{k}={v}" for k, v in each["spec"]["selector"].get("matchLabels", {}).items())
+            path = resource_path("v1", "pods", namespace=each["metadata"]["namespace"])
+            pods = self._api.list(path, labelSelector=selector, resourceVersion="0")
+            found += [pod for pod in pods if condition(pod, "Ready")]
+        found.sort(key=lambda pod: pod["metadata"]["creationTimestamp"])
+        return {pod["spec"].get("nodeName", ""): pod for pod in found}
+
+    def _config_map(self, namespace: str, name: str) -> Object | None:
+        return self._api.find(resource_path("v1", "configmaps", name, namespace))
+
+    def _complain(self, node: Object, kind: _Kind, reason: str) -> None:
         name = node["metadata"]["name"]
-        if installers:
-            reason = "; ".join(
-                f"DaemonSet {each['metadata']['namespace']}/{each['metadata']['name']} "
-                + (refusal(each["spec"]["template"]["spec"], node) or "has no Ready pod on the node")
-                for each in installers
-            )
-        else:
-            reason = f"no DaemonSet installs it (none is called {_INSTALLER}…)"
         group = node["metadata"]["labels"].get(GROUP_LABEL, "")
-        found = MissingDriver(name, group, f"the node has no NVIDIA driver: {reason}")
+        found = MissingDriver(name, group, f"{kind.lack}: {reason}")
         if self._missing.get(name) == found:
             return
         self._missing[name] = found
         self._report(tuple(self._missing.values()))
-        self._api.create("/api/v1/namespaces/default/events", _event(node, found.reason))
+        self._api.create("/api/v1/namespaces/default/events", warning(node, kind.event, found.reason))
+
+
+def _advertiser(node: Mapping[str, Any]) -> str:
+    advertiser: str = node["metadata"]["annotations"][ADVERTISED_BY]
+    return advertiser
 
 
 def _waits(node: Mapping[str, Any]) -> bool:
     return node["metadata"].get("annotations", {}).get(DRIVER) == "missing" and condition(node, "Ready")
 
 
-def _is_installer(daemon_set: Mapping[str, Any]) -> bool:
-    pod_labels = daemon_set["spec"]["template"]["metadata"].get("labels", {})
-    names = [daemon_set["metadata"]["name"], *(pod_labels.get(key, "") for key in _NAME_LABELS)]
-    return any(_INSTALLER in name for name in names)
-
-
-def _event(node: Mapping[str, Any], message: str) -> Object:
-    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    name = node["metadata"]["name"]
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"generateName": f"{name}.", "namespace": "default"},
-        "type": "Warning",
-        "reason": "DriverMissing",
-        "message": message[:1024],
-        "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node["metadata"]["uid"]},
-        "source": {"component": "driver-installation"},
-        "firstTimestamp": now,
-        "lastTimestamp": now,
-        "count": 1,
-    }
+def _reason(node: Object, kind: _Kind, daemon_sets: list[Object]) -> str:
+    if not daemon_sets:
+        return f"{kind.absence} (none is called {kind.name}…)"
+    return "; ".join(
+        f"DaemonSet {each['metadata']['namespace']}/{each['metadata']['name']} "
+        + (refusal(each["spec"]["template"]["spec"], node) or "has no Ready pod on the node")
+        for each in daemon_sets
+    )

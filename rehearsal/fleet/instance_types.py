@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any, Final
 
-from rehearsal.fleet.capacity import Capacity, allocatable
+from rehearsal.fleet.capacity import allocatable
 from rehearsal.simulation import Machine, NodeGroup
 
 CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
@@ -20,7 +21,8 @@ ZONE: Final = "topology.kubernetes.io/zone"
 
 # Karpenter's kwok provider takes this off each type; it is added here to arrive at the exact allocatable.
 # https://github.com/kubernetes-sigs/karpenter/blob/v1.8.2/kwok/cloudprovider/helpers.go
-_OVERHEAD: Final = Capacity(cpu_millicores=100, memory_mib=10, gpus=0)
+_OVERHEAD_MILLICORES: Final = 100
+_OVERHEAD_MIB: Final = 10
 
 Offering = tuple[str, str]
 
@@ -48,8 +50,8 @@ class InstanceTypes:
         return news
 
     def name(self, machine: Machine) -> str:
-        """The type's name; equal to ``machine.type`` unless another shape has that name already."""
-        return self._names[machine]
+        """The type's name: ``machine.type``, unless another shape had that name already."""
+        return self._names.get(machine, machine.type)
 
     def document(self) -> str:
         """The file for ``--instance-types-file-path``."""
@@ -65,8 +67,10 @@ class InstanceTypes:
 
     def _entry(self, machine: Machine) -> dict[str, Any]:
         free = allocatable(machine)
-        gross = Capacity(
-            free.cpu_millicores + _OVERHEAD.cpu_millicores, free.memory_mib + _OVERHEAD.memory_mib, free.gpus
+        gross = replace(
+            free,
+            cpu_millicores=free.cpu_millicores + _OVERHEAD_MILLICORES,
+            memory_mib=free.memory_mib + _OVERHEAD_MIB,
         )
         return {
             "name": self._names[machine],

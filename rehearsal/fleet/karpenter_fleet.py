@@ -5,32 +5,42 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rehearsal.api import Api, ApiError, Object
 from rehearsal.control_plane import ControlPlane
 from rehearsal.fleet.autoscaler import Autoscaler
 from rehearsal.fleet.drivers import Drivers, MissingDriver
-from rehearsal.fleet.late_labels import LateLabels
-from rehearsal.fleet.node_pools import claim_path, node_claim, node_pools, pool_path, refused_by_karpenter, weights
+from rehearsal.fleet.group_nodes import apply_permanent_nodes, nodes_of, remove_nodes, update_nodes
+from rehearsal.fleet.node_pools import (
+    NO_GROWTH,
+    claim_path,
+    node_claim,
+    node_pools,
+    pool_path,
+    refused_by_karpenter,
+    weights,
+)
+from rehearsal.fleet.node_watch import Late, NodeWatch
 from rehearsal.fleet.nodes import (
+    BETA_INSTANCE_TYPE,
     GROUP_LABEL,
     INSTANCE_TYPE,
     ClusterFacts,
     condition,
-    labels,
+    own_gpus,
     permanent_counts,
-    permanent_node,
-    taints,
+    seen_labels,
 )
+from rehearsal.fleet.stuck_pods import StuckPods
 from rehearsal.simulation import Endpoint, NodeGroup
 
 _READY_SECONDS: Final = 60.0
 _DRAIN_SECONDS: Final = 60.0
-_NODES: Final = "/api/v1/nodes"
+_KIND_SECONDS: Final = 10.0
 
 
 class FleetError(Exception):
@@ -41,7 +51,8 @@ class KarpenterFleet:
     """Implements ``rehearsal.simulation.Fleet``: one cluster at a time, on one control plane.
 
     ``control_plane`` may still be starting: ``ready`` is called, and must return, before it is used for the first time.
-    ``fleet.json`` in ``run_dir`` always holds the declared groups and the nodes without a driver.
+    ``fleet.json`` in ``run_dir`` always holds the declared groups, those that have had a node, and the nodes without
+    usable GPUs.
     """
 
     def __init__(
@@ -55,20 +66,13 @@ class KarpenterFleet:
         self._stopped = False
         self._cluster: ClusterFacts | None = None
         self._groups: dict[str, NodeGroup] = {}
+        self._settled: set[str] = set()
+        self._with_history: set[str] = set()
         self._missing_drivers: tuple[MissingDriver, ...] = ()
         self._autoscaler: Autoscaler | None = None
         self._drivers: Drivers | None = None
-        self._late_labels: LateLabels | None = None
-
-    def had_nodes(self, cluster: str, name: str) -> bool:
-        """Whether the group has ever had a node."""
-        raise NotImplementedError
-
-    def list_objects(self, path: str) -> list[Object]:
-        """Objects inside the cluster by API path; none while there is no cluster."""
-        with self._lock:
-            api = self._control_plane.api if self._cluster is not None else None
-        return [] if api is None else api.list(path)
+        self._node_watch: NodeWatch | None = None
+        self._stuck_pods: StuckPods | None = None
 
     def create_cluster(
         self, name: str, *, version: str, region: str, zones: tuple[str, ...], system_objects: list[Object]
@@ -109,10 +113,14 @@ class KarpenterFleet:
             self._stopped = True
             self._cluster = None
             self._groups.clear()
+            self._settled.clear()
+            self._with_history.clear()
             self._report_missing(())
 
     def apply_group(self, group: NodeGroup) -> None:
         """Create the group, or change it in place; returns when the nodes it starts with are Ready.
+
+        A group as it already is costs nothing. One that is no longer autoscaled keeps its nodes and gets no new ones.
 
         Raises:
             FleetError: no such cluster, or its nodes are not Ready in time.
@@ -120,20 +128,28 @@ class KarpenterFleet:
         with self._lock:
             cluster = self._require(group.cluster)
             before = self._groups.get(group.name)
+            if before == group and group.name in self._settled:
+                return
+            self._settled.discard(group.name)
             self._groups[group.name] = group
             self._write_report()
             api = self._control_plane.api
-            self._apply_permanent_nodes(api, cluster, group)
+            apply_permanent_nodes(api, cluster, group)
             initial: list[Object] = []
             if group.autoscaled:
                 initial = self._apply_node_pools(api, cluster, group, first=before is None)
             elif before is not None and before.autoscaled:
-                api.delete(f"{pool_path()}?labelSelector={GROUP_LABEL}%3D{group.name}")
+                self._stop_growth(api, group.name)
             if before is not None:
-                _update_nodes(api, cluster, before, group)
+                update_nodes(api, cluster, before, group)
             self._start_controllers(api, group)
         expected = sum(permanent_counts(group).values()) + len(initial)
         self._wait_for_nodes(api, group.name, expected)
+        with self._lock:
+            if self._groups.get(group.name) == group:
+                self._settled.add(group.name)
+            if expected:
+                self._note_node(group.name)
 
     def delete_group(self, cluster: str, name: str) -> None:
         """Drain and remove the group's nodes, then the group. What does not exist is fine.
@@ -144,21 +160,55 @@ class KarpenterFleet:
         with self._lock:
             if self._cluster is None or self._cluster.name != cluster or self._groups.pop(name, None) is None:
                 return
+            self._settled.discard(name)
+            self._with_history.discard(name)
             self._write_report()
             api = self._control_plane.api
         selector = f"?labelSelector={GROUP_LABEL}%3D{name}"
         api.delete(pool_path() + selector)
-        for node in _nodes(api, name):
-            _drain(api, node["metadata"]["name"])
-            if not _made_by_karpenter(node):
-                api.delete(f"{_NODES}/{node['metadata']['name']}")
+        remove_nodes(api, name)
         api.delete(claim_path() + selector)
         deadline = time.monotonic() + _DRAIN_SECONDS
-        while left := _nodes(api, name):
+        while left := nodes_of(api, name):
             if time.monotonic() > deadline:
                 names = ", ".join(node["metadata"]["name"] for node in left)
                 raise FleetError(f"node group {name}: still there after {_DRAIN_SECONDS:.0f} s: {names}")
             time.sleep(0.2)
+
+    def had_nodes(self, cluster: str, name: str) -> bool:
+        """Whether the group has ever had a node.
+
+        Exact from the first call on; a node that came and went before it is known only if it was permanent.
+        """
+        with self._lock:
+            if self._cluster is None or self._cluster.name != cluster or name not in self._groups:
+                return False
+            api = self._control_plane.api
+            self._start_node_watch(api)
+            if name in self._with_history:
+                return True
+        if nodes_of(api, name):
+            self._note_node(name)
+        return name in self._with_history
+
+    def list_objects(self, path: str) -> list[Object]:
+        """Objects inside the cluster by API path; none while there is no cluster, nor of a kind it does not know."""
+        with self._lock:
+            api = self._control_plane.api if self._cluster is not None else None
+        listed = None if api is None else api.find(path)
+        return [] if listed is None else listed["items"]
+
+    def apply_objects(self, objects: list[Object]) -> None:
+        """Apply the cloud's objects in the cluster, in order; a kind may be defined by one of them.
+
+        Raises:
+            FleetError: there is no cluster, or its API server refuses one.
+        """
+        with self._lock:
+            if self._cluster is None:
+                raise FleetError("objects cannot be applied: there is no cluster")
+            api = self._control_plane.api
+        _apply_system_objects(api, objects)
 
     def settle(self) -> None:
         """Return when the autoscaler knows every group; pods submitted earlier only wait a little longer."""
@@ -186,29 +236,8 @@ class KarpenterFleet:
         self._autoscaler = Autoscaler(self._control_plane, self._tools, self._run_dir / "autoscaler")
         self._autoscaler.install()
         api = self._control_plane.api
-        for manifest in system_objects:
-            try:
-                api.apply_manifest(manifest)
-            except ApiError as error:
-                raise FleetError(f"system object {manifest['kind']} {manifest['metadata']['name']}: {error}") from error
+        _apply_system_objects(api, system_objects)
         self._write_report()
-
-    def _apply_permanent_nodes(self, api: Api, cluster: ClusterFacts, group: NodeGroup) -> None:
-        """Create what is missing of the nodes that always exist, and remove what is too many."""
-        present = [node for node in _nodes(api, group.name) if not _made_by_karpenter(node)]
-        by_zone: dict[str, list[str]] = {}
-        for node in present:
-            by_zone.setdefault(node["metadata"]["labels"]["topology.kubernetes.io/zone"], []).append(
-                node["metadata"]["name"]
-            )
-        wanted = permanent_counts(group)
-        for zone, count in wanted.items():
-            for _ in range(count - len(by_zone.get(zone, []))):
-                api.create(_NODES, permanent_node(group, cluster, zone))
-        for zone, names in by_zone.items():
-            for name in names[wanted.get(zone, 0) :]:
-                _drain(api, name)
-                api.delete(f"{_NODES}/{name}")
 
     def _apply_node_pools(self, api: Api, cluster: ClusterFacts, group: NodeGroup, *, first: bool) -> list[Object]:
         """Apply the group's NodePools and everyone's weights; returns the initial nodes above the minimum."""
@@ -221,7 +250,8 @@ class KarpenterFleet:
             for pool in node_pools(group, cluster, instance_type, order[group.name])
         ]
         for pool in api.list(pool_path()):
-            weight = order.get(pool["metadata"]["labels"].get(GROUP_LABEL, ""))
+            # Others, too, may have NodePools in this cluster: a user's Karpenter.
+            weight = order.get(pool["metadata"].get("labels", {}).get(GROUP_LABEL, ""))
             if weight is not None and pool["spec"].get("weight") != weight:
                 api.merge(pool_path(pool["metadata"]["name"]), {"spec": {"weight": weight}})
         if not first:
@@ -236,33 +266,59 @@ class KarpenterFleet:
             for _ in range(group.initial_nodes - permanent[zone])
         ]
 
+    def _stop_growth(self, api: Api, name: str) -> None:
+        for pool in api.list(pool_path(), labelSelector=f"{GROUP_LABEL}={name}"):
+            api.merge(pool_path(pool["metadata"]["name"]), NO_GROWTH)
+
     def _start_controllers(self, api: Api, group: NodeGroup) -> None:
-        if group.gpus_advertised_by == "daemonset" and group.machine.gpus and self._drivers is None:
+        if group.gpus_advertised_by != "cloud" and own_gpus(group) and self._drivers is None:
             self._drivers = Drivers(api, self._report_missing)
             self._drivers.start()
-        if group.autoscaled and self._late_labels_of(group.name) and self._late_labels is None:
-            self._late_labels = LateLabels(api, self._late_labels_of)
-            self._late_labels.start()
+        if group.autoscaled and self._late_of(group.name) != Late():
+            self._start_node_watch(api)
+        if group.not_scaled_because and self._stuck_pods is None:
+            self._stuck_pods = StuckPods(api, self._unscaled)
+            self._stuck_pods.start()
+
+    def _start_node_watch(self, api: Api) -> None:
+        if self._node_watch is None:
+            self._node_watch = NodeWatch(api, self._late_of, self._note_node)
+            self._node_watch.start()
 
     def _stop_controllers(self) -> None:
-        for controller in (self._late_labels, self._drivers, self._autoscaler):
+        for controller in (self._stuck_pods, self._node_watch, self._drivers, self._autoscaler):
             if controller is not None:
                 controller.close()
-        self._late_labels = self._drivers = self._autoscaler = None
+        self._stuck_pods = self._node_watch = self._drivers = self._autoscaler = None
 
-    def _late_labels_of(self, name: str) -> Mapping[str, str]:
+    def _late_of(self, name: str) -> Late:
         """What a group's nodes lack when Karpenter has made them."""
-        group, autoscaler = self._groups.get(name), self._autoscaler
-        if group is None or autoscaler is None or not group.autoscaled:
-            return {}
-        late = {key: value for key, value in group.labels.items() if refused_by_karpenter(key)}
+        group, autoscaler, cluster = self._groups.get(name), self._autoscaler, self._cluster
+        if group is None or autoscaler is None or cluster is None:
+            return Late()
+        late = {key: value for key, value in seen_labels(group, cluster).items() if refused_by_karpenter(key)}
+        late |= group.unseen_labels
+        if group.gpus_advertised_by == "device-plugin":
+            # Plugin manifests of old select nodes by it.
+            late[BETA_INSTANCE_TYPE] = group.machine.type
         if autoscaler.types.name(group.machine) != group.machine.type:
             late[INSTANCE_TYPE] = group.machine.type
-        return late
+        return Late(late, group.unseen_taints)
+
+    def _unscaled(self) -> tuple[ClusterFacts, list[NodeGroup]]:
+        assert self._cluster is not None
+        return self._cluster, [group for group in list(self._groups.values()) if group.not_scaled_because]
+
+    def _note_node(self, group: str) -> None:
+        """Remember that a group has had a node; called for every sight of one."""
+        if group in self._with_history or group not in self._groups:
+            return
+        self._with_history.add(group)
+        self._write_report()
 
     def _wait_for_nodes(self, api: Api, name: str, count: int) -> None:
         deadline = time.monotonic() + _READY_SECONDS
-        while count and sum(condition(node, "Ready") for node in _nodes(api, name)) < count:
+        while count and sum(condition(node, "Ready") for node in nodes_of(api, name)) < count:
             self.check()
             if time.monotonic() > deadline:
                 raise FleetError(f"node group {name}: fewer than {count} nodes are Ready after {_READY_SECONDS:.0f} s")
@@ -276,6 +332,7 @@ class KarpenterFleet:
         report = {
             "cluster": None if self._cluster is None else asdict(self._cluster),
             "groups": [asdict(group) for group in list(self._groups.values())],
+            "had_nodes": sorted(self._with_history),
             "missing_drivers": [asdict(each) for each in self._missing_drivers],
         }
         # Several threads report; each writes a file of its own, and the rename is atomic.
@@ -284,38 +341,17 @@ class KarpenterFleet:
         draft.replace(self._run_dir / "fleet.json")
 
 
-def _nodes(api: Api, group: str) -> list[Object]:
-    return api.list(_NODES, labelSelector=f"{GROUP_LABEL}={group}")
-
-
-def _made_by_karpenter(node: Mapping[str, Any]) -> bool:
-    return "karpenter.sh/nodepool" in node["metadata"].get("labels", {})
-
-
-def _update_nodes(api: Api, cluster: ClusterFacts, before: NodeGroup, after: NodeGroup) -> None:
-    """Give existing nodes the group's new labels and taints, as clouds that update a group in place do."""
-    old, new = labels(before, cluster), labels(after, cluster)
-    if old == new and before.taints == after.taints:
-        return
-    changed: dict[str, str | None] = {**dict.fromkeys(old.keys() - new.keys()), **new}
-    dropped = {(taint["key"], taint["effect"]) for taint in taints(before)}
-    for node in _nodes(api, after.name):
-        kept = [each for each in node["spec"].get("taints", []) if (each["key"], each["effect"]) not in dropped]
-        body = {"metadata": {"labels": changed}, "spec": {"taints": [*kept, *taints(after)]}}
-        _patch_node(api, node["metadata"]["name"], body)
-
-
-def _drain(api: Api, node: str) -> None:
-    """Cordon, and delete the node's pods: what remains of a cloud's drain when time is compressed."""
-    _patch_node(api, node, {"spec": {"unschedulable": True}})
-    for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}"):
-        api.delete(f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}")
-
-
-def _patch_node(api: Api, name: str, body: Object) -> None:
-    """Merge ``body`` into a node, unless the autoscaler has just removed it."""
-    try:
-        api.merge(f"{_NODES}/{name}", body)
-    except ApiError as error:
-        if error.status != 404:
-            raise
+def _apply_system_objects(api: Api, objects: list[Object]) -> None:
+    deadline = time.monotonic() + _KIND_SECONDS
+    defines_kinds = any(manifest["kind"] == "CustomResourceDefinition" for manifest in objects)
+    for manifest in objects:
+        while True:
+            try:
+                api.apply_manifest(manifest)
+                break
+            except ApiError as error:
+                # A kind is served a moment after it is defined.
+                if error.status != 404 or not defines_kinds or time.monotonic() > deadline:
+                    what = f"{manifest['kind']} {manifest['metadata']['name']}"
+                    raise FleetError(f"system object {what}: {error}") from error
+            time.sleep(0.1)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, Final
 
 from rehearsal.api import Object, resource_path
-from rehearsal.fleet.capacity import PODS_PER_NODE
 from rehearsal.fleet.instance_types import CAPACITY_TYPE, capacity_type
 from rehearsal.fleet.nodes import (
     GROUP_LABEL,
     INSTANCE_TYPE,
     REGION,
+    UNSEEN_TAINT,
     ZONE,
     ClusterFacts,
-    labels,
     permanent_counts,
+    seen_labels,
+    seen_taints,
     stage_annotations,
-    taints,
 )
 from rehearsal.simulation import NodeGroup
 
@@ -30,6 +31,11 @@ NODE_CLASS: Final[Object] = {
 }
 _NODE_CLASS_REF: Final = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
 _HIGHEST_WEIGHT: Final = 100
+
+NO_GROWTH: Final[Object] = {
+    "spec": {"limits": {"pods": "0", "nodes": "0"}, "disruption": {"consolidateAfter": "Never"}}
+}
+"""A merge patch for the NodePool of a group whose autoscaler is gone: its nodes stay, and no other comes."""
 
 # Labels of these domains are refused by Karpenter, except the ones it knows itself
 # (https://github.com/kubernetes-sigs/karpenter/blob/v1.8.2/pkg/apis/v1/labels.go).
@@ -56,15 +62,17 @@ def refused_by_karpenter(key: str) -> bool:
 
 
 def weights(groups: Iterable[NodeGroup]) -> dict[str, int]:
-    """Group name → NodePool weight: the cheaper a node, the earlier the autoscaler tries its group.
+    """Group name → NodePool weight: the lower its rank, then the cheaper a node, the earlier its group is tried.
 
     GKE's autoscaler prefers the least expensive pool that fits
-    (https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler). Equal prices share a weight; from
-    the hundredth price on, the dearest groups share the lowest.
+    (https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler). A group without a rank comes after
+    all that have one: the priority expander takes it only if none of those fits
+    (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/expander/priority/readme.md). Equal ranks
+    and prices share a weight; from the hundredth place on, all groups share the lowest.
     """
-    groups = list(groups)
-    prices = sorted({group.hourly_usd for group in groups})
-    return {group.name: max(1, _HIGHEST_WEIGHT - prices.index(group.hourly_usd)) for group in groups}
+    order = {group.name: (math.inf if group.rank is None else group.rank, group.hourly_usd) for group in groups}
+    places = {place: index for index, place in enumerate(sorted(set(order.values())))}
+    return {name: max(1, _HIGHEST_WEIGHT - places[place]) for name, place in order.items()}
 
 
 def node_pools(group: NodeGroup, cluster: ClusterFacts, instance_type: str, weight: int) -> list[Object]:
@@ -112,17 +120,22 @@ def _node_pool(
     permanent: int,
 ) -> Object:
     room = max(0, group.max_nodes - permanent)
-    allowed = {key: value for key, value in labels(group, cluster).items() if not refused_by_karpenter(key)}
+    allowed = {
+        key: value
+        for key, value in seen_labels(group, cluster).items()
+        # A node's zone and type are requirements below; a type may go by another name in Karpenter's catalogue.
+        if key not in (ZONE, INSTANCE_TYPE) and not refused_by_karpenter(key)
+    }
     return {
         "apiVersion": API,
         "kind": "NodePool",
         "metadata": {"name": name, "labels": {GROUP_LABEL: group.name}},
         "spec": {
             "weight": weight,
-            # Every node counts 110 pods, so this is a number of nodes. The scheduler of v1.8.2 plans with it, but
-            # sees it late on nodes under way; "nodes" is checked once more before each launch, and stops what comes
-            # after this number is *exceeded* (pkg/controllers/provisioning/provisioner.go), hence one less.
-            "limits": {"pods": str(room * PODS_PER_NODE), "nodes": str(max(0, room - 1))},
+            # Every node counts its maximum of pods, so this is a number of nodes. The scheduler of v1.8.2 plans with
+            # it, but sees it late on nodes under way; "nodes" is checked once more before each launch, and stops what
+            # comes after this number is *exceeded* (pkg/controllers/provisioning/provisioner.go), hence one less.
+            "limits": {"pods": str(room * group.machine.max_pods), "nodes": str(max(0, room - 1))},
             "disruption": {
                 "consolidationPolicy": "WhenEmpty",
                 "consolidateAfter": "1s",
@@ -133,7 +146,9 @@ def _node_pool(
                 "metadata": {"labels": allowed, "annotations": stage_annotations(group, cluster)},
                 "spec": {
                     "nodeClassRef": _NODE_CLASS_REF,
-                    "taints": taints(group),
+                    "taints": seen_taints(group),
+                    # A node that differs from the plan must not be used before it has all that it differs in.
+                    **({"startupTaints": [UNSEEN_TAINT]} if group.unseen_labels or group.unseen_taints else {}),
                     "requirements": [
                         _within_values(INSTANCE_TYPE, (instance_type,)),
                         _within_values(ZONE, zones),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from rehearsal.fleet.capacity import allocatable, capacity
@@ -18,9 +18,16 @@ from rehearsal.simulation import NodeGroup
 PREFIX: Final = "rehearsal.gpucluster.dev/"
 GROUP_LABEL: Final = PREFIX + "group"
 DRIVER: Final = PREFIX + "driver"
+GPUS: Final = PREFIX + "gpus"
+ADVERTISED_BY: Final = PREFIX + "gpus-advertised-by"
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
+BETA_INSTANCE_TYPE: Final = "beta.kubernetes.io/instance-type"
+"""What kubelets still set beside ``node.kubernetes.io/instance-type``, and older manifests select."""
+
+UNSEEN_TAINT: Final = {"key": PREFIX + "unseen", "effect": "NoSchedule"}
+"""Keeps pods off a new node until it has what its group's autoscaler could not see."""
 
 
 @dataclass(frozen=True)
@@ -34,25 +41,42 @@ class ClusterFacts:
 
 def labels(group: NodeGroup, cluster: ClusterFacts) -> dict[str, str]:
     """The labels of every node in the group, whatever its zone: the declared ones, region and membership."""
+    return {**seen_labels(group, cluster), **group.unseen_labels}
+
+
+def seen_labels(group: NodeGroup, cluster: ClusterFacts) -> dict[str, str]:
+    """The labels that the autoscaler plans with."""
     return {**group.labels, REGION: cluster.region, GROUP_LABEL: group.name}
 
 
 def stage_annotations(group: NodeGroup, cluster: ClusterFacts) -> dict[str, str]:
     """What the stages need. GPUs start at 0; ``driver`` says whether the cloud installs the driver by itself."""
+    gpus = own_gpus(group)
     result = {
-        PREFIX + "capacity": json.dumps(capacity(group.machine).resources(gpus=0)),
-        PREFIX + "allocatable": json.dumps(allocatable(group.machine).resources(gpus=0)),
+        PREFIX + "capacity": json.dumps(replace(capacity(group.machine), gpus=gpus).resources(gpus=0)),
+        PREFIX + "allocatable": json.dumps(replace(allocatable(group.machine), gpus=gpus).resources(gpus=0)),
         PREFIX + "kubelet-version": f"v{cluster.version}",
     }
-    if group.machine.gpus:
-        result[PREFIX + "gpus"] = str(group.machine.gpus)
+    if gpus:
+        result[GPUS] = str(gpus)
         result[DRIVER] = "ready" if group.gpus_advertised_by == "cloud" else "missing"
+        result[ADVERTISED_BY] = group.gpus_advertised_by
     return result
 
 
-def taints(group: NodeGroup) -> list[dict[str, str]]:
-    """The declared taints, in the API's form."""
+def own_gpus(group: NodeGroup) -> int:
+    """GPUs that a node really has, before a device plugin shares each out: not always what the autoscaler expects."""
+    return group.machine.gpus if group.offered_gpus is None else group.offered_gpus
+
+
+def seen_taints(group: NodeGroup) -> list[dict[str, str]]:
+    """The taints that the autoscaler plans with, in the API's form."""
     return [dict(taint) for taint in group.taints]
+
+
+def taints(group: NodeGroup) -> list[dict[str, str]]:
+    """The taints of every node in the group, in the API's form."""
+    return [*seen_taints(group), *(dict(taint) for taint in group.unseen_taints)]
 
 
 def permanent_node(group: NodeGroup, cluster: ClusterFacts, zone: str) -> dict[str, Any]:
@@ -66,6 +90,7 @@ def permanent_node(group: NodeGroup, cluster: ClusterFacts, zone: str) -> dict[s
             "labels": {
                 **labels(group, cluster),
                 INSTANCE_TYPE: group.machine.type,
+                BETA_INSTANCE_TYPE: group.machine.type,
                 ZONE: zone,
                 "kubernetes.io/hostname": name,
                 "kubernetes.io/arch": "amd64",
@@ -83,12 +108,11 @@ def spread(count: int, zones: tuple[str, ...]) -> dict[str, int]:
 
 
 def permanent_counts(group: NodeGroup) -> dict[str, int]:
-    """Zone → nodes that always exist: the minimum of an autoscaled group, all nodes of another."""
-    if not group.autoscaled:
-        return dict.fromkeys(group.zones, group.initial_nodes)
-    if group.per_zone:
-        return dict.fromkeys(group.zones, group.min_nodes)
-    return spread(group.min_nodes, group.zones)
+    """Zone → nodes that always exist: the minimum, and all initial nodes of a group without autoscaling."""
+    minimum = dict.fromkeys(group.zones, group.min_nodes) if group.per_zone else spread(group.min_nodes, group.zones)
+    if group.autoscaled:
+        return minimum
+    return {zone: max(count, group.initial_nodes) for zone, count in minimum.items()}
 
 
 def condition(node: Mapping[str, Any], kind: str) -> bool:

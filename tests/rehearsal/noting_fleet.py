@@ -16,6 +16,8 @@ class NotingFleet:
     groups: dict[str, NodeGroup] = field(default_factory=dict)
     objects: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """API path → what ``list_objects`` answers."""
+    applied: list[dict[str, Any]] = field(default_factory=list)
+    """What ``apply_objects`` was given, in order."""
     with_history: set[str] = field(default_factory=set)
     """Groups that have had nodes."""
     fail: str = ""
@@ -39,6 +41,10 @@ class NotingFleet:
 
     def had_nodes(self, cluster: str, name: str) -> bool:
         return name in self.with_history
+
+    def apply_objects(self, objects: list[dict[str, Any]]) -> None:
+        self._maybe_fail("apply_objects")
+        self.applied += objects
 
     def list_objects(self, path: str) -> list[dict[str, Any]]:
         return self.objects.get(path, [])

@@ -1,0 +1,79 @@
+"""What the fleet does to a group's Node objects: makes the permanent ones, changes and removes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rehearsal.api import Api, ApiError, Object
+from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, ClusterFacts, labels, permanent_counts, permanent_node, taints
+from rehearsal.simulation import NodeGroup
+
+_NODES: Final = "/api/v1/nodes"
+
+
+def nodes_of(api: Api, group: str) -> list[Object]:
+    """The group's nodes, whoever made them."""
+    return api.list(_NODES, labelSelector=f"{GROUP_LABEL}={group}")
+
+
+def apply_permanent_nodes(api: Api, cluster: ClusterFacts, group: NodeGroup) -> None:
+    """Create what is missing of the nodes that always exist, and remove what is too many."""
+    permanent: dict[str, list[str]] = {}
+    counted: dict[str, int] = {}
+    for node in nodes_of(api, group.name):
+        zone = node["metadata"]["labels"][ZONE]
+        if not _made_by_karpenter(node):
+            permanent.setdefault(zone, []).append(node["metadata"]["name"])
+        # A group of fixed size keeps the nodes that an autoscaler gave it before.
+        if not _made_by_karpenter(node) or not group.autoscaled:
+            counted[zone] = counted.get(zone, 0) + 1
+    wanted = permanent_counts(group)
+    for zone, count in wanted.items():
+        for _ in range(count - counted.get(zone, 0)):
+            api.create(_NODES, permanent_node(group, cluster, zone))
+    for zone, names in permanent.items():
+        for name in names[wanted.get(zone, 0) :]:
+            _drain(api, name)
+            api.delete(f"{_NODES}/{name}")
+
+
+def update_nodes(api: Api, cluster: ClusterFacts, before: NodeGroup, after: NodeGroup) -> None:
+    """Give existing nodes the group's new labels and taints, as clouds that update a group in place do."""
+    old, new = labels(before, cluster), labels(after, cluster)
+    if old == new and taints(before) == taints(after):
+        return
+    changed: dict[str, str | None] = {**dict.fromkeys(old.keys() - new.keys()), **new}
+    dropped = {(taint["key"], taint["effect"]) for taint in taints(before)}
+    for node in nodes_of(api, after.name):
+        kept = [each for each in node["spec"].get("taints", []) if (each["key"], each["effect"]) not in dropped]
+        body = {"metadata": {"labels": changed}, "spec": {"taints": [*kept, *taints(after)]}}
+        _patch_node(api, node["metadata"]["name"], body)
+
+
+def remove_nodes(api: Api, group: str) -> None:
+    """Drain all nodes; those that Karpenter made go when their claims do."""
+    for node in nodes_of(api, group):
+        _drain(api, node["metadata"]["name"])
+        if not _made_by_karpenter(node):
+            api.delete(f"{_NODES}/{node['metadata']['name']}")
+
+
+def _made_by_karpenter(node: Mapping[str, Any]) -> bool:
+    return "karpenter.sh/nodepool" in node["metadata"].get("labels", {})
+
+
+def _drain(api: Api, node: str) -> None:
+    """Cordon, and delete the node's pods: what remains of a cloud's drain when time is compressed."""
+    _patch_node(api, node, {"spec": {"unschedulable": True}})
+    for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}"):
+        api.delete(f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}")
+
+
+def _patch_node(api: Api, name: str, body: Object) -> None:
+    """Merge ``body`` into a node, unless the autoscaler has just removed it."""
+    try:
+        api.merge(f"{_NODES}/{name}", body)
+    except ApiError as error:
+        if error.status != 404:
+            raise

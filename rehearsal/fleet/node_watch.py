@@ -1,0 +1,96 @@
+"""What nodes lack when Karpenter has made them, the fleet adds as they appear; and it remembers who had any.
+
+Karpenter refuses some labels, and must not see others, nor some taints, while it plans.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from urllib3.exceptions import HTTPError
+
+from rehearsal.api import Api, ApiError, Object
+from rehearsal.fleet.nodes import GROUP_LABEL, UNSEEN_TAINT
+
+_RETRY_SECONDS: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Late:
+    """What the nodes of a group must have in the end; ``taints`` replace the one that held the node back."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Mapping[str, str], ...] = ()
+
+
+class NodeWatch(threading.Thread):
+    """Watches nodes: ``seen`` is told the group of each, ``late_of`` says what every node of a group must also have."""
+
+    def __init__(self, api: Api, late_of: Callable[[str], Late], seen: Callable[[str], None]) -> None:
+        super().__init__(name="node-watch", daemon=True)
+        self._api = api
+        self._late_of = late_of
+        self._seen = seen
+        self._closed = threading.Event()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closed.set()
+        self.join()
+
+    def run(self) -> None:
+        """The thread's loop."""
+        while not self._closed.is_set():
+            try:
+                listed = self._api.get("/api/v1/nodes")
+                for node in listed["items"]:
+                    self._notice(node)
+                self._follow(listed["metadata"]["resourceVersion"])
+            except (ApiError, HTTPError):
+                # Too old a version, or the API server is busy or stopping: list again.
+                self._closed.wait(_RETRY_SECONDS)
+
+    def _follow(self, version: str) -> None:
+        while not self._closed.is_set():
+            for kind, node in self._api.watch("/api/v1/nodes", version, seconds=2):
+                version = node["metadata"]["resourceVersion"]
+                if kind in ("ADDED", "MODIFIED"):
+                    self._notice(node)
+                if self._closed.is_set():
+                    return
+
+    def _notice(self, node: Object) -> None:
+        labels: Mapping[str, Any] = node["metadata"].get("labels", {})
+        group = labels.get(GROUP_LABEL, "")
+        self._seen(group)
+        # Karpenter writes its own labels once, when it registers the node; after that these stay.
+        if labels.get("karpenter.sh/registered") != "true":
+            return
+        patch = missing(node, self._late_of(group))
+        if patch is None:
+            return
+        try:
+            self._api.merge(f"/api/v1/nodes/{node['metadata']['name']}", patch)
+        except ApiError as error:
+            # Gone, or changed since: then the watch shows the change, and it is noticed again.
+            if error.status not in (404, 409):
+                raise
+
+
+def missing(node: Object, late: Late) -> Object | None:
+    """A merge patch that completes the node, or ``None`` if nothing is missing."""
+    labels: Mapping[str, Any] = node["metadata"].get("labels", {})
+    lacking = {key: value for key, value in late.labels.items() if labels.get(key) != value}
+    metadata: Object = {"labels": lacking} if lacking else {}
+    present = node["spec"].get("taints", [])
+    others = [taint for taint in present if taint["key"] != UNSEEN_TAINT["key"]]
+    if len(others) == len(present):
+        return {"metadata": metadata} if lacking else None
+    # A merge replaces the list of taints as a whole, so it must start from the newest one.
+    metadata["resourceVersion"] = node["metadata"]["resourceVersion"]
+    there = {(taint["key"], taint["effect"]) for taint in others}
+    added = [dict(taint) for taint in late.taints if (taint["key"], taint["effect"]) not in there]
+    return {"metadata": metadata, "spec": {"taints": [*others, *added]}}

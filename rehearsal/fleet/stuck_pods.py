@@ -1,0 +1,101 @@
+"""Pods that wait for a node group which nobody may scale: an Event on the pod says so, with the reason."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from urllib3.exceptions import HTTPError
+
+from rehearsal.api import Api, ApiError, Object, resource_path
+from rehearsal.fleet.capacity import GPU
+from rehearsal.fleet.events import NOT_SCALED, warning
+from rehearsal.fleet.nodes import ClusterFacts, own_gpus, permanent_node
+from rehearsal.fleet.pod_placement import refusal
+from rehearsal.simulation import NodeGroup
+
+_POLL_SECONDS: Final = 0.5
+_PATIENCE_SECONDS: Final = 3.0
+"""A pod that another group takes is not worth a word; an autoscaler starts a node for it within about two seconds."""
+
+UnscaledGroups = Callable[[], tuple[ClusterFacts, Iterable[NodeGroup]]]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a pod was told, so that it is told once."""
+
+    uid: str
+    group: str
+    reason: str
+
+
+class StuckPods(threading.Thread):
+    """Watches the pods that wait for a GPU; ``unscaled`` gives the groups with a reason for not being scaled."""
+
+    def __init__(self, api: Api, unscaled: UnscaledGroups) -> None:
+        super().__init__(name="stuck-pods", daemon=True)
+        self._api = api
+        self._unscaled = unscaled
+        self._closed = threading.Event()
+        self._since: dict[str, float] = {}
+        self._told: set[_Told] = set()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closed.set()
+        self.join()
+
+    def run(self) -> None:
+        """The thread's loop."""
+        while not self._closed.wait(_POLL_SECONDS):
+            try:
+                self._look()
+            except (ApiError, HTTPError):
+                # The API server is busy or stopping; whether it is dead is its process's watcher's concern.
+                continue
+
+    def _look(self) -> None:
+        cluster, groups = self._unscaled()
+        groups = list(groups)
+        pods = self._api.list("/api/v1/pods", fieldSelector="spec.nodeName=,status.phase=Pending") if groups else []
+        pods = [pod for pod in pods if gpus_of(pod["spec"])]
+        now = time.monotonic()
+        self._since = {pod["metadata"]["uid"]: self._since.get(pod["metadata"]["uid"], now) for pod in pods}
+        for pod in pods:
+            if now - self._since[pod["metadata"]["uid"]] < _PATIENCE_SECONDS:
+                continue
+            for group in groups:
+                if would_fit(pod["spec"], group, cluster):
+                    self._tell(pod, group)
+
+    def _tell(self, pod: Object, group: NodeGroup) -> None:
+        told = _Told(pod["metadata"]["uid"], group.name, group.not_scaled_because)
+        if told in self._told:
+            return
+        message = f"node group {group.name} would take this pod, but nothing may start a node of it: "
+        # The labels say whose nodes are missing to those who know no groups, only labels.
+        event = warning(pod, NOT_SCALED, message + group.not_scaled_because, group.labels)
+        self._api.create(resource_path("v1", "events", namespace=pod["metadata"]["namespace"]), event)
+        self._told.add(told)
+
+
+def gpus_of(pod_spec: Mapping[str, Any]) -> int:
+    """GPUs that the pod's containers ask for together."""
+    return sum(
+        int((container.get("resources") or {}).get("limits", {}).get(GPU, 0)) for container in pod_spec["containers"]
+    )
+
+
+def would_fit(pod_spec: Mapping[str, Any], group: NodeGroup, cluster: ClusterFacts) -> bool:
+    """Whether a node of the group would have the GPUs, tolerated taints and labels that a pod asks for.
+
+    What time slicing adds to a node's GPUs is known only when there is one, so it does not count here unless the
+    autoscaler expects it. CPU and memory are not compared.
+    """
+    if gpus_of(pod_spec) > max(own_gpus(group), group.machine.gpus):
+        return False
+    return any(refusal(pod_spec, permanent_node(group, cluster, zone)) is None for zone in group.zones)
