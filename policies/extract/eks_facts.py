@@ -1,7 +1,7 @@
 """Facts about Amazon's machines that no resource carries: how many NVIDIA GPUs an instance type has.
 
 Counts: https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html (read on 2026-11-21); a test holds them against
-Amazon's ``DescribeInstanceTypes`` as moto keeps it, which no longer has P2, P3 and G3 (old programs still name them) nor
+Amazon's ``DescribeInstanceTypes`` as moto keeps it, which has no P2, P3 and G3 any more (old programs name them) and no
 p6e-gb200.
 """
 
