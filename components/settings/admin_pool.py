@@ -39,8 +39,9 @@ class AdminPool(Section):
     def _machine(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         known = context(info).catalog
         ordered = machines.without_gpus(value, context(info))
-        for machine in ordered if known is not None else ():
-            big_enough(machine, known)
+        for machine in ordered:
+            if known is not None:
+                big_enough(machine, known)
         return tuple(machine.type for machine in ordered)
 
     @field_validator("capacity")

@@ -7,14 +7,15 @@ import json
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
 from components import catalog
+from components.catalog import CloudCatalog
 from components.settings.stack_file import StackFile
 from components.settings.translation import models_in
 
@@ -36,8 +37,15 @@ All mistakes in a file are reported at once, each with its key, what is wrong an
 to start from are in [examples/](../examples).
 
 Each entry of `gpuPools` becomes one pool per size, called `<name>-<gpusPerNode>`; with `spot-with-fallback` two,
-`<name>-<gpusPerNode>-spot` and `<name>-<gpusPerNode>-ondemand`, each up to `maxNodes`. What carries which labels and
-taints: [architecture](architecture.md#labels-and-taints-on-every-gpu-pool)."""
+`<name>-<gpusPerNode>-spot` and `<name>-<gpusPerNode>-ondemand`. Where the cloud needs a pool for each zone (below), the
+zone ends the name: `<name>-<gpusPerNode>-a`. Each of these pools grows up to `maxNodes`, and `budget` counts them all.
+What carries which labels and taints: [architecture](architecture.md#labels-and-taints-on-every-gpu-pool).
+
+A pool that mixes machine types is planned and priced as its smallest: an autoscaler reckons with that one, and every
+other must have at least its memory.
+
+What a cloud cannot do is refused with the key and what to write instead; [below](#what-differs-between-the-clouds) is
+what they offer."""
 
 _SCALARS: Final = {str: "text", int: "whole number", float: "number", bool: "true or false", types.NoneType: ""}
 
@@ -45,7 +53,7 @@ _SCALARS: Final = {str: "text", int: "whole number", float: "number", bool: "tru
 def render() -> str:
     """The whole document."""
     dev = (_ROOT / "Pulumi.dev.yaml").read_text(encoding="utf-8").strip()
-    parts = [_HEAD.replace("{dev}", dev), *_section(StackFile, "", "All keys")]
+    parts = [_HEAD.replace("{dev}", dev), *_section(StackFile, "", "All keys"), "", *_differences()]
     for cloud in catalog.clouds():
         parts += ["", *_gpus(cloud)]
     return "\n".join(parts) + "\n"
@@ -59,10 +67,17 @@ def _section(model: type[BaseModel], prefix: str, title: str) -> Iterator[str]:
     inner: list[tuple[type[BaseModel], str]] = []
     for name, field in model.model_fields.items():
         key = field.alias or name
-        yield f"| `{key}` | {type_name(field.annotation)} | {_default(field)} | {field.description} |"
+        yield f"| `{key}` | {_type(field)} | {_default(field)} | {field.description} |"
         inner += [(nested, f"{prefix}{key}{_brackets(field)}") for nested in models_in(field.annotation)]
     for nested, path in inner:
         yield from _section(nested, f"{path}.", f"`{path}`")
+
+
+def _type(field: FieldInfo) -> str:
+    """A list that may also be written as its only member is both."""
+    name = type_name(field.annotation)
+    either = any(isinstance(step, BeforeValidator) for step in field.metadata)
+    return f"{name.removeprefix('list of ')} or {name}" if either else name
 
 
 def type_name(annotation: Any) -> str:
@@ -97,6 +112,48 @@ def _default(field: FieldInfo) -> str:
     if isinstance(value, tuple):
         value = value[0] if len(value) == 1 else list(value)
     return f"`{value if isinstance(value, str) else json.dumps(value)}`"
+
+
+_ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
+    "the account's key, as in": lambda known: f"`{known.account_key()}: {known.account_example()}`",
+    "`autoscaling.autoscaler`": lambda known: _words(known.autoscalers()),
+    "`adminPool.machineType` unless given": lambda known: f"`{known.default_admin_machine()}`",
+    "`cpuPools[].machineType` unless given": lambda known: f"`{known.default_cpu_machine()}`",
+    "several `machineType`s in a spot pool": lambda known: "yes" if known.mixes_machines() else "no",
+    "pools of spot GPUs": lambda known: _per_zone(known),
+    "taints of every spot node": lambda known: _words([str(taint) for taint in known.spot_taints()]),
+    "`gpuPools[].image`": lambda known: _words(known.images()),
+    "`network.nodeCidr` unless given": lambda known: f"`{known.default_ranges()['node_cidr']}`",
+    "`network.podCidr` unless given": lambda known: _pod_range(known),
+    "`network.serviceCidr` unless given": lambda known: f"`{known.default_ranges()['service_cidr']}`",
+    "`addons`": lambda known: _words(known.addons()),
+    "characters of a pool's name": lambda known: f"{known.max_name_length()}",
+}
+"""What a row of the comparison is about → what a cloud's catalogue says about it."""
+
+
+def _differences() -> Iterator[str]:
+    clouds = catalog.clouds()
+    yield "## What differs between the clouds\n"
+    yield "Of several words the first is the default.\n"
+    yield f"| | {' | '.join(f'`{cloud}`' for cloud in clouds)} |\n|---|{'---|' * len(clouds)}"
+    for title, aspect in _ASPECTS.items():
+        yield f"| {title} | {' | '.join(aspect(catalog.of(cloud)) for cloud in clouds)} |"
+    yield ""
+
+
+def _words(words: Sequence[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words) or "none"
+
+
+def _pod_range(known: CloudCatalog) -> str:
+    own = known.default_ranges()["pod_cidr"]
+    return f"`{own}`" if own else f"the nodes': {known.pod_addresses_per_node()} addresses a node"
+
+
+def _per_zone(known: CloudCatalog) -> str:
+    per_zone = [one for one in known.autoscalers() if known.pool_per_zone(gpu=True, spot=True, autoscaler=one)]
+    return f"one for each zone with {_words(per_zone)}" if per_zone else "one over all zones"
 
 
 def _gpus(cloud: str) -> Iterator[str]:

@@ -86,6 +86,11 @@ def test_the_program_loads_no_generated_sdk() -> None:
             "key ring in us-central1",
         ),
         ({}, {"network": {"controlPlaneCidr": "172.16.0.0/27"}}, "network.controlPlaneCidr", "prefix /28"),
+        ({}, {"network": {"nat": "single"}}, "network.nat", "Leave it out"),
+        ({}, {"autoscaling": {"expander": "priority"}}, "autoscaling.expander", "Leave it out"),
+        ({}, {"autoscaling": {"unneededMinutes": 5}}, "autoscaling.unneededMinutes", "autoscaling.profile"),
+        ({"unneededMinutes": 5, "gpusPerNode": [1, 2]}, {}, "gpuPools[0].unneededMinutes", "autoscaling.profile"),
+        ({"mig": "1g"}, {}, "gpuPools[0].mig", "timeSharing"),
     ],
 )
 def test_what_gke_cannot_do_is_refused_with_the_reason(

@@ -149,6 +149,17 @@ def test_the_admin_pool_has_a_fixed_size_that_the_stack_file_can_change() -> Non
     assert pool.ignore_changes == ()
 
 
+def test_an_admin_pool_with_a_maximum_is_autoscaled_and_never_smaller_than_its_nodes() -> None:
+    zones = ("us-central1-a", "us-central1-b")
+    pool = declared(specs.admin_pool(nodes=2, max_nodes=9, zones=zones, spot=True))
+    limits = {"totalMinNodeCount": 4, "totalMaxNodeCount": 9, "locationPolicy": "BALANCED"}
+    assert pool.inputs["autoscaling"] == limits
+    assert pool.inputs["initialNodeCount"] == 2
+    assert "nodeCount" not in pool.inputs
+    assert set(pool.ignore_changes) == {"initialNodeCount", "nodeCount"}
+    assert pool.inputs["nodeConfig"]["spot"] is True
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

@@ -39,7 +39,15 @@ _OWN_LABELS: Final = frozenset(
 
 def refusals(settings: Settings) -> list[Problem]:
     """All of them, each once; none for settings that GKE can fulfil."""
-    found = (*_drivers(settings), *_labels(settings), *_kms_key(settings), *_control_plane(settings))
+    found = (
+        *_drivers(settings),
+        *_partitions(settings),
+        *_labels(settings),
+        *_kms_key(settings),
+        *_control_plane(settings),
+        *_nat(settings),
+        *_autoscaling(settings),
+    )
     # A pool of several sizes or with a fallback is several specs with the same problem.
     return list(dict.fromkeys(found))
 
@@ -51,6 +59,16 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
                 f"{pool.declared_at}.driverVersion",
                 "GKE installs the latest driver on Container-Optimized OS only",
                 "Write driverVersion: default, or image: cos",
+            )
+
+
+def _partitions(settings: Settings) -> Iterator[Problem]:
+    for pool in settings.gpu_pool_specs:
+        if pool.mig is not None:
+            yield Problem(
+                f"{pool.declared_at}.mig",
+                "GKE names a partition by its memory too, which this program does not derive from the slice",
+                "Leave it out, or let several pods share a GPU: timeSharing: {clientsPerGpu: 2}",
             )
 
 
@@ -92,3 +110,34 @@ def _control_plane(settings: Settings) -> Iterator[Problem]:
             f"{cidr} has prefix /{ip_network(cidr).prefixlen}, and GKE wants exactly /{_CONTROL_PLANE_PREFIX}",
             f"Write a range with prefix /{_CONTROL_PLANE_PREFIX}, or leave it out and GKE chooses",
         )
+
+
+def _nat(settings: Settings) -> Iterator[Problem]:
+    # https://cloud.google.com/nat/docs/overview
+    if settings.network.nat is not None:
+        yield Problem(
+            "network.nat",
+            "Cloud NAT is one gateway for all zones of a region and no machine in any of them, so there is no choice",
+            "Leave it out",
+        )
+
+
+def _autoscaling(settings: Settings) -> Iterator[Problem]:
+    """GKE's autoscaler has profiles; how it chooses a pool and how long it waits is Google's.
+
+    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#autoscaling_profiles
+    """
+    if settings.expander is not None:
+        yield Problem("autoscaling.expander", "GKE's autoscaler chooses the least expensive pool", "Leave it out")
+    pools: list[GpuPoolSpec | CpuPoolSpec] = [*settings.gpu_pool_specs, *settings.cpu_pool_specs]
+    waiting = [
+        ("autoscaling", settings.unneeded_minutes),
+        *((pool.declared_at, pool.unneeded_minutes) for pool in pools),
+    ]
+    for path, minutes in waiting:
+        if minutes is not None:
+            yield Problem(
+                f"{path}.unneededMinutes",
+                "GKE's autoscaler has profiles and no time of its own for them",
+                "Leave it out; autoscaling.profile says how eagerly idle nodes go",
+            )

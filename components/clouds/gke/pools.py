@@ -20,15 +20,16 @@ _UPGRADE_BY_SURPLUS: Final = {"strategy": "SURGE", "maxSurge": 1, "maxUnavailabl
 
 
 def admin_pool(cluster: GkeCluster, name: str, spec: AdminPoolSpec, opts: pulumi.ResourceOptions) -> CustomResource:
-    """A pool of fixed size (``nodes`` per zone), so that system pods always have a home."""
+    """A pool of ``nodes`` per zone that never has fewer, so that system pods always have a home."""
     config = node_config(
         machine_type=spec.machine_type,
         disk_gb=spec.disk_gb,
         service_account=cluster.node_account,
         labels=spec.labels,
         resource_labels=cluster.spec.labels,
+        spot=spec.spot,
     )
-    size = {"nodeCount": spec.nodes, "upgradeSettings": _UPGRADE_BY_SURPLUS}
+    size = {**_admin_size(spec), "upgradeSettings": _UPGRADE_BY_SURPLUS}
     return _node_pool(cluster, name, spec, {**size, "nodeConfig": config}, opts)
 
 
@@ -75,6 +76,13 @@ def gpu_node_pool(cluster: GkeCluster, name: str, spec: GpuPoolSpec, opts: pulum
 def location_policy(spec: GpuPoolSpec | CpuPoolSpec) -> str:
     """``ANY`` where capacity is scarce (GPUs, spot): a node in whichever zone has one, unused reservations first."""
     return "ANY" if isinstance(spec, GpuPoolSpec) or spec.spot else "BALANCED"
+
+
+def _admin_size(spec: AdminPoolSpec) -> dict[str, Any]:
+    if spec.max_nodes is None:
+        return {"nodeCount": spec.nodes}
+    limits = {"totalMinNodeCount": spec.total_nodes, "totalMaxNodeCount": spec.max_nodes, "locationPolicy": "BALANCED"}
+    return {"initialNodeCount": spec.nodes, "autoscaling": limits}
 
 
 def _autoscaled(spec: GpuPoolSpec | CpuPoolSpec) -> dict[str, Any]:
@@ -128,8 +136,10 @@ def _node_pool(
         "management": {"autoRepair": True, "autoUpgrade": True},
     }
     behaviour = pulumi.ResourceOptions(
-        # After creation the autoscaler owns the size; only the admin pool's is ours to change.
-        ignore_changes=[] if isinstance(spec, AdminPoolSpec) else ["initialNodeCount", "nodeCount"],
+        # After creation the autoscaler owns the size; only that of an admin pool without one is ours to change.
+        ignore_changes=[]
+        if isinstance(spec, AdminPoolSpec) and spec.max_nodes is None
+        else ["initialNodeCount", "nodeCount"],
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
