@@ -68,5 +68,6 @@ def cluster_spec(settings: Settings) -> ClusterSpec:
         unneeded_minutes=settings.unneeded_minutes,
         nat_per_zone=settings.nat_per_zone,
         addons=settings.addons,
+        admin_pool=settings.admin_pool_spec,
         labels=settings.labels,
     )

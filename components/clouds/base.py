@@ -42,6 +42,7 @@ class ClusterSpec:
     ``optimize-utilization`` or ``balanced``; ``expander`` (how it chooses among pools that fit) and
     ``unneeded_minutes`` (how long a node is idle before it goes) are ``None`` where the profile decides.
     ``nat_per_zone`` keeps a zone's way out independent of other zones. ``addons`` are the opt-in parts of the cloud.
+    ``admin_pool`` is for clouds whose clusters are born with their first pool.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ClusterSpec:
     unneeded_minutes: int | None = None
     nat_per_zone: bool = False
     addons: tuple[str, ...] = ()
+    admin_pool: AdminPoolSpec | None = None
     labels: Mapping[str, str]
 
 
