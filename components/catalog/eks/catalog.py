@@ -47,7 +47,7 @@ class EksCatalog:
         return prices.disk_price(region, gib)
 
     def control_plane_price(self) -> Price:
-        return Price(usd=prices.CONTROL_PLANE_USD, dated=prices.FEES_DATED, source=prices.CONTROL_PLANE_SOURCE)
+        return Price(usd=prices.CONTROL_PLANE_USD, dated=prices.CONTROL_PLANE_DATED, source=prices.CONTROL_PLANE_SOURCE)
 
     def nat_price(self, nodes: int, *, gateways: int = 1) -> Price:
         return prices.nat_price(gateways)

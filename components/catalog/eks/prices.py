@@ -1,7 +1,8 @@
 """List prices on EKS in US dollars an hour, from the tables beside this file. What is not in them is not known.
 
 - ``machine_prices.csv``: whole machines with their GPUs and local SSD, Linux, shared tenancy, on demand. us-east-1 is
-  Amazon's price list of 2026-07-20 as Karpenter keeps it.
+  Amazon's price list of 2026-07-20 as Karpenter keeps it. us-west-2 and eu-west-1 have the types that were read in
+  SkyPilot's catalogue; that copy has no date, but its us-east-1 prices are those of 2026-07-20.
 - ``disks.csv``: gp3 per GiB and month with the 3,000 IOPS and 125 MiB/s that are part of it.
 
 There is no list price of a Spot machine: it differs by zone and changes during the day, so it is not known. It is never
@@ -21,13 +22,19 @@ from components.catalog.model import Machine, Price
 MACHINES_DATED: Final = "2026-07-20"
 MACHINES_SOURCE: Final = (
     "https://aws.amazon.com/ec2/pricing/on-demand (as of https://github.com/aws/karpenter-provider-aws/blob/main/"
-    "pkg/providers/pricing/zz_generated.pricing_aws.go)"
+    "pkg/providers/pricing/zz_generated.pricing_aws.go and https://github.com/skypilot-org/skypilot-catalog)"
 )
-# The month in which a reader noted these prices.
-FEES_DATED: Final = "2026-04-01"
-CONTROL_PLANE_SOURCE: Final = "https://aws.amazon.com/eks/pricing"
+# The publication of Amazon's price list that public test data has these prices of; us-west-2 is general knowledge.
+DISKS_DATED: Final = "2026-07-17"
+DISKS_SOURCE: Final = "https://aws.amazon.com/ebs/pricing"
+# The days on which readers noted the two fees.
+CONTROL_PLANE_DATED: Final = "2026-06-13"
+CONTROL_PLANE_SOURCE: Final = (
+    "https://aws.amazon.com/eks/pricing "
+    "(https://www.factualminds.com/blog/amazon-eks-pricing-control-plane-addons-auto-mode/)"
+)
+NAT_DATED: Final = "2026-02-24"
 NAT_SOURCE: Final = "https://aws.amazon.com/vpc/pricing (https://cloudburn.io/blog/aws-nat-gateway-pricing)"
-DISK_SOURCE: Final = "https://aws.amazon.com/ebs/pricing"
 
 # A version in standard support; extended support costs 0.60.
 CONTROL_PLANE_USD: Final = 0.10
@@ -47,12 +54,12 @@ def machine_price(region: str, machine: Machine, *, spot: bool) -> Price | None:
 def disk_price(region: str, gib: int) -> Price | None:
     """A gp3 volume of ``gib`` GiB for an hour (a 730th of the monthly price)."""
     usd = _number(_table("disks.csv").get((region,)), "gp3_gib_month")
-    return None if usd is None else Price(usd=usd * gib / _HOURS_PER_MONTH, dated=FEES_DATED, source=DISK_SOURCE)
+    return None if usd is None else Price(usd=usd * gib / _HOURS_PER_MONTH, dated=DISKS_DATED, source=DISKS_SOURCE)
 
 
 def nat_price(gateways: int) -> Price:
     """NAT gateways with one address each in us-east-1, without traffic, however many nodes use them."""
-    return Price(usd=gateways * (_NAT_USD + _NAT_ADDRESS_USD), dated=FEES_DATED, source=NAT_SOURCE)
+    return Price(usd=gateways * (_NAT_USD + _NAT_ADDRESS_USD), dated=NAT_DATED, source=NAT_SOURCE)
 
 
 @cache
