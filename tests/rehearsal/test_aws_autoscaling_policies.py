@@ -1,0 +1,133 @@
+"""What IAM policy documents allow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rehearsal.providers.aws.autoscaling.policies import (
+    Call,
+    UnsupportedPolicyError,
+    allows,
+    request_tags,
+    resource_tags,
+    trusts,
+)
+
+ASG = "arn:aws:autoscaling:us-west-2:123456789012:autoScalingGroup:0a1b:autoScalingGroupName/eks-gpu-1"
+SET = "autoscaling:SetDesiredCapacity"
+SERVICE = "pods.eks.amazonaws.com"
+
+
+def statement(action: Any = SET, resource: Any = "*", effect: str = "Allow", **more: Any) -> dict[str, Any]:
+    return {"Effect": effect, "Action": action, "Resource": resource, **more}
+
+
+def document(*statements: dict[str, Any]) -> dict[str, Any]:
+    return {"Version": "2012-10-17", "Statement": list(statements)}
+
+
+@pytest.mark.parametrize(
+    ("statements", "allowed"),
+    [
+        ([], False),
+        ([statement()], True),
+        ([statement("autoscaling:*")], True),
+        ([statement("AUTOSCALING:setdesired*")], True),
+        ([statement("autoscaling:SetDesiredCapacit?")], True),
+        ([statement("autoscaling:SetDesiredCapacity?")], False),
+        ([statement("autoscaling:Describe*")], False),
+        ([statement(["ec2:RunInstances", SET])], True),
+        ([statement("*")], True),
+        ([statement(resource=ASG)], True),
+        ([statement(resource=ASG.replace("gpu-1", "*"))], True),
+        ([statement(resource=ASG.replace("gpu-1", "GPU-1"))], False),
+        ([statement(resource=ASG.replace("us-west-2", "us-east-1"))], False),
+        ([statement(), statement(effect="Deny")], False),
+        ([statement(), statement("ec2:*", effect="Deny")], True),
+        ([{"Effect": "Allow", "NotAction": "iam:*", "Resource": "*"}], True),
+        ([{"Effect": "Allow", "NotAction": "autoscaling:*", "Resource": "*"}], False),
+        ([{"Effect": "Allow", "Action": "*", "NotResource": ASG}], False),
+    ],
+)
+def test_actions_and_resources(statements: list[dict[str, Any]], allowed: bool) -> None:
+    assert allows([document(*statements)], Call(SET, ASG)) is allowed
+
+
+def test_a_deny_in_another_document_wins() -> None:
+    allow, deny = document(statement()), document(statement(effect="Deny"))
+    assert allows([allow], Call(SET, ASG))
+    assert not allows([allow, deny], Call(SET, ASG))
+    assert not allows([deny, allow], Call(SET, ASG))
+
+
+def test_a_single_statement_need_not_be_in_a_list() -> None:
+    assert allows([{"Statement": statement()}], Call(SET, ASG))
+
+
+@pytest.mark.parametrize(
+    ("condition", "allowed"),
+    [
+        ({"StringEquals": {"aws:ResourceTag/owner": "me"}}, True),
+        ({"StringEquals": {"AWS:resourcetag/owner": "me"}}, True),
+        ({"StringEquals": {"aws:ResourceTag/Owner": "me"}}, False),
+        ({"StringEquals": {"aws:ResourceTag/owner": ["you", "me"]}}, True),
+        ({"StringEquals": {"aws:ResourceTag/owner": "Me"}}, False),
+        ({"StringEqualsIgnoreCase": {"aws:ResourceTag/owner": "Me"}}, True),
+        ({"StringEquals": {"autoscaling:ResourceTag/owner": "me"}}, True),
+        ({"StringEquals": {"ec2:ResourceTag/owner": "me"}}, False),
+        ({"StringEqualsIfExists": {"ec2:ResourceTag/owner": "you"}}, True),
+        ({"StringEqualsIfExists": {"aws:ResourceTag/owner": "you"}}, False),
+        ({"StringLike": {"aws:ResourceTag/owner": "m*"}}, True),
+        ({"StringEquals": {"aws:ResourceTag/owner": "m*"}}, False),
+        ({"StringNotEquals": {"aws:ResourceTag/owner": ["me", "you"]}}, False),
+        ({"StringNotEquals": {"aws:ResourceTag/owner": "you"}}, True),
+        ({"StringNotEquals": {"aws:ResourceTag/absent": "you"}}, True),
+        ({"Null": {"aws:ResourceTag/absent": "true"}}, True),
+        ({"Null": {"aws:ResourceTag/owner": "true"}}, False),
+        ({"Null": {"aws:ResourceTag/owner": False}}, True),
+        ({"ForAllValues:StringEquals": {"aws:TagKeys": ["a", "b", "c"]}}, True),
+        ({"ForAllValues:StringEquals": {"aws:TagKeys": ["a"]}}, False),
+        ({"ForAnyValue:StringEquals": {"aws:TagKeys": ["a"]}}, True),
+        ({"ForAnyValue:StringEquals": {"aws:TagKeys": ["z"]}}, False),
+        ({"StringEquals": {"aws:RequestTag/a": "1", "aws:ResourceTag/owner": "me"}}, True),
+        ({"StringEquals": {"aws:RequestTag/a": "1", "aws:ResourceTag/owner": "you"}}, False),
+        ({"StringEquals": {"aws:ResourceTag/owner": "${aws:PrincipalTag/name}"}}, True),
+        ({"StringEquals": {"aws:ResourceTag/owner": "${aws:PrincipalTag/other}"}}, False),
+    ],
+)
+def test_conditions(condition: dict[str, Any], allowed: bool) -> None:
+    context = {
+        **resource_tags({"owner": "me"}, "autoscaling"),
+        **request_tags({"a": "1", "b": "2"}),
+        "aws:PrincipalTag/name": "me",
+    }
+    assert allows([document(statement(Condition=condition))], Call(SET, ASG, context)) is allowed
+
+
+def test_an_operator_that_cannot_be_judged_is_named_where_it_matters() -> None:
+    odd = {"DateLessThan": {"aws:CurrentTime": "2030-01-01T00:00:00Z"}}
+    with pytest.raises(UnsupportedPolicyError, match="DateLessThan"):
+        allows([document(statement(Condition=odd))], Call(SET, ASG))
+    assert not allows([document(statement("ec2:*", Condition=odd))], Call(SET, ASG))
+
+
+@pytest.mark.parametrize(
+    ("principal", "actions", "condition", "trusted"),
+    [
+        ({"Service": SERVICE}, ["sts:AssumeRole", "sts:TagSession"], {}, True),
+        ({"Service": SERVICE}, ["sts:*"], {}, True),
+        ({"Service": ["ec2.amazonaws.com", SERVICE]}, ["sts:AssumeRole", "sts:TagSession"], {}, True),
+        ({"Service": SERVICE}, ["sts:AssumeRole"], {}, False),
+        ({"Service": SERVICE}, ["sts:TagSession"], {}, False),
+        ({"Service": "ec2.amazonaws.com"}, ["sts:AssumeRole", "sts:TagSession"], {}, False),
+        ({"AWS": "*"}, ["sts:AssumeRole", "sts:TagSession"], {}, False),
+        ({"Service": SERVICE}, ["sts:*"], {"StringEquals": {"aws:SourceAccount": "1"}}, True),
+        ({"Service": SERVICE}, ["sts:*"], {"StringEquals": {"aws:SourceAccount": "2"}}, False),
+    ],
+)
+def test_trust(principal: dict[str, Any], actions: list[str], condition: dict[str, Any], trusted: bool) -> None:
+    trust = document({"Effect": "Allow", "Principal": principal, "Action": actions, "Condition": condition})
+    needed = ("sts:AssumeRole", "sts:TagSession")
+    assert trusts(trust, SERVICE, needed, {"aws:SourceAccount": "1"}) is trusted
