@@ -98,7 +98,8 @@ class AksCatalog:
         return "Standard_D4s_v5"
 
     def default_admin_machine(self) -> str:
-        return "Standard_D2s_v5"
+        # 2 vCPUs with 16 GiB: the cheapest with the memory that system pods need (components/settings/admin_pool.py).
+        return "Standard_E2as_v5"
 
     def reference_region(self) -> str:
         return "eastus2"
