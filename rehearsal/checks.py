@@ -123,7 +123,7 @@ def reached(timeline: Timeline, pools: Pools) -> Iterator[Check]:
         nodes = [node for node in timeline.nodes if node.pool == pool.name]
         usable = [node for node in nodes if node.gpus_since is not None]
         detail = f"{len(nodes)} nodes in all, {timeline.peak(pool.name)} at once, {len(usable)} with usable GPUs"
-        if nodes and not usable and (said := _about_nodes(timeline, nodes)):
+        if not usable and (said := _about_machines(timeline, pool.name, nodes)):
             detail += f": {said}"
         yield Check(f"reached:{pool.name}", f"{pool.name} scales up from zero", bool(usable), detail)
 
@@ -287,15 +287,16 @@ def _why(timeline: Timeline, one: Submitted) -> str:
     """The newest reason that anybody gave for a workload's waiting, the machines' own (a missing driver) first."""
     pods = timeline.pods_of(one.submission.workload)
     names = {node.name for node in timeline.nodes if node.gpu_pool and node.gpus_since is None}
-    drivers = [event.message for event in timeline.events if event.kind == "Node" and event.name in names]
-    drivers = [message for message in drivers if "driver" in message.lower()]
+    unusable = [event.message for event in timeline.events if event.machines and event.name in names]
     waiting = [said for pod in pods if (said := timeline.why_pending(pod.name))]
-    return (drivers or waiting or ["no reason was reported"])[-1]
+    return (unusable or waiting or ["no reason was reported"])[-1]
 
 
-def _about_nodes(timeline: Timeline, nodes: Sequence[NodeRecord]) -> str:
+def _about_machines(timeline: Timeline, pool: str, nodes: Sequence[NodeRecord]) -> str:
+    """What is known of a pool without usable GPUs: from its nodes, else from the pods that waited for one."""
     names = {node.name for node in nodes}
     said = [event.message for event in timeline.events if event.name in names and event.type == "Warning"]
+    said = said or [event.message for event in timeline.events if event.machines and event.pool == pool]
     return said[-1] if said else ""
 
 

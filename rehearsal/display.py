@@ -17,6 +17,7 @@ from rehearsal.timeline import Timeline
 
 _REFRESH_SECONDS: Final = 0.5
 _RECENT_LINES: Final = 8
+_TROUBLES: Final = 3
 
 
 class Display:
@@ -69,8 +70,12 @@ class Display:
         self._console.print(Text(f"{self._timeline.now():6.1f} s {text}"), soft_wrap=True)
 
     def _report_changes(self) -> None:
-        shown = ""
+        shown, told = "", set[str]()
         while not self._ended.wait(_REFRESH_SECONDS):
+            for trouble in self._timeline.machine_troubles():
+                if trouble.message not in told:
+                    told.add(trouble.message)
+                    self._write(f"   {trouble.name}: {trouble.message}")
             state = f"nodes: {self._nodes_line()}; pods: {_pods_line(self._timeline)}"
             if state != shown and self._timeline.nodes:
                 shown = state
@@ -89,8 +94,12 @@ class Display:
             bar = Text("█" * ready + "▒" * (len(mine) - ready) + "·" * max(0, min(most, 40) - len(mine)))
             table.add_row(name, bar, f"{len(mine)} of at most {most}")
         head = Text(f"{self._timeline.now():6.1f} s  {self._stage}   pods: {_pods_line(self._timeline)}", style="bold")
+        troubles = (f"{trouble.name}: {trouble.message}" for trouble in self._timeline.machine_troubles())
         return Group(
-            head, table, *(Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in self._recent)
+            head,
+            table,
+            *(Text(line, style="yellow") for line in list(troubles)[-_TROUBLES:]),
+            *(Text(line, style="dim", no_wrap=True, overflow="ellipsis") for line in self._recent),
         )
 
 

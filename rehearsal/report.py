@@ -10,6 +10,8 @@ Schema version 1, all keys in camelCase, durations in seconds, money in US dolla
 - ``pools``: ``{name, gpu, gpusPerNode, maxNodes, spot, hourlyUsd, nodes, peak, nodeSeconds, series}``; ``nodes`` counts
   all that ever existed, ``series`` the pool's size in equal slices of the timeline's ``seconds``
 - ``workloads``: ``{id, title, accepted, warnings, message, pods}``; a pod: ``{name, pool, node, waitedSeconds, phase}``
+- ``machineTroubles``: ``{kind, name, pool, reason}``, each once: a Node whose GPUs never became usable, or a Pod for
+  whose node group (``pool``, null if unknown) nothing may start a node
 - ``systemPodsOnGpuNodes``: ``{namespace, name, node}``, node agents (DaemonSets) left out
 - ``waiting``: ``{pods, medianSeconds, longestSeconds}``
 - ``cost``: ``{idleHourlyUsd, peakHourlyUsd, maxHourlyUsd, totalUsd, unpricedPools, note}``
@@ -32,7 +34,7 @@ from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
 from rehearsal.checks import NOT_REACHED, Check, Pools
 from rehearsal.engine_events import PolicyViolation
 from rehearsal.play import Played
-from rehearsal.timeline import PodRecord, Timeline
+from rehearsal.timeline import EventRecord, PodRecord, Timeline
 
 SCHEMA_VERSION: Final = 1
 SERIES_POINTS: Final = 60
@@ -122,6 +124,15 @@ def system_pods_on_gpu_nodes(timeline: Timeline) -> list[tuple[PodRecord, str]]:
     ]
 
 
+def machine_troubles(record: Record) -> list[EventRecord]:
+    """Everything that kept pods from GPUs, also where it passed, each trouble once and with its first subject."""
+    found: dict[str, EventRecord] = {}
+    for event in record.timeline.events:
+        if event.machines:
+            found.setdefault(event.message, event)
+    return list(found.values())
+
+
 def waits(record: Record) -> list[float]:
     """Seconds that each of the scenario's pods waited until it ran."""
     names = {one.submission.workload for one in record.played.submitted}
@@ -146,6 +157,10 @@ def to_json(record: Record, logs: Path | None) -> dict[str, Any]:
         "policyViolations": [asdict(violation) for violation in record.violations],
         "pools": [_pool(record, pool, end) for pool in record.pools.all],
         "workloads": _workloads(record),
+        "machineTroubles": [
+            {"kind": event.kind, "name": event.name, "pool": event.pool or None, "reason": event.message}
+            for event in machine_troubles(record)
+        ],
         "systemPodsOnGpuNodes": [
             {"namespace": pod.namespace, "name": pod.name, "node": node}
             for pod, node in system_pods_on_gpu_nodes(record.timeline)

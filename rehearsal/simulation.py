@@ -7,9 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 Advertiser = Literal["cloud", "daemonset", "device-plugin"]
+
+NO_DRIVER: Final = "DriverMissing"
+"""Reason of a Kubernetes event about a Node: its GPUs cannot be used, no driver installer is Ready on it."""
+
+NO_DEVICE_PLUGIN: Final = "DevicePluginMissing"
+"""Reason of an event about a Node: its GPUs cannot be used, no device plugin offers them."""
+
+NOT_SCALED: Final = "NodeGroupNotScaled"
+"""Reason of an event about a Pod: a group would take it, but nothing may start a node of that group."""
 
 
 @dataclass(frozen=True)

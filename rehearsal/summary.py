@@ -10,7 +10,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rehearsal.report import COST_NOTE, SERIES_POINTS, Record, cost_of, system_pods_on_gpu_nodes, waits
+from rehearsal.report import (
+    COST_NOTE,
+    SERIES_POINTS,
+    Record,
+    cost_of,
+    machine_troubles,
+    system_pods_on_gpu_nodes,
+    waits,
+)
 from rehearsal.timeline import Timeline
 
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
@@ -21,6 +29,7 @@ def show(console: Console, record: Record) -> None:
     """Print the summary: chart, placements, checks, money, verdict last."""
     _nodes_over_time(console, record)
     _placements(console, record)
+    _machine_troubles(console, record)
     _checks(console, record)
     _figures(console, record)
     _verdict(console, record)
@@ -81,6 +90,14 @@ def _row(timeline: Timeline, label: str, workloads: list[str], accepted: bool) -
     where = ", ".join(f"{pool} × {count}" if count > 1 else pool for pool, count in places.most_common(_PLACES_SHOWN))
     longest = max(pod.waited or 0.0 for pod in ran)
     return label, str(len(pods)), where, f"{longest:.1f} s"
+
+
+def _machine_troubles(console: Console, record: Record) -> None:
+    troubles = machine_troubles(record)
+    for event in troubles:
+        console.print(f"[yellow]![/] {escape(event.name)}: {escape(event.message)}", soft_wrap=True, highlight=False)
+    if troubles:
+        console.print()
 
 
 def _checks(console: Console, record: Record) -> None:

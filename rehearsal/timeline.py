@@ -13,11 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from policies.rules.model import GPU_PRESENT_LABEL, GPU_RESOURCE, POOL_LABEL, ROLE_LABEL, SIZE_KEY
+from rehearsal.simulation import NO_DEVICE_PLUGIN, NO_DRIVER, NOT_SCALED
 
 Kind = Literal["Node", "Pod", "Event"]
 _LOOK_SECONDS: Final = 0.05
 AUTOSCALER: Final = "karpenter"
 NO_POOL: Final = "(no pool)"
+MACHINE_TROUBLE: Final = frozenset({NO_DRIVER, NO_DEVICE_PLUGIN, NOT_SCALED})
 # A node's own agents (DaemonSets; mirrors of static pods, owned by their Node) run on every node and never hold one.
 NODE_AGENTS: Final = frozenset({"DaemonSet", "Node"})
 
@@ -77,7 +79,10 @@ class PodRecord:
 
 @dataclass(frozen=True)
 class EventRecord:
-    """One Kubernetes event: about ``kind`` ``name``, told by ``source`` (a component's name)."""
+    """One Kubernetes event: about ``kind`` ``name``, told by ``source`` (a component's name).
+
+    ``pool`` is the GPU pool that the event names in a label, empty for most.
+    """
 
     at: float
     kind: str
@@ -86,6 +91,12 @@ class EventRecord:
     reason: str
     message: str
     source: str
+    pool: str = ""
+
+    @property
+    def machines(self) -> bool:
+        """Whether machines are the reason: they cannot be used, or may not be started."""
+        return self.reason in MACHINE_TROUBLE
 
 
 class Timeline:
@@ -213,9 +224,27 @@ class Timeline:
         return sizes
 
     def why_pending(self, pod: str) -> str:
-        """The newest warning about a pod, in the API's own words; empty when there is none."""
+        """The newest warning about a pod, in the API's own words; empty when there is none.
+
+        That nothing may start the node for it comes first: scheduler and autoscaler only see that there is none.
+        """
         said = [event for event in self.events if event.name == pod and event.type == "Warning"]
+        said = [event for event in said if event.machines] or said
         return said[-1].message if said else ""
+
+    def machine_troubles(self) -> tuple[EventRecord, ...]:
+        """What keeps pods from GPUs at this moment: their node has none usable, or nothing may start their node.
+
+        Each trouble once, however many pods and nodes it is told about, oldest first.
+        """
+        with self._lock:
+            told = [event for event in self._events.values() if event.machines]
+            if not told:
+                return ()
+            stuck = {pod.name for pod in self._pods.values() if pod.scheduled is None and pod.gone is None}
+            stuck |= {node.name for node in self._nodes.values() if node.gpus_since is None and node.gone is None}
+        current = [event for event in told if event.name in stuck]
+        return tuple({event.message: event for event in reversed(current)}.values())[::-1]
 
     def considered(self, pod: str) -> bool:
         """Whether the autoscaler, too, has said that it cannot help a pod; the scheduler's word comes first."""
@@ -298,4 +327,5 @@ def _event(item: Mapping[str, Any], moment: float) -> EventRecord:
         reason=item.get("reason") or "",
         message=item.get("message") or "",
         source=item.get("reportingComponent") or (item.get("source") or {}).get("component") or "",
+        pool=(item["metadata"].get("labels") or {}).get(POOL_LABEL, ""),
     )

@@ -45,8 +45,10 @@ def replicas(pod_spec: Mapping[str, Any], config_maps: ConfigMaps) -> int:
         return 1
     try:
         config = yaml.safe_load(content) or {}
-        slicing = (config.get("sharing") or {}).get("timeSlicing") or {}
-        mine = [each for each in slicing.get("resources") or [] if each["name"] == GPU]
+        slicing = (config.get("sharing") or {}).get("timeSlicing")
+        if slicing is None:
+            return 1
+        mine = [each for each in slicing["resources"] if each["name"] == GPU]
         if not mine:
             return 1
         renamed = mine[0].get("rename") or (f"{GPU}.shared" if slicing.get("renameByDefault") else GPU)
@@ -55,9 +57,9 @@ def replicas(pod_spec: Mapping[str, Any], config_maps: ConfigMaps) -> int:
         raise PluginError(f"has a configuration file that it cannot read ({type(error).__name__}: {error})") from error
     if renamed != GPU:
         raise PluginError(f"offers the GPUs as {renamed}, not as {GPU}")
-    # The plugin refuses fewer than two: https://github.com/NVIDIA/k8s-device-plugin/blob/main/api/config/v1/replicas.go
-    if not isinstance(count, int) or count < 2:
-        raise PluginError(f"has sharing.timeSlicing.resources[].replicas: {count}; at least 2 are needed")
+    # https://github.com/NVIDIA/k8s-device-plugin/blob/19d7d8f0d8e43e5b24737788df2b61ac2a77d6ec/api/config/v1/replicas.go
+    if not isinstance(count, int) or count < 1:
+        raise PluginError(f"has sharing.timeSlicing.resources[].replicas: {count}; at least 1 is needed")
     return count
 
 

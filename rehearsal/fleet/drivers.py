@@ -23,9 +23,10 @@ from urllib3.exceptions import HTTPError
 
 from rehearsal.api import Api, ApiError, Object, resource_path
 from rehearsal.fleet.device_plugin import PLUGIN, PluginError, replicas, runs_plugin
-from rehearsal.fleet.events import NO_DEVICE_PLUGIN, NO_DRIVER, warning
+from rehearsal.fleet.events import warning
 from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, GROUP_LABEL, condition
 from rehearsal.fleet.pod_placement import refusal
+from rehearsal.simulation import NO_DEVICE_PLUGIN, NO_DRIVER
 
 _INSTALLER: Final = "nvidia-driver"
 _NAME_LABELS: Final = ("k8s-app", "app", "app.kubernetes.io/name", "name")

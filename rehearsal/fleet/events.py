@@ -1,4 +1,4 @@
-"""The fleet's own Kubernetes events: what people must know of machines that are not there or cannot be used."""
+"""The fleet's own Kubernetes events; their reasons are in ``rehearsal/simulation.py``, for those who read them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Any, Final
 
 from rehearsal.api import Object
 
-NO_DRIVER: Final = "DriverMissing"
-NO_DEVICE_PLUGIN: Final = "DevicePluginMissing"
-NOT_SCALED: Final = "NodeGroupNotScaled"
 _SOURCE: Final = "fleet"
 _LONGEST_MESSAGE: Final = 1024
 """The API server refuses longer ones (events.k8s.io/v1 limits its note to 1 kB; core/v1 keeps to it)."""

@@ -12,10 +12,10 @@ from urllib3.exceptions import HTTPError
 
 from rehearsal.api import Api, ApiError, Object, resource_path
 from rehearsal.fleet.capacity import GPU
-from rehearsal.fleet.events import NOT_SCALED, warning
+from rehearsal.fleet.events import warning
 from rehearsal.fleet.nodes import ClusterFacts, own_gpus, permanent_node
 from rehearsal.fleet.pod_placement import refusal
-from rehearsal.simulation import NodeGroup
+from rehearsal.simulation import NOT_SCALED, NodeGroup
 
 _POLL_SECONDS: Final = 0.5
 _PATIENCE_SECONDS: Final = 3.0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.pools import AdminPoolSpec, GpuPoolSpec, admin_pool_labels, gpu_pool_labels, gpu_pool_taints
+from policies.rules.model import POOL_LABEL
 from rehearsal.timeline import Timeline
 
 
@@ -70,10 +71,13 @@ class Cluster:
             spec["nodeName"] = node
         self.timeline.observe("Pod", change, {"metadata": metadata, "spec": spec, "status": {"phase": phase}})
 
-    def warning(self, about: str, message: str, *, kind: str = "Pod", reason: str = "FailedScheduling") -> None:
-        uid = f"event-{len(self.timeline.events)}"
+    def warning(
+        self, about: str, message: str, *, kind: str = "Pod", reason: str = "FailedScheduling", pool: str | None = None
+    ) -> None:
+        metadata = {"uid": f"event-{len(self.timeline.events)}"}
+        labels = {} if pool is None else {"labels": {POOL_LABEL: pool}}
         involved = {"kind": kind, "name": about}
-        event = {"metadata": {"uid": uid}, "involvedObject": involved, "type": "Warning", "reason": reason}
+        event = {"metadata": metadata | labels, "involvedObject": involved, "type": "Warning", "reason": reason}
         self.timeline.observe("Event", "ADDED", {**event, "message": message})
 
 

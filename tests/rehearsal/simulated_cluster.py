@@ -77,6 +77,18 @@ def daemon_set(name: str, **fields: Any) -> Object:
     }
 
 
+def plugin_pod(config_map: str | None, **fields: Any) -> Object:
+    """The pod spec of a device plugin that reads ``config.yaml`` from a ConfigMap, or is told of no file."""
+    container: Object = {"name": "plugin", "image": "nvidia/k8s-device-plugin:1.11"}
+    if config_map is None:
+        return {"containers": [container], **fields}
+    container |= {
+        "env": [{"name": "CONFIG_FILE", "value": "/config/config.yaml"}],
+        "volumeMounts": [{"name": "config", "mountPath": "/config"}],
+    }
+    return {"containers": [container], "volumes": [{"name": "config", "configMap": {"name": config_map}}], **fields}
+
+
 def eventually(what: str, condition: Callable[[], object], seconds: float = 60) -> Any:
     """The first true value of ``condition``."""
     deadline = time.monotonic() + seconds

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.api import Api, Object
+from rehearsal.api import Api, ApiError, Object
 from rehearsal.control_plane import ControlPlane
 from rehearsal.fleet import FleetError, KarpenterFleet
 from rehearsal.fleet.capacity import allocatable
@@ -28,6 +28,7 @@ from tests.rehearsal.simulated_cluster import (
     group_of,
     job,
     nodes,
+    plugin_pod,
     pod,
     size_taint,
     taint_set,
@@ -68,8 +69,12 @@ class Running:
     api: Api
     run_dir: Path
 
+    def report(self) -> dict[str, Any]:
+        report: dict[str, Any] = json.loads((self.run_dir / "fleet.json").read_text())
+        return report
+
     def missing_drivers(self) -> list[dict[str, Any]]:
-        missing: list[dict[str, Any]] = json.loads((self.run_dir / "fleet.json").read_text())["missing_drivers"]
+        missing: list[dict[str, Any]] = self.report()["missing_drivers"]
         return missing
 
 
@@ -92,7 +97,8 @@ def empty(running: Running) -> Iterator[None]:
     yield
     running.api.delete(JOBS)
     running.api.delete(PODS)
-    for group in json.loads((running.run_dir / "fleet.json").read_text())["groups"]:
+    running.api.delete("/api/v1/namespaces/default/events")
+    for group in running.report()["groups"]:
         if group["name"] != "admin":
             running.fleet.delete_group(CLUSTER, group["name"])
 
@@ -165,6 +171,122 @@ def test_a_driver_installer_without_a_toleration_leaves_the_gpus_invisible(runni
     assert node["status"]["allocatable"]["nvidia.com/gpu"] == "0"
     assert group_of(running.api, "waits") is None
     running.api.delete(installer)
+
+
+def test_a_device_plugin_offers_what_it_is_configured_to_not_what_the_autoscaler_expects(running: Running) -> None:
+    api = running.api
+    config = {"sharing": {"timeSlicing": {"resources": [{"name": "nvidia.com/gpu", "replicas": 3}]}}}
+    # As the seed's manifest: known by its image, and bound to machine types by the old label.
+    affinity = required("beta.kubernetes.io/instance-type", "n1-standard-4")
+    plugin = daemon_set("gpus", **plugin_pod("plugin", tolerations=TOLERATIONS, affinity=affinity))
+    running.fleet.apply_objects([plugin])
+    machine = Machine("n1-standard-4", 4, 15, 4, "nvidia-tesla-t4", reserved_milli_cpu=500, max_pods=20)
+    running.fleet.apply_group(
+        gpu_group("t4", machine=machine, offered_gpus=2, gpus_advertised_by="device-plugin", max_nodes=1)
+    )
+    api.create(PODS, pod("four", gpus=4, seconds=60))
+    reason = eventually("the reason", lambda: [each["reason"] for each in running.missing_drivers()], 30)[0]
+    assert reason.startswith("the node offers no GPU: pod kube-system/gpus-")
+    assert reason.endswith("mounts the ConfigMap plugin, which does not exist")
+    assert events(api, "DevicePluginMissing")
+    metadata = {"name": "plugin", "namespace": "kube-system"}
+    data = {"config.yaml": json.dumps(config)}
+    running.fleet.apply_objects([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}])
+    eventually("the pod runs", lambda: group_of(api, "four") == "t4")
+    (node,) = nodes(api, "t4")
+    assert node["status"]["allocatable"]["nvidia.com/gpu"] == "6"
+    assert (node["status"]["allocatable"]["cpu"], node["status"]["allocatable"]["pods"]) == ("3500m", "20")
+    eventually("nothing is missing any more", lambda: running.missing_drivers() == [])
+    api.delete("/apis/apps/v1/namespaces/kube-system/daemonsets/gpus")
+
+
+def test_what_the_autoscaler_cannot_see_does_not_help_it_but_binds_pods(running: Running) -> None:
+    unseen = {"team": "vision"}
+    running.fleet.apply_group(
+        gpu_group("hidden", unseen_labels=unseen, unseen_taints=(SPOT_TAINT,), max_nodes=1, hourly_usd=1)
+    )
+    running.api.create(PODS, pod("selects", gpus=1, seconds=60, nodeSelector=unseen))
+    refusals = eventually("the autoscaler refuses", lambda: from_karpenter(running.api))
+    assert refusals
+    assert nodes(running.api, "hidden") == []
+    running.api.create(PODS, pod("intolerant", gpus=1, seconds=60))
+    (node,) = eventually("the node is complete", lambda: labelled(running.api, "hidden", "team"))
+    assert taint_set([GPU_TAINT, SPOT_TAINT]) <= taint_set(node["spec"]["taints"])
+    running.api.create(PODS, pod("tolerant", gpus=1, seconds=60, tolerations=[{"operator": "Exists"}]))
+    eventually("the tolerant pod runs", lambda: group_of(running.api, "tolerant") == "hidden")
+    assert group_of(running.api, "intolerant") is None
+
+
+def test_a_group_that_nobody_scales_says_so_and_comes_and_goes_with_its_autoscaler(running: Running) -> None:
+    fleet, api = running.fleet, running.api
+    fixed = gpu_group("t4", autoscaled=False, not_scaled_because="the ASG has no tag k8s.io/x")
+    fleet.apply_group(fixed)
+    api.create(PODS, pod("first", gpus=1, seconds=120))
+    (event,) = eventually("the reason", lambda: events(api, "NodeGroupNotScaled"), 20)
+    assert event["involvedObject"]["name"] == "first"
+    assert event["message"].endswith("nothing may start a node of it: the ASG has no tag k8s.io/x")
+    assert event["metadata"]["labels"]["gpucluster.dev/pool"] == "t4"
+    assert not fleet.had_nodes(CLUSTER, "t4")
+
+    scaled = replace(fixed, autoscaled=True, not_scaled_because="")
+    fleet.apply_group(scaled)
+    eventually("a node comes", lambda: group_of(api, "first") == "t4")
+    assert fleet.had_nodes(CLUSTER, "t4")
+    assert "t4" in running.report()["had_nodes"]
+    (node,) = all_registered(nodes(api, "t4")) or nodes(api, "t4")
+
+    fleet.apply_group(fixed)
+    api.create(PODS, pod("second", gpus=1, seconds=120))
+    api.delete(f"{PODS}/first")
+    eventually("the node that stayed serves the second pod", lambda: group_of(api, "second") == "t4")
+    assert [each["metadata"]["name"] for each in nodes(api, "t4")] == [node["metadata"]["name"]]
+    api.create(PODS, pod("third", gpus=1, seconds=120))
+    eventually("nothing comes for the third", lambda: len(events(api, "NodeGroupNotScaled")) == 2, 20)
+
+    fleet.apply_group(replace(scaled, rank=1, max_nodes=2))
+    eventually("now it does", lambda: group_of(api, "third") == "t4")
+    assert node["metadata"]["name"] in [each["metadata"]["name"] for each in nodes(api, "t4")]
+
+
+def test_a_group_as_it_is_costs_no_request(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    group = gpu_group("t4", min_nodes=1, rank=1)
+    running.fleet.apply_group(group)
+    exchange, written = Api._exchange, list[str]()
+
+    def refuse_writes(api: Api, method: str, path: str, *rest: Any) -> Any:
+        if method == "GET":
+            return exchange(api, method, path, *rest)
+        written.append(path)
+        raise ApiError(503, "", "this test writes nothing")
+
+    monkeypatch.setattr(Api, "_exchange", refuse_writes)
+    running.fleet.apply_group(replace(group))
+    assert written == []
+    with pytest.raises(ApiError):
+        running.fleet.apply_group(replace(group, rank=2))
+    assert written == ["/apis/karpenter.sh/v1/nodepools/t4"]
+
+
+def test_objects_and_the_kinds_that_they_need(running: Running) -> None:
+    name = {"plural": "nodeclasses", "singular": "nodeclass", "kind": "NodeClass"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    kind = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "nodeclasses.example.com"},
+        "spec": {"group": "example.com", "scope": "Cluster", "names": name, "versions": versions},
+    }
+    one = {"apiVersion": "example.com/v1", "kind": "NodeClass", "metadata": {"name": "one"}, "spec": {"a": "b"}}
+    path = "/apis/example.com/v1/nodeclasses"
+    assert running.fleet.list_objects(path) == []
+    running.fleet.apply_objects([kind, one])
+    (found,) = running.fleet.list_objects(path)
+    assert found["spec"] == {"a": "b"}
+    running.fleet.apply_objects([{**one, "spec": {"a": "c"}}])
+    assert [each["spec"] for each in running.fleet.list_objects(path)] == [{"a": "c"}]
+    with pytest.raises(FleetError, match="no kind Other"):
+        running.fleet.apply_objects([{**one, "kind": "Other"}])
 
 
 def test_pods_beyond_the_maximum_stay_pending_with_a_reason(running: Running) -> None:
@@ -300,6 +422,18 @@ def ready_gpus(api: Api, group: str) -> int:
 def all_registered(found: list[Object]) -> list[Object]:
     """The nodes, once the autoscaler has given each its taints."""
     return found if all("karpenter.sh/registered" in node["metadata"]["labels"] for node in found) else []
+
+
+def required(key: str, value: str) -> Object:
+    """Node affinity for one label."""
+    expression = {"key": key, "operator": "In", "values": [value]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def labelled(api: Api, group: str, key: str) -> list[Object]:
+    """The group's nodes that have a label."""
+    return [node for node in nodes(api, group) if key in node["metadata"]["labels"]]
 
 
 def from_karpenter(api: Api) -> list[Object]:

@@ -11,8 +11,10 @@ import pytest
 from rehearsal.fleet.capacity import allocatable, capacity
 from rehearsal.fleet.instance_types import InstanceTypes
 from rehearsal.fleet.node_pools import node_pools, refused_by_karpenter, weights
+from rehearsal.fleet.node_watch import Late, missing
 from rehearsal.fleet.nodes import ClusterFacts, permanent_counts
 from rehearsal.fleet.pod_placement import refusal
+from rehearsal.fleet.stuck_pods import would_fit
 from rehearsal.simulation import Machine
 from tests.rehearsal.simulated_cluster import GPU_TAINT, ZONES, gpu_group, pod_spec
 
@@ -34,6 +36,16 @@ def test_reservations(cpu: float, memory_gib: float, free_millicores: int, free_
     free = allocatable(Machine("m", cpu, memory_gib))
     assert free.cpu_millicores == free_millicores
     assert abs(free.memory_mib - free_mib) <= 1
+
+
+def test_what_a_machine_says_is_kept_of_it_replaces_the_formula_each_by_itself() -> None:
+    plain = Machine("m", 4, 16)
+    said = replace(plain, reserved_milli_cpu=80, reserved_memory_mib=1000)
+    assert (allocatable(said).cpu_millicores, allocatable(said).memory_mib) == (3920, 16384 - 1000)
+    only_memory = allocatable(replace(said, reserved_milli_cpu=None))
+    assert (only_memory.cpu_millicores, only_memory.memory_mib) == (allocatable(plain).cpu_millicores, 16384 - 1000)
+    assert allocatable(replace(plain, reserved_milli_cpu=0, reserved_memory_mib=0)) == capacity(plain)
+    assert allocatable(replace(plain, max_pods=29)).resources()["pods"] == "29"
 
 
 def test_gpus_are_zero_until_a_driver_and_absent_without_gpus() -> None:
@@ -72,9 +84,74 @@ def test_weights_stay_in_karpenters_range() -> None:
     assert (min(order.values()), max(order.values())) == (1, 100)
 
 
+def test_ranks_go_before_prices_and_groups_without_a_rank_come_last() -> None:
+    cheap, dear = gpu_group("cheap", hourly_usd=1), gpu_group("dear", hourly_usd=9)
+    order = weights([cheap, dear, replace(dear, name="first", rank=0), replace(cheap, name="second", rank=1.5)])
+    assert sorted(order, key=lambda name: -order[name]) == ["first", "second", "cheap", "dear"]
+    equal = weights([replace(cheap, rank=1), replace(dear, rank=1), replace(dear, name="same", rank=1)])
+    assert equal["cheap"] > equal["dear"] == equal["same"]
+
+
+UNSEEN_LABEL, UNSEEN_TAINT = {"team": "vision"}, {"key": "dedicated", "value": "vision", "effect": "NoSchedule"}
+
+
+def template(**fields: Any) -> dict[str, Any]:
+    (pool,) = node_pools(gpu_group("pool", **fields), FACTS, "type", 50)
+    found: dict[str, Any] = pool["spec"]["template"]
+    return found
+
+
+def test_the_autoscaler_does_not_plan_with_what_it_cannot_see_but_holds_the_node_back() -> None:
+    unseen = template(unseen_labels=UNSEEN_LABEL, unseen_taints=(UNSEEN_TAINT,))
+    assert unseen["metadata"]["labels"].keys().isdisjoint(UNSEEN_LABEL)
+    assert unseen["spec"]["taints"] == [GPU_TAINT]
+    assert [taint["effect"] for taint in unseen["spec"]["startupTaints"]] == ["NoSchedule"]
+    seen = template(labels=UNSEEN_LABEL, taints=(GPU_TAINT, UNSEEN_TAINT))
+    assert seen["metadata"]["labels"].items() >= UNSEEN_LABEL.items()
+    assert seen["spec"]["taints"] == [GPU_TAINT, UNSEEN_TAINT]
+    assert "startupTaints" not in seen["spec"]
+
+
+def test_a_declared_instance_type_or_zone_never_contradicts_the_requirements() -> None:
+    labels = {"node.kubernetes.io/instance-type": "n1-standard-4", "topology.kubernetes.io/zone": ZONES[0]}
+    assert template(labels=labels)["metadata"]["labels"].keys().isdisjoint(labels)
+
+
+HELD_BACK = {"key": "rehearsal.gpucluster.dev/unseen", "effect": "NoSchedule"}
+
+
+def held_back(**labels: str) -> dict[str, Any]:
+    return {
+        "metadata": {"labels": labels, "resourceVersion": "7"},
+        "spec": {"taints": [dict(GPU_TAINT), dict(HELD_BACK)]},
+    }
+
+
+def test_a_held_back_node_is_released_with_everything_at_once() -> None:
+    late = Late(UNSEEN_LABEL, (UNSEEN_TAINT,))
+    patch = missing(held_back(), late)
+    # On an older version of the node this patch would undo what others changed since.
+    metadata = {"labels": UNSEEN_LABEL, "resourceVersion": "7"}
+    assert patch == {"metadata": metadata, "spec": {"taints": [GPU_TAINT, UNSEEN_TAINT]}}
+    assert missing(held_back(**UNSEEN_LABEL), Late(UNSEEN_LABEL)) == {
+        "metadata": {"resourceVersion": "7"},
+        "spec": {"taints": [GPU_TAINT]},
+    }
+
+
+def test_a_complete_node_is_left_alone() -> None:
+    node = {"metadata": {"labels": {**UNSEEN_LABEL, "other": "x"}}, "spec": {}}
+    assert missing(node, Late(UNSEEN_LABEL)) is None
+    assert missing(node, Late({"team": "speech"})) == {"metadata": {"labels": {"team": "speech"}}}
+
+
+MAX_PODS = 29
+
+
 def limits(**fields: Any) -> dict[str, int]:
-    pools = node_pools(gpu_group("pool", zones=ZONES, **fields), FACTS, "type", 50)
-    return {pool["metadata"]["name"]: int(pool["spec"]["limits"]["pods"]) // 110 for pool in pools}
+    machine = Machine("n1-standard-4", 4, 15, 1, "nvidia-tesla-t4", max_pods=MAX_PODS)
+    pools = node_pools(gpu_group("pool", zones=ZONES, machine=machine, **fields), FACTS, "type", 50)
+    return {pool["metadata"]["name"]: int(pool["spec"]["limits"]["pods"]) / MAX_PODS for pool in pools}
 
 
 def test_a_total_maximum_is_one_pool_and_a_maximum_per_zone_one_for_each() -> None:
@@ -86,7 +163,10 @@ def test_permanent_nodes_are_the_minimum_or_every_node_without_autoscaling() -> 
     group = gpu_group("pool", zones=ZONES, min_nodes=3)
     assert permanent_counts(group) == {ZONES[0]: 2, ZONES[1]: 1}
     assert permanent_counts(replace(group, per_zone=True)) == {ZONES[0]: 3, ZONES[1]: 3}
-    assert permanent_counts(replace(group, autoscaled=False, initial_nodes=2)) == {ZONES[0]: 2, ZONES[1]: 2}
+    fixed = replace(group, autoscaled=False)
+    assert permanent_counts(replace(fixed, initial_nodes=2)) == {ZONES[0]: 2, ZONES[1]: 2}
+    assert permanent_counts(replace(fixed, initial_nodes=1)) == {ZONES[0]: 2, ZONES[1]: 1}
+    assert permanent_counts(replace(fixed, min_nodes=0)) == {ZONES[0]: 0, ZONES[1]: 0}
 
 
 @pytest.mark.parametrize(
@@ -154,3 +234,30 @@ def affinity(*terms: list[dict[str, Any]]) -> dict[str, Any]:
 )
 def test_why_a_daemon_does_not_run_on_a_node(fields: dict[str, Any], expected: str | None) -> None:
     assert refusal(pod_spec(**fields), NODE) == expected
+
+
+SELECTS_LATE = {"nodeSelector": {"team": "vision"}}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "pod_fields", "group_fields", "fits"),
+    [
+        (1, {"tolerations": [TOLERATES_GPU]}, {}, True),
+        (1, {}, {}, False),
+        (2, {"tolerations": [TOLERATES_GPU]}, {}, False),
+        (2, {"tolerations": [TOLERATES_GPU]}, {"offered_gpus": 2}, True),
+        (1, {"tolerations": [TOLERATES_GPU], **SELECTS_LATE}, {}, False),
+        (1, {"tolerations": [TOLERATES_GPU], **SELECTS_LATE}, {"unseen_labels": UNSEEN_LABEL}, True),
+        (1, {"tolerations": [TOLERATES_GPU]}, {"unseen_taints": (UNSEEN_TAINT,)}, False),
+        (
+            1,
+            {"tolerations": [TOLERATES_GPU], "nodeSelector": {"topology.kubernetes.io/zone": ZONES[1]}},
+            {"zones": ZONES},
+            True,
+        ),
+    ],
+)
+def test_which_pods_a_group_would_take(
+    gpus: int, pod_fields: dict[str, Any], group_fields: dict[str, Any], fits: bool
+) -> None:
+    assert would_fit(pod_spec(gpus, **pod_fields), gpu_group("pool", **group_fields), FACTS) is fits

@@ -2,18 +2,20 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from rehearsal.checks import Check, Pools
+from rehearsal.display import Display
 from rehearsal.play import Played, Submitted
 from rehearsal.report import Record, Stage, cost_of, to_json, write_atomically
 from rehearsal.scenario import derive
 from rehearsal.summary import show, sparkline
 from rehearsal.user import Reply
-from tests.rehearsal.objects import Cluster, admin_pool, gpu_pool, job_yaml
+from tests.rehearsal.objects import Clock, Cluster, admin_pool, gpu_pool, job_yaml
 
 POOL = gpu_pool("t4-1", 1, hourly_usd=3600.0)
 
@@ -91,6 +93,35 @@ def test_the_summary_shows_the_verdict_last_with_its_reasons(record: Record) -> 
     last = output.getvalue().strip().splitlines()[-2:]
     assert last == ["FAIL dev:", "  • x: because [brackets] matter"]
     assert "gpu-pod" in output.getvalue()
+
+
+def test_troubles_with_machines_are_told_once_also_when_they_are_over(record: Record) -> None:
+    cluster = Cluster(record.timeline, Clock())
+    for pod in ("gpu-pod", "another"):
+        cluster.warning(pod, "t4-1 cannot grow: [no tag]", reason="NodeGroupNotScaled", pool="t4-1")
+    cluster.warning("gpu-pod", "Insufficient nvidia.com/gpu")
+    assert to_json(record, None)["machineTroubles"] == [
+        {"kind": "Pod", "name": "gpu-pod", "pool": "t4-1", "reason": "t4-1 cannot grow: [no tag]"}
+    ]
+    output = io.StringIO()
+    show(Console(file=output, width=100), record)
+    assert "! gpu-pod: t4-1 cannot grow: [no tag]" in output.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_live_display_says_why_machines_are_missing(record: Record, terminal: bool) -> None:
+    cluster = Cluster(record.timeline, Clock())
+    cluster.pod("waits")
+    output = io.StringIO()
+    console = Console(file=output, width=100, force_terminal=terminal, color_system=None)
+    with Display(console, record.timeline, record.pools):
+        cluster.warning("waits", "t4-1 cannot grow", reason="NodeGroupNotScaled", pool="t4-1")
+        deadline = time.monotonic() + 30
+        while "waits: t4-1 cannot grow" not in output.getvalue():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    if not terminal:
+        assert output.getvalue().count("t4-1 cannot grow") == 1
 
 
 def test_sparklines_are_empty_at_zero_and_full_at_the_top() -> None:

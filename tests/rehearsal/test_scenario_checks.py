@@ -117,6 +117,38 @@ def test_a_pod_that_never_ran_is_told_with_the_schedulers_reason(cluster: Cluste
     assert "Insufficient nvidia.com/gpu" in found.detail
 
 
+def test_a_group_that_nobody_scales_is_the_reason_whatever_others_say_later(cluster: Cluster) -> None:
+    played = Played([submitted(SCENARIO.plain, cluster)])
+    cluster.pod("gpu-pod")
+    cluster.warning("gpu-pod", "t4-1 cannot grow: no tag", reason="NodeGroupNotScaled", pool="t4-1")
+    cluster.warning("gpu-pod", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+    found = by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
+    assert found.detail == "gpu-pod never ran: t4-1 cannot grow: no tag"
+    reached = list(checks.reached(cluster.timeline, POOLS))
+    assert by_id(reached, "reached:t4-1").detail.endswith("with usable GPUs: t4-1 cannot grow: no tag")
+    assert "no tag" not in by_id(reached, "reached:t4-4").detail
+
+
+def test_troubles_with_machines_are_current_only_while_somebody_waits(cluster: Cluster) -> None:
+    for name in ("one", "two"):
+        cluster.pod(name)
+        cluster.warning(name, "t4-1 cannot grow: no tag", reason="NodeGroupNotScaled", pool="t4-1")
+    cluster.node("gpu-0", "t4-1", size=1, gpus=0)
+    cluster.warning("gpu-0", "the node offers no GPU", kind="Node", reason="DevicePluginMissing")
+    cluster.warning("one", "Insufficient nvidia.com/gpu")
+
+    def current() -> list[tuple[str, str]]:
+        return [(trouble.pool, trouble.message) for trouble in cluster.timeline.machine_troubles()]
+
+    assert current() == [("t4-1", "t4-1 cannot grow: no tag"), ("", "the node offers no GPU")]
+    cluster.pod("one", node="gpu-1", phase="Running", change="MODIFIED")
+    assert len(current()) == 2
+    cluster.pod("two", change="DELETED")
+    assert current() == [("", "the node offers no GPU")]
+    cluster.node("gpu-0", "t4-1", size=1, change="MODIFIED")
+    assert current() == []
+
+
 @pytest.mark.parametrize(
     ("said", "passed"),
     [("", False), ("no node fits", False), ("add a toleration for gpucluster.dev/gpus-per-node", True)],
