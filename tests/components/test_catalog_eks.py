@@ -142,6 +142,11 @@ def test_machines_of_a_size_are_the_smallest_first(gpu: str, count: int) -> None
 
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)
+def test_the_machine_that_settings_derive_is_sold_on_demand(gpu: str, count: int) -> None:
+    assert EKS.machine_price("us-east-1", catalog.machines_for("eks", gpu, count)[0], spot=False) is not None
+
+
+@pytest.mark.parametrize(("gpu", "count"), SIZES)
 def test_what_fits_the_first_spot_machine_fits_each(gpu: str, count: int) -> None:
     first, *others = EKS.spot_machines(gpu, count) or (None,)
     if first is None:

@@ -21,6 +21,8 @@ from components.catalog.model import Machine
 # T machines earn CPU credits for the time that they idle: a fraction of a core, as Amazon's own pages say.
 _BURSTABLE: Final = ("t2", "t3", "t3a")
 _MIXED_TYPES: Final = 5
+# Amazon's price list has no on-demand price for it: it is sold in capacity blocks, and p5en is the same size.
+_NOT_ON_DEMAND: Final = ("p5e.48xlarge",)
 
 
 def machine(type: str) -> Machine | None:
@@ -34,9 +36,9 @@ def machine_types() -> tuple[str, ...]:
 
 
 def machines_for(gpu: str, count: int) -> tuple[Machine, ...]:
-    """Machines with ``count`` GPUs, the smallest first; of two equal ones the older family, which is cheaper."""
+    """Machines with ``count`` GPUs, the smallest first; of two equal ones the one that is sold on demand."""
     found = [machine for machine in _table().values() if (machine.gpu, machine.gpus) == (gpu, count)]
-    return tuple(sorted(found, key=lambda machine: (machine.vcpus, machine.memory_gib)))
+    return tuple(sorted(found, key=lambda machine: (machine.vcpus, machine.memory_gib, machine.type in _NOT_ON_DEMAND)))
 
 
 def spot_machines(gpu: str, count: int) -> tuple[Machine, ...]:

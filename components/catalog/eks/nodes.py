@@ -7,11 +7,12 @@ Memory is nominal: the firmware and kernel take a part first (Karpenter's ``vmMe
 
 Pods per node: https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html
 
-Requests of system pods: CoreDNS and kube-proxy as EKS ships them, the rest the defaults of their charts
-(https://github.com/aws/amazon-vpc-cni-k8s, https://github.com/kubernetes-sigs/aws-ebs-csi-driver,
-https://github.com/aws/eks-pod-identity-agent) and the cluster autoscaler's own manifest
-(https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws/examples). They are general
-knowledge, not read from a running cluster.
+Requests of system pods, charts of August 2026: 25m for both containers of aws-node
+(https://github.com/aws/amazon-vpc-cni-k8s), 10m and 40 MiB for each of the 6 and 3 containers of the EBS driver's two
+controllers and its node pod (https://github.com/kubernetes-sigs/aws-ebs-csi-driver), nothing for
+https://github.com/aws/eks-pod-identity-agent. The cluster autoscaler's are its own manifest's
+(https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws/examples). Those of CoreDNS
+and kube-proxy, and that EKS's add-ons keep their charts' defaults, are general knowledge.
 """
 
 from __future__ import annotations
