@@ -33,8 +33,16 @@ FACTS = Facts(PLACE, CLUSTER_ARN, "123456789012", associated=ROLE, agent=True)
 OWN_TAG = {"StringEquals": {f"aws:ResourceTag/{OWN}": "owned"}}
 
 
+def never() -> bool:
+    return False
+
+
+def always() -> bool:
+    return True
+
+
 def test_with_everything_in_place_the_group_scales() -> None:
-    group = judge(seen(), declared(), asg(), had_nodes=False)
+    group = judge(seen(), declared(), asg(), never)
     assert group.autoscaled
     assert (group.min_nodes, group.max_nodes, group.not_scaled_because) == (0, 4, "")
     assert (group.rank, group.unseen_taints) == (None, ())
@@ -56,7 +64,7 @@ def test_with_everything_in_place_the_group_scales() -> None:
     ],
 )
 def test_what_is_missing_is_named(change: dict[str, Any], said: str) -> None:
-    group = judge(seen(**change), declared(), asg(), had_nodes=False)
+    group = judge(seen(**change), declared(), asg(), never)
     assert not group.autoscaled
     assert said in group.not_scaled_because
     assert group == replace(declared().base, not_scaled_because=group.not_scaled_because)
@@ -65,9 +73,9 @@ def test_what_is_missing_is_named(change: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize("change", [{"installation": None}, {"role": "none"}, {"role": role(policy(writes=("x",)))}])
 def test_a_group_of_fixed_size_misses_nothing(change: dict[str, Any]) -> None:
     fixed = asg(min_size=2, max_size=2)
-    assert judge(seen(**change), declared(), fixed, had_nodes=False).not_scaled_because == ""
+    assert judge(seen(**change), declared(), fixed, never).not_scaled_because == ""
     almost = asg(min_size=2, max_size=3)
-    assert judge(seen(**change), declared(), almost, had_nodes=False).not_scaled_because
+    assert judge(seen(**change), declared(), almost, never).not_scaled_because
 
 
 @pytest.mark.parametrize(
@@ -80,7 +88,7 @@ def test_a_group_of_fixed_size_misses_nothing(change: dict[str, Any]) -> None:
     ],
 )
 def test_discovery_needs_the_groups_tags(tags: dict[str, str], scales: bool) -> None:
-    group = judge(seen(), declared(), asg(tags=tags), had_nodes=False)
+    group = judge(seen(), declared(), asg(tags=tags), never)
     assert group.autoscaled is scales
     assert scales or "lacks the tag" in group.not_scaled_because
 
@@ -97,7 +105,7 @@ def test_discovery_needs_the_groups_tags(tags: dict[str, str], scales: bool) -> 
     ],
 )
 def test_writes_conditioned_on_a_tag(condition: dict[str, Any], scales: bool) -> None:
-    group = judge(seen(role=role(policy(**condition))), declared(), asg(), had_nodes=False)
+    group = judge(seen(role=role(policy(**condition))), declared(), asg(), never)
     assert group.autoscaled is scales
     assert scales or "autoscaling:SetDesiredCapacity" in group.not_scaled_because
 
@@ -106,31 +114,32 @@ def test_reads_cannot_be_conditioned_on_a_tag() -> None:
     document = policy()
     document["Statement"][0]["Condition"] = OWN_TAG
     assert "does not allow autoscaling:Describe" in (
-        judge(seen(role=role(document)), declared(), asg(), had_nodes=False).not_scaled_because
+        judge(seen(role=role(document)), declared(), asg(), never).not_scaled_because
     )
 
 
 def test_an_unjudged_condition_is_named() -> None:
     document = policy(NumericLessThan={"aws:MultiFactorAuthAge": "60"})
-    group = judge(seen(role=role(document)), declared(), asg(), had_nodes=False)
+    group = judge(seen(role=role(document)), declared(), asg(), never)
     assert "NumericLessThan" in group.not_scaled_because
 
 
 def test_labels_known_only_to_describe_nodegroup_vanish_once_the_group_has_had_a_node() -> None:
     untagged = asg(tags=EKS_TAGS)
-    fresh = judge(seen(), declared(), untagged, had_nodes=False)
-    used = judge(seen(), declared(), untagged, had_nodes=True)
+    fresh = judge(seen(), declared(), untagged, never)
+    used = judge(seen(), declared(), untagged, always)
     assert LABELS.items() & fresh.unseen_labels.items() == set()
     assert LABELS.items() <= used.unseen_labels.items()
     assert (fresh.unseen_taints, used.unseen_taints) == ((), declared().base.taints)
+    assert {**used.labels, **used.unseen_labels} == declared().base.labels, "a node has them all the same"
     assert used.autoscaled, "it scales for pods that ask for none of these labels"
-    assert judge(seen(), declared(), asg(), had_nodes=True) == judge(seen(), declared(), asg(), had_nodes=False)
+    assert judge(seen(), declared(), asg(), always) == judge(seen(), declared(), asg(), never)
 
 
 def test_without_describe_nodegroup_the_group_scales_by_its_tags_alone() -> None:
     document = policy()
     document["Statement"][0]["Action"].remove("eks:DescribeNodegroup")
-    group = judge(seen(role=role(document)), declared(), asg(tags=EKS_TAGS), had_nodes=False)
+    group = judge(seen(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
     assert group.autoscaled
     assert LABELS.items() <= group.unseen_labels.items()
 
@@ -141,15 +150,15 @@ def test_describe_nodegroup_may_be_limited_to_the_clusters_groups() -> None:
         document["Statement"][0]["Action"].remove("eks:DescribeNodegroup")
         resource = f"arn:aws:eks:us-west-2:123456789012:nodegroup/{cluster}/*"
         document["Statement"].append({"Effect": "Allow", "Action": "eks:DescribeNodegroup", "Resource": resource})
-        group = judge(seen(role=role(document)), declared(), asg(tags=EKS_TAGS), had_nodes=False)
+        group = judge(seen(role=role(document)), declared(), asg(tags=EKS_TAGS), never)
         assert (LABELS.items() <= group.unseen_labels.items()) is hidden
 
 
 def test_priorities_become_ranks() -> None:
     both: dict[str, Any] = {"installation": installed(*FLAGS, "--expander=priority")}
     found = {30: [re.compile("gpu-1")], 10: [re.compile("gpu")]}
-    assert judge(seen(**both, priorities=found), declared(), asg(), had_nodes=False).rank == -30
-    assert judge(seen(priorities=found), declared(), asg(), had_nodes=False).rank is None
+    assert judge(seen(**both, priorities=found), declared(), asg(), never).rank == -30
+    assert judge(seen(priorities=found), declared(), asg(), never).rank is None
 
 
 ROLES = {ROLE: role()}

@@ -16,15 +16,18 @@ DESCRIBED = Described(LABELS, ({**TAINT, "effect": "NO_SCHEDULE"},))
 HIDDEN = {"eks.amazonaws.com/nodegroup": "gpu-1"}  # EKS's own label, which nothing tells the autoscaler
 
 
-def view(tags: dict[str, str], described: Described | None = None, gpus: int = 1, **changes: Any) -> NodeGroup:
-    base = replace(declared().base, **changes)
+def view(tags: dict[str, str], described: Described | None = None, gpus: int = 1) -> NodeGroup:
+    base = declared().base
+    base = replace(base, machine=replace(base.machine, gpus=gpus))
     return as_seen(base, template(gpus, tags, described), base.zones)
 
 
 def test_with_all_tags_only_the_clouds_own_labels_stay_unseen() -> None:
     group = view(TEMPLATE_TAGS)
     assert group.unseen_labels == HIDDEN
-    assert group.unseen_taints == ()
+    assert {**group.labels, **HIDDEN} == declared().base.labels
+    assert not group.labels.keys() & HIDDEN.keys()
+    assert (group.taints, group.unseen_taints) == ((TAINT,), ())
 
 
 @pytest.mark.parametrize("key", sorted(LABELS))
@@ -47,7 +50,7 @@ def test_a_label_without_its_tag_is_unseen(key: str) -> None:
 )
 def test_a_taint_is_known_by_value_and_effect(text: str, known: bool) -> None:
     group = view({**TEMPLATE_TAGS, f"{TEMPLATE}taint/nvidia.com/gpu": text})
-    assert (group.unseen_taints == ()) is known
+    assert (group.taints, group.unseen_taints) == (((TAINT,), ()) if known else ((), (TAINT,)))
 
 
 def test_describe_nodegroup_tells_what_tags_do_not() -> None:
@@ -86,11 +89,13 @@ def test_gpus_of_the_type_unless_a_tag_says_otherwise(
     tags: dict[str, str], node_group_tags: dict[str, str], seen: int
 ) -> None:
     described = Described(tags=node_group_tags)
-    assert view(tags, described, gpus=2).machine.gpus == seen
+    group = view(tags, described, gpus=2)
+    assert group.machine.gpus == seen
+    assert group.offered_gpus == (None if seen == 2 else 2), "a node has what its machine has"
 
 
 def test_node_group_tags_count_only_through_describe_nodegroup() -> None:
-    assert view({**EKS_TAGS}, None, gpus=2).machine.gpus == 2
+    assert view(EKS_TAGS, gpus=2).machine.gpus == 2
 
 
 @pytest.mark.parametrize(

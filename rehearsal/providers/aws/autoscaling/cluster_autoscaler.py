@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -56,10 +56,11 @@ class Seen:
     context: Mapping[str, str] = field(default_factory=dict)
 
 
-def judge(seen: Seen, group: DeclaredGroup, asg: AutoScalingGroup, *, had_nodes: bool) -> NodeGroup:
+def judge(seen: Seen, group: DeclaredGroup, asg: AutoScalingGroup, had_nodes: Callable[[], bool]) -> NodeGroup:
     """The group as the fleet should have it: autoscaled as the autoscaler sees it, or not, and then because of what.
 
-    A group whose minimum is its maximum needs no autoscaler, so nothing is missing there.
+    ``had_nodes`` says whether the group has ever had a node; it is asked only where that makes a difference. A group
+    whose minimum is its maximum needs no autoscaler, so nothing is missing there.
     """
     fixed = asg.min_size == asg.max_size
     flags = _flags(seen)
@@ -73,7 +74,6 @@ def judge(seen: Seen, group: DeclaredGroup, asg: AutoScalingGroup, *, had_nodes:
     refused = seen.role.missing(calls)
     if refused:
         return _still(group, "" if fixed else refused)
-    described = None if had_nodes or not _may_describe(seen, seen.role, group) else _described(group)
     rank = None
     if expander.ordered(flags.expanders) and not isinstance(seen.priorities, str):
         rank = expander.rank(group.asg_name, seen.priorities)
@@ -86,7 +86,13 @@ def judge(seen: Seen, group: DeclaredGroup, asg: AutoScalingGroup, *, had_nodes:
         rank=rank,
         not_scaled_because="",
     )
-    return as_seen(base, template(group.base.machine.gpus, asg.tags, described), asg.zones)
+    gpus = group.base.machine.gpus
+    by_tags = as_seen(base, template(gpus, asg.tags, None), asg.zones)
+    if not _may_describe(seen, seen.role, group):
+        return by_tags
+    described = Described(group.labels, group.taints, group.nodegroup_tags)
+    by_both = as_seen(base, template(gpus, asg.tags, described), asg.zones)
+    return by_tags if by_both == by_tags or had_nodes() else by_both
 
 
 def _flags(seen: Seen) -> Flags | str:
@@ -113,10 +119,6 @@ def _may_describe(seen: Seen, role: Role, group: DeclaredGroup) -> bool:
     arn = f"{prefix}:nodegroup/{group.cluster}/{group.name}/{own}"
     tags = resource_tags(group.nodegroup_tags)
     return not role.missing([Call(_DESCRIBES, arn, {**seen.context, **tags})])
-
-
-def _described(group: DeclaredGroup) -> Described:
-    return Described(group.labels, group.taints, group.nodegroup_tags)
 
 
 def _context(seen: Seen, asg: AutoScalingGroup) -> dict[str, str]:

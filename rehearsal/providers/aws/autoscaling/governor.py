@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Set
+from functools import partial
 from typing import Any, Final
 
 from rehearsal.providers.aws.account import Account
@@ -111,8 +112,8 @@ class Governor:
             for group in self._declared:
                 asg = self._asgs.get(group.asg_name)
                 if group.cluster == cluster and asg is not None:
-                    had_nodes = fleet.had_nodes(cluster, group.base.name)
-                    self._tell(fleet, judge(seen, group, asg, had_nodes=had_nodes))
+                    had_nodes = partial(fleet.had_nodes, cluster, group.base.name)
+                    self._tell(fleet, judge(seen, group, asg, had_nodes))
         self._withdraw(fleet, {(group.cluster, group.base.name) for group in self._declared})
 
     def _tell(self, fleet: Fleet, group: NodeGroup) -> None:

@@ -84,14 +84,17 @@ def as_seen(base: NodeGroup, seen: Template, zones: tuple[str, ...]) -> NodeGrou
     Of several ``zones`` the autoscaler takes the first. Nodes below a minimum are spread over all of them anyway, so
     a group with a minimum keeps its zones.
     """
-    labels = {key: value for key, value in base.labels.items() if key not in _GENERIC and seen.labels.get(key) != value}
-    taints = tuple(taint for taint in base.taints if _identity(taint) not in seen.taints)
+    known = {key for key, value in base.labels.items() if key in _GENERIC or seen.labels.get(key) == value}
+    planned = tuple(taint for taint in base.taints if _identity(taint) in seen.taints)
     return replace(
         base,
         zones=base.zones if base.min_nodes else zones[:1],
         machine=replace(base.machine, gpus=seen.gpus),
-        unseen_labels=labels,
-        unseen_taints=taints,
+        offered_gpus=base.offered_gpus if seen.gpus == base.machine.gpus else base.machine.gpus,
+        labels={key: value for key, value in base.labels.items() if key in known},
+        unseen_labels={key: value for key, value in base.labels.items() if key not in known},
+        taints=planned,
+        unseen_taints=tuple(taint for taint in base.taints if taint not in planned),
     )
 
 
