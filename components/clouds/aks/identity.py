@@ -1,0 +1,102 @@
+"""Who the control plane and the nodes are, and what they may do. No secret and no service principal exists anywhere.
+
+https://learn.microsoft.com/azure/aks/managed-identity-overview
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+
+from components.clouds.aks import roles
+from components.clouds.base import ClusterSpec
+from components.resources import CustomResource
+
+
+class Identity:
+    """A user-assigned managed identity; ``id`` names it in Azure, ``principal`` is its object id in Entra."""
+
+    def __init__(
+        self, name: str, spec: ClusterSpec, group: pulumi.Input[str], role: str, parent: pulumi.Resource
+    ) -> None:
+        self.resource = CustomResource(
+            "azure-native:managedidentity:UserAssignedIdentity",
+            f"{name}-{role}-identity",
+            {
+                "resourceGroupName": group,
+                "location": spec.region,
+                "resourceName": f"{spec.name}-{role}",
+                "tags": dict(spec.labels),
+            },
+            pulumi.ResourceOptions(parent=parent),
+            outputs=["principalId", "clientId"],
+        )
+        self.id: pulumi.Output[str] = self.resource.id
+        self.principal: pulumi.Output[Any] = self.resource.output("principalId")
+        self.client: pulumi.Output[Any] = self.resource.output("clientId")
+
+
+class ClusterIdentities:
+    """The control plane's identity and the nodes'; ``ready`` are the control plane's rights.
+
+    The control plane may use the nodes' subnet and give the nodes their identity; the nodes may do nothing until
+    somebody grants them something, such as to pull from a registry.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        spec: ClusterSpec,
+        group: pulumi.Input[str],
+        subnet: pulumi.Input[str],
+        parent: pulumi.Resource,
+    ) -> None:
+        self.control_plane = Identity(name, spec, group, "control-plane", parent)
+        self.nodes = Identity(name, spec, group, "nodes", parent)
+        child = pulumi.ResourceOptions(parent=parent)
+        self.ready: list[pulumi.Resource] = [
+            roles.assignment(
+                f"{name}-control-plane-subnet",
+                subscription=spec.project,
+                key=f"{spec.name}/subnet",
+                role=roles.NETWORK_CONTRIBUTOR,
+                scope=subnet,
+                principal=self.control_plane.principal,
+                opts=child,
+            ),
+            # https://learn.microsoft.com/azure/aks/pre-created-kubelet-managed-identity
+            roles.assignment(
+                f"{name}-control-plane-nodes",
+                subscription=spec.project,
+                key=f"{spec.name}/nodes",
+                role=roles.MANAGED_IDENTITY_OPERATOR,
+                scope=self.nodes.id,
+                principal=self.control_plane.principal,
+                opts=child,
+            ),
+        ]
+
+
+def grant_deployer(name: str, spec: ClusterSpec, group: CustomResource, parent: pulumi.Resource) -> CustomResource:
+    """Let whoever runs the program for the first time administer the objects in the cluster.
+
+    With Entra in charge even the owner of the subscription may do nothing inside, so the first update would end at the
+    first object. The right is on the resource group, so it has spread when the cluster is there; others need
+    ``Azure Kubernetes Service RBAC Cluster Admin`` themselves: https://learn.microsoft.com/azure/aks/manage-azure-rbac
+    """
+    deployer = pulumi.runtime.invoke_output(
+        "azure-native:authorization:getClientConfig", {}, pulumi.InvokeOutputOptions(parent=parent)
+    )
+    return roles.assignment(
+        f"{name}-deployer",
+        subscription=spec.project,
+        key=f"{spec.name}/deployer",
+        role=roles.AKS_RBAC_CLUSTER_ADMIN,
+        scope=group.id,
+        principal=deployer.apply(lambda found: found["objectId"]),
+        # A person or a workload: Azure looks it up.
+        principal_type=None,
+        # The next person who runs the program takes nobody's place.
+        opts=pulumi.ResourceOptions(parent=parent, ignore_changes=["principalId"]),
+    )

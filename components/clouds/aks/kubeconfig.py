@@ -1,0 +1,52 @@
+"""How people and the Kubernetes provider reach the cluster: a token of Entra by plugin, no certificate, no key."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import yaml
+
+_SERVER_APPLICATION: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
+"""AKS's own application in Entra, whom every token is for: https://learn.microsoft.com/azure/aks/kubelogin-authentication"""
+
+
+def endpoint(kubeconfigs: Sequence[Mapping[str, str]]) -> tuple[str, str]:
+    """The control plane's URL and CA (PEM, base64) from what ``listManagedClusterUserCredentials`` answers.
+
+    Raises:
+        ValueError: there is no kubeconfig in the answer.
+    """
+    if not kubeconfigs:
+        raise ValueError("Azure has no kubeconfig for this cluster")
+    cluster = yaml.safe_load(base64.b64decode(kubeconfigs[0]["value"]))["clusters"][0]["cluster"]
+    return cluster["server"], cluster["certificate-authority-data"]
+
+
+def kubeconfig(context: str, server: str, ca_pem_base64: str) -> str:
+    """A kubeconfig, as JSON (which is YAML), that logs in as whoever ``az login`` has logged in.
+
+    What Azure answers asks for a code from a browser, which a program cannot give.
+    """
+    cluster = {"server": server, "certificate-authority-data": ca_pem_base64}
+    credential_plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "command": "kubelogin",
+        "args": ["get-token", "--login", "azurecli", "--server-id", _SERVER_APPLICATION],
+        "installHint": "Install it: az aks install-cli",
+        "interactiveMode": "IfAvailable",
+        "provideClusterInfo": False,
+    }
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": context, "cluster": cluster}],
+            "users": [{"name": context, "user": {"exec": credential_plugin}}],
+            "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],
+            "current-context": context,
+        },
+        indent=2,
+    )
