@@ -148,7 +148,7 @@ def test_a_complete_node_is_left_alone() -> None:
 MAX_PODS = 29
 
 
-def limits(**fields: Any) -> dict[str, int]:
+def limits(**fields: Any) -> dict[str, float]:
     machine = Machine("n1-standard-4", 4, 15, 1, "nvidia-tesla-t4", max_pods=MAX_PODS)
     pools = node_pools(gpu_group("pool", zones=ZONES, machine=machine, **fields), FACTS, "type", 50)
     return {pool["metadata"]["name"]: int(pool["spec"]["limits"]["pods"]) / MAX_PODS for pool in pools}
