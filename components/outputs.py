@@ -80,7 +80,11 @@ def gpu_job(spec: GpuPoolSpec) -> dict[str, Any]:
 
 def cost(settings: Settings) -> dict[str, Any]:
     """List prices in US dollars an hour; ``None`` where one is not known, and ``notes`` say which."""
-    notes = ["list prices without traffic, logging, discounts and taxes", "maximum counts spot and fallback twins both"]
+    notes = [
+        "list prices without traffic, logging, discounts and taxes",
+        "maximum counts spot and fallback twins both",
+        "a spot node whose price is not known counts at its on-demand price, which it never exceeds",
+    ]
     if settings.unpriced:
         notes.append(f"no known price: {', '.join(settings.unpriced)}")
     fee = catalog.of(settings.cloud).control_plane_price()

@@ -38,8 +38,12 @@ def costs(
 
 
 def node_price(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:
-    """One running node: machine, GPUs, boot disk. Of a pool that mixes types this is the planned one's price."""
-    price, disk = known.machine_price(region, machine, spot=spot), known.disk_price(region, disk_gb)
+    """One running node: machine, GPUs, boot disk. Of a pool that mixes types this is the planned one's price.
+
+    A spot price that is not known counts as the on-demand price, which no cloud's spot machine exceeds.
+    """
+    price = known.machine_price(region, machine, spot=spot) or known.machine_price(region, machine, spot=False)
+    disk = known.disk_price(region, disk_gb)
     return None if price is None or disk is None else price.usd + disk.usd
 
 
