@@ -12,6 +12,8 @@ from google.protobuf import empty_pb2
 from pulumi.runtime import mocks, rpc, settings
 from pulumi.runtime.stack import run_in_stack
 
+from tests import amazon_answers
+
 Properties = dict[str, Any]
 
 
@@ -87,12 +89,15 @@ class Cloud(mocks.Mocks):
         if args.typ == "gcp:container/cluster:Cluster":
             outputs["endpoint"] = "203.0.113.7"
             outputs["masterAuth"] = {**args.inputs["masterAuth"], "clusterCaCertificate": "Q0E="}
+        outputs |= amazon_answers.outputs(args.typ, args.name, args.inputs)
         return f"{args.name}-id", outputs
 
     def call(self, args: mocks.MockCallArgs) -> tuple[Properties, list[tuple[str, str]]]:
         self._recording.calls.append(args.token)
         if args.token == "gcp:organizations/getProject:getProject":
             return {"projectId": args.args["projectId"], "number": "123456789"}, []
+        if args.token in amazon_answers.CALLS:
+            return amazon_answers.CALLS[args.token], []
         raise AssertionError(f"unexpected call of {args.token}")
 
 

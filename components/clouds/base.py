@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from components.resources import ClusterObjects
     from components.settings import Problem, Settings
 
-_PACKAGES: Final[Mapping[str, str]] = {"gke": "components.clouds.gke"}
+_PACKAGES: Final[Mapping[str, str]] = {
+    "aks": "components.clouds.aks",
+    "eks": "components.clouds.eks",
+    "gke": "components.clouds.gke",
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,17 +24,24 @@ _STEP: Final = 10
 Pool = GpuPoolSpec | CpuPoolSpec
 
 
+def in_order(pools: Sequence[Pool]) -> list[list[Pool]]:
+    """The pools as they are to be tried, those that nothing tells apart side by side.
+
+    First choices come before fallbacks, then spot before on-demand, then nodes with fewer GPUs, then cheaper ones.
+    """
+    alike: dict[tuple[float, ...], list[Pool]] = defaultdict(list)
+    for pool in pools:
+        alike[_rank(pool)].append(pool)
+    return [alike[rank] for rank in sorted(alike)]
+
+
 def priorities(pools: Sequence[Pool], pattern: Callable[[Pool], str]) -> dict[int, list[str]]:
     """Priority (positive, the highest is tried first) → regular expressions for the names of the pools' groups.
 
-    First choices come before fallbacks, then spot before on-demand, then nodes with fewer GPUs, then cheaper ones.
-    Pools that nothing tells apart share a number, and the next expander in line decides among them.
+    Among pools that share a number the next expander in line decides.
     """
-    alike: dict[tuple[float, ...], list[str]] = defaultdict(list)
-    for pool in pools:
-        alike[_rank(pool)].append(pattern(pool))
-    last_first = sorted(alike, reverse=True)
-    return {_STEP * place: sorted(alike[rank]) for place, rank in enumerate(last_first, start=1)}
+    last_first = reversed(in_order(pools))
+    return {_STEP * place: sorted(map(pattern, side)) for place, side in enumerate(last_first, start=1)}
 
 
 def priority_config_map(priorities: Mapping[int, Sequence[str]]) -> dict[str, Any]:

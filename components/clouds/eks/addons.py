@@ -1,0 +1,156 @@
+"""EKS add-ons: the parts of a cluster that AWS maintains, and their rights.
+
+No version is pinned: at its creation an add-on gets the version that AWS marks as default for the cluster's minor
+version, and keeps it until somebody updates it. https://docs.aws.amazon.com/eks/latest/userguide/eks-add-ons.html
+Rights come by Pod Identity to the one service account that needs them, never to all pods of a node.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import pulumi
+
+from components.clouds.eks.identity import Role, associate, pod_role
+from components.clouds.eks.load_balancer import CONTROLLER, controller_policy
+from components.resources import CustomResource
+from policies.rules.model import ROLE_LABEL
+
+if TYPE_CHECKING:
+    from components.clouds.eks.cluster import EksCluster
+
+_ON_ADMIN: Final = {ROLE_LABEL: "admin"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addon:
+    """One add-on: its ``service_accounts`` get AWS's ``policies``, and ``configuration`` replaces its defaults."""
+
+    name: str
+    service_accounts: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+
+
+POD_IDENTITY_AGENT: Final = Addon(name="eks-pod-identity-agent")
+
+BEFORE_NODES: Final = (
+    POD_IDENTITY_AGENT,
+    Addon(
+        name="vpc-cni",
+        service_accounts=("aws-node",),
+        policies=("AmazonEKS_CNI_Policy",),
+        # Addresses in blocks of 16: a node takes as many pods as Kubernetes lets it, not as its interfaces can address.
+        # https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html
+        configuration={"env": {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}},
+    ),
+    Addon(name="kube-proxy"),
+)
+"""DaemonSets without which no node becomes ready; as no node exists yet, they are active at once."""
+
+# Their Deployments must not keep a node of a CPU pool alive.
+_COREDNS: Final = Addon(name="coredns", configuration={"nodeSelector": _ON_ADMIN})
+_EBS: Final = Addon(
+    name="aws-ebs-csi-driver",
+    service_accounts=("ebs-csi-controller-sa",),
+    policies=("service-role/AmazonEBSCSIDriverPolicy",),
+    configuration={"controller": {"nodeSelector": _ON_ADMIN}},
+)
+
+OPTIONAL: Final[Mapping[str, Addon]] = {
+    # https://docs.aws.amazon.com/eks/latest/userguide/efs-csi.html
+    "efs": Addon(
+        name="aws-efs-csi-driver",
+        service_accounts=("efs-csi-controller-sa", "efs-csi-node-sa"),
+        policies=("service-role/AmazonEFSCSIDriverPolicy",),
+        configuration={"controller": {"nodeSelector": _ON_ADMIN}},
+    ),
+    # https://docs.aws.amazon.com/eks/latest/userguide/fsx-csi-create.html
+    "fsx": Addon(
+        name="aws-fsx-csi-driver",
+        service_accounts=("fsx-csi-controller-sa",),
+        policies=("AmazonFSxFullAccess",),
+        configuration={"controller": {"nodeSelector": _ON_ADMIN}},
+    ),
+    # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/install-CloudWatch-Observability-EKS-addon.html
+    "cloudwatch": Addon(
+        name="amazon-cloudwatch-observability",
+        service_accounts=("cloudwatch-agent",),
+        policies=("CloudWatchAgentServerPolicy", "AWSXrayWriteOnlyAccess"),
+    ),
+}
+"""Opt-ins of a stack file by their names there; ``ebs`` is always there, ``load-balancer`` is rights alone."""
+
+
+def before_nodes(name: str, cluster: EksCluster, parent: pulumi.Resource) -> list[pulumi.Resource]:
+    """What every node group waits for."""
+    options = pulumi.ResourceOptions(parent=parent)
+    # The agent hands out the rights of the others, so it comes first.
+    agent = _declare(name, POD_IDENTITY_AGENT, cluster, options)
+    later = pulumi.ResourceOptions(parent=parent, depends_on=[agent])
+    return [
+        agent,
+        *(_declare(name, addon, cluster, later) for addon in BEFORE_NODES if addon is not POD_IDENTITY_AGENT),
+    ]
+
+
+def on_admin_pool(name: str, cluster: EksCluster, pool: pulumi.Resource, opts: pulumi.ResourceOptions) -> None:
+    """What is ready only when its pods run, and so waits for the admin pool; children by ``opts``."""
+    options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[pool]))
+    for addon in (_COREDNS, _EBS, *chosen(cluster.spec.addons)):
+        _declare(name, addon, cluster, options)
+    if "load-balancer" in cluster.spec.addons:
+        role = _role(f"{name}-load-balancer", "load-balancer", cluster, options, document=controller_policy(cluster))
+        associate(f"{name}-load-balancer", role, cluster.name, CONTROLLER, cluster.spec, options)
+
+
+def chosen(names: Sequence[str]) -> list[Addon]:
+    """The add-ons behind a stack file's names."""
+    return [OPTIONAL[name] for name in names if name in OPTIONAL]
+
+
+def _declare(name: str, addon: Addon, cluster: EksCluster, options: pulumi.ResourceOptions) -> CustomResource:
+    spec = cluster.spec
+    inputs: dict[str, Any] = {
+        "clusterName": cluster.name,
+        "addonName": addon.name,
+        "resolveConflictsOnCreate": "OVERWRITE",
+        "resolveConflictsOnUpdate": "OVERWRITE",
+        "tags": dict(spec.labels),
+    }
+    if addon.configuration:
+        inputs["configurationValues"] = json.dumps(addon.configuration, sort_keys=True)
+    needs: list[pulumi.Resource] = []
+    if addon.policies:
+        role = _role(f"{name}-{addon.name}", addon.name, cluster, options, managed=addon.policies)
+        inputs["podIdentityAssociations"] = [
+            {"serviceAccount": account, "roleArn": role.arn} for account in addon.service_accounts
+        ]
+        needs = role.ready
+    return CustomResource(
+        "aws:eks/addon:Addon",
+        f"{name}-{addon.name}",
+        inputs,
+        pulumi.ResourceOptions.merge(
+            options,
+            pulumi.ResourceOptions(
+                depends_on=needs, custom_timeouts=pulumi.CustomTimeouts(create="20m", update="20m", delete="40m")
+            ),
+        ),
+    )
+
+
+def _role(
+    name: str,
+    purpose: str,
+    cluster: EksCluster,
+    options: pulumi.ResourceOptions,
+    *,
+    managed: Sequence[str] = (),
+    document: pulumi.Input[str] | None = None,
+) -> Role:
+    assert options.parent is not None
+    return pod_role(name, purpose, cluster.spec, cluster.account, options.parent, managed=managed, document=document)

@@ -1,0 +1,38 @@
+"""Amazon Elastic Kubernetes Service as the components see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pulumi
+
+from components.clouds.base import Cloud, CloudCluster, ClusterSpec, GpuDaemon, PoolGovernance
+from components.clouds.eks import autoscaling, drivers
+from components.clouds.eks.cluster import EksCluster
+from components.pools import CpuPoolSpec, GpuPoolSpec
+
+
+class Eks:
+    """The ``Cloud`` of Amazon."""
+
+    name: str = "eks"
+
+    # EKS runs the ExtendedResourceToleration admission controller:
+    # https://docs.aws.amazon.com/eks/latest/userguide/platform-versions.html
+    adds_gpu_toleration: bool = True
+
+    def cluster(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> CloudCluster:
+        """A cluster with its own VPC, identities and encryption key."""
+        return EksCluster(name, spec, parent)
+
+    def gpu_daemons(self, pools: Sequence[GpuPoolSpec]) -> Sequence[GpuDaemon]:
+        """NVIDIA's device plugin, where the image does not have it."""
+        return drivers.gpu_daemons(pools)
+
+    def governance(self, pool: GpuPoolSpec | CpuPoolSpec, spec: ClusterSpec) -> PoolGovernance:
+        """What the autoscaler in the cluster does with ``pool``."""
+        return autoscaling.governance(pool, spec)
+
+
+CLOUD: Final[Cloud] = Eks()

@@ -1,0 +1,17 @@
+"""What runs on GPU nodes before their GPUs are usable: NVIDIA's device plugin, as the images bring the driver.
+
+https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-k8s-device-plugin.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from components.clouds.base import GpuDaemon
+from components.clouds.device_plugin import device_plugin
+from components.pools import GpuPoolSpec
+
+
+def gpu_daemons(pools: Sequence[GpuPoolSpec]) -> list[GpuDaemon]:
+    """Device plugins for Amazon Linux: Bottlerocket has its own, and ``drivers: none`` leaves it to the user."""
+    return device_plugin([pool for pool in pools if pool.drivers == "managed" and pool.image == "al2023"])

@@ -1,0 +1,61 @@
+"""The key that encrypts the cluster's secrets: the stack file's, or one of the cluster's own.
+
+https://docs.aws.amazon.com/eks/latest/userguide/envelope-encryption.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+
+from components.clouds.base import ClusterSpec
+from components.clouds.eks import policy
+from components.clouds.eks.identity import Role
+from components.resources import CustomResource
+
+_DAYS_TO_CHANGE_ONES_MIND = 30
+
+
+@dataclass(frozen=True)
+class SecretsKey:
+    """The key's ARN, and what has to exist before the control plane can use it."""
+
+    arn: pulumi.Input[str]
+    ready: list[pulumi.Resource]
+
+
+def secrets_key(name: str, spec: ClusterSpec, role: Role, parent: pulumi.Resource) -> SecretsKey:
+    """The key, usable by the control plane's ``role``."""
+    options = pulumi.ResourceOptions(parent=parent)
+    if spec.kms_key is None:
+        key = CustomResource(
+            "aws:kms/key:Key",
+            f"{name}-secrets-key",
+            {
+                "description": f"Kubernetes secrets of cluster {spec.name}",
+                "enableKeyRotation": True,
+                "deletionWindowInDays": _DAYS_TO_CHANGE_ONES_MIND,
+                "tags": dict(spec.labels),
+            },
+            options,
+            outputs=["arn", "keyId"],
+        )
+        alias = {"name": f"alias/eks/{spec.name}", "targetKeyId": key.output("keyId")}
+        CustomResource("aws:kms/alias:Alias", f"{name}-secrets-key-alias", alias, options)
+        arn: pulumi.Output[Any] = key.output("arn")
+    else:
+        arn = pulumi.Output.from_input(spec.kms_key)
+    grant = CustomResource(
+        "aws:iam/rolePolicy:RolePolicy",
+        f"{name}-secrets-key-use",
+        {"role": role.role_name, "name": "secrets-key", "policy": arn.apply(_use_of)},
+        options,
+    )
+    return SecretsKey(arn=arn, ready=[grant])
+
+
+def _use_of(key_arn: str) -> str:
+    actions = ("kms:Encrypt", "kms:Decrypt", "kms:ListGrants", "kms:DescribeKey")
+    return policy.document(policy.allow("EncryptSecrets", actions, key_arn))

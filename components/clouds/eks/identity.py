@@ -1,0 +1,166 @@
+"""Who the control plane, the nodes and the pods are. Every right belongs to a role; no access key exists anywhere.
+
+Nodes have the three policies that a node needs; whatever a pod needs beyond that belongs to its service account, by EKS
+Pod Identity: https://docs.aws.amazon.com/eks/latest/userguide/pod-identities.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pulumi
+
+from components.clouds.base import ClusterSpec
+from components.clouds.eks import policy
+from components.clouds.names import shortened
+from components.resources import CustomResource
+
+CLUSTER_POLICIES: Final = ("AmazonEKSClusterPolicy",)
+"""https://docs.aws.amazon.com/eks/latest/userguide/cluster-iam-role.html"""
+
+NODE_POLICIES: Final = (
+    "AmazonEKSWorkerNodePolicy",
+    "AmazonEC2ContainerRegistryPullOnly",
+    "AmazonSSMManagedInstanceCore",
+)
+"""Join the cluster, pull images, open a session without SSH. The network plugin has rights of its own.
+https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html"""
+
+# https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
+_ROLE_NAME_LIMIT: Final = 64
+
+
+class Account:
+    """The account that the program runs in: its ``id`` and its ``partition`` (``aws``, ``aws-us-gov``, ``aws-cn``)."""
+
+    def __init__(self, parent: pulumi.Resource) -> None:
+        options = pulumi.InvokeOutputOptions(parent=parent)
+        caller = pulumi.runtime.invoke_output("aws:index/getCallerIdentity:getCallerIdentity", {}, options)
+        partition = pulumi.runtime.invoke_output("aws:index/getPartition:getPartition", {}, options)
+        self.id: pulumi.Output[str] = caller.apply(lambda found: str(found["accountId"]))
+        self.partition: pulumi.Output[str] = partition.apply(lambda found: str(found["partition"]))
+
+    def managed_policy(self, path: str) -> pulumi.Output[str]:
+        """The ARN of a policy that AWS maintains; ``path`` is its name, with its path if it has one."""
+        return pulumi.Output.format("arn:{0}:iam::aws:policy/{1}", self.partition, path)
+
+
+class Role:
+    """A role that ``service`` may assume, with policies of AWS (``managed``) and one of its own (``document``).
+
+    ``arn`` and ``role_name`` are known once it exists; ``ready`` are its policies: whoever uses the role waits for
+    them. On the way down they outlive their user, which needs them to clean up.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        purpose: str,
+        service: str,
+        spec: ClusterSpec,
+        account: Account,
+        parent: pulumi.Resource,
+        *,
+        managed: Sequence[str] = (),
+        document: pulumi.Input[str] | None = None,
+    ) -> None:
+        options = pulumi.ResourceOptions(parent=parent)
+        role = CustomResource(
+            "aws:iam/role:Role",
+            name,
+            {
+                "name": role_name(spec.name, purpose),
+                "description": f"{purpose} of cluster {spec.name}",
+                "assumeRolePolicy": policy.trust(service),
+                "tags": dict(spec.labels),
+            },
+            options,
+            outputs=["arn"],
+        )
+        self.arn: pulumi.Output[Any] = role.output("arn")
+        self.role_name: pulumi.Output[Any] = role.output("name")
+        self.ready: list[pulumi.Resource] = [
+            CustomResource(
+                "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+                f"{name}-{path.rpartition('/')[2]}",
+                {"role": self.role_name, "policyArn": account.managed_policy(path)},
+                options,
+            )
+            for path in managed
+        ]
+        if document is not None:
+            own = {"role": self.role_name, "name": purpose, "policy": document}
+            self.ready.append(CustomResource("aws:iam/rolePolicy:RolePolicy", f"{name}-policy", own, options))
+
+
+def role_name(cluster_name: str, purpose: str) -> str:
+    """``<cluster>-<purpose>`` within the 64 characters of a role's name."""
+    return shortened(cluster_name, _ROLE_NAME_LIMIT, suffix=f"-{purpose}")
+
+
+def cluster_role(name: str, spec: ClusterSpec, account: Account, parent: pulumi.Resource) -> Role:
+    """What the control plane does in the account: network interfaces, load balancers."""
+    return Role(
+        f"{name}-control-plane-role",
+        "control-plane",
+        "eks.amazonaws.com",
+        spec,
+        account,
+        parent,
+        managed=CLUSTER_POLICIES,
+    )
+
+
+def node_role(
+    name: str, spec: ClusterSpec, account: Account, parent: pulumi.Resource, *, purpose: str = "nodes"
+) -> Role:
+    """What a node may do."""
+    return Role(f"{name}-node-role", purpose, "ec2.amazonaws.com", spec, account, parent, managed=NODE_POLICIES)
+
+
+def pod_role(
+    name: str,
+    purpose: str,
+    spec: ClusterSpec,
+    account: Account,
+    parent: pulumi.Resource,
+    *,
+    managed: Sequence[str] = (),
+    document: pulumi.Input[str] | None = None,
+) -> Role:
+    """What the pods of one service account may do; an association gives it to them."""
+    return Role(
+        f"{name}-role",
+        purpose,
+        policy.POD_IDENTITY,
+        spec,
+        account,
+        parent,
+        managed=managed,
+        document=document,
+    )
+
+
+def associate(
+    name: str,
+    role: Role,
+    cluster_name: pulumi.Input[str],
+    service_account: tuple[str, str],
+    spec: ClusterSpec,
+    opts: pulumi.ResourceOptions,
+) -> CustomResource:
+    """Give ``role`` to the pods of ``service_account`` (namespace, name)."""
+    namespace, account = service_account
+    return CustomResource(
+        "aws:eks/podIdentityAssociation:PodIdentityAssociation",
+        name,
+        {
+            "clusterName": cluster_name,
+            "namespace": namespace,
+            "serviceAccount": account,
+            "roleArn": role.arn,
+            "tags": dict(spec.labels),
+        },
+        pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=role.ready)),
+    )

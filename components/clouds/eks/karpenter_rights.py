@@ -1,0 +1,123 @@
+"""What Karpenter may do in the account: make, tag and end machines of this cluster, and see what there is.
+
+After https://karpenter.sh/v1.8/reference/cloudformation/, without the rights to manage instance profiles: the one that
+nodes get is declared by the program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from components.clouds.eks import policy
+
+READ_ACTIONS: Final = (
+    "ec2:DescribeCapacityReservations",
+    "ec2:DescribeImages",
+    "ec2:DescribeInstanceStatus",
+    "ec2:DescribeInstanceTypeOfferings",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeInstances",
+    "ec2:DescribeLaunchTemplates",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSpotPriceHistory",
+    "ec2:DescribeSubnets",
+)
+QUEUE_ACTIONS: Final = ("sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage")
+
+_MADE: Final = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
+_USED: Final = ("security-group", "subnet", "capacity-reservation")
+_NODE_POOL: Final = "karpenter.sh/nodepool"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """What the rights are limited to. ``queue`` and ``node_role`` are ARNs."""
+
+    partition: str
+    account: str
+    region: str
+    cluster: str
+    queue: str
+    node_role: str
+
+    def ec2(self, *kinds: str) -> list[str]:
+        """ARNs of all EC2 resources of these kinds in the account and region."""
+        return [f"arn:{self.partition}:ec2:{self.region}:{self.account}:{kind}/*" for kind in kinds]
+
+    def public(self, *kinds: str) -> list[str]:
+        """ARNs of what AWS publishes in the region and no account owns."""
+        return [f"arn:{self.partition}:ec2:{self.region}::{kind}/*" for kind in kinds]
+
+
+def rights(scope: Scope) -> str:
+    """The policy of the controller."""
+    iam = f"arn:{scope.partition}:iam::{scope.account}"
+    requested = _tagged("Request", scope.cluster, {"aws:RequestTag/eks:eks-cluster-name": scope.cluster})
+    ours = _tagged("Resource", scope.cluster, {})
+    in_making = {"ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"]}
+    return policy.document(
+        policy.allow(
+            "UseForInstances",
+            ["ec2:RunInstances", "ec2:CreateFleet"],
+            [*scope.public("image", "snapshot"), *scope.ec2(*_USED)],
+        ),
+        policy.allow("UseTemplates", ["ec2:RunInstances", "ec2:CreateFleet"], scope.ec2("launch-template"), ours),
+        policy.allow(
+            "MakeInstances",
+            ["ec2:RunInstances", "ec2:CreateFleet", "ec2:CreateLaunchTemplate"],
+            scope.ec2(*_MADE),
+            requested,
+        ),
+        policy.allow(
+            "TagInMaking",
+            ["ec2:CreateTags"],
+            scope.ec2(*_MADE),
+            {**requested, "StringEquals": {**requested["StringEquals"], **in_making}},
+        ),
+        policy.allow(
+            "TagInstances",
+            ["ec2:CreateTags"],
+            scope.ec2("instance"),
+            {
+                **ours,
+                "StringEqualsIfExists": {"aws:RequestTag/eks:eks-cluster-name": scope.cluster},
+                "ForAllValues:StringEquals": {
+                    "aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"]
+                },
+            },
+        ),
+        policy.allow(
+            "EndInstances",
+            ["ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"],
+            scope.ec2("instance", "launch-template"),
+            ours,
+        ),
+        policy.allow("See", READ_ACTIONS, "*", {"StringEquals": {"aws:RequestedRegion": scope.region}}),
+        policy.allow(
+            "FindImages", ["ssm:GetParameter"], f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*"
+        ),
+        policy.allow("SeePrices", ["pricing:GetProducts"], "*"),
+        policy.allow("HearOfInterruptions", QUEUE_ACTIONS, scope.queue),
+        policy.allow(
+            "GiveNodesTheirRole",
+            ["iam:PassRole"],
+            scope.node_role,
+            {"StringEquals": {"iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]}},
+        ),
+        policy.allow("SeeProfiles", ["iam:GetInstanceProfile"], f"{iam}:instance-profile/*"),
+        policy.allow("ListProfiles", ["iam:ListInstanceProfiles"], "*"),
+        policy.allow(
+            "FindTheControlPlane",
+            ["eks:DescribeCluster"],
+            f"arn:{scope.partition}:eks:{scope.region}:{scope.account}:cluster/{scope.cluster}",
+        ),
+    )
+
+
+def _tagged(kind: str, cluster: str, further: dict[str, str]) -> dict[str, Any]:
+    """A condition on the tags that Karpenter puts on whatever it makes, in the request or on the resource."""
+    return {
+        "StringEquals": {f"aws:{kind}Tag/kubernetes.io/cluster/{cluster}": "owned", **further},
+        "StringLike": {f"aws:{kind}Tag/{_NODE_POOL}": "*"},
+    }

@@ -1,0 +1,156 @@
+"""What EKS cannot do although the settings can say it. No Pulumi import: settings are checked without the engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+from typing import Final
+
+from components import catalog
+from components.clouds.eks import pool_limits, subnets
+from components.clouds.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
+from components.pools import ADMIN_POOL_NAME
+from components.settings import Problem, Settings
+
+_KMS_KEY: Final = re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[a-z0-9-]+")
+_MINOR: Final = re.compile(r"v?\d+\.\d+")
+
+# https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html
+_SERVICE_RANGES: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+_SERVICE_PREFIXES: Final = range(12, 25)
+
+
+def refusals(settings: Settings) -> list[Problem]:
+    """All of them, each once; none for settings that EKS can fulfil."""
+    found = (
+        *_account(settings),
+        *_version(settings),
+        *_ranges(settings),
+        *_room(settings),
+        *_kms_key(settings),
+        *_autoscaler(settings),
+        *pool_limits.refusals(settings),
+    )
+    # A pool of several sizes, zones or with a fallback is several specs with the same problem.
+    return list(dict.fromkeys(found))
+
+
+def _account(settings: Settings) -> Iterator[Problem]:
+    if settings.project != settings.region:
+        yield Problem(
+            "aws:region",
+            f"the provider would work in {settings.project}, and the cluster is to be in {settings.region}",
+            f"Write aws:region: {settings.region}, or region: {settings.project}",
+        )
+
+
+def _version(settings: Settings) -> Iterator[Problem]:
+    written = settings.kubernetes.version
+    if written is not None and not _MINOR.fullmatch(written):
+        yield Problem(
+            "kubernetes.version",
+            f"EKS chooses the patch of a version itself, and '{written}' names one",
+            f"Write '{kubernetes_minor(written, settings.kubernetes.channel)}'",
+        )
+    minor = kubernetes_minor(written, settings.kubernetes.channel)
+    known = KARPENTERS if settings.autoscaler == "karpenter" else CLUSTER_AUTOSCALERS
+    if minor not in known:
+        yield Problem(
+            "kubernetes.version",
+            f"no release of {settings.autoscaler} is known to go with Kubernetes {minor}",
+            f"Write one of {', '.join(known)}",
+        )
+
+
+def _ranges(settings: Settings) -> Iterator[Problem]:
+    network = settings.network
+    if network.pod_cidr is not None:
+        yield Problem(
+            "network.podCidr",
+            "on EKS pods have addresses of the nodes' range",
+            "Leave it out; a larger nodeCidr has room for more pods",
+        )
+    if network.control_plane_cidr is not None:
+        yield Problem(
+            "network.controlPlaneCidr",
+            "on EKS the control plane has addresses of the nodes' range",
+            "Leave it out",
+        )
+    service = IPv4Network(network.service_cidr)
+    inside = any(service.subnet_of(allowed) for allowed in _SERVICE_RANGES)
+    if not inside or service.prefixlen not in _SERVICE_PREFIXES:
+        yield Problem(
+            "network.serviceCidr",
+            f"EKS wants a range with prefix /12 to /24 inside {', '.join(map(str, _SERVICE_RANGES))}, not {service}",
+            "Write for example 172.20.0.0/16, or leave it out",
+        )
+
+
+def _room(settings: Settings) -> Iterator[Problem]:
+    """Whether each zone's subnet holds the nodes that may come together in that zone, and their pods."""
+    whole = IPv4Network(settings.network.node_cidr)
+    if whole.prefixlen not in subnets.VPC_PREFIXES:
+        yield Problem(
+            "network.nodeCidr",
+            f"{whole} has prefix /{whole.prefixlen}, and a cluster on EKS needs /16 to /{subnets.VPC_PREFIXES[-1]}",
+            "Write for example 10.0.0.0/16",
+        )
+        return
+    per_node = catalog.of("eks").pod_addresses_per_node()
+    if (whole.num_addresses - subnets.KEPT_ADDRESSES) // per_node < settings.max_nodes:
+        return  # A range that is too small for all zones together is a problem on every cloud, and reported as one.
+    for zone, part in subnets.ranges(str(whole), settings.region, settings.zones).items():
+        room = (part.private.num_addresses - subnets.KEPT_ADDRESSES) // per_node
+        nodes = _most_nodes(settings, zone)
+        if room < nodes:
+            yield Problem(
+                "network.nodeCidr",
+                f"of {whole}, {zone} gets {part.private}, which has room for {room} nodes ({per_node} addresses each); "
+                f"the pools may grow to {nodes} there",
+                "Write a larger range (/16 is the largest), spread the pools over more zones, or lower maxNodes",
+            )
+
+
+def _most_nodes(settings: Settings, zone: str) -> int:
+    pools = [*settings.gpu_pool_specs, *settings.cpu_pool_specs]
+    admin = settings.admin_pool_spec
+    elsewhere = admin.nodes * (len(admin.zones) - 1)
+    always = admin.most_nodes - elsewhere if zone in admin.zones else 0
+    return always + sum(pool.max_nodes for pool in pools if zone in pool.zones)
+
+
+def _kms_key(settings: Settings) -> Iterator[Problem]:
+    key = settings.security.kms_key
+    if key is None:
+        return
+    match = _KMS_KEY.fullmatch(key)
+    if match is None:
+        yield Problem(
+            "security.kmsKey",
+            f"'{key}' is not the ARN of a KMS key",
+            f"Write arn:aws:kms:{settings.region}:<account>:key/<id>; an alias will not do",
+        )
+    elif match["region"] != settings.region:
+        yield Problem(
+            "security.kmsKey",
+            f"the key is in {match['region']}, and EKS wants it where the cluster is, in {settings.region}",
+            f"Use a key in {settings.region}",
+        )
+
+
+def _autoscaler(settings: Settings) -> Iterator[Problem]:
+    if settings.autoscaler != "karpenter":
+        return
+    if settings.expander is not None:
+        yield Problem(
+            "autoscaling.expander",
+            "Karpenter has no expander: it tries pools by weight, and among equals the cheapest machine",
+            "Leave it out, or write autoscaler: cluster-autoscaler",
+        )
+    if settings.admin_pool_spec.max_nodes is not None:
+        yield Problem(
+            f"{ADMIN_POOL_NAME}Pool.maxNodes",
+            "Karpenter runs on the admin pool and does not change its size",
+            "Leave it out, or write autoscaler: cluster-autoscaler",
+        )

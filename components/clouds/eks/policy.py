@@ -1,0 +1,44 @@
+"""IAM policy documents: who may assume a role, and what a role may do. Pure; the documents become JSON here.
+
+https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements.html
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+_VERSION: Final = "2012-10-17"
+POD_IDENTITY: Final = "pods.eks.amazonaws.com"
+
+Statement = Mapping[str, Any]
+
+
+def document(*statements: Statement) -> str:
+    """A policy document."""
+    return json.dumps({"Version": _VERSION, "Statement": [dict(statement) for statement in statements]})
+
+
+def allow(
+    sid: str,
+    actions: Sequence[str],
+    resources: str | Sequence[str],
+    condition: Mapping[str, Any] | None = None,
+) -> Statement:
+    """A statement that allows ``actions``; ``sid`` says why, in letters and digits."""
+    statement: dict[str, Any] = {
+        "Sid": sid,
+        "Effect": "Allow",
+        "Action": list(actions),
+        "Resource": resources if isinstance(resources, str) else list(resources),
+    }
+    return statement if condition is None else {**statement, "Condition": dict(condition)}
+
+
+def trust(service: str) -> str:
+    """Who may assume a role: an AWS service, such as ``ec2.amazonaws.com``."""
+    # EKS Pod Identity also names the cluster, the namespace and the service account in tags of the session:
+    # https://docs.aws.amazon.com/eks/latest/userguide/pod-id-role.html
+    actions = ["sts:AssumeRole", "sts:TagSession"] if service == POD_IDENTITY else ["sts:AssumeRole"]
+    return document({"Effect": "Allow", "Principal": {"Service": service}, "Action": actions})
