@@ -58,6 +58,11 @@ class Store:
         with self._locked():
             return [record for record in self._records.values() if record.type == type]
 
+    def everything(self) -> list[Record]:
+        """Every resource of every type, oldest first."""
+        with self._locked():
+            return list(self._records.values())
+
     def add(self, record: Record) -> None:
         """Record a new resource; a resource that exists at that path already is an error."""
         with self._locked():

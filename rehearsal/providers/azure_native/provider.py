@@ -1,0 +1,194 @@
+"""The Azure Native provider's stand-in: the engine's calls, handed to the resource type they are about."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
+
+from components.catalog import of
+from rehearsal.providers.azure_native import identity, network
+from rehearsal.providers.azure_native.agent_pool import AgentPoolKind, pools_of, start_nodes
+from rehearsal.providers.azure_native.cloud import Cloud, last_part
+from rehearsal.providers.azure_native.cluster import ClusterKind
+from rehearsal.providers.azure_native.errors import already_exists
+from rehearsal.providers.azure_native.expander import Ranks, rank_of, uses_priorities
+from rehearsal.providers.azure_native.functions import FUNCTIONS
+from rehearsal.providers.azure_native.group import GroupKind
+from rehearsal.providers.azure_native.kind import Kind
+from rehearsal.providers.base import UNKNOWN, CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
+from rehearsal.providers.store import Record, Store
+from rehearsal.providers.values import without_none
+from rehearsal.simulation import Fleet
+
+if TYPE_CHECKING:
+    from components.catalog.model import CloudCatalog
+
+KINDS: Final[Mapping[str, Kind]] = {
+    kind.token: kind
+    for kind in (
+        GroupKind(),
+        network.NetworkKind(),
+        network.SubnetKind(),
+        network.NatKind(),
+        network.AddressKind(),
+        network.SecurityGroupKind(),
+        network.RouteTableKind(),
+        identity.IdentityKind(),
+        identity.RoleAssignmentKind(),
+        identity.EncryptionSetKind(),
+        ClusterKind(),
+        AgentPoolKind(),
+    )
+}
+
+SETTINGS: Final = ("subscriptionId", "tenantId", "location")
+_UNSEEN: Final = object()
+
+
+class AzureNativeProvider(Provider):
+    """One simulated Azure subscription, whose resources are in ``directory`` and whose machines are ``fleet``'s.
+
+    Args:
+        directory: holds ``azure-native.json``; made if it is not there. Several processes may share it.
+        fleet: gets the clusters and agent pools; ``None`` where programs are only previewed.
+        catalog: machines, GPUs, zones and prices; the project's own for AKS by default.
+    """
+
+    name = "azure-native"
+
+    def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
+        self.version = importlib.metadata.version("pulumi-azure-native")
+        store = Store(directory, self.name, already_exists)
+        self._cloud = Cloud(store, fleet, lambda: catalog or of("aks"))
+        self._ranks = _Ranking(self._cloud)
+
+    @override
+    def instance(self) -> Provider:
+        other = object.__new__(AzureNativeProvider)
+        other.version, other._cloud, other._ranks = self.version, self._cloud, self._ranks
+        return other
+
+    @override
+    def configure(self, config: Properties) -> None:
+        known = {key: config[key] for key in SETTINGS if config.get(key) not in (None, UNKNOWN)}
+        self._cloud = replace(self._cloud, config=known)
+        self._ranks.watch()
+
+    @override
+    def close(self) -> None:
+        self._ranks.close()
+
+    @override
+    def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+        kind = self._kind(request.type)
+        named = kind.shape.with_name(request, olds, without_none(news))
+        inputs = without_none(kind.complete(self._cloud, named))
+        return inputs, kind.shape.failures(inputs)
+
+    @override
+    def diff(
+        self,
+        request: Request,
+        id: str,
+        old_inputs: Properties,
+        old_state: Properties,
+        news: Properties,
+        ignore_changes: tuple[str, ...],
+    ) -> Diff:
+        kind = self._kind(request.type)
+        found = kind.diff(old_inputs, news, ignore_changes)
+        # The provider deletes first unless the address itself changed, auto-named or not.
+        moved = any(path in kind.shape.addresses for path in found.replaces)
+        return replace(found, delete_before_replace=bool(found.replaces) and not moved)
+
+    @override
+    def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
+        kind = self._kind(request.type)
+        if request.preview:
+            return Created("", kind.preview(self._cloud, inputs))
+        created = kind.create(self._cloud, inputs)
+        self._ranks.watch()
+        return created
+
+    @override
+    def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
+        return self._kind(request.type).read(self._cloud, id, inputs)
+
+    @override
+    def update(
+        self,
+        request: Request,
+        id: str,
+        old_inputs: Properties,
+        old_state: Properties,
+        news: Properties,
+        timeout: float,
+    ) -> Properties:
+        kind = self._kind(request.type)
+        if request.preview:
+            kind.preview(self._cloud, news, old_inputs)
+            return {**old_state, **without_none(news)}
+        state = kind.update(self._cloud, id, news)
+        self._ranks.watch()
+        return state
+
+    @override
+    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+        self._kind(request.type).delete(self._cloud, id)
+
+    @override
+    def invoke(self, token: str, args: Properties) -> Properties:
+        function = FUNCTIONS.get(token)
+        if function is None:
+            known = ", ".join(sorted(FUNCTIONS))
+            raise ProviderError(f"azure-native: function {token} is not simulated; the rehearsal knows {known}")
+        return function(self._cloud, args)
+
+    def _kind(self, type: str) -> Kind:
+        kind = KINDS.get(type)
+        if kind is None:
+            known = ", ".join(sorted(KINDS))
+            raise ProviderError(f"azure-native: resource type {type} is not simulated; the rehearsal knows {known}")
+        return kind
+
+
+class _Ranking:
+    """Keeps the pools' order as the ConfigMaps of clusters with the priority expander say, while there are any."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._lock = threading.Lock()
+        self._thread: Ranks | None = None
+        self._known: dict[str, float | None] = {}
+
+    def watch(self) -> None:
+        """Start looking once a cluster needs it."""
+        with self._lock:
+            if self._thread is None and self._cloud.fleet is not None and self._clusters():
+                self._thread = Ranks(self.look)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.close()
+
+    def look(self) -> None:
+        """Tell the machines of every pool whose place changed."""
+        for cluster in self._clusters():
+            for pool in pools_of(self._cloud, cluster.id):
+                rank = rank_of(self._cloud, cluster, last_part(pool.id))
+                if self._known.get(pool.id, _UNSEEN) != rank:
+                    start_nodes(self._cloud, pool)
+                self._known[pool.id] = rank
+
+    def _clusters(self) -> list[Record]:
+        return [each for each in self._cloud.store.all(ClusterKind.token) if uses_priorities(each)]
