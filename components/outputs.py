@@ -87,7 +87,10 @@ def cost(settings: Settings) -> dict[str, Any]:
     ]
     if settings.unpriced:
         notes.append(f"no known price: {', '.join(settings.unpriced)}")
-    fee = catalog.of(settings.cloud).control_plane_price()
+    known = catalog.of(settings.cloud)
+    if known.disk_price(settings.region, settings.admin_pool_spec.disk_gb) is None:
+        notes.append(f"without the nodes' boot disks: their price in {settings.region} is not known")
+    fee = known.control_plane_price()
     return {
         "idleHourlyUsd": _cents(settings.cost_idle_hourly),
         "maxHourlyUsd": _cents(settings.cost_max_hourly),

@@ -40,11 +40,12 @@ def costs(
 def node_price(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:
     """One running node: machine, GPUs, boot disk. Of a pool that mixes types this is the planned one's price.
 
-    A spot price that is not known counts as the on-demand price, which no cloud's spot machine exceeds.
+    A spot price that is not known counts as the on-demand price, which no cloud's spot machine exceeds. Where disk
+    prices are not known the disk is left out (the stack's cost output says so): it is a few percent of a GPU node.
     """
     price = known.machine_price(region, machine, spot=spot) or known.machine_price(region, machine, spot=False)
     disk = known.disk_price(region, disk_gb)
-    return None if price is None or disk is None else price.usd + disk.usd
+    return None if price is None else price.usd + (disk.usd if disk else 0.0)
 
 
 def _total(known: CloudCatalog, counts: Counts, gateways: int) -> float | None:
