@@ -12,7 +12,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime import mocks, rpc, settings
 from pulumi.runtime.stack import run_in_stack
 
-from tests import amazon_answers
+from tests import amazon_answers, azure_answers
 
 Properties = dict[str, Any]
 
@@ -30,6 +30,7 @@ class Registration:
     parent: str
     provider: str
     depends_on: tuple[str, ...]
+    property_dependencies: Mapping[str, tuple[str, ...]]
     protect: bool
     ignore_changes: tuple[str, ...]
     delete_before_replace: bool
@@ -40,12 +41,16 @@ class Registration:
 
 @dataclass
 class Recording:
-    """What one program did. ``outputs`` are those of components and, under the stack's URN, of the program."""
+    """What one program did. ``outputs`` are those of components and, under the stack's URN, of the program.
+
+    ``reads`` are resources that the program only looks at: name → id.
+    """
 
     resources: list[Registration] = field(default_factory=list)
     outputs: dict[str, Properties] = field(default_factory=dict)
     secret_outputs: dict[str, frozenset[str]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
+    reads: dict[str, str] = field(default_factory=dict)
 
     def of_type(self, type_token: str) -> list[Registration]:
         return [resource for resource in self.resources if resource.type == type_token]
@@ -90,6 +95,10 @@ class Cloud(mocks.Mocks):
             outputs["endpoint"] = "203.0.113.7"
             outputs["masterAuth"] = {**args.inputs["masterAuth"], "clusterCaCertificate": "Q0E="}
         outputs |= amazon_answers.outputs(args.typ, args.name, args.inputs)
+        outputs |= azure_answers.outputs(args.typ, args.name, args.inputs)
+        if args.resource_id:
+            self._recording.reads[args.name] = args.resource_id
+            return args.resource_id, outputs
         return f"{args.name}-id", outputs
 
     def call(self, args: mocks.MockCallArgs) -> tuple[Properties, list[tuple[str, str]]]:
@@ -98,6 +107,8 @@ class Cloud(mocks.Mocks):
             return {"projectId": args.args["projectId"], "number": "123456789"}, []
         if args.token in amazon_answers.CALLS:
             return amazon_answers.CALLS[args.token], []
+        if args.token in azure_answers.CALLS:
+            return azure_answers.CALLS[args.token], []
         raise AssertionError(f"unexpected call of {args.token}")
 
 
@@ -171,6 +182,7 @@ def _registration(urn: str, request: Any) -> Registration:
         parent=request.parent,
         provider=request.provider,
         depends_on=tuple(request.dependencies),
+        property_dependencies={name: tuple(found.urns) for name, found in request.propertyDependencies.items()},
         protect=request.protect,
         ignore_changes=tuple(request.ignoreChanges),
         delete_before_replace=request.deleteBeforeReplace,

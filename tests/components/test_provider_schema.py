@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections.abc
+import enum
 import importlib
 import inspect
 import typing
@@ -64,8 +65,10 @@ def test_a_wrong_input_is_found(inputs: dict[str, Any], problem: str) -> None:
 
 def problems_of(token: str, inputs: Mapping[str, Any]) -> Iterator[str]:
     package, path, name = token.split(":")
-    module = importlib.import_module(f"pulumi_{package}.{path.split('/')[0]}")
-    yield from (f"{token} {problem}" for problem in _object_problems(getattr(module, f"{name}Args"), inputs, ""))
+    module = importlib.import_module(f"pulumi_{package.replace('-', '_')}.{path.split('/')[0]}")
+    # A type that is an input of other resources too has its own class for the resource.
+    args = getattr(module, f"{name}InitArgs", None) or getattr(module, f"{name}Args")
+    yield from (f"{token} {problem}" for problem in _object_problems(args, inputs, ""))
 
 
 def _object_problems(args: type, values: Mapping[str, Any], where: str) -> Iterator[str]:
@@ -85,6 +88,9 @@ def _value_problems(wanted: Any, value: Any, where: str) -> Iterator[str]:
     origin = typing.get_origin(wanted)
     if origin is typing.Union:  # Input[T] is T, Awaitable[T] or Output[T]
         yield from _value_problems(typing.get_args(wanted)[0], value, where)
+    elif isinstance(wanted, type) and issubclass(wanted, enum.Enum):
+        if value not in [member.value for member in wanted]:
+            yield f"{where}: {value!r} is no {wanted.__name__}"
     elif not isinstance(value, _wire_type(wanted)):
         yield f"{where}: {value!r} is no {wanted}"
     elif is_input_type(wanted):
@@ -100,4 +106,4 @@ def _wire_type(wanted: Any) -> type | tuple[type, ...]:
         return dict
     if typing.get_origin(wanted) is collections.abc.Sequence:
         return list
-    return (int, float) if wanted is int else wanted
+    return (int, float) if wanted in (int, float) else wanted

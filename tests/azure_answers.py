@@ -1,0 +1,45 @@
+"""What Azure answers to a program under test: just enough for other resources to refer to."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+_NAMES: Final = (
+    "agentPoolName",
+    "subnetName",
+    "virtualNetworkName",
+    "natGatewayName",
+    "publicIpAddressName",
+    "diskEncryptionSetName",
+    "resourceName",
+    "resourceGroupName",
+)
+"""The input that names a resource, where several are there the most specific first."""
+
+_KUBECONFIG: Final = {
+    "clusters": [{"name": "c", "cluster": {"server": "https://203.0.113.9:443", "certificate-authority-data": "Q0E="}}]
+}
+
+CALLS: Final[Mapping[str, dict[str, Any]]] = {
+    "azure-native:authorization:getClientConfig": {"objectId": "the-deployer", "tenantId": "the-tenant"},
+    "azure-native:containerservice:listManagedClusterUserCredentials": {
+        "kubeconfigs": [
+            {"name": "clusterUser", "value": base64.b64encode(json.dumps(_KUBECONFIG).encode()).decode()},
+        ]
+    },
+}
+
+
+def outputs(type: str, name: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Outputs besides the inputs; none for other clouds' types."""
+    if not type.startswith("azure-native:"):
+        return {}
+    found: dict[str, Any] = {"name": next((inputs[key] for key in _NAMES if key in inputs), name)}
+    if type.endswith(":UserAssignedIdentity"):
+        found |= {"principalId": f"{name}-principal", "clientId": f"{name}-client"}
+    if type.endswith(":PublicIPAddress"):
+        found["ipAddress"] = "198.51.100.77"
+    return found

@@ -1,0 +1,270 @@
+"""The AKS cluster: who reaches it, who may do what, what encrypts it, and how one logs in."""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+from components.admin_pool import AdminPool, AdminPoolArgs
+from components.clouds.aks import roles
+from components.clouds.aks.keys import parse_key
+from components.clouds.aks.kubeconfig import endpoint, kubeconfig
+from components.clouds.base import AuthorizedNetwork, load_cloud
+from components.cluster import Cluster, ClusterArgs
+from components.pools import AdminPoolSpec
+from tests import recorder
+from tests.components import specs
+
+CLUSTER = "azure-native:containerservice:ManagedCluster"
+ROLE = "azure-native:authorization:RoleAssignment"
+SUBSCRIPTION = "12345678-9abc-def0-1234-56789abcdef0"
+VAULT = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/v"
+VERSION = "0123456789abcdef" * 2
+KEY = f"{VAULT}/keys/k/versions/{VERSION}"
+
+
+def admin_spec(**changes: Any) -> AdminPoolSpec:
+    usual: dict[str, Any] = {"machine_type": "Standard_D2s_v5", "zones": ("eastus-1",)}
+    return specs.admin_pool(**{**usual, **changes})
+
+
+def cluster_args(**changes: Any) -> ClusterArgs:
+    usual: dict[str, Any] = {
+        "project": SUBSCRIPTION,
+        "region": "eastus",
+        "zones": ("eastus-1",),
+        "admin_pool": admin_spec(),
+    }
+    return ClusterArgs(cloud=load_cloud("aks"), spec=specs.cluster_spec(**{**usual, **changes}))
+
+
+def run_cluster(**changes: Any) -> recorder.Recording:
+    args = cluster_args(**changes)
+
+    def program() -> None:
+        cluster = Cluster("cluster", args)
+        assert args.spec.admin_pool is not None
+        AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=args.spec.admin_pool))
+
+    return recorder.run(program)
+
+
+def inputs_of(**changes: Any) -> dict[str, Any]:
+    return run_cluster(**changes).only(CLUSTER).inputs
+
+
+def grants(recording: recorder.Recording) -> dict[tuple[str, str], str]:
+    """Role and scope → principal."""
+    return {
+        (grant.inputs["roleDefinitionId"].rpartition("/")[2], grant.inputs["scope"]): grant.inputs["principalId"]
+        for grant in recording.of_type(ROLE)
+    }
+
+
+def test_only_the_written_networks_and_the_nodes_reach_the_control_plane() -> None:
+    allowed = AuthorizedNetwork(name="vpn", cidr="198.51.100.0/24")
+    access = inputs_of(authorized_networks=(allowed,))["apiServerAccessProfile"]
+    assert access == {"authorizedIPRanges": ["198.51.100.0/24", "198.51.100.77/32"], "disableRunCommand": True}
+
+
+@pytest.mark.parametrize(("nat_per_zone", "own"), [(False, "198.51.100.77/32"), (True, "0.0.0.0/32")])
+def test_the_list_of_networks_is_never_empty_which_would_mean_everybody(nat_per_zone: bool, own: str) -> None:
+    access = inputs_of(authorized_networks=(), nat_per_zone=nat_per_zone)["apiServerAccessProfile"]
+    assert access["authorizedIPRanges"] == [own]
+
+
+def test_a_private_control_plane_has_no_public_name() -> None:
+    access = inputs_of(private_endpoint=True, authorized_networks=())["apiServerAccessProfile"]
+    assert access == {
+        "enablePrivateCluster": True,
+        "enablePrivateClusterPublicFQDN": False,
+        "privateDNSZone": "system",
+        "disableRunCommand": True,
+    }
+
+
+def test_people_come_from_entra_and_there_is_no_other_account() -> None:
+    inputs = inputs_of()
+    assert inputs["aadProfile"] == {"managed": True, "enableAzureRBAC": True}
+    assert inputs["disableLocalAccounts"] is True
+    assert inputs["enableRBAC"] is True
+
+
+def test_identities_are_managed_and_no_secret_exists() -> None:
+    recording = run_cluster()
+    inputs = recording.only(CLUSTER).inputs
+    assert "servicePrincipalProfile" not in inputs
+    assert inputs["identity"] == {
+        "type": "UserAssigned",
+        "userAssignedIdentities": ["cluster-control-plane-identity-id"],
+    }
+    assert inputs["identityProfile"]["kubeletidentity"] == {
+        "resourceId": "cluster-nodes-identity-id",
+        "clientId": "cluster-nodes-identity-client",
+        "objectId": "cluster-nodes-identity-principal",
+    }
+    assert inputs["oidcIssuerProfile"] == {"enabled": True}
+    assert inputs["securityProfile"]["workloadIdentity"] == {"enabled": True}
+    assert all(not resource.secret_inputs for resource in recording.resources if resource.type.startswith("azure"))
+
+
+def test_rights_are_the_fewest_and_on_the_smallest_scopes() -> None:
+    recording = run_cluster()
+    assert grants(recording) == {
+        (roles.NETWORK_CONTRIBUTOR, "cluster-subnet-id"): "cluster-control-plane-identity-principal",
+        (roles.MANAGED_IDENTITY_OPERATOR, "cluster-nodes-identity-id"): "cluster-control-plane-identity-principal",
+        (roles.AKS_RBAC_CLUSTER_ADMIN, "cluster-group-id"): "the-deployer",
+    }
+    assert {grant.urn for grant in recording.of_type(ROLE)} <= set(recording.only(CLUSTER).depends_on)
+
+
+def test_another_deployer_takes_no_rights_away() -> None:
+    deployer = run_cluster().named("cluster-deployer")
+    assert deployer.ignore_changes == ("principalId",)
+    assert "principalType" not in deployer.inputs
+
+
+def test_names_of_assignments_are_stable_and_differ() -> None:
+    def names(**changes: Any) -> list[str]:
+        recording = run_cluster(kms_key=KEY, **changes)
+        return sorted(grant.inputs["roleAssignmentName"] for grant in recording.of_type(ROLE))
+
+    assert names() == names()
+    assert len({uuid.UUID(name) for name in names()}) == len(names()) == 6
+    assert not set(names()) & set(names(name="other"))
+
+
+def test_one_way_out_is_a_nat_gateway_in_the_clusters_zone() -> None:
+    recording = run_cluster(zones=("eastus-2",))
+    assert recording.only("azure-native:network:NatGateway").inputs["zones"] == ["2"]
+    assert recording.only("azure-native:network:PublicIPAddress").inputs["zones"] == ["2"]
+    assert recording.only("azure-native:network:Subnet").inputs["natGateway"] == {"id": "cluster-nat-id"}
+    assert recording.only(CLUSTER).inputs["networkProfile"]["outboundType"] == "userAssignedNATGateway"
+
+
+def test_a_regional_clusters_single_gateway_is_in_a_zone_of_azures_choice() -> None:
+    recording = run_cluster(regional=True, zones=("eastus-1", "eastus-2"))
+    assert "zones" not in recording.only("azure-native:network:NatGateway").inputs
+
+
+def test_a_way_out_that_outlives_a_zone_is_the_load_balancer() -> None:
+    recording = run_cluster(regional=True, nat_per_zone=True)
+    assert recording.of_type("azure-native:network:NatGateway") == []
+    assert "natGateway" not in recording.only("azure-native:network:Subnet").inputs
+    assert recording.only(CLUSTER).inputs["networkProfile"]["outboundType"] == "loadBalancer"
+
+
+def test_pods_and_services_have_ranges_of_their_own() -> None:
+    profile = inputs_of(pod_cidr="10.4.0.0/14", service_cidr="10.8.0.0/20")["networkProfile"]
+    assert (profile["networkPlugin"], profile["networkPluginMode"]) == ("azure", "overlay")
+    assert (profile["podCidr"], profile["serviceCidr"], profile["dnsServiceIP"]) == (
+        "10.4.0.0/14",
+        "10.8.0.0/20",
+        "10.8.0.10",
+    )
+
+
+def test_machines_get_no_public_address_by_default() -> None:
+    assert run_cluster().only("azure-native:network:Subnet").inputs["defaultOutboundAccess"] is False
+
+
+def test_a_key_encrypts_secrets_and_disks_once_both_may_use_it() -> None:
+    recording = run_cluster(kms_key=KEY)
+    cluster = recording.only(CLUSTER)
+    url = f"https://v.vault.azure.net/keys/k/{VERSION}"
+    assert cluster.inputs["securityProfile"]["azureKeyVaultKms"] == {
+        "enabled": True,
+        "keyId": url,
+        "keyVaultNetworkAccess": "Public",
+    }
+    assert cluster.inputs["diskEncryptionSetID"] == "cluster-disks-id"
+    encryption_set = recording.only("azure-native:compute:DiskEncryptionSet")
+    assert encryption_set.inputs["activeKey"] == {"keyUrl": url, "sourceVault": {"id": VAULT}}
+    given = grants(recording)
+    assert given[roles.KEY_VAULT_CRYPTO_USER, f"{VAULT}/keys/k"] == "cluster-control-plane-identity-principal"
+    usable = (roles.KEY_VAULT_CRYPTO_SERVICE_ENCRYPTION_USER, f"{VAULT}/keys/k")
+    assert given[usable] == "cluster-disks-identity-principal"
+    assert given[roles.READER, "cluster-disks-id"] == "cluster-control-plane-identity-principal"
+    assert recording.named("cluster-disks-key").urn in encryption_set.depends_on
+    assert {recording.named(f"cluster-{name}").urn for name in ("secrets-key", "disks-set")} <= set(cluster.depends_on)
+
+
+def test_without_a_key_azures_own_encrypts() -> None:
+    recording = run_cluster()
+    inputs = recording.only(CLUSTER).inputs
+    assert "azureKeyVaultKms" not in inputs["securityProfile"]
+    assert "diskEncryptionSetID" not in inputs
+    assert recording.of_type("azure-native:compute:DiskEncryptionSet") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        (KEY, True),
+        (KEY.lower(), True),
+        (f"{VAULT}/keys/k", False),
+        (f"https://v.vault.azure.net/keys/k/{VERSION}", False),
+        (KEY + "0", False),
+        ("", False),
+    ],
+)
+def test_a_key_is_known_by_its_resource_id(text: str, known: bool) -> None:
+    assert (parse_key(text) is not None) == known
+
+
+@pytest.mark.parametrize(("channel", "sent"), [("rapid", "rapid"), ("regular", "stable"), ("stable", "patch")])
+def test_channels(channel: str, sent: str) -> None:
+    assert inputs_of(channel=channel)["autoUpgradeProfile"] == {
+        "upgradeChannel": sent,
+        "nodeOSUpgradeChannel": "NodeImage",
+    }
+
+
+def test_the_version_is_pinned_only_when_written() -> None:
+    assert "kubernetesVersion" not in inputs_of()
+    assert inputs_of(version="1.34")["kubernetesVersion"] == "1.34"
+
+
+def test_the_tier_has_an_sla() -> None:
+    assert inputs_of()["sku"] == {"name": "Base", "tier": "Standard"}
+
+
+def test_a_cluster_without_its_first_pool_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"ClusterSpec\.admin_pool"):
+        run_cluster(admin_pool=None)
+
+
+def test_the_kubeconfig_logs_in_by_plugin_and_is_secret() -> None:
+    recording = run_cluster()
+    provider = next(resource for resource in recording.resources if resource.type == "pulumi:providers:kubernetes")
+    assert "kubeconfig" in provider.secret_inputs
+    config = json.loads(provider.inputs["kubeconfig"])
+    assert config["clusters"][0]["cluster"] == {
+        "server": "https://203.0.113.9:443",
+        "certificate-authority-data": "Q0E=",
+    }
+    plugin = config["users"][0]["user"]["exec"]
+    assert plugin["command"] == "kubelogin"
+    assert plugin["args"][:3] == ["get-token", "--login", "azurecli"]
+    assert "6dae42f8-4368-4678-94ff-3960e28e3630" in plugin["args"]
+    assert config["current-context"] == config["contexts"][0]["name"] == "gpu-test"
+
+
+def test_credentials_that_azure_sends_along_are_dropped() -> None:
+    sent = {
+        "clusters": [{"cluster": {"server": "https://x:443", "certificate-authority-data": "Q0E="}}],
+        "users": [{"user": {"token": "a-token", "client-key-data": "a-key"}}],
+    }
+    value = base64.b64encode(json.dumps(sent).encode()).decode()
+    made = kubeconfig("here", *endpoint([{"name": "clusterUser", "value": value}]))
+    assert "a-token" not in made
+    assert "a-key" not in made
+
+
+def test_no_credentials_at_all_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no kubeconfig"):
+        endpoint([])

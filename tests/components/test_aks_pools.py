@@ -1,0 +1,261 @@
+"""AKS agent pools, one wish at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.admin_pool import AdminPool, AdminPoolArgs
+from components.catalog.aks.nodes import MAX_PODS
+from components.clouds.base import load_cloud
+from components.cluster import Cluster
+from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
+from components.cpu_node_pool import CpuNodePool, CpuNodePoolArgs
+from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
+from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
+from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
+from policies.rules.model import Taint
+from tests import recorder
+from tests.components import specs
+from tests.components.test_aks_cluster import CLUSTER, admin_spec, cluster_args
+from tests.components.test_provider_schema import problems_of
+
+AGENT_POOL = "azure-native:containerservice:AgentPool"
+SPOT = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
+
+
+def run(
+    *pools: CpuPoolSpec | GpuPoolSpec, admin: AdminPoolSpec | None = None, **cluster_changes: Any
+) -> recorder.Recording:
+    home = admin or admin_spec()
+
+    def program() -> None:
+        cluster = Cluster("cluster", cluster_args(admin_pool=home, **cluster_changes))
+        admin_pool = AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=home))
+        ClusterAutoscaler("autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin_pool, pools=pools))
+        gpu_pools = [pool for pool in pools if isinstance(pool, GpuPoolSpec)]
+        for pool in pools:
+            if isinstance(pool, GpuPoolSpec):
+                GpuNodePool(pool.name, GpuNodePoolArgs(cluster=cluster, admin_pool=admin_pool, spec=pool))
+            else:
+                CpuNodePool(pool.name, CpuNodePoolArgs(cluster=cluster, admin_pool=admin_pool, spec=pool))
+        DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools))
+
+    return recorder.run(program)
+
+
+def gpu_spec(name: str = "t4-1", **changes: Any) -> GpuPoolSpec:
+    usual: dict[str, Any] = {
+        "machine_type": "Standard_NC4as_T4_v3",
+        "zones": ("eastus-1",),
+        "image": "ubuntu",
+        "spot": False,
+    }
+    return specs.gpu_pool(name, **{**usual, **changes})
+
+
+def cpu_spec(**changes: Any) -> CpuPoolSpec:
+    return specs.cpu_pool(**{"machine_type": "Standard_D4s_v5", "zones": ("eastus-1",), **changes})
+
+
+def declared(spec: CpuPoolSpec | GpuPoolSpec) -> recorder.Registration:
+    return run(spec).named(f"{spec.name}-pool")
+
+
+def gpu_inputs(**changes: Any) -> dict[str, Any]:
+    return declared(gpu_spec(**changes)).inputs
+
+
+def admin_profile(**changes: Any) -> dict[str, Any]:
+    (profile,) = run(admin=admin_spec(**changes)).only(CLUSTER).inputs["agentPoolProfiles"]
+    return profile
+
+
+def test_a_gpu_pool_starts_empty_and_ends_empty() -> None:
+    pool = declared(gpu_spec(max_nodes=8))
+    assert {key: pool.inputs[key] for key in ("mode", "enableAutoScaling", "count", "minCount", "maxCount")} == {
+        "mode": "User",
+        "enableAutoScaling": True,
+        "count": 0,
+        "minCount": 0,
+        "maxCount": 8,
+    }
+    assert pool.ignore_changes == ("count",)
+    assert pool.delete_before_replace
+
+
+def test_zones_are_numbers() -> None:
+    assert gpu_inputs(zones=("eastus-1", "eastus-3"))["availabilityZones"] == ["1", "3"]
+
+
+def test_labels_and_taints_are_exactly_those_of_the_spec() -> None:
+    extra = Taint("example.com/team", "ml", "NoExecute")
+    inputs = gpu_inputs(size=4, extra_taints=(extra, SPOT), extra_labels={"example.com/rack": "7"}, spot=True)
+    assert inputs["nodeTaints"] == [
+        "nvidia.com/gpu=present:NoSchedule",
+        "gpucluster.dev/gpus-per-node=4:NoSchedule",
+        "example.com/team=ml:NoExecute",
+        "kubernetes.azure.com/scalesetpriority=spot:NoSchedule",
+    ]
+    assert inputs["nodeLabels"] == {
+        "nvidia.com/gpu.present": "true",
+        "gpucluster.dev/pool": "t4-1",
+        "gpucluster.dev/gpu": "nvidia-t4",
+        "gpucluster.dev/gpus-per-node": "4",
+        "example.com/rack": "7",
+    }
+
+
+@pytest.mark.parametrize(("drivers", "sent"), [("managed", "Install"), ("none", "None")])
+def test_the_driver_mode_is_always_explicit(drivers: str, sent: str) -> None:
+    assert gpu_inputs(drivers=drivers)["gpuProfile"] == {"driver": sent}
+
+
+def test_the_device_plugin_runs_where_aks_installs_the_driver_and_tolerates_everything_there() -> None:
+    with_driver = gpu_spec("t4-1", extra_taints=(SPOT,), spot=True)
+    recording = run(with_driver, gpu_spec("own-1", drivers="none"))
+    (daemon,) = recording.of_type("kubernetes:apps/v1:DaemonSet")
+    pod = daemon.inputs["spec"]["template"]["spec"]
+    (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term["matchExpressions"][0]["values"] == ["t4-1"]
+    assert {(taint["key"], taint["value"]) for taint in pod["tolerations"]} == {
+        (taint.key, taint.value) for taint in with_driver.taints
+    }
+
+
+@pytest.mark.parametrize("slice", ["1g", "2g", "3g", "4g", "7g"])
+def test_partitions_are_a_property_of_the_pool(slice: str) -> None:
+    assert gpu_inputs(mig=slice)["gpuInstanceProfile"] == f"MIG{slice}"
+    assert "gpuInstanceProfile" not in gpu_inputs()
+
+
+def test_spot_machines_are_deleted_and_paid_up_to_the_price_on_demand() -> None:
+    inputs = gpu_inputs(spot=True)
+    assert (inputs["scaleSetPriority"], inputs["scaleSetEvictionPolicy"], inputs["spotMaxPrice"]) == (
+        "Spot",
+        "Delete",
+        -1,
+    )
+    regular = gpu_inputs(spot=False)
+    assert regular["scaleSetPriority"] == "Regular"
+    assert not {"scaleSetEvictionPolicy", "spotMaxPrice"} & regular.keys()
+
+
+def test_upgrading_gpu_nodes_needs_no_further_quota() -> None:
+    assert gpu_inputs(spot=False)["upgradeSettings"] == {"maxSurge": "0", "maxUnavailable": "1"}
+    # Azure takes no such settings for spot, which has no surplus nodes anyway.
+    assert "upgradeSettings" not in gpu_inputs(spot=True)
+
+
+@pytest.mark.parametrize(("image", "sent"), [("ubuntu", "Ubuntu"), ("azurelinux", "AzureLinux")])
+def test_images(image: str, sent: str) -> None:
+    assert gpu_inputs(image=image)["osSKU"] == sent
+
+
+@pytest.mark.parametrize(("spec", "secure_boot"), [(gpu_spec(), False), (cpu_spec(), True)])
+def test_secure_boot_wherever_the_drivers_are_signed(spec: CpuPoolSpec | GpuPoolSpec, secure_boot: bool) -> None:
+    assert declared(spec).inputs["securityProfile"]["enableSecureBoot"] is secure_boot
+
+
+@pytest.mark.parametrize("spec", [gpu_spec(), cpu_spec(spot=True)])
+def test_every_node_is_private_and_encrypted(spec: CpuPoolSpec | GpuPoolSpec) -> None:
+    inputs = declared(spec).inputs
+    assert inputs["enableNodePublicIP"] is False
+    assert inputs["enableEncryptionAtHost"] is True
+    assert inputs["vnetSubnetID"] == "cluster-subnet-id"
+    assert inputs["tags"] == {"team": "ml"}
+    # What nodes reserve of their memory depends on it, and the catalogue counts with it.
+    assert inputs["maxPods"] == MAX_PODS
+
+
+def test_a_cpu_pool_keeps_its_minimum() -> None:
+    inputs = declared(cpu_spec(min_nodes=1, max_nodes=3)).inputs
+    assert (inputs["count"], inputs["minCount"], inputs["maxCount"]) == (1, 1, 3)
+
+
+def test_the_admin_pool_is_born_with_the_cluster_and_is_only_read() -> None:
+    recording = run()
+    assert recording.of_type(AGENT_POOL) == []
+    assert recording.reads == {"admin-pool": "cluster-control-plane-id/agentPools/admin"}
+
+
+def test_the_admin_pool_is_the_one_system_pool_and_has_a_fixed_size() -> None:
+    profile = admin_profile(nodes=2, zones=("eastus-1", "eastus-2"))
+    assert (profile["name"], profile["mode"], profile["count"]) == ("admin", "System", 4)
+    assert profile["enableAutoScaling"] is False
+    assert profile["availabilityZones"] == ["1", "2"]
+    assert "nodeTaints" not in profile
+    assert "minCount" not in profile
+    assert run().only(CLUSTER).ignore_changes == ()
+
+
+def test_the_autoscaler_owns_the_size_of_an_admin_pool_that_may_grow() -> None:
+    recording = run(admin=admin_spec(nodes=2, max_nodes=5))
+    (profile,) = recording.only(CLUSTER).inputs["agentPoolProfiles"]
+    assert (profile["enableAutoScaling"], profile["minCount"], profile["maxCount"]) == (True, 2, 5)
+    assert recording.only(CLUSTER).ignore_changes == ("agentPoolProfiles[0].count",)
+
+
+def test_an_admin_pool_other_than_the_clusters_own_is_refused() -> None:
+    def program() -> None:
+        cluster = Cluster("cluster", cluster_args())
+        AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=admin_spec(nodes=3)))
+
+    with pytest.raises(ValueError, match="differs"):
+        recorder.run(program)
+
+
+@pytest.mark.parametrize(
+    ("changes", "minutes"),
+    [
+        ({"autoscaling_profile": "optimize-utilization"}, "5m"),
+        ({"autoscaling_profile": "balanced"}, "10m"),
+        ({"autoscaling_profile": "balanced", "unneeded_minutes": 25}, "25m"),
+    ],
+)
+def test_idle_nodes_go_after_the_written_time(changes: dict[str, Any], minutes: str) -> None:
+    recording = run(gpu_spec(), **changes)
+    profile = recording.only(CLUSTER).inputs["autoScalerProfile"]
+    assert profile["scaleDownUnneededTime"] == minutes
+    # A pod for whatever reason on the node must not keep it for ever.
+    assert (profile["skipNodesWithSystemPods"], profile["skipNodesWithLocalStorage"]) == ("false", "false")
+    governance = next(outputs for urn, outputs in recording.outputs.items() if urn.endswith("::autoscaler"))
+    assert governance["pools"]["t4-1"]["scaleDown"].startswith(f"{minutes.removesuffix('m')} minutes")
+
+
+def test_spot_is_tried_before_its_fallback() -> None:
+    pools = (
+        gpu_spec("t4-1-ondemand", spot=False, preference=1),
+        gpu_spec("t4-1-spot", spot=True, preference=0),
+    )
+    recording = run(*pools)
+    assert recording.only(CLUSTER).inputs["autoScalerProfile"]["expander"] == "priority"
+    order = recording.named("autoscaler-order").inputs
+    assert order["metadata"] == {"name": "cluster-autoscaler-priority-expander", "namespace": "kube-system"}
+    spot, fallback = (recording.named(f"t4-1-{twin}-pool").inputs["agentPoolName"] for twin in ("spot", "ondemand"))
+    text = order["data"]["priorities"]
+    assert text.index(f"^aks-{spot}-[0-9]+-vmss$") < text.index(f"^aks-{fallback}-[0-9]+-vmss$")
+
+
+def test_another_expander_needs_no_order() -> None:
+    recording = run(gpu_spec(), expander="least-waste")
+    assert recording.only(CLUSTER).inputs["autoScalerProfile"]["expander"] == "least-waste"
+    assert [resource.name for resource in recording.resources if resource.name == "autoscaler-order"] == []
+
+
+def test_every_property_exists_in_the_sdk() -> None:
+    key = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/v/keys/k/versions/" + "0" * 32
+    recordings = (
+        run(gpu_spec(mig="1g"), gpu_spec("t4-1-spot", spot=True), cpu_spec(), admin=admin_spec(max_nodes=3)),
+        run(kms_key=key, version="1.34", private_endpoint=True, authorized_networks=(), nat_per_zone=True),
+    )
+    sent = [resource for recording in recordings for resource in recording.resources]
+    ours = [resource for resource in sent if resource.type.startswith("azure-native:")]
+    assert ours
+    assert [problem for resource in ours for problem in problems_of(resource.type, resource.inputs)] == []
+
+
+@pytest.mark.parametrize("drivers", ["managed", "none"])
+def test_only_managed_drivers_get_a_device_plugin(drivers: str) -> None:
+    assert bool(load_cloud("aks").gpu_daemons([gpu_spec(drivers=drivers)])) == (drivers == "managed")
