@@ -1,11 +1,11 @@
-"""What a preview costs, over an empty program's: the program, the gate, a gate that refuses."""
+"""What a preview costs, over an empty program's: the program on each cloud, the gate, a gate that refuses."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from rehearsal.bench.project import empty_project, engine_for, preview_world, workspace
+from rehearsal.bench.project import PLACES, empty_project, engine_for, preview_world, stack_with, workspace
 from rehearsal.bench.sample import Sample
 from rehearsal.bench.table import Goal
 from rehearsal.engine import EngineError, Result, gate_for
@@ -15,7 +15,7 @@ from rehearsal.stack import ROOT
 
 
 def measure_previews(tools: Path, repetitions: int) -> list[Goal]:
-    """Four previews in turns; every repetition's ratio is to its own empty program."""
+    """All previews in turns; every repetition's ratio is to its own empty program. dev is on Google's cloud."""
     dev, gate = ROOT / "Pulumi.dev.yaml", gate_for(ROOT, "dev")
     with (
         workspace("previews") as folder,
@@ -32,6 +32,11 @@ def measure_previews(tools: Path, repetitions: int) -> list[Goal]:
             "dev + gate": lambda: _must(real.preview(gate), True),
             "refused": lambda: _must(refused.preview(gate), False),
         }
+        others = [cloud for cloud in PLACES if cloud != "gke"]
+        for cloud in others:
+            on_cloud = engine_for(cloud, folder, facts, tools, ROOT, stack_with(folder, f"dev-{cloud}", {}, cloud))
+            variants[cloud] = lambda engine=on_cloud: _must(engine.preview(), True)
+            variants[f"{cloud} + gate"] = lambda engine=on_cloud: _must(engine.preview(gate), True)
         # One unmeasured turn: the first start of everything reads from a cold disk.
         for variant in variants.values():
             variant()
@@ -41,6 +46,15 @@ def measure_previews(tools: Path, repetitions: int) -> list[Goal]:
                 seconds[name].append(variant().seconds)
     samples = {name: Sample(tuple(values)) for name, values in seconds.items()}
     base = samples["empty"]
+    elsewhere = [
+        goal
+        for cloud in others
+        for goal in (
+            Goal(f"preview of dev on {cloud}", samples[cloud].over(base), "× empty", 2.0),
+            Goal(f"preview of dev on {cloud} with the gate", samples[f"{cloud} + gate"].over(base), "× empty", 2.5),
+            Goal(f"the gate adds on {cloud}", samples[f"{cloud} + gate"].beyond(samples[cloud]), "s", 0.5),
+        )
+    ]
     return [
         Goal("preview of an empty program", base, "s"),
         Goal("preview of dev", samples["dev"].over(base), "× empty", 2.0),
@@ -48,6 +62,7 @@ def measure_previews(tools: Path, repetitions: int) -> list[Goal]:
         Goal("preview that the gate refuses", samples["refused"].over(base), "× empty", 3.0),
         Goal("the gate adds, when it agrees", samples["dev + gate"].beyond(samples["dev"]), "s", 0.5),
         Goal("the gate adds, when it refuses", samples["refused"].beyond(samples["dev"]), "s", 0.5),
+        *elsewhere,
     ]
 
 

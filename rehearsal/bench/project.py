@@ -8,15 +8,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from rehearsal.engine import Engine
+from rehearsal.providers import CLOUD_PLUGINS
 from rehearsal.stack import ROOT
 from rehearsal.world_client import World, WorldFacts
 
 _EMPTY_PROJECT = {"name": "empty", "runtime": {"name": "python", "options": {"virtualenv": ".venv"}}}
+
+PLACES: Final[dict[str, dict[str, Any]]] = {
+    "gke": {"gcp:project": "bench", "gpucluster:region": "us-central1", "gpucluster:zones": ["us-central1-a"]},
+    "eks": {"aws:region": "us-west-2", "gpucluster:region": "us-west-2", "gpucluster:zones": ["us-west-2a"]},
+    "aks": {
+        "azure-native:subscriptionId": "00000000-0000-0000-0000-000000000000",
+        "gpucluster:region": "eastus",
+        "gpucluster:zones": ["eastus-1"],
+    },
+}
+"""Cloud → where the measured stacks are; the rest of them is the same on every cloud."""
 
 
 @contextmanager
@@ -34,7 +46,7 @@ def workspace(name: str) -> Iterator[Path]:
 @contextmanager
 def preview_world(folder: Path, tools: Path) -> Iterator[WorldFacts]:
     """The provider stand-ins without a control plane, shared by all previews of a measurement."""
-    with World(folder / "world", tools=tools, clouds=("gcp",), control_plane=False) as world:
+    with World(folder / "world", tools=tools, clouds=CLOUD_PLUGINS, control_plane=False) as world:
         yield world.ready()
 
 
@@ -61,9 +73,11 @@ def engine_for(name: str, folder: Path, facts: WorldFacts, tools: Path, project:
     return replace(engine, home=facts.pulumi_home, path=(facts.plugins, tools))
 
 
-def stack_with(folder: Path, name: str, changes: dict[str, Any]) -> Path:
-    """The dev stack with some keys of the namespace ``gpucluster`` replaced."""
+def stack_with(folder: Path, name: str, changes: dict[str, Any], cloud: str = "gke") -> Path:
+    """The dev stack on ``cloud``, with some keys of the namespace ``gpucluster`` replaced."""
     content = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text())
+    del content["config"]["gcp:project"]
+    content["config"].update({"gpucluster:cloud": cloud, **PLACES[cloud]})
     content["config"].update({f"gpucluster:{key}": value for key, value in changes.items()})
     file = folder / f"{name}.yaml"
     file.write_text(yaml.safe_dump(content))

@@ -12,13 +12,14 @@ from rehearsal.engine import EngineError, gate_for
 from rehearsal.stack import ROOT
 
 
-def measure_slope(tools: Path, sizes: tuple[int, ...], repetitions: int) -> list[Goal]:
+def measure_slope(tools: Path, cloud: str, sizes: tuple[int, ...], repetitions: int) -> list[Goal]:
     """Previews with the gate of stacks with so many pools; one line fitted per repetition, milliseconds per pool."""
     slopes, fits = [], []
     with workspace("slope") as folder, preview_world(folder, tools) as facts:
         engines = {}
         for size in sizes:
-            file = stack_with(folder, f"pools-{size}", {"gpuPools": [_pool(number) for number in range(size)]})
+            pools = [_pool(number) for number in range(size)]
+            file = stack_with(folder, f"pools-{size}", {"gpuPools": pools}, cloud)
             engines[size] = engine_for(str(size), folder, facts, tools, ROOT, file)
         for _ in range(repetitions):
             points = []
@@ -31,7 +32,7 @@ def measure_slope(tools: Path, sizes: tuple[int, ...], repetitions: int) -> list
             slopes.append(rise)
             fits.append(fit)
     straight = f"R² of the fitted lines: {', '.join(f'{fit:.3f}' for fit in fits)}"
-    name = f"preview's growth per pool, {sizes[0]} to {sizes[-1]} pools"
+    name = f"preview's growth per pool on {cloud}, {sizes[0]} to {sizes[-1]} pools"
     return [Goal(name, Sample(tuple(slopes)), "ms per pool", 15.0, straight)]
 
 

@@ -7,12 +7,27 @@ from pathlib import Path
 
 from rich.console import Console
 
-from rehearsal.bench.project import workspace
+from rehearsal.bench.project import PLACES, stack_with, workspace
 from rehearsal.bench.sample import Sample
 from rehearsal.bench.table import Goal
 from rehearsal.engine import EngineError, gate_for
 from rehearsal.run import Options, Rehearsal
 from rehearsal.stack import ROOT, resolve
+
+
+def measure_clouds(tools: Path) -> list[Goal]:
+    """One whole rehearsal of the same stack on every cloud."""
+    goals = []
+    with workspace("clouds") as folder:
+        for cloud in PLACES:
+            stack = resolve(str(stack_with(folder, f"dev-{cloud}", {}, cloud)))
+            options = Options(tools=tools, gate=gate_for(ROOT, stack.name), build=folder)
+            finished = Rehearsal(stack, options, Console(file=io.StringIO())).run()
+            if not finished.passed:
+                raise EngineError(f"the rehearsal on {cloud} failed: {'; '.join(finished.record.reasons)}")
+            seconds = sum(stage.seconds for stage in finished.record.stages)
+            goals.append(Goal(f"rehearsal of one stack on {cloud}", Sample((seconds,)), "s"))
+    return goals
 
 
 def measure_stages(tools: Path, repetitions: int) -> list[Goal]:
