@@ -7,7 +7,7 @@ from typing import Final
 from typing_extensions import override
 
 from rehearsal.providers.azure_native.cloud import Cloud, last_part, same
-from rehearsal.providers.azure_native.errors import bad_request
+from rehearsal.providers.azure_native.errors import bad_request, change_refused
 from rehearsal.providers.azure_native.expander import rank_of
 from rehearsal.providers.azure_native.kind import Kind, require
 from rehearsal.providers.azure_native.network import CLUSTER, POOL, SUBNET
@@ -16,7 +16,7 @@ from rehearsal.providers.azure_native.pool_rules import POOL_RULES, count_at_cre
 from rehearsal.providers.azure_native.rules import enforce
 from rehearsal.providers.azure_native.shape import Shape
 from rehearsal.providers.azure_native.versions import KUBERNETES
-from rehearsal.providers.base import Created, Properties, ProviderError
+from rehearsal.providers.base import UNKNOWN, Created, Properties, ProviderError
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import without_none
 
@@ -127,6 +127,15 @@ class AgentPoolKind(Kind):
     def outputs(self, cloud: Cloud, inputs: Properties) -> Properties:
         cluster = require(cloud, self.id(cloud, inputs).rpartition("/agentPools/")[0], CLUSTER)
         return pool_outputs(cluster.inputs, inputs)
+
+
+def require_same_pool(old: Properties, new: Properties) -> None:
+    """Refuse to change what is fixed in a pool that exists, its machines included."""
+    kind = AgentPoolKind()
+    kind.require_unchanged(old, new)
+    for key in ("gpuInstanceProfile", "vmSize"):
+        if UNKNOWN not in (old.get(key), new.get(key)) and old.get(key) != new.get(key):
+            raise change_refused(key)
 
 
 def pool_outputs(cluster: Properties, pool: Properties) -> Properties:

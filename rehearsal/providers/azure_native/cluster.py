@@ -12,6 +12,7 @@ from rehearsal.providers.azure_native.agent_pool import (
     API_VERSION,
     pool_outputs,
     pools_of,
+    require_same_pool,
     require_subnets,
     start_nodes,
 )
@@ -181,6 +182,14 @@ class ClusterKind(Kind):
             "privateFQDN": host.replace(".hcp.", f".{identifier('zone', id)}.privatelink.") if private else None,
             "resourceUID": identifier("uid", id).replace("-", ""),
         }
+
+    @override
+    def require_unchanged(self, old: Properties, new: Properties) -> None:
+        super().require_unchanged(old, new)
+        before = {pool["name"]: pool for pool in inline_pools(old)}
+        for pool in inline_pools(new):
+            # What the provider would replace a pool of its own for, nobody replaces here.
+            require_same_pool(before.get(pool["name"], pool), pool)
 
     def _kubelet(self, cloud: Cloud, inputs: Properties, made_in: str) -> Properties:
         """The identity of the nodes: the declared one, else one that AKS makes in its own resource group."""

@@ -7,6 +7,7 @@ import re
 from typing import Any, Final
 
 from rehearsal.providers.azure_native.cloud import Cloud
+from rehearsal.providers.azure_native.identity import KEY_URL
 from rehearsal.providers.azure_native.pool_rules import SPEC, is_system
 from rehearsal.providers.azure_native.rules import Rules
 from rehearsal.providers.azure_native.versions import KUBERNETES, resolve
@@ -26,6 +27,7 @@ RANGES: Final = "https://learn.microsoft.com/azure/aks/configure-azure-cni"
 OUTBOUND: Final = "https://learn.microsoft.com/azure/aks/nat-gateway"
 WORKLOAD: Final = "https://learn.microsoft.com/azure/aks/workload-identity-overview"
 SCALER: Final = "https://learn.microsoft.com/azure/aks/cluster-autoscaler"
+KMS: Final = "https://learn.microsoft.com/azure/aks/use-kms-etcd-encryption"
 TIERS: Final = "https://learn.microsoft.com/azure/aks/free-standard-pricing-tiers"
 
 # Of ``dnsPrefix``, which begins the API server's host name.
@@ -205,6 +207,21 @@ def _profile(cluster: Properties, cloud: Cloud) -> str | None:
     threshold = profile.get("scaleDownUtilizationThreshold")
     if threshold is not None and not (re.fullmatch(r"[01](\.\d+)?", threshold) and float(threshold) <= 1):
         return f"autoScalerProfile.scaleDownUtilizationThreshold '{threshold}' is invalid: write '0' to '1'."
+    return None
+
+
+@CLUSTER_RULES.add("secrets-key", KMS, "securityProfile")
+def _kms(cluster: Properties, cloud: Cloud) -> str | None:
+    kms = at(cluster, "securityProfile.azureKeyVaultKms") or {}
+    if not kms.get("enabled"):
+        return None
+    if not KEY_URL.fullmatch(kms.get("keyId") or ""):
+        return (
+            f"securityProfile.azureKeyVaultKms.keyId '{kms.get('keyId')}' is not valid: write "
+            "https://VAULT.vault.azure.net/keys/NAME/VERSION, version included."
+        )
+    if (kms.get("keyVaultNetworkAccess") == "Private") != bool(kms.get("keyVaultResourceId")):
+        return "securityProfile.azureKeyVaultKms: keyVaultNetworkAccess Private and keyVaultResourceId go together."
     return None
 
 

@@ -15,7 +15,7 @@ from rehearsal.providers.azure_native.kind import GROUP, Kind, require
 from rehearsal.providers.azure_native.models import Entries, Model, Property, Scalar
 from rehearsal.providers.azure_native.rules import Rules
 from rehearsal.providers.azure_native.shape import Shape
-from rehearsal.providers.base import Created, Properties
+from rehearsal.providers.base import UNKNOWN, Created, Properties
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 
@@ -37,6 +37,13 @@ ROLE: Final = re.compile(
     r"(/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/" + GUID.pattern, re.IGNORECASE
 )
 KEY_URL: Final = re.compile(r"https://[-a-zA-Z0-9]{3,24}\.vault\.azure\.net/keys/[-a-zA-Z0-9]{1,127}/[0-9a-fA-F]{32}")
+
+SIMULATED: Final = (
+    "microsoft.compute/",
+    "microsoft.containerservice/",
+    "microsoft.managedidentity/",
+    "microsoft.network/",
+)
 
 ROLE_RULES: Final = Rules()
 ENCRYPTION_RULES: Final = Rules()
@@ -171,8 +178,6 @@ class EncryptionSetKind(Kind):
 
     @override
     def preview(self, cloud: Cloud, inputs: Properties, old: Properties | None = None) -> Properties:
-        from rehearsal.providers.base import UNKNOWN
-
         return {**super().preview(cloud, inputs, old), "identity": UNKNOWN}
 
     @override
@@ -226,25 +231,20 @@ def may_assign(cloud: Cloud, principal: str, identity: str) -> bool:
 
 
 def require_scope(cloud: Cloud, scope: str) -> None:
-    """404 if ``scope`` is a resource of a simulated type in this subscription that does not exist."""
+    """404 if ``scope`` is a resource group, or a resource of a simulated type, that does not exist.
+
+    Others' subscriptions and types that are not simulated (key vaults) cannot be known.
+    """
     path = f"/{scope.strip('/')}"
-    start = f"/subscriptions/{cloud.subscription}/resourceGroups/".lower()
-    if not path.lower().startswith(start):
+    start = f"/subscriptions/{cloud.subscription}/resourceGroups/"
+    if not path.lower().startswith(start.lower()):
         return
-    group = path[: len(start)] + path[len(start) :].partition("/")[0]
-    require(cloud, group, GROUP)
-    if same(path, group):
+    group, _, type_ = path[len(start) :].partition("/providers/")
+    if type_ and not type_.lower().startswith(SIMULATED):
         return
-    simulated = (
-        "microsoft.network/",
-        "microsoft.managedidentity/",
-        "microsoft.containerservice/",
-        "microsoft.compute/",
-    )
-    if path.lower().partition("/providers/")[2].startswith(simulated):
-        found = any(same(record.id, path) for record in cloud.store.everything())
-        if not found:
-            raise not_found(path)
+    require(cloud, start + group, GROUP)
+    if type_ and not any(same(record.id, path) for record in cloud.store.everything()):
+        raise not_found(path)
 
 
 @ROLE_RULES.add("role-definition-form", ROLES, "roleDefinitionId")
