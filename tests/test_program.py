@@ -1,41 +1,105 @@
-"""The real program on every stack file: what must hold whatever the stack says."""
+"""The real program on every stack file, and on one stack on every cloud: what must hold whatever the stack says.
+
+Resources are read with the gate's readers, so each invariant is written once for all clouds.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from components.clouds.base import cloud_names, load_cloud
+from components.cluster import cluster_spec
 from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
 from components.settings import Settings, from_stack_file
-from policies.rules.model import POOL_LABEL, Taint, Toleration
+from policies.rules.model import (
+    GPU_PRESENT_LABEL,
+    GPU_TAINT,
+    POOL_LABEL,
+    ROLE_LABEL,
+    SIZE_KEY,
+    UNKNOWN,
+    Cluster,
+    Credential,
+    NodeGroup,
+    Taint,
+    Toleration,
+    Workload,
+    size_taint,
+)
+from policies.rules.registry import RULES
+from tests import declared, one_stack
 from tests.recorder import Recording, Registration
 from tests.stacks import ROOT, STACK_FILES, run_program, run_with, stack_name
 
-CLUSTER = "gcp:container/cluster:Cluster"
-NODE_POOL = "gcp:container/nodePool:NodePool"
-GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
+# How else a cloud's pools may be declared; the variants exist where the cloud does.
+VARIANTS: dict[str, Callable[[], Path]] = {
+    "eks": lambda: one_stack.file("eks", "one-eks-karpenter", autoscaling={"autoscaler": "karpenter"}),
+}
+FILES = [
+    *STACK_FILES,
+    *(one_stack.file(cloud) for cloud in one_stack.CLOUDS if cloud in cloud_names()),
+    *(variant() for cloud, variant in VARIANTS.items() if cloud in cloud_names()),
+]
 
-each_stack = pytest.mark.parametrize("file", STACK_FILES, ids=stack_name)
+# The property that holds a group's present size, which its autoscaler changes. Objects of an autoscaler have none.
+SIZE_PROPERTIES = {
+    "gcp:container/nodePool:NodePool": {"initialNodeCount", "nodeCount"},
+    "aws:eks/nodeGroup:NodeGroup": {"scalingConfig.desiredSize"},
+    "azure-native:containerservice:AgentPool": {"count"},
+    "kubernetes:karpenter.sh/v1:NodePool": set(),
+}
+
+# Where something other than a DaemonSet of ours offers a pool's GPUs to pods.
+OFFERED_BY_THE_CLOUD: dict[str, Callable[[GpuPoolSpec], bool]] = {
+    "gke": lambda spec: spec.drivers == "managed",
+    "eks": lambda spec: spec.image == "bottlerocket",
+    "aks": lambda spec: False,
+}
+
+each_stack = pytest.mark.parametrize("file", FILES, ids=stack_name)
 
 
-def gpu_pools(recording: Recording) -> list[Registration]:
-    return [pool for pool in recording.of_type(NODE_POOL) if "guestAccelerators" in pool.inputs["nodeConfig"]]
+def groups(recording: Recording) -> dict[str, NodeGroup]:
+    """Pool's name, as its label says → its node group."""
+    found = {}
+    for group in declared.stack(recording).groups:
+        assert group.kind == "pool"
+        assert group.labels is not UNKNOWN
+        name = group.labels[POOL_LABEL]
+        assert isinstance(name, str)
+        assert name not in found
+        found[name] = group
+    return found
 
 
-def admin_pool(recording: Recording) -> Registration:
-    (pool,) = [
-        pool
-        for pool in recording.of_type(NODE_POOL)
-        if pool.inputs["nodeConfig"]["labels"].get("gpucluster.dev/role") == "admin"
-    ]
-    return pool
+def resource_of(recording: Recording, group: NodeGroup) -> Registration:
+    (resource,) = [resource for resource in recording.resources if resource.urn == group.resource]
+    return resource
+
+
+def cluster_of(recording: Recording) -> Cluster:
+    (cluster,) = declared.stack(recording).clusters
+    return cluster
+
+
+def gpu_specs(file: Path) -> tuple[GpuPoolSpec, ...]:
+    return from_stack_file(file).gpu_pool_specs
 
 
 def test_the_stacks_and_the_examples_of_the_seeds_are_tried() -> None:
-    assert {"dev", "prod", "gke-tips", "gke-per-gpu-type"} <= {stack_name(file) for file in STACK_FILES}
+    assert {"dev", "prod", "gke-tips", "gke-per-gpu-type"} <= {stack_name(file) for file in FILES}
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_the_one_stack_is_tried_on_every_cloud(cloud: str) -> None:
+    assert f"one-{cloud}" in {stack_name(file) for file in FILES}
 
 
 def test_the_program_is_short() -> None:
@@ -43,65 +107,105 @@ def test_the_program_is_short() -> None:
 
 
 @each_stack
-def test_every_spec_becomes_exactly_one_pool_of_that_name(file: Path) -> None:
-    recording, settings = run_program(file), from_stack_file(file)
-    expected = [spec.name for spec in _all_specs(settings)]
-    assert sorted(pool.inputs["name"] for pool in recording.of_type(NODE_POOL)) == sorted(expected)
+def test_every_spec_becomes_exactly_one_group(file: Path) -> None:
+    assert sorted(groups(run_program(file))) == sorted(spec.name for spec in _all_specs(from_stack_file(file)))
 
 
 @each_stack
-def test_gpu_pools_start_empty_reach_zero_and_repel_other_pods(file: Path) -> None:
-    pools = gpu_pools(run_program(file))
-    assert pools
-    for pool in pools:
-        assert pool.inputs["initialNodeCount"] == 0
-        assert pool.inputs["autoscaling"]["totalMinNodeCount"] == 0
-        assert pool.inputs["autoscaling"]["totalMaxNodeCount"] >= 1
-        assert pool.inputs["autoscaling"]["locationPolicy"] == "ANY"
-        assert "nodeCount" not in pool.inputs
-        assert {"initialNodeCount", "nodeCount"} <= set(pool.ignore_changes)
-        assert GPU_TAINT in pool.inputs["nodeConfig"]["taints"]
-        assert pool.inputs["nodeConfig"]["labels"]["nvidia.com/gpu.present"] == "true"
-        assert pool.inputs["nodeConfig"]["labels"][POOL_LABEL] == pool.inputs["name"]
+def test_gpu_groups_are_what_the_file_says_and_reach_zero(file: Path) -> None:
+    found = groups(run_program(file))
+    for spec in gpu_specs(file):
+        group = found[spec.name]
+        assert (group.min_nodes, group.initial_nodes, group.autoscaled) == (0, 0, True)
+        assert group.max_nodes == spec.max_nodes >= 1
+        assert (group.gpus_per_node, group.other_gpus_per_node) == (spec.gpus_per_node, ())
+        assert group.spot is spec.spot
 
 
 @each_stack
-def test_pools_larger_than_the_smallest_carry_the_size_taint_and_no_other_does(file: Path) -> None:
-    pools = gpu_pools(run_program(file))
-    sizes = {pool.urn: pool.inputs["nodeConfig"]["guestAccelerators"][0]["count"] for pool in pools}
-    for pool in pools:
-        size = sizes[pool.urn]
-        tainted = [
-            taint["value"]
-            for taint in pool.inputs["nodeConfig"]["taints"]
-            if taint["key"] == "gpucluster.dev/gpus-per-node"
-        ]
-        assert tainted == ([f"{size:g}"] if size > min(sizes.values()) else [])
+def test_every_group_has_the_labels_and_taints_of_its_spec_and_no_other_taint(file: Path) -> None:
+    found = groups(run_program(file))
+    for spec in _all_specs(from_stack_file(file)):
+        group = found[spec.name]
+        assert group.labels is not UNKNOWN
+        assert spec.labels.items() <= group.labels.items()
+        taints = () if isinstance(spec, AdminPoolSpec) else spec.taints
+        assert group.taints is not UNKNOWN
+        assert sorted(map(str, group.taints)) == sorted(map(str, taints))
+
+
+@each_stack
+def test_gpu_nodes_repel_other_pods_and_larger_ones_also_those_of_smaller_sizes(file: Path) -> None:
+    found = groups(run_program(file)).values()
+    with_gpus = [group for group in found if group.gpus_per_node]
+    assert with_gpus
+    smallest = min(group.gpus_per_node for group in with_gpus)  # type: ignore[type-var]
+    for group in found:
+        size = group.gpus_per_node
+        assert size is not UNKNOWN
+        assert group.taints is not UNKNOWN
+        assert group.labels is not UNKNOWN
+        assert (GPU_TAINT in group.taints) == (group.labels.get(GPU_PRESENT_LABEL) == "true") == (size > 0)
+        assert [taint for taint in group.taints if taint.key == SIZE_KEY] == (
+            [size_taint(size)] if size > smallest else []
+        )
+
+
+@each_stack
+def test_an_autoscaled_groups_size_is_not_the_programs(file: Path) -> None:
+    recording = run_program(file)
+    for group in groups(recording).values():
+        if group.autoscaled:
+            resource = resource_of(recording, group)
+            assert SIZE_PROPERTIES[resource.type] <= set(resource.ignore_changes), group.name
 
 
 @each_stack
 def test_system_pods_have_an_untainted_home_before_any_other_pool_exists(file: Path) -> None:
     recording = run_program(file)
-    home = admin_pool(recording)
-    assert home.inputs["nodeConfig"]["taints"] == []
-    assert home.inputs["nodeCount"] >= 1
-    assert "autoscaling" not in home.inputs
-    for pool in recording.of_type(NODE_POOL):
-        assert pool is home or home.urn in pool.depends_on
+    found = groups(recording)
+    (home,) = [group for group in found.values() if _is_home(group)]
+    admin = from_stack_file(file).admin_pool_spec
+    assert home.taints == ()
+    assert home.gpus_per_node == 0
+    assert home.autoscaled is (admin.max_nodes is not None)
+    assert (home.min_nodes if home.autoscaled else home.initial_nodes) == admin.total_nodes >= 1
+    # A cluster may list the pool as well as a resource of its own; the others wait for both.
+    homes = {item.resource for item in declared.items(recording) if isinstance(item, NodeGroup) and _is_home(item)}
+    for group in found.values():
+        assert group is home or homes <= _everything_before(recording, group.resource), group.name
 
 
 @each_stack
-def test_every_node_is_private_hardened_and_of_the_dedicated_account(file: Path) -> None:
+def test_nodes_are_private_and_their_disks_encrypted(file: Path) -> None:
     recording = run_program(file)
-    cluster = recording.only(CLUSTER)
-    account = recording.only("gcp:serviceaccount/account:Account")
-    assert cluster.inputs["privateClusterConfig"]["enablePrivateNodes"] is True
-    for config in [cluster.inputs["nodeConfig"], *(pool.inputs["nodeConfig"] for pool in recording.of_type(NODE_POOL))]:
-        assert config["serviceAccount"].startswith(account.inputs["accountId"] + "@")
-        assert config["metadata"] == {"disable-legacy-endpoints": "true"}
-        assert config["workloadMetadataConfig"] == {"mode": "GKE_METADATA"}
-        assert config["shieldedInstanceConfig"]["enableIntegrityMonitoring"] is True
-        assert config["shieldedInstanceConfig"]["enableSecureBoot"] is (config["imageType"] != "UBUNTU_CONTAINERD")
+    cluster = cluster_of(recording)
+    assert cluster.open_api is False
+    assert cluster.local_accounts is False
+    for group in groups(recording).values():
+        assert group.private is True or (group.private is None and cluster.private_nodes is True), group.name
+        assert group.disk_encrypted is True, group.name
+
+
+@each_stack
+def test_no_credential_is_static(file: Path) -> None:
+    credentials = [item for item in declared.items(run_program(file)) if isinstance(item, Credential)]
+    assert [credential for credential in credentials if credential.static is not False] == []
+
+
+@each_stack
+def test_the_gate_has_nothing_against_the_program(file: Path) -> None:
+    recording = run_program(file)
+    subjects = [*declared.items(recording), declared.stack(recording)]
+    found = [
+        f"{rule.id}: {violation.message}"
+        for rule in RULES
+        if rule.level in ("mandatory", "remediate")
+        for subject in subjects
+        if isinstance(subject, rule.subjects)
+        for violation in rule.check(subject, rule.limits())
+    ]
+    assert found == []
 
 
 @each_stack
@@ -116,10 +220,18 @@ def test_children_have_parents_and_components_register_outputs_once(file: Path) 
 
 @each_stack
 def test_every_plugin_version_is_that_of_the_installed_sdk(file: Path) -> None:
-    versions = {
-        resource.type.partition(":")[0]: resource.version for resource in run_program(file).resources if resource.custom
-    }
-    assert versions == {"gcp": "10.2.0", "kubernetes": "4.34.2", "pulumi": "4.34.2"}
+    for resource in run_program(file).resources:
+        package = resource.type.partition(":")[0]
+        if resource.custom and package != "pulumi":
+            assert resource.version == version(f"pulumi-{package}"), resource.urn
+
+
+@each_stack
+def test_only_the_stacks_own_cloud_is_used(file: Path) -> None:
+    account_key = yaml.safe_load(file.read_text())["config"]
+    (package,) = {key.partition(":")[0] for key in account_key} - {"gpucluster"}
+    used = {resource.type.partition(":")[0] for resource in run_program(file).resources if resource.custom}
+    assert used == {package, "kubernetes", "pulumi"}
 
 
 @each_stack
@@ -128,9 +240,12 @@ def test_objects_in_the_cluster_use_its_provider_and_go_with_it(file: Path) -> N
     provider = recording.only("pulumi:providers:kubernetes")
     objects = [resource for resource in recording.resources if resource.type.startswith("kubernetes:")]
     assert objects
+    cluster = cluster_of(recording).resource
     for resource in objects:
         assert resource.provider.startswith(provider.urn)
-        assert resource.deleted_with == recording.only(CLUSTER).urn
+        # Objects that stand for machines must be deleted one by one, or their machines would stay.
+        machines = resource.type.startswith("kubernetes:karpenter.")
+        assert resource.deleted_with == ("" if machines else cluster), resource.urn
 
 
 @each_stack
@@ -143,31 +258,33 @@ def test_the_kubeconfig_is_secret_and_holds_no_credential(file: Path) -> None:
 
 
 @each_stack
-def test_a_protected_stack_is_protected_by_the_engine_and_by_the_cloud(file: Path) -> None:
+def test_a_protected_stack_is_protected_in_all_its_resources(file: Path) -> None:
     recording, wanted = run_program(file), from_stack_file(file).security.deletion_protection
-    cluster = recording.only(CLUSTER)
-    assert (cluster.protect, cluster.inputs["deletionProtection"]) == (wanted, wanted)
+    (control_plane,) = [one for one in recording.resources if one.urn == cluster_of(recording).resource]
+    assert control_plane.protect is wanted
+    assert {component.protect for component in recording.components} == {wanted}
 
 
 def test_prod_is_protected_and_dev_is_not() -> None:
-    assert run_program(ROOT / "Pulumi.prod.yaml").only(CLUSTER).protect
-    assert not run_program(ROOT / "Pulumi.dev.yaml").only(CLUSTER).protect
+    assert from_stack_file(ROOT / "Pulumi.prod.yaml").security.deletion_protection
+    assert not from_stack_file(ROOT / "Pulumi.dev.yaml").security.deletion_protection
 
 
 @each_stack
-def test_driver_installers_serve_exactly_the_pools_without_a_managed_driver(file: Path) -> None:
+def test_every_gpu_is_offered_to_pods_once(file: Path) -> None:
+    """By the cloud, by one DaemonSet that tolerates its node's taints, or by the user who said so."""
     recording, settings = run_program(file), from_stack_file(file)
-    taints = {spec.name: spec.taints for spec in settings.gpu_pool_specs}
+    specs = {spec.name: spec for spec in settings.gpu_pool_specs}
     served: list[str] = []
     for daemon_set in recording.of_type("kubernetes:apps/v1:DaemonSet"):
         pod = daemon_set.inputs["spec"]["template"]["spec"]
         for pool in _affinity_pools(pod):
             served.append(pool)
-            assert not _not_tolerated(pod["tolerations"], taints[pool])
-    assert sorted(served) == sorted(spec.name for spec in settings.gpu_pool_specs if spec.drivers == "daemonset")
-    for pool in gpu_pools(recording):
-        mode = pool.inputs["nodeConfig"]["guestAccelerators"][0]["gpuDriverInstallationConfig"]["gpuDriverVersion"]
-        assert (mode == "INSTALLATION_DISABLED") == (pool.inputs["name"] in served)
+            assert not _not_tolerated(pod["tolerations"], specs[pool].taints)
+    by_cloud = OFFERED_BY_THE_CLOUD[settings.cloud]
+    assert sorted(served) == sorted(
+        name for name, spec in specs.items() if spec.drivers != "none" and not by_cloud(spec)
+    )
 
 
 def test_one_taint_more_than_the_installer_tolerates_is_noticed() -> None:
@@ -178,19 +295,35 @@ def test_one_taint_more_than_the_installer_tolerates_is_noticed() -> None:
 
 
 @each_stack
-def test_the_outputs_describe_every_gpu_pool(file: Path) -> None:
+def test_what_scales_nodes_runs_where_no_autoscaler_takes_the_node_away(file: Path) -> None:
+    recording, settings = run_program(file), from_stack_file(file)
+    autoscalers = [item for item in declared.items(recording) if isinstance(item, Workload) and item.scales_nodes]
+    assert bool(autoscalers) == (settings.autoscaler != "managed")
+    for workload in autoscalers:
+        assert workload.node_selector is not UNKNOWN
+        assert workload.node_selector[ROLE_LABEL] == "admin"
+
+
+@each_stack
+def test_the_outputs_describe_every_pool(file: Path) -> None:
     outputs, settings = run_program(file).stack_outputs, from_stack_file(file)
     assert outputs.keys() == {"clusterName", "kubeconfig", "pools", "gpuJobs", "cost", "autoscaling"}
     names = {spec.name for spec in settings.gpu_pool_specs}
     assert outputs["pools"].keys() == outputs["gpuJobs"].keys() == names
     assert outputs["autoscaling"].keys() == names | {spec.name for spec in settings.cpu_pool_specs}
     assert outputs["clusterName"] == settings.cluster_name
+    cloud, spec = load_cloud(settings.cloud), cluster_spec(settings)
+    for pool in (*settings.gpu_pool_specs, *settings.cpu_pool_specs):
+        told = outputs["autoscaling"][pool.name]
+        assert (told["min"], told["max"]) == (pool.min_nodes, pool.max_nodes)
+        assert told["reachesZero"].startswith("no") == (pool.min_nodes > 0)
+        assert all(cloud.governance(pool, spec).as_output().values()) or pool.min_nodes == 0
 
 
 @each_stack
 def test_each_gpu_job_reaches_its_pool_and_uses_one_whole_node(file: Path) -> None:
-    outputs, settings = run_program(file).stack_outputs, from_stack_file(file)
-    for spec in settings.gpu_pool_specs:
+    outputs = run_program(file).stack_outputs
+    for spec in gpu_specs(file):
         job = yaml.safe_load(outputs["gpuJobs"][spec.name])
         pod = job["spec"]["template"]["spec"]
         assert pod["nodeSelector"].items() <= spec.labels.items()
@@ -203,7 +336,7 @@ def test_each_gpu_job_reaches_its_pool_and_uses_one_whole_node(file: Path) -> No
 def test_idle_costs_less_than_the_maximum_and_prices_are_dated(file: Path) -> None:
     cost = run_program(file).stack_outputs["cost"]
     assert cost["asOf"] >= "2026-01-01"
-    if cost["maxHourlyUsd"] is not None:
+    if "maxHourlyUsd" in cost:
         assert 0 < cost["idleHourlyUsd"] < cost["maxHourlyUsd"]
 
 
@@ -214,34 +347,49 @@ def test_no_resource_is_created_inside_apply() -> None:
                 assert "ResourceOptions" not in ast.unparse(call), f"{file}:{call.lineno}"
 
 
-def test_a_stack_with_problems_ends_with_all_of_them_and_no_resource() -> None:
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_a_stack_with_problems_ends_with_all_of_them_and_no_resource(cloud: str) -> None:
+    pools = [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 0}]
     with pytest.raises(Exception, match=r"2 problems") as caught:
-        run_with(
-            {
-                "gcp:project": "my-project",
-                "gpucluster:cloud": "gke",
-                "gpucluster:region": "us-centrl1",
-                "gpucluster:network": {"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}]},
-                "gpucluster:gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 0}],
-            },
-            "broken",
-        )
-    assert "us-central1" in str(caught.value)
+        run_with(one_stack.config(cloud, availability="everywhere", gpuPools=pools), "broken")
+    assert "availability" in str(caught.value)
+    assert "gpuPools[0].maxNodes" in str(caught.value)
 
 
 def _all_specs(settings: Settings) -> list[AdminPoolSpec | GpuPoolSpec | CpuPoolSpec]:
     return [settings.admin_pool_spec, *settings.gpu_pool_specs, *settings.cpu_pool_specs]
 
 
-def _affinity_pools(pod: dict[str, object]) -> list[str]:
-    affinity = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]  # type: ignore[index]
-    (term,) = affinity["nodeSelectorTerms"]
-    (expression,) = term["matchExpressions"]
-    assert (expression["key"], expression["operator"]) == (POOL_LABEL, "In")
-    return list(expression["values"])
+def _is_home(group: NodeGroup) -> bool:
+    return group.labels is not UNKNOWN and group.labels.get(ROLE_LABEL) == "admin"
 
 
-def _not_tolerated(tolerations: list[dict[str, str]], taints: tuple[Taint, ...]) -> list[Taint]:
+def _everything_before(recording: Recording, urn: str) -> set[str]:
+    """Resources that exist before this one does, through any number of dependencies."""
+    by_urn = {resource.urn: resource for resource in recording.resources}
+    found: set[str] = set()
+    waiting = [urn]
+    while waiting:
+        new = set(by_urn[waiting.pop()].depends_on) - found
+        found |= new
+        waiting += new & by_urn.keys()
+    return found
+
+
+def _affinity_pools(pod: dict[str, Any]) -> list[str]:
+    """The pools that a DaemonSet is for; none where it is for all nodes or for others than pools."""
+    affinity = pod.get("affinity", {}).get("nodeAffinity", {})
+    terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms", [])
+    expressions = [expression for term in terms for expression in term["matchExpressions"]]
+    return [
+        pool
+        for expression in expressions
+        if (expression["key"], expression["operator"]) == (POOL_LABEL, "In")
+        for pool in expression["values"]
+    ]
+
+
+def _not_tolerated(tolerations: Iterable[dict[str, str]], taints: tuple[Taint, ...]) -> list[Taint]:
     covered = [
         Toleration(one.get("key"), one["operator"], one.get("value"), one.get("effect"))  # type: ignore[arg-type]
         for one in tolerations

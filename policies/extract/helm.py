@@ -94,6 +94,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
             namespace=space,
             kind="Deployment",
             tolerations=tolerations_of(at(values, "tolerations")),
+            node_selector=selector_of(at(values, "nodeSelector")),
             safe_to_evict=True,
             scales_nodes=True,
             resource=declared.urn,

@@ -28,6 +28,7 @@ _ARM_FAMILIES: Final = ("g5g", "p6e-gb200")
 # The fewest vCPUs that clouds sell with one whole NVIDIA GPU (g4dn.xlarge, NC4as_T4_v3): a vCPU limit limits GPUs too.
 _MIN_VCPUS_PER_GPU: Final = 4
 _MOST_PER_NODE: Final = 8
+_CAPACITY: Final = "karpenter.sh/capacity-type"
 
 Candidate = Mapping[str, str]
 """One kind of GPU machine as Karpenter labels it; a label that is not listed may have any value."""
@@ -45,6 +46,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     fixed = whole(at(spec, "replicas"))
     node_class = next(iter(declared.references), None)
     labels = at(metadata, "labels")
+    final = UNKNOWN if labels is UNKNOWN else {str(key): value for key, value in _labels(labels, template)}
     yield NodeGroup(
         name=name if isinstance(name, str) else declared.name,
         cloud="karpenter",
@@ -53,7 +55,8 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         min_nodes=0 if fixed is None else fixed,
         max_nodes=most if fixed is None else fixed,
         taints=taints_of(at(template, "taints")),
-        labels=UNKNOWN if labels is UNKNOWN else {str(key): value for key, value in _labels(labels, template)},
+        labels=final,
+        spot=_spot(final),
         private=True if node_class is None else _private(node_class),
         disk_encrypted=True if node_class is None else _encrypted(node_class),
         cloud_label_domains=_LABEL_DOMAINS,
@@ -236,6 +239,14 @@ def _labels(labels: Any, template: Any) -> Iterator[tuple[Any, Maybe[str | None]
             yield at(requirement, "key"), str(values[0]) if len(values) == 1 and values[0] is not UNKNOWN else UNKNOWN
     for key, value in (labels or {}).items():
         yield key, UNKNOWN if value is UNKNOWN else str(value)
+
+
+def _spot(labels: Maybe[Mapping[str, Maybe[str | None]]]) -> Maybe[bool]:
+    """Whether nodes are spot for certain; a pool that may have several kinds of capacity is undecided."""
+    if labels is UNKNOWN:
+        return UNKNOWN
+    capacity = labels.get(_CAPACITY)
+    return UNKNOWN if capacity is UNKNOWN else capacity == "spot"
 
 
 def _private(node_class: Declared) -> Maybe[bool]:

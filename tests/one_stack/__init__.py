@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import string
+import tempfile
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,3 +26,15 @@ def config(cloud: str, **changes: Any) -> dict[str, Any]:
     """The stack file's ``config``, with other values for some of the project's own keys."""
     given: dict[str, Any] = yaml.safe_load(text(cloud))["config"]
     return {**given, **{f"gpucluster:{key}": copy.deepcopy(value) for key, value in changes.items()}}
+
+
+def file(cloud: str, name: str = "", **changes: Any) -> Path:
+    """A stack file called after the cloud, or ``name``, with that content; it lives as long as the process."""
+    path = Path(_written().name) / f"Pulumi.{name or f'one-{cloud}'}.yaml"
+    path.write_text(yaml.safe_dump({"config": config(cloud, **changes)}))
+    return path
+
+
+@functools.cache
+def _written() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="one-stack-")

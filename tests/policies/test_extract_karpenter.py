@@ -152,3 +152,16 @@ def test_the_node_class_tells_of_addresses_and_disks() -> None:
     assert [(group.private, group.disk_encrypted) for group in groups if isinstance(group, NodeGroup)] == [
         (False, False)
     ]
+
+
+@pytest.mark.parametrize(
+    ("requirements", "spot"),
+    [
+        ([requirement("karpenter.sh/capacity-type", "In", "spot")], True),
+        ([requirement("karpenter.sh/capacity-type", "In", "on-demand")], False),
+        ([requirement("karpenter.sh/capacity-type", "In", "spot", "on-demand")], UNKNOWN),
+        ([], False),
+    ],
+)
+def test_spot_only_where_no_other_capacity_is_allowed(requirements: list[Any], spot: Any) -> None:
+    assert node_pool(G5, *requirements).spot is spot

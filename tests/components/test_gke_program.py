@@ -1,0 +1,60 @@
+"""The real program on GKE: what Google's own words for a pool must say, whatever the stack says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from components.settings import from_stack_file
+from tests import one_stack
+from tests.recorder import Recording, Registration
+from tests.stacks import STACK_FILES, run_program, stack_name
+
+CLUSTER = "gcp:container/cluster:Cluster"
+NODE_POOL = "gcp:container/nodePool:NodePool"
+FILES = [*(file for file in STACK_FILES if from_stack_file(file).cloud == "gke"), one_stack.file("gke")]
+
+each_stack = pytest.mark.parametrize("file", FILES, ids=stack_name)
+
+
+def gpu_pools(recording: Recording) -> list[Registration]:
+    return [pool for pool in recording.of_type(NODE_POOL) if "guestAccelerators" in pool.inputs["nodeConfig"]]
+
+
+@each_stack
+def test_gpu_pools_take_capacity_in_whichever_zone_has_some_and_count_over_all(file: Path) -> None:
+    pools = gpu_pools(run_program(file))
+    assert pools
+    for pool in pools:
+        assert pool.inputs["autoscaling"].keys() == {"totalMinNodeCount", "totalMaxNodeCount", "locationPolicy"}
+        assert pool.inputs["autoscaling"]["locationPolicy"] == "ANY"
+        assert "nodeCount" not in pool.inputs
+
+
+@each_stack
+def test_every_node_is_private_hardened_and_of_the_dedicated_account(file: Path) -> None:
+    recording = run_program(file)
+    cluster = recording.only(CLUSTER)
+    account = recording.only("gcp:serviceaccount/account:Account")
+    assert cluster.inputs["privateClusterConfig"]["enablePrivateNodes"] is True
+    for config in [cluster.inputs["nodeConfig"], *(pool.inputs["nodeConfig"] for pool in recording.of_type(NODE_POOL))]:
+        assert config["serviceAccount"].startswith(account.inputs["accountId"] + "@")
+        assert config["metadata"] == {"disable-legacy-endpoints": "true"}
+        assert config["workloadMetadataConfig"] == {"mode": "GKE_METADATA"}
+        assert config["shieldedInstanceConfig"]["enableIntegrityMonitoring"] is True
+        assert config["shieldedInstanceConfig"]["enableSecureBoot"] is (config["imageType"] != "UBUNTU_CONTAINERD")
+
+
+@each_stack
+def test_google_installs_the_driver_exactly_where_the_file_leaves_it_to_google(file: Path) -> None:
+    drivers = {spec.name: spec.drivers for spec in from_stack_file(file).gpu_pool_specs}
+    for pool in gpu_pools(run_program(file)):
+        mode = pool.inputs["nodeConfig"]["guestAccelerators"][0]["gpuDriverInstallationConfig"]["gpuDriverVersion"]
+        assert (mode == "INSTALLATION_DISABLED") == (drivers[pool.inputs["name"]] != "managed")
+
+
+@each_stack
+def test_a_protected_cluster_is_protected_by_google_too(file: Path) -> None:
+    wanted = from_stack_file(file).security.deletion_protection
+    assert run_program(file).only(CLUSTER).inputs["deletionProtection"] is wanted

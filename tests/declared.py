@@ -1,0 +1,26 @@
+"""A recorded program in the gate's words: every resource as the gate's readers understand it, on any cloud."""
+
+from __future__ import annotations
+
+from policies.extract import Declared, Item, linked, read, read_stack
+from policies.rules.model import Stack
+from tests.recorder import Recording
+
+
+def declarations(recording: Recording) -> list[Declared]:
+    """The custom resources, each with those that complete it."""
+    return linked(
+        Declared(resource.type, resource.name, resource.urn, resource.inputs, resource.property_dependencies)
+        for resource in recording.resources
+        if resource.custom
+    )
+
+
+def items(recording: Recording) -> list[Item]:
+    """Node groups, clusters, workloads, credentials, … one by one, as the gate judges single resources."""
+    return [item for declared in declarations(recording) for item in read(declared)]
+
+
+def stack(recording: Recording) -> Stack:
+    """Everything at once."""
+    return read_stack(declarations(recording))
