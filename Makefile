@@ -15,7 +15,7 @@ REHEARSAL := $(VENV)/python -m rehearsal
 WITH_TOOLS = tools="$$($(PYTHON) -m rehearsal.tools)" && GPUCLUSTER_TOOLS="$$tools"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools rehearse rehearse-changed rehearse-stop preview gate-config sabotage test check bench docs lock format clean
+.PHONY: help setup tools rehearse rehearse-changed rehearse-stop preview gate-config stack-place sabotage test check bench docs lock format clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
@@ -41,6 +41,9 @@ preview: setup ## pulumi preview with the policy gate, no account needed (STACK=
 
 gate-config: setup ## Check the gate's configuration of a stack; the last line is its file (STACK=)
 	@$(VENV)/python -m policies.config --stack "$(STACK)"
+
+stack-place: setup ## Check a stack file and print its cloud and region (STACK=)
+	@$(VENV)/python -m components.settings.where "Pulumi.$(STACK).yaml"
 
 sabotage: setup ## Break the program on purpose and see it refused (CASE=, none lists them)
 	@$(WITH_TOOLS) $(REHEARSAL) sabotage $(if $(CASE),--case "$(CASE)")
