@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 from rehearsal.providers.base import CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request, Unknown
 from rehearsal.providers.kubernetes.cluster import ApiError, Cluster, NoSuchKindError, UnreachableError
 from rehearsal.providers.kubernetes.decode import decode_yaml
+from rehearsal.providers.kubernetes.helm import RELEASE, Releases
 from rehearsal.providers.kubernetes.kubeconfig import active_cluster, load_kubeconfig
 from rehearsal.providers.kubernetes.manifest import (
     AUTONAMED,
@@ -63,6 +64,7 @@ class KubernetesProvider(Provider):
         self._settings = ProviderSettings()
         self._known_cluster: Cluster | None = None
         self._cancelled = threading.Event()
+        self._releases = Releases(lambda: self._cluster, lambda: self._settings.namespace, self._cancelled)
 
     def instance(self) -> KubernetesProvider:
         """A provider of its own: each has another kubeconfig."""
@@ -97,6 +99,8 @@ class KubernetesProvider(Provider):
 
     def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
         """Name the object and put it into its namespace."""
+        if request.type == RELEASE:
+            return self._releases.check(request, olds, news)
         kind = kind_of(request.type, news)
         if kind.patch and not metadata(news).get("name") and not has_unknowns(news.get("metadata")):
             return news, [CheckFailure("metadata.name", "a patch needs the name of the object that it patches")]
@@ -124,6 +128,8 @@ class KubernetesProvider(Provider):
         ignore_changes: tuple[str, ...],
     ) -> Diff:
         """What changed since the last inputs, and whether the API server would refuse to change it in place."""
+        if request.type == RELEASE:
+            return self._releases.diff(old_inputs, news)
         kind = kind_of(request.type, news)
         changes = tuple(differences(normal(old_inputs), normal(news)))
         replaces = replacing(
@@ -143,6 +149,8 @@ class KubernetesProvider(Provider):
 
     def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
         """Apply a new object and wait until it is ready; in a preview, a dry run."""
+        if request.type == RELEASE:
+            return self._releases.create(request, inputs)
         kind = kind_of(request.type, inputs)
         manager = annotation(inputs, FIELD_MANAGER) or f"pulumi-kubernetes-{secrets.token_hex(4)}"
         if request.preview and (kind.patch or has_unknowns(inputs)):
@@ -165,6 +173,8 @@ class KubernetesProvider(Provider):
 
     def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
         """The live object. ``inputs`` stay as they are while applying them again would change nothing."""
+        if request.type == RELEASE:
+            return self._releases.read(id, inputs)
         kind = kind_of(request.type, inputs or state)
         namespace, name = split_id(id)
         try:
@@ -193,6 +203,8 @@ class KubernetesProvider(Provider):
         timeout: float,
     ) -> Properties:
         """Apply the object again and wait until it is ready; in a preview, a dry run."""
+        if request.type == RELEASE:
+            return self._releases.update(request, id, news)
         kind = kind_of(request.type, news)
         manager = str(annotation(news, FIELD_MANAGER) or old_state.get("__fieldManager") or "pulumi-kubernetes")
         if request.preview and has_unknowns(news):
@@ -216,6 +228,9 @@ class KubernetesProvider(Provider):
 
     def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
         """Delete the object in the background and wait until it is gone; a patch only gives up its fields."""
+        if request.type == RELEASE:
+            self._releases.delete(id, inputs)
+            return
         kind = kind_of(request.type, inputs or state)
         namespace, name = split_id(id)
         try:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from rehearsal.providers.base import Properties
 from rehearsal.providers.kubernetes.cluster import ApiError, Cluster
 from rehearsal.providers.kubernetes.manifest import Kind, object_id
-from rehearsal.providers.kubernetes.readiness import NeverReadyError, rule_for
+from rehearsal.providers.kubernetes.readiness import NeverReadyError, Rule, rule_for
 
 DEFAULT_TIMEOUT_SECONDS: Final = 600.0
 """The real provider's: ten minutes for every kind."""
@@ -30,10 +30,18 @@ class NotReadyError(Exception):
 
 
 def until_ready(
-    cluster: Cluster, kind: Kind, live: Properties, timeout: float, cancelled: threading.Event
+    cluster: Cluster,
+    kind: Kind,
+    live: Properties,
+    timeout: float,
+    cancelled: threading.Event,
+    rule: Rule | None = None,
 ) -> Properties:
-    """The object once it is ready. Raises ``NotReadyError`` with what is missing, the pods' problems and the events."""
-    rule = rule_for(kind)
+    """The object once it is ready, by ``rule`` or else by the rule of its kind.
+
+    Raises ``NotReadyError`` with what is missing, the pods' problems and the events.
+    """
+    rule = rule or rule_for(kind)
     if rule is None:
         return live
     place, missing = live["metadata"], "the first answer"
