@@ -34,10 +34,12 @@ DISKS_SOURCE: Final = (
 FEES_DATED: Final = "2026-10-03"
 CONTROL_PLANE_SOURCE: Final = "https://azure.microsoft.com/pricing/details/kubernetes-service/"
 NAT_SOURCE: Final = "https://azure.microsoft.com/pricing/details/azure-nat-gateway/"
+LOAD_BALANCER_SOURCE: Final = "https://azure.microsoft.com/pricing/details/load-balancer/"
 
 # The Standard tier, which every cluster of this program has (components/clouds/aks/cluster.py).
 CONTROL_PLANE_USD: Final = 0.10
 _NAT_GATEWAY_USD: Final = 0.045
+_LOAD_BALANCER_USD: Final = 0.025
 _NAT_ADDRESS_USD: Final = 0.005
 _HOURS_PER_MONTH: Final = 730
 
@@ -71,8 +73,15 @@ def disk_price(region: str, gib: int) -> Price | None:
 
 
 def nat_price(gateways: int) -> Price:
-    """NAT gateways with one address each, without traffic; the number of nodes does not matter."""
-    return Price(usd=gateways * (_NAT_GATEWAY_USD + _NAT_ADDRESS_USD), dated=FEES_DATED, source=NAT_SOURCE)
+    """The way out with one address, without traffic: a NAT gateway, or for several zones the one load balancer.
+
+    The number of nodes does not matter.
+    """
+    if gateways > 1:
+        usd, source = _LOAD_BALANCER_USD, LOAD_BALANCER_SOURCE
+    else:
+        usd, source = _NAT_GATEWAY_USD, NAT_SOURCE
+    return Price(usd=usd + _NAT_ADDRESS_USD, dated=FEES_DATED, source=source)
 
 
 def regions_with(types: frozenset[str]) -> frozenset[str]:
