@@ -48,7 +48,10 @@ def load(config: Mapping[str, object], *, stack: str, project: str | None, secre
     if file is None or found:
         raise SettingsError(found, stack=stack)
     settings = resolve(file, stack=stack, project=project or "")
-    found += whole.settings_problems(settings) + _refused(settings)
+    refused = _refused(settings)
+    # Where both object to one key, the cloud knows more precisely what it needs.
+    more_precise = {problem.path for problem in refused}
+    found += [problem for problem in whole.settings_problems(settings) if problem.path not in more_precise] + refused
     if found:
         raise SettingsError(found, stack=stack)
     return settings

@@ -23,8 +23,9 @@ def test_bad_stack_is_refused_with_path_and_remedy(file: Path) -> None:
     assert expected
     with pytest.raises(SettingsError) as refused:
         from_stack_file(file)
-    found = {problem.path.removeprefix(f"{file.parent}/"): problem for problem in refused.value.problems}
-    assert set(found) == set(expected), str(refused.value)
+    paths = [problem.path.removeprefix(f"{file.parent}/") for problem in refused.value.problems]
+    found = dict(zip(paths, refused.value.problems, strict=True))
+    assert sorted(paths) == sorted(expected), str(refused.value)
     for path, phrase in expected.items():
         assert phrase in str(found[path])
         assert str(found[path]) in str(refused.value)
