@@ -283,7 +283,7 @@ def _nat_zone(gateway: Properties, cloud: Cloud) -> str | None:
     return None
 
 
-@NAT_RULES.add("nat-needs-address", NAT_DOCS, "publicIpAddresses", "publicIpPrefixes", "sku")
+@NAT_RULES.add("nat-needs-sku", NAT_DOCS, "sku")
 def _nat_sku(gateway: Properties, cloud: Cloud) -> str | None:
     return None if at(gateway, "sku.name") else "A NAT gateway needs sku.name: write Standard."
 
