@@ -9,6 +9,7 @@ import pulumi
 
 from components.clouds.base import ClusterSpec
 from components.clouds.eks import addons, cluster_autoscaler, karpenter, pools
+from components.clouds.eks.access import vpc_config
 from components.clouds.eks.encryption import secrets_key
 from components.clouds.eks.identity import Account, cluster_role, node_role
 from components.clouds.eks.kubeconfig import kubeconfig
@@ -46,7 +47,7 @@ class EksCluster:
         self._resource = CustomResource(
             "aws:eks/cluster:Cluster",
             f"{name}-control-plane",
-            self._inputs(role.arn, key.arn),
+            self._inputs(role.arn, key.arn, vpc_config(name, spec, self.network, parent)),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=[*role.ready, *key.ready, *self.network.ready, logs],
@@ -134,15 +135,10 @@ class EksCluster:
             )
         )
 
-    def _inputs(self, role_arn: pulumi.Output[Any], key_arn: pulumi.Input[str]) -> dict[str, Any]:
+    def _inputs(
+        self, role_arn: pulumi.Output[Any], key_arn: pulumi.Input[str], access: dict[str, Any]
+    ) -> dict[str, Any]:
         spec = self.spec
-        access: dict[str, Any] = {
-            "subnetIds": list(self.network.private_subnets.values()),
-            "endpointPrivateAccess": True,
-            "endpointPublicAccess": not spec.private_endpoint,
-        }
-        if not spec.private_endpoint:
-            access["publicAccessCidrs"] = [allowed.cidr for allowed in spec.authorized_networks]
         return {
             "name": spec.name,
             "roleArn": role_arn,

@@ -5,7 +5,6 @@ https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudpro
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +28,6 @@ READ_ACTIONS: Final = (
     "autoscaling:DescribeAutoScalingInstances",
     "autoscaling:DescribeLaunchConfigurations",
     "autoscaling:DescribeScalingActivities",
-    "autoscaling:DescribeTags",
     "ec2:DescribeImages",
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeLaunchTemplateVersions",
@@ -131,4 +129,4 @@ def flags(spec: ClusterSpec) -> list[str]:
 
 def group_pattern(pool: Pool) -> str:
     """The names that EKS gives the Auto Scaling group of a node group: ``eks-<name>-<UUID>``."""
-    return f"^eks-{re.escape(pool.name)}-{_UUID}$"
+    return f"^eks-{pool.name}-{_UUID}$"

@@ -17,8 +17,10 @@ _KMS_KEY: Final = re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:
 _MINOR: Final = re.compile(r"v?\d+\.\d+")
 
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html
-_SERVICE_RANGES: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+_PRIVATE_RANGES: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 _SERVICE_PREFIXES: Final = range(12, 25)
+# https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
+_PUBLIC_RANGES: Final = 40
 
 
 def refusals(settings: Settings) -> list[Problem]:
@@ -26,6 +28,7 @@ def refusals(settings: Settings) -> list[Problem]:
     found = (
         *_account(settings),
         *_version(settings),
+        *_access(settings),
         *_ranges(settings),
         *_room(settings),
         *_kms_key(settings),
@@ -63,6 +66,25 @@ def _version(settings: Settings) -> Iterator[Problem]:
         )
 
 
+def _access(settings: Settings) -> Iterator[Problem]:
+    network = settings.network
+    if network.private_endpoint:
+        return
+    for index, allowed in enumerate(network.authorized_networks):
+        if any(IPv4Network(allowed.cidr).subnet_of(private) for private in _PRIVATE_RANGES):
+            yield Problem(
+                f"network.authorizedNetworks[{index}].cidr",
+                f"{allowed.cidr} is a private range, which never reaches a public endpoint",
+                "Write the public address that it is translated to, or privateEndpoint: true",
+            )
+    if len(network.authorized_networks) > _PUBLIC_RANGES:
+        yield Problem(
+            "network.authorizedNetworks",
+            f"there are {len(network.authorized_networks)} ranges, and EKS takes {_PUBLIC_RANGES}",
+            "Join neighbouring ranges, or write privateEndpoint: true",
+        )
+
+
 def _ranges(settings: Settings) -> Iterator[Problem]:
     network = settings.network
     if network.pod_cidr is not None:
@@ -78,11 +100,11 @@ def _ranges(settings: Settings) -> Iterator[Problem]:
             "Leave it out",
         )
     service = IPv4Network(network.service_cidr)
-    inside = any(service.subnet_of(allowed) for allowed in _SERVICE_RANGES)
+    inside = any(service.subnet_of(allowed) for allowed in _PRIVATE_RANGES)
     if not inside or service.prefixlen not in _SERVICE_PREFIXES:
         yield Problem(
             "network.serviceCidr",
-            f"EKS wants a range with prefix /12 to /24 inside {', '.join(map(str, _SERVICE_RANGES))}, not {service}",
+            f"EKS wants a range with prefix /12 to /24 inside {', '.join(map(str, _PRIVATE_RANGES))}, not {service}",
             "Write for example 172.20.0.0/16, or leave it out",
         )
 

@@ -28,8 +28,7 @@ class Network:
     """
 
     def __init__(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> None:
-        self._name, self._spec = name, spec
-        self._options = pulumi.ResourceOptions(parent=parent)
+        self._name, self._spec, self._parent = name, spec, parent
         self._ranges = subnets.ranges(spec.node_cidr, spec.region, spec.zones)
         vpc = self._resource(
             "vpc:Vpc",
@@ -50,7 +49,10 @@ class Network:
         self._endpoints(self._route(self._gateways()))
 
     def _gateways(self) -> dict[str, CustomResource]:
-        """The NAT gateways by zone, reachable from the internet's side."""
+        """The NAT gateways by zone.
+
+        Their addresses wait for the internet gateway, which cannot go while the VPC has public addresses.
+        """
         internet = self._resource(
             "internetGateway:InternetGateway", "internet-gateway", {"vpcId": self.vpc, "tags": self._tags()}
         )
@@ -60,7 +62,9 @@ class Network:
         for zone in zones:
             subnet = self._subnet(zone, public=True)
             self._associate(f"public-{zone}", routes, subnet.id)
-            address = self._resource("eip:Eip", f"nat-{zone}-address", {"domain": "vpc", "tags": self._tags(zone)})
+            address = self._resource(
+                "eip:Eip", f"nat-{zone}-address", {"domain": "vpc", "tags": self._tags(zone)}, internet
+            )
             gateways[zone] = self._resource(
                 "natGateway:NatGateway",
                 f"nat-{zone}",
@@ -70,6 +74,7 @@ class Network:
                     "connectivityType": "public",
                     "tags": self._tags(zone),
                 },
+                internet,
             )
         return gateways
 
@@ -158,5 +163,6 @@ class Network:
         name = f"{self._spec.name}-{suffix}" if suffix else self._spec.name
         return {**self._spec.labels, "Name": name}
 
-    def _resource(self, token: str, suffix: str, inputs: Mapping[str, Any]) -> CustomResource:
-        return CustomResource(f"aws:ec2/{token}", f"{self._name}-{suffix}", inputs, self._options)
+    def _resource(self, token: str, suffix: str, inputs: Mapping[str, Any], *after: pulumi.Resource) -> CustomResource:
+        options = pulumi.ResourceOptions(parent=self._parent, depends_on=list(after))
+        return CustomResource(f"aws:ec2/{token}", f"{self._name}-{suffix}", inputs, options)

@@ -1,0 +1,51 @@
+"""Who reaches the control plane: nodes from inside the VPC, and the stack file's ranges.
+
+https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+
+from components.clouds.base import ClusterSpec
+from components.clouds.eks.network import Network
+from components.resources import CustomResource
+
+
+def vpc_config(name: str, spec: ClusterSpec, network: Network, parent: pulumi.Resource) -> dict[str, Any]:
+    """The cluster's ``vpcConfig``: its subnets, and an endpoint that is never open to everybody."""
+    config: dict[str, Any] = {
+        "subnetIds": list(network.private_subnets.values()),
+        "endpointPrivateAccess": True,
+        "endpointPublicAccess": not spec.private_endpoint,
+    }
+    ranges = [allowed.cidr for allowed in spec.authorized_networks]
+    if not spec.private_endpoint:
+        return {**config, "publicAccessCidrs": ranges}
+    if not ranges:
+        return config
+    # A private endpoint is a set of addresses in the VPC, so a security group says who may come by VPN or peering.
+    group = CustomResource(
+        "aws:ec2/securityGroup:SecurityGroup",
+        f"{name}-access-security-group",
+        {
+            "vpcId": network.vpc,
+            "description": f"Who reaches the control plane of cluster {spec.name}",
+            "ingress": [
+                {
+                    "description": allowed.name,
+                    "protocol": "tcp",
+                    "fromPort": 443,
+                    "toPort": 443,
+                    "cidrBlocks": [allowed.cidr],
+                }
+                for allowed in spec.authorized_networks
+            ],
+            "egress": [],
+            "tags": {**spec.labels, "Name": f"{spec.name}-control-plane"},
+        },
+        pulumi.ResourceOptions(parent=parent),
+    )
+    return {**config, "securityGroupIds": [group.id]}

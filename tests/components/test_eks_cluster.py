@@ -1,0 +1,322 @@
+"""The EKS cluster: who reaches it, what encrypts it, who may do what, and in which order things come and go."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any
+
+import pytest
+
+from components import catalog
+from components.clouds.base import AuthorizedNetwork, load_cloud
+from components.clouds.eks import addons, identity
+from components.clouds.eks.kubeconfig import kubeconfig
+from components.cluster import Cluster, ClusterArgs
+from tests import recorder
+from tests.components import eks_specs
+from tests.components.test_provider_schema import problems_of
+
+CLUSTER = "aws:eks/cluster:Cluster"
+ADDON = "aws:eks/addon:Addon"
+ROLE = "aws:iam/role:Role"
+ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
+ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+KEY = "arn:aws:kms:us-west-2:123456789012:key/0123"
+VPN = AuthorizedNetwork(name="vpn", cidr="10.99.0.0/16")
+EVERY_ADDON = ("ebs", "efs", "fsx", "load-balancer", "cloudwatch")
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_aws")
+
+
+def run_cluster(**changes: Any) -> recorder.Recording:
+    args = ClusterArgs(cloud=load_cloud("eks"), spec=eks_specs.cluster_spec(**changes))
+    return recorder.run(lambda: _declare(args))
+
+
+def _declare(args: ClusterArgs) -> None:
+    Cluster("cluster", args)
+
+
+@functools.cache
+def everything() -> recorder.Recording:
+    """A cluster with every opt-in and a pool of each kind."""
+    return eks_specs.run(eks_specs.gpu_pool(), eks_specs.cpu_pool(), cluster={"addons": EVERY_ADDON})
+
+
+def trusted_by(role: recorder.Registration) -> tuple[str, list[str]]:
+    (statement,) = json.loads(role.inputs["assumeRolePolicy"])["Statement"]
+    return statement["Principal"]["Service"], statement["Action"]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {},
+        {"kms_key": KEY},
+        {"private_endpoint": True, "authorized_networks": (VPN,)},
+        {"zones": eks_specs.THREE_ZONES, "nat_per_zone": True, "addons": EVERY_ADDON},
+        {"autoscaler": "karpenter", "zones": eks_specs.THREE_ZONES, "deletion_protection": True},
+    ],
+    ids=["usual", "key", "private", "wide", "karpenter"],
+)
+def test_every_input_is_a_property_of_the_sdk(case: dict[str, Any]) -> None:
+    pools = (
+        eks_specs.gpu_pool(spot=False, reservation="cr-0123456789abcdef0", unneeded_minutes=7),
+        eks_specs.gpu_pool("t4-4", size=4, image="bottlerocket"),
+        eks_specs.cpu_pool(),
+    )
+    sent = [one for one in eks_specs.run(*pools, cluster=case).resources if one.type.startswith("aws:")]
+    assert sent
+    assert [problem for one in sent for problem in problems_of(one.type, one.inputs)] == []
+
+
+def test_only_the_written_networks_reach_the_control_plane() -> None:
+    network = run_cluster().only(CLUSTER).inputs["vpcConfig"]
+    assert (network["endpointPublicAccess"], network["endpointPrivateAccess"]) == (True, True)
+    assert network["publicAccessCidrs"] == ["203.0.113.0/24"]
+
+
+def test_a_private_endpoint_is_reached_from_the_written_networks_through_the_vpc() -> None:
+    recording = run_cluster(private_endpoint=True, authorized_networks=(VPN,))
+    network = recording.only(CLUSTER).inputs["vpcConfig"]
+    assert network["endpointPublicAccess"] is False
+    assert "publicAccessCidrs" not in network
+    (group,) = [
+        one
+        for one in recording.of_type("aws:ec2/securityGroup:SecurityGroup")
+        if f"{one.name}-id" in network["securityGroupIds"]
+    ]
+    assert [(rule["cidrBlocks"], rule["fromPort"], rule["toPort"]) for rule in group.inputs["ingress"]] == [
+        (["10.99.0.0/16"], 443, 443)
+    ]
+
+
+def test_with_a_private_endpoint_and_no_network_nobody_outside_reaches_it() -> None:
+    network = run_cluster(private_endpoint=True, authorized_networks=()).only(CLUSTER).inputs["vpcConfig"]
+    assert network["endpointPublicAccess"] is False
+    assert "securityGroupIds" not in network
+
+
+def test_access_is_by_entries_alone() -> None:
+    cluster = run_cluster().only(CLUSTER).inputs
+    assert cluster["accessConfig"]["authenticationMode"] == "API"
+    assert cluster["bootstrapSelfManagedAddons"] is False
+
+
+def test_every_log_of_the_control_plane_is_kept_for_a_while() -> None:
+    recording = run_cluster()
+    cluster = recording.only(CLUSTER)
+    logs = recording.only("aws:cloudwatch/logGroup:LogGroup")
+    assert set(cluster.inputs["enabledClusterLogTypes"]) == {
+        "api",
+        "audit",
+        "authenticator",
+        "controllerManager",
+        "scheduler",
+    }
+    assert logs.inputs["name"] == f"/aws/eks/{cluster.inputs['name']}/cluster"
+    assert logs.inputs["retentionInDays"] > 0
+    assert logs.urn in cluster.depends_on
+
+
+def test_secrets_are_in_an_envelope_of_a_key_of_the_clusters_own() -> None:
+    recording = run_cluster()
+    key = recording.only("aws:kms/key:Key")
+    assert key.inputs["enableKeyRotation"] is True
+    encryption = recording.only(CLUSTER).inputs["encryptionConfig"]
+    assert encryption["resources"] == ["secrets"]
+    assert encryption["provider"]["keyArn"].endswith(key.name)
+
+
+def test_a_written_key_takes_its_place() -> None:
+    recording = run_cluster(kms_key=KEY)
+    assert recording.of_type("aws:kms/key:Key") == []
+    assert recording.only(CLUSTER).inputs["encryptionConfig"]["provider"]["keyArn"] == KEY
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+def test_the_control_plane_may_use_the_key_before_it_exists(key: str | None) -> None:
+    recording = run_cluster(kms_key=key)
+    cluster = recording.only(CLUSTER)
+    (use,) = [one for one in recording.of_type(ROLE_POLICY) if one.inputs["name"] == "secrets-key"]
+    (statement,) = json.loads(use.inputs["policy"])["Statement"]
+    assert statement["Resource"] == cluster.inputs["encryptionConfig"]["provider"]["keyArn"]
+    assert use.urn in cluster.depends_on
+
+
+@pytest.mark.parametrize(
+    ("version", "sent", "support"),
+    [(None, "1.35", "STANDARD"), ("1.34", "1.34", "EXTENDED"), ("1.33", "1.33", "EXTENDED")],
+)
+def test_a_written_version_stays(version: str | None, sent: str, support: str) -> None:
+    cluster = run_cluster(version=version).only(CLUSTER).inputs
+    assert (cluster["version"], cluster["upgradePolicy"]["supportType"]) == (sent, support)
+
+
+@pytest.mark.parametrize("protected", [True, False])
+def test_a_protected_cluster_is_protected_in_the_cloud_too(protected: bool) -> None:
+    cluster = run_cluster(deletion_protection=protected).only(CLUSTER)
+    assert (cluster.protect, cluster.inputs["deletionProtection"]) == (protected, protected)
+
+
+def test_nodes_have_three_policies_and_the_network_plugin_its_own() -> None:
+    recording = everything()
+    groups = recording.of_type(NODE_GROUP)
+    (role,) = {one.inputs["nodeRoleArn"].rpartition("/")[2] for one in groups}
+    attached = [one.inputs["policyArn"] for one in recording.of_type(ATTACHMENT) if one.inputs["role"] == role]
+    assert sorted(attached) == sorted(f"arn:aws:iam::aws:policy/{name}" for name in identity.NODE_POLICIES)
+    assert not any("CNI" in name for name in identity.NODE_POLICIES)
+    assert [one for one in recording.of_type(ROLE_POLICY) if one.inputs["role"] == role] == []
+
+
+def test_every_role_is_assumed_by_exactly_one_service() -> None:
+    roles = everything().of_type(ROLE)
+    services = {one.inputs["name"].removeprefix("gpu-test-"): trusted_by(one)[0] for one in roles}
+    assert services.pop("control-plane") == "eks.amazonaws.com"
+    assert services.pop("nodes") == "ec2.amazonaws.com"
+    assert set(services.values()) == {"pods.eks.amazonaws.com"}
+
+
+def test_pods_get_their_rights_with_the_tags_of_their_session() -> None:
+    for role in everything().of_type(ROLE):
+        service, actions = trusted_by(role)
+        expected = ["sts:AssumeRole", "sts:TagSession"] if service == "pods.eks.amazonaws.com" else ["sts:AssumeRole"]
+        assert actions == expected
+
+
+def addons_of(recording: recorder.Recording) -> dict[str, recorder.Registration]:
+    return {one.inputs["addonName"]: one for one in recording.of_type(ADDON)}
+
+
+def test_what_makes_a_node_ready_is_there_before_the_first_node() -> None:
+    recording = everything()
+    found = addons_of(recording)
+    for group in recording.of_type(NODE_GROUP):
+        assert {found[name].urn for name in ("eks-pod-identity-agent", "vpc-cni", "kube-proxy")} <= set(
+            group.depends_on
+        )
+
+
+def test_what_needs_a_node_waits_for_the_admin_pool() -> None:
+    recording = everything()
+    admin = recording.named("admin-pool").urn
+    waiting = {name for name, addon in addons_of(recording).items() if admin in addon.depends_on}
+    assert waiting == {
+        "coredns",
+        "aws-ebs-csi-driver",
+        "aws-efs-csi-driver",
+        "aws-fsx-csi-driver",
+        "amazon-cloudwatch-observability",
+    }
+
+
+def test_the_agent_comes_before_those_whose_rights_it_hands_out() -> None:
+    found = addons_of(everything())
+    agent = found["eks-pod-identity-agent"].urn
+    assert agent in found["vpc-cni"].depends_on
+
+
+@pytest.mark.parametrize(
+    ("chosen", "declared"),
+    [
+        ((), set()),
+        (("ebs",), set()),
+        (("efs",), {"aws-efs-csi-driver"}),
+        (("fsx", "cloudwatch"), {"aws-fsx-csi-driver", "amazon-cloudwatch-observability"}),
+        (("load-balancer",), set()),
+    ],
+)
+def test_opt_ins_are_there_only_when_asked_for(chosen: tuple[str, ...], declared: set[str]) -> None:
+    always = {"eks-pod-identity-agent", "vpc-cni", "kube-proxy", "coredns", "aws-ebs-csi-driver"}
+    assert set(addons_of(eks_specs.run(cluster={"addons": chosen}))) == always | declared
+
+
+def test_rights_of_an_add_on_are_its_service_accounts_alone() -> None:
+    recording = everything()
+    roles = {one.inputs["name"]: one for one in recording.of_type(ROLE)}
+    used: list[str] = []
+    for addon in recording.of_type(ADDON):
+        for association in addon.inputs.get("podIdentityAssociations", []):
+            used.append(association["roleArn"].rpartition("/")[2])
+            assert trusted_by(roles[used[-1]])[0] == "pods.eks.amazonaws.com"
+    assert set(used) == {
+        f"gpu-test-{name}" for name in ("vpc-cni", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver")
+    } | {"gpu-test-amazon-cloudwatch-observability"}
+
+
+def test_addons_with_rights_wait_for_them() -> None:
+    recording = everything()
+    for addon in recording.of_type(ADDON):
+        for association in addon.inputs.get("podIdentityAssociations", []):
+            role = association["roleArn"].rpartition("/")[2]
+            policies = {one.urn for one in recording.of_type(ATTACHMENT) if one.inputs["role"] == role}
+            assert policies
+            assert policies <= set(addon.depends_on)
+
+
+def test_load_balancers_are_rights_of_one_service_account_over_what_is_tagged() -> None:
+    recording = eks_specs.run(cluster={"addons": ("load-balancer",)})
+    (association,) = [
+        one.inputs
+        for one in recording.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")
+        if one.inputs["serviceAccount"] == "aws-load-balancer-controller"
+    ]
+    assert association["namespace"] == "kube-system"
+    role = association["roleArn"].rpartition("/")[2]
+    (policy,) = [one.inputs["policy"] for one in recording.of_type(ROLE_POLICY) if one.inputs["role"] == role]
+    for statement in json.loads(policy)["Statement"]:
+        reads = all(action.partition(":")[2].startswith(("Describe", "Get", "List")) for action in statement["Action"])
+        limited = "elbv2.k8s.aws/cluster" in json.dumps(statement.get("Condition", {}))
+        in_a_vpc = statement["Resource"] == "arn:aws:ec2:us-west-2:123456789012:vpc/*"
+        assert reads or limited or in_a_vpc
+
+
+def test_deployments_of_add_ons_keep_no_pool_alive() -> None:
+    for name in ("coredns", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver"):
+        addon = addons_of(everything())[name]
+        assert '"gpucluster.dev/role": "admin"' in addon.inputs["configurationValues"]
+
+
+def test_known_opt_ins_are_those_of_the_catalogue() -> None:
+    assert {"ebs", "load-balancer", *addons.OPTIONAL} == set(catalog.of("eks").addons())
+
+
+def test_the_cluster_waits_for_the_way_out_and_for_its_rights() -> None:
+    recording = run_cluster()
+    cluster = recording.only(CLUSTER)
+    role = cluster.inputs["roleArn"].rpartition("/")[2]
+    needs = {one.urn for one in recording.of_type(ATTACHMENT) if one.inputs["role"] == role}
+    needs |= {one.urn for one in recording.of_type("aws:ec2/route:Route")}
+    assert needs <= set(cluster.depends_on)
+
+
+@pytest.mark.parametrize("name", ["gpu-dev", "a" * 49, "a" * 50, "g" + "p" * 62])
+@pytest.mark.parametrize("purpose", ["nodes", "karpenter-nodes", "amazon-cloudwatch-observability"])
+def test_a_roles_name_is_one_that_iam_accepts(name: str, purpose: str) -> None:
+    made = identity.role_name(name, purpose)
+    assert len(made) <= 64
+    assert made.endswith(f"-{purpose}")
+
+
+def test_the_kubeconfig_logs_in_by_plugin_at_whatever_port() -> None:
+    config = json.loads(kubeconfig("gpu-dev", "us-west-2", "https://127.0.0.1:6443", "Q0E="))
+    assert config["clusters"][0]["cluster"] == {
+        "server": "https://127.0.0.1:6443",
+        "certificate-authority-data": "Q0E=",
+    }
+    plugin = config["users"][0]["user"]["exec"]
+    assert plugin["apiVersion"] == "client.authentication.k8s.io/v1beta1"
+    assert [plugin["command"], *plugin["args"]] == (
+        ["aws", "eks", "get-token", "--cluster-name", "gpu-dev", "--region", "us-west-2", "--output", "json"]
+    )
+    assert set(config["users"][0]["user"]) == {"exec"}
+    assert config["current-context"] == config["contexts"][0]["name"]
+
+
+def test_the_kubeconfig_is_secret() -> None:
+    recording = run_cluster()
+    (outputs,) = [found for urn, found in recording.secret_outputs.items() if urn.endswith("::cluster")]
+    assert "kubeconfig" in outputs

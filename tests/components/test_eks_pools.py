@@ -1,0 +1,250 @@
+"""EKS node groups, one wish at a time: what nodes are, and what the autoscaler knows of them while there are none."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from components.clouds.eks.node_template import eks_taint
+from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec, TimeSharing
+from policies.rules.model import Taint
+from tests import recorder
+from tests.components import eks_specs
+
+NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+TAG = "aws:autoscaling/tag:Tag"
+NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
+
+GPU_WISHES: dict[str, GpuPoolSpec] = {
+    "usual": eks_specs.gpu_pool(),
+    "size": eks_specs.gpu_pool(size=4, machine_type="g4dn.12xlarge"),
+    "labels": eks_specs.gpu_pool(extra_labels={"nvidia.com/gpu": "true", "example.com/rack": "7"}),
+    "taints": eks_specs.gpu_pool(
+        extra_taints=(
+            Taint("example.com/team", "ml", "NoExecute"),
+            Taint("example.com/quiet", None, "PreferNoSchedule"),
+        )
+    ),
+    "shared": eks_specs.gpu_pool(time_sharing=TimeSharing(clients_per_gpu=4)),
+    "on-demand": eks_specs.gpu_pool(spot=False, preference=1, zones=eks_specs.THREE_ZONES),
+}
+gpu_wishes = pytest.mark.parametrize("spec", GPU_WISHES.values(), ids=GPU_WISHES)
+
+
+def group(spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec, **cluster: Any) -> recorder.Registration:
+    """The node group that the spec becomes."""
+    return recording(spec, **cluster).named(f"{spec.name}-pool")
+
+
+def template(spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec) -> dict[str, Any]:
+    """The launch template that the spec's node group uses."""
+    found = recording(spec)
+    (of_pool,) = [one for one in found.of_type(TEMPLATE) if one.name == f"{spec.name}-pool-template"]
+    assert found.named(f"{spec.name}-pool").inputs["launchTemplate"]["id"] == f"{of_pool.name}-id"
+    return of_pool.inputs
+
+
+def recording(spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec, **cluster: Any) -> recorder.Recording:
+    cluster = {"zones": eks_specs.THREE_ZONES, **cluster}
+    if isinstance(spec, AdminPoolSpec):
+        return eks_specs.run(admin=spec, cluster=cluster)
+    return eks_specs.run(spec, cluster=cluster)
+
+
+def tags(spec: CpuPoolSpec | GpuPoolSpec | AdminPoolSpec, **cluster: Any) -> dict[str, str]:
+    """Tags on the Auto Scaling group of the spec's node group."""
+    found = recording(spec, **cluster)
+    of_pool = [one.inputs for one in found.of_type(TAG) if f"eks-{spec.name}-" in one.inputs["autoscalingGroupName"]]
+    assert not any(tag["tag"]["propagateAtLaunch"] for tag in of_pool)
+    return {tag["tag"]["key"]: tag["tag"]["value"] for tag in of_pool}
+
+
+def nodes_of(found: recorder.Registration) -> tuple[Mapping[str, str], set[tuple[str, str, str]]]:
+    """Labels and taints of a group's nodes."""
+    taints = {(taint["key"], taint.get("value", ""), taint["effect"]) for taint in found.inputs["taints"]}
+    return found.inputs["labels"], taints
+
+
+@gpu_wishes
+def test_an_empty_group_and_its_nodes_tell_the_autoscaler_the_same(spec: GpuPoolSpec) -> None:
+    labels, taints = nodes_of(group(spec))
+    assert labels == spec.labels
+    assert taints == {(taint.key, taint.value or "", eks_taint(taint)["effect"]) for taint in spec.taints}
+    seen = tags(spec)
+    assert {k.removeprefix(f"{NODE_TEMPLATE}/label/"): v for k, v in seen.items() if "/label/" in k} == labels
+    assert {
+        k.removeprefix(f"{NODE_TEMPLATE}/taint/"): v for k, v in seen.items() if k.startswith(f"{NODE_TEMPLATE}/taint/")
+    } == {taint.key: f"{taint.value or ''}:{taint.effect}" for taint in spec.taints}
+    assert seen[f"{NODE_TEMPLATE}/resources/nvidia.com/gpu"] == str(spec.allocatable_gpus)
+
+
+def test_shares_are_what_the_autoscaler_counts() -> None:
+    shared = eks_specs.gpu_pool(size=4, machine_type="g4dn.12xlarge", time_sharing=TimeSharing(clients_per_gpu=8))
+    assert tags(shared)[f"{NODE_TEMPLATE}/resources/nvidia.com/gpu"] == "32"
+
+
+def test_a_cpu_pool_promises_no_gpu() -> None:
+    assert not [key for key in tags(eks_specs.cpu_pool()) if "/resources/" in key]
+
+
+@pytest.mark.parametrize(("minutes", "written"), [(None, None), (1, "1m0s"), (90, "90m0s")])
+def test_how_long_nodes_of_one_pool_stay_idle(minutes: int | None, written: str | None) -> None:
+    found = tags(eks_specs.gpu_pool(unneeded_minutes=minutes))
+    assert found.get(f"{NODE_TEMPLATE}/autoscaling-options/scaledownunneededtime") == written
+
+
+@gpu_wishes
+def test_a_gpu_group_starts_empty_and_is_the_autoscalers(spec: GpuPoolSpec) -> None:
+    found = group(spec)
+    assert found.inputs["scalingConfig"] == {"minSize": 0, "maxSize": spec.max_nodes, "desiredSize": 0}
+    assert found.ignore_changes == ("scalingConfig.desiredSize",)
+    assert found.delete_before_replace
+
+
+@pytest.mark.parametrize(("spot", "capacity"), [(True, "SPOT"), (False, "ON_DEMAND")])
+def test_a_group_is_spot_or_on_demand(spot: bool, capacity: str) -> None:
+    assert group(eks_specs.gpu_pool(spot=spot)).inputs["capacityType"] == capacity
+    assert group(eks_specs.cpu_pool(spot=spot)).inputs["capacityType"] == capacity
+    assert group(eks_specs.admin_pool(spot=spot)).inputs["capacityType"] == capacity
+
+
+def test_types_are_mixed_in_the_order_of_the_spec() -> None:
+    types = ("g4dn.xlarge", "g4dn.2xlarge", "g4dn.4xlarge")
+    assert group(eks_specs.gpu_pool(machine_types=types)).inputs["instanceTypes"] == list(types)
+    assert group(eks_specs.gpu_pool()).inputs["instanceTypes"] == ["g4dn.xlarge"]
+
+
+def test_a_group_is_in_the_private_subnets_of_its_zones_alone() -> None:
+    for zones in (("us-west-2b",), eks_specs.THREE_ZONES):
+        found = recording(eks_specs.gpu_pool(zones=zones))
+        subnets = {one.name: one.inputs for one in found.of_type("aws:ec2/subnet:Subnet")}
+        used = [subnets[subnet.removesuffix("-id")] for subnet in found.named("t4-1-a-pool").inputs["subnetIds"]]
+        assert tuple(subnet["availabilityZone"] for subnet in used) == zones
+        assert not any("kubernetes.io/role/elb" in subnet["tags"] for subnet in used)
+
+
+@pytest.mark.parametrize(
+    ("image", "sent"), [("al2023", "AL2023_x86_64_NVIDIA"), ("bottlerocket", "BOTTLEROCKET_x86_64_NVIDIA")]
+)
+def test_the_image_brings_the_driver(image: Any, sent: str) -> None:
+    assert group(eks_specs.gpu_pool(image=image)).inputs["amiType"] == sent
+
+
+def test_nodes_without_gpus_have_the_plain_image() -> None:
+    assert group(eks_specs.cpu_pool()).inputs["amiType"] == "AL2023_x86_64_STANDARD"
+    assert group(eks_specs.admin_pool()).inputs["amiType"] == "AL2023_x86_64_STANDARD"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        eks_specs.gpu_pool(),
+        eks_specs.gpu_pool(image="bottlerocket"),
+        eks_specs.gpu_pool(spot=False, reservation="cr-0123456789abcdef0"),
+        eks_specs.cpu_pool(),
+        eks_specs.admin_pool(),
+    ],
+    ids=["gpu", "bottlerocket", "reserved", "cpu", "admin"],
+)
+def test_every_node_has_encrypted_disks_and_no_open_door(spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec) -> None:
+    found = template(spec)
+    disks = [mapping["ebs"] for mapping in found["blockDeviceMappings"]]
+    assert disks
+    assert {(disk["encrypted"], disk["deleteOnTermination"]) for disk in disks} == {("true", "true")}
+    assert max(disk["volumeSize"] for disk in disks) == spec.disk_gb
+    assert found["metadataOptions"] == {
+        "httpEndpoint": "enabled",
+        "httpTokens": "required",
+        "httpPutResponseHopLimit": 1,
+    }
+    assert "networkInterfaces" not in found
+    assert "keyName" not in found
+    assert "diskSize" not in group(spec).inputs
+
+
+def test_machines_and_disks_are_on_the_bill_under_the_stacks_labels() -> None:
+    tagged = {entry["resourceType"]: entry["tags"] for entry in template(eks_specs.gpu_pool())["tagSpecifications"]}
+    assert {"instance", "volume"} <= tagged.keys()
+    assert all(tags["team"] == "ml" for tags in tagged.values())
+
+
+def test_a_new_version_of_the_template_reaches_the_group() -> None:
+    assert group(eks_specs.gpu_pool()).inputs["launchTemplate"]["version"] == "1"
+
+
+def test_a_reservation_is_named() -> None:
+    reserved = template(eks_specs.gpu_pool(spot=False, reservation="cr-0123456789abcdef0"))
+    assert reserved["capacityReservationSpecification"] == {
+        "capacityReservationTarget": {"capacityReservationId": "cr-0123456789abcdef0"}
+    }
+    assert "capacityReservationSpecification" not in template(eks_specs.gpu_pool())
+
+
+def test_bottlerocket_shares_gpus_by_its_own_settings() -> None:
+    sharing = TimeSharing(clients_per_gpu=6)
+    data = base64.b64decode(
+        template(eks_specs.gpu_pool(image="bottlerocket", time_sharing=sharing))["userData"]
+    ).decode()
+    assert "replicas = 6" in data.splitlines()
+    assert 'device-sharing-strategy = "time-slicing"' in data.splitlines()
+    assert "userData" not in template(eks_specs.gpu_pool(image="bottlerocket"))
+    assert "userData" not in template(eks_specs.gpu_pool(image="al2023", time_sharing=sharing))
+
+
+def test_upgrading_gpu_nodes_needs_no_further_quota() -> None:
+    assert group(eks_specs.gpu_pool()).inputs["updateConfig"] == {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}
+
+
+def test_nodes_follow_the_control_planes_version() -> None:
+    assert group(eks_specs.gpu_pool(), version="1.34").inputs["version"] == "1.34"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "maximum", "scaling", "ours"),
+    [
+        (1, None, {"minSize": 3, "maxSize": 3, "desiredSize": 3}, True),
+        (2, None, {"minSize": 6, "maxSize": 6, "desiredSize": 6}, True),
+        (1, 20, {"minSize": 3, "maxSize": 20, "desiredSize": 3}, False),
+    ],
+)
+def test_the_admin_pool_never_goes_away(nodes: int, maximum: int | None, scaling: dict[str, int], ours: bool) -> None:
+    spec = eks_specs.admin_pool(nodes=nodes, max_nodes=maximum, zones=eks_specs.THREE_ZONES)
+    found = group(spec)
+    assert found.inputs["scalingConfig"] == scaling
+    assert (found.ignore_changes == ()) is ours
+    assert bool(tags(spec)) is not ours
+    assert "taints" not in found.inputs
+
+
+def test_the_seeds_general_group_is_a_setting() -> None:
+    types = ("m5.2xlarge", "m5a.2xlarge", "m4.2xlarge")
+    spec = eks_specs.admin_pool(spot=True, machine_type=types[0], machine_types=types, max_nodes=20, disk_gb=100)
+    found = group(spec).inputs
+    assert (found["capacityType"], found["instanceTypes"], found["scalingConfig"]["maxSize"]) == (
+        "SPOT",
+        list(types),
+        20,
+    )
+
+
+@pytest.mark.parametrize(("minimum", "desired"), [(0, 0), (2, 2)])
+def test_a_cpu_pool_starts_at_its_minimum(minimum: int, desired: int) -> None:
+    scaling = group(eks_specs.cpu_pool(min_nodes=minimum)).inputs["scalingConfig"]
+    assert scaling == {"minSize": minimum, "maxSize": 3, "desiredSize": desired}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"min_nodes": 1}, "keeps at least 1 node"),
+        ({"max_nodes": 0}, "can never have a node"),
+        ({"taints": ()}, "lacks the GPU taint"),
+    ],
+)
+def test_a_gpu_pool_that_would_cost_while_idle_is_refused(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        recording(eks_specs.gpu_pool(**changes))
