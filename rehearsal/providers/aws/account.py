@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.providers.aws.errors import ApiError
 from rehearsal.providers.aws.store import ACCOUNT_ID, Store
+from rehearsal.providers.aws.system import addon_namespace
+from rehearsal.providers.aws.translate import botocore_session
 from rehearsal.providers.base import ProviderError
 from rehearsal.simulation import Fleet
 
 if TYPE_CHECKING:
     from components.catalog.model import CloudCatalog
 
+ADDON: Final = "aws:eks/addon:Addon"
 POD_IDENTITY: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 _READS: Final = ("Describe", "Get", "List")
 _making_client = threading.Lock()
@@ -85,6 +88,12 @@ class Account:
         for record in self.store.all(POD_IDENTITY):
             if wanted.items() <= record.inputs.items():
                 return str(record.inputs["roleArn"])
+        for record in self.store.all(ADDON):
+            # An add-on's associations are for service accounts of its own namespace.
+            if record.inputs["clusterName"] == cluster and addon_namespace(record.inputs["addonName"]) == namespace:
+                for association in record.inputs.get("podIdentityAssociations") or []:
+                    if association["serviceAccount"] == service_account:
+                        return str(association["roleArn"])
         return None
 
 
@@ -93,7 +102,9 @@ def _session() -> Any:
     import boto3
 
     # Not credentials: nothing leaves the process, but a request has to be signed with something.
-    return boto3.session.Session(aws_access_key_id="simulated", aws_secret_access_key="simulated")
+    return boto3.session.Session(
+        aws_access_key_id="simulated", aws_secret_access_key="simulated", botocore_session=botocore_session()
+    )
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,188 @@
+"""The Auto Scaling group behind a managed node group, and the tags that a program puts on it."""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from typing_extensions import override
+
+from rehearsal.providers.aws.account import Account
+from rehearsal.providers.aws.errors import ApiError
+from rehearsal.providers.aws.kind import Kind
+from rehearsal.providers.aws.nodes import types_of
+from rehearsal.providers.aws.pool_rules import DEFAULT_AMI_TYPE
+from rehearsal.providers.aws.shape import Shape
+from rehearsal.providers.aws.translate import To
+from rehearsal.providers.base import Properties
+
+
+class TagKind(Kind):
+    """``aws:autoscaling/tag:Tag``: one tag of an Auto Scaling group that something else made."""
+
+    token = "aws:autoscaling/tag:Tag"
+    shape = Shape(
+        service="autoscaling",
+        operation="CreateOrUpdateTags",
+        table={"CreateOrUpdateTagsType": {"tag": To("Tags", lambda tag: [tag])}},
+        local=("autoscalingGroupName",),
+        required=("autoscalingGroupName", "tag"),
+        replaces=("autoscalingGroupName", "tag.key"),
+    )
+
+    @override
+    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
+        group = inputs["autoscalingGroupName"]
+        describe(account, group)
+        self.change(account, "", {}, inputs)
+        return f"{group},{inputs['tag']['key']}"
+
+    @override
+    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
+        tags = describe(account, inputs["autoscalingGroupName"]).get("Tags") or []
+        return {} if any(tag["Key"] == inputs["tag"]["key"] for tag in tags) else None
+
+    @override
+    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
+        tag = new["tag"]
+        pushed = bool(tag["propagateAtLaunch"])
+        sent = _tag(new["autoscalingGroupName"], tag["key"], tag["value"], propagate=pushed)
+        account.call("autoscaling", "CreateOrUpdateTags", Tags=[sent])
+
+    @override
+    def remove(self, account: Account, id: str, inputs: Properties) -> None:
+        sent = _tag(inputs["autoscalingGroupName"], inputs["tag"]["key"], inputs["tag"]["value"])
+        account.call("autoscaling", "DeleteTags", Tags=[sent])
+
+
+def make(account: Account, inputs: Properties) -> None:
+    """Make the group of a node group that EKS has just made, with EKS's tags and none of the node group's.
+
+    https://github.com/aws/containers-roadmap/issues/608
+    """
+    cluster, name = inputs["clusterName"], inputs["nodeGroupName"]
+    group = f"eks-{name}-{uuid.uuid4()}"
+    own_template = f"eks-{uuid.uuid4()}"
+    data = {"ImageId": image_id(inputs), "InstanceType": types_of(inputs)[0]}
+    account.call("ec2", "CreateLaunchTemplate", LaunchTemplateName=own_template, LaunchTemplateData=data)
+    sizes = inputs["scalingConfig"]
+    tags = {
+        "eks:cluster-name": cluster,
+        "eks:nodegroup-name": name,
+        "k8s.io/cluster-autoscaler/enabled": "true",
+        f"k8s.io/cluster-autoscaler/{cluster}": "owned",
+        f"kubernetes.io/cluster/{cluster}": "owned",
+    }
+    spot = inputs.get("capacityType") == "SPOT"
+    account.call(
+        "autoscaling",
+        "CreateAutoScalingGroup",
+        AutoScalingGroupName=group,
+        MinSize=int(sizes["minSize"]),
+        MaxSize=int(sizes["maxSize"]),
+        DesiredCapacity=int(sizes["desiredSize"]),
+        VPCZoneIdentifier=",".join(inputs["subnetIds"]),
+        MixedInstancesPolicy={
+            "LaunchTemplate": {
+                "LaunchTemplateSpecification": {"LaunchTemplateName": own_template, "Version": "1"},
+                "Overrides": [{"InstanceType": type_} for type_ in types_of(inputs)],
+            },
+            "InstancesDistribution": {
+                "OnDemandPercentageAboveBaseCapacity": 0 if spot else 100,
+                "SpotAllocationStrategy": "price-capacity-optimized",
+            },
+        },
+        Tags=[_tag(group, key, value) for key, value in tags.items()],
+    )
+    _live(account, cluster, name).resources = {"autoScalingGroups": [{"name": group}]}
+
+
+def name_of(account: Account, cluster: str, node_group: str) -> str:
+    """The name of a node group's Auto Scaling group."""
+    found = account.call("eks", "DescribeNodegroup", clusterName=cluster, nodegroupName=node_group)["nodegroup"]
+    return str(found["resources"]["autoScalingGroups"][0]["name"])
+
+
+def describe(account: Account, name: str) -> dict[str, Any]:
+    """An Auto Scaling group as AWS describes it; raises its error if there is none."""
+    groups = account.call("autoscaling", "DescribeAutoScalingGroups", AutoScalingGroupNames=[name])
+    if not groups["AutoScalingGroups"]:
+        message = f"AutoScalingGroup name not found - null: {name}"
+        raise ApiError("autoscaling", "DescribeAutoScalingGroups", "GroupNotFound", message)
+    found: dict[str, Any] = groups["AutoScalingGroups"][0]
+    return found
+
+
+def resize(account: Account, name: str, sizes: Mapping[str, int]) -> None:
+    """Set minimum, maximum and desired size, as EKS does when a node group's change."""
+    account.call(
+        "autoscaling",
+        "UpdateAutoScalingGroup",
+        AutoScalingGroupName=name,
+        MinSize=sizes["minSize"],
+        MaxSize=sizes["maxSize"],
+        DesiredCapacity=sizes["desiredSize"],
+    )
+
+
+def remove(account: Account, name: str) -> None:
+    """Remove the group with its instances and its launch template."""
+    group = describe(account, name)
+    template_name = group["MixedInstancesPolicy"]["LaunchTemplate"]["LaunchTemplateSpecification"]["LaunchTemplateName"]
+    account.call("autoscaling", "DeleteAutoScalingGroup", AutoScalingGroupName=name, ForceDelete=True)
+    account.call("ec2", "DeleteLaunchTemplate", LaunchTemplateName=template_name)
+
+
+def template(account: Account, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The version of the launch template that a node group names; AWS's error if there is none."""
+    answer = account.call(
+        "ec2",
+        "DescribeLaunchTemplateVersions",
+        LaunchTemplateId=wanted.get("id"),
+        LaunchTemplateName=None if wanted.get("id") else wanted.get("name"),
+        Versions=[str(wanted.get("version") or "$Default")],
+    )
+    if not answer["LaunchTemplateVersions"]:
+        message = f"Could not find launch template version {wanted.get('version')}"
+        raise ApiError("eks", "CreateNodegroup", "InvalidRequestException", message)
+    found: dict[str, Any] = answer["LaunchTemplateVersions"][0]
+    return found
+
+
+def template_of(account: Account, inputs: Properties) -> dict[str, str]:
+    """``id`` and ``version`` of a node group's launch template; empty if it has none."""
+    wanted = inputs.get("launchTemplate")
+    if not wanted:
+        return {}
+    found = template(account, wanted)
+    return {"id": found["LaunchTemplateId"], "version": str(found["VersionNumber"])}
+
+
+def set_versions(account: Account, inputs: Properties) -> None:
+    """Have EKS's own group say the versions of Kubernetes and template that ``inputs`` ask for."""
+    live = _live(account, inputs["clusterName"], inputs["nodeGroupName"])
+    if inputs.get("version"):
+        live.version = inputs["version"]
+    if inputs.get("launchTemplate"):
+        live.launch_template = {**template_of(account, inputs), "name": inputs["launchTemplate"].get("name", "")}
+
+
+def image_id(inputs: Properties) -> str:
+    """A made-up id of the AMI that EKS would choose; alike for groups of one type of image."""
+    kind = inputs.get("amiType") or DEFAULT_AMI_TYPE
+    return f"ami-{zlib.crc32(kind.encode()):017x}"
+
+
+def _live(account: Account, cluster: str, node_group: str) -> Any:
+    """moto's own node group, for what it has no request for."""
+    from moto.eks.models import eks_backends
+
+    account.store.changed("eks", account.region)
+    return eks_backends[account.id][account.region].clusters[cluster].nodegroups[node_group]
+
+
+def _tag(group: str, key: str, value: str, *, propagate: bool = True) -> dict[str, Any]:
+    where = {"ResourceId": group, "ResourceType": "auto-scaling-group"}
+    return {**where, "Key": key, "Value": value, "PropagateAtLaunch": propagate}
