@@ -79,15 +79,6 @@ def reachable_node_role(account: Account, cluster_name: str, node_group: str, *,
     return str(found["nodeRole"]) if hops >= _POD_HOPS else None
 
 
-def queue_exists(account: Account, name: str) -> bool:
-    """Whether SQS has a queue of that name."""
-    try:
-        account.call("sqs", "GetQueueUrl", QueueName=name)
-    except ApiError:
-        return False
-    return True
-
-
 def _policies(account: Account, role_name: str) -> dict[str, Document]:
     found = {
         name: _document(account.call("iam", "GetRolePolicy", RoleName=role_name, PolicyName=name)["PolicyDocument"])
