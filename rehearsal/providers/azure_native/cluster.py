@@ -15,6 +15,7 @@ from rehearsal.providers.azure_native.agent_pool import (
     require_same_pool,
     require_subnets,
     start_nodes,
+    stop_nodes,
 )
 from rehearsal.providers.azure_native.cloud import Cloud, identifier, same
 from rehearsal.providers.azure_native.cluster_rules import CLUSTER_RULES, inline_pools
@@ -149,6 +150,7 @@ class ClusterKind(Kind):
         if record is None:
             return
         for pool in pools_of(cloud, record.id):
+            stop_nodes(cloud, pool)
             cloud.store.remove(pool.id)
         cloud.machines().delete_cluster(record.inputs["resourceName"])
         cloud.store.remove(endpoint_path(record))

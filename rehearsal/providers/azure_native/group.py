@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from typing_extensions import override
 
 from rehearsal.providers.azure_native.cloud import Cloud
+from rehearsal.providers.azure_native.cluster import ClusterKind
 from rehearsal.providers.azure_native.kind import GROUP, Kind
 from rehearsal.providers.azure_native.shape import Shape
 from rehearsal.providers.base import Properties
-
-CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 
 
 class GroupKind(Kind):
@@ -41,9 +38,10 @@ class GroupKind(Kind):
         group = cloud.find(id, GROUP)
         if group is None:
             return
+        clusters = ClusterKind()
         for record in cloud.store.everything():
             if record.id.lower().startswith(f"{group.id.lower()}/"):
-                if record.type == CLUSTER:
-                    cloud.machines().delete_cluster(record.inputs["resourceName"])
+                if record.type == clusters.token:
+                    clusters.delete(cloud, record.id)
                 cloud.store.remove(record.id)
         cloud.store.remove(group.id)

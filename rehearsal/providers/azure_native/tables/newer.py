@@ -16,8 +16,10 @@ NEWER: Final[Mapping[str, frozenset[str]]] = {
     "AgentPoolNetworkProfile": frozenset({"dranet"}),
     "AdvancedNetworking": frozenset({"performance"}),
     "AdvancedNetworkingSecurity": frozenset({"transitEncryption"}),
+    "DdosSettings": frozenset({"ddosCustomPolicy"}),
     "GPUProfile": frozenset({"nvidia"}),
     "Identity": frozenset({"isolationScope"}),
+    "IpTag": frozenset({"firstPartyServiceTagId"}),
     "IpamPoolPrefixAllocation": frozenset({"pool"}),
     "IstioComponents": frozenset({"proxyRedirectionMechanism"}),
     "ManagedCluster": frozenset({"enableFIPS", "hostedSystemProfile", "schedulerProfile", "status"}),
@@ -37,6 +39,7 @@ NEWER: Final[Mapping[str, frozenset[str]]] = {
     "Route": frozenset({"nextHop"}),
     "RouteTable": frozenset({"disablePeeringRoute"}),
     "ScaleProfile": frozenset({"autoscale"}),
+    "ServiceAssociationLink": frozenset({"allowDelete", "locations"}),
     "VirtualNetwork": frozenset({"summarizedGatewayPrefixes"}),
 }
 """Model → its properties that are too new."""
