@@ -33,6 +33,7 @@ class Registration:
     property_dependencies: Mapping[str, tuple[str, ...]]
     protect: bool
     ignore_changes: tuple[str, ...]
+    replace_on_changes: tuple[str, ...]
     delete_before_replace: bool
     deleted_with: str
     aliases: tuple[str, ...]
@@ -185,6 +186,7 @@ def _registration(urn: str, request: Any) -> Registration:
         property_dependencies={name: tuple(found.urns) for name, found in request.propertyDependencies.items()},
         protect=request.protect,
         ignore_changes=tuple(request.ignoreChanges),
+        replace_on_changes=tuple(request.replaceOnChanges),
         delete_before_replace=request.deleteBeforeReplace,
         deleted_with=request.deletedWith,
         aliases=tuple(str(alias) for alias in request.aliases),

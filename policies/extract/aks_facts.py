@@ -31,6 +31,12 @@ _SEVERAL: Final = {
     # T4, A10
     "standard_nc64as_t4_v3": 4,
     "standard_nv72ads_a10_v5": 2,
+    # RTX PRO 6000 (smaller sizes have one or a part of one)
+    **{
+        f"standard_nc{vcpus}{memory}ds_xl_rtxpro6000bse_v6": 2
+        for vcpus in (256, 264, 288, 320, 324)
+        for memory in ("", "l")
+    },
     # A100, H100, H200, GB200, GB300
     "standard_nc48ads_a100_v4": 2,
     "standard_nc96ads_a100_v4": 4,

@@ -85,6 +85,15 @@ def test_a_gpu_pool_starts_empty_and_ends_empty() -> None:
     assert pool.delete_before_replace
 
 
+@pytest.mark.parametrize("spec", [gpu_spec(spot=True), cpu_spec()])
+def test_what_azure_cannot_change_replaces_the_pool(spec: CpuPoolSpec | GpuPoolSpec) -> None:
+    pool = declared(spec)
+    in_place = {"count", "minCount", "maxCount", "nodeLabels", "nodeTaints", "tags", "upgradeSettings"}
+    assert not in_place & set(pool.replace_on_changes)
+    written = {path for path in pool.replace_on_changes if path.partition(".")[0] in pool.inputs}
+    assert {"osDiskSizeGB", "availabilityZones", "scaleSetPriority", "vnetSubnetID"} <= written
+
+
 def test_zones_are_numbers() -> None:
     assert gpu_inputs(zones=("eastus-1", "eastus-3"))["availabilityZones"] == ["1", "3"]
 
@@ -236,6 +245,13 @@ def test_spot_is_tried_before_its_fallback() -> None:
     spot, fallback = (recording.named(f"t4-1-{twin}-pool").inputs["agentPoolName"] for twin in ("spot", "ondemand"))
     text = order["data"]["priorities"]
     assert text.index(f"^aks-{spot}-[0-9]+-vmss$") < text.index(f"^aks-{fallback}-[0-9]+-vmss$")
+
+
+def test_partitioned_gpus_are_known_to_be_miscounted() -> None:
+    recording = run(gpu_spec("a100-1", mig="1g"), gpu_spec("t4-1"))
+    pools = next(outputs for urn, outputs in recording.outputs.items() if urn.endswith("::autoscaler"))["pools"]
+    assert "whole GPUs" in pools["a100-1"]["scaleUp"]
+    assert "whole GPUs" not in pools["t4-1"]["scaleUp"]
 
 
 def test_another_expander_needs_no_order() -> None:

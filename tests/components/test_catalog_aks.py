@@ -65,6 +65,21 @@ def test_the_gate_counts_the_same_gpus(name: str) -> None:
     assert gpus_of_size(name) == machine.gpus
 
 
+@pytest.mark.parametrize(
+    ("name", "gpus"),
+    [
+        # https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/nc-rtxpro6000-bse-v6-series
+        ("Standard_NC128ds_xl_RTXPRO6000BSE_v6", 1),
+        ("Standard_NC320lds_xl_RTXPRO6000BSE_v6", 2),
+        ("Standard_NV6ads_A10_v5", 1),  # a part of a GPU is one device
+        ("Standard_ND40rs_v2", 8),
+    ],
+)
+def test_the_gate_counts_gpus_of_sizes_that_the_catalogue_leaves_out(name: str, gpus: int) -> None:
+    assert catalog.machine("aks", name) is None
+    assert gpus_of_size(name) == gpus
+
+
 @pytest.mark.parametrize("name", sorted(sdk_sizes()))
 def test_the_gpu_sizes_that_the_sdk_names_are_known_or_left_out_on_purpose(name: str) -> None:
     fraction = re.fullmatch(r"Standard_NV(6|12|18|24)ads_A10_v5", name)

@@ -102,7 +102,7 @@ class AksCatalog:
         return "Standard_E2as_v5"
 
     def reference_region(self) -> str:
-        return "eastus2"
+        return "westus2"
 
     def account_key(self) -> str:
         return "azure-native:subscriptionId"

@@ -68,10 +68,18 @@ def governance(pool: GpuPoolSpec | CpuPoolSpec, spec: ClusterSpec) -> PoolGovern
         max_nodes=pool.max_nodes,
         location_policy="one scale set over the pool's zones; Azure chooses the zone of a node",
         choice=_CHOICE[expander(spec)],
-        scale_up="a pending pod that fits this pool's labels, taints and free capacity",
+        scale_up=_scale_up(pool),
         scale_down=f"{minutes} minutes after the last pod of the node ended; one time for all pools of the cluster",
         reaches_zero=_reaches_zero(pool),
     )
+
+
+def _scale_up(pool: GpuPoolSpec | CpuPoolSpec) -> str:
+    reason = "a pending pod that fits this pool's labels, taints and free capacity"
+    if isinstance(pool, GpuPoolSpec) and pool.mig is not None:
+        # https://github.com/Azure/AKS/issues/3427
+        return f"{reason}; the autoscaler counts a new node's whole GPUs, so a burst may start more nodes than it fills"
+    return reason
 
 
 def _reaches_zero(pool: GpuPoolSpec | CpuPoolSpec) -> str:

@@ -29,7 +29,9 @@ class AksCluster:
 
     Azure creates no cluster without a system pool, so the admin pool is part of the cluster's own inputs. A pool apart,
     beside a first one that Azure insists on, would leave that one running for ever: it cannot be empty, and nothing in
-    this API removes it as GKE removes its default pool.
+    this API removes it as GKE removes its default pool. The price: Azure never changes the machines, the disks and the
+    zones of a pool (https://learn.microsoft.com/azure/aks/create-node-pools#limitations), so those of the admin pool
+    last as long as the cluster, and a stack file that changes them ends in Azure's error. Its size can change.
     """
 
     def __init__(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> None:

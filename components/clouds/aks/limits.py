@@ -104,7 +104,7 @@ def _partitions(settings: Settings) -> Iterator[Problem]:
                 f"{pool.declared_at}.timeSharing",
                 "AKS's autoscaler counts the GPUs of an empty pool as they are built in, not as they are shared, so "
                 "it would add a node for each pod (https://github.com/Azure/AKS/issues/3427)",
-                "Leave it out; pools with mig partition GPUs in hardware",
+                "Leave it out, or write mig, which the autoscaler miscounts too, but whose parts are pods' own",
             )
         if pool.mig is not None and pool.gpu not in MIG_GPUS:
             yield Problem(

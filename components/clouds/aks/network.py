@@ -27,7 +27,7 @@ class Network:
     """
 
     def __init__(self, name: str, spec: ClusterSpec, group: pulumi.Input[str], parent: pulumi.Resource) -> None:
-        self._name, self._spec, self._group, self._parent = name, spec, group, parent
+        self._name, self._spec, self._parent = name, spec, parent
         place = {"resourceGroupName": group, "location": spec.region, "tags": dict(spec.labels)}
         network = CustomResource(
             "azure-native:network:VirtualNetwork",

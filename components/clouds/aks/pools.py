@@ -27,8 +27,20 @@ _UPGRADE_BY_SURPLUS: Final = {"maxSurge": "1", "maxUnavailable": "0"}
 # https://learn.microsoft.com/azure/aks/use-trusted-launch
 _TRUSTED_LAUNCH: Final = {"enableVTPM": True, "enableSecureBoot": True}
 
-# Whoever changes the size after creation, it is not the program.
-SIZE_PROPERTY: Final = "count"
+# What Azure refuses to change of a pool, besides vmSize and gpuInstanceProfile. The provider knows only those two and
+# leaves the others to Azure's error: https://github.com/pulumi/pulumi-azure-native/pull/3655
+_FIXED: Final = (
+    "availabilityZones",
+    "enableEncryptionAtHost",
+    "gpuProfile.driver",
+    "maxPods",
+    "osDiskSizeGB",
+    "osDiskType",
+    "scaleSetEvictionPolicy",
+    "scaleSetPriority",
+    "spotMaxPrice",
+    "vnetSubnetID",
+)
 
 
 def admin_profile(spec: AdminPoolSpec, subnet: pulumi.Input[str], tags: dict[str, str]) -> dict[str, Any]:
@@ -146,7 +158,8 @@ def _agent_pool(
     }
     behaviour = pulumi.ResourceOptions(
         # After creation the autoscaler owns the size.
-        ignore_changes=[SIZE_PROPERTY],
+        ignore_changes=["count"],
+        replace_on_changes=list(_FIXED),
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
