@@ -75,15 +75,15 @@ def make_everything(amazon: Amazon) -> None:
     internet = amazon.create(INTERNET_GATEWAY, {"vpcId": vpc.id})
     public = amazon.create(SUBNET, subnet(vpc.id, block="10.0.9.0/24"), "public")
     routes = amazon.create(ROUTE_TABLE, {"vpcId": vpc.id, "tags": {"Name": "public"}})
-    amazon.create(
-        ROUTE, {"routeTableId": routes.id, "destinationCidrBlock": "0.0.0.0/0", "gatewayId": internet.id}
-    )
+    amazon.create(ROUTE, {"routeTableId": routes.id, "destinationCidrBlock": "0.0.0.0/0", "gatewayId": internet.id})
     amazon.create(ASSOCIATION, {"routeTableId": routes.id, "subnetId": public.id})
     address = amazon.create(EIP, {"tags": {"Name": "nat"}})
     amazon.create(NAT, {"subnetId": public.id, "allocationId": address.id})
     https = {"protocol": "tcp", "fromPort": 443, "toPort": 443, "cidrBlocks": ["10.0.0.0/16"]}
     group = amazon.create(SECURITY_GROUP, {"vpcId": vpc.id, "ingress": [https], "egress": []})
-    amazon.create(ENDPOINT, {"vpcId": vpc.id, "serviceName": "com.amazonaws.us-west-2.s3", "routeTableIds": [routes.id]})
+    amazon.create(
+        ENDPOINT, {"vpcId": vpc.id, "serviceName": "com.amazonaws.us-west-2.s3", "routeTableIds": [routes.id]}
+    )
     interface = {
         "vpcId": vpc.id,
         "serviceName": "com.amazonaws.us-west-2.ecr.api",
@@ -193,7 +193,7 @@ def test_a_refused_request_leaves_nothing_behind(amazon: Amazon) -> None:
     amazon.cluster()
     before = amazon.account.call("autoscaling", "DescribeAutoScalingGroups")["AutoScalingGroups"]
     with pytest.raises(ProviderError, match="not supported in"):
-        amazon.node_group(instanceTypes=["p4d.24xlarge"], subnetIds=[_subnet_in(amazon, "c")])
+        amazon.node_group(instanceTypes=["p5en.48xlarge"], subnetIds=[_subnet_in(amazon, "b")])
     assert amazon.account.call("autoscaling", "DescribeAutoScalingGroups")["AutoScalingGroups"] == before
     amazon.node_group()
 

@@ -66,7 +66,9 @@ def _policy(inputs: Properties, account: Account) -> str | None:
     prefix = f"arn:{account.partition}:eks::aws:cluster-access-policy/"
     if inputs["policyArn"] in {prefix + name for name in POLICIES}:
         return None
-    return f"InvalidParameterException: The policyArn {inputs['policyArn']} is no policy of EKS; e.g. {prefix}{POLICIES[3]}"
+    return (
+        f"InvalidParameterException: The policyArn {inputs['policyArn']} is unknown; write e.g. {prefix}{POLICIES[3]}"
+    )
 
 
 @POLICY_RULES.add(

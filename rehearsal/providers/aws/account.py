@@ -99,10 +99,10 @@ class Account:
 
 @lru_cache(maxsize=1)
 def _session() -> Any:
-    import boto3
+    from boto3.session import Session
 
     # Not credentials: nothing leaves the process, but a request has to be signed with something.
-    return boto3.session.Session(
+    return Session(
         aws_access_key_id="simulated", aws_secret_access_key="simulated", botocore_session=botocore_session()
     )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from rehearsal.providers.aws.account import Account
 from rehearsal.providers.aws.errors import ApiError, not_found
@@ -15,6 +16,8 @@ from rehearsal.providers.differences import diff
 from rehearsal.providers.rules import ServerRule, broken
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import without_none
+
+_LOOK_SECONDS: Final = 0.5
 
 
 class Kind(ABC):
@@ -39,7 +42,7 @@ class Kind(ABC):
     def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
         """What AWS adds to the inputs, as it is now; ``None`` or AWS's "not found" if the resource is gone."""
 
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:  # noqa: B027 (most only have tags)
+    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:  # noqa: B027 (some cannot)
         """Change the resource in place, apart from its tags."""
 
     @abstractmethod
@@ -110,13 +113,9 @@ class Kind(ABC):
         record = account.store.get(self.token, id)
         if record is None:
             return
+        self._wait_for_users(account, record)
         self.stop(account, record)
         with account.store.held():
-            user = self._user(account, id)
-            if user:
-                what = self.shape.tagged or "resource"
-                reason = f"The {what} '{id}' has dependencies and cannot be deleted: {user.id} uses it."
-                raise self.refuse("DependencyViolation", reason, self.shape.operation.replace("Create", "Delete"))
             try:
                 self.remove(account, id, record.inputs)
             except ApiError as error:
@@ -153,9 +152,21 @@ class Kind(ABC):
         outputs = {"region": inputs.get("region") or account.region, **found}
         return {**outputs, "tagsAll": inputs.get("tags") or {}} if self._tags_all() else outputs
 
-    def _user(self, account: Account, id: str) -> Record | None:
-        every = (record for token in self.users for record in account.store.all(token))
-        return next((record for record in every if record.id != id and mentions(record.inputs, id)), None)
+    def user(self, account: Account, record: Record) -> str | None:
+        """Why ``record`` cannot be removed now, in AWS's words; ``None`` if nothing uses it."""
+        every = (other for token in self.users for other in account.store.all(token))
+        found = next((other for other in every if other.id != record.id and mentions(other.inputs, record.id)), None)
+        if found is None:
+            return None
+        what = self.shape.tagged or "resource"
+        return f"The {what} '{record.id}' has dependencies and cannot be deleted: {found.id} uses it."
+
+    def _wait_for_users(self, account: Account, record: Record) -> None:
+        """As the provider does, try again while something that may be on its way out still uses the resource."""
+        deadline = time.monotonic() + account.patience
+        while (reason := self.user(account, record)) is not None:
+            if time.monotonic() >= deadline or account.cancelled.wait(_LOOK_SECONDS):
+                raise self.refuse("DependencyViolation", reason, self.shape.operation.replace("Create", "Delete"))
 
     def _tagged(self, record: Record) -> str:
         by_arn = self.shape.service in ("eks", "events", "logs")

@@ -12,6 +12,7 @@ from rehearsal.providers.aws.kind import Kind
 from rehearsal.providers.aws.shape import Shape
 from rehearsal.providers.base import Properties
 from rehearsal.providers.rules import RuleBook
+from rehearsal.providers.store import Record
 
 SUBNET: Final = "aws:ec2/subnet:Subnet"
 INTERNET_GATEWAY: Final = "aws:ec2/internetGateway:InternetGateway"
@@ -206,11 +207,15 @@ class InternetGatewayKind(Kind):
             self._detach(account, id, inputs["vpcId"])
         account.call("ec2", "DeleteInternetGateway", InternetGatewayId=id)
 
-    def _detach(self, account: Account, id: str, vpc: str) -> None:
+    @override
+    def user(self, account: Account, record: Record) -> str | None:
+        vpc = record.inputs.get("vpcId")
         for gateway in account.store.all(NAT_GATEWAY):
             if gateway.inputs.get("allocationId") and subnet(account, gateway.inputs["subnetId"])["VpcId"] == vpc:
-                reason = f"Network {vpc} has some mapped public address(es). Please unmap those public address(es)."
-                raise self.refuse("DependencyViolation", reason, "DetachInternetGateway")
+                return f"Network {vpc} has some mapped public address(es). Please unmap those public address(es)."
+        return None
+
+    def _detach(self, account: Account, id: str, vpc: str) -> None:
         account.call("ec2", "DetachInternetGateway", InternetGatewayId=id, VpcId=vpc)
 
 

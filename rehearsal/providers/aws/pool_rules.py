@@ -34,7 +34,9 @@ def _name(inputs: Properties, account: Account) -> str | None:
     name = inputs["nodeGroupName"]
     if _NAME.fullmatch(name):
         return None
-    return f"InvalidParameterException: The nodegroup name {name} must be at most 63 letters, digits, hyphens and underscores"
+    return (
+        f"InvalidParameterException: nodegroupName {name} must be at most 63 letters, digits, hyphens and underscores"
+    )
 
 
 @POOL_RULES.add("scaling-ordered", _GROUPS, "scalingConfig")
@@ -106,8 +108,9 @@ def _disk(inputs: Properties, account: Account) -> str | None:
 def _reserved(inputs: Properties, account: Account) -> str | None:
     for key in inputs.get("labels") or {}:
         prefix = key.partition("/")[0] + "/"
-        if any(prefix == reserved or prefix.endswith(f".{reserved}") for reserved in RESERVED_LABELS):
-            return f"InvalidParameterException: Label cannot contain reserved prefixes [{', '.join(RESERVED_LABELS)}]: {key}"
+        if any(prefix == kept or prefix.endswith(f".{kept}") for kept in RESERVED_LABELS):
+            reserved = ", ".join(RESERVED_LABELS)
+            return f"InvalidParameterException: Label cannot contain reserved prefixes [{reserved}]: {key}"
     return None
 
 
@@ -151,7 +154,7 @@ def _update(inputs: Properties, account: Account) -> str | None:
 def _bad(what: str, key: str, value: str) -> str | None:
     prefix, slash, name = key.rpartition("/")
     if not _LABEL_NAME.fullmatch(name) or (slash and not _LABEL_PREFIX.fullmatch(prefix)):
-        return f"InvalidParameterException: Invalid {what} key {key}: it must be [prefix/]name of letters, digits, '-', '_', '.'"
+        return f"InvalidParameterException: Invalid {what} key {key}: write [prefix/]name of letters, digits, - _ ."
     if value and not _LABEL_NAME.fullmatch(value):
-        return f"InvalidParameterException: Invalid {what} value {value} of key {key}: at most 63 letters, digits, '-', '_', '.'"
+        return f"InvalidParameterException: Invalid {what} value {value} of {key}: at most 63 letters, digits, - _ ."
     return None

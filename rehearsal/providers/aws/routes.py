@@ -41,7 +41,7 @@ def _gateway(inputs: Properties, account: Account) -> str | None:
     if inputs.get("vpcEndpointType") != "Gateway":
         return None
     if not inputs["serviceName"].endswith((".s3", ".dynamodb")):
-        return f"InvalidParameter: Endpoint type (Gateway) does not match available service types of {inputs['serviceName']}"
+        return f"InvalidParameter: Endpoint type (Gateway) does not match the types of service {inputs['serviceName']}"
     if inputs.get("subnetIds") or inputs.get("securityGroupIds"):
         return "InvalidParameter: Gateway endpoints have route tables, not subnets or security groups"
     return None

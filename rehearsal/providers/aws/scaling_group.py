@@ -166,7 +166,8 @@ def set_versions(account: Account, inputs: Properties) -> None:
     if inputs.get("version"):
         live.version = inputs["version"]
     if inputs.get("launchTemplate"):
-        live.launch_template = {**template_of(account, inputs), "name": inputs["launchTemplate"].get("name", "")}
+        named = {"name": inputs["launchTemplate"].get("name", "")}
+        vars(live).update(launch_template={**template_of(account, inputs), **named})
 
 
 def image_id(inputs: Properties) -> str:

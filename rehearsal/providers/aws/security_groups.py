@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from typing_extensions import override
 
@@ -44,7 +44,7 @@ class SecurityGroupKind(Kind):
     """
 
     token = SECURITY_GROUP
-    shape: Shape = _GroupShape(
+    shape: ClassVar[Shape] = _GroupShape(
         service="ec2",
         operation="CreateSecurityGroup",
         table={"CreateSecurityGroupRequest": {"name": To("GroupName")}},
@@ -84,7 +84,7 @@ class DefaultSecurityGroupKind(Kind):
     """``aws:ec2/defaultSecurityGroup:DefaultSecurityGroup``: takes over a VPC's own group, and deletes nothing."""
 
     token = "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
-    shape: Shape = _GroupShape(
+    shape: ClassVar[Shape] = _GroupShape(
         service="ec2",
         operation="DescribeSecurityGroups",
         local=("ingress", "egress", "vpcId", "revokeRulesOnDelete"),

@@ -36,7 +36,8 @@ class Workload:
 
 @dataclass(frozen=True)
 class Addon:
-    """One EKS add-on: its ``version`` where the program names none, and its pods. ``host_network`` for its DaemonSets."""
+    """One EKS add-on: its ``version`` where the program names none, its pods, and whether its DaemonSets use the
+    nodes' network."""
 
     version: str
     workloads: tuple[Workload, ...]

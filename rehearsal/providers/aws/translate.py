@@ -45,7 +45,7 @@ LOCAL: Final = Local()
 
 
 def translate(service: str, operation: str, table: Table, inputs: Properties, body: str = "") -> Translation:
-    """The request that creates a resource with ``inputs``, or its structure ``body``. Unknown values stay ``UNKNOWN``."""
+    """The request that creates a resource with ``inputs``, or its structure ``body``; what is unknown stays so."""
     failures: list[CheckFailure] = []
     shape = service_model(service).shape_for(body) if body else request_shape(service, operation)
     params = _structure(shape, table, inputs, "", failures)
@@ -77,11 +77,6 @@ def member(shape: Any, key: str) -> str | None:
         if name in shape.members:
             return name
     return None
-
-
-def problems_with(service: str, shape_name: str, value: Any) -> list[str]:
-    """What AWS's model says against ``value`` as the named type (``labelKey`` of EKS)."""
-    return list(_limits(service_model(service).shape_for(shape_name), value))
 
 
 def _structure(shape: Any, table: Table, inputs: Any, path: str, failures: list[CheckFailure]) -> dict[str, Any]:
