@@ -1,0 +1,254 @@
+"""Cluster-autoscaler on EKS: what it may do, what it finds, in which order it tries pools, and when nodes go."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from components import catalog
+from components.clouds.eks import autoscaling, cluster_autoscaler, node_tags
+from components.clouds.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
+from components.pools import CpuPoolSpec, GpuPoolSpec
+from policies.rules.model import Taint
+from tests import recorder
+from tests.components import eks_specs
+
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+CLUSTER = "gpu-test"
+SPOT = eks_specs.gpu_pool("t4-1-spot-a")
+SPOT_B = eks_specs.gpu_pool("t4-1-spot-b", zones=("us-west-2b",))
+FALLBACK = eks_specs.gpu_pool("t4-1-ondemand", spot=False, preference=1)
+BIG = eks_specs.gpu_pool("t4-4-spot-a", size=4, machine_type="g4dn.12xlarge")
+
+
+def run(*pools: CpuPoolSpec | GpuPoolSpec, **cluster: Any) -> recorder.Recording:
+    return eks_specs.run(*(pools or (SPOT,)), cluster=cluster)
+
+
+def container(recording: recorder.Recording) -> dict[str, Any]:
+    pod = recording.only(DEPLOYMENT).inputs["spec"]["template"]["spec"]
+    (found,) = pod["containers"]
+    return dict(found)
+
+
+def flags(**cluster: Any) -> dict[str, str]:
+    program, *written = container(run(**cluster))["command"]
+    assert program == "./cluster-autoscaler"
+    return dict(flag.removeprefix("--").split("=", 1) for flag in written)
+
+
+def statements(recording: recorder.Recording) -> list[dict[str, Any]]:
+    """What the autoscaler's pods may do, found as AWS finds it: service account → association → role → policies."""
+    account = recording.only(DEPLOYMENT).inputs["spec"]["template"]["spec"]["serviceAccountName"]
+    (association,) = [one.inputs for one in recording.of_type(ASSOCIATION) if one.inputs["serviceAccount"] == account]
+    assert association["namespace"] == recording.only(DEPLOYMENT).inputs["metadata"]["namespace"]
+    role = association["roleArn"].rpartition("/")[2]
+    attached = recording.of_type("aws:iam/rolePolicyAttachment:RolePolicyAttachment")
+    assert not [one for one in attached if one.inputs["role"] == role]
+    own = recording.of_type("aws:iam/rolePolicy:RolePolicy")
+    (policy,) = [one.inputs["policy"] for one in own if one.inputs["role"] == role]
+    found: list[dict[str, Any]] = json.loads(policy)["Statement"]
+    return found
+
+
+def test_it_has_exactly_the_actions_it_needs() -> None:
+    actions = [action for statement in statements(run()) for action in statement["Action"]]
+    assert sorted(actions) == [
+        "autoscaling:DescribeAutoScalingGroups",
+        "autoscaling:DescribeAutoScalingInstances",
+        "autoscaling:DescribeLaunchConfigurations",
+        "autoscaling:DescribeScalingActivities",
+        "autoscaling:SetDesiredCapacity",
+        "autoscaling:TerminateInstanceInAutoScalingGroup",
+        "ec2:DescribeImages",
+        "ec2:DescribeInstanceTypes",
+        "ec2:DescribeLaunchTemplateVersions",
+        "ec2:GetInstanceTypesFromInstanceRequirements",
+        "eks:DescribeNodegroup",
+    ]
+
+
+def test_it_changes_groups_of_its_own_cluster_alone() -> None:
+    for statement in statements(run()):
+        reads = all(re.match(r"[a-z0-9]+:(Describe|Get)", action) for action in statement["Action"])
+        owner = {f"aws:ResourceTag/k8s.io/cluster-autoscaler/{CLUSTER}": "owned"}
+        assert reads or owner.items() <= statement["Condition"]["StringEquals"].items()
+
+
+def test_what_it_looks_for_is_what_it_may_change() -> None:
+    kind, _, keys = flags()["node-group-auto-discovery"].partition(":tag=")
+    assert kind == "asg"
+    (scale,) = [statement for statement in statements(run()) if "Condition" in statement]
+    tags = {key.removeprefix("aws:ResourceTag/") for key in scale["Condition"]["StringEquals"]}
+    assert set(keys.split(",")) == tags == {node_tags.ENABLED, node_tags.owned(CLUSTER)}
+
+
+@pytest.mark.parametrize("minor", CLUSTER_AUTOSCALERS)
+def test_its_minor_version_is_the_clusters(minor: str) -> None:
+    recording = run(version=minor)
+    assert recording.only("aws:eks/cluster:Cluster").inputs["version"] == minor
+    repository, _, tag = container(recording)["image"].partition(":")
+    assert repository == "registry.k8s.io/autoscaling/cluster-autoscaler"
+    assert re.fullmatch(rf"v{re.escape(minor)}\.\d+", tag)
+
+
+@pytest.mark.parametrize("known", [CLUSTER_AUTOSCALERS, KARPENTERS], ids=["cluster-autoscaler", "karpenter"])
+@pytest.mark.parametrize("channel", ["regular", "stable"])
+def test_a_channel_means_a_version_that_autoscalers_go_with(known: dict[str, str], channel: str) -> None:
+    assert kubernetes_minor(None, channel) in known
+
+
+def test_every_channel_has_a_cluster_autoscaler() -> None:
+    assert set(catalog.of("eks").kubernetes_versions().values()) <= set(CLUSTER_AUTOSCALERS)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "minutes"),
+    [
+        ({"autoscaling_profile": "balanced"}, "10m"),
+        ({"autoscaling_profile": "optimize-utilization"}, "5m"),
+        ({"autoscaling_profile": "optimize-utilization", "unneeded_minutes": 2}, "2m"),
+    ],
+)
+def test_how_long_nodes_stay_idle(cluster: dict[str, Any], minutes: str) -> None:
+    written = flags(**cluster)
+    assert written["scale-down-unneeded-time"] == minutes
+    assert written["scale-down-delay-after-add"] == minutes
+
+
+def test_no_system_pod_keeps_a_node_and_no_computing_node_is_emptied() -> None:
+    written = flags()
+    assert written["skip-nodes-with-system-pods"] == "false"
+    assert written["skip-nodes-with-local-storage"] == "false"
+    # Below one share of one GPU among the most shares of the most GPUs a node may have.
+    assert 0 < float(written["scale-down-gpu-utilization-threshold"]) < 1 / (8 * 48)
+
+
+def test_zones_of_one_pool_grow_evenly() -> None:
+    written = flags()
+    assert written["balance-similar-node-groups"] == "true"
+    differing = {key for key in SPOT.labels if SPOT.labels[key] != SPOT_B.labels[key]}
+    assert differing == {written["balancing-ignore-label"]}
+
+
+def order(*pools: CpuPoolSpec | GpuPoolSpec) -> list[list[str]]:
+    """Auto Scaling groups in the order in which the expander tries them."""
+    recording = run(*pools)
+    groups = {one.inputs["autoscalingGroupName"] for one in recording.of_type("aws:autoscaling/tag:Tag")}
+    (text,) = [one.inputs["data"]["priorities"] for one in recording.of_type(CONFIG_MAP)]
+    read: dict[int, list[str]] = yaml.safe_load(text)
+    return [
+        sorted(
+            re.sub("-0c5b2e4a.*", "", group) for group in groups if any(re.search(one, group) for one in read[number])
+        )
+        for number in sorted(read, reverse=True)
+    ]
+
+
+def test_spot_comes_first_then_fewer_gpus_then_the_fallback() -> None:
+    assert order(FALLBACK, BIG, SPOT_B, SPOT) == [
+        ["eks-t4-1-spot-a", "eks-t4-1-spot-b"],
+        ["eks-t4-4-spot-a"],
+        ["eks-t4-1-ondemand"],
+    ]
+
+
+def test_a_pool_whose_name_continues_anothers_has_its_own_place() -> None:
+    longer = eks_specs.gpu_pool("t4-1-spot-a-0", spot=False)
+    assert order(SPOT, longer) == [["eks-t4-1-spot-a"], ["eks-t4-1-spot-a-0"]]
+
+
+@pytest.mark.parametrize(
+    ("expander", "sent", "ordered"),
+    [
+        (None, "priority,least-waste", True),
+        ("priority", "priority,least-waste", True),
+        ("least-waste", "least-waste", False),
+        ("most-pods", "most-pods", False),
+        ("random", "random", False),
+    ],
+)
+def test_the_order_is_there_only_for_the_expander_that_reads_it(expander: str | None, sent: str, ordered: bool) -> None:
+    assert flags(expander=expander)["expander"] == sent
+    assert bool(run(expander=expander).of_type(CONFIG_MAP)) is ordered
+
+
+def test_it_runs_on_the_admin_pool_and_has_its_rights_when_it_starts() -> None:
+    recording = run()
+    deployment = recording.only(DEPLOYMENT)
+    pod = deployment.inputs["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {"gpucluster.dev/role": "admin"}
+    assert pod["priorityClassName"] == "system-cluster-critical"
+    (identity,) = [
+        one for one in recording.of_type(ASSOCIATION) if one.inputs["serviceAccount"] == "cluster-autoscaler"
+    ]
+    admin = recording.named("admin")
+    assert identity.urn in deployment.depends_on
+    assert admin.urn in deployment.depends_on or recording.named("admin-pool").urn in deployment.depends_on
+
+
+def test_it_may_be_moved_and_is_measured() -> None:
+    recording = run()
+    budget = recording.only("kubernetes:policy/v1:PodDisruptionBudget").inputs["spec"]
+    template = recording.only(DEPLOYMENT).inputs["spec"]["template"]
+    assert budget["selector"]["matchLabels"] == template["metadata"]["labels"]
+    assert budget["maxUnavailable"] == 1
+    assert template["metadata"]["annotations"]["prometheus.io/scrape"] == "true"
+
+
+def test_it_has_no_right_on_its_node() -> None:
+    found = container(run())["securityContext"]
+    assert found["capabilities"] == {"drop": ["ALL"]}
+    assert (found["allowPrivilegeEscalation"], found["readOnlyRootFilesystem"]) == (False, True)
+
+
+def test_its_rights_in_the_cluster_name_what_it_changes() -> None:
+    recording = run()
+    rules = [
+        rule
+        for kind in ("ClusterRole", "Role")
+        for rule in recording.only(f"kubernetes:rbac.authorization.k8s.io/v1:{kind}").inputs["rules"]
+    ]
+    for rule in rules:
+        assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]]
+        if set(rule["resources"]) & {"configmaps", "leases", "secrets"} and {"update", "delete", "get"} & set(
+            rule["verbs"]
+        ):
+            assert rule["resourceNames"]
+    assert not [rule for rule in rules if "secrets" in rule["resources"]]
+
+
+@pytest.mark.parametrize(
+    ("pool", "cluster", "phrase"),
+    [
+        (SPOT, {}, "cluster-autoscaler v1.35"),
+        (SPOT, {"autoscaler": "karpenter"}, "Karpenter 1.9"),
+        (SPOT, {"expander": "random"}, "expander 'random'"),
+        (SPOT, {}, "spot before on-demand"),
+        (SPOT, {"unneeded_minutes": 3}, "3 minutes"),
+        (eks_specs.gpu_pool(unneeded_minutes=9), {"unneeded_minutes": 3}, "9 minutes"),
+        (SPOT, {}, "us-west-2a only"),
+        (SPOT, {}, "yes: the minimum is 0 and the taints nvidia.com/gpu=present:NoSchedule"),
+        (eks_specs.cpu_pool(), {}, "yes when no pod is left"),
+        (eks_specs.cpu_pool(taints=(Taint("a", "b", "PreferNoSchedule"),)), {}, "yes when no pod is left"),
+        (eks_specs.cpu_pool(min_nodes=2), {}, "no: the stack file asks for at least 2 nodes"),
+    ],
+)
+def test_governance_says_what_was_declared(
+    pool: CpuPoolSpec | GpuPoolSpec, cluster: dict[str, Any], phrase: str
+) -> None:
+    said = autoscaling.governance(pool, eks_specs.cluster_spec(**cluster)).as_output()
+    assert any(phrase in str(value) for value in said.values())
+
+
+def test_words_and_flags_agree() -> None:
+    spec = eks_specs.cluster_spec(autoscaling_profile="balanced")
+    minutes = cluster_autoscaler.unneeded_minutes(spec)
+    assert f"--scale-down-unneeded-time={minutes}m" in cluster_autoscaler.flags(spec)
+    assert f"{minutes} minutes" in autoscaling.governance(SPOT, spec).scale_down

@@ -1,0 +1,130 @@
+"""The VPC of an EKS cluster: enough zones and addresses, one way out, no way in."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from components import catalog
+from components.clouds.eks import subnets
+from tests import recorder
+from tests.components import eks_specs
+
+SUBNET = "aws:ec2/subnet:Subnet"
+ROUTE = "aws:ec2/route:Route"
+ASSOCIATION = "aws:ec2/routeTableAssociation:RouteTableAssociation"
+NAT = "aws:ec2/natGateway:NatGateway"
+ENDPOINT = "aws:ec2/vpcEndpoint:VpcEndpoint"
+A, B, C = eks_specs.THREE_ZONES
+D = "us-west-2d"
+
+
+def network(**cluster: Any) -> recorder.Recording:
+    return eks_specs.run(cluster=cluster)
+
+
+def ways_out(recording: recorder.Recording) -> dict[str, dict[str, Any]]:
+    """Name of each subnet → the inputs of its only route."""
+    routes = {one.inputs["routeTableId"]: one.inputs for one in recording.of_type(ROUTE)}
+    associations = recording.of_type(ASSOCIATION)
+    subnets = [one.inputs["subnetId"] for one in associations]
+    assert len(set(subnets)) == len(subnets)
+    return {one.inputs["subnetId"].removesuffix("-id"): routes[one.inputs["routeTableId"]] for one in associations}
+
+
+@pytest.mark.parametrize(
+    ("zones", "whole"),
+    [((A,), (A, B, C)), ((B,), (A, B, C)), ((D,), (A, B, D)), ((C, D), (A, C, D)), ((A, B, C, D), (A, B, C, D))],
+)
+def test_a_control_plane_spans_three_zones_at_least(zones: tuple[str, ...], whole: tuple[str, ...]) -> None:
+    assert subnets.cluster_zones("us-west-2", zones) == whole
+
+
+@pytest.mark.parametrize("region", catalog.of("eks").regions())
+@pytest.mark.parametrize("prefix", [subnets.VPC_PREFIXES[0], subnets.VPC_PREFIXES[-1]])
+def test_in_every_region_subnets_are_apart_inside_the_range_and_large_enough(region: str, prefix: int) -> None:
+    zones = catalog.of("eks").regions()[region]
+    for chosen in (zones[:1], zones[-1:], zones):
+        found = subnets.ranges(f"10.0.0.0/{prefix}", region, chosen)
+        assert set(chosen) <= set(found)
+        assert len(found) >= 2
+        parts = [part for zone in found.values() for part in (zone.private, zone.public)]
+        assert not any(one.overlaps(other) for one, other in combinations(parts, 2))
+        assert all(part.subnet_of(IPv4Network(f"10.0.0.0/{prefix}")) and part.prefixlen <= 28 for part in parts)
+
+
+@pytest.mark.parametrize(("before", "after"), [((A,), (A, B)), ((B,), (C, B, A)), ((A, B, C), (A,))])
+def test_another_of_the_first_zones_changes_no_subnet(before: tuple[str, ...], after: tuple[str, ...]) -> None:
+    old, new = (subnets.ranges("10.0.0.0/16", "us-west-2", zones) for zones in (before, after))
+    assert all(old[zone] == new[zone] for zone in old.keys() & new.keys())
+
+
+@pytest.mark.parametrize(
+    ("per_zone", "zones", "gateways"),
+    [(False, (A,), {A}), (False, (A, B, C), {A}), (True, (A, B, C), {A, B, C}), (True, (B, C), {B, C})],
+)
+def test_gateways_are_one_or_one_per_zone(per_zone: bool, zones: tuple[str, ...], gateways: set[str]) -> None:
+    recording = network(nat_per_zone=per_zone, zones=zones)
+    placed = {
+        one.inputs["subnetId"].removesuffix("-id").removeprefix("cluster-public-") for one in recording.of_type(NAT)
+    }
+    assert placed == gateways
+    for subnet, route in ways_out(recording).items():
+        zone = subnet.rpartition("-us-west-2")[2]
+        if "-private-" in subnet:
+            through = f"us-west-2{zone}" if f"us-west-2{zone}" in gateways else zones[0]
+            assert route["natGatewayId"] == f"cluster-nat-{through}-id"
+            assert "gatewayId" not in route
+        else:
+            assert route["gatewayId"] == "cluster-internet-gateway-id"
+
+
+def test_public_subnets_are_for_gateways_alone() -> None:
+    recording = network(nat_per_zone=True, zones=eks_specs.THREE_ZONES)
+    public = {f"{one.name}-id" for one in recording.of_type(SUBNET) if "-public-" in one.name}
+    assert public == {one.inputs["subnetId"] for one in recording.of_type(NAT)}
+    assert not public & set(recording.only("aws:eks/cluster:Cluster").inputs["vpcConfig"]["subnetIds"])
+
+
+def test_no_machine_gets_a_public_address_by_itself() -> None:
+    assert {one.inputs["mapPublicIpOnLaunch"] for one in network().of_type(SUBNET)} == {False}
+
+
+def test_whatever_names_no_security_group_is_shut_in() -> None:
+    default = network().only("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup").inputs
+    assert (default["ingress"], default["egress"]) == ([], [])
+
+
+def test_images_do_not_go_through_the_gateway() -> None:
+    recording = network(zones=(A, B))
+    found = {
+        one.inputs["serviceName"].removeprefix("com.amazonaws.us-west-2."): one for one in recording.of_type(ENDPOINT)
+    }
+    assert set(found) == {"s3", "ecr.api", "ecr.dkr"}
+    tables = {f"{one.name}-id" for one in recording.of_type("aws:ec2/routeTable:RouteTable") if "private" in one.name}
+    assert set(found["s3"].inputs["routeTableIds"]) == tables
+    for service in ("ecr.api", "ecr.dkr"):
+        assert found[service].inputs["privateDnsEnabled"] is True
+        assert found[service].inputs["subnetIds"] == [f"cluster-private-{zone}-id" for zone in (A, B)]
+
+
+def test_registry_endpoints_answer_the_cluster_alone() -> None:
+    groups = network(node_cidr="10.7.0.0/16").of_type("aws:ec2/securityGroup:SecurityGroup")
+    (rule,) = [rule for group in groups for rule in group.inputs["ingress"]]
+    assert (rule["cidrBlocks"], rule["fromPort"], rule["toPort"]) == (["10.7.0.0/16"], 443, 443)
+
+
+def test_public_addresses_go_before_the_door_they_are_behind() -> None:
+    recording = network()
+    door = recording.only("aws:ec2/internetGateway:InternetGateway").urn
+    for type_token in ("aws:ec2/eip:Eip", NAT):
+        assert all(door in one.depends_on for one in recording.of_type(type_token))
+
+
+def test_everything_carries_the_stacks_labels() -> None:
+    for one in network(zones=eks_specs.THREE_ZONES).resources:
+        if "tags" in one.inputs:
+            assert one.inputs["tags"]["team"] == "ml", one.name
