@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from components.clouds.aks.limits import refusals
-from components.clouds.aks.naming import POOL_NAME_LIMIT, pool_name, scale_set_pattern, zone_numbers
+from components.clouds.aks.naming import POOL_NAME_LIMIT, dns_prefix, pool_name, scale_set_pattern, zone_numbers
 from components.clouds.base import refusals as refusals_of
 from components.pools import TimeSharing
 from components.settings import Settings, SettingsError, load
@@ -60,6 +61,9 @@ def settings(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = N
         ({}, {"adminPool": {"capacity": "spot"}}, "adminPool.capacity", "on-demand"),
         ({}, {"network": {"controlPlaneCidr": "172.16.0.0/28"}}, "network.controlPlaneCidr", "Leave it out"),
         ({}, {"network": {"privateEndpoint": True}}, "network.authorizedNetworks", "privateEndpoint"),
+        ({}, {"network": {"nodeCidr": "172.30.4.0/22"}}, "network.nodeCidr", "another range"),
+        ({}, {"network": {"podCidr": "172.16.0.0/12"}}, "network.podCidr", "another range"),
+        ({}, {"network": {"podCidr": "10.128.0.0/14", "serviceCidr": "10.16.0.0/12"}}, "network.serviceCidr", "/13"),
         ({}, {"security": {"kmsKey": "https://v.vault.azure.net/keys/k/0"}}, "security.kmsKey", "/vaults/<vault>/keys"),
     ],
 )
@@ -87,6 +91,7 @@ def test_what_aks_cannot_do_is_refused_with_the_reason(
             {"network": {"nodeCidr": "10.0.0.0/16", "podCidr": "10.64.0.0/10", "serviceCidr": "10.1.0.0/20"}},
         ),
         ({"labels": {"example.com/accelerator": "nvidia"}}, {}),
+        ({}, {"network": {"nodeCidr": "172.29.0.0/20", "podCidr": "10.128.0.0/14", "serviceCidr": "10.16.0.0/13"}}),
         ({}, {"adminPool": {"capacity": "on-demand", "maxNodes": 3}}),
         ({}, {"security": {"kmsKey": KEY}}),
         ({}, {"availability": "regional", "zones": ["eastus-1", "eastus-2"]}),
@@ -176,6 +181,12 @@ def test_shortening_is_stable_across_versions() -> None:
     # A change here would replace every pool of every stack.
     assert pool_name("t4-1-spot") == "t41spod6zq6"
     assert scale_set_pattern("admin") == "^aks-admin-[0-9]+-vmss$"
+
+
+@pytest.mark.parametrize("name", ["gpu-dev", "gpu_dev", "a" * 63, "a" * 53 + "-b", "1"])
+def test_host_names_begin_with_what_dns_takes(name: str) -> None:
+    made = dns_prefix(name)
+    assert re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?", made)
 
 
 def test_zones_become_numbers() -> None:

@@ -12,6 +12,7 @@ from components.clouds.aks.encryption import Encryption
 from components.clouds.aks.identity import ClusterIdentities, grant_deployer
 from components.clouds.aks.keys import parse_key
 from components.clouds.aks.kubeconfig import endpoint, kubeconfig
+from components.clouds.aks.naming import dns_prefix
 from components.clouds.aks.network import Network
 from components.clouds.base import ClusterSpec
 from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
@@ -149,7 +150,7 @@ class AksCluster:
             # Free has no SLA and slows the API server down, in the middle of a scale-up too:
             # https://learn.microsoft.com/azure/aks/free-standard-pricing-tiers
             "sku": {"name": "Base", "tier": "Standard"},
-            "dnsPrefix": spec.name[:54].rstrip("-"),
+            "dnsPrefix": dns_prefix(spec.name),
             "nodeResourceGroup": f"{spec.name}-nodes",
             "identity": {"type": "UserAssigned", "userAssignedIdentities": [identities.control_plane.id]},
             "identityProfile": {

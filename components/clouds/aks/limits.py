@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import Final
 
 from components import catalog
@@ -21,6 +22,10 @@ _OWN_PREFIX: Final = "kubernetes.azure.com/"
 _CLUSTER_NAME: Final = re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9_-]{0,61}[A-Za-z0-9]")
 # https://learn.microsoft.com/rest/api/aks/agent-pools/create-or-update#agentpool
 _MOST_NODES: Final = 1000
+# https://learn.microsoft.com/azure/aks/concepts-network-cni-overview, .../concepts-network-azure-cni-overlay
+_KEPT_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
+_LARGEST_SERVICE_PREFIX: Final = 13
+# https://learn.microsoft.com/azure/aks/use-system-pools
 _SMALLEST_SYSTEM_VCPUS: Final = 2
 _SMALLEST_SYSTEM_GIB: Final = 4
 # A subscription's id is a GUID.
@@ -41,7 +46,8 @@ def refusals(settings: Settings) -> list[Problem]:
         *_unneeded_minutes(settings),
         *_admin_pool(settings),
         *_kms_key(settings),
-        *_network(settings),
+        *_control_plane(settings),
+        *_ranges(settings),
     )
     # A pool of several sizes or with a fallback is several specs with the same problem.
     return list(dict.fromkeys(found))
@@ -191,7 +197,7 @@ def _kms_key(settings: Settings) -> Iterator[Problem]:
         )
 
 
-def _network(settings: Settings) -> Iterator[Problem]:
+def _control_plane(settings: Settings) -> Iterator[Problem]:
     network = settings.network
     if network.control_plane_cidr is not None:
         yield Problem(
@@ -205,6 +211,23 @@ def _network(settings: Settings) -> Iterator[Problem]:
             "AKS does not combine them with a private control plane "
             "(https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges)",
             "Leave them out: with privateEndpoint only the cluster's network reaches the control plane",
+        )
+
+
+def _ranges(settings: Settings) -> Iterator[Problem]:
+    network = settings.network
+    ranges = {"nodeCidr": network.node_cidr, "podCidr": network.pod_cidr, "serviceCidr": network.service_cidr}
+    for key, written in ranges.items():
+        taken = [kept for kept in _KEPT_RANGES if written and ip_network(written).overlaps(ip_network(kept))]
+        if taken:
+            yield Problem(
+                f"network.{key}", f"{written} overlaps with what AKS keeps: {', '.join(taken)}", "Choose another range"
+            )
+    if ip_network(network.service_cidr).prefixlen < _LARGEST_SERVICE_PREFIX:
+        yield Problem(
+            "network.serviceCidr",
+            f"{network.service_cidr} is larger than AKS takes",
+            f"Write a range with prefix /{_LARGEST_SERVICE_PREFIX} or longer",
         )
 
 

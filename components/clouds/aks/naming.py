@@ -13,6 +13,8 @@ from typing import Final
 # Linux pools may have 12 characters today; older clusters and tools take 11.
 # https://learn.microsoft.com/azure/aks/create-node-pools#limitations
 POOL_NAME_LIMIT: Final = 11
+# https://learn.microsoft.com/rest/api/aks/managed-clusters/create-or-update
+_DNS_PREFIX_LIMIT: Final = 54
 _DIGEST_LENGTH: Final = 5
 _PLAIN: Final = re.compile(rf"[a-z][a-z0-9]{{0,{POOL_NAME_LIMIT - 1}}}")
 
@@ -27,6 +29,11 @@ def pool_name(name: str) -> str:
     digest = base64.b32encode(hashlib.sha256(name.encode()).digest()).decode().lower()[:_DIGEST_LENGTH]
     letters = re.sub(r"[^a-z0-9]", "", name.lower()).lstrip("0123456789")
     return f"{letters[: POOL_NAME_LIMIT - _DIGEST_LENGTH] or 'p'}{digest}"
+
+
+def dns_prefix(cluster_name: str) -> str:
+    """The beginning of the control plane's host name, which Azure makes unique itself: letters, digits and hyphens."""
+    return cluster_name.replace("_", "-")[:_DNS_PREFIX_LIMIT].strip("-")
 
 
 def scale_set_pattern(name: str) -> str:
