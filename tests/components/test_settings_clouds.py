@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from components import catalog
+from components.cluster import cluster_spec
 from components.pools import CpuPoolSpec, GpuPoolSpec
 from components.settings import Settings, SettingsError, from_stack_file, load
 from components.settings.admin_pool import big_enough
@@ -229,6 +230,14 @@ def test_named_types_are_planned_with_the_smallest_whatever_their_order() -> Non
         capacity="spot", machineType="g4dn.xlarge")).gpu_pool_specs[0].hourly_usd  # fmt: skip
 
 
+def test_a_cpu_pools_fallback_has_one_type_too() -> None:
+    types = ["m5a.xlarge", "m5.xlarge", "m6i.2xlarge"]
+    cpu = [{"name": "c", "maxNodes": 2, "capacity": "spot-with-fallback", "machineType": types}]
+    spot, on_demand = load_stack("eks", cpuPools=cpu).cpu_pool_specs
+    assert sorted(spot.machine_types) == sorted(types)
+    assert on_demand.machine_types == (spot.machine_type,)
+
+
 def test_a_growing_spot_admin_pool_of_mixed_machines() -> None:
     types = ["m4.2xlarge", "m4.4xlarge", "m5.2xlarge", "m5a.4xlarge", "c4.2xlarge", "c5.4xlarge"]
     pool = {"capacity": "spot", "machineType": types, "maxNodes": 20, "diskGb": 100}
@@ -237,8 +246,18 @@ def test_a_growing_spot_admin_pool_of_mixed_machines() -> None:
     assert (admin.spot, admin.total_nodes, admin.max_nodes) == (True, 3, 20)
     assert admin.machine_type == "c4.2xlarge"
     assert sorted(admin.machine_types) == sorted(types)
-    fixed = load_stack("eks", adminPool={**pool, "maxNodes": None} | {"maxNodes": 3})
+    fixed = load_stack("eks", adminPool={**pool, "maxNodes": 3})
     assert settings.max_nodes - fixed.max_nodes == 17
+
+
+def test_nodes_that_the_autoscaler_may_add_to_the_admin_pool_count_in_the_maximum_only() -> None:
+    growing, fixed = (load_stack("eks", adminPool={"maxNodes": maximum}) for maximum in (20, 3))
+    price = growing.admin_pool_spec.hourly_usd
+    assert growing.cost_idle_hourly == fixed.cost_idle_hourly
+    assert growing.cost_max_hourly is not None
+    assert fixed.cost_max_hourly is not None
+    assert price is not None
+    assert growing.cost_max_hourly - fixed.cost_max_hourly == pytest.approx(17 * price)
 
 
 @each_cloud
@@ -266,6 +285,57 @@ def test_idle_minutes_of_a_pool_and_of_the_stack_stay_apart() -> None:
     assert settings.unneeded_minutes == 10
     assert {pool.unneeded_minutes for pool in settings.gpu_pool_specs} == {1440}
     assert {pool.unneeded_minutes for pool in settings.cpu_pool_specs} == {None}
+
+
+def test_a_pool_per_zone_takes_names_only_of_zones_that_have_its_gpu() -> None:
+    """The V100 is in two of the region's zones; a name that the third would have is free."""
+    pools = [{"name": "v", "gpu": "nvidia-v100-32gb", "gpusPerNode": 8, "capacity": "spot", "maxNodes": 1}]
+    cpu = [{"name": "v-8-a", "maxNodes": 1}]
+    names = [pool.name for pool in load_stack("eks", gpuPools=pools, cpuPools=cpu).gpu_pool_specs]
+    assert names == ["v-8-b", "v-8-c"]
+    assert "v-8-b" in problems("eks", gpuPools=pools, cpuPools=[{**cpu[0], "name": "v-8-b"}])["cpuPools[0].name"]
+
+
+def test_names_of_zones_are_free_where_the_autoscaler_needs_no_pool_per_zone() -> None:
+    changes = {"gpuPools": t4(capacity="spot"), "cpuPools": [{"name": "t4-1-b", "maxNodes": 1}]}
+    assert "cpuPools[0].name" in problems("eks", **changes)
+    assert load_stack("eks", autoscaling={"autoscaler": "karpenter"}, **changes).cpu_pool_specs[0].name == "t4-1-b"
+
+
+def test_the_clusters_spec_says_all_that_the_settings_say_about_it() -> None:
+    """Every word that both have is the same, with a file that leaves none of the optional ones at its default."""
+    settings = load_stack(
+        "eks",
+        autoscaling={"expander": "least-waste", "unneededMinutes": 7, "profile": "balanced"},
+        addons=["efs"],
+    )
+    spec = cluster_spec(settings)
+    own, others = ({field.name for field in dataclasses.fields(one)} for one in (spec, settings))
+    common = own & others
+    assert {"autoscaler", "expander", "unneeded_minutes", "nat_per_zone", "addons"} <= common
+    for name in common:
+        value = getattr(settings, name)
+        assert getattr(spec, name) == value
+        default = next(field.default for field in dataclasses.fields(spec) if field.name == name)
+        assert value != default, f"{name} has its default, so this test would not notice it missing"
+    assert (spec.name, spec.deletion_protection) == (settings.cluster_name, True)
+    assert (spec.node_cidr, spec.pod_cidr) == (settings.network.node_cidr, settings.network.pod_cidr)
+
+
+@each_cloud
+def test_who_brings_the_driver_is_written_per_pool(cloud: str) -> None:
+    written = {"managed", "none"}
+    pools = [{**t4()[0], "name": drivers, "drivers": drivers} for drivers in sorted(written)]
+    settings = load_stack(cloud, gpuPools=pools)
+    assert {pool.drivers for pool in settings.gpu_pool_specs} == written
+    assert all(pool.name == f"{pool.drivers}-1" for pool in settings.gpu_pool_specs)
+
+
+def test_partitions_of_a_gpu_are_in_its_spec() -> None:
+    pools = [{"name": "a", "gpu": "nvidia-a100-80gb", "maxNodes": 1, "mig": "2g"}]
+    assert [pool.mig for pool in load_stack("aks", gpuPools=pools).gpu_pool_specs] == ["2g"]
+    pools[0].pop("mig")
+    assert [pool.mig for pool in load_stack("aks", gpuPools=pools).gpu_pool_specs] == [None]
 
 
 def test_the_same_words_make_the_same_pools_on_every_cloud() -> None:
