@@ -14,6 +14,7 @@ from rehearsal.api import Api, ApiError, Object
 from rehearsal.control_plane import ControlPlane
 from rehearsal.fleet import FleetError, KarpenterFleet
 from rehearsal.fleet.capacity import allocatable
+from rehearsal.fleet.nodes import condition
 from rehearsal.simulation import Machine, NodeGroup
 from tests.rehearsal.simulated_cluster import (
     CLUSTER,
@@ -330,6 +331,7 @@ def test_pods_go_where_taints_and_sizes_allow(running: Running) -> None:
 def test_the_cheapest_group_first_then_the_next(running: Running) -> None:
     running.fleet.apply_group(gpu_group("dear", hourly_usd=2))
     running.fleet.apply_group(gpu_group("cheap", hourly_usd=1, max_nodes=1))
+    eventually("the autoscaler has taken in both", lambda: ready_pools(running.api) == {"dear", "cheap"})
     running.api.create(PODS, pod("first", gpus=1, seconds=60))
     eventually("the first pod runs", lambda: group_of(running.api, "first") == "cheap")
     running.api.create(PODS, pod("second", gpus=1, seconds=60))
@@ -428,6 +430,13 @@ def required(key: str, value: str) -> Object:
     expression = {"key": key, "operator": "In", "values": [value]}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def ready_pools(api: Api) -> set[str]:
+    """The NodePools that the autoscaler uses; a new one becomes so a moment after it was created."""
+    return {
+        pool["metadata"]["name"] for pool in api.list("/apis/karpenter.sh/v1/nodepools") if condition(pool, "Ready")
+    }
 
 
 def labelled(api: Api, group: str, key: str) -> list[Object]:
