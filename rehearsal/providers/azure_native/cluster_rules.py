@@ -19,7 +19,6 @@ CLUSTER_RULES: Final = Rules()
 SYSTEM: Final = "https://learn.microsoft.com/azure/aks/use-system-pools"
 NO_SYSTEM: Final = "https://github.com/Azure/AKS/issues/1602"
 AUTHORIZED: Final = "https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges"
-PRIVATE: Final = "https://learn.microsoft.com/azure/aks/private-clusters"
 ENTRA: Final = "https://learn.microsoft.com/azure/aks/enable-authentication-microsoft-entra-id"
 IDENTITY: Final = "https://learn.microsoft.com/azure/aks/use-managed-identity"
 OVERLAY: Final = "https://learn.microsoft.com/azure/aks/azure-cni-overlay"

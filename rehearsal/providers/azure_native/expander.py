@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import yaml
@@ -21,7 +20,6 @@ from rehearsal.providers.values import at
 
 NAME: Final = "cluster-autoscaler-priority-expander"
 NAMESPACE: Final = "kube-system"
-_LOOK_SECONDS: Final = 1.0
 _log = logging.getLogger(__name__)
 
 
@@ -64,25 +62,3 @@ def parse(text: str) -> Mapping[int, Sequence[str]]:
         _log.warning("ConfigMap %s/%s is unusable: %s", NAMESPACE, NAME, error)
         return {}
     return priorities
-
-
-class Ranks(threading.Thread):
-    """Notices a changed ConfigMap: ``look`` runs every second until ``close``, which waits for it."""
-
-    def __init__(self, look: Callable[[], None]) -> None:
-        super().__init__(name="autoscaler-priorities", daemon=True)
-        self._look = look
-        self._closed = threading.Event()
-
-    def close(self) -> None:
-        """End the thread."""
-        self._closed.set()
-        self.join()
-
-    def run(self) -> None:
-        """The thread's loop."""
-        while not self._closed.wait(_LOOK_SECONDS):
-            try:
-                self._look()
-            except Exception as error:
-                _log.info("priorities of the autoscaler: %s", error)

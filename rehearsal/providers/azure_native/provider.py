@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,16 +12,16 @@ from typing_extensions import override
 
 from components.catalog import of
 from rehearsal.providers.azure_native import identity, network
-from rehearsal.providers.azure_native.agent_pool import AgentPoolKind, pools_of, start_nodes
-from rehearsal.providers.azure_native.cloud import Cloud, last_part
+from rehearsal.providers.azure_native.agent_pool import AgentPoolKind
+from rehearsal.providers.azure_native.cloud import Cloud
 from rehearsal.providers.azure_native.cluster import ClusterKind
 from rehearsal.providers.azure_native.errors import already_exists
-from rehearsal.providers.azure_native.expander import Ranks, rank_of, uses_priorities
 from rehearsal.providers.azure_native.functions import FUNCTIONS
 from rehearsal.providers.azure_native.group import GroupKind
 from rehearsal.providers.azure_native.kind import Kind
+from rehearsal.providers.azure_native.ranking import Ranking
 from rehearsal.providers.base import UNKNOWN, CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
-from rehearsal.providers.store import Record, Store
+from rehearsal.providers.store import Store
 from rehearsal.providers.values import without_none
 from rehearsal.simulation import Fleet
 
@@ -48,7 +47,6 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 SETTINGS: Final = ("subscriptionId", "tenantId", "location")
-_UNSEEN: Final = object()
 
 
 class AzureNativeProvider(Provider):
@@ -66,7 +64,7 @@ class AzureNativeProvider(Provider):
         self.version = importlib.metadata.version("pulumi-azure-native")
         store = Store(directory, self.name, already_exists)
         self._cloud = Cloud(store, fleet, lambda: catalog or of("aks"))
-        self._ranks = _Ranking(self._cloud)
+        self._ranks = Ranking(self._cloud)
 
     @override
     def instance(self) -> Provider:
@@ -156,39 +154,3 @@ class AzureNativeProvider(Provider):
             known = ", ".join(sorted(KINDS))
             raise ProviderError(f"azure-native: resource type {type} is not simulated; the rehearsal knows {known}")
         return kind
-
-
-class _Ranking:
-    """Keeps the pools' order as the ConfigMaps of clusters with the priority expander say, while there are any."""
-
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-        self._lock = threading.Lock()
-        self._thread: Ranks | None = None
-        self._known: dict[str, float | None] = {}
-
-    def watch(self) -> None:
-        """Start looking once a cluster needs it."""
-        with self._lock:
-            if self._thread is None and self._cloud.fleet is not None and self._clusters():
-                self._thread = Ranks(self.look)
-                self._thread.start()
-
-    def close(self) -> None:
-        """Stop looking."""
-        with self._lock:
-            thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.close()
-
-    def look(self) -> None:
-        """Tell the machines of every pool whose place changed."""
-        for cluster in self._clusters():
-            for pool in pools_of(self._cloud, cluster.id):
-                rank = rank_of(self._cloud, cluster, last_part(pool.id))
-                if self._known.get(pool.id, _UNSEEN) != rank:
-                    start_nodes(self._cloud, pool)
-                self._known[pool.id] = rank
-
-    def _clusters(self) -> list[Record]:
-        return [each for each in self._cloud.store.all(ClusterKind.token) if uses_priorities(each)]
