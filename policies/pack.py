@@ -82,7 +82,7 @@ class Gate:
 
         def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
             properties = unwrapped(args.props)
-            declared = Declared(args.resource_type, args.name, args.urn, plain(properties))
+            declared = Declared(args.resource_type, args.name, args.urn, plain(properties), provider=_provider_of(args))
             self._declared[args.urn] = declared
             found = self._found(rule, declared, limits_of(rule, args.get_config()))
             certain = [violation for violation in found if not violation.undecided]
@@ -129,7 +129,9 @@ class Gate:
         handed = target(resource.props)
         key = (resource.urn, id(handed))
         if key not in self._unpacked:
-            declared = Declared(resource.resource_type, resource.name, resource.urn, plain(handed))
+            declared = Declared(
+                resource.resource_type, resource.name, resource.urn, plain(handed), provider=_provider_of(resource)
+            )
             # With what it was made from: an identity means something only while the object lives.
             self._unpacked[key] = (handed, declared)
         return self._unpacked[key][1]
@@ -186,6 +188,11 @@ class Gate:
         listed = exemptions_of(rule, config, self._today)
         covering = [exemption for exemption in listed if exemption.covers(violation.resource, tags)]
         return max(covering, key=lambda exemption: exemption.expires, default=None)
+
+
+def _provider_of(resource: ResourceValidationArgs | PolicyResource) -> Mapping[str, Any]:
+    found = plain(target(resource.provider.props)) if resource.provider is not None else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _notes(name: str, title: str, notes: dict[Violation, str]) -> Policy:

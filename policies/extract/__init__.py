@@ -16,10 +16,21 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, Final, TypeVar
 
-from policies.rules.model import Cluster, Credential, DisruptionBudget, GpuSharing, NodeGroup, Stack, Workload
+from policies.extract.accounts import located
+from policies.rules.model import (
+    Cluster,
+    Credential,
+    DisruptionBudget,
+    GpuSharing,
+    NodeGroup,
+    PodRole,
+    Stack,
+    Workload,
+    same_place,
+)
 
 T = TypeVar("T")
-Item = NodeGroup | Cluster | Workload | Credential | DisruptionBudget | GpuSharing
+Item = NodeGroup | Cluster | Workload | Credential | DisruptionBudget | GpuSharing | PodRole
 Properties = Mapping[str, Any]
 
 
@@ -35,6 +46,8 @@ class Declared:
     """Property → URNs of the resources whose outputs it is computed from, where the engine has told."""
     references: tuple[Declared, ...] = ()
     """The resources that complete this one; ``linked`` finds them."""
+    provider: Properties = field(default_factory=dict)
+    """The configuration of its provider: which account and region it goes to, unless it says so itself."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +63,14 @@ class Referrer:
 Reader = Callable[[Declared], Iterable[Item]]
 
 _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
-    "aws": ("policies.extract.eks", "policies.extract.eks_machines"),
+    "aws": ("policies.extract.eks", "policies.extract.eks_machines", "policies.extract.eks_roles"),
     "azure": ("policies.extract.aks_classic",),
     "azure-native": ("policies.extract.aks",),
     "gcp": ("policies.extract.gke",),
     "google-native": ("policies.extract.google_native",),
     "kubernetes": (
         "policies.extract.kubernetes",
+        "policies.extract.service_accounts",
         "policies.extract.karpenter",
         "policies.extract.cluster_api",
         "policies.extract.compute_class",
@@ -71,7 +85,7 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
 def read(resource: Declared) -> tuple[Item, ...]:
     """What the resource declares; empty for types that no rule is about."""
     reader = _reader(resource.type)
-    return tuple(reader(resource)) if reader else ()
+    return tuple(located(item, resource.properties, resource.provider) for item in reader(resource)) if reader else ()
 
 
 def waits(resource: Declared) -> bool:
@@ -93,16 +107,19 @@ def linked(resources: Iterable[Declared]) -> list[Declared]:
 
 def read_stack(resources: Iterable[Declared]) -> Stack:
     """Everything the resources declare. A group that its cluster lists as well counts once."""
-    groups: dict[tuple[object, ...], NodeGroup] = {}
+    groups: list[NodeGroup] = []
+    listed: list[NodeGroup] = []
     workloads: list[Workload] = []
     clusters: list[Cluster] = []
     budgets: list[DisruptionBudget] = []
     sharing: list[GpuSharing] = []
+    pod_roles: list[PodRole] = []
     for resource in linked(resources):
-        for item in read(resource):
+        found = read(resource)
+        in_a_cluster = any(isinstance(item, Cluster) for item in found)
+        for item in found:
             if isinstance(item, NodeGroup):
-                known = isinstance(item.cluster, str) and item.kind == "pool"
-                groups[(item.cluster, item.name) if known else (item.kind, item.resource, item.name)] = item
+                (listed if in_a_cluster else groups).append(item)
             elif isinstance(item, Workload):
                 workloads.append(item)
             elif isinstance(item, Cluster):
@@ -111,7 +128,15 @@ def read_stack(resources: Iterable[Declared]) -> Stack:
                 budgets.append(item)
             elif isinstance(item, GpuSharing):
                 sharing.append(item)
-    return Stack(tuple(groups.values()), tuple(workloads), tuple(clusters), tuple(budgets), tuple(sharing))
+            elif isinstance(item, PodRole):
+                pod_roles.append(item)
+    groups = [*(group for group in listed if not any(_same(group, other) for other in groups)), *groups]
+    return Stack(tuple(groups), tuple(workloads), tuple(clusters), tuple(budgets), tuple(sharing), tuple(pod_roles))
+
+
+def _same(one: NodeGroup, other: NodeGroup) -> bool:
+    """Whether two declarations are about one pool; pools and clusters of one name in two places are not."""
+    return (one.cluster, one.name, one.kind) == (other.cluster, other.name, other.kind) and same_place(one, other)
 
 
 def _package(type_token: str) -> str:

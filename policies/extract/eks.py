@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader, Referrer
 from policies.extract.eks_facts import CLOUD, gpus_of
+from policies.extract.eks_scaling import group_name, of_node_group, tags_among
 from policies.extract.eks_template import (
     Choice,
     Template,
@@ -60,10 +61,11 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
     kinds = machines(listed or template.choices or (Choice(0, _DEFAULT_TYPE),))
     fixed = least is not UNKNOWN and least == most
     warm = warm_nodes(inputs.get("warmPoolConfig"), most)
-    name = text(inputs.get("nodeGroupName"))
+    name = _name_of(declared)
     spot = inputs.get("capacityType")
+    cluster = text(inputs.get("clusterName"))
     yield NodeGroup(
-        name=name if isinstance(name, str) else declared.name,
+        name=name,
         cloud=CLOUD,
         gpus_per_node=kinds.gpus,
         other_gpus_per_node=kinds.other_gpus,
@@ -79,8 +81,10 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
         disk_encrypted=template.disk_encrypted,
         disk_key=template.disk_key,
         private=template.private,
-        cluster=text(inputs.get("clusterName")),
+        cluster=cluster,
         cloud_label_domains=LABEL_DOMAINS,
+        gpu_models=kinds.models,
+        scaling=of_node_group(declared, name, cluster),
         resource=declared.urn,
     )
 
@@ -127,15 +131,22 @@ READERS: Final[Mapping[str, Reader]] = {
 }
 
 
-def _template_of(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
-    return templates_among(declared, ("launchTemplate",), everything)
+def _group_parts(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+    yield from templates_among(declared, ("launchTemplate",), everything)
+    yield from tags_among(declared, group_name(_name_of(declared)), everything)
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {
+    # Tags are for rules on the whole stack; without a template, the group itself is judged before it is made.
     "aws:eks/nodeGroup:NodeGroup": Referrer(
-        refers=lambda declared: declared.properties.get("launchTemplate") is not None, finds=_template_of
+        refers=lambda declared: declared.properties.get("launchTemplate") is not None, finds=_group_parts
     ),
 }
+
+
+def _name_of(declared: Declared) -> str:
+    name = text(declared.properties.get("nodeGroupName"))
+    return name if isinstance(name, str) else declared.name
 
 
 def _auto_mode(config: Any) -> Maybe[bool]:

@@ -49,6 +49,33 @@ GPUS: Final[Mapping[str, Mapping[str, int]]] = {
 }
 """NVIDIA GPUs by instance family and size. AMD's g4ad and the trn, inf, dl and vt accelerators are not NVIDIA GPUs."""
 
+MODELS: Final[Mapping[str, str]] = {
+    "p2": "K80",
+    "p3": "V100",
+    "p3dn": "V100 32GB",
+    "p4d": "A100 40GB",
+    "p4de": "A100 80GB",
+    "p5": "H100",
+    "p5e": "H200",
+    "p5en": "H200",
+    "p6-b200": "B200",
+    "p6-b300": "B300",
+    "p6e-gb200": "GB200",
+    "g3s": "M60",
+    "g3": "M60",
+    "g4dn": "T4",
+    "g5": "A10G",
+    "g5g": "T4G",
+    "g6": "L4",
+    "g6e": "L40S",
+    "gr6": "L4",
+    "g6f": "part of an L4",
+    "gr6f": "part of an L4",
+    "g7": "RTX PRO 4500",
+    "g7e": "RTX PRO 6000",
+}
+"""The GPU of each family."""
+
 _GPU_FAMILY: Final = re.compile(r"^(p\d|gr?\d)")
 _AMD_FAMILIES: Final = ("g4ad",)
 _INSTANCE_TYPE: Final = re.compile(r"^(?P<family>[a-z0-9-]+)\.(?P<size>[a-z0-9-]+)$")
@@ -68,6 +95,11 @@ def gpus_of(instance_type: Maybe[str | None]) -> Maybe[int]:
         return 0
     count = GPUS.get(parts["family"], {}).get(parts["size"])
     return UNKNOWN if count is None else count
+
+
+def model_of(instance_type: Maybe[str | None]) -> str | None:
+    """The GPU model of an instance type, ``None`` where that is not known."""
+    return None if instance_type is UNKNOWN else MODELS.get((instance_type or "").partition(".")[0])
 
 
 def is_gpu_family(pattern: str) -> bool:

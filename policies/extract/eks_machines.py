@@ -6,12 +6,14 @@ hold GPUs too, if it is empty until something asks for them; single machines and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader, Referrer
 from policies.extract.eks import LABEL_DOMAINS
 from policies.extract.eks_facts import CLOUD
+from policies.extract.eks_scaling import added_tags, scaling_group, tags_among
 from policies.extract.eks_template import (
     Choice,
     Template,
@@ -25,7 +27,6 @@ from policies.extract.eks_template import (
 from policies.rules.model import UNKNOWN, Maybe, NodeGroup
 from policies.values import at, items, text, whole
 
-_GROUP_TAG: Final = "aws:autoscaling/tag:Tag"
 _GROUP_TEMPLATES: Final = ("mixedInstancesPolicy", "launchTemplate", "launchConfiguration")
 _CLUSTER_TAG: Final = "kubernetes.io/cluster/"
 # How the autoscaler finds its groups, and what it reads about them:
@@ -72,6 +73,8 @@ def read_group(declared: Declared) -> Iterable[Item]:
         private=template.private,
         cluster=_cluster(tags),
         cloud_label_domains=LABEL_DOMAINS,
+        gpu_models=kinds.models,
+        scaling=None if for_pods is False else scaling_group(_pattern(declared), tags),
         resource=declared.urn,
     )
 
@@ -117,12 +120,7 @@ def _referrer(*properties: str) -> Referrer:
 
 
 def _group_parts(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
-    own_name = text(declared.properties.get("name"))
-    for other in everything:
-        tagged = other.properties.get("autoscalingGroupName") if other.type == _GROUP_TAG else None
-        by_name = isinstance(tagged, str) and tagged == own_name
-        if by_name or (tagged is not None and declared.urn in other.dependencies.get("autoscalingGroupName", ())):
-            yield other
+    yield from tags_among(declared, _pattern(declared), everything)
     yield from templates_among(declared, _GROUP_TEMPLATES, everything)
 
 
@@ -170,8 +168,13 @@ def _choices(entries: Any) -> tuple[Choice, ...]:
 def _tags(declared: Declared) -> dict[Any, Any]:
     """The group's tags by key; the key ``UNKNOWN`` stands for tags whose keys are not known yet."""
     entries = items(declared.properties.get("tags"))
-    entries += [other.properties.get("tag") for other in declared.references if other.type == _GROUP_TAG]
-    return {at(entry, "key"): at(entry, "value") for entry in entries}
+    return {**{at(entry, "key"): at(entry, "value") for entry in entries}, **dict(added_tags(declared))}
+
+
+def _pattern(declared: Declared) -> Maybe[str]:
+    """The group's name as a regular expression."""
+    name = text(declared.properties.get("name"))
+    return re.escape(name) if isinstance(name, str) else UNKNOWN
 
 
 def _of_kubernetes(tags: Mapping[Any, Any], template: Template) -> Maybe[bool]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from policies.extract import Declared
-from policies.extract.eks_facts import gpus_of, is_gpu_family
+from policies.extract.eks_facts import gpus_of, is_gpu_family, model_of
 from policies.extract.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.rules.model import GPU_RESOURCE, UNKNOWN, Maybe, Taint
 from policies.values import at, flag, given, items, text, whole
@@ -48,11 +48,12 @@ ELSEWHERE: Final = Template(choices=(Choice(UNKNOWN, UNKNOWN),), registration=UN
 
 @dataclass(frozen=True)
 class Machines:
-    """The machines of one group: most GPUs, what others of its types have instead, and the first type's name."""
+    """The machines of one group: most GPUs, what other types have instead, the first type's name, GPU models."""
 
     gpus: Maybe[int]
     other_gpus: tuple[int, ...]
     first: Maybe[str | None]
+    models: tuple[str, ...] = ()
 
 
 def machines(choices: Sequence[Choice]) -> Machines:
@@ -61,7 +62,8 @@ def machines(choices: Sequence[Choice]) -> Machines:
     most = max(known, default=0)
     gpus: Maybe[int] = UNKNOWN if most == 0 and any(choice.gpus is UNKNOWN for choice in choices) else most
     first = choices[0].type if choices else None
-    return Machines(gpus, tuple(sorted(known - {most})) if most else (), first)
+    models = dict.fromkeys(model for choice in choices if (model := model_of(choice.type)))
+    return Machines(gpus, tuple(sorted(known - {most})) if most else (), first, tuple(models))
 
 
 def choice_of(entry: Any) -> Choice | None:

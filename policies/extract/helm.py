@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from policies.extract import Declared, Item, Reader
+from policies.extract import Declared, Item, Reader, Referrer
+from policies.extract.autoscalers import of_cluster_autoscaler_chart, of_karpenter_chart
+from policies.extract.eks_roles import role_of_account, roles_among
 from policies.extract.kubernetes import selector_of, tolerations_of
 from policies.extract.objects import embedded_workloads, read_object
 from policies.extract.sharing import replicated
@@ -23,7 +25,8 @@ _NFD: Final = (Toleration(GPU_RESOURCE, "Equal", "present", "NoSchedule"),)
 
 
 # Charts of node autoscalers; both bring a PodDisruptionBudget for their own pods.
-_AUTOSCALERS: Final = ("cluster-autoscaler", "karpenter")
+_AUTOSCALERS: Final = {"cluster-autoscaler": of_cluster_autoscaler_chart, "karpenter": of_karpenter_chart}
+_SERVICE_ACCOUNTS: Final = (("rbac", "serviceAccount"), ("serviceAccount",))
 _PACKAGED: Final = re.compile(r"-v?\d[^-]*\.tgz$")
 
 
@@ -97,8 +100,13 @@ def read_release(declared: Declared) -> Iterable[Item]:
             node_selector=selector_of(at(values, "nodeSelector")),
             safe_to_evict=True,
             scales_nodes=True,
+            autoscaler=(scaler := _AUTOSCALERS[_chart(inputs)](UNKNOWN if not complete else values, release)),
             resource=declared.urn,
         )
+        if scaler is not None:
+            annotations = [at(values, *place, "annotations") for place in _SERVICE_ACCOUNTS]
+            for given in annotations:
+                yield from role_of_account(declared, given, space, scaler.service_account)
     metadata = {"name": release, "namespace": space}
     asking = Declared(declared.type, declared.name, declared.urn, {"metadata": metadata})
     yield from (found for found in embedded_workloads(values, "Release", asking) if found.gpus != 0)
@@ -145,4 +153,10 @@ def _chart(inputs: Mapping[str, Any]) -> str:
 
 READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:helm.sh/v3:Release": read_release,
+}
+
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    "kubernetes:helm.sh/v3:Release": Referrer(
+        refers=lambda _: False, finds=lambda declared, everything: roles_among(declared, "values", everything)
+    ),
 }

@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 from policies.extract import Declared, Item, Reader
 from policies.extract import kubernetes_roles as roles
+from policies.extract.autoscalers import autoscaler_of
 from policies.extract.sharing import replicated
 from policies.rules.model import GPU_RESOURCE, UNKNOWN, Credential, Effect, GpuSharing, Maybe, Toleration, Workload
 from policies.values import at, items, text, whole
@@ -62,6 +63,8 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         safe_to_evict=roles.safe_to_evict(template),
         device_plugin=roles.device_plugin(pod),
         scales_nodes=roles.scales_nodes(pod),
+        autoscaler=autoscaler_of(pod),
+        config_maps=roles.config_maps(pod),
     )
     if _holds_key([at(pod, part) for part in ("containers", "initContainers")]):
         yield Credential(f"a static key in the pod of {kind} '{declared.name}'", True, declared.urn)
@@ -70,7 +73,9 @@ def read_workload(declared: Declared) -> Iterable[Item]:
 def read_config_map(declared: Declared) -> Iterable[Item]:
     """A ConfigMap is no place for a key, and may hold a device plugin's configuration."""
     if (replicas := replicated(declared.properties.get("data"))) is not None:
-        yield GpuSharing(f"ConfigMap '{declared.name}'", replicas, declared.urn)
+        own_name = text(at(declared.properties, "metadata", "name"))
+        name = own_name if isinstance(own_name, str) else None
+        yield GpuSharing(f"ConfigMap '{declared.name}'", replicas, declared.urn, name)
     if _holds_key(declared.properties.get("data")):
         yield Credential(f"a static key in ConfigMap '{declared.name}'", True, declared.urn)
 

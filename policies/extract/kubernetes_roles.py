@@ -35,6 +35,12 @@ def scales_nodes(pod: Any) -> Maybe[bool]:
     return _matches(_AUTOSCALER_IMAGE, pod)
 
 
+def config_maps(pod: Any) -> tuple[str, ...]:
+    """The ConfigMaps that the pod mounts, as far as their names are known."""
+    names = [at(volume, "configMap", "name") for volume in items(at(pod, "volumes"))]
+    return tuple(name for name in names if isinstance(name, str))
+
+
 def safe_to_evict(metadata: Any) -> Maybe[bool | None]:
     """What the pod's annotation for the cluster autoscaler says."""
     annotation = at(metadata, "annotations", _SAFE_TO_EVICT)

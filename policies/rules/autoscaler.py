@@ -1,12 +1,43 @@
-"""Whether anything adds and removes the nodes of a cluster."""
+"""Whether anything adds and removes the nodes of a cluster, is allowed to, and knows enough of them."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from policies.rules import iam
 from policies.rules.clusters import clusters_with_gpus
-from policies.rules.model import UNKNOWN, Stack, Violation
+from policies.rules.model import (
+    UNKNOWN,
+    Autoscaler,
+    Maybe,
+    NodeGroup,
+    PodRole,
+    Right,
+    ScalingGroup,
+    Stack,
+    Violation,
+    Workload,
+)
+from policies.rules.scheduling import both, either
 
 PRESENT = "autoscaler-present"
 SEES = "autoscaler-sees-group"
+TEMPLATE = "autoscaler-knows-template"
+PERMITTED = "autoscaler-permitted"
+
+_HINT: Final = "k8s.io/cluster-autoscaler/node-template/"
+# The autoscaler derives these itself from the machine type and the zone.
+_KNOWN_LABELS: Final = (
+    "kubernetes.io/arch",
+    "kubernetes.io/os",
+    "node.kubernetes.io/instance-type",
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+)
+_Hint = tuple[str, str, str]
+"""What is missing in words, the tag's key, and its value."""
 
 
 def present(stack: Stack) -> list[Violation]:
@@ -33,18 +64,205 @@ def present(stack: Stack) -> list[Violation]:
 
 
 def sees_each_group(stack: Stack) -> list[Violation]:
-    """The autoscaler of the cluster can find each GPU group."""
-    remedy = "Tag the group k8s.io/cluster-autoscaler/enabled=true and k8s.io/cluster-autoscaler/<cluster>=owned, "
-    remedy += "or name it in the autoscaler's --nodes."
+    """The autoscaler of the cluster can find each GPU group.
+
+    Where the stack declares no autoscaler that looks for groups, it stays open whether the one elsewhere finds them.
+    """
+    finders = finders_of(stack)
     found = []
     for group in stack.groups:
-        if group.gpus_per_node == 0 or group.discoverable is True or group.kind == "machine":
+        if group.gpus_per_node == 0 or group.kind == "machine":
             continue
-        undecided = group.discoverable is UNKNOWN or group.gpus_per_node is UNKNOWN
-        message = f"GPU node group '{group.name}' lacks the tags by which an autoscaler finds it: it keeps its size."
-        if undecided:
-            message = (
-                f"GPU node group '{group.name}': unknown at preview, checked at update: whether an autoscaler finds it."
-            )
+        if finders and group.scaling is not None:
+            seen: Maybe[bool] = either(finds(finder, group.scaling) for finder in finders)
+        else:
+            seen = group.discoverable if group.discoverable is True else UNKNOWN
+        if seen is True:
+            continue
+        undecided = seen is UNKNOWN or group.gpus_per_node is UNKNOWN
+        remedy, message = _how_to_be_seen(finders), f"GPU node group '{group.name}' "
+        if not undecided:
+            message += f"is not among the groups that the autoscaler looks for ({_sought(finders)}): it keeps its size."
+        elif group.discoverable is False and not finders:
+            message += "lacks the tags by which an autoscaler finds it, and no autoscaler here names it."
+        else:
+            message += "may be missed by the autoscaler: unknown at preview, checked at update: its tags."
         found.append(Violation(SEES, message, remedy, undecided=undecided, resource=group.resource))
     return found
+
+
+def knows_each_template(stack: Stack) -> list[Violation]:
+    """An autoscaler that reads tags in place of nodes is told every label and taint of each GPU group.
+
+    It asks the cloud for a managed group's labels and taints only until the group has had a node.
+    """
+    found = []
+    for group in stack.groups if finders_of(stack) else ():
+        if group.gpus_per_node == 0 or group.kind == "machine" or group.scaling is None:
+            continue
+        missing, unknown = _untold(group, group.scaling)
+        undecided = not missing or group.gpus_per_node is UNKNOWN
+        if not missing and not unknown:
+            continue
+        if missing:
+            message = f"GPU node group '{group.name}': while it is empty, the autoscaler does not know its "
+            message += f"{', '.join(kind for kind, _, _ in missing)}: it adds nodes for pods that do not fit, or none."
+        else:
+            message = (
+                f"GPU node group '{group.name}': unknown at preview, checked at update: its tags for the autoscaler."
+            )
+        tags = ", ".join(f"{key}={value}" for _, key, value in missing or unknown)
+        remedy = f"Tag the Auto Scaling group itself, not the node group: {tags}."
+        found.append(Violation(TEMPLATE, message, remedy, undecided=undecided, resource=group.resource))
+    return found
+
+
+def permitted(stack: Stack) -> list[Violation]:
+    """Each autoscaler's role allows what it has to do. A role that the stack does not declare is not judged."""
+    found = []
+    for workload in stack.workloads:
+        for role in stack.pod_roles if workload.autoscaler is not None else ():
+            assert workload.autoscaler is not None
+            is_its_role = both((_equal(role.namespace, workload.namespace), _runs_as(workload.autoscaler, role)))
+            if is_its_role is not False:
+                found += _judged(workload, workload.autoscaler, role, stack, certain=is_its_role is True)
+    return found
+
+
+def finders_of(stack: Stack) -> list[Autoscaler]:
+    """The autoscalers that look for groups by tag or by name."""
+    declared = [workload.autoscaler for workload in stack.workloads if workload.autoscaler is not None]
+    return [one for one in declared if one.discovery is UNKNOWN or one.groups is UNKNOWN or one.discovery or one.groups]
+
+
+def finds(autoscaler: Autoscaler, group: ScalingGroup) -> Maybe[bool]:
+    """Whether the autoscaler looks for this group: it has all tags of one set, or its name is listed."""
+    sets, names = autoscaler.discovery, autoscaler.groups
+    by_tags = UNKNOWN if sets is UNKNOWN else either(_carries(group, wanted) for wanted in sets)
+    by_name = UNKNOWN if names is UNKNOWN else either(_is_named(group, name) for name in names)
+    return either((by_tags, by_name))
+
+
+def _carries(group: ScalingGroup, wanted: Mapping[str, str]) -> Maybe[bool]:
+    return both(_has_tag(group, key, value) for key, value in wanted.items())
+
+
+def _has_tag(group: ScalingGroup, key: str, value: str) -> Maybe[bool]:
+    if key not in group.tags:
+        return UNKNOWN if group.open else False
+    return True if not value else _equal(group.tags[key], value)
+
+
+def _is_named(group: ScalingGroup, name: str) -> Maybe[bool]:
+    return UNKNOWN if group.name is UNKNOWN else re.fullmatch(group.name, name) is not None
+
+
+def _untold(group: NodeGroup, scaling: ScalingGroup) -> tuple[list[_Hint], list[_Hint]]:
+    """The tags that are certainly missing or wrong, and those that may be."""
+    wanted: list[tuple[str, str, Maybe[str]]] = []
+    labels = {} if group.labels is UNKNOWN else group.labels
+    for key, value in labels.items():
+        if value is not None and key not in _KNOWN_LABELS:
+            wanted.append((f"label {key}", f"{_HINT}label/{key}", value))
+    for taint in () if group.taints is UNKNOWN else group.taints:
+        wanted.append((f"taint {taint.key}", f"{_HINT}taint/{taint.key}", f"{taint.value or ''}:{taint.effect}"))
+    answers = [(what, key, value, _told(scaling, key, value)) for what, key, value in wanted]
+    missing = [(what, key, _shown(value)) for what, key, value, told in answers if told is False]
+    unknown = [(what, key, _shown(value)) for what, key, value, told in answers if told is UNKNOWN]
+    return missing, unknown
+
+
+def _told(scaling: ScalingGroup, key: str, value: Maybe[str]) -> Maybe[bool]:
+    if key in scaling.tags:
+        return _equal(scaling.tags[key], value)
+    return UNKNOWN if scaling.open else False
+
+
+def _judged(
+    workload: Workload, autoscaler: Autoscaler, role: PodRole, stack: Stack, *, certain: bool
+) -> Iterator[Violation]:
+    name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
+    if role.assumable is not True:
+        message = f"{name} cannot be given the role '{role.role}': its trust policy does not let the cluster do so."
+        remedy = "Let the service that gives roles to pods assume the role and tag its sessions."
+        yield _permission(message, remedy, workload, undecided=not certain or role.assumable is UNKNOWN)
+        return
+    groups = [
+        group
+        for group in stack.groups
+        if group.scaling is not None
+        and group.gpus_per_node != 0
+        and _equal(role.cluster, group.cluster) is not False
+        and finds(autoscaler, group.scaling) is True
+    ]
+    answers = {right: _allowed(right, role, groups) for right in autoscaler.rights}
+    refused = sorted(right.action for right, answer in answers.items() if answer is False)
+    unknown = sorted(right.action for right, answer in answers.items() if answer is UNKNOWN)
+    if refused:
+        message = f"{name} scales nodes, and its role '{role.role}' does not allow {', '.join(refused)}."
+        yield _permission(message, _remedy(refused, autoscaler), workload, undecided=not certain)
+    elif unknown:
+        message = f"{name}: unknown at preview, checked at update: whether its role '{role.role}' allows "
+        yield _permission(message + f"{', '.join(unknown)}.", "Nothing to do yet.", workload, undecided=True)
+
+
+def _allowed(right: Right, role: PodRole, groups: list[NodeGroup]) -> Maybe[bool]:
+    """On a call for groups: what all groups that the autoscaler finds have in common decides."""
+    if not right.on_group:
+        # What such a call is about, it says itself: its conditions (a region, the tags of a new machine) are met.
+        return iam.allows(role.policies, iam.Call(right.action, right.resource, None))
+    calls = [_call_on(right, group) for group in groups] or [iam.Call(right.action, right.resource, None)]
+    return both(iam.allows(role.policies, call) for call in calls)
+
+
+def _call_on(right: Right, group: NodeGroup) -> iam.Call:
+    assert group.scaling is not None
+    region = UNKNOWN if group.region is None else group.region
+    return iam.Call(
+        right.action,
+        right.resource,
+        {"aws:RequestedRegion": region},
+        tags=group.scaling.tags,
+        more_tags=group.scaling.open,
+    )
+
+
+def _remedy(refused: list[str], autoscaler: Autoscaler) -> str:
+    changing = {right.action for right in autoscaler.rights if right.on_group}
+    remedy = "Allow these actions in a policy of the role"
+    if changing & set(refused):
+        remedy += "; a condition on tags has to name tags that the cluster's groups carry"
+    return remedy + "."
+
+
+def _runs_as(autoscaler: Autoscaler, role: PodRole) -> Maybe[bool]:
+    return _equal(autoscaler.service_account, role.service_account)
+
+
+def _how_to_be_seen(finders: Sequence[Autoscaler]) -> str:
+    sought = _sought(finders)
+    if sought:
+        return f"Make the tags of the group and those that the autoscaler looks for the same: {sought}."
+    remedy = "Tag the group k8s.io/cluster-autoscaler/enabled=true and k8s.io/cluster-autoscaler/<cluster>=owned, "
+    return remedy + "or name it in the autoscaler's --nodes."
+
+
+def _sought(finders: Sequence[Autoscaler]) -> str:
+    """What the autoscalers look for, in words."""
+    sets = [wanted for finder in finders if finder.discovery is not UNKNOWN for wanted in finder.discovery]
+    names = [name for finder in finders if finder.groups is not UNKNOWN for name in finder.groups]
+    tags = (" and ".join(f"{key}={value}" if value else key for key, value in wanted.items()) for wanted in sets)
+    return "; ".join([*(f"the tags {listed}" for listed in tags), *(f"the name {name}" for name in names)])
+
+
+def _equal(one: Maybe[str | None], other: Maybe[str | None]) -> Maybe[bool]:
+    """Whether both are the same; what is not known, or not said, may be."""
+    return UNKNOWN if UNKNOWN in (one, other) or None in (one, other) else one == other
+
+
+def _shown(value: Maybe[str]) -> str:
+    return "<value>" if value is UNKNOWN else value
+
+
+def _permission(message: str, remedy: str, workload: Workload, *, undecided: bool) -> Violation:
+    return Violation(PERMITTED, message, remedy, undecided=undecided, resource=workload.resource)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.model import UNKNOWN, Cluster, Maybe, NodeGroup, Stack, Violation
+from policies.rules.model import UNKNOWN, Cluster, Maybe, NodeGroup, Stack, Violation, same_place
 from policies.rules.node_groups import has_gpus
 from policies.rules.scheduling import both, repelling_taints
 
@@ -145,7 +145,9 @@ def clusters_with_gpus(stack: Stack) -> list[tuple[Cluster, list[NodeGroup]]]:
 
 def _belongs(group: NodeGroup, cluster: Cluster, stack: Stack) -> bool:
     names = (group.cluster, cluster.name)
-    return len(stack.clusters) == 1 or None in names or UNKNOWN in names or group.cluster == cluster.name
+    if len(stack.clusters) == 1 or None in names or UNKNOWN in names:
+        return True
+    return group.cluster == cluster.name and same_place(group, cluster)
 
 
 def _without_gpus(group: NodeGroup) -> Maybe[bool]:

@@ -8,11 +8,15 @@ from typing import Any, Final
 
 from policies.rules.model import (
     GPU_TAINT,
+    Autoscaler,
     Carbon,
     Cluster,
     Credential,
     GpuSharing,
     NodeGroup,
+    PodRole,
+    Right,
+    ScalingGroup,
     Stack,
     Taint,
     Toleration,
@@ -31,6 +35,13 @@ _JOB: Final = Workload("train", "research", "Job", gpus=1, tolerations=(Tolerati
 _WEB: Final = Workload("shop", "default", "Deployment")
 _DRIVERS: Final = Workload("drivers", "kube-system", "DaemonSet", tolerations=_JOB.tolerations, device_plugin=True)
 _SPOT: Final = replace(_GPUS, taints=(GPU_TAINT, Taint("spot", "true", "NoSchedule")))
+_TAGS: Final = {"k8s.io/cluster-autoscaler/ml": "owned"}
+
+
+def _scaler(cluster: str) -> Workload:
+    """An autoscaler that looks for the groups of one cluster."""
+    scaler = Autoscaler("scaler", (Right("SetSize", on_group=True),), ({f"k8s.io/cluster-autoscaler/{cluster}": ""},))
+    return Workload("scaler", "kube-system", "Deployment", scales_nodes=True, autoscaler=scaler)
 
 
 def _stack(*parts: NodeGroup | Workload | Cluster | GpuSharing) -> Stack:
@@ -49,6 +60,7 @@ _EXAMPLES: Final[Mapping[str, tuple[Any, Mapping[str, Any]]]] = {
     "gpu-ceiling": (replace(_GPUS, max_nodes=100), {"maxGpus": 64}),
     "gpu-taint": (replace(_GPUS, taints=()), {}),
     "gpu-uniform-sizes": (replace(_GPUS, other_gpus_per_node=(4,)), {}),
+    "gpu-uniform-models": (replace(_GPUS, gpu_models=("L4", "T4")), {}),
     "gpu-not-only-pool": (_stack(_CLUSTER, _GPUS), {}),
     "system-pods-home": (_stack(_CLUSTER, _GPUS, _CPUS), {}),
     "gpu-workload-placeable": (_stack(_GPUS, replace(_JOB, gpus=8)), {}),
@@ -57,7 +69,15 @@ _EXAMPLES: Final[Mapping[str, tuple[Any, Mapping[str, Any]]]] = {
     "no-blanket-toleration": (_stack(_GPUS, replace(_WEB, tolerations=(Toleration(None, "Exists"),))), {}),
     "gpu-nodes-for-gpus": (_stack(_GPUS, replace(_WEB, tolerations=_JOB.tolerations)), {}),
     "autoscaler-present": (_stack(replace(_CLUSTER, managed_autoscaler=False), _GPUS, _WEB), {}),
-    "autoscaler-sees-group": (_stack(replace(_GPUS, discoverable=False)), {}),
+    "autoscaler-sees-group": (_stack(replace(_GPUS, scaling=ScalingGroup("l4", _TAGS)), _scaler("other")), {}),
+    "autoscaler-knows-template": (_stack(replace(_GPUS, scaling=ScalingGroup("l4", _TAGS)), _scaler("ml")), {}),
+    "autoscaler-permitted": (
+        replace(
+            _stack(_GPUS, _scaler("ml")),
+            pod_roles=(PodRole("scaler", "kube-system", "scaler", ({"Statement": []},)),),
+        ),
+        {},
+    ),
     "system-pods-evictable": (_stack(_CPUS, replace(_WEB, name="metrics", namespace="kube-system")), {}),
     "gpu-sharing-visible": (_stack(_GPUS, GpuSharing("ConfigMap 'device-plugin'", 4)), {}),
     "private-nodes": (replace(_CLUSTER, private_nodes=False), {}),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
@@ -86,6 +86,19 @@ GroupKind = Literal["pool", "auto-provisioned", "machine", "serverless"]
 
 
 @dataclass(frozen=True)
+class ScalingGroup:
+    """What an autoscaler in the cluster reads about a node group in place of its nodes, while there are none.
+
+    ``name`` is a pattern (a regular expression) where the cloud makes the name itself. ``tags`` are those that are
+    known; ``open`` says that there may be more.
+    """
+
+    name: Maybe[str]
+    tags: Mapping[str, Maybe[str]] = field(default_factory=dict)
+    open: bool = False
+
+
+@dataclass(frozen=True)
 class NodeGroup:
     """One group of identical nodes (a pool, a node group, an agent pool), with or without GPUs."""
 
@@ -120,8 +133,55 @@ class NodeGroup:
     """The customer's own key that encrypts the nodes' disks."""
     discoverable: Maybe[bool] = True
     """Whether an autoscaler in the cluster can find the group; false where it lacks the tags for that."""
+    account: Mapping[str, str] = field(default_factory=dict)
+    """What tells the cloud account that it is in from others, as far as that is known."""
+    gpu_models: tuple[str, ...] = ()
+    """The GPU models of its machine types, each once, as far as they are known."""
+    scaling: ScalingGroup | None = None
+    """The cloud's own group behind it, where an autoscaler in the cluster plans by that; else ``None``."""
     resource: str = ""
     """Where it is declared: the engine's URN, or a stack file's key path."""
+
+
+@dataclass(frozen=True)
+class Right:
+    """One call that an autoscaler makes, in its cloud's spelling; ``on_group``: it changes a node group."""
+
+    action: str
+    resource: str = "*"
+    on_group: bool = False
+
+
+@dataclass(frozen=True)
+class Autoscaler:
+    """A node autoscaler as its workload starts it.
+
+    It runs as ``service_account`` and needs ``rights``, none where its cloud has no such thing. It finds its groups by
+    ``discovery`` (sets of tags; a group has to carry all of one set, ``""`` stands for any value) and by ``groups``
+    (names); both are empty for one that needs no groups.
+    """
+
+    service_account: Maybe[str]
+    rights: tuple[Right, ...] = ()
+    discovery: Maybe[tuple[Mapping[str, str], ...]] = ()
+    groups: Maybe[tuple[str, ...]] = ()
+
+
+@dataclass(frozen=True)
+class PodRole:
+    """The role that the cloud gives to the pods of one service account.
+
+    ``policies``: IAM documents, ``UNKNOWN`` for one that cannot be read (yet). ``assumable``: whether the role lets
+    itself be given to pods. ``cluster``: name of the cluster it holds in.
+    """
+
+    role: str
+    namespace: Maybe[str]
+    service_account: Maybe[str]
+    policies: tuple[Maybe[Mapping[str, Any]], ...]
+    assumable: Maybe[bool] = True
+    cluster: Maybe[str | None] = None
+    resource: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,6 +204,10 @@ class Workload:
     """Whether it offers the nodes' GPUs to the kubelet, so that it is meant for GPU nodes whatever it selects."""
     scales_nodes: Maybe[bool] = False
     """Whether it is a node autoscaler."""
+    autoscaler: Autoscaler | None = None
+    """How it scales nodes, where its declaration tells."""
+    config_maps: tuple[str, ...] = ()
+    """Names of the ConfigMaps that its pods mount."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +238,16 @@ class Cluster:
     """Whether the cluster has administrators of its own, beside the cloud's identities."""
     carbon: Carbon | None = None
     """How clean the region's energy is, where the cloud publishes it."""
+    account: Mapping[str, str] = field(default_factory=dict)
+    """What tells the cloud account that it is in from others, as far as that is known."""
     resource: str = ""
+
+
+def same_place(one: NodeGroup | Cluster, other: NodeGroup | Cluster) -> bool:
+    """Whether both may be in one account and region: nothing that is known of both tells them apart."""
+    regions = {found.region for found in (one, other) if found.region is not None and found.region is not UNKNOWN}
+    accounts = all(one.account[key] == other.account[key] for key in one.account.keys() & other.account.keys())
+    return len(regions) < 2 and accounts
 
 
 @dataclass(frozen=True)
@@ -207,6 +280,8 @@ class GpuSharing:
     """In words: ``ConfigMap 'device-plugin'``."""
     replicas: Maybe[int]
     resource: str = ""
+    config_map: str | None = None
+    """The name of the ConfigMap that holds it, so that the DaemonSets that mount it are known."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +293,7 @@ class Stack:
     clusters: tuple[Cluster, ...] = ()
     budgets: tuple[DisruptionBudget, ...] = ()
     sharing: tuple[GpuSharing, ...] = ()
+    pod_roles: tuple[PodRole, ...] = ()
 
 
 @dataclass(frozen=True)

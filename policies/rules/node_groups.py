@@ -14,6 +14,7 @@ AUTOSCALED = "gpu-autoscaled"
 CEILING = "gpu-ceiling"
 TAINT = "gpu-taint"
 UNIFORM = "gpu-uniform-sizes"
+MODELS = "gpu-uniform-models"
 
 _REPELLING = ("NoSchedule", "NoExecute")
 
@@ -120,6 +121,17 @@ def uniform_sizes(group: NodeGroup) -> list[Violation]:
         "type alone, adds nodes that the pod does not fit, or nodes larger than it needs."
     )
     return [_broken(UNIFORM, group, message, "Make one node group for each number of GPUs per node.")]
+
+
+def uniform_models(group: NodeGroup) -> list[Violation]:
+    """All machine types of a GPU group have the same GPU: a job gets the memory and the speed that it was made for."""
+    if len(group.gpu_models) < 2:
+        return []
+    message = (
+        f"GPU node group '{group.name}' mixes GPU models ({', '.join(group.gpu_models)}): which one a job gets, and "
+        "whether it fits its memory, is left to chance."
+    )
+    return [_broken(MODELS, group, message, "Make one node group for each GPU model.")]
 
 
 def _broken(rule: str, group: NodeGroup, message: str, remedy: str) -> Violation:

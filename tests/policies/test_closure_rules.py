@@ -14,9 +14,11 @@ from policies.rules.clusters import gpu_nodes_private
 from policies.rules.model import (
     GPU_TAINT,
     UNKNOWN,
+    Autoscaler,
     Cluster,
     DisruptionBudget,
     NodeGroup,
+    ScalingGroup,
     Stack,
     Taint,
     Violation,
@@ -35,6 +37,7 @@ GPUS = NodeGroup(
     name="l4", cloud="x", gpus_per_node=2, autoscaled=True, max_nodes=4, cluster="c", taints=(GPU_TAINT,), private=None
 )
 SCALER = Workload("cluster-autoscaler", "kube-system", "Deployment", scales_nodes=True, pod_labels={"app": "ca"})
+TAGGED = ScalingGroup("l4-.*", {"team": "ml"})
 BUDGET = DisruptionBudget("kube-system", {"app": "ca"}, lets_go=True)
 GOOD = Stack((ADMIN, WEB, GPUS), (SCALER,), (CLUSTER,), (BUDGET,))
 Check = Callable[[Stack], list[Violation]]
@@ -55,6 +58,12 @@ def with_group(group: NodeGroup, **changes: Any) -> Stack:
 
 def with_scaler(**changes: Any) -> Stack:
     return replace(GOOD, workloads=(replace(SCALER, **changes),))
+
+
+def with_finder(group: ScalingGroup, wanted: str) -> Stack:
+    """An autoscaler that looks for groups with the tag ``wanted``."""
+    scaler = replace(SCALER, autoscaler=Autoscaler("ca", discovery=({wanted: ""},)))
+    return replace(with_group(GPUS, scaling=group), workloads=(scaler,))
 
 
 def with_cluster(**changes: Any) -> Stack:
@@ -83,7 +92,11 @@ def test_the_good_stack_passes(check: Check) -> None:
         (system_pods_evictable, replace(GOOD, budgets=(replace(BUDGET, namespace="x"),)), "keeps the node"),
         (system_pods_evictable, with_scaler(pod_labels={"app": "other"}), "keeps the node"),
         (present, with_scaler(scales_nodes=False), "has GPU node groups and no autoscaler"),
-        (sees_each_group, with_group(GPUS, discoverable=False), "'l4' lacks the tags"),
+        (
+            sees_each_group,
+            with_finder(TAGGED, wanted="other"),
+            "'l4' is not among the groups that the autoscaler looks",
+        ),
     ],
 )
 def test_one_change_breaks_it(check: Check, stack: Stack, says: str) -> None:
@@ -108,6 +121,8 @@ def test_one_change_breaks_it(check: Check, stack: Stack, says: str) -> None:
         (system_pods_evictable, replace(with_scaler(safe_to_evict=UNKNOWN), budgets=())),
         (present, with_scaler(scales_nodes=UNKNOWN)),
         (sees_each_group, with_group(GPUS, discoverable=UNKNOWN)),
+        (sees_each_group, with_group(GPUS, discoverable=False)),
+        (sees_each_group, with_finder(replace(TAGGED, open=True), wanted="other")),
     ],
 )
 def test_an_unknown_value_is_left_for_the_update(check: Check, stack: Stack) -> None:
@@ -125,6 +140,7 @@ def test_an_unknown_value_is_left_for_the_update(check: Check, stack: Stack) -> 
         (system_pods_evictable, replace(with_scaler(namespace="app"), budgets=())),
         (system_pods_evictable, replace(GOOD, budgets=(), groups=(ADMIN, GPUS))),
         (present, replace(GOOD, workloads=())),
+        (sees_each_group, with_finder(TAGGED, wanted="team")),
         (present, replace(with_cluster(managed_autoscaler=True), workloads=(replace(SCALER, scales_nodes=False),))),
     ],
 )

@@ -79,6 +79,16 @@ RULES: Final[tuple[Rule, ...]] = (
         check=lambda group, _: node_groups.uniform_sizes(group),
     ),
     Rule(
+        id=node_groups.MODELS,
+        title="GPU node groups have one GPU model",
+        why="A job that fits one model's memory may fail on the other, and no label tells which one it gets.",
+        remedy="Make one node group for each GPU model.",
+        level="mandatory",
+        severity="high",
+        subjects=(NodeGroup,),
+        check=lambda group, _: node_groups.uniform_models(group),
+    ),
+    Rule(
         id=clusters.NOT_ALONE,
         title="GPU node groups are not a cluster's only ones",
         why="Some clouds taint GPU nodes only beside a CPU group, and DNS should not need a GPU node.",

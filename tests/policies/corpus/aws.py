@@ -125,6 +125,12 @@ BLOCKED = [
         rule="gpu-uniform-sizes",
     ),
     Case(
+        id="eks-gpu-mixed-models",
+        story="More types for more spot capacity: one GPU each, of 16, 24 and 24 GB.",
+        resources=(node_group(instanceTypes=["g4dn.xlarge", "g5.xlarge", "g6.xlarge"], capacityType="SPOT"),),
+        rule="gpu-uniform-models",
+    ),
+    Case(
         id="eks-gpu-maximum-zero",
         story="Parked until somebody needs it; pods wait forever.",
         resources=(node_group(scalingConfig={"minSize": 0, "maxSize": 0, "desiredSize": 0}),),
@@ -178,10 +184,8 @@ ALLOWED = [
     ),
     Case(
         id="eks-good-spot-of-one-count",
-        story="Several types for spot, all with one GPU.",
-        resources=(
-            node_group(instanceTypes=["g5.xlarge", "g5.2xlarge", "g6.xlarge", "g4dn.xlarge"], capacityType="SPOT"),
-        ),
+        story="Several types for spot, all with one GPU of one model.",
+        resources=(node_group(instanceTypes=["g5.xlarge", "g5.2xlarge", "g5.4xlarge"], capacityType="SPOT"),),
     ),
     Case(
         id="eks-cpu-group-named-gpu",

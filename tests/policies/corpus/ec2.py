@@ -79,6 +79,13 @@ BLOCKED = [
         links=MIXED_LINK,
     ),
     Case(
+        id="asg-gpu-mixed-models",
+        story="Spot diversification over generations.",
+        resources=(template(), mixed("g4dn.xlarge", "g6.xlarge")),
+        rule="gpu-uniform-models",
+        links=MIXED_LINK,
+    ),
+    Case(
         id="asg-gpu-by-attributes",
         story="The type is chosen by attributes: any machine with an NVIDIA GPU.",
         resources=(

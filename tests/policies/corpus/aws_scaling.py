@@ -1,0 +1,397 @@
+"""Programs with pulumi-aws and a cluster autoscaler of their own: what it looks for, knows, and may do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from policies.rules.model import UNKNOWN
+from tests.policies.corpus.aws import CLUSTER, Resource, cpu_group, node_group
+from tests.policies.corpus.case import Case
+
+ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+ROLE = "aws:iam/role:Role"
+ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
+ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+POLICY = "aws:iam/policy:Policy"
+TAG = "aws:autoscaling/tag:Tag"
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+ACCOUNT = "kubernetes:core/v1:ServiceAccount"
+RELEASE = "kubernetes:helm.sh/v3:Release"
+
+DISCOVERY = "--node-group-auto-discovery=asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/ml"
+READS = [
+    "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeAutoScalingInstances",
+    "autoscaling:DescribeLaunchConfigurations",
+    "autoscaling:DescribeScalingActivities",
+    "ec2:DescribeImages",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeLaunchTemplateVersions",
+]
+WRITES = ["autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup"]
+HINT = "k8s.io/cluster-autoscaler/node-template/"
+TAINT_HINT = {"key": HINT + "taint/nvidia.com/gpu", "value": "present:NoSchedule", "propagateAtLaunch": False}
+
+
+def allow(actions: Sequence[str], resource: Any = "*", **further: Any) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": list(actions), "Resource": resource, **further}
+
+
+def document(*statements: Mapping[str, Any]) -> str:
+    return json.dumps({"Version": "2012-10-17", "Statement": list(statements)})
+
+
+GOOD_POLICY = document(allow(READS), allow(WRITES))
+TRUST = document(
+    {
+        "Effect": "Allow",
+        "Principal": {"Service": "pods.eks.amazonaws.com"},
+        "Action": ["sts:AssumeRole", "sts:TagSession"],
+    }
+)
+
+
+def scaler(*flags: str, account: str = "cluster-autoscaler") -> Resource:
+    container = {
+        "name": "cluster-autoscaler",
+        "image": "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.0",
+        "command": ["./cluster-autoscaler", "--cloud-provider=aws", *(flags or (DISCOVERY,))],
+    }
+    spec = {"serviceAccountName": account, "containers": [container]}
+    metadata = {"name": "cluster-autoscaler", "namespace": "kube-system"}
+    return DEPLOYMENT, "scaler", {"metadata": metadata, "spec": {"template": {"spec": spec}}}
+
+
+def role(**changes: Any) -> Resource:
+    return ROLE, "scaler-role", {"assumeRolePolicy": TRUST, **changes}
+
+
+def association(**changes: Any) -> Resource:
+    good = {"clusterName": "ml", "namespace": "kube-system", "serviceAccount": "cluster-autoscaler"}
+    return ASSOCIATION, "identity", {**good, "roleArn": UNKNOWN, **changes}
+
+
+def rights(policy: Any = GOOD_POLICY) -> tuple[Resource, ...]:
+    """A role by Pod Identity with this policy."""
+    return role(), association(), (ROLE_POLICY, "rights", {"role": UNKNOWN, "policy": policy})
+
+
+def tag(name: str = "taint-hint", **changes: Any) -> Resource:
+    return TAG, name, {"autoscalingGroupName": UNKNOWN, "tag": {**TAINT_HINT, **changes}}
+
+
+TAGGED = ("taint-hint", "autoscalingGroupName", "gpu")
+ROLE_LINKS = (("identity", "roleArn", "scaler-role"), ("rights", "role", "scaler-role"))
+LINKS = (TAGGED, *ROLE_LINKS)
+NODES = ((CLUSTER, "ml", {"name": "ml"}), cpu_group(), node_group(), tag())
+
+
+def _case(
+    id: str, story: str, *resources: Resource, rule: str | None = None, links: tuple[tuple[str, str, str], ...] = LINKS
+) -> Case:
+    return Case(id=f"eks-scaler-{id}", story=story, resources=resources, rule=rule, links=links)
+
+
+def _tagged_as(value: str, key: str = "k8s.io/cluster-autoscaler/ml", operator: str = "StringEquals") -> dict[str, Any]:
+    return {"Condition": {operator: {f"aws:ResourceTag/{key}": value}}}
+
+
+def _irsa(name: str, policy: str) -> tuple[Resource, ...]:
+    metadata = {
+        "name": name,
+        "namespace": "kube-system",
+        "annotations": {"eks.amazonaws.com/role-arn": UNKNOWN},
+    }
+    return (
+        (ACCOUNT, "identity", {"metadata": metadata}),
+        role(),
+        (
+            ROLE_POLICY,
+            "rights",
+            {"role": UNKNOWN, "policy": policy},
+        ),
+    )
+
+
+IRSA_LINKS = (TAGGED, ("identity", "metadata", "scaler-role"), ("rights", "role", "scaler-role"))
+RELEASE_LINKS = (TAGGED, ("scaler", "values", "scaler-role"), ("rights", "role", "scaler-role"))
+
+
+def _chart(cluster: str) -> Resource:
+    account = {"name": "cluster-autoscaler", "annotations": {"eks.amazonaws.com/role-arn": UNKNOWN}}
+    values = {"autoDiscovery": {"clusterName": cluster}, "rbac": {"serviceAccount": account}}
+    return RELEASE, "scaler", {"chart": "cluster-autoscaler", "namespace": "kube-system", "values": values}
+
+
+BLOCKED = [
+    _case(
+        "of-another-cluster",
+        "The flags are copied from the production cluster.",
+        *NODES,
+        scaler(DISCOVERY.replace("/ml", "/production")),
+        rule="autoscaler-sees-group",
+    ),
+    _case(
+        "of-another-cluster-in-a-chart",
+        "The same, by the Helm chart.",
+        *NODES,
+        _chart("production"),
+        rule="autoscaler-sees-group",
+    ),
+    _case(
+        "names-another-group",
+        "Groups are listed one by one, and the GPU group is not among them.",
+        *NODES,
+        scaler("--nodes=1:4:eks-system-01234567-89ab-cdef-0123-456789abcdef"),
+        rule="autoscaler-sees-group",
+    ),
+    _case(
+        "without-taint-tag",
+        "The node group has the taint; its tags do not reach the Auto Scaling group.",
+        (CLUSTER, "ml", {"name": "ml"}),
+        cpu_group(),
+        node_group(tags={TAINT_HINT["key"]: TAINT_HINT["value"]}),
+        scaler(),
+        rule="autoscaler-knows-template",
+    ),
+    _case(
+        "with-another-taint-tag",
+        "The taint's value in the tag is not the one on the nodes.",
+        *NODES[:3],
+        tag(value="true:NoSchedule"),
+        scaler(),
+        rule="autoscaler-knows-template",
+    ),
+    _case(
+        "without-label-tag",
+        "Jobs select a label that no empty group is known to have.",
+        *NODES[:2],
+        node_group(labels={"team": "ml"}),
+        tag(),
+        scaler(),
+        rule="autoscaler-knows-template",
+    ),
+    _case(
+        "tag-on-another-group",
+        "The loop over groups tags the CPU group only.",
+        *NODES,
+        scaler(),
+        rule="autoscaler-knows-template",
+        links=(("taint-hint", "autoscalingGroupName", "system"),),
+    ),
+    _case(
+        "without-terminate",
+        "A policy from an article: groups grow and never shrink.",
+        *NODES,
+        scaler(),
+        *rights(document(allow(READS), allow(WRITES[:1]))),
+        rule="autoscaler-permitted",
+    ),
+    _case(
+        "reads-only",
+        "The role has the describing half of the policy.",
+        *NODES,
+        scaler(),
+        *rights(document(allow(READS))),
+        rule="autoscaler-permitted",
+    ),
+    _case(
+        "reads-limited-to-groups",
+        "Describing cannot be limited to some groups: such a statement allows nothing.",
+        *NODES,
+        scaler(),
+        *rights(document(allow([*READS, *WRITES], "arn:aws:autoscaling:*:*:autoScalingGroup:*"))),
+        rule="autoscaler-permitted",
+    ),
+    _case(
+        "for-another-clusters-groups",
+        "The condition names the tag of another cluster.",
+        *NODES,
+        scaler(),
+        *rights(document(allow(READS), allow(WRITES, **_tagged_as("owned", "k8s.io/cluster-autoscaler/production")))),
+        rule="autoscaler-permitted",
+    ),
+    _case(
+        "denied",
+        "A guard rail denies every change of groups.",
+        *NODES,
+        scaler(),
+        *rights(document(allow(["*"]), {**allow(["autoscaling:Set*"]), "Effect": "Deny"})),
+        rule="autoscaler-permitted",
+    ),
+    _case(
+        "role-for-machines",
+        "The role is for machines; Pod Identity cannot give it to pods.",
+        *NODES,
+        scaler(),
+        role(assumeRolePolicy=TRUST.replace("pods.eks", "ec2")),
+        *rights()[1:],
+        rule="autoscaler-permitted",
+    ),
+    _case(
+        "with-a-reading-managed-policy",
+        "AWS's own policies for nodes allow no scaling.",
+        *NODES,
+        scaler(),
+        role(),
+        association(),
+        (ATTACHMENT, "rights", {"role": UNKNOWN, "policyArn": "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"}),
+        rule="autoscaler-permitted",
+    ),
+    _case(
+        "by-annotation-without-rights",
+        "A role for the service account, whose policy is the one of another controller.",
+        *NODES,
+        scaler(),
+        *_irsa("cluster-autoscaler", document(allow(["elasticloadbalancing:*"]))),
+        rule="autoscaler-permitted",
+        links=IRSA_LINKS,
+    ),
+    _case(
+        "chart-without-rights",
+        "The same, with the annotation in the chart's values.",
+        *NODES,
+        _chart("ml"),
+        role(),
+        (ROLE_POLICY, "rights", {"role": UNKNOWN, "policy": document(allow(READS))}),
+        rule="autoscaler-permitted",
+        links=RELEASE_LINKS,
+    ),
+]
+
+ALLOWED = [
+    _case(
+        "good",
+        "Discovery by EKS's tags, the taint in a tag, a role by Pod Identity.",
+        *NODES,
+        scaler(),
+        *rights(),
+    ),
+    _case(
+        "named-group",
+        "The group is listed by the name that EKS gave it.",
+        *NODES,
+        scaler("--nodes", "0:4:eks-gpu-01234567-89ab-cdef-0123-456789abcdef"),
+    ),
+    _case(
+        "limited-by-tag",
+        "Changes are limited to the groups of this cluster.",
+        *NODES,
+        scaler(),
+        *rights(document(allow(READS), allow(WRITES, **_tagged_as("owned")))),
+    ),
+    _case(
+        "limited-by-pattern",
+        "The condition's tag has a pattern as its value.",
+        *NODES,
+        scaler(),
+        *rights(document(allow(READS), allow(WRITES, **_tagged_as("own*", operator="StringLike")))),
+    ),
+    _case(
+        "guarded-elsewhere",
+        "A Deny for groups of other clusters.",
+        *NODES,
+        scaler(),
+        *rights(
+            document(
+                allow(["autoscaling:*", "ec2:Describe*"]),
+                {**allow(WRITES), "Effect": "Deny", **_tagged_as("owned", operator="StringNotEquals")},
+            )
+        ),
+    ),
+    _case(
+        "role-declared-elsewhere",
+        "The association names a role of the platform team's stack.",
+        *NODES,
+        scaler(),
+        association(roleArn="arn:aws:iam::123456789012:role/platform-autoscaler"),
+        links=(TAGGED,),
+    ),
+    _case(
+        "unknown-managed-policy",
+        "A policy that the company maintains: what it allows is not in the program.",
+        *NODES,
+        scaler(),
+        role(),
+        association(),
+        (ATTACHMENT, "rights", {"role": UNKNOWN, "policyArn": "arn:aws:iam::123456789012:policy/autoscaling"}),
+    ),
+    _case(
+        "policy-of-its-own",
+        "The policy is a resource, attached to the role.",
+        *NODES,
+        scaler(),
+        role(),
+        association(),
+        (POLICY, "scaling", {"policy": GOOD_POLICY}),
+        (ATTACHMENT, "rights", {"role": UNKNOWN, "policyArn": UNKNOWN}),
+        links=(*LINKS, ("rights", "policyArn", "scaling")),
+    ),
+    _case(
+        "role-of-another-account",
+        "A role without scaling rights belongs to another service account.",
+        *NODES,
+        scaler(),
+        role(),
+        association(serviceAccount="ebs-csi-controller-sa"),
+        (ROLE_POLICY, "rights", {"role": UNKNOWN, "policy": document(allow(["ec2:CreateVolume"]))}),
+    ),
+    _case(
+        "by-annotation",
+        "A role for the service account, as before Pod Identity.",
+        *NODES,
+        scaler(),
+        *_irsa("cluster-autoscaler", GOOD_POLICY),
+        links=IRSA_LINKS,
+    ),
+    _case(
+        "chart",
+        "The Helm chart with everything it needs.",
+        *NODES,
+        _chart("ml"),
+        role(),
+        (ROLE_POLICY, "rights", {"role": UNKNOWN, "policy": GOOD_POLICY}),
+        links=RELEASE_LINKS,
+    ),
+    _case(
+        "label-in-a-tag",
+        "The label that jobs select is in a tag, too.",
+        *NODES[:2],
+        node_group(labels={"team": "ml"}),
+        tag(),
+        tag("label-hint", key=HINT + "label/team", value="ml"),
+        scaler(),
+        links=(*LINKS, ("label-hint", "autoscalingGroupName", "gpu")),
+    ),
+    _case(
+        "elsewhere",
+        "The autoscaler is installed by another stack: nothing here says what it looks for.",
+        *NODES[:3],
+    ),
+    _case(
+        "for-another-cloud",
+        "A management cluster's autoscaler, which looks for other things.",
+        *NODES[:3],
+        (
+            DEPLOYMENT,
+            "capi",
+            {
+                "metadata": {"name": "capi", "namespace": "kube-system"},
+                "spec": {
+                    "template": {
+                        "spec": {
+                            "containers": [
+                                {
+                                    "image": "registry.k8s.io/autoscaling/cluster-autoscaler:v1.34.0",
+                                    "args": ["--cloud-provider=clusterapi"],
+                                }
+                            ]
+                        }
+                    }
+                },
+            },
+        ),
+    ),
+]
