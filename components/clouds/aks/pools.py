@@ -138,6 +138,7 @@ def _nodes(
         "vnetSubnetID": subnet,
         "availabilityZones": zone_numbers(spec.zones),
         "nodeLabels": dict(spec.labels),
+        # Registered once per subscription: https://learn.microsoft.com/azure/aks/enable-host-encryption
         "enableEncryptionAtHost": True,
         "enableNodePublicIP": False,
         "tags": tags,
