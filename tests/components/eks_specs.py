@@ -62,12 +62,20 @@ def run(
     admin: AdminPoolSpec | None = None,
     cluster: Mapping[str, Any] | None = None,
 ) -> recorder.Recording:
-    """A whole cluster with these pools, declared in the program's order; recorded once for equal arguments."""
+    """A whole cluster with these pools, declared in the program's order."""
     spec = cluster_spec(**(cluster or {}))
-    home = admin or admin_pool(zones=spec.zones)
-    key = repr((spec, home, pools))
+    return recorder.run(lambda: _declare(spec, admin or admin_pool(zones=spec.zones), pools))
+
+
+def recorded(
+    *pools: CpuPoolSpec | GpuPoolSpec,
+    admin: AdminPoolSpec | None = None,
+    cluster: Mapping[str, Any] | None = None,
+) -> recorder.Recording:
+    """The same, recorded once for equal arguments: for tests that only look."""
+    key = repr((pools, admin, cluster))
     if key not in _recorded:
-        _recorded[key] = recorder.run(lambda: _declare(spec, home, pools))
+        _recorded[key] = run(*pools, admin=admin, cluster=cluster)
     return _recorded[key]
 
 

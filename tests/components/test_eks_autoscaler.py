@@ -28,7 +28,7 @@ BIG = eks_specs.gpu_pool("t4-4-spot-a", size=4, machine_type="g4dn.12xlarge")
 
 
 def run(*pools: CpuPoolSpec | GpuPoolSpec, **cluster: Any) -> recorder.Recording:
-    return eks_specs.run(*(pools or (SPOT,)), cluster=cluster)
+    return eks_specs.recorded(*(pools or (SPOT,)), cluster=cluster)
 
 
 def container(recording: recorder.Recording) -> dict[str, Any]:

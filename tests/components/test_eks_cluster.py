@@ -43,7 +43,7 @@ def _declare(args: ClusterArgs) -> None:
 @functools.cache
 def everything() -> recorder.Recording:
     """A cluster with every opt-in and a pool of each kind."""
-    return eks_specs.run(eks_specs.gpu_pool(), eks_specs.cpu_pool(), cluster={"addons": EVERY_ADDON})
+    return eks_specs.recorded(eks_specs.gpu_pool(), eks_specs.cpu_pool(), cluster={"addons": EVERY_ADDON})
 
 
 def trusted_by(role: recorder.Registration) -> tuple[str, list[str]]:
@@ -68,7 +68,7 @@ def test_every_input_is_a_property_of_the_sdk(case: dict[str, Any]) -> None:
         eks_specs.gpu_pool("t4-4", size=4, image="bottlerocket"),
         eks_specs.cpu_pool(),
     )
-    sent = [one for one in eks_specs.run(*pools, cluster=case).resources if one.type.startswith("aws:")]
+    sent = [one for one in eks_specs.recorded(*pools, cluster=case).resources if one.type.startswith("aws:")]
     assert sent
     assert [problem for one in sent for problem in problems_of(one.type, one.inputs)] == []
 
@@ -231,7 +231,7 @@ def test_the_agent_comes_before_those_whose_rights_it_hands_out() -> None:
 )
 def test_opt_ins_are_there_only_when_asked_for(chosen: tuple[str, ...], declared: set[str]) -> None:
     always = {"eks-pod-identity-agent", "vpc-cni", "kube-proxy", "coredns", "aws-ebs-csi-driver"}
-    assert set(addons_of(eks_specs.run(cluster={"addons": chosen}))) == always | declared
+    assert set(addons_of(eks_specs.recorded(cluster={"addons": chosen}))) == always | declared
 
 
 def test_rights_of_an_add_on_are_its_service_accounts_alone() -> None:
@@ -258,7 +258,7 @@ def test_addons_with_rights_wait_for_them() -> None:
 
 
 def test_load_balancers_are_rights_of_one_service_account_over_what_is_tagged() -> None:
-    recording = eks_specs.run(cluster={"addons": ("load-balancer",)})
+    recording = eks_specs.recorded(cluster={"addons": ("load-balancer",)})
     (association,) = [
         one.inputs
         for one in recording.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")

@@ -27,7 +27,7 @@ CPU = eks_specs.cpu_pool()
 
 def run(*pools: CpuPoolSpec | GpuPoolSpec, nodes: int = 1, **cluster: Any) -> recorder.Recording:
     settings = {"autoscaler": "karpenter", "zones": eks_specs.THREE_ZONES, "version": "1.34", **cluster}
-    return eks_specs.run(*(pools or (SPOT,)), admin=eks_specs.admin_pool(nodes=nodes), cluster=settings)
+    return eks_specs.recorded(*(pools or (SPOT,)), admin=eks_specs.admin_pool(nodes=nodes), cluster=settings)
 
 
 def pool_spec(pool: CpuPoolSpec | GpuPoolSpec, **cluster: Any) -> dict[str, Any]:

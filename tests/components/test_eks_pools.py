@@ -51,8 +51,8 @@ def template(spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec) -> dict[str, Any]:
 def recording(spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec, **cluster: Any) -> recorder.Recording:
     cluster = {"zones": eks_specs.THREE_ZONES, **cluster}
     if isinstance(spec, AdminPoolSpec):
-        return eks_specs.run(admin=spec, cluster=cluster)
-    return eks_specs.run(spec, cluster=cluster)
+        return eks_specs.recorded(admin=spec, cluster=cluster)
+    return eks_specs.recorded(spec, cluster=cluster)
 
 
 def tags(spec: CpuPoolSpec | GpuPoolSpec | AdminPoolSpec, **cluster: Any) -> dict[str, str]:

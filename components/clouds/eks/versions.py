@@ -1,6 +1,7 @@
 """Which Kubernetes a cluster runs, and the versions of others that go with it. No Pulumi import.
 
-A stack file names a minor version or a channel; EKS picks the patch. Pinned here is what EKS does not choose.
+A stack file names a minor version or a channel; EKS picks the patch. Pinned here is what EKS does not choose, as read
+in November 2026.
 """
 
 from __future__ import annotations
@@ -9,8 +10,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from components import catalog
-
-VERSIONS_DATED: Final = "2026-11"
 
 CLUSTER_AUTOSCALERS: Final[Mapping[str, str]] = {
     "1.31": "v1.31.4",
