@@ -97,9 +97,14 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (POOL_RULES, "taints-valid", {"nodeTaints": ["kubernetes.azure.com/mode=x:NoSchedule"]}),
     (POOL_RULES, "taints-valid", {"nodeTaints": ["-a=b:NoSchedule"]}),
     (POOL_RULES, "system-pool-taints", {**SYSTEM, "nodeTaints": ["dedicated=ml:NoSchedule"]}),
-    (POOL_RULES, "surge-not-both-zero", {"upgradeSettings": {"maxSurge": "0"}}),
-    (POOL_RULES, "surge-not-both-zero", {"upgradeSettings": {"maxSurge": "0%", "maxUnavailable": "0"}}),
-    (POOL_RULES, "surge-not-both-zero", {"upgradeSettings": {"maxSurge": "some"}}),
+    (POOL_RULES, "eviction-needs-spot", {"spotMaxPrice": 0.000001}),
+    (POOL_RULES, "system-pool-pods", {**SYSTEM, "maxPods": 29}),
+    (POOL_RULES, "surge-form", {**REGULAR, "upgradeSettings": {"maxSurge": "some"}}),
+    (POOL_RULES, "surge-or-unavailable", {**REGULAR, "upgradeSettings": {"maxSurge": "0"}}),
+    (POOL_RULES, "surge-or-unavailable", {**REGULAR, "upgradeSettings": {"maxSurge": "0%", "maxUnavailable": "0"}}),
+    (POOL_RULES, "surge-or-unavailable", {**REGULAR, "upgradeSettings": {"maxSurge": "1", "maxUnavailable": "1"}}),
+    (POOL_RULES, "system-pool-available", {**SYSTEM, "upgradeSettings": {"maxSurge": "0", "maxUnavailable": "1"}}),
+    (POOL_RULES, "spot-without-surge", {"upgradeSettings": {"maxSurge": "1"}}),
     (POOL_RULES, "pool-version-offered", {"orchestratorVersion": "1.9"}),
     (CLUSTER_RULES, "cluster-location", {"location": "atlantis"}),
     (CLUSTER_RULES, "dns-prefix", {"dnsPrefix": None}),
@@ -190,7 +195,11 @@ ALLOWED: list[tuple[Rules, Properties]] = [
     (POOL_RULES, {"osDiskSizeGB": 0}),
     (POOL_RULES, {"osDiskSizeGB": 30}),
     (POOL_RULES, {"nodeTaints": ["kubernetes.azure.com/scalesetpriority=spot:NoSchedule", "a:NoExecute"]}),
-    (POOL_RULES, {"upgradeSettings": {"maxSurge": "0", "maxUnavailable": "1"}}),
+    (POOL_RULES, {"spotMaxPrice": 0.00001}),
+    (POOL_RULES, {**SYSTEM, "maxPods": 30, "upgradeSettings": {"maxSurge": "1", "maxUnavailable": "0"}}),
+    (POOL_RULES, {**REGULAR, "upgradeSettings": {"maxSurge": "0", "maxUnavailable": "1"}}),
+    (POOL_RULES, {**REGULAR, "upgradeSettings": {"maxSurge": "10%"}}),
+    (POOL_RULES, {"upgradeSettings": {"maxUnavailable": "1"}}),
     (POOL_RULES, {"orchestratorVersion": "1.34"}),
     (CLUSTER_RULES, {"dnsPrefix": "a" * 54}),
     (CLUSTER_RULES, {"identity": {"type": "SystemAssigned"}}),
@@ -271,3 +280,10 @@ def test_a_new_pools_count_is_within_its_limits(count: int | None, refused: bool
 def test_a_new_pool_without_a_count_has_one_node() -> None:
     assert count_at_creation(gpu_pool(count=None, minCount=2))
     assert count_at_creation(gpu_pool(count=None, minCount=None, maxCount=None, enableAutoScaling=None)) is None
+
+
+def test_the_documentation_names_every_rule() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "rehearsal-azure.md").read_text(encoding="utf-8")
+    for book in {id(each[0]): each[0] for each in BROKEN}.values():
+        for rule in book.rules:
+            assert f"[`{rule.id}`]({rule.source})" in text

@@ -10,6 +10,7 @@ from rehearsal.providers.azure_native.nodes import can_mig, is_spot
 from rehearsal.providers.azure_native.rules import Rules
 from rehearsal.providers.azure_native.versions import KUBERNETES, resolve
 from rehearsal.providers.base import Properties
+from rehearsal.providers.values import at
 
 POOL_RULES: Final = Rules()
 
@@ -25,14 +26,17 @@ GPU: Final = "https://learn.microsoft.com/azure/aks/use-nvidia-gpu"
 LABELS: Final = "https://learn.microsoft.com/azure/aks/use-labels"
 TAINTS: Final = "https://learn.microsoft.com/azure/aks/use-node-taints"
 QUOTAS: Final = "https://learn.microsoft.com/azure/aks/quotas-skus-regions"
+SURGE: Final = "https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling"
 COUNT_ERROR: Final = "https://github.com/Azure/azure-cli/pull/22442"
 RANGE_ERROR: Final = "https://github.com/Azure/AKS/issues/3513"
 
 MOST_NODES: Final = 1000
 FEWEST_PODS, MOST_PODS = 10, 250
+FEWEST_SYSTEM_PODS: Final = 30
 SMALLEST_DISK_GB: Final = 30
 LABEL_NAME: Final = re.compile(r"[A-Za-z0-9](?:[-._A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 LABEL_PREFIX: Final = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?")
+AMOUNT: Final = re.compile(r"\d+|\d{1,3}%")
 TAINT: Final = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)")
 # Of the prefix that AKS keeps for itself, what users may set.
 ALLOWED: Final = ("kubernetes.azure.com/scalesetpriority",)
@@ -97,8 +101,8 @@ def _spot_system(pool: Properties, cloud: Cloud) -> str | None:
 def _eviction(pool: Properties, cloud: Cloud) -> str | None:
     if is_spot(pool):
         price = pool.get("spotMaxPrice")
-        if price is not None and price != -1 and price <= 0:
-            return f"spotMaxPrice {price:g} is invalid: -1 (up to the on-demand price) or more than 0."
+        if price is not None and price != -1 and (price <= 0 or round(price, 5) != price):
+            return f"spotMaxPrice {price:g} is invalid: -1 (up to the on-demand price) or more than 0, to 5 decimals."
         return None
     for key in ("scaleSetEvictionPolicy", "spotMaxPrice"):
         if pool.get(key) is not None:
@@ -220,18 +224,51 @@ def _system_taints(pool: Properties, cloud: Cloud) -> str | None:
     return None
 
 
-@POOL_RULES.add(
-    "surge-not-both-zero", "https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling", "upgradeSettings"
-)
-def _surge(pool: Properties, cloud: Cloud) -> str | None:
-    settings = pool.get("upgradeSettings") or {}
+@POOL_RULES.add("system-pool-pods", SYSTEM, "mode", "maxPods")
+def _system_pods(pool: Properties, cloud: Cloud) -> str | None:
+    pods = pool.get("maxPods")
+    if not is_system(pool) or pods is None or not FEWEST_PODS <= int(pods) < FEWEST_SYSTEM_PODS:
+        return None
+    return f"Agent pool '{pool_name(pool)}': a system pool must support at least {FEWEST_SYSTEM_PODS} pods, not {pods}."
+
+
+@POOL_RULES.add("surge-form", SURGE, "upgradeSettings")
+def _surge_form(pool: Properties, cloud: Cloud) -> str | None:
     for key in ("maxSurge", "maxUnavailable"):
-        value = settings.get(key)
-        if value is not None and not re.fullmatch(r"\d+|\d{1,3}%", str(value)):
+        value = at(pool, f"upgradeSettings.{key}")
+        if value is not None and not AMOUNT.fullmatch(str(value)):
             return f"upgradeSettings.{key} '{value}' is invalid: write a number or a percentage such as 10%."
-    surge, unavailable = settings.get("maxSurge"), settings.get("maxUnavailable")
-    if surge is not None and _zero(surge) and (unavailable is None or _zero(unavailable)):
+    return None
+
+
+@POOL_RULES.add("surge-or-unavailable", "https://github.com/Azure/AKS/issues/4277", "upgradeSettings")
+def _surge(pool: Properties, cloud: Cloud) -> str | None:
+    surge, unavailable = _amount(pool, "maxSurge"), _amount(pool, "maxUnavailable")
+    if surge == 0 and not unavailable:
         return "upgradeSettings: maxSurge and maxUnavailable cannot both be 0."
+    if surge and unavailable:
+        return "upgradeSettings: set maxSurge to 0 when maxUnavailable is set."
+    return None
+
+
+@POOL_RULES.add(
+    "system-pool-available", "https://github.com/Azure/ARO-HCP/pull/6038", "mode", "upgradeSettings.maxUnavailable"
+)
+def _system_available(pool: Properties, cloud: Cloud) -> str | None:
+    if is_system(pool) and _amount(pool, "maxUnavailable"):
+        return f"Agent pool '{pool_name(pool)}': upgradeSettings.maxUnavailable must be 0 on a system pool."
+    return None
+
+
+@POOL_RULES.add(
+    "spot-without-surge",
+    "https://github.com/hashicorp/terraform-provider-azurerm/issues/19355",
+    "scaleSetPriority",
+    "upgradeSettings.maxSurge",
+)
+def _spot_surge(pool: Properties, cloud: Cloud) -> str | None:
+    if is_spot(pool) and at(pool, "upgradeSettings.maxSurge") is not None:
+        return f"Agent pool '{pool_name(pool)}': Spot pools can't set max surge."
     return None
 
 
@@ -257,8 +294,10 @@ def count_at_creation(pool: Properties) -> str | None:
     )
 
 
-def _zero(amount: Any) -> bool:
-    return int(str(amount).rstrip("%")) == 0
+def _amount(pool: Properties, key: str) -> int | None:
+    """How many nodes, or how much of them; ``None`` where the pool says nothing that can be understood."""
+    value = at(pool, f"upgradeSettings.{key}")
+    return int(str(value).rstrip("%")) if value is not None and AMOUNT.fullmatch(str(value)) else None
 
 
 def _bad_key(what: str, key: str, value: str) -> str | None:
