@@ -97,6 +97,13 @@ def test_how_long_nodes_of_one_pool_stay_idle(minutes: int | None, written: str 
     assert found.get(f"{NODE_TEMPLATE}/autoscaling-options/scaledownunneededtime") == written
 
 
+def test_a_group_takes_its_tags_with_it() -> None:
+    found = recording(eks_specs.gpu_pool())
+    of_pool = [tag for tag in found.of_type(TAG) if tag.inputs["autoscalingGroupName"].startswith("eks-t4-1-a-")]
+    assert of_pool
+    assert {tag.deleted_with for tag in of_pool} == {found.named("t4-1-a-pool").urn}
+
+
 @gpu_wishes
 def test_a_gpu_group_starts_empty_and_is_the_autoscalers(spec: GpuPoolSpec) -> None:
     found = group(spec)

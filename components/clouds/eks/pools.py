@@ -109,6 +109,8 @@ def _tag(
 ) -> None:
     """Put the autoscaler's tags on the Auto Scaling group behind ``group``."""
     scaling_group = group.output("resources").apply(lambda found: found[0]["autoscalingGroups"][0]["name"])
+    # A group takes its tags with it; removing dozens of them one by one first would only take time.
+    with_group = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(deleted_with=group))
     for key, value in node_tags.node_template(spec).items():
         CustomResource(
             "aws:autoscaling/tag:Tag",
@@ -118,5 +120,5 @@ def _tag(
                 # Nodes have their labels and taints from EKS; as tags of machines these would say nothing.
                 "tag": {"key": key, "value": value, "propagateAtLaunch": False},
             },
-            opts,
+            with_group,
         )
