@@ -37,15 +37,19 @@ WITHDRAWN: Final[Mapping[str, WithdrawnGpu]] = {
             successor="nvidia-a100-80gb",
         ),
         WithdrawnGpu(
+            name="nvidia-m60",
+            reason=f"Azure retired the NVv3 series on 30 September 2026 ({_SERIES}/nvv3-series-retirement)",
+            successor="nvidia-a10",
+        ),
+        WithdrawnGpu(
             name="nvidia-k80",
-            reason="Azure retired the NC series on 6 September 2023 "
-            "(https://learn.microsoft.com/azure/virtual-machines/sizes/previous-gen-sizes-list)",
+            reason="Azure retired the NC series (https://learn.microsoft.com/azure/virtual-machines/nc-series-retirement)",
             successor="nvidia-t4",
         ),
         WithdrawnGpu(
             name="nvidia-p100",
-            reason="Azure retired the NCv2 series on 6 September 2023 "
-            "(https://learn.microsoft.com/azure/virtual-machines/sizes/previous-gen-sizes-list)",
+            reason="Azure retired the NCv2 series "
+            "(https://learn.microsoft.com/azure/virtual-machines/ncv2-series-retirement)",
             successor="nvidia-t4",
         ),
     )
