@@ -119,6 +119,50 @@ IRSA_LINKS = (TAGGED, ("identity", "metadata", "scaler-role"), ("rights", "role"
 RELEASE_LINKS = (TAGGED, ("scaler", "values", "scaler-role"), ("rights", "role", "scaler-role"))
 
 
+SHARED = "version: v1\nsharing:\n  timeSlicing:\n    resources:\n      - {name: nvidia.com/gpu, replicas: 4}\n"
+PLUGIN: tuple[Resource, ...] = (
+    ("kubernetes:core/v1:ConfigMap", "shared", {"metadata": {"name": "shared"}, "data": {"config.yaml": SHARED}}),
+    (
+        "kubernetes:apps/v1:DaemonSet",
+        "plugin",
+        {
+            "metadata": {"name": "plugin", "namespace": "kube-system"},
+            "spec": {
+                "template": {
+                    "spec": {
+                        "nodeSelector": {"sharing": "yes"},
+                        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+                        "containers": [{"name": "plugin", "image": "nvcr.io/nvidia/k8s-device-plugin:v0.18.2"}],
+                        "volumes": [{"name": "config", "configMap": {"name": "shared"}}],
+                    }
+                }
+            },
+        },
+    ),
+)
+
+
+def _shared(planned: str, *others: Resource) -> tuple[Resource, ...]:
+    """A group whose GPUs four pods share, and what its tag tells the autoscaler."""
+    return (
+        *NODES[:2],
+        node_group(labels={"sharing": "yes"}),
+        tag(),
+        tag("label-hint", key=HINT + "label/sharing", value="yes"),
+        tag("gpu-hint", key=HINT + "resources/nvidia.com/gpu", value=planned),
+        *others,
+        scaler(),
+        *rights(),
+        *PLUGIN,
+    )
+
+
+SHARED_LINKS = (*LINKS, ("label-hint", TAGGED[1], "gpu"), ("gpu-hint", TAGGED[1], "gpu"))
+WHOLE_GROUP = node_group("whole", labels={"sharing": "no"})
+WHOLE_TAGS = (tag("whole-taint"), tag("whole-label", key=HINT + "label/sharing", value="no"))
+WHOLE_LINKS = (*SHARED_LINKS, ("whole-taint", TAGGED[1], "whole"), ("whole-label", TAGGED[1], "whole"))
+
+
 def _chart(cluster: str) -> Resource:
     account = {"name": "cluster-autoscaler", "annotations": {"eks.amazonaws.com/role-arn": UNKNOWN}}
     values = {"autoDiscovery": {"clusterName": cluster}, "rbac": {"serviceAccount": account}}
@@ -250,6 +294,13 @@ BLOCKED = [
         links=IRSA_LINKS,
     ),
     _case(
+        "shares-in-secret",
+        "Four pods share a GPU; the tag tells the autoscaler of one.",
+        *_shared("1"),
+        rule="gpu-sharing-visible",
+        links=SHARED_LINKS,
+    ),
+    _case(
         "chart-without-rights",
         "The same, with the annotation in the chart's values.",
         *NODES,
@@ -364,6 +415,12 @@ ALLOWED = [
         tag("label-hint", key=HINT + "label/team", value="ml"),
         scaler(),
         links=(*LINKS, ("label-hint", "autoscalingGroupName", "gpu")),
+    ),
+    _case(
+        "shares-and-says-so",
+        "Four pods share a GPU, and the tag says so; a second group does not share.",
+        *_shared("4", WHOLE_GROUP, *WHOLE_TAGS),
+        links=WHOLE_LINKS,
     ),
     _case(
         "elsewhere",

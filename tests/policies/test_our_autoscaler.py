@@ -1,0 +1,116 @@
+"""The project's program on a cloud where the autoscaler is a workload: it passes, and no part of it is dispensable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from policies.extract import Declared, read_stack
+from policies.extract.autoscalers import autoscaler_of
+from policies.rules.autoscaler import knows_each_template, permitted, sees_each_group
+from policies.rules.model import Stack, Violation
+from policies.rules.sharing import visible
+from tests import declared, one_stack
+from tests.stacks import run_with
+
+TAG = "aws:autoscaling/tag:Tag"
+POLICY = "aws:iam/rolePolicy:RolePolicy"
+Check = Callable[[Stack], list[Violation]]
+
+
+@pytest.fixture(scope="module")
+def resources() -> list[Declared]:
+    return declared.declarations(run_with(one_stack.config("eks"), "one"))
+
+
+@pytest.fixture(scope="module")
+def with_karpenter() -> list[Declared]:
+    config = one_stack.config("eks", autoscaling={"autoscaler": "karpenter"})
+    return declared.declarations(run_with(config, "one"))
+
+
+def without(resources: Sequence[Declared], urn: str) -> Stack:
+    return read_stack([replace(one, references=()) for one in resources if one.urn != urn])
+
+
+def changed(resources: Sequence[Declared], urn: str, **properties: Any) -> Stack:
+    return read_stack(
+        [
+            replace(one, references=(), properties={**one.properties, **properties}) if one.urn == urn else one
+            for one in resources
+        ]
+    )
+
+
+@pytest.mark.parametrize("check", [sees_each_group, knows_each_template, permitted])
+def test_it_passes(resources: list[Declared], with_karpenter: list[Declared], check: Check) -> None:
+    assert check(read_stack(resources)) == []
+    assert check(read_stack(with_karpenter)) == []
+
+
+def test_every_label_and_taint_tag_of_a_gpu_group_is_needed(resources: list[Declared]) -> None:
+    groups = {group.resource: group for group in read_stack(resources).groups}
+    needed = 0
+    for tag in (one for one in resources if one.type == TAG):
+        (of,) = (urn for urn in tag.dependencies["autoscalingGroupName"] if urn in groups)
+        key = tag.properties["tag"]["key"]
+        if groups[of].gpus_per_node and "/resources/" not in key and "/autoscaling-options/" not in key:
+            (violation,) = knows_each_template(without(resources, tag.urn))
+            assert (violation.resource, violation.undecided) == (of, False)
+            assert key.rpartition("/node-template/")[2].partition("/")[2] in violation.message
+            needed += 1
+    assert needed > len(groups), "several for each group"
+
+
+def _of_autoscaler(resources: Sequence[Declared], name: str) -> tuple[Declared, list[dict[str, Any]]]:
+    (policy,) = (one for one in resources if one.type == POLICY and one.properties["name"] == name)
+    return policy, json.loads(policy.properties["policy"])["Statement"]
+
+
+@pytest.mark.parametrize("name", ["cluster-autoscaler", "karpenter"])
+def test_every_action_that_it_calls_is_needed(
+    resources: list[Declared], with_karpenter: list[Declared], name: str
+) -> None:
+    program = resources if name == "cluster-autoscaler" else with_karpenter
+    policy, statements = _of_autoscaler(program, name)
+    scalers = [workload.autoscaler for workload in read_stack(program).workloads]
+    (scaler,) = (one for one in scalers if one is not None)
+    for right in scaler.rights:
+        fewer = [{**each, "Action": [one for one in each["Action"] if one != right.action]} for each in statements]
+        document = json.dumps({"Statement": fewer})
+        (violation,) = permitted(changed(program, policy.urn, policy=document))
+        assert not violation.undecided
+        assert right.action in violation.message
+
+
+def test_the_rights_hold_for_this_clusters_groups_only(resources: list[Declared]) -> None:
+    policy, statements = _of_autoscaler(resources, "cluster-autoscaler")
+    document = json.dumps({"Statement": statements}).replace("one-stack", "another")
+    (violation,) = permitted(changed(resources, policy.urn, policy=document))
+    assert "autoscaling:SetDesiredCapacity" in violation.message
+    assert "tags" in violation.remedy
+
+
+def test_flags_for_another_cluster_find_no_group(resources: list[Declared]) -> None:
+    (deployment,) = (one for one in resources if one.type == "kubernetes:apps/v1:Deployment" and autoscaler(one))
+    spec = json.loads(json.dumps(deployment.properties["spec"]).replace("/one-stack", "/another"))
+    found = sees_each_group(changed(resources, deployment.urn, spec=spec))
+    groups = [group for group in read_stack(resources).groups if group.gpus_per_node]
+    assert {violation.resource for violation in found} == {group.resource for group in groups}
+    assert not any(violation.undecided for violation in found)
+
+
+def autoscaler(deployment: Declared) -> bool:
+    return autoscaler_of(deployment.properties["spec"]["template"]["spec"]) is not None
+
+
+def test_shared_gpus_are_in_the_tags() -> None:
+    pools = one_stack.config("eks")["gpucluster:gpuPools"]
+    pools[0] |= {"gpusPerNode": 1, "timeSharing": {"clientsPerGpu": 4}}
+    stack = declared.stack(run_with(one_stack.config("eks", gpuPools=pools), "one"))
+    assert [sharing.replicas for sharing in stack.sharing] == [4]
+    assert visible(stack) == []
