@@ -60,20 +60,21 @@ def judge(seen: Seen, group: DeclaredGroup, asg: AutoScalingGroup, had_nodes: Ca
     """The group as the fleet should have it: autoscaled as the autoscaler sees it, or not, and then because of what.
 
     ``had_nodes`` says whether the group has ever had a node; it is asked only where that makes a difference. A group
-    whose minimum is its maximum needs no autoscaler, so nothing is missing there.
+    whose minimum is its maximum needs no autoscaler: nothing is missing there, and nothing would change.
     """
-    fixed = asg.min_size == asg.max_size
+    if asg.min_size == asg.max_size:
+        return _still(group, "")
     flags = _flags(seen)
     if isinstance(flags, str):
-        return _still(group, "" if fixed else flags)
+        return _still(group, flags)
     scope = find(flags, group.asg_name, asg.tags, asg.min_size, asg.max_size)
     if isinstance(scope, str):
-        return _still(group, "" if fixed else scope)
+        return _still(group, scope)
     assert isinstance(seen.role, Role)
     calls = [Call(action, asg.arn, _context(seen, asg)) for action in WRITES]
     refused = seen.role.missing(calls)
     if refused:
-        return _still(group, "" if fixed else refused)
+        return _still(group, refused)
     rank = None
     if expander.ordered(flags.expanders) and not isinstance(seen.priorities, str):
         rank = expander.rank(group.asg_name, seen.priorities)

@@ -17,6 +17,9 @@ from rehearsal.providers.aws.groups import DeclaredGroup, Groups
 from rehearsal.simulation import Fleet, NodeGroup
 
 _PERIOD_SECONDS: Final = 0.5
+_REST_SECONDS: Final = 0.2
+"""Between two looks, however many changes are told: a program declares dozens of tags at once."""
+
 _ACCOUNT_SECONDS: Final = 5.0
 """Changes of node groups, tags and identities are told; for the rest of the account a look now and then is enough."""
 
@@ -90,7 +93,8 @@ class Governor:
                 self.refresh()
             except Exception as error:  # the next look decides; nothing depends on this one
                 _log.debug("governor: %s", error, exc_info=True)
-            self._look.wait(_PERIOD_SECONDS)
+            self._stopped.wait(_REST_SECONDS)
+            self._look.wait(_PERIOD_SECONDS - _REST_SECONDS)
 
     def _read_account(self) -> None:
         self._declared = self._groups.list()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 Document = Mapping[str, Any]
@@ -146,9 +147,14 @@ def _substituted(text: str, call: Call) -> str:
 
 
 def _like(pattern: str, value: str, ignore_case: bool = False) -> bool:
+    return _compiled(pattern, ignore_case).fullmatch(value) is not None
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     # Not fnmatch: in IAM a bracket is a bracket.
     regex = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in pattern)
-    return re.fullmatch(regex, value, re.DOTALL | (re.IGNORECASE if ignore_case else 0)) is not None
+    return re.compile(regex, re.DOTALL | (re.IGNORECASE if ignore_case else 0))
 
 
 def _listed(value: Any) -> list[str]:
