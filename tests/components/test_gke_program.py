@@ -13,7 +13,7 @@ from tests.stacks import STACK_FILES, run_program, stack_name
 
 CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "gcp:container/nodePool:NodePool"
-FILES = [*(file for file in STACK_FILES if from_stack_file(file).cloud == "gke"), one_stack.file("gke")]
+FILES = [file for file in (*STACK_FILES, *one_stack.files()) if from_stack_file(file).cloud == "gke"]
 
 each_stack = pytest.mark.parametrize("file", FILES, ids=stack_name)
 

@@ -17,27 +17,19 @@ from typing import Any
 import pytest
 from pulumi._types import input_type_py_to_pulumi_names, input_type_types, is_input_type
 
-from tests import recorder
-from tests.components.test_gke_cluster import run_cluster
-from tests.stacks import STACK_FILES, run_program
+from tests import one_stack
+from tests.stacks import STACK_FILES, run_program, stack_name
 
 ONE_T4 = {"type": "nvidia-tesla-t4", "count": 1}
-CASES: list[Path | None] = [*STACK_FILES, None]
-
+OBJECTS = ("kubernetes:", "pulumi:")  # those in a cluster are judged by its API server
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_gcp")
 
 
-def recording_of(case: Path | None) -> recorder.Recording:
-    """A stack's, or that of a cluster with the options that no stack file in the project uses."""
-    return (
-        run_program(case) if case else run_cluster(kms_key="projects/p/locations/us-central1/keyRings/r/cryptoKeys/k")
-    )
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem if case else "kms-key")
-def test_every_input_is_a_property_of_the_sdk(case: Path | None) -> None:
-    sent = [resource for resource in recording_of(case).resources if resource.type.startswith("gcp:")]
+@pytest.mark.parametrize("file", [*STACK_FILES, *one_stack.files()], ids=stack_name)
+def test_every_input_is_a_property_of_the_sdk(file: Path) -> None:
+    custom = [resource for resource in run_program(file).resources if resource.custom]
+    sent = [resource for resource in custom if not resource.type.startswith(OBJECTS)]
     assert sent
     problems = [problem for resource in sent for problem in problems_of(resource.type, resource.inputs)]
     assert problems == []

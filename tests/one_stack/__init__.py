@@ -1,4 +1,4 @@
-"""One neutral stack on every cloud: ``template.yaml`` with the words of ``clouds.yaml``."""
+"""One neutral stack on every cloud: ``template.yaml`` with the words of ``clouds.yaml``, and variants of it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import yaml
 _FOLDER: Final = Path(__file__).parent
 WORDS: Final[dict[str, dict[str, Any]]] = yaml.safe_load((_FOLDER / "clouds.yaml").read_text())
 CLOUDS: Final = tuple(WORDS)
+VARIANTS: Final[dict[str, dict[str, Any]]] = yaml.safe_load((_FOLDER / "variants.yaml").read_text())
 
 
 def text(cloud: str) -> str:
@@ -28,10 +29,24 @@ def config(cloud: str, **changes: Any) -> dict[str, Any]:
     return {**given, **{f"gpucluster:{key}": copy.deepcopy(value) for key, value in changes.items()}}
 
 
-def file(cloud: str, name: str = "", **changes: Any) -> Path:
-    """A stack file called after the cloud, or ``name``, with that content; it lives as long as the process."""
-    path = Path(_written().name) / f"Pulumi.{name or f'one-{cloud}'}.yaml"
-    path.write_text(yaml.safe_dump({"config": config(cloud, **changes)}))
+def file(cloud: str) -> Path:
+    """The stack file on disk, called after the cloud; it lives as long as the process."""
+    return _file(f"one-{cloud}", config(cloud))
+
+
+def variant(name: str) -> Path:
+    """A file of the one stack with what ``variants.yaml`` says otherwise."""
+    return _file(name, config(**VARIANTS[name]))
+
+
+def files() -> list[Path]:
+    """The one stack on every cloud, and all its variants."""
+    return [*map(file, CLOUDS), *map(variant, VARIANTS)]
+
+
+def _file(name: str, content: dict[str, Any]) -> Path:
+    path = Path(_written().name) / f"Pulumi.{name}.yaml"
+    path.write_text(yaml.safe_dump({"config": content}))
     return path
 
 
