@@ -1,4 +1,9 @@
-"""EKS managed node groups. Sizes are totals over the group's zones."""
+"""EKS managed node groups. Sizes are totals over the group's zones.
+
+There is no Auto Scaling group of our own: EKS drains the nodes of a managed one before it ends them, whatever the
+reason (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html), and spot GPU pools have one zone, so
+that there is nothing to rebalance.
+"""
 
 from __future__ import annotations
 

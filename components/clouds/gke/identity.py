@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, Final
 
 import pulumi
 
 from components.clouds.base import ClusterSpec
+from components.clouds.names import shortened
 from components.resources import CustomResource
 
 NODE_ROLES: Final = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
@@ -68,8 +68,4 @@ def grant_kms_key(name: str, spec: ClusterSpec, kms_key: str, parent: pulumi.Res
 
 def account_id(cluster_name: str) -> str:
     """The account's id, at most 30 characters; a name cut short keeps a digest so that two clusters never share one."""
-    if len(cluster_name) + len(_ACCOUNT_SUFFIX) <= _ACCOUNT_ID_LIMIT:
-        return cluster_name + _ACCOUNT_SUFFIX
-    digest = hashlib.sha256(cluster_name.encode()).hexdigest()[:4]
-    room = _ACCOUNT_ID_LIMIT - len(_ACCOUNT_SUFFIX) - len(digest) - 1
-    return f"{cluster_name[:room].rstrip('-')}-{digest}{_ACCOUNT_SUFFIX}"
+    return shortened(cluster_name, _ACCOUNT_ID_LIMIT, suffix=_ACCOUNT_SUFFIX, digits=4)
