@@ -13,7 +13,7 @@ from rehearsal.providers.aws.cluster_rules import CLUSTER_RULES, DEFAULT_VERSION
 from rehearsal.providers.aws.errors import ApiError
 from rehearsal.providers.aws.iam import require_role
 from rehearsal.providers.aws.kind import Kind
-from rehearsal.providers.aws.network import CLUSTER, subnet
+from rehearsal.providers.aws.network import CLUSTER, subnets
 from rehearsal.providers.aws.shape import Shape
 from rehearsal.providers.aws.system import BOOTSTRAPPED, workloads
 from rehearsal.providers.aws.translate import To
@@ -164,7 +164,8 @@ class ClusterKind(Kind):
         if record.outputs.get("endpoint"):
             return record
         try:
-            zones = {subnet(account, id)["AvailabilityZone"] for id in record.inputs["vpcConfig"]["subnetIds"]}
+            placed = subnets(account, record.inputs["vpcConfig"]["subnetIds"])
+            zones = {subnet["AvailabilityZone"] for subnet in placed}
             bootstrapped = BOOTSTRAPPED if record.inputs.get("bootstrapSelfManagedAddons", True) else ()
             endpoint = account.machines().create_cluster(
                 record.id,
@@ -195,7 +196,7 @@ class ClusterKind(Kind):
 
     def _check_network(self, account: Account, inputs: Properties) -> str:
         """The VPC of the subnets, which must be one, and have room in two zones."""
-        found = [subnet(account, id) for id in inputs["vpcConfig"]["subnetIds"]]
+        found = subnets(account, inputs["vpcConfig"]["subnetIds"])
         vpcs = {each["VpcId"] for each in found}
         if len(vpcs) != 1:
             reason = f"Subnets specified must be in one VPC, not in {', '.join(sorted(vpcs))}"

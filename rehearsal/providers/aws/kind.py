@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from rehearsal.providers.aws.account import Account
@@ -50,7 +50,7 @@ class Kind(ABC):
         """Remove the resource; refuses what AWS refuses."""
 
     def started(self, account: Account, record: Record, *, new: bool) -> Record:
-        """Do what follows in the cluster, outside AWS, for a ``new`` or a changed resource; the record as it is then."""
+        """Do what follows in the cluster, outside AWS, for a ``new`` or changed resource; the record as it is then."""
         return record
 
     def stop(self, account: Account, record: Record) -> None:  # noqa: B027 (most have nothing in the cluster)
@@ -59,6 +59,12 @@ class Kind(ABC):
     def live(self, account: Account, record: Record) -> Properties:
         """The inputs as they are now, where something else than the program changes them."""
         return record.inputs
+
+    def retag(self, account: Account, record: Record, tags: Mapping[str, str]) -> None:
+        """Give the resource ``tags`` in place of those it has."""
+        by_arn = self.shape.service in ("eks", "events", "logs")
+        target = str(record.outputs["arn"]) if by_arn else record.id
+        retag(account, self.shape.service, self.token, target, record.inputs.get("tags") or {}, tags)
 
     def renewed(self, old: Properties, new: Properties) -> tuple[str, ...]:
         """Outputs that an update from ``old`` to ``new`` makes anew."""
@@ -103,8 +109,7 @@ class Kind(ABC):
             self._enforce(account, inputs)
             self.change(account, id, record.inputs, inputs)
             if self.shape.tags and self.in_moto:
-                old, new = record.inputs.get("tags") or {}, inputs.get("tags") or {}
-                retag(account, self.shape.service, self.token, self._tagged(record), old, new)
+                self.retag(account, record, inputs.get("tags") or {})
             record = self._note(account, id, inputs)
         return self.started(account, record, new=False).state
 
@@ -167,10 +172,6 @@ class Kind(ABC):
         while (reason := self.user(account, record)) is not None:
             if time.monotonic() >= deadline or account.cancelled.wait(_LOOK_SECONDS):
                 raise self.refuse("DependencyViolation", reason, self.shape.operation.replace("Create", "Delete"))
-
-    def _tagged(self, record: Record) -> str:
-        by_arn = self.shape.service in ("eks", "events", "logs")
-        return str(record.outputs["arn"]) if by_arn else record.id
 
     def _tags_all(self) -> tuple[str, ...]:
         return ("tagsAll",) if self.shape.tags else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from typing import Any, Final
 
 from typing_extensions import override
@@ -299,7 +300,12 @@ class NatGatewayKind(Kind):
 
 def subnet(account: Account, id: str) -> dict[str, Any]:
     """A subnet as EC2 describes it; AWS's error if there is none."""
-    found: dict[str, Any] = account.call("ec2", "DescribeSubnets", SubnetIds=[id])["Subnets"][0]
+    return subnets(account, [id])[0]
+
+
+def subnets(account: Account, ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Subnets as EC2 describes them; AWS's error if one is missing."""
+    found: list[dict[str, Any]] = account.call("ec2", "DescribeSubnets", SubnetIds=sorted(set(ids)))["Subnets"]
     return found
 
 

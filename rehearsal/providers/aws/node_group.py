@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from rehearsal.providers.aws.groups import NODE_GROUP, DeclaredGroup
 from rehearsal.providers.aws.iam import attached_policies, require_role
 from rehearsal.providers.aws.instance_types import offered_in
 from rehearsal.providers.aws.kind import Kind
-from rehearsal.providers.aws.network import subnet
+from rehearsal.providers.aws.network import subnets
 from rehearsal.providers.aws.nodes import node_group, types_of
 from rehearsal.providers.aws.pool_rules import POOL_RULES
 from rehearsal.providers.aws.shape import Shape
@@ -152,6 +153,11 @@ class NodeGroupKind(Kind):
         scaling_group.set_versions(account, new)
 
     @override
+    def retag(self, account: Account, record: Record, tags: Mapping[str, str]) -> None:
+        # moto answers this request for clusters only.
+        scaling_group.live(account, record.inputs["clusterName"], record.inputs["nodeGroupName"]).tags = dict(tags)
+
+    @override
     def remove(self, account: Account, id: str, inputs: Properties) -> None:
         names = {"clusterName": inputs["clusterName"], "nodegroupName": inputs["nodeGroupName"]}
         scaling_group.remove(account, scaling_group.name_of(account, *names.values()))
@@ -187,12 +193,12 @@ class NodeGroupKind(Kind):
             raise self.refuse("NodeCreationFailure", reason)
 
     def _check_subnets(self, account: Account, inputs: Properties, cluster: Record) -> None:
-        for id in inputs["subnetIds"]:
-            found = subnet(account, id)
-            if found["VpcId"] != at(cluster.outputs, "vpcConfig.vpcId"):
-                reason = f"The subnet {id} is not in the VPC of cluster {cluster.id}"
+        found = subnets(account, inputs["subnetIds"])
+        for subnet in found:
+            if subnet["VpcId"] != at(cluster.outputs, "vpcConfig.vpcId"):
+                reason = f"The subnet {subnet['SubnetId']} is not in the VPC of cluster {cluster.id}"
                 raise self.refuse("InvalidParameterException", reason)
-        zones = zones_of(account, inputs)
+        zones = _zones(found)
         for name in types_of(inputs):
             if not any(offered_in(account, name, zone) for zone in zones):
                 reason = f"Your requested instance type ({name}) is not supported in {', '.join(zones)}"
@@ -254,7 +260,11 @@ def asg_name(record: Record) -> str:
 
 def zones_of(account: Account, inputs: Properties) -> tuple[str, ...]:
     """The zones of a group's subnets."""
-    return tuple(sorted({subnet(account, id)["AvailabilityZone"] for id in inputs["subnetIds"]}))
+    return _zones(subnets(account, inputs["subnetIds"]))
+
+
+def _zones(found: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(sorted({subnet["AvailabilityZone"] for subnet in found}))
 
 
 def _wait_for_network(account: Account, cluster: str) -> None:

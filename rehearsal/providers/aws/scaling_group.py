@@ -96,7 +96,7 @@ def make(account: Account, inputs: Properties) -> None:
         },
         Tags=[_tag(group, key, value) for key, value in tags.items()],
     )
-    _live(account, cluster, name).resources = {"autoScalingGroups": [{"name": group}]}
+    live(account, cluster, name).resources = {"autoScalingGroups": [{"name": group}]}
 
 
 def name_of(account: Account, cluster: str, node_group: str) -> str:
@@ -162,12 +162,12 @@ def template_of(account: Account, inputs: Properties) -> dict[str, str]:
 
 def set_versions(account: Account, inputs: Properties) -> None:
     """Have EKS's own group say the versions of Kubernetes and template that ``inputs`` ask for."""
-    live = _live(account, inputs["clusterName"], inputs["nodeGroupName"])
+    group = live(account, inputs["clusterName"], inputs["nodeGroupName"])
     if inputs.get("version"):
-        live.version = inputs["version"]
+        group.version = inputs["version"]
     if inputs.get("launchTemplate"):
         named = {"name": inputs["launchTemplate"].get("name", "")}
-        vars(live).update(launch_template={**template_of(account, inputs), **named})
+        vars(group).update(launch_template={**template_of(account, inputs), **named})
 
 
 def image_id(inputs: Properties) -> str:
@@ -176,7 +176,7 @@ def image_id(inputs: Properties) -> str:
     return f"ami-{zlib.crc32(kind.encode()):017x}"
 
 
-def _live(account: Account, cluster: str, node_group: str) -> Any:
+def live(account: Account, cluster: str, node_group: str) -> Any:
     """moto's own node group, for what it has no request for."""
     from moto.eks.models import eks_backends
 
