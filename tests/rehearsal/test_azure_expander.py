@@ -108,6 +108,23 @@ def test_pools_are_told_only_news(azure: Microsoft) -> None:
     look()
 
 
+def test_a_pool_that_goes_meanwhile_gets_no_machines(azure: Microsoft) -> None:
+    azure.cluster(autoScalerProfile=PRIORITY)
+    pool = azure.create(POOL, gpu_pool())
+    azure.provider.close()
+
+    class Leaving(list[Any]):
+        """Objects that are read while the pool is deleted."""
+
+        def __iter__(self) -> Any:
+            azure.delete(POOL, pool)
+            return super().__iter__()
+
+    azure.fleet.objects[CONFIG_MAPS] = Leaving([config_map("10: [.*]")])
+    ranking(azure).look()
+    assert ranks(azure) == {"system": -10}
+
+
 def test_a_changed_expander_reorders_the_pools(azure: Microsoft) -> None:
     azure.fleet.objects[CONFIG_MAPS] = [config_map("10: [.*]")]
     created = azure.cluster()

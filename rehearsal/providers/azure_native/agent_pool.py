@@ -18,7 +18,6 @@ from rehearsal.providers.azure_native.shape import Shape
 from rehearsal.providers.azure_native.versions import KUBERNETES
 from rehearsal.providers.base import UNKNOWN, Created, Properties, ProviderError
 from rehearsal.providers.store import Record
-from rehearsal.providers.values import without_none
 
 API_VERSION: Final = "2025-09-01"
 
@@ -69,12 +68,6 @@ class AgentPoolKind(Kind):
     computed = ("currentOrchestratorVersion", "eTag", "nodeImageVersion", "powerState", "status")
 
     @override
-    def preview(self, cloud: Cloud, inputs: Properties, old: Properties | None = None) -> Properties:
-        state = super().preview(cloud, inputs, old)
-        # The engine's answer may be a known value, so what the program declared stays as it is.
-        return {**state, **without_none(inputs)}
-
-    @override
     def references(self, cloud: Cloud, inputs: Properties) -> None:
         super().references(cloud, inputs)
         cluster = require(cloud, self.id(cloud, inputs).rpartition("/agentPools/")[0], CLUSTER)
@@ -103,8 +96,9 @@ class AgentPoolKind(Kind):
 
     @override
     def update(self, cloud: Cloud, id: str, inputs: Properties) -> Properties:
-        state = super().update(cloud, id, inputs)
-        start_nodes(cloud, self.existing(cloud, id))
+        with cloud.changing:
+            state = super().update(cloud, id, inputs)
+            start_nodes(cloud, self.existing(cloud, id))
         return state
 
     @override
@@ -120,8 +114,7 @@ class AgentPoolKind(Kind):
                 "the cluster.",
                 "OperationNotAllowed",
             )
-        stop_nodes(cloud, record)
-        cloud.store.remove(record.id)
+        remove_pool(cloud, record)
 
     @override
     def outputs(self, cloud: Cloud, inputs: Properties) -> Properties:
@@ -196,6 +189,8 @@ def start_nodes(cloud: Cloud, pool: Record) -> None:
     cloud.machines().apply_group(node_group(cloud, cluster.inputs, name, pool.inputs, made_in, rank))
 
 
-def stop_nodes(cloud: Cloud, pool: Record) -> None:
-    """Take the pool's machines away."""
-    cloud.machines().delete_group(last_part(cluster_of(pool)), last_part(pool.id))
+def remove_pool(cloud: Cloud, pool: Record) -> None:
+    """Take the pool's machines away, and the pool."""
+    with cloud.changing:
+        cloud.machines().delete_group(last_part(cluster_of(pool)), last_part(pool.id))
+        cloud.store.remove(pool.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,13 +24,15 @@ DEFAULT_SUBSCRIPTION: Final = "00000000-0000-0000-0000-000000000000"
 class Cloud:
     """One simulated Azure subscription. ``fleet`` is ``None`` where only previews are wanted.
 
-    ``catalogue`` gives the machines, GPUs, zones and prices; it is read on first use.
+    ``catalogue`` gives the machines, GPUs, zones and prices; it is read on first use. ``changing`` is held while
+    machines follow a change or end of their pool, so that nobody gives them back what the pool was before.
     """
 
     store: Store
     fleet: Fleet | None
     catalogue: Callable[[], CloudCatalog]
     config: Mapping[str, Any] = field(default_factory=dict)
+    changing: threading.RLock = field(default_factory=threading.RLock)
 
     @property
     def catalog(self) -> CloudCatalog:

@@ -12,10 +12,10 @@ from rehearsal.providers.azure_native.agent_pool import (
     API_VERSION,
     pool_outputs,
     pools_of,
+    remove_pool,
     require_same_pool,
     require_subnets,
     start_nodes,
-    stop_nodes,
 )
 from rehearsal.providers.azure_native.cloud import Cloud, identifier, same
 from rehearsal.providers.azure_native.cluster_rules import CLUSTER_RULES, inline_pools
@@ -150,8 +150,7 @@ class ClusterKind(Kind):
         if record is None:
             return
         for pool in pools_of(cloud, record.id):
-            stop_nodes(cloud, pool)
-            cloud.store.remove(pool.id)
+            remove_pool(cloud, pool)
         cloud.machines().delete_cluster(record.inputs["resourceName"])
         cloud.store.remove(endpoint_path(record))
         cloud.store.remove(record.id)
@@ -211,9 +210,10 @@ class ClusterKind(Kind):
             if cloud.store.get(endpoint_path(cluster)) is None:
                 _start_control_plane(cloud, cluster)
             for inputs in inline_pools(cluster.inputs):
-                pool = pool_record(cluster, inputs)
-                cloud.store.put(pool)
-                start_nodes(cloud, pool)
+                with cloud.changing:
+                    pool = pool_record(cluster, inputs)
+                    cloud.store.put(pool)
+                    start_nodes(cloud, pool)
         except Exception as error:
             # The API made the cluster before its start failed; the provider keeps it in its state too.
             made = Created(cluster.id, cluster.state)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
@@ -18,7 +17,7 @@ from rehearsal.providers.values import at, has_unknown, without_none
 GROUP: Final = "azure-native:resources:ResourceGroup"
 
 
-class Kind(ABC):
+class Kind:
     """One resource type of the provider. Stateless: everything that exists is in ``cloud.store``."""
 
     token: ClassVar[str]

@@ -47,7 +47,11 @@ class Ranking:
             for pool in pools_of(self._cloud, cluster.id):
                 rank = rank_of(self._cloud, cluster, last_part(pool.id))
                 if self._known.get(pool.id, _UNSEEN) != rank:
-                    start_nodes(self._cloud, pool)
+                    with self._cloud.changing:
+                        # The pool may have changed, or gone, since it was looked at.
+                        present = self._cloud.store.get(pool.id)
+                        if present is not None:
+                            start_nodes(self._cloud, present)
                 self._known[pool.id] = rank
 
     def _clusters(self) -> list[Record]:
