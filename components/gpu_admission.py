@@ -77,7 +77,7 @@ def manifests(pools: Sequence[GpuPoolSpec], *, adds_gpu_toleration: bool) -> tup
         PLACEMENT_POLICY,
         action="Warn",
         rules=[_PODS, *_WORKLOADS],
-        conditions=[cel.ASKS_FOR_GPUS, cel.NOT_OF_A_DAEMON_SET],
+        conditions=[cel.WRITTEN_BY_A_USER, cel.ASKS_FOR_GPUS],
         variables=facts + cel.PLACEMENT_VARIABLES + cel.ISOLATION_VARIABLES,
         validations=[*cel.PLACEMENT_VALIDATIONS, cel.ISOLATION_VALIDATION],
         suffix="placement",

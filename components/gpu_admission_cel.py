@@ -42,6 +42,11 @@ _GPUS: Final = f"({_gpus_of('containers')} + [0]).sum()"
 _INIT_GPUS: Final = f"({_gpus_of('initContainers')} + [0]).max()"
 
 ASKS_FOR_GPUS: Final = {"name": "asks-for-gpus", "expression": f"{_GPUS} > 0 || {_INIT_GPUS} > 0"}
+WRITTEN_BY_A_USER: Final = {
+    # A controller's request to create a pod has nobody who would read the warning; the workload's author has had it.
+    "name": "written-by-a-user",
+    "expression": "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))",
+}
 NOT_OF_A_DAEMON_SET: Final = {
     # A DaemonSet has one pod per node by definition and its tolerations say on which, so size does not matter.
     "name": "not-of-a-daemon-set",

@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 import subprocess
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,10 @@ def _authority(cluster: Mapping[str, Any], folder: Path) -> Path:
         return Path(cluster["certificate-authority"])
     content = base64.b64decode(cluster["certificate-authority-data"])
     file = folder / f"ca-{hashlib.sha256(content).hexdigest()[:12]}.pem"
-    file.write_bytes(content)
+    # Several threads connect at once: none may read half a file.
+    draft = folder / f".{file.name}.{threading.get_ident()}"
+    draft.write_bytes(content)
+    draft.replace(file)
     return file
 
 

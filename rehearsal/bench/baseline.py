@@ -48,6 +48,7 @@ def groups(max_nodes: int) -> tuple[NodeGroup, NodeGroup]:
             "cloud.google.com/gke-nodepool": POOL,
             "cloud.google.com/gke-accelerator": "nvidia-tesla-v100",
             "cloud.google.com/gke-os-distribution": "cos",
+            "iam.gke.io/gke-metadata-server-enabled": "true",
         },
         taints=({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},),
         max_nodes=max_nodes,

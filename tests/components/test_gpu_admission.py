@@ -132,6 +132,10 @@ def workload(kind: str, template: Mapping[str, Any]) -> dict[str, Any]:
     return {"apiVersion": group, "kind": kind, "metadata": {"name": "one"}, "spec": inner}
 
 
+def controller(kind: str) -> dict[str, Any]:
+    return {"apiVersion": "apps/v1", "kind": kind, "name": "owner", "uid": "1", "controller": True}
+
+
 real = pytest.mark.rehearsal
 
 
@@ -152,10 +156,11 @@ real = pytest.mark.rehearsal
             pod(
                 1,
                 tolerations=[TOLERATE_ALL],
-                ownerReferences=[{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "1"}],
+                ownerReferences=[controller("DaemonSet")],
             ),
             id="a pod of a DaemonSet",
         ),
+        pytest.param(pod(99, ownerReferences=[controller("ReplicaSet")]), id="a warning that nobody would read"),
         pytest.param(workload("DaemonSet", pod(1, tolerations=[TOLERATE_ALL])), id="a DaemonSet"),
         *(pytest.param(gpu_job(pool), id=f"the job of {pool.name}") for pool in POOLS),
     ],
@@ -168,6 +173,9 @@ def test_what_is_right_passes_in_silence(submit: Submit, manifest: dict[str, Any
 @pytest.mark.parametrize(
     ("given", "words"),
     [
+        pytest.param(
+            pod(1, tolerations=[TOLERATE_4], ownerReferences=[controller("ReplicaSet")]), "l4-4", id="of a controller"
+        ),
         pytest.param(pod(1, tolerations=[TOLERATE_4]), "tolerates pool l4-4 with 4 GPUs per node", id="one size up"),
         pytest.param(pod(1, tolerations=[TOLERATE_ALL]), "the one without a key", id="tolerates everything"),
         pytest.param(pod(4, tolerations=[TOLERATE_ALL]), "tolerates pool a100-8", id="4 GPUs, tolerates everything"),
