@@ -57,6 +57,7 @@ class Gate:
         self._declared: dict[str, Declared] = {}
         self._unpacked: dict[tuple[str, int], tuple[object, Declared]] = {}
         self._items: dict[int, tuple[Declared, tuple[Item, ...]]] = {}
+        self._last_linked: tuple[list[Declared], list[Declared]] | None = None
         self._last_stack: tuple[list[Declared], Stack] | None = None
         self._exempted: dict[Violation, str] = {}
         self._remediated: dict[Violation, str] = {}
@@ -111,7 +112,7 @@ class Gate:
     def _late_policy(self, rule: Rule) -> Policy:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
             limits = limits_of(rule, args.get_config())
-            waiting = [declared for declared in linked(self._stack(args)) if waits(declared)]
+            waiting = [declared for declared in self._linked(self._stack(args)) if waits(declared)]
             found = [violation for declared in waiting for violation in self._found(rule, declared, limits)]
             self._report(rule, found, args.get_config(), report)
 
@@ -146,8 +147,14 @@ class Gate:
         """What the stack declares, read once for all rules."""
         declared = self._stack(args)
         if self._last_stack is None or self._last_stack[0] != declared:
-            self._last_stack = (declared, read_stack(declared))
+            self._last_stack = (declared, read_stack(self._linked(declared)))
         return self._last_stack[1]
+
+    def _linked(self, declared: list[Declared]) -> list[Declared]:
+        """The resources with those that complete them, put together once for all rules."""
+        if self._last_linked is None or self._last_linked[0] != declared:
+            self._last_linked = (declared, linked(declared))
+        return self._last_linked[1]
 
     def _stack(self, args: StackValidationArgs) -> list[Declared]:
         # Rules judge what the program declares. The engine's own list holds outputs: what is there now, and at

@@ -106,7 +106,7 @@ def linked(resources: Iterable[Declared]) -> list[Declared]:
 
 
 def read_stack(resources: Iterable[Declared]) -> Stack:
-    """Everything the resources declare. A group that its cluster lists as well counts once."""
+    """Everything that resources, each ``linked``, declare. A group that its cluster lists as well counts once."""
     groups: list[NodeGroup] = []
     listed: list[NodeGroup] = []
     workloads: list[Workload] = []
@@ -114,7 +114,7 @@ def read_stack(resources: Iterable[Declared]) -> Stack:
     budgets: list[DisruptionBudget] = []
     sharing: list[GpuSharing] = []
     pod_roles: list[PodRole] = []
-    for resource in linked(resources):
+    for resource in resources:
         found = read(resource)
         in_a_cluster = any(isinstance(item, Cluster) for item in found)
         for item in found:

@@ -189,14 +189,14 @@ def _group(
     spot = _is(pool.get("scaleSetPriority"), "Spot")
     # A pool for system pods cannot be empty: https://learn.microsoft.com/azure/aks/use-system-pools
     system = _is(pool.get("mode"), "System")
-    least = _number(pool.get("minCount"))
     zones = items(pool.get("availabilityZones"))
     return NodeGroup(
         name=name,
         cloud=CLOUD,
         gpus_per_node=gpus,
         autoscaled=flag(pool.get("enableAutoScaling")),
-        min_nodes=max(1, least) if system is True and least is not UNKNOWN else least,
+        min_nodes=_least(system, _number(pool.get("minCount"))),
+        for_system_pods=system,
         max_nodes=whole(pool.get("maxCount")),
         initial_nodes=_number(pool.get("count"), _DEFAULT_COUNT),
         taints=_taints(pool.get("nodeTaints"), spot),
@@ -211,6 +211,13 @@ def _group(
         cloud_label_domains=LABEL_DOMAINS,
         resource=urn,
     )
+
+
+def _least(system: Maybe[bool], least: Maybe[int]) -> Maybe[int]:
+    """The smallest size: no pool for system pods is ever empty, whatever its declaration says."""
+    if system is UNKNOWN or least is UNKNOWN:
+        return UNKNOWN
+    return max(1, least) if system else least
 
 
 def _machines(declared: Declared, size: Any, count: Maybe[int], priority: Any) -> Iterable[NodeGroup]:

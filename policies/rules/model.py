@@ -133,6 +133,8 @@ class NodeGroup:
     """The customer's own key that encrypts the nodes' disks."""
     discoverable: Maybe[bool] = True
     """Whether an autoscaler in the cluster can find the group; false where it lacks the tags for that."""
+    for_system_pods: Maybe[bool] = False
+    """Whether its cloud keeps it for the cluster's own pods, so that it can never be empty."""
     account: Mapping[str, str] = field(default_factory=dict)
     """What tells the cloud account that it is in from others, as far as that is known."""
     gpu_models: tuple[str, ...] = ()

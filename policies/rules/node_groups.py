@@ -34,6 +34,9 @@ def zero_minimum(group: NodeGroup) -> list[Violation]:
     message = (
         f"GPU node group '{group.name}' keeps at least {group.min_nodes} node(s), paid for while nobody uses them."
     )
+    if group.for_system_pods is True:
+        message += " It is for the cluster's own pods, and its cloud never lets such a group become empty."
+        remedy = "Give system pods a small group without GPUs, and make this one a group for user pods, with minimum 0."
     return [_broken(ZERO_MINIMUM, group, message, remedy)]
 
 

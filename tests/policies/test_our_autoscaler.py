@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from policies.extract import Declared, read_stack
+from policies.extract import Declared, linked, read_stack
 from policies.extract.autoscalers import autoscaler_of
 from policies.rules.autoscaler import knows_each_template, permitted, sees_each_group
 from policies.rules.model import Stack, Violation
@@ -34,15 +34,17 @@ def with_karpenter() -> list[Declared]:
 
 
 def without(resources: Sequence[Declared], urn: str) -> Stack:
-    return read_stack([replace(one, references=()) for one in resources if one.urn != urn])
+    return read_stack(linked(replace(one, references=()) for one in resources if one.urn != urn))
 
 
 def changed(resources: Sequence[Declared], urn: str, **properties: Any) -> Stack:
     return read_stack(
-        [
-            replace(one, references=(), properties={**one.properties, **properties}) if one.urn == urn else one
+        linked(
+            replace(
+                one, references=(), properties={**one.properties, **properties} if one.urn == urn else one.properties
+            )
             for one in resources
-        ]
+        )
     )
 
 

@@ -57,7 +57,7 @@ def inline(**changes: Any) -> dict[str, Any]:
 
 def blocked(id: str, rule: str, story: str, *resources: Resource) -> Case:
     """A case with a cluster of its own unless it brings one."""
-    own = any(token.endswith(("ManagedCluster", "Resource")) for token, _, _ in resources)
+    own = any(token.endswith(("ManagedCluster", "KubernetesCluster", "Resource")) for token, _, _ in resources)
     return Case(id=f"aks-{id}", story=story, rule=rule, resources=resources if own else (cluster(), *resources))
 
 
@@ -72,6 +72,26 @@ BLOCKED: Final = [
     blocked("minimum-as-text", "gpu-zero-minimum", "the minimum comes from configuration, as text", pool(minCount="1")),
     blocked(
         "system-mode", "gpu-zero-minimum", "one pool for everything: a System pool never empties", pool(mode="System")
+    ),
+    blocked(
+        "system-mode-inline",
+        "gpu-zero-minimum",
+        "a cluster with one pool, of the size that training needs",
+        (
+            CLUSTER,
+            "ml",
+            {"resourceName": "ml", "agentPoolProfiles": [inline(mode="System", enableAutoScaling=True, minCount=0)]},
+        ),
+    ),
+    blocked(
+        "default-pool-of-the-older-provider",
+        "gpu-zero-minimum",
+        "the other provider's default pool is the one for system pods",
+        (
+            "azure:containerservice/kubernetesCluster:KubernetesCluster",
+            "ml",
+            {"defaultNodePool": {"name": "gpu", "vmSize": "Standard_NC4as_T4_v3", "nodeCount": 1}},
+        ),
     ),
     blocked("inline-minimum", "gpu-zero-minimum", "the pool is a profile of the cluster", cluster(inline(minCount=2))),
     blocked(

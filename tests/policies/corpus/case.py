@@ -40,8 +40,9 @@ def blockers(case: Case) -> list[Violation]:
         )
         for token, name, properties in case.resources
     ]
-    items = [item for resource in linked(declared) for item in read(resource)]
-    stack = read_stack(declared)
+    together = linked(declared)
+    items = [item for resource in together for item in read(resource)]
+    stack = read_stack(together)
     found: list[Violation] = []
     for rule in RULES:
         if rule.level != "mandatory":

@@ -1,0 +1,135 @@
+"""Clusters and pools of one name in several regions, accounts or resource groups are several, on any cloud."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.extract import Declared, read, read_stack
+from policies.rules.clusters import system_pods_home
+from policies.rules.model import UNKNOWN, Cluster, NodeGroup
+
+GKE, GKE_POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePool"
+EKS, EKS_POOL = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
+AKS, AKS_POOL = "azure-native:containerservice:ManagedCluster", "azure-native:containerservice:AgentPool"
+GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
+
+
+def resource(type_token: str, urn: str, place: dict[str, Any], provider: dict[str, Any], /, **more: Any) -> Declared:
+    return Declared(type_token, urn, f"urn:{urn}", {**more, **place}, provider=provider)
+
+
+def gke(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: bool) -> list[Declared]:
+    found = [
+        resource(GKE, f"c{suffix}", place, provider, name="ml", removeDefaultNodePool=True),
+        resource(
+            GKE_POOL,
+            f"gpu{suffix}",
+            place,
+            provider,
+            name="gpu",
+            cluster="ml",
+            autoscaling={"totalMinNodeCount": 0, "totalMaxNodeCount": 2},
+            nodeConfig={"guestAccelerators": [{"type": "nvidia-l4", "count": 1}], "taints": [GPU_TAINT]},
+        ),
+    ]
+    system = resource(GKE_POOL, f"cpu{suffix}", place, provider, name="cpu", cluster="ml", nodeCount=1, nodeConfig={})
+    return [*found, system] if home else found
+
+
+def eks(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: bool) -> list[Declared]:
+    sizes = {"minSize": 0, "maxSize": 2, "desiredSize": 0}
+    common: dict[str, Any] = {"clusterName": "ml"}
+    found = [
+        resource(EKS, f"c{suffix}", place, provider, name="ml"),
+        resource(
+            EKS_POOL,
+            f"gpu{suffix}",
+            place,
+            provider,
+            **common,
+            nodeGroupName="gpu",
+            instanceTypes=["g5.xlarge"],
+            scalingConfig=sizes,
+            taints=[GPU_TAINT],
+        ),
+    ]
+    on = {"minSize": 1, "maxSize": 2, "desiredSize": 1}
+    system = resource(
+        EKS_POOL,
+        f"cpu{suffix}",
+        place,
+        provider,
+        **common,
+        nodeGroupName="cpu",
+        instanceTypes=["m5.large"],
+        scalingConfig=on,
+    )
+    return [*found, system] if home else found
+
+
+def aks(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: bool) -> list[Declared]:
+    # Azure wants a system pool: where it is not to be a home, it is tainted.
+    system = {"name": "system", "mode": "System", "vmSize": "Standard_D2s_v5", "count": 1}
+    profile = system if home else {**system, "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"]}
+    return [
+        resource(AKS, f"c{suffix}", place, provider, resourceName="ml", agentPoolProfiles=[profile]),
+        resource(
+            AKS_POOL,
+            f"gpu{suffix}",
+            place,
+            provider,
+            resourceName="ml",
+            agentPoolName="gpu",
+            vmSize="Standard_NC4as_T4_v3",
+            enableAutoScaling=True,
+            count=0,
+            minCount=0,
+            maxCount=2,
+            nodeTaints=["nvidia.com/gpu=present:NoSchedule"],
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("program", "here", "there"),
+    [
+        (gke, ({"location": "us-central1"}, {}), ({"location": "europe-west4"}, {})),
+        (gke, ({"location": "us-central1", "project": "a"}, {}), ({"location": "us-central1", "project": "b"}, {})),
+        (gke, ({"location": "us-central1"}, {"project": "a"}), ({"location": "us-central1"}, {"project": "b"})),
+        (eks, ({}, {"region": "us-west-2"}), ({}, {"region": "eu-west-1"})),
+        (eks, ({"region": "us-west-2"}, {}), ({"region": "eu-west-1"}, {})),
+        (eks, ({}, {"profile": "a"}), ({}, {"profile": "b"})),
+        (eks, ({}, {"assumeRoles": [{"roleArn": "a"}]}), ({}, {"assumeRoles": [{"roleArn": "b"}]})),
+        (aks, ({"resourceGroupName": "a"}, {}), ({"resourceGroupName": "b"}, {})),
+        (aks, ({}, {"subscriptionId": "a"}), ({}, {"subscriptionId": "b"})),
+    ],
+)
+def test_one_name_in_two_places(program: Any, here: Any, there: Any) -> None:
+    stack = read_stack([*program("1", *here, home=True), *program("2", *there, home=False)])
+    assert sorted(group.resource for group in stack.groups if group.gpus_per_node) == ["urn:gpu1", "urn:gpu2"]
+    (homeless,) = system_pods_home(stack)
+    assert homeless.resource == "urn:c2", "the other's CPU nodes are no home"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"region": "us-west-2"}, {"region": "us-west-2"}),
+        ({"region": "us-west-2"}, {}),
+        ({"region": UNKNOWN}, {"region": "eu-west-1"}),
+        ({"profile": "a", "region": "us-west-2"}, {"region": "us-west-2"}),
+        ({"skipMetadataApiCheck": True}, {"skipMetadataApiCheck": False}),
+    ],
+)
+def test_what_may_be_one_place_is_one(first: dict[str, Any], second: dict[str, Any]) -> None:
+    cluster, gpus = eks("", {}, first, home=False)
+    cpus = eks("", {}, second, home=True)[2]
+    other = resource(EKS, "other", {}, {}, name="other")
+    assert system_pods_home(read_stack([cluster, other, gpus, cpus])) == []
+
+
+def test_a_provider_tells_the_region_of_what_names_none() -> None:
+    items = [read(one)[0] for one in eks("", {}, {"region": "us-west-2"}, home=False)]
+    assert [item.region for item in items if isinstance(item, (Cluster, NodeGroup))] == ["us-west-2", "us-west-2"]
