@@ -214,13 +214,16 @@ def _taints(pool: Properties, cloud: Cloud) -> str | None:
     return None
 
 
-@POOL_RULES.add("system-pool-taints", SYSTEM, "mode", "nodeTaints")
+@POOL_RULES.add("system-pool-taints", "https://github.com/Azure/AKS/issues/2578", "mode", "nodeTaints")
 def _system_taints(pool: Properties, cloud: Cloud) -> str | None:
     if not is_system(pool):
         return None
     for text in pool.get("nodeTaints") or []:
         if not text.startswith("CriticalAddonsOnly=") and not text.endswith(":PreferNoSchedule"):
-            return f"Taint '{text}' is not allowed on a system pool: only CriticalAddonsOnly=true:NoSchedule is."
+            return (
+                f"Placing custom taint '{text}' on a system pool is not supported (except 'CriticalAddonsOnly' taint "
+                "or taint effect is 'PreferNoSchedule'). Please refer to https://aka.ms/aks/system-taints for detail"
+            )
     return None
 
 
