@@ -137,8 +137,14 @@ class Amazon:
         return self.create(NODE_GROUP, self.group_inputs(**changes), "group")
 
     def group_inputs(self, **changes: Any) -> Properties:
-        subnets = [created.id for type_, created in self.made if type_ == SUBNET]
-        return gpu_group(subnets, **changes)
+        return gpu_group(self.subnets(), **changes)
+
+    def admin_group(self, **changes: Any) -> Created:
+        """A node group with two nodes in the subnets of :meth:`cluster`."""
+        return self.create(NODE_GROUP, cpu_group(self.subnets(), **changes), "admin")
+
+    def subnets(self) -> list[str]:
+        return [created.id for type_, created in self.made if type_ == SUBNET]
 
 
 def trust(service: str) -> str:
