@@ -216,6 +216,13 @@ def test_it_changes_machines_of_its_own_cluster_alone() -> None:
         assert reads or own_tag in condition or named or uses_what_others_made, statement
 
 
+def test_what_it_hears_from_is_the_queue_that_there_is() -> None:
+    recording = run()
+    (hears,) = [statement for statement in statements(recording) if "sqs:ReceiveMessage" in statement["Action"]]
+    targets = {one.inputs["arn"] for one in recording.of_type("aws:cloudwatch/eventTarget:EventTarget")}
+    assert targets == {hears["Resource"]}
+
+
 def _listed(value: str | list[str]) -> list[str]:
     return [value] if isinstance(value, str) else value
 
@@ -239,6 +246,7 @@ def test_it_gives_nodes_one_role_and_manages_no_profile() -> None:
     }
     (passed,) = [statement for statement in statements(recording) if "iam:PassRole" in statement["Action"]]
     profile = recording.only("aws:iam/instanceProfile:InstanceProfile").inputs
+    assert passed["Resource"] == recording.only("aws:eks/accessEntry:AccessEntry").inputs["principalArn"]
     assert passed["Resource"].endswith(f"role/{profile['role']}")
     assert recording.only(NODE_CLASS).inputs["spec"]["instanceProfile"] == profile["name"]
 

@@ -29,8 +29,13 @@ _RULE_NAME_LIMIT: Final = 64
 _KEPT_SECONDS: Final = 300
 
 
+def queue_name(cluster_name: str) -> str:
+    """The queue's name, within the 80 characters that it may have."""
+    return shortened(cluster_name, _QUEUE_NAME_LIMIT, suffix="-interruptions")
+
+
 class InterruptionQueue:
-    """The queue (``arn``, ``queue_name``), and what has to exist before it gets a message (``ready``)."""
+    """The queue (``queue_name``), and what has to exist before it gets a message (``ready``)."""
 
     def __init__(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> None:
         options = pulumi.ResourceOptions(parent=parent)
@@ -38,7 +43,7 @@ class InterruptionQueue:
             "aws:sqs/queue:Queue",
             f"{name}-interruptions",
             {
-                "name": shortened(spec.name, _QUEUE_NAME_LIMIT, suffix="-interruptions"),
+                "name": queue_name(spec.name),
                 "messageRetentionSeconds": _KEPT_SECONDS,
                 "sqsManagedSseEnabled": True,
                 "tags": dict(spec.labels),
@@ -46,9 +51,9 @@ class InterruptionQueue:
             options,
             outputs=["arn", "url"],
         )
-        self.arn: pulumi.Output[Any] = queue.output("arn")
+        arn = queue.output("arn")
         self.queue_name: pulumi.Output[Any] = queue.output("name")
-        senders = {"queueUrl": queue.output("url"), "policy": self.arn.apply(_senders)}
+        senders = {"queueUrl": queue.output("url"), "policy": arn.apply(_senders)}
         self.ready: list[pulumi.Resource] = [
             CustomResource("aws:sqs/queuePolicy:QueuePolicy", f"{name}-interruptions-senders", senders, options)
         ]
@@ -64,7 +69,7 @@ class InterruptionQueue:
                 },
                 options,
             )
-            target = {"rule": rule.output("name"), "arn": self.arn, "targetId": "interruption-queue"}
+            target = {"rule": rule.output("name"), "arn": arn, "targetId": "interruption-queue"}
             self.ready.append(
                 CustomResource("aws:cloudwatch/eventTarget:EventTarget", f"{name}-{rule_name}-target", target, options)
             )

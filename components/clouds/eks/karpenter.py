@@ -12,7 +12,7 @@ import pulumi
 from components.clouds.eks import karpenter_objects
 from components.clouds.eks.cluster_autoscaler import unneeded_minutes
 from components.clouds.eks.identity import associate, node_role, pod_role, role_name
-from components.clouds.eks.interruptions import InterruptionQueue
+from components.clouds.eks.interruptions import InterruptionQueue, queue_name
 from components.clouds.eks.karpenter_rights import Scope, rights
 from components.clouds.eks.versions import KARPENTERS, kubernetes_minor
 from components.clouds.priority_expander import Pool
@@ -28,6 +28,7 @@ NAME: Final = "karpenter"
 """Of the release and of its service account."""
 
 _INSTALL_SECONDS: Final = 600
+_NODES: Final = "karpenter-nodes"
 
 
 class Karpenter:
@@ -50,11 +51,11 @@ class Karpenter:
         options = pulumi.ResourceOptions(parent=parent)
         queue = InterruptionQueue(name, spec, parent)
         # EKS admits the role of managed node groups by itself; these nodes are Karpenter's and need their own.
-        nodes = node_role(name, spec, cluster.account, parent, purpose="karpenter-nodes")
+        nodes = node_role(name, spec, cluster.account, parent, purpose=_NODES)
         profile = CustomResource(
             "aws:iam/instanceProfile:InstanceProfile",
             f"{name}-node-profile",
-            {"name": role_name(spec.name, "karpenter-nodes"), "role": nodes.role_name, "tags": dict(spec.labels)},
+            {"name": role_name(spec.name, _NODES), "role": nodes.role_name, "tags": dict(spec.labels)},
             options,
         )
         entry = CustomResource(
@@ -68,15 +69,15 @@ class Karpenter:
             },
             options,
         )
-        document = pulumi.Output.all(cluster.account.partition, cluster.account.id, queue.arn, nodes.arn).apply(
+        document = pulumi.Output.all(cluster.account.partition, cluster.account.id).apply(
             lambda found: rights(
                 Scope(
                     partition=found[0],
                     account=found[1],
                     region=spec.region,
                     cluster=spec.name,
-                    queue=found[2],
-                    node_role=found[3],
+                    queue=queue_name(spec.name),
+                    node_role=role_name(spec.name, _NODES),
                 )
             )
         )

@@ -32,7 +32,7 @@ _NODE_POOL: Final = "karpenter.sh/nodepool"
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """What the rights are limited to. ``queue`` and ``node_role`` are ARNs."""
+    """What the rights are limited to; everything by its name, so that they are known before anything exists."""
 
     partition: str
     account: str
@@ -98,11 +98,15 @@ def rights(scope: Scope) -> str:
             "FindImages", ["ssm:GetParameter"], f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*"
         ),
         policy.allow("SeePrices", ["pricing:GetProducts"], "*"),
-        policy.allow("HearOfInterruptions", QUEUE_ACTIONS, scope.queue),
+        policy.allow(
+            "HearOfInterruptions",
+            QUEUE_ACTIONS,
+            f"arn:{scope.partition}:sqs:{scope.region}:{scope.account}:{scope.queue}",
+        ),
         policy.allow(
             "GiveNodesTheirRole",
             ["iam:PassRole"],
-            scope.node_role,
+            f"{iam}:role/{scope.node_role}",
             {"StringEquals": {"iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]}},
         ),
         policy.allow("SeeProfiles", ["iam:GetInstanceProfile"], f"{iam}:instance-profile/*"),
