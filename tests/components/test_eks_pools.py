@@ -198,6 +198,7 @@ def test_bottlerocket_shares_gpus_by_its_own_settings() -> None:
     ).decode()
     assert "replicas = 6" in data.splitlines()
     assert 'device-sharing-strategy = "time-slicing"' in data.splitlines()
+    assert "rename-by-default = false" in data.splitlines()
     assert "userData" not in template(eks_specs.gpu_pool(image="bottlerocket"))
     assert "userData" not in template(eks_specs.gpu_pool(image="al2023", time_sharing=sharing))
 

@@ -100,6 +100,8 @@ def shared_gpus(sharing: TimeSharing) -> str:
         "[settings.kubelet-device-plugins.nvidia.time-slicing]\n"
         f"replicas = {sharing.clients_per_gpu}\n"
         "fail-requests-greater-than-one = true\n"
+        # Shares go by the name of a GPU, which is what pods ask for and the autoscaler counts.
+        "rename-by-default = false\n"
     )
 
 
