@@ -16,6 +16,7 @@ from pydantic.fields import FieldInfo
 
 from components import catalog
 from components.catalog import CloudCatalog
+from components.settings import support
 from components.settings.stack_file import StackFile
 from components.settings.translation import models_in
 
@@ -139,6 +140,11 @@ def _differences() -> Iterator[str]:
     yield f"| | {' | '.join(f'`{cloud}`' for cloud in clouds)} |\n|---|{'---|' * len(clouds)}"
     for title, aspect in _ASPECTS.items():
         yield f"| {title} | {' | '.join(aspect(catalog.of(cloud)) for cloud in clouds)} |"
+    places = [*support.places()]
+    yield "\nWhat can be asked for, with each autoscaler; what cannot is refused with a reason:\n"
+    yield f"| | {' | '.join(f'`{place.cloud}`, {place.autoscaler}' for place in places)} |\n|---|{'---|' * len(places)}"
+    for title, answers in support.answers():
+        yield f"| {title} | {' | '.join('yes' if answer else 'no' for answer in answers)} |"
     yield ""
 
 

@@ -12,7 +12,7 @@ import pytest
 from components import catalog
 from components.cluster import cluster_spec
 from components.pools import CpuPoolSpec, GpuPoolSpec
-from components.settings import Settings, SettingsError, from_stack_file, load
+from components.settings import Settings, SettingsError, from_stack_file, load, support
 from components.settings.admin_pool import big_enough
 from components.settings.expansion import zone_suffix
 from components.settings.loading import known_account_keys
@@ -358,3 +358,17 @@ def test_the_same_file_is_the_same_settings(cloud: str) -> None:
     one, other = load_stack(cloud), load_stack(cloud)
     assert one == other
     assert dataclasses.replace(one, region="elsewhere") != other
+
+
+@pytest.mark.parametrize("place", support.places(), ids=lambda place: f"{place.cloud}-{place.autoscaler}")
+def test_the_stack_that_wishes_are_added_to_is_accepted_everywhere(place: support.Place) -> None:
+    """So a "no" in the reference is about the wish."""
+    assert support.can(place, {})
+    assert not support.can(place, {"gpuPools": {"maxNodes": 0}})
+
+
+def test_the_reference_tells_apart_what_clouds_can_do() -> None:
+    answers = dict(support.answers())
+    assert all(len(row) == len([*support.places()]) for row in answers.values())
+    assert [title for title, row in answers.items() if not any(row)] == []
+    assert all(answers["`gpuPools[].drivers: none`"])
