@@ -94,6 +94,13 @@ def test_a_private_endpoint_is_reached_from_the_written_networks_through_the_vpc
     ]
 
 
+def test_a_name_that_no_description_takes_is_spelled_otherwise() -> None:
+    named = AuthorizedNetwork(name="Ann's \u2013 home", cidr="10.99.0.0/16")
+    recording = run_cluster(private_endpoint=True, authorized_networks=(named,))
+    groups = [group.inputs for group in recording.of_type("aws:ec2/securityGroup:SecurityGroup")]
+    assert [rule["description"] for group in groups for rule in group["ingress"]][-1] == "Ann-s - home"
+
+
 def test_with_a_private_endpoint_and_no_network_nobody_outside_reaches_it() -> None:
     network = run_cluster(private_endpoint=True, authorized_networks=()).only(CLUSTER).inputs["vpcConfig"]
     assert network["endpointPublicAccess"] is False

@@ -5,13 +5,17 @@ https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 import pulumi
 
 from components.clouds.base import ClusterSpec
 from components.clouds.eks.network import Network
 from components.resources import CustomResource
+
+# https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_IpRange.html (Description)
+_NOT_IN_A_DESCRIPTION: Final = re.compile(r"[^A-Za-z0-9 ._\-:/()#,@\[\]+=&;{}!$*]")
 
 
 def vpc_config(name: str, spec: ClusterSpec, network: Network, parent: pulumi.Resource) -> dict[str, Any]:
@@ -35,7 +39,7 @@ def vpc_config(name: str, spec: ClusterSpec, network: Network, parent: pulumi.Re
             "description": f"Who reaches the control plane of cluster {spec.name}",
             "ingress": [
                 {
-                    "description": allowed.name,
+                    "description": _NOT_IN_A_DESCRIPTION.sub("-", allowed.name),
                     "protocol": "tcp",
                     "fromPort": 443,
                     "toPort": 443,
