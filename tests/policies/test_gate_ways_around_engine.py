@@ -1,0 +1,153 @@
+"""The real engine: no way of declaring a resource is a way around the gate."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.policies.gated_project import gated, gated_project
+from tests.rehearsal.engine_project import Outcome, Project
+
+pytestmark = [
+    pytest.mark.rehearsal,
+    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
+]
+
+START = """
+import json, pulumi
+from components.interrupt import end_at_once_when_interrupted
+
+end_at_once_when_interrupted()
+values = json.load(open("values.json"))
+CLUSTER, POOL = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
+
+class Resource(pulumi.CustomResource):
+    def __init__(self, type, name, props, opts=None):
+        super().__init__(type, name, props, opts)
+
+def cluster(suffix="", opts=None):
+    made = Resource(CLUSTER, "c" + suffix, {"name": "ml"}, opts)
+    sizes = {"minSize": 1, "maxSize": 2, "desiredSize": 1}
+    kind = {"clusterName": "ml", "instanceTypes": ["m5.large"], "scalingConfig": sizes}
+    Resource(POOL, "cpu" + suffix, {**kind, "nodeGroupName": "cpu"}, opts)
+    return made
+
+def pool(name, minimum, opts=None):
+    return Resource(POOL, name, {
+        "clusterName": "ml",
+        "nodeGroupName": "gpu",
+        "instanceTypes": ["g5.xlarge"],
+        "scalingConfig": {"minSize": minimum, "maxSize": 4, "desiredSize": 0},
+        "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+    }, opts)
+
+"""
+PLAIN = """
+cluster()
+pool("gpu", values["minimum"])
+"""
+RENAMED = """
+cluster()
+pool("renamed", values["minimum"], pulumi.ResourceOptions(aliases=[pulumi.Alias(name="gpu")]))
+"""
+IGNORED = """
+cluster()
+pool("gpu", 0, pulumi.ResourceOptions(ignore_changes=["scalingConfig"]))
+"""
+IMPORTED = """
+cluster()
+pool("gpu", values["minimum"], pulumi.ResourceOptions(import_="ml:gpu"))
+"""
+SECRET = """
+cluster()
+pool("gpu", pulumi.Output.secret(values["minimum"]))
+"""
+IN_APPLY = """
+cluster().id.apply(lambda _: pool("gpu", values["minimum"]) and None)
+"""
+TWO_REGIONS = """
+for number, region in enumerate(("us-west-2", "eu-west-1")):
+    provider = pulumi.ProviderResource("aws", region, {"region": region})
+    options = pulumi.ResourceOptions(provider=provider)
+    cluster(region, options) if number == 0 or values["home"] else Resource(CLUSTER, "c" + region, {"name": "ml"}, options)
+    pool("gpu-" + region, values["minimum"] * number, options)
+"""
+BROKEN = "[mandatory]  gpu-zero-minimum  (aws:eks/nodeGroup:NodeGroup: {})"
+
+
+@pytest.fixture(scope="module")
+def module_project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with gated_project(tmp_path_factory.mktemp("around"), START, "aws") as made:
+        yield made
+
+
+@pytest.fixture
+def project(module_project: Project) -> Iterator[Project]:
+    yield module_project
+    module_project.run("stack", "rm", "--stack=test", "--yes", "--force", "--preserve-config")
+    module_project.run("stack", "init", "test")
+
+
+def run(project: Project, program: str, *command: str, **values: object) -> Outcome:
+    (project.directory / "__main__.py").write_text(START + program)
+    project.write(**{"minimum": 0, "home": True, **values})
+    return gated(project, *(command or ("preview",)), config={})
+
+
+UP = ("up", "--yes", "--skip-preview")
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "command"),
+    [
+        (PLAIN, "gpu", ("preview",)),
+        (IMPORTED, "gpu", ("preview",)),
+        (IMPORTED, "gpu", UP),
+        (SECRET, "gpu", ("preview",)),
+        (IN_APPLY, "gpu", UP),
+        (TWO_REGIONS, "gpu-eu-west-1", ("preview",)),
+    ],
+    ids=["plain", "import in preview", "import in update", "secret", "in apply", "second provider"],
+)
+def test_refused_with_a_minimum_of_one_and_let_through_with_zero(
+    project: Project, program: str, name: str, command: tuple[str, ...]
+) -> None:
+    failed = run(project, program, *command, minimum=1)
+    assert failed.code != 0, failed.text
+    assert BROKEN.format(name) in failed.text, failed.text
+    passed = run(project, program, *command)
+    assert passed.code == 0, passed.text
+    assert "[mandatory]" not in passed.text
+
+
+def test_a_pool_with_another_name_and_an_alias_is_judged_again(project: Project) -> None:
+    assert run(project, PLAIN, *UP).code == 0
+    failed = run(project, RENAMED, minimum=1)
+    assert failed.code != 0, failed.text
+    assert BROKEN.format("renamed") in failed.text
+    passed = run(project, RENAMED)
+    assert passed.code == 0, passed.text
+
+
+def test_what_ignored_changes_leave_as_it_was_is_judged_as_it_was(project: Project) -> None:
+    (project.directory / "__main__.py").write_text(START + PLAIN)
+    project.write(minimum=1)
+    assert project.up().code == 0, "without the gate"
+    failed = run(project, IGNORED)
+    assert failed.code != 0, failed.text
+    assert BROKEN.format("gpu") in failed.text
+
+
+def test_clusters_of_one_name_in_two_regions_are_two(project: Project) -> None:
+    failed = run(project, TWO_REGIONS, home=False)
+    assert failed.code != 0, failed.text
+    assert "[mandatory]  system-pods-home  (aws:eks/cluster:Cluster: ceu-west-1)" in failed.text, failed.text
+    assert (
+        "Cluster: cus-west-2)"
+        not in failed.text.replace("(aws:eks/cluster:Cluster: cus-west-2)", "", 0)
+        .split("system-pods-home")[1]
+        .split("Fix:")[0]
+    )
