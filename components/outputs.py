@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 
 from components import catalog
+from components.clouds.names import shortened
 from components.driver_daemon_set import tolerations
 from components.pools import GpuPoolSpec
 from components.settings import Settings
@@ -17,6 +18,8 @@ from policies.rules.model import GPU_RESOURCE, POOL_LABEL
 # CUDA 12.2 runs on every driver branch that clouds install by default today (R535 and later).
 _CUDA_IMAGE: Final = "nvidia/cuda:12.2.2-base-ubuntu22.04"
 _RETRIES_ON_SPOT: Final = 3
+# A Job's name is a label of its pods: https://kubernetes.io/docs/concepts/workloads/controllers/job/#writing-a-job-spec
+_JOB_NAME_LIMIT: Final = 63
 
 
 # libyaml where the wheel has it: the Python one took 30 % of the CPU of a program with a hundred pools.
@@ -60,7 +63,7 @@ def gpu_job(spec: GpuPoolSpec) -> dict[str, Any]:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": f"gpu-check-{spec.name}", "namespace": "default"},
+        "metadata": {"name": shortened(f"gpu-check-{spec.name}", _JOB_NAME_LIMIT), "namespace": "default"},
         "spec": {
             "parallelism": pods,
             "completions": pods,

@@ -360,7 +360,7 @@ def test_the_same_file_is_the_same_settings(cloud: str) -> None:
     assert dataclasses.replace(one, region="elsewhere") != other
 
 
-@pytest.mark.parametrize("place", support.places(), ids=lambda place: f"{place.cloud}-{place.autoscaler}")
+@pytest.mark.parametrize("place", [*support.places()], ids=lambda place: f"{place.cloud}-{place.autoscaler}")
 def test_the_stack_that_wishes_are_added_to_is_accepted_everywhere(place: support.Place) -> None:
     """So a "no" in the reference is about the wish."""
     assert support.can(place, {})
