@@ -50,7 +50,7 @@ def gpu_jobs(specs: Sequence[GpuPoolSpec]) -> dict[str, str]:
 
 def gpu_job(spec: GpuPoolSpec) -> dict[str, Any]:
     """The Job: one pod with all GPUs of a node, or, as a pod gets one share at most, one pod per share of a GPU."""
-    pods, gpus_per_pod = (spec.allocatable_gpus, 1) if spec.time_sharing else (1, spec.gpus_per_node)
+    pods, gpus_per_pod = (spec.allocatable_gpus, 1) if spec.shares_per_gpu > 1 else (1, spec.gpus_per_node)
     container = {
         "name": "cuda",
         "image": _CUDA_IMAGE,

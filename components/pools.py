@@ -28,6 +28,10 @@ DriverVersion = Literal["default", "latest"]
 
 ADMIN_POOL_NAME: Final = "admin"
 
+# https://docs.nvidia.com/datacenter/tesla/mig-user-guide/#supported-mig-profiles
+MIG_SLICES: Final[Mapping[str, int]] = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g": 1}
+"""Compute slice → how many of them a GPU is partitioned into."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TimeSharing:
@@ -75,9 +79,16 @@ class GpuPoolSpec:
     declared_at: str = ""
 
     @property
+    def shares_per_gpu(self) -> int:
+        """Pods that one physical GPU serves: clients with time sharing, slices with MIG, else one."""
+        if self.time_sharing is not None:
+            return self.time_sharing.clients_per_gpu
+        return 1 if self.mig is None else MIG_SLICES[self.mig]
+
+    @property
     def allocatable_gpus(self) -> int:
-        """GPUs one node offers to pods: physical ones, times ``clients_per_gpu`` with time sharing."""
-        return self.gpus_per_node * (self.time_sharing.clients_per_gpu if self.time_sharing else 1)
+        """GPUs one node offers to pods: physical ones, times the shares of each."""
+        return self.gpus_per_node * self.shares_per_gpu
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from rehearsal.sabotage.case import Case
 from rehearsal.sabotage.cases import (
+    asg_tags_missing,
+    autoscaler_without_rights,
+    discovery_mismatch,
     driver_without_spot,
+    gpu_in_system_pool,
     job_without_toleration,
     minimum_one,
+    mixed_gpu_counts,
     pinned_system_pod,
+    plugin_without_spot,
     taint_removed,
 )
 
@@ -23,6 +29,12 @@ CASES: dict[str, Case] = {
         job_without_toleration.CASE,
         pinned_system_pod.CASE,
         driver_without_spot.CASE,
+        asg_tags_missing.CASE,
+        autoscaler_without_rights.CASE,
+        discovery_mismatch.CASE,
+        mixed_gpu_counts.CASE,
+        plugin_without_spot.CASE,
+        gpu_in_system_pool.CASE,
     )
 }
 

@@ -28,8 +28,9 @@ def types_of(inputs: Mapping[str, Any]) -> Sequence[str]:
 def node_group(
     account: Account, inputs: Properties, zones: tuple[str, ...], image: str, desired: int, template: Mapping[str, str]
 ) -> NodeGroup:
-    """The machines behind a node group whose inputs were checked: all of its first type, ``desired`` of them.
+    """The machines behind a node group whose inputs were checked: shaped like its first type, ``desired`` of them.
 
+    A spot group gets whichever of its types is cheap and plentiful that hour, so its nodes have the GPUs of the least.
     ``template`` is its launch template (``id`` and ``version``), ``image`` the AMI that its nodes boot.
     """
     machine = instance_type(account, types_of(inputs)[0])
@@ -53,6 +54,7 @@ def node_group(
         spot=spot,
         hourly_usd=_hourly_usd(account, machine, spot=spot),
         gpus_advertised_by=advertiser(ami, machine),
+        offered_gpus=_fewest_gpus(account, types_of(inputs), machine.gpus) if spot else None,
     )
 
 
@@ -83,6 +85,12 @@ def advertiser(ami_type: str, machine: CatalogMachine) -> Advertiser:
     if not machine.gpus or (ami_type.startswith("BOTTLEROCKET") and "NVIDIA" in ami_type):
         return "cloud"
     return "device-plugin" if "NVIDIA" in ami_type or ami_type == "AL2_x86_64_GPU" else "daemonset"
+
+
+def _fewest_gpus(account: Account, types: Sequence[str], planned: int) -> int | None:
+    """The GPUs of the type with the fewest; ``None`` if that is what the group's first type has."""
+    fewest = min(found.gpus for name in types if (found := instance_type(account, name)) is not None)
+    return None if fewest == planned else fewest
 
 
 def _machine(account: Account, machine: CatalogMachine) -> Machine:

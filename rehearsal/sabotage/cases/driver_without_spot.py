@@ -2,31 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import pulumi
-
-from rehearsal.sabotage.case import Case, Program
-
-_DAEMON_SET: Final = "kubernetes:apps/v1:DaemonSet"
-_SPOT_TAINT: Final = "cloud.google.com/gke-spot"
-
-
-def _forget_spot(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
-    if args.type_ != _DAEMON_SET:
-        return None
-    properties: dict[str, Any] = dict(args.props)
-    template = properties["spec"]["template"]
-    kept = [toleration for toleration in template["spec"]["tolerations"] if toleration.get("key") != _SPOT_TAINT]
-    pod_spec = {**template["spec"], "tolerations": kept}
-    properties["spec"] = {**properties["spec"], "template": {**template, "spec": pod_spec}}
-    return pulumi.ResourceTransformationResult(properties, args.opts)
-
-
-def _sabotage(program: Program) -> None:
-    pulumi.runtime.register_stack_transformation(_forget_spot)
-    program()
-
+from rehearsal.sabotage.case import Case
+from rehearsal.sabotage.cases.changed import change, without_toleration
 
 CASE = Case(
     name="driver-without-spot-toleration",
@@ -35,5 +12,7 @@ CASE = Case(
     rule="gpu-daemonset-tolerates",
     check="reached:",
     reason="driver",
-    sabotage=_sabotage,
+    sabotage=change(
+        "kubernetes:apps/v1:DaemonSet", lambda inputs: without_toleration(inputs, "cloud.google.com/gke-spot")
+    ),
 )

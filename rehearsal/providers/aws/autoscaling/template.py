@@ -90,7 +90,9 @@ def as_seen(base: NodeGroup, seen: Template, zones: tuple[str, ...]) -> NodeGrou
         base,
         zones=base.zones if base.min_nodes else zones[:1],
         machine=replace(base.machine, gpus=seen.gpus),
-        offered_gpus=base.offered_gpus if seen.gpus == base.machine.gpus else base.machine.gpus,
+        offered_gpus=base.machine.gpus
+        if base.offered_gpus is None and seen.gpus != base.machine.gpus
+        else base.offered_gpus,
         labels={key: value for key, value in base.labels.items() if key in known},
         unseen_labels={key: value for key, value in base.labels.items() if key not in known},
         taints=planned,

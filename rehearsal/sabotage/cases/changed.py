@@ -1,0 +1,35 @@
+"""Changes resources of the program while it declares them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+
+from rehearsal.sabotage.case import Program
+
+Change = Callable[[dict[str, Any]], dict[str, Any] | None]
+"""Inputs of a resource → those to declare in their place; ``None`` leaves them alone."""
+
+
+def change(type: str, how: Change) -> Callable[[Program], None]:
+    """A sabotage that puts the inputs of every resource of ``type`` through ``how``."""
+
+    def transform(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        changed = how(dict(args.props)) if args.type_ == type else None
+        return None if changed is None else pulumi.ResourceTransformationResult(changed, args.opts)
+
+    def sabotage(program: Program) -> None:
+        pulumi.runtime.register_stack_transformation(transform)
+        program()
+
+    return sabotage
+
+
+def without_toleration(inputs: dict[str, Any], key: str) -> dict[str, Any]:
+    """The inputs of a DaemonSet whose pods no longer tolerate the taint ``key``."""
+    template = inputs["spec"]["template"]
+    kept = [toleration for toleration in template["spec"]["tolerations"] if toleration.get("key") != key]
+    pod = {**template["spec"], "tolerations": kept}
+    return {**inputs, "spec": {**inputs["spec"], "template": {**template, "spec": pod}}}
