@@ -96,7 +96,7 @@ class Player:
         job, crowd = scenario.cpu
         self._wait_running([job])
         # Give the autoscaler its chance to react wrongly.
-        self._until(lambda: self._considered(crowd) or self._running(crowd), REASON_TIMEOUT_SECONDS)
+        self._give_time(lambda: self._considered(crowd) or self._running(crowd))
         self._delete([job, crowd])
 
     def _jobs(self, scenario: Scenario) -> None:
@@ -119,7 +119,7 @@ class Player:
 
     def _overflow(self, burst: Burst, extra: Submission) -> None:
         self._submit(extra)
-        self._until(lambda: self._considered(extra) or self._running(extra), REASON_TIMEOUT_SECONDS)
+        self._give_time(lambda: self._considered(extra) or self._running(extra))
         if burst.fallback is not None:
             self._submit(burst.fallback)
             self._wait_running([burst.fallback])
@@ -173,6 +173,10 @@ class Player:
         # A pod that is expected to stay pending is not waited for.
         waited = [one for one in waited if isinstance(one.expect, RunsOn) or one.id == "cpu-job"]
         return self._until(lambda: all(self._running(one) for one in waited), RUN_TIMEOUT_SECONDS)
+
+    def _give_time(self, condition: Callable[[], bool]) -> None:
+        """Wait for what may happen, and need not: there may be no autoscaler that considers anything."""
+        self._timeline.wait_until(condition, REASON_TIMEOUT_SECONDS, self._alive)
 
     def _until(self, condition: Callable[[], bool], timeout: float) -> bool:
         patience = timeout / 2 if self._fail_fast else timeout
