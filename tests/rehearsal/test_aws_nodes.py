@@ -60,6 +60,9 @@ def test_a_declared_tag_is_on_the_auto_scaling_group(amazon: Amazon) -> None:
     assert {each["Key"]: each["Value"] for each in asg_of(amazon, group)["Tags"]}[tag["key"]] == "b"
     with pytest.raises(ProviderError, match="not found"):
         amazon.create(ASG_TAG, {"autoscalingGroupName": "eks-none", "tag": tag})
+    # The tag goes with its group; deleting it afterwards is no error.
+    amazon.delete(NODE_GROUP, group)
+    amazon.delete(ASG_TAG, created)
 
 
 def test_a_gpu_node_has_what_was_declared_and_eks_labels(amazon: Amazon) -> None:

@@ -136,5 +136,5 @@ def _answer(store: Store, service: str, region: str, request: Any, event_name: s
         if response is None:
             raise ProviderError(f"aws: the request {service}:{operation} is not simulated")
         if not operation.startswith(_READS) and response.status_code < 300:
-            store.changed(service, region)
+            store.changed(service, region, operation)
     return response

@@ -14,6 +14,7 @@ from rehearsal.providers.aws.autoscaling.governor import Governor
 from rehearsal.providers.aws.groups import NODE_GROUP, Groups
 from rehearsal.providers.aws.network import CLUSTER
 
+_QUIET_SECONDS: Final = 0.5
 _log = logging.getLogger(__name__)
 
 _DECIDES: Final = (NODE_GROUP, "aws:autoscaling/", "aws:eks/", "aws:iam/")
@@ -29,6 +30,7 @@ class Background:
         self._governor: Governor | None = None
         self._lock = threading.Lock()
         self._stopped = False
+        self._timer: threading.Timer | None = None
 
     @contextmanager
     def around(self, type: str) -> Iterator[None]:
@@ -38,9 +40,11 @@ class Background:
         finally:
             self.start()
             if self._governor is not None and type.startswith(_DECIDES):
-                self._groups.changed()
                 if type == NODE_GROUP:
+                    self._groups.changed()
                     self._settle(self._governor)
+                else:
+                    self._wake_soon()
 
     def start(self) -> None:
         """Start the governor if there is something to govern."""
@@ -57,8 +61,20 @@ class Background:
         """End the governor's thread."""
         with self._lock:
             self._stopped = True
+            if self._timer is not None:
+                self._timer.cancel()
             if self._governor is not None:
                 self._governor.stop()
+
+    def _wake_soon(self) -> None:
+        """Wake the governor when a moment has passed without a further change: a program declares many tags at once."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            if not self._stopped:
+                self._timer = threading.Timer(_QUIET_SECONDS, self._groups.changed)
+                self._timer.daemon = True
+                self._timer.start()
 
     def _settle(self, governor: Governor) -> None:
         try:

@@ -14,11 +14,11 @@ from rehearsal.providers.aws.account import Account
 from rehearsal.providers.aws.addons import installed
 from rehearsal.providers.aws.cluster import require_cluster
 from rehearsal.providers.aws.errors import ApiError
-from rehearsal.providers.aws.groups import NODE_GROUP, DeclaredGroup
+from rehearsal.providers.aws.groups import DELETING, NODE_GROUP, DeclaredGroup
 from rehearsal.providers.aws.iam import attached_policies, require_role
 from rehearsal.providers.aws.instance_types import offered_in
 from rehearsal.providers.aws.kind import Kind
-from rehearsal.providers.aws.network import subnets
+from rehearsal.providers.aws.network import SUBNET, subnets
 from rehearsal.providers.aws.nodes import node_group, types_of
 from rehearsal.providers.aws.pool_rules import POOL_RULES
 from rehearsal.providers.aws.shape import Shape
@@ -168,7 +168,7 @@ class NodeGroupKind(Kind):
         if not new:
             # Who is in charge of the size decides what becomes of a change: the governor, right after this.
             return record
-        group = declared_group(account, record)
+        group = declared_group(account, record, scaling_group.describe(account, asg_name(record)))
         try:
             if group.desired:
                 _wait_for_network(account, group.cluster)
@@ -182,6 +182,8 @@ class NodeGroupKind(Kind):
 
     @override
     def stop(self, account: Account, record: Record) -> None:
+        # From here on the governor leaves the group alone, or it would bring back what is on its way out.
+        account.store.put(replace(record, outputs={**record.outputs, "status": DELETING}))
         account.machines().delete_group(record.inputs["clusterName"], record.inputs["nodeGroupName"])
 
     def _check_role(self, account: Account, inputs: Properties) -> None:
@@ -231,11 +233,9 @@ class NodeGroupKind(Kind):
             raise self.refuse("InvalidParameterException", reason)
 
 
-def declared_group(account: Account, record: Record) -> DeclaredGroup:
-    """A node group as it is now."""
+def declared_group(account: Account, record: Record, group: Mapping[str, Any]) -> DeclaredGroup:
+    """A node group as it is now; ``group`` is its Auto Scaling group as AWS describes it."""
     inputs = record.inputs
-    account = replace(account, region=record.outputs["region"])
-    group = scaling_group.describe(account, asg_name(record))
     desired = int(group["DesiredCapacity"])
     template = scaling_group.template_of(account, inputs)
     image = scaling_group.image_id(inputs)
@@ -250,6 +250,7 @@ def declared_group(account: Account, record: Record) -> DeclaredGroup:
         labels=dict(inputs.get("labels") or {}),
         taints=tuple(inputs.get("taints") or ()),
         nodegroup_tags=dict(inputs.get("tags") or {}),
+        leaving=record.outputs.get("status") == DELETING,
     )
 
 
@@ -260,6 +261,10 @@ def asg_name(record: Record) -> str:
 
 def zones_of(account: Account, inputs: Properties) -> tuple[str, ...]:
     """The zones of a group's subnets."""
+    known = [account.store.get(SUBNET, id) for id in inputs["subnetIds"]]
+    # A subnet never moves, so there is no need to ask for those that were made here.
+    if all(known):
+        return tuple(sorted({record.outputs["availabilityZone"] for record in known if record}))
     return _zones(subnets(account, inputs["subnetIds"]))
 
 

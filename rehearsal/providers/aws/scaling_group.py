@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from typing_extensions import override
 
@@ -17,6 +17,8 @@ from rehearsal.providers.aws.pool_rules import DEFAULT_AMI_TYPE
 from rehearsal.providers.aws.shape import Shape
 from rehearsal.providers.aws.translate import To
 from rehearsal.providers.base import Properties
+
+_PAGE: Final = 100
 
 
 class TagKind(Kind):
@@ -53,6 +55,7 @@ class TagKind(Kind):
 
     @override
     def remove(self, account: Account, id: str, inputs: Properties) -> None:
+        describe(account, inputs["autoscalingGroupName"])
         sent = _tag(inputs["autoscalingGroupName"], inputs["tag"]["key"], inputs["tag"]["value"])
         account.call("autoscaling", "DeleteTags", Tags=[sent])
 
@@ -107,11 +110,20 @@ def name_of(account: Account, cluster: str, node_group: str) -> str:
 
 def describe(account: Account, name: str) -> dict[str, Any]:
     """An Auto Scaling group as AWS describes it; raises its error if there is none."""
-    groups = account.call("autoscaling", "DescribeAutoScalingGroups", AutoScalingGroupNames=[name])
-    if not groups["AutoScalingGroups"]:
+    found = describe_all(account, [name])
+    if name not in found:
         message = f"AutoScalingGroup name not found - null: {name}"
         raise ApiError("autoscaling", "DescribeAutoScalingGroups", "GroupNotFound", message)
-    found: dict[str, Any] = groups["AutoScalingGroups"][0]
+    return found[name]
+
+
+def describe_all(account: Account, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Those Auto Scaling groups of these names that exist, as AWS describes them."""
+    found: dict[str, dict[str, Any]] = {}
+    for start in range(0, len(names), _PAGE):
+        page = list(names[start : start + _PAGE])
+        answer = account.call("autoscaling", "DescribeAutoScalingGroups", AutoScalingGroupNames=page, MaxRecords=_PAGE)
+        found |= {group["AutoScalingGroupName"]: group for group in answer["AutoScalingGroups"]}
     return found
 
 
@@ -156,6 +168,8 @@ def template_of(account: Account, inputs: Properties) -> dict[str, str]:
     wanted = inputs.get("launchTemplate")
     if not wanted:
         return {}
+    if wanted.get("id") and str(wanted.get("version")).isdigit():
+        return {"id": wanted["id"], "version": str(wanted["version"])}
     found = template(account, wanted)
     return {"id": found["LaunchTemplateId"], "version": str(found["VersionNumber"])}
 

@@ -91,9 +91,10 @@ class Store:
         with self.held():
             self._records_changed |= self._records.pop((type, id), None) is not None
 
-    def changed(self, service: str, region: str) -> None:
+    def changed(self, service: str, region: str, operation: str = "") -> None:
         """Say that a request changed moto's state; only within ``held``."""
-        self._changed.update((name, region) for name in (service, *_FOLLOWS.get(service, ())))
+        further = () if operation.endswith("Tags") else _FOLLOWS.get(service, ())
+        self._changed.update((name, region) for name in (service, *further))
 
     def _deeper(self) -> Iterator[None]:
         self._depth += 1
