@@ -228,6 +228,35 @@ def test_groups_that_are_deleted_meanwhile_are_withdrawn(stage: Stage) -> None:
         stage.account.store.put(record)
 
 
+def test_a_group_on_its_way_out_is_left_alone(stage: Stage) -> None:
+    stage.groups()
+    record = next(each for each in stage.account.store.all(NODE_GROUP) if each.inputs["nodeGroupName"] == "cpu")
+    leaving = replace(record, outputs={**record.outputs, "status": "DELETING"})
+    before = stage.fleet.groups.pop("cpu")
+    stage.account.store.put(leaving)
+    try:
+        assert "cpu" not in stage.groups(), "whoever deletes it has taken it from the fleet"
+        stage.fleet.groups["cpu"] = before
+        assert stage.groups()["cpu"] is before, "and takes its time for that"
+    finally:
+        stage.account.store.put(record)
+    assert stage.groups()["cpu"] == before
+
+
+def test_a_deletion_that_begins_during_a_look_wins(stage: Stage) -> None:
+    stage.groups()
+    record = next(each for each in stage.account.store.all(NODE_GROUP) if each.inputs["nodeGroupName"] == "cpu")
+    leaving = replace(record, outputs={**record.outputs, "status": "DELETING"})
+    told: list[str] = []
+    stage.fleet.apply_group = lambda group: (told.append(group.name), stage.account.store.put(leaving))[0]
+    try:
+        stage.groups()
+    finally:
+        stage.account.store.put(record)
+    assert told[0] != "cpu"
+    assert "cpu" not in told
+
+
 def test_the_thread_notices_by_itself(stage: Stage) -> None:
     seen = threading.Event()
     apply = stage.fleet.apply_group

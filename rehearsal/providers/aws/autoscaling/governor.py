@@ -81,10 +81,13 @@ class Governor:
                 self._read_account()
                 self._account_read = time.monotonic()
             decided = list(self._decisions())
+            names = {(group.cluster, group.base.name) for group in self._declared}
             for group in decided:
-                self._tell(group)
-            declared = {(group.cluster, group.base.name) for group in self._declared}
-            self._withdraw(declared | {(group.cluster, group.name) for group in decided})
+                key = group.cluster, group.name
+                # A deletion may have begun since the decision.
+                if key not in names or not self._groups.is_leaving(*key):
+                    self._tell(group)
+            self._withdraw(names | {(group.cluster, group.name) for group in decided})
 
     def _run(self) -> None:
         while not self._stopped.is_set():
@@ -111,7 +114,7 @@ class Governor:
         seen = self._observer.cluster_autoscaler(cluster, deployments)
         for group in self._declared:
             asg = self._asgs.get(group.asg_name)
-            if group.cluster == cluster and asg is not None:
+            if group.cluster == cluster and asg is not None and not group.leaving:
                 had_nodes = partial(self._fleet.had_nodes, cluster, group.base.name)
                 yield cluster_autoscaler.judge(seen, group, asg, had_nodes)
 
