@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rehearsal.providers.aws import AwsProvider
 from rehearsal.providers.base import Properties, ProviderError
 from tests.rehearsal.amazon import (
     ADDON,
@@ -167,6 +168,33 @@ def test_state_outlives_the_process(amazon: Amazon) -> None:
     assert amazon.read(NODE_GROUP, group.id, group.inputs).state == group.state
     vpc = created.state["vpcConfig"]["vpcId"]
     assert amazon.account.call("ec2", "DescribeVpcs", VpcIds=[vpc])["Vpcs"]
+
+
+def test_a_killed_process_leaves_what_it_had_answered(amazon: Amazon) -> None:
+    vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
+    amazon.start()  # the old provider never got to close anything
+    inner = amazon.create(SUBNET, subnet(vpc.id))
+    amazon.start()
+    amazon.delete(SUBNET, inner)
+    amazon.delete(VPC, vpc)
+
+
+def test_a_damaged_state_is_named(amazon: Amazon, tmp_path: Path) -> None:
+    amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
+    (tmp_path / "aws.state").write_bytes(b"{}")
+    with pytest.raises(ValueError, match=r"aws\.state is not a state of this provider"):
+        amazon.read(VPC, "vpc-1")
+
+
+def test_an_interrupted_engine_waits_no_longer(tmp_path: Path) -> None:
+    amazon = Amazon(tmp_path)
+    amazon.cluster()
+    amazon.provider = AwsProvider(tmp_path, amazon.fleet, patience=600)
+    amazon.provider.configure(dict(amazon.config))
+    amazon.provider.cancel()
+    with pytest.raises(ProviderError, match="DEGRADED"):
+        amazon.create(ADDON, {"clusterName": "gpu-dev", "addonName": "coredns"})
+    amazon.stop()
 
 
 def test_two_accounts_in_one_process_know_nothing_of_each_other(tmp_path: Path) -> None:

@@ -143,6 +143,18 @@ def test_a_refresh_sees_the_size_that_the_group_has(amazon: Amazon) -> None:
     assert found["scalingConfig"]["desiredSize"] == 3
 
 
+def test_machines_that_do_not_leave_keep_the_group(amazon: Amazon) -> None:
+    amazon.cluster()
+    group = amazon.admin_group()
+    amazon.fleet.fail = "delete_group"
+    with pytest.raises(ProviderError, match=r"waiting for EKS Node Group \(gpu-dev:admin\) delete: no machines left"):
+        amazon.delete(NODE_GROUP, group)
+    assert Groups(amazon.account).is_leaving("gpu-dev", "admin")
+    amazon.fleet.fail = ""
+    amazon.delete(NODE_GROUP, group)
+    assert amazon.read(NODE_GROUP, group.id, group.inputs).id == ""
+
+
 def test_a_new_version_of_a_launch_template(amazon: Amazon) -> None:
     inputs = {"name": "gpu", "updateDefaultVersion": True, "metadataOptions": {"httpTokens": "optional"}}
     template = amazon.create(TEMPLATE, inputs)

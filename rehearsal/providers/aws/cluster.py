@@ -192,7 +192,10 @@ class ClusterKind(Kind):
         live = account.call("eks", "ListNodegroups", clusterName=record.id)["nodegroups"]
         if live:
             raise self.refuse("ResourceInUseException", "Cluster has nodegroups attached", "DeleteCluster")
-        account.machines().delete_cluster(record.id)
+        try:
+            account.machines().delete_cluster(record.id)
+        except Exception as error:
+            raise ProviderError(f"waiting for EKS Cluster ({record.id}) delete: {error}") from error
 
     def _check_network(self, account: Account, inputs: Properties) -> str:
         """The VPC of the subnets, which must be one, and have room in two zones."""

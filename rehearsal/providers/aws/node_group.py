@@ -184,7 +184,10 @@ class NodeGroupKind(Kind):
     def stop(self, account: Account, record: Record) -> None:
         # From here on the governor leaves the group alone, or it would bring back what is on its way out.
         account.store.put(replace(record, outputs={**record.outputs, "status": DELETING}))
-        account.machines().delete_group(record.inputs["clusterName"], record.inputs["nodeGroupName"])
+        try:
+            account.machines().delete_group(record.inputs["clusterName"], record.inputs["nodeGroupName"])
+        except Exception as error:
+            raise ProviderError(f"waiting for EKS Node Group ({record.id}) delete: {error}") from error
 
     def _check_role(self, account: Account, inputs: Properties) -> None:
         role = require_role(account, inputs["nodeRoleArn"], "ec2.amazonaws.com")
