@@ -1,7 +1,8 @@
 """Puts right what breaks a rule, on explicit request: the level ``remediate``.
 
-Only what cannot lose anything: the GPU taint on a GPU pool that is declared as a resource of its own. Everything else
-stays a violation. The engine prints each change as a remediation, and the rule still judges the result.
+Only what cannot lose anything: the GPU taint and the label of GPU nodes on a GPU pool that is declared as a resource of
+its own. A pool inside of its cluster's declaration stays as it is: changing it could replace the cluster.
+Everything else stays a violation. The engine prints each change as a remediation, and the rule still judges the result.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from policies.extract import Declared, read
-from policies.extract.remediation import ADD_TAINT
-from policies.rules.model import GPU_TAINT, NodeGroup
-from policies.rules.node_groups import TAINT
+from policies.extract.remediation import ADD_LABEL, ADD_TAINT
+from policies.rules.model import GPU_PRESENT_LABEL, GPU_TAINT, NodeGroup
+from policies.rules.node_groups import LABEL, TAINT
 
 Remedy = Callable[[Declared, dict[str, Any]], bool]
 """Changes the engine's own properties in place; whether it did."""
@@ -28,10 +29,18 @@ def remediated(rule: str, declared: Declared, properties: dict[str, Any]) -> dic
 
 def _add_gpu_taint(declared: Declared, properties: dict[str, Any]) -> bool:
     add = ADD_TAINT.get(declared.type)
-    groups = [item for item in read(declared) if isinstance(item, NodeGroup)]
-    # A cluster with pools inside is not one pool: which of them is meant would have to be guessed.
-    return add is not None and len(groups) == 1 and add(properties, GPU_TAINT)
+    return add is not None and _is_one_group(declared) and add(properties, GPU_TAINT)
 
 
-REMEDIES: Final[Mapping[str, Remedy]] = {TAINT: _add_gpu_taint}
+def _add_present_label(declared: Declared, properties: dict[str, Any]) -> bool:
+    add = ADD_LABEL.get(declared.type)
+    return add is not None and _is_one_group(declared) and add(properties, GPU_PRESENT_LABEL, "true")
+
+
+def _is_one_group(declared: Declared) -> bool:
+    """Whether the resource is one pool: of several, which one is meant would have to be guessed."""
+    return len([item for item in read(declared) if isinstance(item, NodeGroup)]) == 1
+
+
+REMEDIES: Final[Mapping[str, Remedy]] = {TAINT: _add_gpu_taint, LABEL: _add_present_label}
 """Rule → what puts it right."""

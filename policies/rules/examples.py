@@ -59,6 +59,7 @@ _EXAMPLES: Final[Mapping[str, tuple[Any, Mapping[str, Any]]]] = {
     "gpu-autoscaled": (replace(_GPUS, autoscaled=False), {}),
     "gpu-ceiling": (replace(_GPUS, max_nodes=100), {"maxGpus": 64}),
     "gpu-taint": (replace(_GPUS, taints=()), {}),
+    "gpu-present-label": (_GPUS, {}),
     "gpu-uniform-sizes": (replace(_GPUS, other_gpus_per_node=(4,)), {}),
     "gpu-uniform-models": (replace(_GPUS, gpu_models=("L4", "T4")), {}),
     "gpu-not-only-pool": (_stack(_CLUSTER, _GPUS), {}),

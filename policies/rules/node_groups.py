@@ -6,7 +6,7 @@ Each takes one ``NodeGroup`` (and limits) and returns the violations, none for a
 
 from __future__ import annotations
 
-from policies.rules.model import GPU_RESOURCE, GPU_TAINT, UNKNOWN, NodeGroup, Violation
+from policies.rules.model import GPU_PRESENT_LABEL, GPU_RESOURCE, GPU_TAINT, UNKNOWN, NodeGroup, Violation
 
 ZERO_MINIMUM = "gpu-zero-minimum"
 STARTS_EMPTY = "gpu-starts-empty"
@@ -15,6 +15,7 @@ CEILING = "gpu-ceiling"
 TAINT = "gpu-taint"
 UNIFORM = "gpu-uniform-sizes"
 MODELS = "gpu-uniform-models"
+LABEL = "gpu-present-label"
 
 _REPELLING = ("NoSchedule", "NoExecute")
 
@@ -112,6 +113,26 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
     seen = ", ".join(str(taint) for taint in group.taints) or "none"
     message = f"GPU node group '{group.name}' lacks the GPU taint (its taints: {seen}): any pod may keep it up."
     return [_broken(TAINT, group, message, remedy)]
+
+
+def present_label(group: NodeGroup) -> list[Violation]:
+    """A GPU group's nodes have the label by which NVIDIA's chart places the device plugin.
+
+    https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
+    """
+    remedy = f"Add the label {GPU_PRESENT_LABEL}=true to the group."
+    if not has_gpus(group) or group.kind != "pool":
+        return []
+    value = UNKNOWN if group.labels is UNKNOWN else group.labels.get(GPU_PRESENT_LABEL)
+    if value == "true":
+        return []
+    if value is UNKNOWN:
+        return [_undecided(LABEL, group, "its labels", remedy)]
+    message = (
+        f"GPU node group '{group.name}' lacks the label {GPU_PRESENT_LABEL}=true: unless something else detects its "
+        "GPUs, NVIDIA's device plugin does not start there."
+    )
+    return [_broken(LABEL, group, message, remedy)]
 
 
 def uniform_sizes(group: NodeGroup) -> list[Violation]:

@@ -113,6 +113,7 @@ class Run:
             "nodeConfig": {
                 "guestAccelerators": [{"type": "nvidia-l4", "count": 1}],
                 "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+                "labels": {"nvidia.com/gpu.present": "true"},
                 "resourceLabels": {"team": "research"},
             },
         }

@@ -32,6 +32,7 @@ POOL: dict[str, Any] = {
     "nodeConfig": {
         "guestAccelerators": [{"type": "nvidia-tesla-t4", "count": 1}],
         "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+        "labels": {"nvidia.com/gpu.present": "true"},
     },
 }
 NODE_POOL = "gcp:container/nodePool:NodePool"

@@ -18,6 +18,7 @@ GROUP: dict[str, Any] = {
     "clusterName": "ml",
     "scalingConfig": {"minSize": 1, "maxSize": 2, "desiredSize": 0},
     "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+    "labels": {"nvidia.com/gpu.present": "true"},
     "launchTemplate": {"id": UNKNOWN_STRING_VALUE, "version": "1"},
 }
 

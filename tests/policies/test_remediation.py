@@ -19,7 +19,7 @@ from policies.exemptions import today_utc
 from policies.extract import Declared, read
 from policies.pack import Gate
 from policies.remediation import REMEDIES
-from policies.rules.node_groups import gpu_taint
+from policies.rules.node_groups import gpu_taint, present_label
 from policies.rules.registry import RULES
 
 OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
@@ -43,9 +43,11 @@ POOLS: dict[str, dict[str, Any]] = {
 }
 
 
-def remediate(token: str, properties: dict[str, Any], config: dict[str, Any] | None = None) -> Any:
+def remediate(
+    token: str, properties: dict[str, Any], config: dict[str, Any] | None = None, rule: str = "gpu-taint"
+) -> Any:
     """What the engine gets back, given what it sends."""
-    policy = next(policy for policy in Gate().policies() if policy.name == "gpu-taint")
+    policy = next(policy for policy in Gate().policies() if policy.name == rule)
     assert isinstance(policy, ResourceValidationPolicy)
     props = unknown_checking_proxy(deserialize_properties(properties, True))
     changed = policy.remediate(ResourceValidationArgs(token, props, "urn:p", "p", OPTIONS, None, config))
@@ -63,6 +65,24 @@ def test_the_taint_is_added_and_the_reader_sees_it(token: str) -> None:
     after = read(Declared(token, "p", "urn:p", remediate(token, POOLS[token])))
     assert [len(gpu_taint(group)) for group in before] == [1]  # pyright: ignore[reportArgumentType]
     assert [len(gpu_taint(group)) for group in after] == [0]  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("token", POOLS)
+def test_the_label_is_added_and_the_reader_sees_it(token: str) -> None:
+    changed = remediate(token, POOLS[token], rule="gpu-present-label")
+    before, after = (read(Declared(token, "p", "urn:p", properties)) for properties in (POOLS[token], changed))
+    assert [len(present_label(group)) for group in before] == [1]  # pyright: ignore[reportArgumentType]
+    assert [len(present_label(group)) for group in after] == [0]  # pyright: ignore[reportArgumentType]
+    assert remediate(token, changed, rule="gpu-present-label") is None
+
+
+def test_labels_stay_and_unknown_ones_are_left_alone() -> None:
+    changed = remediate(EKS, {**POOLS[EKS], "labels": {"team": "ml"}}, rule="gpu-present-label")
+    assert changed["labels"] == {"team": "ml", "nvidia.com/gpu.present": "true"}
+    unknown = {**POOLS[EKS], "labels": UNKNOWN_STRING_VALUE}
+    assert remediate(EKS, unknown, rule="gpu-present-label") is None
+    inside = {"nodePools": [{"nodeConfig": POOLS[GKE]["nodeConfig"]}]}
+    assert remediate("gcp:container/cluster:Cluster", inside, rule="gpu-present-label") is None
 
 
 def test_everything_else_stays_secrets_and_unknown_values_included() -> None:

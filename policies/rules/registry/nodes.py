@@ -69,6 +69,17 @@ RULES: Final[tuple[Rule, ...]] = (
         remediable=True,
     ),
     Rule(
+        id=node_groups.LABEL,
+        title="GPU nodes carry the label of GPU nodes",
+        why="NVIDIA's charts select it; without it, and without a node feature discovery, no pod gets a GPU.",
+        remedy="Declare the label nvidia.com/gpu.present=true on every GPU node group.",
+        level="advisory",
+        severity="low",
+        subjects=(NodeGroup,),
+        check=lambda group, _: node_groups.present_label(group),
+        remediable=True,
+    ),
+    Rule(
         id=node_groups.UNIFORM,
         title="GPU node groups have one size",
         why="The autoscaler takes all nodes of a group for alike; a mix wakes nodes that a pod does not fit or fill.",
