@@ -1,0 +1,45 @@
+"""Runs the command line's rehearsal and reads its report, for the tests of several files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from rehearsal import leftovers
+from rehearsal.stack import ROOT
+
+REPORTS = ROOT / "build" / "rehearsal"
+
+
+def rehearse(*arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "rehearsal", *arguments]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def passes(stack: str) -> dict[str, Any]:
+    """Rehearse a stack that must pass; its report, after checks that hold for every stack on every cloud."""
+    before = {path: path.read_bytes() for path in ROOT.glob("*.yaml")}
+    process = rehearse("run", "--stack", stack)
+    output, _ = process.communicate(timeout=900)
+    assert process.returncode == 0, output
+    report: dict[str, Any] = json.loads((REPORTS / Path(stack).stem / "report.json").read_text())
+    assert report["verdict"] == "pass"
+    assert report["reasons"] == []
+    assert report["logs"] is None
+    assert report["systemPodsOnGpuNodes"] == []
+    gpu_pools = [pool for pool in report["pools"] if pool["gpu"]]
+    assert gpu_pools
+    for pool in gpu_pools:
+        assert (pool["series"][0], pool["series"][-1]) == (0, 0)
+        assert 1 <= pool["peak"] <= pool["maxNodes"]
+    plain = next(workload for workload in report["workloads"] if workload["id"] == "gpu-pod")
+    assert {pod["pool"] for pod in plain["pods"]} <= {
+        pool["name"] for pool in gpu_pools if pool["gpusPerNode"] == min(one["gpusPerNode"] for one in gpu_pools)
+    } | {None}
+    assert report["cost"]["peakHourlyUsd"] > report["cost"]["idleHourlyUsd"] > 0
+    assert {path: path.read_bytes() for path in ROOT.glob("*.yaml")} == before
+    assert leftovers.processes(REPORTS / Path(stack).stem) == {}
+    return report

@@ -1,0 +1,16 @@
+"""The examples of the other clouds, from zero to many GPU nodes and back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rehearsal.rehearsals import passes
+
+pytestmark = pytest.mark.rehearsal
+
+
+@pytest.mark.parametrize(
+    "stack", ["examples/eks-spot.yaml", "examples/eks-karpenter.yaml", "examples/aks-train-infer.yaml"]
+)
+def test_a_stack_passes(stack: str) -> None:
+    passes(stack)
