@@ -19,6 +19,8 @@ from rehearsal.providers.aws.translate import To
 from rehearsal.providers.base import Properties
 
 _PAGE: Final = 100
+_OWN_TAG: Final = "eks:nodegroup-name"
+"""On every group that EKS makes, and no other resource type here makes one."""
 
 
 class TagKind(Kind):
@@ -37,14 +39,13 @@ class TagKind(Kind):
     @override
     def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
         group = inputs["autoscalingGroupName"]
-        describe(account, group)
+        _require(account, group)
         self.change(account, "", {}, inputs)
         return f"{group},{inputs['tag']['key']}"
 
     @override
     def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        tags = describe(account, inputs["autoscalingGroupName"]).get("Tags") or []
-        return {} if any(tag["Key"] == inputs["tag"]["key"] for tag in tags) else None
+        return {} if _has_tag(account, inputs["autoscalingGroupName"], inputs["tag"]["key"]) else None
 
     @override
     def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
@@ -55,7 +56,7 @@ class TagKind(Kind):
 
     @override
     def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        describe(account, inputs["autoscalingGroupName"])
+        _require(account, inputs["autoscalingGroupName"])
         sent = _tag(inputs["autoscalingGroupName"], inputs["tag"]["key"], inputs["tag"]["value"])
         account.call("autoscaling", "DeleteTags", Tags=[sent])
 
@@ -73,7 +74,7 @@ def make(account: Account, inputs: Properties) -> None:
     sizes = inputs["scalingConfig"]
     tags = {
         "eks:cluster-name": cluster,
-        "eks:nodegroup-name": name,
+        _OWN_TAG: name,
         "k8s.io/cluster-autoscaler/enabled": "true",
         f"k8s.io/cluster-autoscaler/{cluster}": "owned",
         f"kubernetes.io/cluster/{cluster}": "owned",
@@ -112,8 +113,7 @@ def describe(account: Account, name: str) -> dict[str, Any]:
     """An Auto Scaling group as AWS describes it; raises its error if there is none."""
     found = describe_all(account, [name])
     if name not in found:
-        message = f"AutoScalingGroup name not found - null: {name}"
-        raise ApiError("autoscaling", "DescribeAutoScalingGroups", "GroupNotFound", message)
+        raise _not_found(name)
     return found[name]
 
 
@@ -196,6 +196,22 @@ def live(account: Account, cluster: str, node_group: str) -> Any:
 
     account.store.changed("eks", account.region)
     return eks_backends[account.id][account.region].clusters[cluster].nodegroups[node_group]
+
+
+def _require(account: Account, name: str) -> None:
+    """Raise AWS's error if there is no such group; a whole description takes longer than all else about a tag."""
+    if not _has_tag(account, name, _OWN_TAG):
+        raise _not_found(name)
+
+
+def _has_tag(account: Account, group: str, key: str) -> bool:
+    filters = [{"Name": "auto-scaling-group", "Values": [group]}, {"Name": "key", "Values": [key]}]
+    return bool(account.call("autoscaling", "DescribeTags", Filters=filters)["Tags"])
+
+
+def _not_found(name: str) -> ApiError:
+    message = f"AutoScalingGroup name not found - null: {name}"
+    return ApiError("autoscaling", "DescribeAutoScalingGroups", "GroupNotFound", message)
 
 
 def _tag(group: str, key: str, value: str, *, propagate: bool = True) -> dict[str, Any]:
