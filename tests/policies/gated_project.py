@@ -64,9 +64,9 @@ class Anything(Provider):
 
 
 @contextmanager
-def gated_project(directory: Path, program: str, *providers: str) -> Iterator[Project]:
-    """A project whose program finds these providers, and the pack in ``policies``."""
-    plugins = [Anything(name) for name in providers]
+def gated_project(directory: Path, program: str, *providers: str | Provider) -> Iterator[Project]:
+    """A project whose program finds these providers, and the pack in ``policies``; a name stands for ``Anything``."""
+    plugins = [Anything(found) if isinstance(found, str) else found for found in providers]
     servers = [serve(plugin) for plugin in plugins]
     # The pack names its virtual environment relative to itself, so it is tried beside one.
     for package in ("policies", "components"):

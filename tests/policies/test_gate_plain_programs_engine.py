@@ -1,0 +1,156 @@
+"""Programs written with nothing but pulumi-aws or pulumi-azure-native, on the stand-ins of these clouds: the gate
+refuses them, lets them through once they are right, and puts right what it may.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rehearsal.providers.aws.provider import AwsProvider
+from rehearsal.providers.azure_native import AzureNativeProvider
+from rehearsal.providers.base import Provider
+from tests.policies.gated_project import gated, gated_project
+from tests.rehearsal.engine_project import Outcome, Project
+
+pytestmark = [
+    pytest.mark.rehearsal,
+    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
+]
+
+START = """
+import json, pulumi
+from components.interrupt import end_at_once_when_interrupted
+
+end_at_once_when_interrupted()
+values = json.load(open("values.json"))
+"""
+EKS = """
+import pulumi_aws as aws
+
+def role(name, service, *policies):
+    trust = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
+    made = aws.iam.Role(name, assume_role_policy=json.dumps({"Version": "2012-10-17", "Statement": [trust]}))
+    for policy in policies:
+        aws.iam.RolePolicyAttachment(f"{name}-{policy}", role=made.name, policy_arn=f"arn:aws:iam::aws:policy/{policy}")
+    return made
+
+vpc = aws.ec2.Vpc("ml", cidr_block="10.0.0.0/16")
+subnets = [
+    aws.ec2.Subnet(zone, vpc_id=vpc.id, cidr_block=f"10.0.{number}.0/24", availability_zone=zone)
+    for number, zone in enumerate(("us-west-2a", "us-west-2b"))
+]
+ids = [subnet.id for subnet in subnets]
+nodes = role("nodes", "ec2.amazonaws.com", "AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryReadOnly")
+cluster = aws.eks.Cluster(
+    "ml",
+    role_arn=role("cluster", "eks.amazonaws.com", "AmazonEKSClusterPolicy").arn,
+    vpc_config={"subnet_ids": ids},
+)
+sizes = {"min_size": 1, "max_size": 3, "desired_size": 1}
+common = {"cluster_name": cluster.name, "node_role_arn": nodes.arn, "subnet_ids": ids}
+aws.eks.NodeGroup("cpu", **common, instance_types=["m6i.large"], scaling_config=sizes)
+aws.eks.NodeGroup(
+    "gpus",
+    **common,
+    instance_types=["g4dn.xlarge"],
+    ami_type="AL2023_x86_64_NVIDIA",
+    scaling_config={"min_size": values["minimum"], "max_size": 4, "desired_size": 0},
+    labels={"team": "ml"},
+    taints=[{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}] if values["tainted"] else None,
+)
+"""
+AKS = """
+from pulumi_azure_native import containerservice, resources
+
+group = resources.ResourceGroup("ml", location="eastus")
+cluster = containerservice.ManagedCluster(
+    "ml",
+    resource_group_name=group.name,
+    location="eastus",
+    dns_prefix="ml",
+    identity={"type": "SystemAssigned"},
+    agent_pool_profiles=[{"name": "system", "mode": "System", "count": 1, "vm_size": "Standard_D2s_v5"}],
+)
+containerservice.AgentPool(
+    "gpus",
+    resource_group_name=group.name,
+    resource_name_=cluster.name,
+    agent_pool_name="gpus",
+    vm_size="Standard_NC4as_T4_v3",
+    mode="User",
+    enable_auto_scaling=True,
+    count=0,
+    min_count=values["minimum"],
+    max_count=4,
+    node_labels={"team": "ml"},
+    node_taints=["nvidia.com/gpu=present:NoSchedule"] if values["tainted"] else [],
+)
+"""
+POOLS = {"aws": "aws:eks/nodeGroup:NodeGroup", "azure-native": "azure-native:containerservice:AgentPool"}
+GROUP_TAINTS = {
+    "aws": ("taints", [{"effect": "NO_SCHEDULE", "key": "nvidia.com/gpu", "value": "present"}]),
+    "azure-native": ("nodeTaints", ["nvidia.com/gpu=present:NoSchedule"]),
+}
+LABELS = {"aws": "labels", "azure-native": "nodeLabels"}
+REMEDIATE = {"gpu-taint": "remediate", "gpu-present-label": "remediate"}
+
+
+def _provider(cloud: str, directory: Path) -> Provider:
+    return AwsProvider(directory, None) if cloud == "aws" else AzureNativeProvider(directory, None)
+
+
+@pytest.fixture(scope="module", params=list(POOLS))
+def cloud(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def project(cloud: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    program = START + (EKS if cloud == "aws" else AKS)
+    provider = _provider(cloud, tmp_path_factory.mktemp("state"))
+    with gated_project(tmp_path_factory.mktemp("plain"), program, provider) as made:
+        key, value = {"aws": ("aws:region", "us-west-2"), "azure-native": ("azure-native:location", "eastus")}[cloud]
+        made.run("config", "set", "--stack=test", key, value)
+        if cloud == "azure-native":
+            subscription = "00000000-0000-0000-0000-000000000000"
+            made.run("config", "set", "--stack=test", "azure-native:subscriptionId", subscription)
+        yield made
+
+
+def preview(project: Project, config: dict[str, Any] | None = None, **values: Any) -> Outcome:
+    project.write(**{"minimum": 0, "tainted": True, **values})
+    return gated(project, "preview", config=config or {})
+
+
+def test_it_is_refused_for_its_pool_until_that_is_right(project: Project, cloud: str) -> None:
+    failed = preview(project, minimum=1, tainted=False)
+    assert failed.code != 0, failed.text
+    for rule in ("gpu-zero-minimum", "gpu-taint"):
+        assert f"[mandatory]  {rule}  ({POOLS[cloud]}: gpus)" in failed.text, failed.text
+    passed = preview(project)
+    assert passed.code == 0, passed.text
+    assert "[mandatory]" not in passed.text
+
+
+def test_the_stand_in_takes_what_the_gate_adds(project: Project, cloud: str) -> None:
+    changed = preview(project, REMEDIATE, tainted=False)
+    assert changed.code == 0, changed.text
+    for rule in REMEDIATE:
+        assert f"[remediate]  {rule}  (1 resource)" in changed.text, changed.text
+    assert f"[advisory]  remediated  ({POOLS[cloud]}: gpus)" in changed.text
+
+
+def test_what_the_gate_adds_is_in_the_state(cloud: str, tmp_path: Path) -> None:
+    with gated_project(tmp_path, START + (EKS if cloud == "aws" else AKS), cloud) as project:
+        project.write(minimum=0, tainted=False)
+        done = gated(project, "up", "--yes", "--skip-preview", config=REMEDIATE)
+        assert done.code == 0, done.text
+        (pool,) = [pool for pool in project.resources(POOLS[cloud]) if pool["urn"].endswith("::gpus")]
+        place, taints = GROUP_TAINTS[cloud]
+        assert pool["inputs"][place] == taints
+        assert pool["inputs"][LABELS[cloud]] == {"team": "ml", "nvidia.com/gpu.present": "true"}
