@@ -205,7 +205,7 @@ def _pool(record: Record, pool: GpuPoolSpec | CpuPoolSpec | AdminPoolSpec, end: 
         "gpu": gpu.gpu if gpu else None,
         "gpusPerNode": gpu.gpus_per_node if gpu else 0,
         "maxNodes": record.pools.maxima[pool.name],
-        "spot": not isinstance(pool, AdminPoolSpec) and pool.spot,
+        "spot": pool.spot,
         "hourlyUsd": pool.hourly_usd,
         "nodes": sum(node.pool == pool.name for node in timeline.nodes),
         "peak": timeline.peak(pool.name),

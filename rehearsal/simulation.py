@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
+MACHINE_GPUS: Final = "rehearsal.gpucluster.dev/gpus"
+"""Annotation of a node whose machine has GPUs, usable or not: how many."""
+
 Advertiser = Literal["cloud", "daemonset", "device-plugin"]
 
 NO_DRIVER: Final = "DriverMissing"

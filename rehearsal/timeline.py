@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from policies.rules.model import GPU_PRESENT_LABEL, GPU_RESOURCE, POOL_LABEL, ROLE_LABEL, SIZE_KEY
-from rehearsal.simulation import NO_DEVICE_PLUGIN, NO_DRIVER, NOT_SCALED
+from rehearsal.simulation import MACHINE_GPUS, NO_DEVICE_PLUGIN, NO_DRIVER, NOT_SCALED
 
 Kind = Literal["Node", "Pod", "Event"]
 _LOOK_SECONDS: Final = 0.05
@@ -255,6 +255,7 @@ class Timeline:
 
 def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment: float) -> NodeRecord:
     labels: Mapping[str, str] = item["metadata"].get("labels") or {}
+    annotations: Mapping[str, str] = item["metadata"].get("annotations") or {}
     status = item.get("status") or {}
     ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
     # What a node promises before it is Ready is its template's, not its driver's.
@@ -268,7 +269,7 @@ def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment
         pool=labels.get(POOL_LABEL, node.pool),
         role=labels.get(ROLE_LABEL, node.role),
         size=int(labels.get(SIZE_KEY, node.size)),
-        gpu_pool=node.gpu_pool or GPU_PRESENT_LABEL in labels or SIZE_KEY in labels or gpus > 0,
+        gpu_pool=node.gpu_pool or GPU_PRESENT_LABEL in labels or SIZE_KEY in labels or MACHINE_GPUS in annotations,
         machine_type=labels.get("node.kubernetes.io/instance-type", node.machine_type),
         labels=dict(labels),
         taints=tuple(f"{taint['key']}={taint.get('value', '')}:{taint['effect']}" for taint in taints),

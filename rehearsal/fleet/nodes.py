@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from rehearsal.fleet.capacity import allocatable, capacity
-from rehearsal.simulation import NodeGroup
+from rehearsal.simulation import MACHINE_GPUS, NodeGroup
 
 PREFIX: Final = "rehearsal.gpucluster.dev/"
 GROUP_LABEL: Final = PREFIX + "group"
 DRIVER: Final = PREFIX + "driver"
-GPUS: Final = PREFIX + "gpus"
+GPUS: Final = MACHINE_GPUS
 ADVERTISED_BY: Final = PREFIX + "gpus-advertised-by"
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 ZONE: Final = "topology.kubernetes.io/zone"

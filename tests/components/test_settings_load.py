@@ -25,9 +25,6 @@ from policies.rules.model import GPU_TAINT, Taint, size_taint
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = [*sorted(ROOT.glob("Pulumi.*.yaml")), *sorted((ROOT / "examples").glob("*.yaml"))]
 
-# Pools whose price is not known: the M4 of a post of 2019 is in no list of us-west-2 that the catalogue could read.
-UNPRICED = {"eks-spot": ("admin",)}
-
 GOOD: Mapping[str, Any] = {
     "cloud": "gke",
     "region": "us-central1",
@@ -58,13 +55,10 @@ def refused(config: Mapping[str, Any]) -> dict[str, str]:
 @pytest.mark.parametrize("file", STACKS, ids=lambda file: file.stem)
 def test_every_shipped_stack_is_valid_and_priced(file: Path) -> None:
     settings = from_stack_file(file)
-    assert settings.unpriced == UNPRICED.get(file.stem, ())
-    if settings.unpriced:
-        assert (settings.cost_idle_hourly, settings.cost_max_hourly) == (None, None)
-    else:
-        assert settings.cost_idle_hourly is not None
-        assert settings.cost_max_hourly is not None
-        assert settings.cost_idle_hourly < settings.cost_max_hourly
+    assert settings.unpriced == ()
+    assert settings.cost_idle_hourly is not None
+    assert settings.cost_max_hourly is not None
+    assert settings.cost_idle_hourly < settings.cost_max_hourly
     assert all(spec.min_nodes == 0 and GPU_TAINT in spec.taints for spec in settings.gpu_pool_specs)
     networks = settings.network.authorized_networks
     assert all(network.cidr.startswith(("192.0.2.", "198.51.100.", "203.0.113.")) for network in networks)

@@ -1,0 +1,45 @@
+"""What the tests of the fleet read out of a simulated cluster."""
+
+from __future__ import annotations
+
+from rehearsal.api import Api, Object
+from rehearsal.fleet.nodes import condition
+from tests.rehearsal.simulated_cluster import events, nodes
+
+
+def ready_gpus(api: Api, group: str) -> int:
+    return sum(int(node["status"]["allocatable"].get("nvidia.com/gpu", 0)) for node in nodes(api, group))
+
+
+def all_registered(found: list[Object]) -> list[Object]:
+    """The nodes, once the autoscaler has given each its taints."""
+    return found if all("karpenter.sh/registered" in node["metadata"]["labels"] for node in found) else []
+
+
+def required(key: str, value: str) -> Object:
+    """Node affinity for one label."""
+    expression = {"key": key, "operator": "In", "values": [value]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def ready_pools(api: Api) -> set[str]:
+    """The NodePools that the autoscaler uses; a new one becomes so a moment after it was created."""
+    return {
+        pool["metadata"]["name"] for pool in api.list("/apis/karpenter.sh/v1/nodepools") if condition(pool, "Ready")
+    }
+
+
+def labelled(api: Api, group: str, key: str) -> list[Object]:
+    """The group's nodes that have a label."""
+    return [node for node in nodes(api, group) if key in node["metadata"]["labels"]]
+
+
+def from_karpenter(api: Api) -> list[Object]:
+    return [event for event in events(api, "FailedScheduling") if event["source"].get("component") == "karpenter"]
+
+
+def instance_type(api: Api, group: str) -> str:
+    (node,) = nodes(api, group)
+    name: str = node["metadata"]["labels"]["node.kubernetes.io/instance-type"]
+    return name
