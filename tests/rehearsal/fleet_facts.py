@@ -2,9 +2,56 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
 from rehearsal.api import Api, Object
+from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.nodes import condition
-from tests.rehearsal.simulated_cluster import events, nodes
+from rehearsal.simulation import Machine, NodeGroup
+from tests.rehearsal.simulated_cluster import CLUSTER, ZONES, events, nodes
+
+TOLERATIONS = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}
+ADMIN = NodeGroup(
+    "admin",
+    CLUSTER,
+    Machine("e2-standard-4", 4, 16),
+    ZONES[:1],
+    {"gpucluster.dev/pool": "admin"},
+    autoscaled=False,
+    initial_nodes=1,
+)
+
+# What Karpenter leaves behind when it ends between making a node and noting that it did.
+UNCLAIMED: Object = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {
+        "name": "unclaimed",
+        "labels": {"gpucluster.dev/pool": "unclaimed", "karpenter.sh/nodepool": "t4"},
+    },
+    "spec": {"providerID": "kwok://unclaimed"},
+}
+
+
+@dataclass(frozen=True)
+class Running:
+    """A cluster with its fleet."""
+
+    fleet: KarpenterFleet
+    api: Api
+    run_dir: Path
+
+    def report(self) -> dict[str, Any]:
+        report: dict[str, Any] = json.loads((self.run_dir / "fleet.json").read_text())
+        return report
+
+    def missing_drivers(self) -> list[dict[str, Any]]:
+        missing: list[dict[str, Any]] = self.report()["missing_drivers"]
+        return missing
 
 
 def ready_gpus(api: Api, group: str) -> int:

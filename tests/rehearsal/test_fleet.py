@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rehearsal.api import Api, ApiError, Object
+from rehearsal.api import Api, ApiError
 from rehearsal.control_plane import ControlPlane
 from rehearsal.fleet import FleetError, KarpenterFleet
 from rehearsal.fleet.capacity import allocatable
-from rehearsal.simulation import Machine, NodeGroup
+from rehearsal.simulation import Machine
 from tests.rehearsal.fleet_facts import (
+    ADMIN,
+    SPOT_TAINT,
+    TOLERATIONS,
+    UNCLAIMED,
+    Running,
     all_registered,
     from_karpenter,
     instance_type,
@@ -45,46 +50,6 @@ from tests.rehearsal.simulated_cluster import (
 )
 
 pytestmark = pytest.mark.rehearsal
-
-TOLERATIONS = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
-SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}
-ADMIN = NodeGroup(
-    "admin",
-    CLUSTER,
-    Machine("e2-standard-4", 4, 16),
-    ZONES[:1],
-    {"gpucluster.dev/pool": "admin"},
-    autoscaled=False,
-    initial_nodes=1,
-)
-
-# What Karpenter leaves behind when it ends between making a node and noting that it did.
-UNCLAIMED: Object = {
-    "apiVersion": "v1",
-    "kind": "Node",
-    "metadata": {
-        "name": "unclaimed",
-        "labels": {"gpucluster.dev/pool": "unclaimed", "karpenter.sh/nodepool": "t4"},
-    },
-    "spec": {"providerID": "kwok://unclaimed"},
-}
-
-
-@dataclass(frozen=True)
-class Running:
-    """A cluster with its fleet."""
-
-    fleet: KarpenterFleet
-    api: Api
-    run_dir: Path
-
-    def report(self) -> dict[str, Any]:
-        report: dict[str, Any] = json.loads((self.run_dir / "fleet.json").read_text())
-        return report
-
-    def missing_drivers(self) -> list[dict[str, Any]]:
-        missing: list[dict[str, Any]] = self.report()["missing_drivers"]
-        return missing
 
 
 @pytest.fixture(scope="module")
