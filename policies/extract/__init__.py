@@ -90,7 +90,7 @@ def read(resource: Declared) -> tuple[Item, ...]:
 
 def waits(resource: Declared) -> bool:
     """Whether the resource says what it is only together with others, so that it is judged with the whole stack."""
-    referrer = _find(_referrers(_package(resource.type)), resource.type)
+    referrer = _referrer(resource.type)
     return referrer is not None and referrer.refers(resource)
 
 
@@ -99,7 +99,7 @@ def linked(resources: Iterable[Declared]) -> list[Declared]:
     everything = list(resources)
     found = []
     for resource in everything:
-        referrer = _find(_referrers(_package(resource.type)), resource.type)
+        referrer = _referrer(resource.type)
         references = tuple(referrer.finds(resource, everything)) if referrer else ()
         found.append(replace(resource, references=references) if references else resource)
     return found
@@ -147,6 +147,11 @@ def _package(type_token: str) -> str:
 @cache
 def _reader(type_token: str) -> Reader | None:
     return _find(_readers(_package(type_token)), type_token)
+
+
+@cache
+def _referrer(type_token: str) -> Referrer | None:
+    return _find(_referrers(_package(type_token)), type_token)
 
 
 def _find(by_type: Mapping[str, T], type_token: str) -> T | None:

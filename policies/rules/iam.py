@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from policies.rules.model import UNKNOWN, Maybe
@@ -171,9 +172,14 @@ def _equal(wanted: Any, value: str) -> Maybe[bool]:
 def _like(pattern: Any, value: str, ignore_case: bool = False) -> Maybe[bool]:
     if pattern is UNKNOWN:
         return UNKNOWN
+    return _regex(_text(pattern), ignore_case).fullmatch(value) is not None
+
+
+@cache
+def _regex(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     # Not fnmatch: in IAM a bracket is a bracket.
-    regex = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in _text(pattern))
-    return re.fullmatch(regex, value, re.DOTALL | (re.IGNORECASE if ignore_case else 0)) is not None
+    regex = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in pattern)
+    return re.compile(regex, re.DOTALL | (re.IGNORECASE if ignore_case else 0))
 
 
 def _text(value: Any) -> str:
