@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from policies.rules.iam import ANY_RESOURCE
@@ -12,6 +13,9 @@ from policies.values import at, items, text
 
 _CLUSTER_AUTOSCALER: Final = re.compile(r"/cluster-autoscaler(-[a-z0-9]+)?[:@]")
 _KARPENTER: Final = re.compile(r"/karpenter(/controller)?[:@]")
+# An identity that is in the pod itself, whatever the cluster gives it.
+_OWN_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_ROLE_ARN", "AWS_PROFILE")
+_CHART_KEYS: Final = ("awsAccessKeyID", "extraEnv", "extraEnvConfigMaps", "extraEnvSecrets", "envFromSecret")
 _FLAG: Final = re.compile(r"^--?([a-z-]+)(?:=(.*))?$", re.DOTALL)
 
 ENABLED_TAG: Final = "k8s.io/cluster-autoscaler/enabled"
@@ -57,7 +61,11 @@ def autoscaler_of(pod: Any) -> Autoscaler | None:
         if not isinstance(image, str):
             continue
         if _CLUSTER_AUTOSCALER.search(image):
-            return _cluster_autoscaler([*items(at(container, "command")), *items(at(container, "args"))], given)
+            found = _cluster_autoscaler([*items(at(container, "command")), *items(at(container, "args"))], given)
+            own_keys = items(at(container, "envFrom")) or any(
+                at(entry, "name") in (UNKNOWN, *_OWN_KEYS) for entry in items(at(container, "env"))
+            )
+            return replace(found, rights=()) if found is not None and own_keys else found
         if _KARPENTER.search(image):
             return None if _settings_of_azure(container) else Autoscaler(given, _RIGHTS_ON_MACHINES)
     return None
@@ -68,6 +76,7 @@ def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:
     provider = text(at(values, "cloudProvider"))
     if provider not in (None, "aws"):
         return None
+    rights = () if any(at(values, key) not in (None, "", {}) for key in _CHART_KEYS) else _RIGHTS_ON_GROUPS
     given = text(at(values, "rbac", "serviceAccount", "name"))
     # The chart's name for everything is <release>-<provider>-<chart>, the chart's part once.
     default = f"{release}-aws-cluster-autoscaler"
@@ -77,7 +86,7 @@ def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:
     listed = [at(entry, "name") for entry in items(at(values, "autoscalingGroups"))]
     extra = at(values, "extraArgs", "node-group-auto-discovery")
     if cluster is UNKNOWN or UNKNOWN in (values, extra, *tags):
-        return Autoscaler(_first(given, name, default), _RIGHTS_ON_GROUPS, UNKNOWN, UNKNOWN)
+        return Autoscaler(_first(given, name, default), rights, UNKNOWN, UNKNOWN)
     found: list[Mapping[str, str]] = []
     if cluster is not None:
         wanted = tags or [ENABLED_TAG, OWNED_TAG + "{{ .Values.autoDiscovery.clusterName }}"]
@@ -85,7 +94,7 @@ def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:
     if extra is not None:
         found.append(_tags(str(extra).partition("tag=")[2]))
     groups: Maybe[tuple[str, ...]] = UNKNOWN if UNKNOWN in listed else tuple(str(entry) for entry in listed)
-    return Autoscaler(_first(given, name, default), _RIGHTS_ON_GROUPS, tuple(found), groups)
+    return Autoscaler(_first(given, name, default), rights, tuple(found), groups)
 
 
 def of_karpenter_chart(values: Any, release: str) -> Autoscaler:

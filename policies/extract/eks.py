@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from policies.extract import Declared, Item, Reader, Referrer
 from policies.extract.eks_facts import CLOUD, gpus_of
+from policies.extract.eks_roles import role_of_nodes, roles_among
 from policies.extract.eks_scaling import group_name, of_node_group, tags_among
 from policies.extract.eks_template import (
     Choice,
@@ -87,6 +88,7 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
         scaling=of_node_group(declared, name, cluster),
         resource=declared.urn,
     )
+    yield from role_of_nodes(declared)
 
 
 def read_fargate_profile(declared: Declared) -> Iterable[Item]:
@@ -134,6 +136,7 @@ READERS: Final[Mapping[str, Reader]] = {
 def _group_parts(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
     yield from templates_among(declared, ("launchTemplate",), everything)
     yield from tags_among(declared, group_name(_name_of(declared)), everything)
+    yield from roles_among(declared, "nodeRoleArn", everything)
 
 
 REFERRERS: Final[Mapping[str, Referrer]] = {

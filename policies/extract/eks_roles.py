@@ -44,8 +44,10 @@ _MANAGED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def read_association(declared: Declared) -> Iterable[Item]:
-    """``aws:eks/podIdentityAssociation:PodIdentityAssociation``; nothing where its role is declared elsewhere."""
+    """``aws:eks/podIdentityAssociation:PodIdentityAssociation``."""
     inputs = declared.properties
+    if not _roles(declared):
+        yield _elsewhere(declared, _known(inputs.get("namespace")), _known(inputs.get("serviceAccount")))
     for role in _roles(declared):
         yield PodRole(
             role=role.name,
@@ -59,12 +61,22 @@ def read_association(declared: Declared) -> Iterable[Item]:
 
 
 def role_of_account(declared: Declared, annotations: Any, namespace: Maybe[str], account: Maybe[str]) -> Iterable[Item]:
-    """The role that a service account's annotations name, if it is among the references of ``declared``."""
+    """The role that a service account's annotations name, if they name one."""
     if at(annotations, _ROLE_ANNOTATION) is None:
         return
+    if not _roles(declared):
+        yield _elsewhere(declared, namespace, account)
     for role in _roles(declared):
         policies = tuple(_policies(role, declared.references))
         yield PodRole(role.name, namespace, account, policies, resource=declared.urn)
+
+
+def role_of_nodes(declared: Declared) -> Iterable[Item]:
+    """The role of a managed node group's machines, if it is among the references of ``declared``."""
+    for role in _roles(declared):
+        policies = tuple(_policies(role, declared.references))
+        cluster = text(declared.properties.get("clusterName"))
+        yield PodRole(role.name, UNKNOWN, UNKNOWN, policies, cluster=cluster, of_nodes=True, resource=declared.urn)
 
 
 def read_service_account(declared: Declared) -> Iterable[Item]:
@@ -104,6 +116,10 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
 
 def _roles(declared: Declared) -> list[Declared]:
     return [other for other in declared.references if other.type == _ROLE]
+
+
+def _elsewhere(declared: Declared, namespace: Maybe[str], account: Maybe[str]) -> PodRole:
+    return PodRole("declared elsewhere", namespace, account, (UNKNOWN,), elsewhere=True, resource=declared.urn)
 
 
 def _policies(role: Declared, others: Sequence[Declared]) -> Iterable[Maybe[Document]]:

@@ -118,15 +118,31 @@ def knows_each_template(stack: Stack) -> list[Violation]:
 
 
 def permitted(stack: Stack) -> list[Violation]:
-    """Each autoscaler's role allows what it has to do. A role that the stack does not declare is not judged."""
+    """Each autoscaler's role allows what it has to do. A role that the stack does not declare is not judged.
+
+    Without a role of its own it has that of its node, if the stack declares that and the cluster.
+    """
     found = []
+    given = [role for role in stack.pod_roles if not role.of_nodes]
     for workload in stack.workloads:
-        for role in stack.pod_roles if workload.autoscaler is not None else ():
-            assert workload.autoscaler is not None
-            is_its_role = both((_equal(role.namespace, workload.namespace), _runs_as(workload.autoscaler, role)))
-            if is_its_role is not False:
-                found += _judged(workload, workload.autoscaler, role, stack, certain=is_its_role is True)
+        if (scaler := workload.autoscaler) is None:
+            continue
+        answers = [(role, both((_equal(role.namespace, workload.namespace), _runs_as(scaler, role)))) for role in given]
+        own = [(role, answer is True) for role, answer in answers if answer is not False]
+        for role, certain in own:
+            if not role.elsewhere:
+                found += _judged(workload, scaler, role, stack, certain=certain)
+        if not own and stack.clusters:
+            found += _judged_as_node(workload, scaler, stack)
     return found
+
+
+def _judged_as_node(workload: Workload, scaler: Autoscaler, stack: Stack) -> list[Violation]:
+    """The autoscaler may be on any node: it is wrong only if no node's role allows what it has to do."""
+    roles = [role for role in stack.pod_roles if role.of_nodes]
+    verdicts = [list(_judged(workload, scaler, role, stack, certain=True)) for role in roles]
+    refused = [found[0] for found in verdicts if found and not found[0].undecided]
+    return refused[:1] if refused and len(refused) == len(roles) else []
 
 
 def finders_of(stack: Stack) -> list[Autoscaler]:
@@ -199,8 +215,9 @@ def _judged(
     refused = sorted(right.action for right, answer in answers.items() if answer is False)
     unknown = sorted(right.action for right, answer in answers.items() if answer is UNKNOWN)
     if refused:
-        message = f"{name} scales nodes, and its role '{role.role}' does not allow {', '.join(refused)}."
-        yield _permission(message, _remedy(refused, autoscaler), workload, undecided=not certain)
+        whose = "has no role of its own, and its node's role" if role.of_nodes else "scales nodes, and its role"
+        message = f"{name} {whose} '{role.role}' does not allow {', '.join(refused)}."
+        yield _permission(message, _remedy(refused, autoscaler, role.of_nodes), workload, undecided=not certain)
     elif unknown:
         message = f"{name}: unknown at preview, checked at update: whether its role '{role.role}' allows "
         yield _permission(message + f"{', '.join(unknown)}.", "Nothing to do yet.", workload, undecided=True)
@@ -227,7 +244,9 @@ def _call_on(right: Right, group: NodeGroup) -> iam.Call:
     )
 
 
-def _remedy(refused: list[str], autoscaler: Autoscaler) -> str:
+def _remedy(refused: list[str], autoscaler: Autoscaler, of_nodes: bool) -> str:
+    if of_nodes:
+        return "Give its service account a role that allows these actions; nodes should not have them."
     changing = {right.action for right in autoscaler.rights if right.on_group}
     remedy = "Allow these actions in a policy of the role"
     if changing & set(refused):

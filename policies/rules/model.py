@@ -174,7 +174,8 @@ class PodRole:
     """The role that the cloud gives to the pods of one service account.
 
     ``policies``: IAM documents, ``UNKNOWN`` for one that cannot be read (yet). ``assumable``: whether the role lets
-    itself be given to pods. ``cluster``: name of the cluster it holds in.
+    itself be given to pods. ``cluster``: name of the cluster it holds in. A role ``of_nodes`` is what pods have that
+    are given none; one that is ``elsewhere`` is given to them, and another program says what it allows.
     """
 
     role: str
@@ -183,6 +184,8 @@ class PodRole:
     policies: tuple[Maybe[Mapping[str, Any]], ...]
     assumable: Maybe[bool] = True
     cluster: Maybe[str | None] = None
+    of_nodes: bool = False
+    elsewhere: bool = False
     resource: str = ""
 
 

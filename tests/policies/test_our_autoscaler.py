@@ -89,6 +89,17 @@ def test_every_action_that_it_calls_is_needed(
         assert right.action in violation.message
 
 
+@pytest.mark.parametrize("name", ["cluster-autoscaler", "karpenter"])
+def test_without_its_association_it_would_have_the_nodes_rights(
+    resources: list[Declared], with_karpenter: list[Declared], name: str
+) -> None:
+    program = resources if name == "cluster-autoscaler" else with_karpenter
+    (association,) = (one for one in program if one.properties.get("serviceAccount") == name)
+    (violation,) = permitted(without(program, association.urn))
+    assert "has no role of its own" in violation.message
+    assert not violation.undecided
+
+
 def test_the_rights_hold_for_this_clusters_groups_only(resources: list[Declared]) -> None:
     policy, statements = _of_autoscaler(resources, "cluster-autoscaler")
     document = json.dumps({"Statement": statements}).replace("one-stack", "another")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.rules.model import UNKNOWN
-from tests.policies.corpus.aws import Resource
+from tests.policies.corpus.aws import Resource, node_group
 from tests.policies.corpus.aws_scaling import (
     ACCOUNT,
     ATTACHMENT,
@@ -26,6 +26,7 @@ from tests.policies.corpus.aws_scaling import (
     rights,
     role,
     scaler,
+    tag,
 )
 
 
@@ -52,6 +53,23 @@ def _irsa(name: str, policy: str) -> tuple[Resource, ...]:
 
 IRSA_LINKS = (TAGGED, ("identity", "metadata", "scaler-role"), ("rights", "role", "scaler-role"))
 RELEASE_LINKS = (TAGGED, ("scaler", "values", "scaler-role"), ("rights", "role", "scaler-role"))
+
+
+NODE_ROLE: tuple[Resource, ...] = (
+    role(assumeRolePolicy=TRUST.replace("pods.eks", "ec2")),
+    (ATTACHMENT, "worker", {"role": UNKNOWN, "policyArn": "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"}),
+    (
+        ATTACHMENT,
+        "images",
+        {"role": UNKNOWN, "policyArn": "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryPullOnly"},
+    ),
+)
+NODE_LINKS = (
+    TAGGED,
+    ("gpu", "nodeRoleArn", "scaler-role"),
+    ("worker", "role", "scaler-role"),
+    ("images", "role", "scaler-role"),
+)
 
 
 BLOCKED = [
@@ -113,6 +131,17 @@ BLOCKED = [
         association(),
         (ATTACHMENT, "rights", {"role": UNKNOWN, "policyArn": "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"}),
         rule="autoscaler-permitted",
+    ),
+    case(
+        "without-a-role",
+        "The association is forgotten; the nodes have the usual three policies.",
+        *NODES[:2],
+        node_group(nodeRoleArn=UNKNOWN),
+        tag(),
+        scaler(),
+        *NODE_ROLE,
+        rule="autoscaler-permitted",
+        links=NODE_LINKS,
     ),
     case(
         "by-annotation-without-rights",
@@ -189,6 +218,38 @@ ALLOWED = [
         (POLICY, "scaling", {"policy": GOOD_POLICY}),
         (ATTACHMENT, "rights", {"role": UNKNOWN, "policyArn": UNKNOWN}),
         links=(*LINKS, ("rights", "policyArn", "scaling")),
+    ),
+    case(
+        "rights-of-nodes",
+        "As in articles from before roles for pods: the nodes may scale themselves.",
+        *NODES[:2],
+        node_group(nodeRoleArn=UNKNOWN),
+        tag(),
+        scaler(),
+        *NODE_ROLE,
+        (ROLE_POLICY, "scaling", {"role": UNKNOWN, "policy": GOOD_POLICY}),
+        links=(*NODE_LINKS, ("scaling", "role", "scaler-role")),
+    ),
+    case(
+        "role-by-annotation-elsewhere",
+        "The service account names a role of the platform team's stack.",
+        *NODES[:2],
+        node_group(nodeRoleArn=UNKNOWN),
+        tag(),
+        scaler(),
+        *NODE_ROLE,
+        (
+            ACCOUNT,
+            "account",
+            {
+                "metadata": {
+                    "name": "cluster-autoscaler",
+                    "namespace": "kube-system",
+                    "annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::123456789012:role/platform"},
+                }
+            },
+        ),
+        links=NODE_LINKS,
     ),
     case(
         "role-of-another-account",
