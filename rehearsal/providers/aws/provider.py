@@ -23,7 +23,8 @@ from rehearsal.providers.aws.node_group import NodeGroupKind
 from rehearsal.providers.aws.scaling_group import TagKind
 from rehearsal.providers.aws.shape import auto_named
 from rehearsal.providers.aws.store import Store
-from rehearsal.providers.base import UNKNOWN, CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
+from rehearsal.providers.base import UNKNOWN, CheckFailure, Created, Diff, Properties, Provider, Request
+from rehearsal.providers.registry import simulated
 from rehearsal.providers.values import without_none
 from rehearsal.simulation import Fleet
 
@@ -189,11 +190,7 @@ class AwsProvider(Provider):
 
     @override
     def invoke(self, token: str, args: Properties) -> Properties:
-        function = FUNCTIONS.get(token)
-        if function is None:
-            known = ", ".join(sorted(FUNCTIONS))
-            raise ProviderError(f"aws: function {token} is not simulated; the rehearsal knows {known}")
-        return function(self._account, args)
+        return simulated(self.name, "function", token, FUNCTIONS)(self._account, args)
 
     def _in(self, inputs: Properties) -> Account:
         """The account in the region that a resource names, or the configured one."""
@@ -201,8 +198,4 @@ class AwsProvider(Provider):
         return replace(self._account, region=region) if isinstance(region, str) and region else self._account
 
     def _kind(self, type: str) -> Kind:
-        kind = KINDS.get(type)
-        if kind is None:
-            known = ", ".join(sorted(KINDS))
-            raise ProviderError(f"aws: resource type {type} is not simulated; the rehearsal knows {known}")
-        return kind
+        return simulated(self.name, "resource type", type, KINDS)

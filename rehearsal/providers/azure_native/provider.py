@@ -20,7 +20,8 @@ from rehearsal.providers.azure_native.functions import FUNCTIONS
 from rehearsal.providers.azure_native.group import GroupKind
 from rehearsal.providers.azure_native.kind import Kind
 from rehearsal.providers.azure_native.ranking import Ranking
-from rehearsal.providers.base import UNKNOWN, CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
+from rehearsal.providers.base import UNKNOWN, CheckFailure, Created, Diff, Properties, Provider, Request
+from rehearsal.providers.registry import simulated
 from rehearsal.providers.store import Store
 from rehearsal.providers.values import without_none
 from rehearsal.simulation import Fleet
@@ -142,15 +143,7 @@ class AzureNativeProvider(Provider):
 
     @override
     def invoke(self, token: str, args: Properties) -> Properties:
-        function = FUNCTIONS.get(token)
-        if function is None:
-            known = ", ".join(sorted(FUNCTIONS))
-            raise ProviderError(f"azure-native: function {token} is not simulated; the rehearsal knows {known}")
-        return function(self._cloud, args)
+        return simulated(self.name, "function", token, FUNCTIONS)(self._cloud, args)
 
     def _kind(self, type: str) -> Kind:
-        kind = KINDS.get(type)
-        if kind is None:
-            known = ", ".join(sorted(KINDS))
-            raise ProviderError(f"azure-native: resource type {type} is not simulated; the rehearsal knows {known}")
-        return kind
+        return simulated(self.name, "resource type", type, KINDS)

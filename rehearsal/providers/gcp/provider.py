@@ -11,7 +11,7 @@ from typing import Final
 from typing_extensions import override
 
 from components.catalog import CloudCatalog, of
-from rehearsal.providers.base import UNKNOWN, CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
+from rehearsal.providers.base import UNKNOWN, CheckFailure, Created, Diff, Properties, Provider, Request
 from rehearsal.providers.gcp import iam, network
 from rehearsal.providers.gcp.cloud import Cloud
 from rehearsal.providers.gcp.cluster import ClusterKind
@@ -20,6 +20,7 @@ from rehearsal.providers.gcp.functions import FUNCTIONS
 from rehearsal.providers.gcp.kind import Kind, deletable
 from rehearsal.providers.gcp.node_pool import NodePoolKind
 from rehearsal.providers.gcp.shape import auto_named
+from rehearsal.providers.registry import simulated
 from rehearsal.providers.store import Store
 from rehearsal.providers.values import without_none
 from rehearsal.simulation import Fleet
@@ -132,15 +133,7 @@ class GcpProvider(Provider):
 
     @override
     def invoke(self, token: str, args: Properties) -> Properties:
-        function = FUNCTIONS.get(token)
-        if function is None:
-            known = ", ".join(sorted(FUNCTIONS))
-            raise ProviderError(f"gcp: function {token} is not simulated; the rehearsal knows {known}")
-        return function(self._cloud, args)
+        return simulated(self.name, "function", token, FUNCTIONS)(self._cloud, args)
 
     def _kind(self, type: str) -> Kind:
-        kind = KINDS.get(type)
-        if kind is None:
-            known = ", ".join(sorted(KINDS))
-            raise ProviderError(f"gcp: resource type {type} is not simulated; the rehearsal knows {known}")
-        return kind
+        return simulated(self.name, "resource type", type, KINDS)
