@@ -32,6 +32,7 @@ DISKS_SOURCE: Final = (
     "https://github.com/xbill9/zombiescan-azure/commit/e0740cda403f9ec73a381483ca0135771023800a)"
 )
 FEES_DATED: Final = "2026-10-03"
+CONTROL_PLANE_DATED: Final = FEES_DATED
 CONTROL_PLANE_SOURCE: Final = "https://azure.microsoft.com/pricing/details/kubernetes-service/"
 NAT_SOURCE: Final = "https://azure.microsoft.com/pricing/details/azure-nat-gateway/"
 LOAD_BALANCER_SOURCE: Final = "https://azure.microsoft.com/pricing/details/load-balancer/"

@@ -3,60 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from components.catalog.eks import gpus, machines, nodes, prices, zones
-from components.catalog.model import Accelerator, Machine, Price, Resources, SystemPod, WithdrawnGpu
-from policies.rules.model import Taint
+from components.catalog.model import Machine
+from components.catalog.tables import TableCatalog
 
 
-class EksCatalog:
+class EksCatalog(TableCatalog):
     """See ``CloudCatalog``."""
 
-    def accelerators(self) -> Mapping[str, Accelerator]:
-        return gpus.ACCELERATORS
-
-    def withdrawn_gpus(self) -> Mapping[str, WithdrawnGpu]:
-        return gpus.WITHDRAWN
-
-    def regions(self) -> Mapping[str, tuple[str, ...]]:
-        return zones.REGIONS
-
-    def gpu_zones(self, gpu: str) -> tuple[str, ...] | None:
-        return zones.gpu_zones(gpu)
-
-    def machine(self, type: str) -> Machine | None:
-        return machines.machine(type)
-
-    def machine_types(self) -> Sequence[str]:
-        return machines.machine_types()
-
-    def machines_for(self, gpu: str, count: int) -> tuple[Machine, ...]:
-        return machines.machines_for(gpu, count)
-
-    def with_gpus(self, type: str, gpu: str, count: int) -> Machine | None:
-        return machines.with_gpus(type, gpu, count)
-
-    def gpu_counts(self, gpu: str) -> tuple[int, ...]:
-        return machines.gpu_counts(gpu)
-
-    def machine_price(self, region: str, machine: Machine, *, spot: bool) -> Price | None:
-        return prices.machine_price(region, machine, spot=spot)
-
-    def disk_price(self, region: str, gib: int) -> Price | None:
-        return prices.disk_price(region, gib)
-
-    def control_plane_price(self) -> Price:
-        return Price(usd=prices.CONTROL_PLANE_USD, dated=prices.CONTROL_PLANE_DATED, source=prices.CONTROL_PLANE_SOURCE)
-
-    def nat_price(self, nodes: int, *, gateways: int = 1) -> Price:
-        return prices.nat_price(gateways)
-
-    def allocatable(self, machine: Machine) -> Resources:
-        return nodes.allocatable(machine)
-
-    def system_pods(self) -> tuple[SystemPod, ...]:
-        return nodes.SYSTEM_PODS
+    def __init__(self) -> None:
+        super().__init__(gpus=gpus, machines=machines, nodes=nodes, prices=prices, zones=zones)
 
     def spot_machines(self, gpu: str, count: int) -> tuple[Machine, ...]:
         return machines.spot_machines(gpu, count)
@@ -75,9 +33,6 @@ class EksCatalog:
 
     def gpu_labels(self, gpu: str) -> Mapping[str, str]:
         return {gpus.LABEL: gpus.ACCELERATORS[gpu].name}
-
-    def spot_taints(self) -> tuple[Taint, ...]:
-        return ()
 
     def pool_per_zone(self, *, gpu: bool, spot: bool, autoscaler: str) -> bool:
         # A group over zones takes Spot capacity where it finds some, so what one zone lacks never reaches the

@@ -32,6 +32,7 @@ GPUS_SOURCE: Final = (
 )
 # The day a reader noted the NAT prices; stored copies of Google's two pages, without a date, say the same.
 FEES_DATED: Final = "2026-10-16"
+CONTROL_PLANE_DATED: Final = FEES_DATED
 CONTROL_PLANE_SOURCE: Final = "https://cloud.google.com/kubernetes-engine/pricing"
 NAT_SOURCE: Final = (
     "https://cloud.google.com/nat/pricing "
