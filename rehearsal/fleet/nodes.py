@@ -71,12 +71,17 @@ def own_gpus(group: NodeGroup) -> int:
 
 def seen_taints(group: NodeGroup) -> list[dict[str, str]]:
     """The taints that the autoscaler plans with, in the API's form."""
-    return [dict(taint) for taint in group.taints]
+    return [_taint(taint) for taint in group.taints]
 
 
 def taints(group: NodeGroup) -> list[dict[str, str]]:
     """The taints of every node in the group, in the API's form."""
-    return [*seen_taints(group), *(dict(taint) for taint in group.unseen_taints)]
+    return [*seen_taints(group), *map(_taint, group.unseen_taints)]
+
+
+def _taint(taint: Mapping[str, str]) -> dict[str, str]:
+    # Karpenter's schema takes a value that is left out, and no empty one.
+    return {key: value for key, value in taint.items() if value}
 
 
 def permanent_node(group: NodeGroup, cluster: ClusterFacts, zone: str) -> dict[str, Any]:

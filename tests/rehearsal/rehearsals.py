@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rehearsal import leftovers
-from rehearsal.stack import ROOT
+from rehearsal.stack import ROOT, stack_name
 
 REPORTS = ROOT / "build" / "rehearsal"
 
@@ -25,7 +25,7 @@ def passes(stack: str) -> dict[str, Any]:
     process = rehearse("run", "--stack", stack)
     output, _ = process.communicate(timeout=900)
     assert process.returncode == 0, output
-    report: dict[str, Any] = json.loads((REPORTS / Path(stack).stem / "report.json").read_text())
+    report: dict[str, Any] = json.loads((REPORTS / stack_name(Path(stack)) / "report.json").read_text())
     assert report["verdict"] == "pass"
     assert report["reasons"] == []
     assert report["logs"] is None
@@ -41,5 +41,5 @@ def passes(stack: str) -> dict[str, Any]:
     } | {None}
     assert report["cost"]["peakHourlyUsd"] > report["cost"]["idleHourlyUsd"] > 0
     assert {path: path.read_bytes() for path in ROOT.glob("*.yaml")} == before
-    assert leftovers.processes(REPORTS / Path(stack).stem) == {}
+    assert leftovers.processes(REPORTS / stack_name(Path(stack))) == {}
     return report

@@ -159,9 +159,10 @@ def test_a_device_plugin_offers_what_it_is_configured_to_not_what_the_autoscaler
         gpu_group("t4", machine=machine, offered_gpus=2, gpus_advertised_by="device-plugin", max_nodes=1)
     )
     api.create(PODS, pod("four", gpus=4, seconds=60))
-    reason = eventually("the reason", lambda: [each["reason"] for each in running.missing_drivers()], 30)[0]
-    assert reason.startswith("the node offers no GPU: pod kube-system/gpus-")
-    assert reason.endswith("mounts the ConfigMap plugin, which does not exist")
+    expected = "the node offers no GPU: pod kube-system/gpus-"
+    # The node of the test before may be among them until the fleet looks again.
+    told = lambda: [each["reason"] for each in running.missing_drivers() if each["reason"].startswith(expected)]  # noqa: E731
+    assert eventually("the reason", told, 30)[0].endswith("mounts the ConfigMap plugin, which does not exist")
     assert events(api, "DevicePluginMissing")
     metadata = {"name": "plugin", "namespace": "kube-system"}
     data = {"config.yaml": json.dumps(config)}
@@ -355,7 +356,9 @@ def test_a_changed_group_changes_its_nodes_in_place(running: Running) -> None:
     (after,) = nodes(running.api, "t4")
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert after["metadata"]["labels"]["team"] == "vision"
-    assert taint_set(after["spec"]["taints"]) == taint_set([GPU_TAINT, SPOT_TAINT])
+    # Kubernetes' own taints of a node that has just become ready go a moment later.
+    own = [taint for taint in after["spec"]["taints"] if not taint["key"].startswith("node.kubernetes.io/")]
+    assert taint_set(own) == taint_set([GPU_TAINT, SPOT_TAINT])
 
 
 def test_there_is_one_cluster_at_a_time(running: Running) -> None:

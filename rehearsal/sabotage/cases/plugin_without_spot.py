@@ -16,6 +16,6 @@ CASE = Case(
     stack="examples/aks-train-infer.yaml",
     rule="gpu-daemonset-tolerates",
     check="reached:",
-    reason="device plugin",
+    reason=f"does not tolerate the taint {_SPOT}",
     sabotage=change("kubernetes:apps/v1:DaemonSet", lambda inputs: without_toleration(inputs, _SPOT)),
 )
