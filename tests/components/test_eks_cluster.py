@@ -98,7 +98,7 @@ def test_a_name_that_no_description_takes_is_spelled_otherwise() -> None:
     named = AuthorizedNetwork(name="Ann's \u2013 home", cidr="10.99.0.0/16")
     recording = run_cluster(private_endpoint=True, authorized_networks=(named,))
     groups = [group.inputs for group in recording.of_type("aws:ec2/securityGroup:SecurityGroup")]
-    assert [rule["description"] for group in groups for rule in group["ingress"]][-1] == "Ann-s - home"
+    assert "Ann-s - home" in {rule["description"] for group in groups for rule in group["ingress"]}
 
 
 def test_with_a_private_endpoint_and_no_network_nobody_outside_reaches_it() -> None:

@@ -58,6 +58,10 @@ def test_a_wrong_input_is_found(inputs: dict[str, Any], problem: str) -> None:
 def problems_of(token: str, inputs: Mapping[str, Any]) -> Iterator[str]:
     package, path, name = token.split(":")
     module = importlib.import_module(f"pulumi_{package.replace('-', '_')}.{path.split('/')[0]}")
+    if not hasattr(module, name):
+        # Azure's SDK loads its modules when somebody looks at them. Code that looks at all modules there are while one
+        # is loading (inspect.getmodule does) leaves it without its later classes.
+        module = importlib.reload(module)
     # A type that is an input of other resources too has its own class for the resource.
     args = getattr(module, f"{name}InitArgs", None) or getattr(module, f"{name}Args")
     yield from (f"{token} {problem}" for problem in _object_problems(args, inputs, ""))
