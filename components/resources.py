@@ -67,15 +67,13 @@ class ClusterObjects:
         *after: pulumi.Resource,
         owns_cloud_resources: bool = False,
     ) -> CustomResource:
-        """An object from its manifest; ``apiVersion`` and ``kind`` decide the type token.
+        """An object from its manifest.
 
         It goes with the cluster, without a call to its API server, unless it ``owns_cloud_resources`` (nodes, load
         balancers, volumes) that would be left behind.
         """
-        api_version = manifest["apiVersion"]
-        group_version = api_version if "/" in api_version else f"core/{api_version}"
-        token = f"kubernetes:{group_version}:{manifest['kind']}"
-        return CustomResource(token, name, manifest, self._options(parent, after, owns_cloud_resources))
+        options = self._options(parent, after, owns_cloud_resources)
+        return CustomResource(object_token(manifest), name, manifest, options)
 
     def helm_release(
         self, name: str, inputs: Inputs, parent: pulumi.Resource, *after: pulumi.Resource
@@ -95,6 +93,13 @@ class ClusterObjects:
             deleted_with=None if owns_cloud_resources else self.cluster,
             depends_on=list(after),
         )
+
+
+def object_token(manifest: Inputs) -> str:
+    """The type token of an object inside a cluster, from its ``apiVersion`` and ``kind``."""
+    api_version = manifest["apiVersion"]
+    group_version = api_version if "/" in api_version else f"core/{api_version}"
+    return f"kubernetes:{group_version}:{manifest['kind']}"
 
 
 def _plugin_version(package: str) -> str:

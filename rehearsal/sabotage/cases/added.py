@@ -6,7 +6,7 @@ from typing import Any
 
 import pulumi
 
-from components.resources import CustomResource
+from components.resources import CustomResource, object_token
 from rehearsal.sabotage.case import KUBERNETES_PROVIDER, NODE_POOL, Program
 
 
@@ -23,6 +23,5 @@ def add(program: Program, name: str, manifest: dict[str, Any]) -> None:
 
     pulumi.runtime.register_stack_transformation(remember)
     program()
-    group_version = manifest["apiVersion"] if "/" in manifest["apiVersion"] else f"core/{manifest['apiVersion']}"
     after_pools = pulumi.ResourceOptions(provider=providers[0], depends_on=pools)
-    CustomResource(f"kubernetes:{group_version}:{manifest['kind']}", name, manifest, after_pools)
+    CustomResource(object_token(manifest), name, manifest, after_pools)

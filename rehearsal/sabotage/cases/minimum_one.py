@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pulumi
+from rehearsal.sabotage.case import NODE_POOL, Case, is_gpu_pool
+from rehearsal.sabotage.cases.changed import change
 
-from rehearsal.sabotage.case import Case, Program, is_gpu_pool
 
-
-def _keep_one(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
-    properties: dict[str, Any] = dict(args.props)
-    if not is_gpu_pool(args.type_, properties):
+def _keep_one(inputs: dict[str, Any]) -> dict[str, Any] | None:
+    if not is_gpu_pool(NODE_POOL, inputs):
         return None
-    properties["initialNodeCount"] = 1
-    properties["autoscaling"] = {**properties["autoscaling"], "totalMinNodeCount": 1}
-    return pulumi.ResourceTransformationResult(properties, args.opts)
-
-
-def _sabotage(program: Program) -> None:
-    pulumi.runtime.register_stack_transformation(_keep_one)
-    program()
+    return {**inputs, "initialNodeCount": 1, "autoscaling": {**inputs["autoscaling"], "totalMinNodeCount": 1}}
 
 
 CASE = Case(
@@ -30,5 +21,5 @@ CASE = Case(
     rule="gpu-zero-minimum",
     check="starts-at-zero",
     reason="GPU nodes before any pod asked for a GPU",
-    sabotage=_sabotage,
+    sabotage=change(NODE_POOL, _keep_one),
 )
