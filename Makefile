@@ -4,18 +4,21 @@ PYTHON ?= python3
 STACK ?= dev
 KEEP ?=
 PLUGINS ?=
+CHARTS ?=
 CASE ?=
 BASE ?= origin/main
 ARGS ?=
+PACK ?= build/policy-pack
 WORKERS ?= 2
 
 VENV := .venv/bin
-REHEARSAL := $(VENV)/python -m rehearsal
-# Installs the binaries if need be (progress on stderr) and hands their folder to the command that follows.
+REHEARSAL := $(if $(CHARTS),GPUCLUSTER_CHARTS="$(abspath $(CHARTS))") $(VENV)/python -m rehearsal
+PYTEST = $(VENV)/python -m pytest -n $(WORKERS) --dist loadfile
+# Installs all binaries if need be (progress on stderr) and hands their folder to the command that follows.
 WITH_TOOLS = tools="$$($(PYTHON) -m rehearsal.tools)" && GPUCLUSTER_TOOLS="$$tools"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools rehearse rehearse-changed rehearse-stop preview gate-config stack-place sabotage test check bench docs lock format clean
+.PHONY: help setup tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place sabotage quick test test-all check bench docs schemas lock format clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
@@ -23,36 +26,46 @@ help: ## List the targets
 setup: ## Virtual environment with the locked Python packages (.venv)
 	@$(PYTHON) -m rehearsal.tools.environment
 
-tools: ## Install or check the binaries; the last line is their folder
+tools: ## Build or check all the binaries (each command builds what it needs); the last line is their folder
 	@$(PYTHON) -m rehearsal.tools
 
-rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, PLUGINS=DIR)
-	@$(WITH_TOOLS) $(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(PLUGINS),--plugins "$(PLUGINS)")
+rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, PLUGINS=DIR, CHARTS=DIR)
+	@$(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(PLUGINS),--plugins "$(PLUGINS)")
 
 rehearse-changed: setup ## Rehearse the stacks that a change since BASE= touches
 	@stacks="$$($(VENV)/python -m rehearsal.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \
-	$(WITH_TOOLS) && export GPUCLUSTER_TOOLS && for stack in $$stacks; do $(REHEARSAL) run --stack "$$stack" || exit; done
+	for stack in $$stacks; do $(REHEARSAL) run --stack "$$stack" || exit; done
 
 rehearse-stop: setup ## Stop what KEEP=1 left running, or a killed rehearsal left behind (STACK=, by default all)
-	@$(WITH_TOOLS) $(REHEARSAL) stop $(if $(filter command line,$(origin STACK)),--stack "$(STACK)")
+	@$(REHEARSAL) stop $(if $(filter command line,$(origin STACK)),--stack "$(STACK)")
 
 preview: setup ## pulumi preview with the policy gate, no account needed (STACK=)
-	@$(WITH_TOOLS) $(REHEARSAL) preview --stack "$(STACK)"
+	@$(REHEARSAL) preview --stack "$(STACK)"
 
 gate-config: setup ## Check the gate's configuration of a stack; the last line is its file (STACK=)
 	@$(VENV)/python -m policies.config --stack "$(STACK)"
 
+policy-pack: setup ## The gate as a folder of its own, to run or to publish; the last line is the folder (PACK=)
+	@$(VENV)/python -m policies.bundle "$(PACK)"
+
 stack-place: setup ## Check a stack file and print its cloud and region (STACK=)
-	@$(VENV)/python -m components.settings.where "Pulumi.$(STACK).yaml"
+	@$(VENV)/python -m components.settings "Pulumi.$(STACK).yaml"
 
 sabotage: setup ## Break the program on purpose and see it refused (CASE=, none lists them)
-	@$(WITH_TOOLS) $(REHEARSAL) sabotage $(if $(CASE),--case "$(CASE)")
+	@$(REHEARSAL) sabotage $(if $(CASE),--case "$(CASE)")
 
-test: setup ## All tests, rehearsals included (WORKERS=2 at once, ARGS= goes to pytest)
-	@echo "test: unit tests, then rehearsals on real binaries; some minutes in all"
-	@$(WITH_TOOLS) $(VENV)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+quick: setup ## Tests that need no built program (WORKERS=2 at once, ARGS= goes to pytest)
+	@$(PYTEST) -m "not rehearsal" $(ARGS)
 
-check: setup ## Style, types, dead code, workflows, generated docs, file length; half a minute
+test: setup ## What guards a merge: quick, the real engine and gate, a rehearsal per cloud and autoscaler
+	@echo "test: unit tests, then rehearsals on real binaries; about 15 minutes in all"
+	@$(WITH_TOOLS) $(PYTEST) -m "not exhaustive" $(ARGS)
+
+test-all: setup ## Everything: test, every stack, every sabotage
+	@echo "test-all: every stack and every sabotage on real binaries; about an hour in all"
+	@$(WITH_TOOLS) $(PYTEST) $(ARGS)
+
+check: setup ## Style, types, dead code, layers, workflows, generated docs, file length; half a minute
 	$(VENV)/ruff check .
 	$(VENV)/ruff format --check .
 	$(VENV)/basedpyright
@@ -60,16 +73,21 @@ check: setup ## Style, types, dead code, workflows, generated docs, file length;
 	$(VENV)/python -m components.settings.docs --check
 	$(VENV)/python -m policies.docs --check
 	$(VENV)/python -m policies.config
+	$(VENV)/python -m pytest -q tests/test_architecture.py
+	$(VENV)/python -m schemas.generate --check
 	@awk 'FNR == 401 { print FILENAME ": more than 400 lines, split it"; bad = 1 } END { exit bad }' $$(git ls-files '*.py')
 	@folder="$$($(PYTHON) -m rehearsal.tools actionlint)" && "$$folder/actionlint" -color
 	$(VENV)/zizmor --offline --quiet .github/workflows
 
 bench: setup ## Ratios: the gate, the number of pools, the rehearsal's stages, scheduling
-	@$(WITH_TOOLS) $(REHEARSAL) bench
+	@$(REHEARSAL) bench
 
 docs: setup ## Regenerate docs/configuration.md and docs/policies.md
 	@$(VENV)/python -m components.settings.docs
 	@$(VENV)/python -m policies.docs
+
+schemas: setup ## Regenerate schemas/ from the installed SDKs and the vendors' models
+	@$(VENV)/python -m schemas.generate
 
 format: setup ## Let ruff format and fix what it can
 	@$(VENV)/ruff check --fix --quiet .

@@ -5,21 +5,19 @@ from __future__ import annotations
 import pulumi
 
 from components import outputs
-from components.admin_pool import AdminPool, AdminPoolArgs
-from components.clouds.base import load_cloud
-from components.cluster import Cluster, ClusterArgs, cluster_spec
+from components.cluster import Cluster, ClusterArgs
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
-from components.cpu_node_pool import CpuNodePool, CpuNodePoolArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
 from components.gpu_admission import GpuAdmission, GpuAdmissionArgs
-from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
 from components.interrupt import end_at_once_when_interrupted
+from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from components.settings import from_pulumi
+from concepts.pool import Pool
 
 end_at_once_when_interrupted()
 settings = from_pulumi()
-gpu_pools = settings.gpu_pool_specs
-cpu_pools = settings.cpu_pool_specs
+gpu_pools = settings.gpu_pools
+cpu_pools = settings.cpu_pools
 
 
 def guarded() -> pulumi.ResourceOptions:
@@ -27,17 +25,24 @@ def guarded() -> pulumi.ResourceOptions:
     return pulumi.ResourceOptions(protect=settings.security.deletion_protection)
 
 
-cluster = Cluster("cluster", ClusterArgs(cloud=load_cloud(settings.cloud), spec=cluster_spec(settings)), guarded())
-admin_pool = AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=settings.admin_pool_spec), guarded())
+cluster = Cluster("cluster", ClusterArgs(settings=settings), guarded())
+admin_pool = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=settings.admin_pool), guarded())
 autoscaler = ClusterAutoscaler(
     "autoscaler",
     ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin_pool, pools=(*gpu_pools, *cpu_pools)),
     guarded(),
 )
+
+
+def of(pool: Pool) -> NodePoolArgs:
+    """A pool's arguments."""
+    return NodePoolArgs(cluster=cluster, admin_pool=admin_pool, autoscaler=autoscaler, pool=pool)
+
+
 for gpu_pool in gpu_pools:
-    GpuNodePool(gpu_pool.name, GpuNodePoolArgs(cluster=cluster, admin_pool=admin_pool, spec=gpu_pool), guarded())
+    GpuNodePool(gpu_pool.name, of(gpu_pool), guarded())
 for cpu_pool in cpu_pools:
-    CpuNodePool(cpu_pool.name, CpuNodePoolArgs(cluster=cluster, admin_pool=admin_pool, spec=cpu_pool), guarded())
+    CpuNodePool(cpu_pool.name, of(cpu_pool), guarded())
 DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools), guarded())
 GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), guarded())
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.admin_pool import AdminPool
-from components.clouds.base import PoolGovernance
+from components.clouds.base import NodePools, PoolGovernance
 from components.cluster import Cluster
-from components.pools import CpuPoolSpec, GpuPoolSpec
+from concepts.pool import Pool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,18 +17,22 @@ class ClusterAutoscalerArgs:
     """All autoscaled ``pools`` of ``cluster``, declared after it; inside the cluster it runs on ``admin_pool``."""
 
     cluster: Cluster
-    admin_pool: AdminPool
-    pools: Sequence[GpuPoolSpec | CpuPoolSpec]
+    admin_pool: pulumi.Resource
+    pools: Sequence[Pool]
 
 
 class ClusterAutoscaler(pulumi.ComponentResource):
-    """The autoscaler of a cluster; ``pools`` says per pool who decides its size, between which limits and when."""
+    """The autoscaler of a cluster; ``pools`` says per pool who decides its size, between which limits and when.
 
+    ``node_pools`` declares these pools.
+    """
+
+    node_pools: NodePools
     pools: Mapping[str, PoolGovernance]
 
     def __init__(self, name: str, args: ClusterAutoscalerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:ClusterAutoscaler", name, None, opts)
         cluster = args.cluster
-        cluster.handle.autoscaler(name, args.pools, cluster.objects, self, args.admin_pool)
-        self.pools = {pool.name: cluster.cloud.governance(pool, cluster.spec) for pool in args.pools}
+        self.node_pools = cluster.handle.autoscaler(name, args.pools, cluster.objects, self, args.admin_pool)
+        self.pools = {pool.name: cluster.cloud.governance(pool, cluster.settings) for pool in args.pools}
         self.register_outputs({"pools": {pool: governance.as_output() for pool, governance in self.pools.items()}})

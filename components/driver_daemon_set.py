@@ -10,9 +10,9 @@ import pulumi
 
 from components.clouds.base import GpuDaemon
 from components.cluster import Cluster
-from components.pools import GpuPoolSpec
 from components.resources import CustomResource
-from policies.rules.model import POOL_LABEL, Taint
+from concepts.kubernetes import Taint
+from concepts.pool import POOL_LABEL, Pool
 
 NAMESPACE: Final = "kube-system"
 VARIANT_LABEL: Final = "gpucluster.dev/driver"
@@ -23,7 +23,7 @@ class DriverDaemonSetArgs:
     """All GPU ``pools`` of ``cluster``; those whose cloud does everything are left alone."""
 
     cluster: Cluster
-    pools: Sequence[GpuPoolSpec]
+    pools: Sequence[Pool]
 
 
 class DriverDaemonSet(pulumi.ComponentResource):

@@ -19,7 +19,7 @@ import pulumi
 
 from components import gpu_admission_cel as cel
 from components.cluster import Cluster
-from components.pools import GpuPoolSpec
+from concepts.pool import Pool
 
 PLACEMENT_POLICY: Final = "gpu-placement.gpucluster.dev"
 ISOLATION_POLICY: Final = "gpu-isolation.gpucluster.dev"
@@ -44,7 +44,7 @@ class GpuAdmissionArgs:
     """The GPU ``pools`` of ``cluster``; at least one."""
 
     cluster: Cluster
-    pools: Sequence[GpuPoolSpec]
+    pools: Sequence[Pool]
 
 
 class GpuAdmission(pulumi.ComponentResource):
@@ -67,7 +67,7 @@ class PolicyManifests:
     binding: Mapping[str, Any]
 
 
-def manifests(pools: Sequence[GpuPoolSpec], *, adds_gpu_toleration: bool) -> tuple[PolicyManifests, PolicyManifests]:
+def manifests(pools: Sequence[Pool], *, adds_gpu_toleration: bool) -> tuple[PolicyManifests, PolicyManifests]:
     """The policies for these pools.
 
     ``adds_gpu_toleration`` says that the API server adds the toleration of the GPU taint, so nobody is asked for it.

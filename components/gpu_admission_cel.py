@@ -11,8 +11,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from components.pools import GpuPoolSpec
-from policies.rules.model import GPU_LABEL, GPU_RESOURCE, GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Taint
+from concepts.kubernetes import GPU_RESOURCE, Taint
+from concepts.pool import GPU_LABEL, GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool
 
 OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
 """A pod (or pod template) with this label set to ``"true"`` may use a larger node than it needs."""
@@ -141,7 +141,7 @@ ISOLATION_VALIDATION: Final = {
 }
 
 
-def facts(pools: Sequence[GpuPoolSpec], *, adds_gpu_toleration: bool) -> list[dict[str, str]]:
+def facts(pools: Sequence[Pool], *, adds_gpu_toleration: bool) -> list[dict[str, str]]:
     """The variables that describe ``pools``, smallest and preferred first; tolerated-by-default taints are left out."""
     ordered = sorted(pools, key=lambda pool: (pool.gpus_per_node, pool.preference))
     implied = {GPU_TAINT} if adds_gpu_toleration else set()
@@ -159,31 +159,31 @@ def facts(pools: Sequence[GpuPoolSpec], *, adds_gpu_toleration: bool) -> list[di
     return [{"name": name, "expression": json.dumps(value, ensure_ascii=False)} for name, value in known.items()]
 
 
-def gpus_per_pod(pool: GpuPoolSpec) -> int:
+def gpus_per_pod(pool: Pool) -> int:
     """The most GPUs one pod can get: all of a node, or one share of a GPU where GPUs are time-shared.
 
     https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus
     """
-    return 1 if pool.time_sharing else pool.gpus_per_node
+    return 1 if pool.gpus.time_sharing else pool.gpus_per_node
 
 
-def advice(pool: GpuPoolSpec, implied: set[Taint]) -> str:
+def advice(pool: Pool, implied: set[Taint]) -> str:
     """The lines that let a pod use ``pool`` and its twins, joined: a policy's message must not contain line breaks."""
     lines = [
         f'{{key: {taint["key"]}, operator: Equal, value: "{taint["value"]}", effect: {taint["effect"]}}}'
         for taint in _repelling(pool, implied)
     ]
     tolerations = f"tolerations: [{', '.join(lines)}] and " if lines else ""
-    return f"{tolerations}nodeSelector: {{{GPU_LABEL}: {pool.gpu}}}"
+    return f"{tolerations}nodeSelector: {{{GPU_LABEL}: {pool.gpus.type}}}"
 
 
-def _most_gpus_of_smaller(pool: GpuPoolSpec, pools: Sequence[GpuPoolSpec]) -> int:
+def _most_gpus_of_smaller(pool: Pool, pools: Sequence[Pool]) -> int:
     """The most GPUs per pod that a pool of the same GPU type and a smaller size offers; 0 if there is none."""
-    smaller = (one for one in pools if one.gpu == pool.gpu and one.gpus_per_node < pool.gpus_per_node)
+    smaller = (one for one in pools if one.gpus.type == pool.gpus.type and one.gpus_per_node < pool.gpus_per_node)
     return max((gpus_per_pod(one) for one in smaller), default=0)
 
 
-def _repelling(pool: GpuPoolSpec, implied: set[Taint]) -> list[dict[str, str]]:
+def _repelling(pool: Pool, implied: set[Taint]) -> list[dict[str, str]]:
     return [
         {"key": taint.key, "value": taint.value or "", "effect": taint.effect}
         for taint in pool.taints

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import yaml
 
-from components import catalog
+import catalog
 from components.clouds.names import shortened
 from components.driver_daemon_set import tolerations
-from components.pools import GpuPoolSpec
 from components.settings import Settings
-from policies.rules.model import GPU_RESOURCE, POOL_LABEL
+from concepts.kubernetes import GPU_RESOURCE
+from concepts.pool import POOL_LABEL, Pool
 
 # CUDA 12.2 runs on every driver branch that clouds install by default today (R535 and later).
 _CUDA_IMAGE: Final = "nvidia/cuda:12.2.2-base-ubuntu22.04"
@@ -26,11 +26,11 @@ _JOB_NAME_LIMIT: Final = 63
 _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
-def pools(specs: Sequence[GpuPoolSpec]) -> dict[str, Any]:
+def pools(specs: Sequence[Pool]) -> dict[str, Any]:
     """Pool name to what a workload's author needs to know; ``gpusPerNode`` counts physical GPUs."""
     return {
         spec.name: {
-            "gpu": spec.gpu,
+            "gpu": spec.gpus.type,
             "gpusPerNode": spec.gpus_per_node,
             "min": spec.min_nodes,
             "max": spec.max_nodes,
@@ -43,14 +43,14 @@ def pools(specs: Sequence[GpuPoolSpec]) -> dict[str, Any]:
     }
 
 
-def gpu_jobs(specs: Sequence[GpuPoolSpec]) -> dict[str, str]:
+def gpu_jobs(specs: Sequence[Pool]) -> dict[str, str]:
     """Pool name to the YAML of a Job that uses all GPUs of one node of that pool and prints them."""
     return {spec.name: yaml.dump(gpu_job(spec), Dumper=_DUMPER, sort_keys=False) for spec in specs}
 
 
-def gpu_job(spec: GpuPoolSpec) -> dict[str, Any]:
+def gpu_job(spec: Pool) -> dict[str, Any]:
     """The Job: one pod with all GPUs of a node, or, as a pod gets one share at most, one pod per share of a GPU."""
-    pods, gpus_per_pod = (spec.allocatable_gpus, 1) if spec.shares_per_gpu > 1 else (1, spec.gpus_per_node)
+    pods, gpus_per_pod = (spec.allocatable_gpus, 1) if spec.gpus.shares > 1 else (1, spec.gpus_per_node)
     container = {
         "name": "cuda",
         "image": _CUDA_IMAGE,
@@ -91,13 +91,12 @@ def cost(settings: Settings) -> dict[str, Any]:
     if settings.unpriced:
         notes.append(f"no known price: {', '.join(settings.unpriced)}")
     known = catalog.of(settings.cloud)
-    if known.disk_price(settings.region, settings.admin_pool_spec.disk_gb) is None:
+    if known.prices.disk(settings.region, settings.admin_pool.disk_gb) is None:
         notes.append(f"without the nodes' boot disks: their price in {settings.region} is not known")
-    fee = known.control_plane_price()
     return {
         "idleHourlyUsd": _cents(settings.cost_idle_hourly),
         "maxHourlyUsd": _cents(settings.cost_max_hourly),
-        "asOf": fee.dated if fee else None,
+        "asOf": known.prices.control_plane.dated,
         "notes": notes,
     }
 

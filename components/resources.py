@@ -10,23 +10,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NewType
 
 import pulumi
 
 Inputs = Mapping[str, Any]
 """Property name (camelCase, as in the provider's schema) to value or ``Output``."""
 
+ObjectToken = NewType("ObjectToken", str)
+"""The type token of an object inside a cluster."""
+
+# The provider gives up on an object after 10 minutes unless told (https://github.com/pulumi/pulumi-kubernetes/pull/802);
+# a node may take longer to be drained and ended.
+_CLOUD_RESOURCES_GO = "60m"
+_HELM_RELEASE = ObjectToken("kubernetes:helm.sh/v3:Release")
+
 
 class CustomResource(pulumi.CustomResource):
     """One resource of a provider plugin; ``outputs`` names the properties to read back besides the inputs.
 
     The plugin's version is the one of the installed SDK, so ``requirements.txt`` pins both at once.
+
+    A type checker takes objects inside a cluster alone: a cloud's resources go through that cloud's ``declare``
+    (``components/clouds``), which ties each resource type to its inputs.
     """
 
     def __init__(
         self,
-        token: str,
+        token: ObjectToken,
         name: str,
         inputs: Inputs,
         opts: pulumi.ResourceOptions,
@@ -82,7 +93,7 @@ class ClusterObjects:
 
         https://www.pulumi.com/registry/packages/kubernetes/api-docs/helm/v3/release/
         """
-        return CustomResource("kubernetes:helm.sh/v3:Release", name, inputs, self._options(parent, after, False))
+        return CustomResource(_HELM_RELEASE, name, inputs, self._options(parent, after, False))
 
     def _options(
         self, parent: pulumi.Resource, after: Sequence[pulumi.Resource], owns_cloud_resources: bool
@@ -91,15 +102,16 @@ class ClusterObjects:
             parent=parent,
             provider=self.provider,
             deleted_with=None if owns_cloud_resources else self.cluster,
+            custom_timeouts=pulumi.CustomTimeouts(delete=_CLOUD_RESOURCES_GO) if owns_cloud_resources else None,
             depends_on=list(after),
         )
 
 
-def object_token(manifest: Inputs) -> str:
+def object_token(manifest: Inputs) -> ObjectToken:
     """The type token of an object inside a cluster, from its ``apiVersion`` and ``kind``."""
     api_version = manifest["apiVersion"]
     group_version = api_version if "/" in api_version else f"core/{api_version}"
-    return f"kubernetes:{group_version}:{manifest['kind']}"
+    return ObjectToken(f"kubernetes:{group_version}:{manifest['kind']}")
 
 
 def _plugin_version(package: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from policies import exemptions
 from policies.exemptions import Exemption, today_utc
-from policies.rules.registry import BY_ID
+from policies.rules import BY_ID
 from policies.rules.rule import LEVELS, Rule
 
 DIRECTORY: Final = Path(__file__).parent / "config"
@@ -83,7 +83,7 @@ def problems(config: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def limit_problems(rule: Rule, limits: Mapping[str, Any]) -> list[str]:
+def limit_problems(rule: Rule[...], limits: Mapping[str, Any]) -> list[str]:
     """Unknown limits of one rule, and values outside their schema."""
     found = []
     for name, value in limits.items():
@@ -95,7 +95,7 @@ def limit_problems(rule: Rule, limits: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def limits_of(rule: Rule, given: Mapping[str, Any]) -> dict[str, Any]:
+def limits_of(rule: Rule[...], given: Mapping[str, Any]) -> dict[str, Any]:
     """The rule's limits as the engine hands them over, checked.
 
     Raises:
@@ -109,7 +109,7 @@ def limits_of(rule: Rule, given: Mapping[str, Any]) -> dict[str, Any]:
     return rule.limits({**limits, **whole})
 
 
-def exemptions_of(rule: Rule, given: Mapping[str, Any], today: date) -> tuple[Exemption, ...]:
+def exemptions_of(rule: Rule[...], given: Mapping[str, Any], today: date) -> tuple[Exemption, ...]:
     """The rule's exemptions as the engine hands them over, checked; expired ones included.
 
     Raises:
@@ -138,7 +138,7 @@ def _divided(given: Mapping[str, Any]) -> tuple[dict[str, Any], object]:
     return {key: value for key, value in given.items() if key != exemptions.KEY}, given.get(exemptions.KEY, [])
 
 
-def _properties_problems(rule: Rule, properties: Mapping[str, Any]) -> list[str]:
+def _properties_problems(rule: Rule[...], properties: Mapping[str, Any]) -> list[str]:
     limits, listed = _divided(properties)
     return limit_problems(rule, limits) + exemptions.problems(f"{rule.id}.{exemptions.KEY}", listed, today_utc())
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from policies.config import DIRECTORY, load
-from policies.rules.examples import example
-from policies.rules.registry import RULES
+from policies.rules import RULES
 from policies.rules.rule import Rule
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "policies.md"
@@ -62,14 +61,14 @@ def _table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _section(rule: Rule) -> str:
+def _section(rule: Rule[...]) -> str:
     lines = [f"## {rule.id}", "", f"{rule.title}.", "", f"- Why: {rule.why}", f"- Remedy: {rule.remedy}"]
     lines.append(f"- Levels: {', '.join(f'**{one}** (default)' if one == rule.level else one for one in rule.levels)}")
     for name, option in rule.schema.items():
         types = option["type"] if isinstance(option["type"], list) else [option["type"]]
         default = json.dumps(option["default"])
         lines.append(f"- `{name}` ({' or '.join(types)}, default `{default}`): {option['description']}")
-    violation = example(rule.id)
+    violation = rule.check(rule.example, rule.example_limits)[0]
     lines.append(f"- Example: {violation.message} *{violation.remedy}*")
     return "\n".join(lines) + "\n"
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 from typing import Any, Final
 
 from pulumi_policy import (
     EnforcementLevel,
     Policy,
     PolicyConfigSchema,
+    PolicyPack,
     PolicyResource,
     ReportViolation,
     ResourceValidationArgs,
@@ -21,16 +23,18 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
+from concepts.declared import Stack, Violation
 from policies import exemptions
 from policies.config import exemptions_of, limits_of
 from policies.engine_values import plain, target, unwrapped
 from policies.exemptions import Exemption, today_utc
-from policies.extract import Declared, Item, linked, read, read_stack, waits
-from policies.extract.tags import tags_of
+from policies.readers import linked, read, read_stack, waits
+from policies.readers.resource import Declared, Item
+from policies.readers.tags import tags_of
 from policies.remediation import remediated
-from policies.rules.model import Stack, Violation
-from policies.rules.registry import RULES
-from policies.rules.rule import Rule
+from policies.rules import RULES
+from policies.rules.rule import Limits, Rule
+from policies.unpacking import unpack_once
 
 EXEMPTED: Final = "exempted"
 """The policy that prints what passed by an exemption. It is no rule: no configuration may silence it."""
@@ -46,6 +50,37 @@ class Undecided(UnknownValueError):
         self.message = " ".join(violation.message for violation in violations)
 
 
+@dataclass(frozen=True)
+class _Resource:
+    """A resource, and what the rules judge in it, read once for all of them."""
+
+    declared: Declared
+
+    @cached_property
+    def items(self) -> tuple[Item, ...]:
+        return read(self.declared)
+
+    def violations(self, rule: Rule[...], limits: Limits) -> list[Violation]:
+        subjects = [item for item in self.items if isinstance(item, rule.subjects)]
+        return [violation for subject in subjects for violation in rule.check(subject, limits)]
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """Everything that a program declares."""
+
+    declared: list[Declared]
+
+    @cached_property
+    def linked(self) -> list[_Resource]:
+        """Each with those that complete it."""
+        return [_Resource(resource) for resource in linked(self.declared)]
+
+    @cached_property
+    def stack(self) -> Stack:
+        return read_stack(resource.declared for resource in self.linked)
+
+
 class Gate:
     """The policies of one engine run, and what the program has declared in it so far.
 
@@ -54,11 +89,9 @@ class Gate:
 
     def __init__(self, today: date | None = None) -> None:
         self._today = today or today_utc()
-        self._declared: dict[str, Declared] = {}
-        self._unpacked: dict[tuple[str, int], tuple[object, Declared]] = {}
-        self._items: dict[int, tuple[Declared, tuple[Item, ...]]] = {}
-        self._last_linked: tuple[list[Declared], list[Declared]] | None = None
-        self._last_stack: tuple[list[Declared], Stack] | None = None
+        self._declared: dict[str, _Resource] = {}
+        self._handed: dict[str, tuple[object, _Resource]] = {}
+        self._last: _Whole | None = None
         self._exempted: dict[Violation, str] = {}
         self._remediated: dict[Violation, str] = {}
         self._policies: list[Policy] = []
@@ -72,20 +105,20 @@ class Gate:
         self._policies = [*rules, exempted, remediated]
         return self._policies
 
-    def _resource_policy(self, rule: Rule) -> Policy:
+    def _resource_policy(self, rule: Rule[...]) -> Policy:
         def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
             limits = limits_of(rule, args.get_config())
-            declared = self._declared[args.urn] = self._read_once(args)
-            if waits(declared):
+            resource = self._declared[args.urn] = self._read_once(args)
+            if waits(resource.declared):
                 self._judge_again_with_the_stack()
                 return
-            self._report(rule, self._found(rule, declared, limits), args.get_config(), report)
+            self._report(rule, resource.violations(rule, limits), args.get_config(), report)
 
         def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
             properties = unwrapped(args.props)
             declared = Declared(args.resource_type, args.name, args.urn, plain(properties), provider=_provider_of(args))
-            self._declared[args.urn] = declared
-            found = self._found(rule, declared, limits_of(rule, args.get_config()))
+            resource = self._declared[args.urn] = _Resource(declared)
+            found = resource.violations(rule, limits_of(rule, args.get_config()))
             certain = [violation for violation in found if not violation.undecided]
             if waits(declared) or not certain or all(self._passes(rule, one, args.get_config()) for one in certain):
                 return None
@@ -109,59 +142,39 @@ class Gate:
                 self._late_policy(rule) for rule in RULES if rule.scope == "resource"
             ]
 
-    def _late_policy(self, rule: Rule) -> Policy:
+    def _late_policy(self, rule: Rule[...]) -> Policy:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
             limits = limits_of(rule, args.get_config())
-            waiting = [declared for declared in self._linked(self._stack(args)) if waits(declared)]
-            found = [violation for declared in waiting for violation in self._found(rule, declared, limits)]
+            waiting = [resource for resource in self._whole(args).linked if waits(resource.declared)]
+            found = [violation for resource in waiting for violation in resource.violations(rule, limits)]
             self._report(rule, found, args.get_config(), report)
 
         return StackValidationPolicy(validate=validate, **_described(rule))
 
-    def _stack_policy(self, rule: Rule) -> Policy:
+    def _stack_policy(self, rule: Rule[...]) -> Policy:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
             limits = limits_of(rule, args.get_config())
-            self._report(rule, rule.check(self._whole(args), limits), args.get_config(), report)
+            self._report(rule, rule.check(self._whole(args).stack, limits), args.get_config(), report)
 
         return StackValidationPolicy(validate=validate, **_described(rule))
 
-    def _read_once(self, resource: ResourceValidationArgs | PolicyResource) -> Declared:
+    def _read_once(self, resource: ResourceValidationArgs | PolicyResource) -> _Resource:
         """The resource in plain Python; every policy is handed the same one again."""
         handed = target(resource.props)
-        key = (resource.urn, id(handed))
-        if key not in self._unpacked:
-            declared = Declared(
-                resource.resource_type, resource.name, resource.urn, plain(handed), provider=_provider_of(resource)
-            )
-            # With what it was made from: an identity means something only while the object lives.
-            self._unpacked[key] = (handed, declared)
-        return self._unpacked[key][1]
+        last = self._handed.get(resource.urn)
+        if last is None or last[0] is not handed:
+            provider = _provider_of(resource)
+            declared = Declared(resource.resource_type, resource.name, resource.urn, plain(handed), provider=provider)
+            last = self._handed[resource.urn] = (handed, _Resource(declared))
+        return last[1]
 
-    def _found(self, rule: Rule, declared: Declared, limits: Mapping[str, Any]) -> list[Violation]:
-        if id(declared) not in self._items:
-            self._items[id(declared)] = (declared, read(declared))
-        subjects = [item for item in self._items[id(declared)][1] if isinstance(item, rule.subjects)]
-        return [violation for subject in subjects for violation in rule.check(subject, limits)]
-
-    def _whole(self, args: StackValidationArgs) -> Stack:
+    def _whole(self, args: StackValidationArgs) -> _Whole:
         """What the stack declares, read once for all rules."""
-        declared = self._stack(args)
-        if self._last_stack is None or self._last_stack[0] != declared:
-            self._last_stack = (declared, read_stack(self._linked(declared)))
-        return self._last_stack[1]
-
-    def _linked(self, declared: list[Declared]) -> list[Declared]:
-        """The resources with those that complete them, put together once for all rules."""
-        if self._last_linked is None or self._last_linked[0] != declared:
-            self._last_linked = (declared, linked(declared))
-        return self._last_linked[1]
-
-    def _stack(self, args: StackValidationArgs) -> list[Declared]:
         # Rules judge what the program declares. The engine's own list holds outputs: what is there now, and at
         # preview nothing at all for a provider whose configuration (a kubeconfig to be) is not known yet.
-        return [
+        declared = [
             replace(
-                self._declared.get(resource.urn) or self._read_once(resource),
+                (self._declared.get(resource.urn) or self._read_once(resource)).declared,
                 dependencies={
                     name: tuple(source.urn for source in sources)
                     for name, sources in resource.property_dependencies.items()
@@ -169,8 +182,13 @@ class Gate:
             )
             for resource in args.resources
         ]
+        if self._last is None or self._last.declared != declared:
+            self._last = _Whole(declared)
+        return self._last
 
-    def _report(self, rule: Rule, found: list[Violation], config: Mapping[str, Any], report: ReportViolation) -> None:
+    def _report(
+        self, rule: Rule[...], found: list[Violation], config: Mapping[str, Any], report: ReportViolation
+    ) -> None:
         for violation in found:
             if violation.undecided:
                 continue
@@ -184,14 +202,14 @@ class Gate:
         if undecided:
             raise Undecided(undecided)
 
-    def _passes(self, rule: Rule, violation: Violation, config: Mapping[str, Any]) -> bool:
+    def _passes(self, rule: Rule[...], violation: Violation, config: Mapping[str, Any]) -> bool:
         exemption = self._exemption(rule, violation, config)
         return exemption is not None and not exemption.expired(self._today)
 
-    def _exemption(self, rule: Rule, violation: Violation, config: Mapping[str, Any]) -> Exemption | None:
+    def _exemption(self, rule: Rule[...], violation: Violation, config: Mapping[str, Any]) -> Exemption | None:
         """The exemption that covers the violation; of several, the one that ends last. It may have expired."""
-        declared = self._declared.get(violation.resource)
-        tags = tags_of(declared.properties) if declared else {}
+        resource = self._declared.get(violation.resource)
+        tags = tags_of(resource.declared.properties) if resource else {}
         listed = exemptions_of(rule, config, self._today)
         covering = [exemption for exemption in listed if exemption.covers(violation.resource, tags)]
         return max(covering, key=lambda exemption: exemption.expires, default=None)
@@ -215,7 +233,7 @@ def _notes(name: str, title: str, notes: dict[Violation, str]) -> Policy:
     )
 
 
-def _described(rule: Rule) -> dict[str, Any]:
+def _described(rule: Rule[...]) -> dict[str, Any]:
     schema = {name: dict(option) for name, option in rule.schema.items()}
     return {
         "name": rule.id,
@@ -225,3 +243,9 @@ def _described(rule: Rule) -> dict[str, Any]:
         "remediation_steps": rule.remedy,
         "config_schema": PolicyConfigSchema({**schema, exemptions.KEY: dict(exemptions.SCHEMA)}),
     }
+
+
+def serve() -> None:
+    """Starts the policy pack: serves the engine, and does not return."""
+    unpack_once()
+    PolicyPack("gpucluster", Gate().policies())

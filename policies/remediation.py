@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from policies.extract import Declared, read
-from policies.extract.remediation import ADD_LABEL, ADD_TAINT
-from policies.rules.model import GPU_PRESENT_LABEL, GPU_TAINT, NodeGroup
-from policies.rules.node_groups import LABEL, TAINT
+from concepts.declared import NodeGroup
+from concepts.kubernetes import GPU_PRESENT_LABEL
+from concepts.pool import GPU_TAINT
+from policies.readers import additions_to, read
+from policies.readers.resource import Declared
+from policies.rules.node_groups import gpu_taint, present_label
 
 Remedy = Callable[[Declared, dict[str, Any]], bool]
 """Changes the engine's own properties in place; whether it did."""
@@ -28,13 +30,13 @@ def remediated(rule: str, declared: Declared, properties: dict[str, Any]) -> dic
 
 
 def _add_gpu_taint(declared: Declared, properties: dict[str, Any]) -> bool:
-    add = ADD_TAINT.get(declared.type)
-    return add is not None and _is_one_group(declared) and add(properties, GPU_TAINT)
+    known = additions_to(declared.type)
+    return known is not None and _is_one_group(declared) and known.add_taint(properties, GPU_TAINT)
 
 
 def _add_present_label(declared: Declared, properties: dict[str, Any]) -> bool:
-    add = ADD_LABEL.get(declared.type)
-    return add is not None and _is_one_group(declared) and add(properties, GPU_PRESENT_LABEL, "true")
+    known = additions_to(declared.type)
+    return known is not None and _is_one_group(declared) and known.add_label(properties, GPU_PRESENT_LABEL, "true")
 
 
 def _is_one_group(declared: Declared) -> bool:
@@ -42,5 +44,5 @@ def _is_one_group(declared: Declared) -> bool:
     return len([item for item in read(declared) if isinstance(item, NodeGroup)]) == 1
 
 
-REMEDIES: Final[Mapping[str, Remedy]] = {TAINT: _add_gpu_taint, LABEL: _add_present_label}
+REMEDIES: Final[Mapping[str, Remedy]] = {gpu_taint.id: _add_gpu_taint, present_label.id: _add_present_label}
 """Rule → what puts it right."""

@@ -8,6 +8,7 @@ plain copy serves all.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Final
 
 from google.protobuf import json_format
@@ -18,34 +19,37 @@ from pulumi_policy.deserialize import deserialize_properties
 _deserialize: Final = deserialize_properties
 
 
+class _Properties(dict[str, Any]):
+    """A resource's properties as ``MessageToDict`` gives them, which know what they are in plain Python."""
+
+    @cached_property
+    def plain(self) -> dict[str, Any]:
+        return _deserialize(self)
+
+
 class _Unpacked:
     """Takes the place of ``json_format`` in the SDK, and remembers by content what it unpacked."""
 
     def __init__(self) -> None:
-        self._from_wire: dict[bytes, dict[str, Any]] = {}
-        self._values: dict[int, dict[str, Any]] = {}
+        self._from_wire: dict[bytes, _Properties] = {}
 
     def MessageToDict(self, message: Message) -> dict[str, Any]:  # noqa: N802 - the name that the SDK calls
         wire = message.SerializeToString(deterministic=True)
         found = self._from_wire.get(wire)
         if found is None:
-            found = self._from_wire[wire] = json_format.MessageToDict(message)
+            found = self._from_wire[wire] = _Properties(json_format.MessageToDict(message))
         return found
 
-    def deserialize(self, properties: dict[str, Any], proxy_secrets: bool = False) -> dict[str, Any]:
-        # A remediation changes what it is given: it gets a copy of its own.
-        if proxy_secrets:
-            return _deserialize(properties, proxy_secrets)
-        # The identity is safe as a key: what MessageToDict has returned is kept.
-        found = self._values.get(id(properties))
-        if found is None:
-            found = self._values[id(properties)] = _deserialize(properties)
-        return found
+
+def _unpacked(properties: dict[str, Any], proxy_secrets: bool = False) -> dict[str, Any]:
+    # A remediation changes what it is given: it gets a copy of its own.
+    if proxy_secrets or not isinstance(properties, _Properties):
+        return _deserialize(properties, proxy_secrets)
+    return properties.plain
 
 
 def unpack_once() -> None:
     """Install it, for the rest of the process."""
-    unpacked = _Unpacked()
-    setattr(sdk, "json_format", unpacked)  # noqa: B010 - the SDK's type has no such attribute
-    setattr(sdk, "deserialize_properties", unpacked.deserialize)  # noqa: B010
+    setattr(sdk, "json_format", _Unpacked())  # noqa: B010 - the SDK's type has no such attribute
+    setattr(sdk, "deserialize_properties", _unpacked)  # noqa: B010
     setattr(sdk, "unknown_checking_proxy", lambda properties: properties)  # noqa: B010

@@ -10,7 +10,17 @@ from typing import Final
 from rehearsal.stack import ROOT
 
 # What every stack runs through.
-_SHARED: Final = ("__main__.py", "Pulumi.yaml", "requirements.lock", "components/", "policies/", "rehearsal/")
+_SHARED: Final = (
+    "__main__.py",
+    "Pulumi.yaml",
+    "requirements.lock",
+    "catalog/",
+    "components/",
+    "concepts/",
+    "policies/",
+    "rehearsal/",
+    "schemas/",
+)
 
 
 def to_rehearse(changed: Iterable[str], stacks: Sequence[str]) -> list[str]:

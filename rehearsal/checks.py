@@ -6,11 +6,12 @@ what it saw.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
+from concepts.pool import Pool
+from rehearsal.cloud_calls import Calls
 from rehearsal.play import Played, Submitted
 from rehearsal.scenario import OffGpus, Refused, RunsOn, Scenario, StaysPending
 from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
@@ -34,35 +35,50 @@ class Check:
 class Pools:
     """What the stack declared."""
 
-    gpu: tuple[GpuPoolSpec, ...]
-    cpu: tuple[CpuPoolSpec, ...]
-    admin: AdminPoolSpec
+    gpu: tuple[Pool, ...]
+    cpu: tuple[Pool, ...]
+    admin: Pool
 
     @property
-    def all(self) -> tuple[AdminPoolSpec | CpuPoolSpec | GpuPoolSpec, ...]:
+    def all(self) -> tuple[Pool, ...]:
         """Every pool, the one that always stays first."""
         return (self.admin, *self.cpu, *self.gpu)
 
     @property
     def maxima(self) -> dict[str, int]:
         """Pool → the most nodes that it may have, in the same order."""
-        return {p.name: p.most_nodes if isinstance(p, AdminPoolSpec) else p.max_nodes for p in self.all}
+        return {p.name: p.max_nodes for p in self.all}
 
 
-def cluster_checks(timeline: Timeline, pools: Pools, scenario: Scenario, played: Played) -> list[Check]:
-    """All checks of what happened in the cluster, in the order of the story."""
+def cluster_checks(
+    timeline: Timeline, pools: Pools, scenario: Scenario, played: Played, said: Mapping[str, str] | None = None
+) -> list[Check]:
+    """All checks of what happened in the cluster, in the order of the story.
+
+    ``said`` are the autoscaler's own words about pools (``rehearsal/autoscaler_words.py``).
+    """
     return [
         starts_at_zero(timeline, played),
         cpu_work_wakes_none(timeline, played),
         *workload_checks(timeline, scenario, played),
         *_burst_checks(timeline, scenario, played),
-        *reached(timeline, pools),
+        *reached(timeline, pools, said or {}),
         *limits(timeline, pools),
         system_pods_off_gpus(timeline),
         waiting_time(timeline, played),
         back_to_zero(timeline, played),
         admin_stays(timeline, pools, played),
     ]
+
+
+def calls_allowed(calls: Calls) -> Iterator[Check]:
+    """Programs in the cluster had the right to every call that they made to the cloud; no check where none made any.
+
+    What such a call was for may be missing without a trace: a queue that nobody reads looks like a quiet one.
+    """
+    if calls.made:
+        detail = "; ".join(calls.denied) or f"{calls.made} calls, none denied"
+        yield Check("cloud-calls-allowed", "Programs in the cluster may make their calls", not calls.denied, detail)
 
 
 def starts_at_zero(timeline: Timeline, played: Played) -> Check:
@@ -117,14 +133,15 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
             yield Check(submission.id, title, passed, detail)
 
 
-def reached(timeline: Timeline, pools: Pools) -> Iterator[Check]:
-    """Every GPU pool got at least one node, whose GPUs became usable."""
+def reached(timeline: Timeline, pools: Pools, said: Mapping[str, str]) -> Iterator[Check]:
+    """Every GPU pool got at least one node, whose GPUs became usable; if not, ``said`` is part of the reason."""
     for pool in pools.gpu:
         nodes = [node for node in timeline.nodes if node.pool == pool.name]
         usable = [node for node in nodes if node.gpus_since is not None]
         detail = f"{len(nodes)} nodes in all, {timeline.peak(pool.name)} at once, {len(usable)} with usable GPUs"
-        if not usable and (said := _about_machines(timeline, pool.name, nodes)):
-            detail += f": {said}"
+        reasons = (_about_machines(timeline, pool.name, nodes), said.get(pool.name, ""))
+        if not usable and any(reasons):
+            detail += f": {'; '.join(filter(None, reasons))}"
         yield Check(f"reached:{pool.name}", f"{pool.name} scales up from zero", bool(usable), detail)
 
 
@@ -177,7 +194,7 @@ def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
     start = played.first_gpu_submission
     end = played.back_to_zero or timeline.now()
     lowest = timeline.lowest(pools.admin.name, start, end) if start is not None else 0
-    wanted = pools.admin.total_nodes
+    wanted = pools.admin.min_nodes
     return Check(
         "admin-stays",
         "The admin pool stays",

@@ -15,7 +15,8 @@ from rich.markup import escape
 from components.settings import SettingsError
 from rehearsal.engine import EngineError, gate_for
 from rehearsal.stack import ROOT, StackError, locate, resolve, stack_name
-from rehearsal.tools import ToolsError, folder
+from rehearsal.tools import ToolsError, provide
+from rehearsal.tools.modules import MODULES, PREVIEW
 from rehearsal.world_client import WorldError, stop_left_behind
 
 EXIT_FAIL = 1
@@ -51,7 +52,7 @@ def run(
     if plugins is not None and not plugins.is_dir():
         _bad_input(f"--plugins {plugins}: there is no such directory")
     chosen = resolve(stack)
-    options = Options(tools=folder(), gate=gate_for(ROOT, chosen.name), plugins=plugins, keep=keep)
+    options = Options(tools=provide(chosen.tools), gate=gate_for(ROOT, chosen.name), plugins=plugins, keep=keep)
     finished = Rehearsal(chosen, options, console).run()
     if finished.kubeconfig is not None:
         console.print("\nThe cluster keeps running. Look around, then end it with `make rehearse-stop`:")
@@ -71,7 +72,7 @@ def preview(
     from rehearsal.preview import show
 
     chosen = resolve(stack)
-    result = run_preview(chosen, tools=folder(), gate=gate_for(ROOT, chosen.name))
+    result = run_preview(chosen, tools=provide(PREVIEW), gate=gate_for(ROOT, chosen.name))
     show(_console(), chosen.name, result, verbose=verbose)
     raise typer.Exit(0 if result.ok else EXIT_FAIL)
 
@@ -104,7 +105,8 @@ def sabotage(
         return
     if case not in CASES:
         _bad_input(f"--case {case}: there is no such case; write one of {', '.join(CASES)}")
-    raise typer.Exit(0 if run_case(CASES[case], _console(), tools=folder(), rehearse=rehearse) else EXIT_FAIL)
+    tools = provide(resolve(CASES[case].stack).tools if rehearse else PREVIEW)
+    raise typer.Exit(0 if run_case(CASES[case], _console(), tools=tools, rehearse=rehearse) else EXIT_FAIL)
 
 
 @app.command()
@@ -114,7 +116,7 @@ def bench(
     """Measure ratios against baselines of the same run and print them: previews, pools, stages, scheduling."""
     from rehearsal.bench import run_bench
 
-    run_bench(_console(), tools=folder(), quick=quick)
+    run_bench(_console(), tools=provide(MODULES), quick=quick)
 
 
 def _console() -> Console:

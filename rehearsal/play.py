@@ -179,8 +179,7 @@ class Player:
         self._timeline.wait_until(condition, REASON_TIMEOUT_SECONDS, self._alive)
 
     def _until(self, condition: Callable[[], bool], timeout: float) -> bool:
-        patience = timeout / 2 if self._fail_fast else timeout
-        came = self._timeline.wait_until(condition, patience, self._alive)
+        came = self._timeline.wait_until(condition, timeout, self._alive)
         if self._fail_fast and not came:
             raise _InVain
         return came

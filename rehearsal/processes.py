@@ -88,6 +88,7 @@ class Processes:
         self._log_dir = log_dir
         self._children: dict[int, Child] = {}
         self._stopping: set[int] = set()
+        self._may_end: set[int] = set()
         self._lock = threading.Lock()
         read_end, self._registry = os.pipe()
         self._watchdog = subprocess.Popen(["/bin/sh", "-c", _WATCHDOG], stdin=read_end, start_new_session=True)
@@ -112,8 +113,12 @@ class Processes:
         """The shell that kills the children when this process dies."""
         return self._watchdog.pid
 
-    def start(self, name: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> Child:
+    def start(
+        self, name: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None, *, may_end: bool = False
+    ) -> Child:
         """Start ``command`` with output appended to ``<log_dir>/<name>.log``; ``env`` is added to a minimal one.
+
+        ``may_end``: whoever started it watches it, so ``check`` takes no notice of its end.
 
         Raises:
             ProcessError: the program does not exist.
@@ -123,6 +128,7 @@ class Processes:
             raise ProcessError(f"{name}: there is no program {program}. Run `make tools` to build it.")
         minimal = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR", "TZ") if key in os.environ}
         log = self._log_dir / f"{name}.log"
+        log.parent.mkdir(exist_ok=True)
         with log.open("ab") as output:
             offset = output.tell()
             process = subprocess.Popen(
@@ -136,6 +142,8 @@ class Processes:
         child = Child(name, log, offset, process)
         with self._lock:
             self._children[child.pid] = child
+            if may_end:
+                self._may_end.add(child.pid)
         return child
 
     def stop(self, *children: Child, grace: float = 3.0) -> None:
@@ -160,11 +168,13 @@ class Processes:
             with self._lock:
                 self._children.pop(child.pid, None)
                 self._stopping.discard(child.pid)
+                self._may_end.discard(child.pid)
 
     def check(self) -> None:
-        """Raise if any child has ended by itself (see ``Child.check``)."""
+        """Raise if any child that must run has ended by itself (see ``Child.check``)."""
         with self._lock:
-            children = [child for child in self._children.values() if child.pid not in self._stopping]
+            excused = self._stopping | self._may_end
+            children = [child for child in self._children.values() if child.pid not in excused]
         for child in children:
             child.check()
 

@@ -15,6 +15,7 @@ Schema version 1, all keys in camelCase, durations in seconds, money in US dolla
 - ``systemPodsOnGpuNodes``: ``{namespace, name, node}``, node agents (DaemonSets) left out
 - ``waiting``: ``{pods, medianSeconds, longestSeconds}``
 - ``cost``: ``{idleHourlyUsd, peakHourlyUsd, maxHourlyUsd, totalUsd, unpricedPools, note}``
+- ``evidence``: files with what real programs wrote, and with their calls to the cloud (``rehearsal/evidence.py``)
 - ``logs``: the directory with every log, or null when the verdict is pass and nothing was kept
 """
 
@@ -30,7 +31,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
+from concepts.pool import Pool
 from rehearsal.checks import NOT_REACHED, Check, Pools
 from rehearsal.engine_events import PolicyViolation
 from rehearsal.play import Played
@@ -81,6 +82,7 @@ class Record:
     failures: list[str] = field(default_factory=list)
     complete: bool = False
     ended: float | None = None
+    evidence: tuple[Path, ...] = ()
 
     @property
     def reasons(self) -> list[str]:
@@ -178,6 +180,7 @@ def to_json(record: Record, logs: Path | None) -> dict[str, Any]:
             "unpricedPools": list(cost.unpriced),
             "note": COST_NOTE,
         },
+        "evidence": [str(path) for path in record.evidence],
         "logs": str(logs) if logs is not None else None,
     }
 
@@ -197,13 +200,12 @@ def write_atomically(path: Path, content: Mapping[str, Any]) -> None:
         raise
 
 
-def _pool(record: Record, pool: GpuPoolSpec | CpuPoolSpec | AdminPoolSpec, end: float) -> dict[str, Any]:
+def _pool(record: Record, pool: Pool, end: float) -> dict[str, Any]:
     timeline = record.timeline
-    gpu = pool if isinstance(pool, GpuPoolSpec) else None
     return {
         "name": pool.name,
-        "gpu": gpu.gpu if gpu else None,
-        "gpusPerNode": gpu.gpus_per_node if gpu else 0,
+        "gpu": pool.gpu_part.type if pool.gpu_part else None,
+        "gpusPerNode": pool.gpus_per_node,
         "maxNodes": record.pools.maxima[pool.name],
         "spot": pool.spot,
         "hourlyUsd": pool.hourly_usd,

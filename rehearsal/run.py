@@ -15,12 +15,13 @@ from typing import Final
 
 from rich.console import Console
 
-from rehearsal import leftovers
-from rehearsal.checks import Check, Pools, cluster_checks
+from rehearsal import autoscaler_words, cloud_calls, evidence, leftovers
+from rehearsal.checks import Check, Pools, calls_allowed, cluster_checks
+from rehearsal.cluster.api import Api
+from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 from rehearsal.display import Display
 from rehearsal.engine import Engine, EngineError, Gate, Result
 from rehearsal.engine_events import Step
-from rehearsal.kubeconfig import KubeconfigError, connect
 from rehearsal.play import Player
 from rehearsal.report import Record, Stage, to_json, write_atomically
 from rehearsal.scenario import derive
@@ -77,12 +78,13 @@ class Rehearsal:
         """Prepare a run directory of its own, so that runs of one stack can go side by side."""
         self._stack, self._options, self._console = stack, options, console
         settings = stack.settings
-        self._pools = Pools(settings.gpu_pool_specs, settings.cpu_pool_specs, settings.admin_pool_spec)
+        self._pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
         self._timeline = Timeline()
         self._record = Record(stack.name, str(stack.file), self._timeline, self._pools)
         self._folder = options.build / stack.name
         stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
         self.run_dir = self._folder / "runs" / f"{stamp}-{getpid()}"
+        self._admin: Api | None = None
         self._watcher: Watcher | None = None
         self._display = Display(console, self._timeline, self._pools)
         self._world: World | None = None
@@ -142,22 +144,24 @@ class Rehearsal:
         facts = self._world.ready()
         if facts.kubeconfig is None:
             raise WorldError("the world is ready but has no control plane")
-        admin = facts.kubeconfig.read_text()
-        self._watcher = Watcher(lambda: connect(admin, self.run_dir), self._timeline)
+        self._admin = Api(Kubeconfig.parse(facts.kubeconfig.read_text()))
+        self._watcher = Watcher(self._admin, self._timeline)
         first = () if options.plugins is None else (options.plugins.resolve(),)
         return replace(engine, home=facts.pulumi_home, path=(*first, facts.plugins, options.tools)), facts.kubeconfig
 
     def _up(self, engine: Engine) -> None:
         result = engine.up(self._options.gate)
         self._record.violations = result.outcome.violations
-        self._check("up", "The program updates, the gate agrees", result.ok, _told(result))
+        # What was waited for may be a program that ended by itself: then its last words are the reason.
+        troubles = [] if result.ok else [f"{one.name}: {one.message}" for one in self._timeline.machine_troubles()]
+        self._check("up", "The program updates, the gate agrees", result.ok, "; ".join((_told(result), *troubles)))
         if not result.ok:
             raise StageFailed(f"pulumi up failed: {result.reason}")
 
     def _scenario(self, engine: Engine) -> None:
         outputs = engine.outputs()
         self._record.declared_cost = outputs["cost"]
-        user = User(connect(outputs["kubeconfig"], self.run_dir, engine.environment()["PATH"]))
+        user = User(Api(Kubeconfig.parse(outputs["kubeconfig"]), engine.path))
         admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
         scenario = derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus)
         player = Player(
@@ -170,7 +174,11 @@ class Rehearsal:
         )
         self._record.played = player.played
         player.play(scenario)
-        self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played)
+        assert self._admin is not None
+        calls = cloud_calls.read(self.run_dir / "logs")
+        said = autoscaler_words.of_pools(self._admin, self._timeline, calls)
+        self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played, said)
+        self._record.checks += calls_allowed(calls)
 
     def _idempotence(self, engine: Engine) -> None:
         nodes = len(self._timeline.gpu_nodes_now())
@@ -223,12 +231,15 @@ class Rehearsal:
     def _finish(self, kubeconfig: Path | None) -> Finished:
         record = self._record
         kept = self._world is not None and self._world.kept
+        record.evidence = evidence.keep(self.run_dir, self._folder)
         if record.verdict == "pass" and not kept:
             shutil.rmtree(self.run_dir, ignore_errors=True)
         _forget_old_runs(self._folder / "runs")
         report = self._folder / "report.json"
         write_atomically(report, to_json(record, self.run_dir if self.run_dir.exists() else None))
         show(self._console, record)
+        for path in record.evidence:
+            self._console.print(f"Evidence: {path}", highlight=False, soft_wrap=True)
         if self.run_dir.exists():
             self._console.print(f"Logs: {self.run_dir}", highlight=False, soft_wrap=True)
         self._console.print(f"Report: {report}", highlight=False, soft_wrap=True)

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import yaml
 
-from components.pools import GpuPoolSpec
-from policies.rules.model import GPU_LABEL, GPU_RESOURCE, GPU_TAINT, SIZE_KEY
-from rehearsal.api import Object
+from concepts.kubernetes import GPU_RESOURCE
+from concepts.pool import GPU_LABEL, GPU_TAINT, SIZE_KEY, Pool
+from rehearsal.cluster.api import Object
 
 SECONDS: Final = "rehearsal.gpucluster.dev/seconds"
 """Pod annotation: how long the simulated container runs before it succeeds."""
@@ -110,7 +110,7 @@ class Scenario:
         return parts + tuple(one for one in (self.fragment, self.burst.extra, self.burst.fallback) if one is not None)
 
 
-def derive(pools: Sequence[GpuPoolSpec], gpu_jobs: Mapping[str, str], admin_vcpus: float) -> Scenario:
+def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: float) -> Scenario:
     """The scenario for a stack; ``gpu_jobs``: pool → its ready-to-apply YAML (``ValueError`` if one lacks)."""
     missing = sorted({pool.name for pool in pools} - set(gpu_jobs))
     if missing:
@@ -133,7 +133,7 @@ def load(name: str) -> Object:
     return manifest
 
 
-def plain_pools(pools: Sequence[GpuPoolSpec]) -> frozenset[str]:
+def plain_pools(pools: Sequence[Pool]) -> frozenset[str]:
     """Pools that a pod with nothing but a GPU limit can use: no taint but the one that the cloud lets it tolerate."""
     return frozenset(pool.name for pool in pools if set(pool.taints) <= {GPU_TAINT})
 
@@ -166,7 +166,7 @@ def _cpu(admin_vcpus: float) -> tuple[Submission, ...]:
     )
 
 
-def _plain(id: str, title: str, manifest: Object, pools: Sequence[GpuPoolSpec]) -> Submission:
+def _plain(id: str, title: str, manifest: Object, pools: Sequence[Pool]) -> Submission:
     reachable = plain_pools(pools)
     expect: Expectation = RunsOn(reachable)
     if not reachable:
@@ -174,7 +174,7 @@ def _plain(id: str, title: str, manifest: Object, pools: Sequence[GpuPoolSpec]) 
     return Submission(id, title, manifest, expect)
 
 
-def _hopeless(pools: Sequence[GpuPoolSpec]) -> tuple[Submission, ...]:
+def _hopeless(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     largest = max(pool.allocatable_gpus for pool in pools)
     everything = [{"key": GPU_RESOURCE, "operator": "Exists"}, {"key": SIZE_KEY, "operator": "Exists"}]
     too_large = gpu_pod("over-large", largest + 1, tolerations=everything)
@@ -190,7 +190,7 @@ def _hopeless(pools: Sequence[GpuPoolSpec]) -> tuple[Submission, ...]:
     return tuple(found)
 
 
-def _refused(pools: Sequence[GpuPoolSpec]) -> tuple[Submission, ...]:
+def _refused(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     if len({pool.gpus_per_node for pool in pools}) < 2:
         return ()
     pod = gpu_pod("blanket-toleration", 1, tolerations=[{"operator": "Exists"}])
@@ -198,7 +198,7 @@ def _refused(pools: Sequence[GpuPoolSpec]) -> tuple[Submission, ...]:
     return (Submission("blanket-toleration", title, pod, Refused((SIZE_KEY,))),)
 
 
-def _job(pool: GpuPoolSpec, snippet: Object) -> Submission:
+def _job(pool: Pool, snippet: Object) -> Submission:
     job = copy.deepcopy(snippet)
     annotations = job["spec"]["template"].setdefault("metadata", {}).setdefault("annotations", {})
     annotations[SECONDS] = "3"
@@ -206,7 +206,7 @@ def _job(pool: GpuPoolSpec, snippet: Object) -> Submission:
     return Submission(f"job:{pool.name}", title, job, RunsOn(frozenset({pool.name})))
 
 
-def _fragment(pools: Sequence[GpuPoolSpec]) -> Submission | None:
+def _fragment(pools: Sequence[Pool]) -> Submission | None:
     reachable = plain_pools(pools)
     larger = [pool for pool in pools if pool.name not in reachable and pool.allocatable_gpus > 1]
     if not reachable or not larger:
@@ -215,7 +215,7 @@ def _fragment(pools: Sequence[GpuPoolSpec]) -> Submission | None:
     return Submission("fragment", title, gpu_pod("fragment", 1), RunsOn(reachable))
 
 
-def _burst(pools: Sequence[GpuPoolSpec], jobs: Mapping[str, Object]) -> Burst:
+def _burst(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> Burst:
     pool = min(pools, key=lambda one: (one.allocatable_gpus, one.preference, one.max_nodes, one.hourly_usd or 0.0))
     job = jobs[pool.name]["spec"]
     # A time-shared GPU gives a pod one share, so the job for one node has a pod per share.
@@ -232,18 +232,18 @@ def _burst(pools: Sequence[GpuPoolSpec], jobs: Mapping[str, Object]) -> Burst:
     return Burst(pool.name, nodes, pool.max_nodes, fill, extra, _fallback(pool, pools, job["template"]))
 
 
-def _fallback(full: GpuPoolSpec, pools: Sequence[GpuPoolSpec], template: Mapping[str, Any]) -> Submission | None:
+def _fallback(full: Pool, pools: Sequence[Pool], template: Mapping[str, Any]) -> Submission | None:
     twins = [pool for pool in pools if _interchangeable(pool, full) and pool.name != full.name]
     if not twins:
         return None
     pod = _held_pod("burst-fallback", template)
-    pod["spec"]["nodeSelector"] = {GPU_LABEL: full.gpu, SIZE_KEY: str(full.gpus_per_node)}
+    pod["spec"]["nodeSelector"] = {GPU_LABEL: full.gpus.type, SIZE_KEY: str(full.gpus_per_node)}
     title = f"the same pod without naming a pool, while {full.name} is full: it takes the fallback"
     return Submission("burst-fallback", title, pod, RunsOn(frozenset(pool.name for pool in twins)))
 
 
-def _interchangeable(one: GpuPoolSpec, other: GpuPoolSpec) -> bool:
-    same = one.gpu == other.gpu and one.gpus_per_node == other.gpus_per_node
+def _interchangeable(one: Pool, other: Pool) -> bool:
+    same = one.gpus.type == other.gpus.type and one.gpus_per_node == other.gpus_per_node
     return same and set(one.taints) <= set(other.taints)
 
 

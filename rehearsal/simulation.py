@@ -5,7 +5,7 @@ A cloud stand-in describes what the real cloud would give the cluster; the fleet
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
@@ -22,6 +22,12 @@ NO_DEVICE_PLUGIN: Final = "DevicePluginMissing"
 
 NOT_SCALED: Final = "NodeGroupNotScaled"
 """Reason of an event about a Pod: a group would take it, but nothing may start a node of that group."""
+
+NO_NODE: Final = "MachineWithoutNode"
+"""Reason of an event about a Node that does not come: its machine runs, but cannot join the cluster."""
+
+PROGRAM_FAILED: Final = "ProgramFailed"
+"""Reason of an event about a Pod whose real program ended by itself, or cannot be started; its last words follow."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,44 @@ class NodeGroup:
 
 
 @dataclass(frozen=True)
+class Node:
+    """One machine that joins the cluster by itself, as its kubelet registers it and the cloud completes it.
+
+    ``capacity`` and ``allocatable`` are Kubernetes ResourceLists without GPUs: the machine has ``gpus``, and
+    ``gpus_advertised_by`` says who makes them allocatable. ``taints`` are in the API's form.
+    """
+
+    name: str
+    cluster: str
+    provider_id: str
+    labels: Mapping[str, str]
+    taints: tuple[Mapping[str, str], ...]
+    capacity: Mapping[str, str]
+    allocatable: Mapping[str, str]
+    kubelet_version: str
+    os_image: str
+    gpus: int = 0
+    gpus_advertised_by: Advertiser = "cloud"
+
+
+@dataclass(frozen=True)
+class Injection:
+    """What a cloud adds to the containers of a pod when it is made.
+
+    ``env`` are variables. With ``token_audience``, the variable ``token_variable`` names a file with a token of the
+    pod's service account for that audience.
+    """
+
+    env: Mapping[str, str]
+    token_audience: str = ""
+    token_variable: str = ""
+
+
+Injector = Callable[[str, str], Injection]
+"""(namespace, service account) → what the cloud adds to such a pod."""
+
+
+@dataclass(frozen=True)
 class Endpoint:
     """Where the cluster's API server answers: ``host`` is ``127.0.0.1:PORT``, ``ca_pem_base64`` its CA."""
 
@@ -112,7 +156,28 @@ class Fleet(Protocol):
     def apply_objects(self, objects: list[dict[str, Any]]) -> None:
         """Apply the cloud's own objects in the existing cluster (an add-on's workloads, CRDs and what needs them)."""
 
+    def apply_node(self, node: Node) -> None:
+        """A machine has joined: make its Node, unless it is there already. It runs until it is stopped or removed."""
+
+    def stop_node(self, cluster: str, name: str) -> None:
+        """The machine has stopped: its kubelet answers no more, so its Node is not ready and its pods make no progress;
+        the Node stays."""
+
+    def remove_node(self, cluster: str, name: str) -> None:
+        """The machine is gone for good: the cloud's controller removes its Node, and what ran there is lost."""
+
+    def report_machine(self, cluster: str, name: str, because: str) -> None:
+        """Say, as an event about the Node ``name`` that does not come, why a running machine cannot join."""
+
+    def inject_with(self, injector: Injector) -> None:
+        """Ask ``injector`` what the cloud adds to the containers of pods whose programs really run."""
+
     def list_objects(self, path: str) -> list[dict[str, Any]]:
         """Objects inside the cluster by API path (``/apis/apps/v1/deployments``), as an administrator; none while
         there is no cluster. For stand-ins of what a cloud learns from inside a cluster, such as an autoscaler."""
+        ...
+
+    def review_token(self, token: str, audience: str) -> dict[str, Any]:
+        """What the cluster's API server says of a service account's token: a TokenReview's ``status``. Without a
+        cluster nobody's token is any good."""
         ...

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from rehearsal.engine import has_secure_values, user_passphrase
+from rehearsal.tools.modules import OF_AUTOSCALER, REHEARSAL
 
 if TYPE_CHECKING:
     from components.settings import Settings
+    from rehearsal.tools.module import Module
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 """The checkout: the Pulumi project."""
@@ -37,9 +39,14 @@ class Stack:
     @property
     def plugins(self) -> tuple[str, ...]:
         """The clouds' plugins that the stack needs."""
-        from components import catalog
+        import catalog
 
-        return (catalog.of(self.settings.cloud).account_key().partition(":")[0],)
+        return (catalog.PLUGINS[self.settings.cloud],)
+
+    @property
+    def tools(self) -> tuple[Module, ...]:
+        """The upstream programs that a rehearsal of the stack runs."""
+        return (*REHEARSAL, *OF_AUTOSCALER.get(self.settings.autoscaler, ()))
 
 
 def resolve(argument: str, root: Path = ROOT) -> Stack:

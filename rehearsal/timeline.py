@@ -12,14 +12,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from policies.rules.model import GPU_PRESENT_LABEL, GPU_RESOURCE, POOL_LABEL, ROLE_LABEL, SIZE_KEY
-from rehearsal.simulation import MACHINE_GPUS, NO_DEVICE_PLUGIN, NO_DRIVER, NOT_SCALED
+from concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE
+from concepts.pool import POOL_LABEL, ROLE_LABEL, SIZE_KEY
+from rehearsal.simulation import MACHINE_GPUS, NO_DEVICE_PLUGIN, NO_DRIVER, NO_NODE, NOT_SCALED, PROGRAM_FAILED
 
 Kind = Literal["Node", "Pod", "Event"]
 _LOOK_SECONDS: Final = 0.05
 AUTOSCALER: Final = "karpenter"
 NO_POOL: Final = "(no pool)"
-MACHINE_TROUBLE: Final = frozenset({NO_DRIVER, NO_DEVICE_PLUGIN, NOT_SCALED})
+MACHINE_TROUBLE: Final = frozenset({NO_DRIVER, NO_DEVICE_PLUGIN, NOT_SCALED, NO_NODE, PROGRAM_FAILED})
+_STANDING_TROUBLE: Final = frozenset({NO_NODE, PROGRAM_FAILED})
+"""Troubles that no pod and no node is there to show."""
+
 # A node's own agents (DaemonSets; mirrors of static pods, owned by their Node) run on every node and never hold one.
 NODE_AGENTS: Final = frozenset({"DaemonSet", "Node"})
 
@@ -243,7 +247,7 @@ class Timeline:
                 return ()
             stuck = {pod.name for pod in self._pods.values() if pod.scheduled is None and pod.gone is None}
             stuck |= {node.name for node in self._nodes.values() if node.gpus_since is None and node.gone is None}
-        current = [event for event in told if event.name in stuck]
+        current = [event for event in told if event.name in stuck or event.reason in _STANDING_TROUBLE]
         return tuple({event.message: event for event in reversed(current)}.values())[::-1]
 
     def considered(self, pod: str) -> bool:

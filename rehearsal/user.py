@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from rehearsal.api import Api, ApiError, Object
+from rehearsal.cluster.api import Api, ApiError, Object
 
 _PLURALS: Final = {"Pod": "/api/v1/namespaces/default/pods", "Job": "/apis/batch/v1/namespaces/default/jobs"}
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Final
 
-import urllib3
-
-from rehearsal.api import Api, ApiError
+from rehearsal.cluster.api import Api, ApiError, UnreachableError
 from rehearsal.timeline import Kind, Timeline
 
 _PATHS: Final[dict[Kind, str]] = {"Node": "/api/v1/nodes", "Pod": "/api/v1/pods", "Event": "/api/v1/events"}
@@ -21,9 +18,9 @@ _CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 class Watcher:
     """One thread per kind. A broken watch lists again, so nothing stays unnoticed for longer than a reconnection."""
 
-    def __init__(self, connect: Callable[[], Api], timeline: Timeline) -> None:
-        """Start watching; every thread makes a connection of its own with ``connect``."""
-        self._connect = connect
+    def __init__(self, api: Api, timeline: Timeline) -> None:
+        """Start watching."""
+        self._api = api
         self._timeline = timeline
         self._stop = threading.Event()
         # Daemon threads: a watch blocks in a read that only the server or the process's end can finish.
@@ -36,23 +33,22 @@ class Watcher:
         self._stop.set()
 
     def _follow(self, kind: Kind) -> None:
-        api = self._connect()
         while not self._stop.is_set():
             try:
-                self._list_and_watch(api, kind)
-            except (ApiError, OSError, urllib3.exceptions.HTTPError, ValueError):
+                self._list_and_watch(kind)
+            except (ApiError, UnreachableError, ValueError):
                 # The control plane is starting or stopping; a lasting failure shows as missing observations.
                 self._stop.wait(_RETRY_SECONDS)
 
-    def _list_and_watch(self, api: Api, kind: Kind) -> None:
-        listed = api.get(_PATHS[kind])
+    def _list_and_watch(self, kind: Kind) -> None:
+        listed = self._api.get(_PATHS[kind])
         version = listed["metadata"]["resourceVersion"]
         items = listed["items"] or []
         for item in items:
             self._timeline.observe(kind, "ADDED", item)
         self._timeline.forget_absent(kind, (item["metadata"]["uid"] for item in items))
         while not self._stop.is_set():
-            for change, item in api.watch(_PATHS[kind], version, _WATCH_SECONDS):
+            for change, item in self._api.watch(_PATHS[kind], version, _WATCH_SECONDS):
                 if self._stop.is_set():
                     return
                 version = item["metadata"]["resourceVersion"]

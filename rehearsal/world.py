@@ -6,7 +6,7 @@ line ``keep`` on standard input, only a signal ends it. One world has one run di
     D/world.json                          written when the world is ready, and when its processes change
     D/plugins/                            for PATH: the kubeconfigs' credential plugins
     D/pulumi/home/plugins/resource-*      the engine's plugin cache, for ``PULUMI_HOME=D/pulumi/home``
-    D/cloud/                              the simulated cloud's state, which outlives the world
+    D/cloud/                              the state of a simulated cloud that keeps one on disk
     D/control-plane/, D/logs/, D/fleet.json
 
 Exit code 0 after an ordinary end, 1 if something in the world died or could not start.
@@ -28,15 +28,15 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rehearsal.control_plane import ControlPlane
-from rehearsal.exec_credential import write_credential_plugins
+from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.cluster.exec_credential import write_credential_plugins
 from rehearsal.fleet import FleetError, KarpenterFleet
 from rehearsal.processes import ProcessError, Processes
-from rehearsal.providers import CLOUD_PLUGINS, cloud_provider
+from rehearsal.standins import CLOUD_PLUGINS, cloud_provider
 from rehearsal.tools import ToolsError, folder
 
 if TYPE_CHECKING:
-    from rehearsal.providers.base import Provider
+    from rehearsal.standins.base import Provider
 
 _TICK_SECONDS: Final = 0.3
 _T = TypeVar("_T")
@@ -128,13 +128,13 @@ class World:
         return ready
 
     def _start_providers(self, started: ExitStack) -> None:
-        from rehearsal.providers.kubernetes import KubernetesProvider, preload
-        from rehearsal.providers.launcher import write_launchers
-        from rehearsal.providers.server import serve
+        from rehearsal.standins.kubernetes import KubernetesProvider
+        from rehearsal.standins.launcher import write_launchers
+        from rehearsal.standins.server import serve
 
         providers: list[Provider] = [
-            *(cloud_provider(cloud, self._run_dir / "cloud", self._fleet) for cloud in self._clouds),
-            KubernetesProvider((self._plugins,)),
+            *(cloud_provider(cloud, self._run_dir, self._fleet) for cloud in self._clouds),
+            KubernetesProvider((self._plugins,), self._tools),
         ]
         ports = {}
         for provider in providers:
@@ -144,8 +144,6 @@ class World:
             ports[provider] = server.port
             self._ports[provider.name] = server.port
         write_launchers(self._pulumi_home / "plugins", ports)
-        if self._control_plane is not None:
-            preload()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+import psutil
+
+from rehearsal import leftovers
 
 READY_TIMEOUT_SECONDS: Final = 90.0
 STOP_TIMEOUT_SECONDS: Final = 20.0
@@ -109,19 +111,17 @@ class World:
                 self._process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(STOP_TIMEOUT_SECONDS)
-        survivors = self.survivors()
+        survivors = self._survivors()
         _kill(survivors)
         self._process.wait()
-        return survivors
+        return tuple(process.pid for process in survivors)
 
-    def survivors(self) -> tuple[int, ...]:
-        """The world's processes that are still running."""
-        try:
-            facts = WorldFacts.read(self.run_dir / "world.json")
-        except (OSError, ValueError, KeyError):
-            return (self._process.pid,) if self._process.poll() is None else ()
+    def _survivors(self) -> list[psutil.Process]:
         self._process.poll()
-        return tuple(pid for pid in (facts.pid, *facts.pids) if _runs(pid, self.run_dir))
+        try:
+            return _running(WorldFacts.read(self.run_dir / "world.json"), self.run_dir)
+        except (OSError, ValueError, KeyError):
+            return [each for each in leftovers.processes(self.run_dir) if each.pid == self._process.pid]
 
     def _last_words(self) -> str:
         lines = self.log.read_text(errors="replace").strip().splitlines()[-_LOG_LINES:]
@@ -137,13 +137,15 @@ def stop_left_behind(root: Path) -> list[Path]:
         except (OSError, ValueError, KeyError):
             continue
         run_dir = record.parent
-        running = [pid for pid in (facts.pid, *facts.pids) if _runs(pid, run_dir)]
+        running = _running(facts, run_dir)
         if not running:
             continue
-        if facts.pid in running:
-            os.kill(facts.pid, signal.SIGTERM)
-            _wait_gone([facts.pid], STOP_TIMEOUT_SECONDS)
-        _kill([pid for pid in running if _runs(pid, run_dir)])
+        world = [process for process in running if process.pid == facts.pid]
+        for process in world:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.terminate()
+        psutil.wait_procs(world, STOP_TIMEOUT_SECONDS)
+        _kill(running)
         stopped.append(run_dir)
     return stopped
 
@@ -152,36 +154,13 @@ def _values(pids: object) -> Iterable[Any]:
     return pids.values() if isinstance(pids, Mapping) else pids if isinstance(pids, (list, tuple)) else ()
 
 
-def _runs(pid: int, run_dir: Path) -> bool:
-    """Whether ``pid`` is a living process of the world in ``run_dir`` (ids are reused)."""
-    try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except FileNotFoundError:
-        if Path("/proc/self").exists():
-            return False
-        found = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, check=False)
-        command = found.stdout
-    except OSError:
-        return False
-    return str(run_dir).encode() in command
+def _running(facts: WorldFacts, run_dir: Path) -> list[psutil.Process]:
+    """The world's living processes. Ids are reused: those that do not name ``run_dir`` are somebody else's."""
+    return [process for process in leftovers.processes(run_dir) if process.pid in (facts.pid, *facts.pids)]
 
 
-def _wait_gone(pids: Iterable[int], timeout: float) -> None:
-    deadline = time.monotonic() + timeout
-    while any(_exists(pid) for pid in pids) and time.monotonic() < deadline:
-        time.sleep(0.05)
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def _kill(pids: Iterable[int]) -> None:
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    _wait_gone(pids, 5.0)
+def _kill(processes: Sequence[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(processes, 5.0)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from policies.extract import Declared, Item, linked, read, read_stack
-from policies.rules.model import Stack
+from concepts.declared import Stack
+from policies.readers import linked, read, read_stack
+from policies.readers.resource import Declared, Item
 from tests.recorder import Recording
 
 

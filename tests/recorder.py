@@ -12,7 +12,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime import mocks, rpc, settings
 from pulumi.runtime.stack import run_in_stack
 
-from tests import amazon_answers, azure_answers
+from tests import aks_answers, eks_answers
 
 Properties = dict[str, Any]
 
@@ -36,6 +36,7 @@ class Registration:
     replace_on_changes: tuple[str, ...]
     delete_before_replace: bool
     deleted_with: str
+    delete_timeout: str
     aliases: tuple[str, ...]
     version: str
 
@@ -95,8 +96,8 @@ class Cloud(mocks.Mocks):
         if args.typ == "gcp:container/cluster:Cluster":
             outputs["endpoint"] = "203.0.113.7"
             outputs["masterAuth"] = {**args.inputs["masterAuth"], "clusterCaCertificate": "Q0E="}
-        outputs |= amazon_answers.outputs(args.typ, args.name, args.inputs)
-        outputs |= azure_answers.outputs(args.typ, args.name, args.inputs)
+        outputs |= eks_answers.outputs(args.typ, args.name, args.inputs)
+        outputs |= aks_answers.outputs(args.typ, args.name, args.inputs)
         if args.resource_id:
             self._recording.reads[args.name] = args.resource_id
             return args.resource_id, outputs
@@ -106,10 +107,10 @@ class Cloud(mocks.Mocks):
         self._recording.calls.append(args.token)
         if args.token == "gcp:organizations/getProject:getProject":
             return {"projectId": args.args["projectId"], "number": "123456789"}, []
-        if args.token in amazon_answers.CALLS:
-            return amazon_answers.CALLS[args.token], []
-        if args.token in azure_answers.CALLS:
-            return azure_answers.CALLS[args.token], []
+        if args.token in eks_answers.CALLS:
+            return eks_answers.CALLS[args.token], []
+        if args.token in aks_answers.CALLS:
+            return aks_answers.CALLS[args.token], []
         raise AssertionError(f"unexpected call of {args.token}")
 
 
@@ -189,6 +190,7 @@ def _registration(urn: str, request: Any) -> Registration:
         replace_on_changes=tuple(request.replaceOnChanges),
         delete_before_replace=request.deleteBeforeReplace,
         deleted_with=request.deletedWith,
+        delete_timeout=request.customTimeouts.delete,
         aliases=tuple(str(alias) for alias in request.aliases),
         version=request.version,
     )

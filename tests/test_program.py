@@ -15,25 +15,12 @@ import pytest
 import yaml
 
 from components.clouds.base import cloud_names, load_cloud
-from components.cluster import cluster_spec
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
 from components.settings import Settings, from_stack_file
-from policies.rules.model import (
-    GPU_PRESENT_LABEL,
-    GPU_TAINT,
-    POOL_LABEL,
-    ROLE_LABEL,
-    SIZE_KEY,
-    UNKNOWN,
-    Cluster,
-    Credential,
-    NodeGroup,
-    Taint,
-    Toleration,
-    Workload,
-    size_taint,
-)
-from policies.rules.registry import RULES
+from concepts.declared import Cluster, Credential, NodeGroup, Workload
+from concepts.kubernetes import GPU_PRESENT_LABEL, Taint, Toleration
+from concepts.pool import GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool, size_taint
+from concepts.unknown import UNKNOWN
+from policies.rules import RULES
 from tests import declared, one_stack
 from tests.recorder import Recording, Registration
 from tests.stacks import ROOT, STACK_FILES, run_program, run_with, stack_name
@@ -51,8 +38,8 @@ SIZE_PROPERTIES = {
 }
 
 # Where something other than a DaemonSet of ours offers a pool's GPUs to pods.
-OFFERED_BY_THE_CLOUD: dict[str, Callable[[GpuPoolSpec], bool]] = {
-    "gke": lambda spec: spec.drivers == "managed",
+OFFERED_BY_THE_CLOUD: dict[str, Callable[[Pool], bool]] = {
+    "gke": lambda spec: spec.gpus.drivers == "managed",
     "eks": lambda spec: spec.image == "bottlerocket",
     "aks": lambda spec: False,
 }
@@ -83,8 +70,8 @@ def cluster_of(recording: Recording) -> Cluster:
     return cluster
 
 
-def gpu_specs(file: Path) -> tuple[GpuPoolSpec, ...]:
-    return from_stack_file(file).gpu_pool_specs
+def gpu_specs(file: Path) -> tuple[Pool, ...]:
+    return from_stack_file(file).gpu_pools
 
 
 def test_the_stacks_and_the_examples_of_the_seeds_are_tried() -> None:
@@ -124,7 +111,7 @@ def test_every_group_has_the_labels_and_taints_of_its_spec_and_no_other_taint(fi
         group = found[spec.name]
         assert group.labels is not UNKNOWN
         assert spec.labels.items() <= group.labels.items()
-        taints = () if isinstance(spec, AdminPoolSpec) else spec.taints
+        taints = () if spec.role == "admin" else spec.taints
         assert group.taints is not UNKNOWN
         assert sorted(map(str, group.taints)) == sorted(map(str, taints))
 
@@ -160,11 +147,11 @@ def test_system_pods_have_an_untainted_home_before_any_other_pool_exists(file: P
     recording = run_program(file)
     found = groups(recording)
     (home,) = [group for group in found.values() if _is_home(group)]
-    admin = from_stack_file(file).admin_pool_spec
+    admin = from_stack_file(file).admin_pool
     assert home.taints == ()
     assert home.gpus_per_node == 0
-    assert home.autoscaled is (admin.max_nodes is not None)
-    assert (home.min_nodes if home.autoscaled else home.initial_nodes) == admin.total_nodes >= 1
+    assert home.autoscaled is admin.autoscaled
+    assert (home.min_nodes if home.autoscaled else home.initial_nodes) == admin.min_nodes >= 1
     # A cluster may list the pool as well as a resource of its own; the others wait for both.
     homes = {item.resource for item in declared.items(recording) if isinstance(item, NodeGroup) and _is_home(item)}
     for group in found.values():
@@ -270,7 +257,7 @@ def test_prod_is_protected_and_dev_is_not() -> None:
 def test_every_gpu_is_offered_to_pods_once(file: Path) -> None:
     """By the cloud, by one DaemonSet that tolerates its node's taints, or by the user who said so."""
     recording, settings = run_program(file), from_stack_file(file)
-    specs = {spec.name: spec for spec in settings.gpu_pool_specs}
+    specs = {spec.name: spec for spec in settings.gpu_pools}
     served: list[str] = []
     for daemon_set in recording.of_type("kubernetes:apps/v1:DaemonSet"):
         pod = daemon_set.inputs["spec"]["template"]["spec"]
@@ -279,7 +266,7 @@ def test_every_gpu_is_offered_to_pods_once(file: Path) -> None:
             assert not _not_tolerated(pod["tolerations"], specs[pool].taints)
     by_cloud = OFFERED_BY_THE_CLOUD[settings.cloud]
     assert sorted(served) == sorted(
-        name for name, spec in specs.items() if spec.drivers != "none" and not by_cloud(spec)
+        name for name, spec in specs.items() if spec.gpus.drivers != "none" and not by_cloud(spec)
     )
 
 
@@ -304,16 +291,16 @@ def test_what_scales_nodes_runs_where_no_autoscaler_takes_the_node_away(file: Pa
 def test_the_outputs_describe_every_pool(file: Path) -> None:
     outputs, settings = run_program(file).stack_outputs, from_stack_file(file)
     assert outputs.keys() == {"clusterName", "kubeconfig", "pools", "gpuJobs", "cost", "autoscaling"}
-    names = {spec.name for spec in settings.gpu_pool_specs}
+    names = {spec.name for spec in settings.gpu_pools}
     assert outputs["pools"].keys() == outputs["gpuJobs"].keys() == names
-    assert outputs["autoscaling"].keys() == names | {spec.name for spec in settings.cpu_pool_specs}
+    assert outputs["autoscaling"].keys() == names | {spec.name for spec in settings.cpu_pools}
     assert outputs["clusterName"] == settings.cluster_name
-    cloud, spec = load_cloud(settings.cloud), cluster_spec(settings)
-    for pool in (*settings.gpu_pool_specs, *settings.cpu_pool_specs):
+    cloud = load_cloud(settings.cloud)
+    for pool in (*settings.gpu_pools, *settings.cpu_pools):
         told = outputs["autoscaling"][pool.name]
         assert (told["min"], told["max"]) == (pool.min_nodes, pool.max_nodes)
         assert told["reachesZero"].startswith("no") == (pool.min_nodes > 0)
-        assert all(cloud.governance(pool, spec).as_output().values()) or pool.min_nodes == 0
+        assert all(cloud.governance(pool, settings).as_output().values()) or pool.min_nodes == 0
 
 
 @each_stack
@@ -352,8 +339,8 @@ def test_a_stack_with_problems_ends_with_all_of_them_and_no_resource(cloud: str)
     assert "gpuPools[0].maxNodes" in str(caught.value)
 
 
-def _all_specs(settings: Settings) -> list[AdminPoolSpec | GpuPoolSpec | CpuPoolSpec]:
-    return [settings.admin_pool_spec, *settings.gpu_pool_specs, *settings.cpu_pool_specs]
+def _all_specs(settings: Settings) -> list[Pool]:
+    return [settings.admin_pool, *settings.gpu_pools, *settings.cpu_pools]
 
 
 def _is_home(group: NodeGroup) -> bool:

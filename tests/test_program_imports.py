@@ -34,7 +34,7 @@ def modules_of(cloud: str) -> set[str]:
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 def test_a_program_loads_its_own_cloud_only(cloud: str) -> None:
     loaded = modules_of(cloud)
-    for package in ("components.clouds", "components.catalog"):
+    for package in ("components.clouds", "catalog"):
         assert f"{package}.{cloud}" in loaded
         others = [other for other in one_stack.CLOUDS if other != cloud]
         assert [name for other in others for name in loaded if _inside(name, f"{package}.{other}")] == []

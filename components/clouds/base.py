@@ -1,8 +1,7 @@
-"""What a cloud is to the components, and the registry of clouds.
+"""What a cloud is to the components.
 
-A cloud is a package below ``components.clouds`` with two modules: ``limits`` (what the cloud cannot do; no Pulumi
-import, because settings call it) and ``cloud`` (its resources). Both are imported on first use, so a stack on one
-cloud never loads another's modules.
+A cloud is a package below ``components.clouds`` whose module ``cloud`` makes its resources. It is imported on first
+use, so a stack on one cloud never loads another's modules.
 """
 
 from __future__ import annotations
@@ -10,68 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
+from catalog import PLUGINS
+from concepts.pool import Pool
 
 if TYPE_CHECKING:
     import pulumi
 
     from components.resources import ClusterObjects
-    from components.settings import Problem, Settings
-
-_PACKAGES: Final[Mapping[str, str]] = {
-    "aks": "components.clouds.aks",
-    "eks": "components.clouds.eks",
-    "gke": "components.clouds.gke",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuthorizedNetwork:
-    """A range that may reach the control plane."""
-
-    name: str
-    cidr: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClusterSpec:
-    """A cluster in words that hold on every cloud.
-
-    ``project`` is the account. ``regional`` puts the control plane and the admin pool in several zones, else they are
-    in ``zones[0]``. ``pod_cidr=None``: pods have addresses of the nodes' range.
-    ``control_plane_cidr=None`` leaves the choice to the cloud; ``version=None`` is the channel's default version.
-    ``autoscaler`` is who decides sizes (``managed``, ``cluster-autoscaler``, ``karpenter``), ``autoscaling_profile`` is
-    ``optimize-utilization`` or ``balanced``; ``expander`` (how it chooses among pools that fit) and
-    ``unneeded_minutes`` (how long a node is idle before it goes) are ``None`` where the profile decides.
-    ``nat_per_zone`` keeps a zone's way out independent of other zones. ``addons`` are the opt-in parts of the cloud.
-    ``admin_pool`` is for clouds whose clusters are born with their first pool.
-    """
-
-    name: str
-    project: str
-    region: str
-    zones: tuple[str, ...]
-    regional: bool
-    channel: str
-    version: str | None
-    authorized_networks: tuple[AuthorizedNetwork, ...]
-    private_endpoint: bool
-    node_cidr: str
-    pod_cidr: str | None
-    service_cidr: str
-    control_plane_cidr: str | None
-    kms_key: str | None
-    deletion_protection: bool
-    autoscaling_profile: str
-    autoscaler: str = "managed"
-    expander: str | None = None
-    unneeded_minutes: int | None = None
-    nat_per_zone: bool = False
-    addons: tuple[str, ...] = ()
-    admin_pool: AdminPoolSpec | None = None
-    labels: Mapping[str, str]
+    from components.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +32,7 @@ class GpuDaemon:
     app: str
     variant: str
     pod: Mapping[str, Any]
-    pools: tuple[GpuPoolSpec, ...]
+    pools: tuple[Pool, ...]
     files: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -121,12 +68,26 @@ class PoolGovernance:
         }
 
 
-class CloudCluster(Protocol):
-    """A declared cluster, and the pools it can have.
+def reaches_zero(pool: Pool, *, untainted: str) -> str:
+    """Whether the pool goes down to no node, and why; ``untainted`` says it of a minimum of 0 with no taint."""
+    if pool.min_nodes > 0:
+        return f"no: the stack file asks for at least {pool.min_nodes} nodes"
+    repelling = ", ".join(str(taint) for taint in pool.taints if taint.effect != "PreferNoSchedule")
+    if repelling:
+        return f"yes: the minimum is 0 and the taints {repelling} keep system pods away"
+    return untainted
 
-    A pool method declares what the pool consists of, as children by ``opts``, and returns the pool's main resource;
-    ``objects`` is for pools that are objects inside the cluster.
-    """
+
+class NodePools(Protocol):
+    """Whatever declares pools."""
+
+    def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+        """Declare what the pool consists of, as children by ``opts``, and return the pool's main resource."""
+        ...
+
+
+class CloudCluster(NodePools, Protocol):
+    """A declared cluster. It declares its admin pool itself; the others are declared by what ``autoscaler`` returns."""
 
     @property
     def resource(self) -> pulumi.Resource:
@@ -143,34 +104,19 @@ class CloudCluster(Protocol):
         """A kubeconfig without a static credential, marked secret."""
         ...
 
-    def admin_pool(
-        self, name: str, spec: AdminPoolSpec, objects: ClusterObjects, opts: pulumi.ResourceOptions
-    ) -> pulumi.CustomResource:
-        """The pool that never goes away. Never an object of an autoscaler that itself runs on this pool."""
-        ...
-
-    def cpu_node_pool(
-        self, name: str, spec: CpuPoolSpec, objects: ClusterObjects, opts: pulumi.ResourceOptions
-    ) -> pulumi.CustomResource:
-        """An autoscaled pool without GPUs."""
-        ...
-
-    def gpu_node_pool(
-        self, name: str, spec: GpuPoolSpec, objects: ClusterObjects, opts: pulumi.ResourceOptions
-    ) -> pulumi.CustomResource:
-        """An autoscaled pool of GPU nodes that starts empty."""
-        ...
-
     def autoscaler(
         self,
         name: str,
-        pools: Sequence[GpuPoolSpec | CpuPoolSpec],
+        pools: Sequence[Pool],
         objects: ClusterObjects,
         parent: pulumi.Resource,
         admin_pool: pulumi.Resource,
-    ) -> None:
-        """Declare what scales ``pools``, before any of them: its identity in the cloud and its objects in the cluster,
-        which wait for ``admin_pool``. Nothing where the cloud's own autoscaler needs no more than the pools' limits."""
+    ) -> NodePools:
+        """Declare what scales ``pools``: its identity in the cloud and its ``objects`` in the cluster, which wait for
+        ``admin_pool``; nothing where the cloud's own autoscaler needs no more than the pools' limits.
+
+        What is returned declares these pools.
+        """
         ...
 
 
@@ -187,22 +133,22 @@ class Cloud(Protocol):
         """Whether the API server adds the ``nvidia.com/gpu`` toleration to pods that ask for a GPU."""
         ...
 
-    def cluster(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> CloudCluster:
+    def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
         """Declare the network, the identity of the nodes and the control plane as children of ``parent``."""
         ...
 
-    def gpu_daemons(self, pools: Sequence[GpuPoolSpec]) -> Sequence[GpuDaemon]:
+    def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
         """What has to run on the nodes of ``pools`` before their GPUs are usable; nothing where the cloud does it."""
         ...
 
-    def governance(self, pool: GpuPoolSpec | CpuPoolSpec, spec: ClusterSpec) -> PoolGovernance:
+    def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
         """What the cluster's autoscaler does with ``pool``."""
         ...
 
 
 def cloud_names() -> Sequence[str]:
     """The clouds there are, sorted."""
-    return sorted(_PACKAGES)
+    return sorted(PLUGINS)
 
 
 def load_cloud(name: str) -> Cloud:
@@ -211,17 +157,7 @@ def load_cloud(name: str) -> Cloud:
     Raises:
         ValueError: there is no such cloud; the message lists those there are.
     """
-    cloud: Cloud = import_module(f"{_package(name)}.cloud").CLOUD
-    return cloud
-
-
-def refusals(settings: Settings) -> list[Problem]:
-    """What the settings ask for and their cloud cannot do."""
-    found: list[Problem] = import_module(f"{_package(settings.cloud)}.limits").refusals(settings)
-    return found
-
-
-def _package(name: str) -> str:
-    if name not in _PACKAGES:
+    if name not in PLUGINS:
         raise ValueError(f"cloud: '{name}' is not supported; write one of {', '.join(cloud_names())}")
-    return _PACKAGES[name]
+    cloud: Cloud = import_module(f"components.clouds.{name}.cloud").CLOUD
+    return cloud

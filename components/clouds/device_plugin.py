@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from components.clouds.base import GpuDaemon
-from components.pools import GpuPoolSpec
-from policies.rules.model import GPU_RESOURCE
+from concepts.kubernetes import GPU_RESOURCE
+from concepts.pool import Pool
 
 APP: Final = "nvidia-device-plugin"
 
@@ -24,16 +24,16 @@ _CONFIG_FILE: Final = "config.yaml"
 _SOCKETS: Final = "/var/lib/kubelet/device-plugins"
 
 
-def device_plugin(pools: Sequence[GpuPoolSpec]) -> list[GpuDaemon]:
+def device_plugin(pools: Sequence[Pool]) -> list[GpuDaemon]:
     """One DaemonSet per way in which ``pools`` divide their GPUs, variant ``whole`` where they do not."""
-    variants: dict[str, list[GpuPoolSpec]] = defaultdict(list)
+    variants: dict[str, list[Pool]] = defaultdict(list)
     for pool in pools:
         variants[_variant(pool)].append(pool)
     return [
         GpuDaemon(
             app=APP,
             variant=variant,
-            pod=plugin_pod(f"{APP}-{variant}", mig=members[0].mig is not None),
+            pod=plugin_pod(f"{APP}-{variant}", mig=members[0].gpus.mig is not None),
             pools=tuple(members),
             files={_CONFIG_FILE: plugin_config(members[0])},
         )
@@ -41,7 +41,7 @@ def device_plugin(pools: Sequence[GpuPoolSpec]) -> list[GpuDaemon]:
     ]
 
 
-def plugin_config(pool: GpuPoolSpec) -> str:
+def plugin_config(pool: Pool) -> str:
     """The plugin's configuration file, as JSON (which is YAML).
 
     With time sharing a pod gets one share at most, and several shares of one GPU are no more time than one, so the
@@ -49,13 +49,13 @@ def plugin_config(pool: GpuPoolSpec) -> str:
     """
     config: dict[str, Any] = {
         "version": "v1",
-        "flags": {"migStrategy": "none" if pool.mig is None else "single", "failOnInitError": True},
+        "flags": {"migStrategy": "none" if pool.gpus.mig is None else "single", "failOnInitError": True},
     }
-    if pool.time_sharing is not None:
+    if pool.gpus.time_sharing is not None:
         config["sharing"] = {
             "timeSlicing": {
                 "failRequestsGreaterThanOne": True,
-                "resources": [{"name": GPU_RESOURCE, "replicas": pool.time_sharing.clients_per_gpu}],
+                "resources": [{"name": GPU_RESOURCE, "replicas": pool.gpus.time_sharing.clients_per_gpu}],
             }
         }
     return json.dumps(config, indent=2) + "\n"
@@ -96,9 +96,9 @@ _NO_RIGHTS: Final = {"allowPrivilegeEscalation": False, "capabilities": {"drop":
 _MIG_RIGHTS: Final = {"capabilities": {"drop": ["ALL"], "add": ["SYS_ADMIN"]}}
 
 
-def _variant(pool: GpuPoolSpec) -> str:
+def _variant(pool: Pool) -> str:
     ways = [
-        *(["mig"] if pool.mig is not None else []),
-        *([f"shared-{pool.time_sharing.clients_per_gpu}"] if pool.time_sharing is not None else []),
+        *(["mig"] if pool.gpus.mig is not None else []),
+        *([f"shared-{pool.gpus.time_sharing.clients_per_gpu}"] if pool.gpus.time_sharing is not None else []),
     ]
     return "-".join(ways) or "whole"

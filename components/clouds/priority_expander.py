@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from components.pools import CpuPoolSpec, GpuPoolSpec
+from concepts.pool import Pool
 
 CONFIG_MAP: Final = "cluster-autoscaler-priority-expander"
 """The name that the expander looks for, in the namespace of the autoscaler."""
@@ -21,13 +21,12 @@ NAMESPACE: Final = "kube-system"
 _STEP: Final = 10
 """Room between two priorities for pools that are declared elsewhere."""
 
-Pool = GpuPoolSpec | CpuPoolSpec
-
 
 def in_order(pools: Sequence[Pool]) -> list[list[Pool]]:
     """The pools as they are to be tried, those that nothing tells apart side by side.
 
-    First choices come before fallbacks, then spot before on-demand, then nodes with fewer GPUs, then cheaper ones.
+    First choices come before fallbacks, then machines that are reserved, and paid for whether used or not, then spot
+    before on-demand, then nodes with fewer GPUs, then cheaper ones.
     """
     alike: dict[tuple[float, ...], list[Pool]] = defaultdict(list)
     for pool in pools:
@@ -57,6 +56,6 @@ def priority_config_map(priorities: Mapping[int, Sequence[str]]) -> dict[str, An
 
 def _rank(pool: Pool) -> tuple[float, ...]:
     """Smaller is better; a pool without a known price comes after those that have one."""
-    gpus = pool.gpus_per_node if isinstance(pool, GpuPoolSpec) else 0
     price = float("inf") if pool.hourly_usd is None else pool.hourly_usd
-    return (pool.preference, not pool.spot, gpus, price)
+    reserved = pool.gpu_part is not None and pool.gpu_part.reservation is not None
+    return (pool.preference, not reserved, not pool.spot, pool.gpus_per_node, price)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from components.catalog import CloudCatalog, Machine
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
+from catalog import CloudCatalog, Machine
+from concepts.pool import Pool
 
-Counts = list[tuple[AdminPoolSpec | GpuPoolSpec | CpuPoolSpec, int]]
+Counts = list[tuple[Pool, int]]
 """How many nodes of which pools."""
 
 
@@ -24,16 +24,15 @@ class Costs:
     unpriced: tuple[str, ...]
 
 
-def costs(
-    known: CloudCatalog, admin: AdminPoolSpec, pools: Sequence[GpuPoolSpec | CpuPoolSpec], *, gateways: int
-) -> Costs:
+def costs(known: CloudCatalog, admin: Pool, pools: Sequence[Pool], *, gateways: int) -> Costs:
     """The stack's costs with that many NAT gateways."""
-    idle: Counts = [(admin, admin.total_nodes), *((pool, pool.min_nodes) for pool in pools)]
-    maximum: Counts = [(admin, admin.max_nodes or admin.total_nodes), *((pool, pool.max_nodes) for pool in pools)]
+    every = [admin, *pools]
+    idle: Counts = [(pool, pool.min_nodes) for pool in every]
+    maximum: Counts = [(pool, pool.max_nodes) for pool in every]
     return Costs(
         idle=_total(known, idle, gateways),
         maximum=_total(known, maximum, gateways),
-        unpriced=tuple(pool.name for pool in [admin, *pools] if pool.hourly_usd is None),
+        unpriced=tuple(pool.name for pool in every if pool.hourly_usd is None),
     )
 
 
@@ -43,18 +42,14 @@ def node_price(known: CloudCatalog, region: str, machine: Machine, disk_gb: int,
     A spot price that is not known counts as the on-demand price, which no cloud's spot machine exceeds. Where disk
     prices are not known the disk is left out (the stack's cost output says so): it is a few percent of a GPU node.
     """
-    price = known.machine_price(region, machine, spot=spot) or known.machine_price(region, machine, spot=False)
-    disk = known.disk_price(region, disk_gb)
+    price = known.prices.machine(region, machine, spot=spot) or known.prices.machine(region, machine, spot=False)
+    disk = known.prices.disk(region, disk_gb)
     return None if price is None else price.usd + (disk.usd if disk else 0.0)
 
 
 def _total(known: CloudCatalog, counts: Counts, gateways: int) -> float | None:
     nodes = sum(count for _, count in counts)
-    total = 0.0
-    for fee in (known.control_plane_price(), known.nat_price(nodes, gateways=gateways)):
-        if fee is None:
-            return None
-        total += fee.usd
+    total = known.prices.control_plane.usd + known.prices.nat(nodes, gateways).usd
     for pool, count in counts:
         if count and pool.hourly_usd is None:
             return None

@@ -1,4 +1,7 @@
-"""Writes docs/configuration.md from the settings' own types. ``python -m components.settings.docs [--check]``."""
+"""Writes docs/configuration.md from the settings' own types. ``python -m components.settings.docs [--check]``.
+
+Which clouds can do what a key asks for is found by asking them: the smallest stack with that key, on each.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,18 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
-from components import catalog
-from components.catalog import CloudCatalog
-from components.settings import support
+import catalog
+from catalog import CloudCatalog
+from components.settings.problems import SettingsError, models_in
+from components.settings.read import load
 from components.settings.stack_file import StackFile
-from components.settings.translation import models_in
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 TARGET: Final = _ROOT / "docs" / "configuration.md"
@@ -49,6 +53,35 @@ What a cloud cannot do is refused with the key and what to write instead; [below
 what they offer."""
 
 _SCALARS: Final = {str: "text", int: "whole number", float: "number", bool: "true or false", types.NoneType: ""}
+
+Sections = Mapping[str, Mapping[str, Any]]
+
+_GPU: Final = "nvidia-t4"
+_GPU_WITH_PARTITIONS: Final = "nvidia-a100-80gb"
+
+_RESERVATION: Final = "`gpuPools[].reservation`"
+# A reservation is known by its name or by an id, and may be in one zone only.
+_RESERVATIONS: Final = ("my-reservation", "cr-0123456789abcdef0")
+
+# What is asked for, as the reference shows it → the sections that ask for it (pools: of one pool).
+WISHES: Final[Mapping[str, Sections]] = {
+    "`network.privateEndpoint: true`": {"network": {"privateEndpoint": True}},
+    "`network.nat: single`": {"network": {"nat": "single"}},
+    "`network.nat: per-zone`": {"network": {"nat": "per-zone"}},
+    "`network.podCidr`": {"network": {"podCidr": "10.64.0.0/14"}},
+    "`network.controlPlaneCidr`": {"network": {"controlPlaneCidr": "172.31.0.0/28"}},
+    "`autoscaling.expander`": {"autoscaling": {"expander": "least-waste"}},
+    "`autoscaling.unneededMinutes`": {"autoscaling": {"unneededMinutes": 5}},
+    "`adminPool.capacity: spot`": {"adminPool": {"capacity": "spot"}},
+    "`adminPool.maxNodes`": {"adminPool": {"maxNodes": 3}},
+    "`cpuPools[].minNodes`": {"cpuPools": {"minNodes": 1}},
+    "`gpuPools[].unneededMinutes`": {"gpuPools": {"unneededMinutes": 5}},
+    "`gpuPools[].drivers: daemonset`": {"gpuPools": {"drivers": "daemonset"}},
+    "`gpuPools[].drivers: none`": {"gpuPools": {"drivers": "none"}},
+    "`gpuPools[].driverVersion: latest`": {"gpuPools": {"driverVersion": "latest"}},
+    "`gpuPools[].timeSharing`": {"gpuPools": {"timeSharing": {"clientsPerGpu": 4}}},
+    "`gpuPools[].mig`": {"gpuPools": {"gpu": _GPU_WITH_PARTITIONS, "mig": "1g"}},
+}
 
 
 def render() -> str:
@@ -116,19 +149,19 @@ def _default(field: FieldInfo) -> str:
 
 
 _ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
-    "the account's key, as in": lambda known: f"`{known.account_key()}: {known.account_example()}`",
-    "`autoscaling.autoscaler`": lambda known: _words(known.autoscalers()),
-    "`adminPool.machineType` unless given": lambda known: f"`{known.default_admin_machine()}`",
-    "`cpuPools[].machineType` unless given": lambda known: f"`{known.default_cpu_machine()}`",
-    "several `machineType`s in a spot pool": lambda known: "yes" if known.mixes_machines() else "no",
+    "the account's key, as in": lambda known: f"`{known.account_key}: {known.account_example}`",
+    "`autoscaling.autoscaler`": lambda known: _words(known.autoscalers),
+    "`adminPool.machineType` unless given": lambda known: f"`{known.default_admin_machine}`",
+    "`cpuPools[].machineType` unless given": lambda known: f"`{known.default_cpu_machine}`",
+    "several `machineType`s in a spot pool": lambda known: "yes" if known.machines.mixed_types > 1 else "no",
     "pools of spot GPUs": lambda known: _per_zone(known),
-    "taints of every spot node": lambda known: _words([str(taint) for taint in known.spot_taints()]),
-    "`gpuPools[].image`": lambda known: _words(known.images()),
-    "`network.nodeCidr` unless given": lambda known: f"`{known.default_ranges()['node_cidr']}`",
+    "taints of every spot node": lambda known: _words([str(taint) for taint in known.spot_taints]),
+    "`gpuPools[].image`": lambda known: _words(known.images),
+    "`network.nodeCidr` unless given": lambda known: f"`{known.default_ranges['node_cidr']}`",
     "`network.podCidr` unless given": lambda known: _pod_range(known),
-    "`network.serviceCidr` unless given": lambda known: f"`{known.default_ranges()['service_cidr']}`",
-    "`addons`": lambda known: _words(known.addons()),
-    "characters of a pool's name": lambda known: f"{known.max_name_length()}",
+    "`network.serviceCidr` unless given": lambda known: f"`{known.default_ranges['service_cidr']}`",
+    "`addons`": lambda known: _words(known.addons),
+    "characters of a pool's name": lambda known: f"{known.max_name_length}",
 }
 """What a row of the comparison is about → what a cloud's catalogue says about it."""
 
@@ -140,11 +173,11 @@ def _differences() -> Iterator[str]:
     yield f"| | {' | '.join(f'`{cloud}`' for cloud in clouds)} |\n|---|{'---|' * len(clouds)}"
     for title, aspect in _ASPECTS.items():
         yield f"| {title} | {' | '.join(aspect(catalog.of(cloud)) for cloud in clouds)} |"
-    places = [*support.places()]
+    heads = [f"`{column.cloud}`, {column.autoscaler}" for column in columns()]
     yield "\nWhat can be asked for, with each autoscaler; what cannot is refused with a reason:\n"
-    yield f"| | {' | '.join(f'`{place.cloud}`, {place.autoscaler}' for place in places)} |\n|---|{'---|' * len(places)}"
-    for title, answers in support.answers():
-        yield f"| {title} | {' | '.join('yes' if answer else 'no' for answer in answers)} |"
+    yield f"| | {' | '.join(heads)} |\n|---|{'---|' * len(heads)}"
+    for title, said in answers():
+        yield f"| {title} | {' | '.join('yes' if answer else 'no' for answer in said)} |"
     yield ""
 
 
@@ -153,33 +186,91 @@ def _words(words: Sequence[str]) -> str:
 
 
 def _pod_range(known: CloudCatalog) -> str:
-    own = known.default_ranges()["pod_cidr"]
-    return f"`{own}`" if own else f"the nodes': {known.pod_addresses_per_node()} addresses a node"
+    own = known.default_ranges["pod_cidr"]
+    return f"`{own}`" if own else f"the nodes': {known.pod_addresses_per_node} addresses a node"
 
 
 def _per_zone(known: CloudCatalog) -> str:
-    per_zone = [one for one in known.autoscalers() if known.pool_per_zone(gpu=True, spot=True, autoscaler=one)]
+    per_zone = [one for one in known.autoscalers if known.pool_per_zone(gpu=True, spot=True, autoscaler=one)]
     return f"one for each zone with {_words(per_zone)}" if per_zone else "one over all zones"
 
 
 def _gpus(cloud: str) -> Iterator[str]:
     known = catalog.of(cloud)
     yield f"## GPUs on `{cloud}`\n"
-    region = known.reference_region()
+    region = known.reference_region
     yield "The machine is the one that a pool gets unless it names another. Prices: one node of the smallest size for"
     yield f"an hour in `{region}`, US dollars, list price without disk, dated in the catalogue.\n"
     yield "| gpu | memory | GPUs per node: machine | on demand | spot | quota |\n|---|---|---|---|---|---|"
     for gpu in catalog.gpus(cloud):
-        counts = known.gpu_counts(gpu.name)
-        machines = [known.machines_for(gpu.name, count)[0] for count in counts]
+        counts = known.machines.gpu_counts(gpu.name)
+        machines = [known.machines.having(gpu.name, count)[0] for count in counts]
         sizes = ", ".join(f"{count}: `{machine.type}`" for count, machine in zip(counts, machines, strict=True))
-        prices = [known.machine_price(region, machines[0], spot=spot) for spot in (False, True)]
+        prices = [known.prices.machine(region, machines[0], spot=spot) for spot in (False, True)]
         shown = " | ".join("not known" if price is None else f"{price.usd:.2f}" for price in prices)
-        metric = known.accelerators()[gpu.name].quota
+        metric = known.accelerators[gpu.name].quota
         quota = f"`{metric}`" if metric else "by family"
         yield f"| `{gpu.name}` | {gpu.memory_gib} GiB | {sizes} | {shown} | {quota} |"
-    for gone in known.withdrawn_gpus().values():
+    for gone in known.withdrawn_gpus.values():
         yield f"\n`{gone.name}`: {gone.reason}. Use `{gone.successor}`."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A cloud with one of its autoscalers."""
+
+    cloud: str
+    autoscaler: str
+
+
+def columns() -> Iterator[Column]:
+    """Every cloud with each of its autoscalers, its default first."""
+    for cloud in catalog.clouds():
+        for autoscaler in catalog.of(cloud).autoscalers:
+            yield Column(cloud=cloud, autoscaler=autoscaler)
+
+
+def answers() -> Iterator[tuple[str, list[bool]]]:
+    """Each wish, and for each of the columns whether it is fulfilled there."""
+    for title, wish in WISHES.items():
+        yield title, [can(column, wish) for column in columns()]
+    yield _RESERVATION, [_reserves(column) for column in columns()]
+
+
+def can(column: Column, wish: Sections) -> bool:
+    """Whether a stack with that wish, and nothing else that is special, is accepted there."""
+    try:
+        _load(column, wish)
+    except SettingsError:
+        return False
+    return True
+
+
+def _reserves(column: Column) -> bool:
+    zones = catalog.gpu_zones(column.cloud, catalog.of(column.cloud).reference_region, _GPU) or ()
+    return any(can(column, {"gpuPools": {"reservation": name, "zones": [*zones[:1]]}}) for name in _RESERVATIONS)
+
+
+def _load(column: Column, wish: Sections) -> None:
+    known = catalog.of(column.cloud)
+    region = known.reference_region
+    pool: dict[str, Any] = {"name": "gpu", "gpu": _GPU, "maxNodes": 1, **wish.get("gpuPools", {})}
+    config: dict[str, object] = {
+        "cloud": column.cloud,
+        "region": region,
+        "network": {"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}]},
+        "autoscaling": {"autoscaler": column.autoscaler, **wish.get("autoscaling", {})},
+        "adminPool": wish.get("adminPool", {}),
+        "gpuPools": [{"gpusPerNode": known.machines.gpu_counts(pool["gpu"])[0], **pool}],
+    }
+    if "cpuPools" in wish:
+        config["cpuPools"] = [{"name": "cpu", "maxNodes": 1, **wish["cpuPools"]}]
+    if "network" in wish:
+        # Who may reach a private endpoint is no part of what is asked here.
+        config["network"] = {"privateEndpoint": True, **wish["network"]}
+    example = known.account_example
+    account = region if example in known.regions else example
+    load(config, stack="example", project=account)
 
 
 def main(arguments: list[str] | None = None) -> int:

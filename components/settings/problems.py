@@ -1,10 +1,33 @@
-"""What is wrong with a stack file, in words that let its author mend it."""
+"""What is wrong with a stack file, in words that let its author mend it; pydantic's errors in such words."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
+
+Location = tuple[int | str, ...]
+
+# Stands in a message for the key path of the entry being validated, which only ``invalid`` knows.
+HERE: Final = "<here>"
+
+# Error type → what was expected, and an example of it.
+_EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
+    "string_type": ("text", "Write text; in quotes if it looks like a number"),
+    "int_type": ("a whole number", "Write a whole number without quotes"),
+    "float_type": ("a number", "Write a number without quotes"),
+    "bool_type": ("true or false", "Write true or false without quotes"),
+    "tuple_type": ("a list", "Write a list: [ … ], or one '- …' a line"),
+    "dict_type": ("a mapping", "Write a mapping: key: value"),
+    "model_type": ("a mapping", "Write a mapping: key: value"),
+}
 
 
 @dataclass(frozen=True)
@@ -51,3 +74,122 @@ def instead(word: str, known: Sequence[str], *, shown: int = 16) -> str:
         return f"Did you mean '{near}'?"
     listed = ", ".join(known[:shown])
     return f"Write one of {listed}" + (f" … ({len(known)} in all)" if len(known) > shown else "")
+
+
+def invalid(error: ValidationError, model: type[BaseModel], raw: object) -> list[Problem]:
+    """All of the error's problems, in the order of the file's keys; one per key."""
+    found: dict[str, Problem] = {}
+    meant: set[str] = set()
+    for detail in error.errors(include_url=False):
+        location = _written(detail["loc"], raw)
+        problem = _problem(detail, location, model)
+        found.setdefault(problem.path, problem)
+        if detail["type"] == "extra_forbidden":
+            near = nearest(str(location[-1]), _keys(model, location[:-1]))
+            meant.add(path((*location[:-1], near)) if near else "")
+    # A misspelt key is one problem, not also a missing one.
+    return [problem for problem in found.values() if problem.path not in meant]
+
+
+def path(location: Location) -> str:
+    """``("gpuPools", 1, "gpu")`` → ``gpuPools[1].gpu``."""
+    text = ""
+    for step in location:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+    return text or "config"
+
+
+def _written(location: Location, raw: object) -> Location:
+    """The part of a location that exists in the file: pydantic adds steps for unions and for keys of mappings."""
+    steps: list[int | str] = []
+    for index, step in enumerate(location):
+        last = index == len(location) - 1
+        if isinstance(raw, Mapping):
+            # Defaults are located by the field's name, not by its key.
+            key = to_camel(step) if isinstance(step, str) and step not in raw else step
+            if (key not in raw and not last) or step == "[key]":
+                break
+            steps.append(key)
+            raw = raw.get(key)
+        elif isinstance(raw, Sequence) and not isinstance(raw, str) and isinstance(step, int):
+            steps.append(step)
+            raw = raw[step] if step < len(raw) else None
+        else:
+            break
+    return tuple(steps)
+
+
+def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel]) -> Problem:
+    kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
+    where = path(location)
+    if kind == "problem":
+        message = str(context["message"]).replace(HERE, path(location[:-1]))
+        return Problem(where, message, str(context["remedy"]))
+    if kind == "extra_forbidden":
+        known = _keys(model, location[:-1])
+        return Problem(where, f"there is no key '{location[-1]}'", instead(str(location[-1]), known))
+    if kind == "missing":
+        return Problem(where, "missing, and there is no default", _meaning(model, location))
+    if kind == "literal_error":
+        allowed = _choices(str(context["expected"]))
+        return Problem(where, f"{_shown(value)} is not one of {', '.join(allowed)}", instead(str(value), allowed))
+    if kind in ("greater_than_equal", "greater_than", "less_than_equal"):
+        bound = context.get("ge", context.get("gt", context.get("le")))
+        word = {"greater_than_equal": "or more", "greater_than": "at least more than", "less_than_equal": "or less"}[
+            kind
+        ]
+        remedy = f"Write more than {bound:g}" if kind == "greater_than" else f"Write {bound:g} {word}"
+        return Problem(where, f"{_shown(value)} is too {'large' if kind == 'less_than_equal' else 'small'}", remedy)
+    if kind in ("string_too_short", "string_too_long"):
+        return Problem(where, f"{_shown(value)} has {len(str(value))} characters", detail["msg"])
+    expected, remedy = _EXPECTED.get(kind, (detail["msg"].lower(), _meaning(model, location)))
+    return Problem(where, f"{_shown(value)} is not {expected}", remedy)
+
+
+def _choices(expected: str) -> tuple[str, ...]:
+    return tuple(word.strip().strip("'") for word in expected.replace(" or ", ", ").split(","))
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _keys(model: type[BaseModel], location: Location) -> tuple[str, ...]:
+    section = _section(model, location)
+    return tuple(field.alias or name for name, field in section.model_fields.items()) if section else ()
+
+
+def _meaning(model: type[BaseModel], location: Location) -> str:
+    section = _section(model, location[:-1])
+    for name, field in section.model_fields.items() if section else ():
+        if location[-1] in (name, field.alias):
+            return f"Write {location[-1]}: {field.description}"
+    return "See docs/configuration.md"
+
+
+def _section(model: type[BaseModel], location: Location) -> type[BaseModel] | None:
+    """The model that describes the mapping at ``location``."""
+    current: type[BaseModel] | None = model
+    for step in location:
+        if isinstance(step, int) or current is None:
+            continue
+        fields = {field.alias or name: field.annotation for name, field in current.model_fields.items()}
+        current = next(models_in(fields.get(step)), None)
+    return current
+
+
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Models that a type mentions, through unions, lists and annotations."""
+    if (
+        isinstance(annotation, type)
+        and not isinstance(annotation, types.GenericAlias)
+        and issubclass(annotation, BaseModel)
+    ):
+        yield annotation
+    for inner in typing.get_args(annotation):
+        yield from models_in(inner)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
-from components.settings.network import Network
-from components.settings.stack_file import Kubernetes, Security
+import catalog
+from components.settings.cluster import Kubernetes, Network, Security
+from concepts.pool import Pool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,18 +40,24 @@ class Settings:
     unneeded_minutes: int | None
     addons: tuple[str, ...]
     labels: Mapping[str, str]
-    admin_pool_spec: AdminPoolSpec
-    gpu_pool_specs: tuple[GpuPoolSpec, ...]
-    cpu_pool_specs: tuple[CpuPoolSpec, ...]
+    admin_pool: Pool
+    gpu_pools: tuple[Pool, ...]
+    cpu_pools: tuple[Pool, ...]
     budget_hourly_usd: float | None
     cost_idle_hourly: float | None
     cost_max_hourly: float | None
     unpriced: tuple[str, ...]
 
     @property
+    def idle_minutes(self) -> int:
+        """How long a node is idle before it goes, unless its pool says otherwise.
+
+        Raises:
+            KeyError: the cloud does not say (``CloudCatalog.unneeded_minutes``).
+        """
+        return self.unneeded_minutes or catalog.of(self.cloud).unneeded_minutes[self.autoscaling_profile]
+
+    @property
     def max_nodes(self) -> int:
         """Nodes with every pool at its maximum."""
-        gpu_nodes = sum(pool.max_nodes for pool in self.gpu_pool_specs)
-        cpu_nodes = sum(pool.max_nodes for pool in self.cpu_pool_specs)
-        admin = self.admin_pool_spec
-        return (admin.max_nodes or admin.total_nodes) + gpu_nodes + cpu_nodes
+        return sum(pool.max_nodes for pool in (self.admin_pool, *self.gpu_pools, *self.cpu_pools))

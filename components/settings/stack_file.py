@@ -2,45 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationInfo, field_validator
 
-from components import catalog
-from components.settings import places, syntax
-from components.settings.admin_pool import AdminPool
-from components.settings.context import context
-from components.settings.cpu_pool import CpuPool
-from components.settings.gpu_pool import GpuPool
-from components.settings.network import Network
+import catalog
+from components.settings import check
+from components.settings.cluster import Kubernetes, Network, Security
+from components.settings.fields import Minutes, ResourceLabels, Section, context, rfc1035, wrong
+from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import instead
-from components.settings.section import Flag, Minutes, ResourceLabels, Section
-
-_VERSION = re.compile(r"1\.\d{1,3}(\.\d{1,3}(-[a-z0-9.]+)?)?")
-
-
-class Kubernetes(Section):
-    """Which Kubernetes."""
-
-    channel: Literal["rapid", "regular", "stable"] = Field(default="regular", description="release channel")
-    version: StrictStr | None = Field(
-        default=None, description="pin, such as `'1.34'`; the channel's default unless given"
-    )
-
-    @field_validator("version")
-    @classmethod
-    def _version(cls, value: str | None) -> str | None:
-        if value is not None and not _VERSION.fullmatch(value):
-            raise syntax.wrong(f"'{value}' is not a Kubernetes version", "Write for example '1.34' or '1.34.1'")
-        return value
-
-
-class Security(Section):
-    """Keys and protection."""
-
-    kms_key: StrictStr | None = Field(default=None, description="key that encrypts Kubernetes secrets (its full name)")
-    deletion_protection: Flag = Field(default=False, description="refuse to delete the cluster")
 
 
 class Autoscaling(Section):
@@ -66,7 +37,7 @@ class Autoscaling(Section):
         known = context(info).catalog
         if value is None or known is None:
             return value
-        return places.listed(value, known.autoscalers(), "autoscaler", context(info))
+        return check.listed(value, known.autoscalers, "autoscaler", context(info))
 
 
 class Budget(Section):
@@ -104,26 +75,24 @@ class StackFile(Section):
     @classmethod
     def _cloud(cls, value: str) -> str:
         if value not in catalog.clouds():
-            raise syntax.wrong(f"cloud '{value}' is not supported", instead(value, catalog.clouds()))
+            raise wrong(f"cloud '{value}' is not supported", instead(value, catalog.clouds()))
         return value
 
     @field_validator("region")
     @classmethod
     def _region(cls, value: str, info: ValidationInfo) -> str:
         known = context(info).catalog
-        if known is None or value in known.regions():
+        if known is None or value in known.regions:
             return value
-        if any(value in zones for zones in known.regions().values()):
-            region = next(name for name, zones in known.regions().items() if value in zones)
-            raise syntax.wrong(f"'{value}' is a zone", f"Write region: {region} and zones: [{value}]")
-        raise syntax.wrong(
-            f"there is no region '{value}' on {context(info).cloud}", instead(value, tuple(known.regions()))
-        )
+        if any(value in zones for zones in known.regions.values()):
+            region = next(name for name, zones in known.regions.items() if value in zones)
+            raise wrong(f"'{value}' is a zone", f"Write region: {region} and zones: [{value}]")
+        raise wrong(f"there is no region '{value}' on {context(info).cloud}", instead(value, tuple(known.regions)))
 
     @field_validator("zones")
     @classmethod
     def _zones(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        return places.zones_in_region(value, context(info))
+        return check.zones_in_region(value, context(info))
 
     @field_validator("cluster_name")
     @classmethod
@@ -131,28 +100,28 @@ class StackFile(Section):
         if value is None:
             return None
         known = context(info).catalog
-        if known is not None and len(value) > known.max_name_length():
-            limit = known.max_name_length()
-            raise syntax.wrong(
+        if known is not None and len(value) > known.max_name_length:
+            limit = known.max_name_length
+            raise wrong(
                 f"'{value}' has {len(value)} characters", f"Write at most {limit}: '{value[:limit].strip('-')}'"
             )
-        return syntax.rfc1035(value)
+        return rfc1035(value)
 
     @field_validator("addons")
     @classmethod
     def _addons(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         if len(set(value)) < len(value):
-            raise syntax.wrong(f"an addon is there twice: {', '.join(value)}", "Write each addon once")
+            raise wrong(f"an addon is there twice: {', '.join(value)}", "Write each addon once")
         known = context(info).catalog
         for addon in value:
-            places.listed(addon, known.addons() if known is not None else (), "addon", context(info))
+            check.listed(addon, known.addons if known is not None else (), "addon", context(info))
         return value
 
     @field_validator("gpu_pools")
     @classmethod
     def _some(cls, value: tuple[GpuPool, ...]) -> tuple[GpuPool, ...]:
         if not value:
-            raise syntax.wrong(
+            raise wrong(
                 "there is no GPU pool",
                 "Write for example gpuPools: [{name: t4, gpu: nvidia-t4, capacity: spot, maxNodes: 2}]",
             )

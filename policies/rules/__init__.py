@@ -1,1 +1,39 @@
-"""Pure rules, shared by the settings (at construction) and the policy pack (at the gate)."""
+"""All rules of the gate, in the order in which they are documented: pure functions, one file per subject."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from policies.rules import (
+    autoscaler,
+    clusters,
+    money,
+    node_groups,
+    regions,
+    scale_down,
+    security,
+    sharing,
+    totals,
+    workloads,
+)
+from policies.rules.rule import Rule
+
+_SUBJECTS: Final = (
+    node_groups,
+    clusters,
+    workloads,
+    autoscaler,
+    scale_down,
+    sharing,
+    security,
+    money,
+    totals,
+    regions,
+)
+
+RULES: Final[tuple[Rule[...], ...]] = tuple(
+    found for subject in _SUBJECTS for found in vars(subject).values() if isinstance(found, Rule)
+)
+
+BY_ID: Final[Mapping[str, Rule[...]]] = {rule.id: rule for rule in RULES}

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from policies.rules import iam
+from concepts import iam
+from concepts.declared import Autoscaler, NodeGroup, PodRole, Right, ScalingGroup, Stack, Violation, Workload
+from concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.clusters import clusters_with_gpus
-from policies.rules.model import (
-    UNKNOWN,
-    Autoscaler,
-    Maybe,
-    NodeGroup,
-    PodRole,
-    Right,
-    ScalingGroup,
-    Stack,
-    Violation,
-    Workload,
-)
-from policies.rules.scheduling import both, either
-
-PRESENT = "autoscaler-present"
-SEES = "autoscaler-sees-group"
-TEMPLATE = "autoscaler-knows-template"
-PERMITTED = "autoscaler-permitted"
+from policies.rules.rule import rule
+from policies.rules.samples import CLUSTER, GPUS, TAGS, WEB, program, scaler
 
 _HINT: Final = "k8s.io/cluster-autoscaler/node-template/"
 # The autoscaler derives these itself from the machine type and the zone.
@@ -40,6 +27,15 @@ _Hint = tuple[str, str, str]
 """What is missing in words, the tag's key, and its value."""
 
 
+@rule(
+    "autoscaler-present",
+    title="Something scales the nodes",
+    why="Where the cloud runs no autoscaler, a minimum of 0 means that no GPU node ever comes.",
+    remedy="Deploy cluster-autoscaler or Karpenter with the cluster.",
+    level="advisory",
+    severity="high",
+    example=program(replace(CLUSTER, managed_autoscaler=False), GPUS, WEB),
+)
 def present(stack: Stack) -> list[Violation]:
     """A cluster whose cloud runs no autoscaler has one among the stack's workloads.
 
@@ -59,10 +55,19 @@ def present(stack: Stack) -> list[Violation]:
         )
         if undecided:
             message = f"Cluster '{cluster.name}': unknown at preview, checked at update: whether it has an autoscaler."
-        found.append(Violation(PRESENT, message, remedy, undecided=undecided, resource=cluster.resource))
+        found.append(Violation(present.id, message, remedy, undecided=undecided, resource=cluster.resource))
     return found
 
 
+@rule(
+    "autoscaler-sees-group",
+    title="The autoscaler sees every GPU node group",
+    why="A group that no autoscaler finds keeps its size: none, or idle for ever.",
+    remedy="Give the group the tags by which the autoscaler discovers groups.",
+    level="mandatory",
+    severity="high",
+    example=program(replace(GPUS, scaling=ScalingGroup("l4", TAGS)), scaler("other")),
+)
 def sees_each_group(stack: Stack) -> list[Violation]:
     """The autoscaler of the cluster can find each GPU group.
 
@@ -87,10 +92,19 @@ def sees_each_group(stack: Stack) -> list[Violation]:
             message += "lacks the tags by which an autoscaler finds it, and no autoscaler here names it."
         else:
             message += "may be missed by the autoscaler: unknown at preview, checked at update: its tags."
-        found.append(Violation(SEES, message, remedy, undecided=undecided, resource=group.resource))
+        found.append(Violation(sees_each_group.id, message, remedy, undecided=undecided, resource=group.resource))
     return found
 
 
+@rule(
+    "autoscaler-knows-template",
+    title="The autoscaler knows the nodes of an empty group",
+    why="It plans the first node of a group by tags; what they leave out, no pod can ask for, or runs into.",
+    remedy="Put every label and taint of the group as a node-template tag on its Auto Scaling group.",
+    level="mandatory",
+    severity="high",
+    example=program(replace(GPUS, scaling=ScalingGroup("l4", TAGS)), scaler("ml")),
+)
 def knows_each_template(stack: Stack) -> list[Violation]:
     """An autoscaler that reads tags in place of nodes is told every label and taint of each GPU group.
 
@@ -113,10 +127,22 @@ def knows_each_template(stack: Stack) -> list[Violation]:
             )
         tags = ", ".join(f"{key}={value}" for _, key, value in missing or unknown)
         remedy = f"Tag the Auto Scaling group itself, not the node group: {tags}."
-        found.append(Violation(TEMPLATE, message, remedy, undecided=undecided, resource=group.resource))
+        found.append(Violation(knows_each_template.id, message, remedy, undecided=undecided, resource=group.resource))
     return found
 
 
+@rule(
+    "autoscaler-permitted",
+    title="The autoscaler may do its work",
+    why="One missing right, and the groups keep their size: pods wait, or idle nodes stay.",
+    remedy="Allow the autoscaler's role every action that it needs, on the groups of this cluster.",
+    level="mandatory",
+    severity="high",
+    example=replace(
+        program(GPUS, scaler("ml")),
+        pod_roles=(PodRole("scaler", "kube-system", "scaler", ({"Statement": []},)),),
+    ),
+)
 def permitted(stack: Stack) -> list[Violation]:
     """Each autoscaler's role allows what it has to do. A role that the stack does not declare is not judged.
 
@@ -284,4 +310,4 @@ def _shown(value: Maybe[str]) -> str:
 
 
 def _permission(message: str, remedy: str, workload: Workload, *, undecided: bool) -> Violation:
-    return Violation(PERMITTED, message, remedy, undecided=undecided, resource=workload.resource)
+    return Violation(permitted.id, message, remedy, undecided=undecided, resource=workload.resource)

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from policies.rules.model import UNKNOWN, Maybe, NodeGroup, Stack, Violation
+from dataclasses import replace
 
-COST = "hourly-cost-ceiling"
-IDLE_COST = "idle-cost-ceiling"
+from concepts.declared import NodeGroup, Stack, Violation
+from concepts.unknown import UNKNOWN, Maybe
+from policies.rules.rule import rule
+from policies.rules.samples import CPUS, GPUS, program
 
 
+@rule(
+    "hourly-cost-ceiling",
+    title="The stack's hourly cost has a ceiling",
+    why="The maximum of all node groups together is what a bad night costs.",
+    remedy="Lower a node group's maximum, or raise the ceiling on purpose.",
+    level="mandatory",
+    severity="high",
+    limits={
+        "maxHourlyUsd": {
+            "type": ["number", "null"],
+            "minimum": 0,
+            "description": "Most US dollars an hour with all node groups at their maximum; null for no limit.",
+        }
+    },
+    example=program(GPUS, CPUS),
+    example_limits={"maxHourlyUsd": 5},
+)
 def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Violation]:
     """All node groups at their maximum cost at most ``max_hourly_usd`` an hour, by list prices (None: no limit)."""
     if max_hourly_usd is None or not stack.groups:
@@ -22,15 +41,34 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
         message = (
             f"At its maximum the stack costs ${total:.2f} an hour, over the ceiling of ${max_hourly_usd:.2f}; most: "
         )
-        return [Violation(COST, message + ", ".join(f"{name} ${usd:.2f}" for name, usd in most) + ".", remedy)]
+        return [
+            Violation(hourly_cost.id, message + ", ".join(f"{name} ${usd:.2f}" for name, usd in most) + ".", remedy)
+        ]
     unpriced = [group for group in stack.groups if group.name not in priced and not _never_runs(group)]
     if unpriced:
         names = ", ".join(f"'{group.name}'" for group in unpriced)
         message = f"Cannot tell the stack's hourly cost: no price known for {names}; the rest is ${total:.2f} an hour."
-        return [Violation(COST, message, "Check the price of these by hand.", undecided=True)]
+        return [Violation(hourly_cost.id, message, "Check the price of these by hand.", undecided=True)]
     return []
 
 
+@rule(
+    "idle-cost-ceiling",
+    title="The stack's idle cost has a ceiling",
+    why="What is up while nobody works is paid for 168 hours a week.",
+    remedy="Lower a node group's minimum or choose a smaller machine for it.",
+    level="mandatory",
+    severity="high",
+    limits={
+        "maxIdleUsd": {
+            "type": ["number", "null"],
+            "minimum": 0,
+            "description": "Most US dollars an hour for the nodes that are always up; null for no limit.",
+        }
+    },
+    example=program(GPUS, replace(CPUS, min_nodes=3)),
+    example_limits={"maxIdleUsd": 0.5},
+)
 def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation]:
     """The nodes that are up while nobody uses them cost at most ``max_idle_usd`` an hour (None: no limit)."""
     if max_idle_usd is None:
@@ -44,11 +82,11 @@ def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation
     if total > max_idle_usd:
         most = ", ".join(f"{name} ${usd:.2f}" for name, usd in sorted(priced, key=lambda item: -item[1])[:3])
         message = f"While nobody uses it the stack costs ${total:.2f} an hour, over ${max_idle_usd:.2f}; most: {most}."
-        return [Violation(IDLE_COST, message, remedy)]
+        return [Violation(idle_cost.id, message, remedy)]
     unpriced = ", ".join(f"'{name}'" for name, usd in costs if usd is UNKNOWN)
     if unpriced:
         message = f"Cannot tell the stack's idle cost: no size or price known for {unpriced}; the rest is ${total:.2f}."
-        return [Violation(IDLE_COST, message, "Check the price of these by hand.", undecided=True)]
+        return [Violation(idle_cost.id, message, "Check the price of these by hand.", undecided=True)]
     return []
 
 

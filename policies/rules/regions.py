@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from policies.rules.model import UNKNOWN, Cluster, NodeGroup, Violation
+from concepts.declared import Carbon, Cluster, NodeGroup, Violation
+from concepts.unknown import UNKNOWN
+from policies.rules.rule import rule
+from policies.rules.samples import CLUSTER
 
-ALLOWED = "allowed-regions"
-LOW_CARBON = "low-carbon-region"
 
-
+@rule(
+    "allowed-regions",
+    title="Only allowed regions",
+    why="Data residency, quota and reservations are per region.",
+    remedy="Use an allowed region, or add the region to the list.",
+    level="mandatory",
+    severity="medium",
+    limits={
+        "regions": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Regions that may be used; empty for all.",
+        }
+    },
+    example=CLUSTER,
+    example_limits={"regions": ["europe-west4"]},
+)
 def allowed(subject: Cluster | NodeGroup, regions: Sequence[str] = ()) -> list[Violation]:
     """The cluster or group is in one of ``regions``; an empty list allows all."""
     kind = "Cluster" if isinstance(subject, Cluster) else "Node group"
@@ -18,23 +36,49 @@ def allowed(subject: Cluster | NodeGroup, regions: Sequence[str] = ()) -> list[V
         return []
     if subject.region is UNKNOWN:
         message = f"{kind} '{subject.name}': unknown at preview, checked at update: its region."
-        return [Violation(ALLOWED, message, remedy, undecided=True, resource=subject.resource)]
+        return [Violation(allowed.id, message, remedy, undecided=True, resource=subject.resource)]
     if subject.region in regions:
         return []
     message = f"{kind} '{subject.name}' is in region '{subject.region}', which is not allowed."
-    return [Violation(ALLOWED, message, remedy, resource=subject.resource)]
+    return [Violation(allowed.id, message, remedy, resource=subject.resource)]
 
 
-def low_carbon(cluster: Cluster, min_free_percent: int = 75, max_grams_per_kwh: float = 200) -> list[Violation]:
+@rule(
+    "low-carbon-region",
+    title="A region with clean energy",
+    why="GPUs draw hundreds of watts; the same job emits ten times more CO2 in one region than in another.",
+    remedy="Choose a region with a high share of carbon-free energy where latency and quota allow.",
+    level="advisory",
+    severity="low",
+    limits={
+        "minCarbonFreePercent": {
+            "type": "integer",
+            "minimum": 0,
+            "maximum": 100,
+            "description": "Share of carbon-free energy from which a region counts as clean.",
+        },
+        "maxGramsPerKwh": {
+            "type": "number",
+            "minimum": 0,
+            "description": "Grid emissions (gCO2eq/kWh) up to which a region counts as clean.",
+        },
+    },
+    example=replace(CLUSTER, carbon=Carbon(42, 590, 2025, "the cloud's table")),
+)
+def low_carbon(cluster: Cluster, min_carbon_free_percent: int = 75, max_grams_per_kwh: float = 200) -> list[Violation]:
     """The region's energy is carbon-free most of the time, or its grid emits little.
 
     The defaults are the thresholds of Google's low-carbon label: https://cloud.google.com/sustainability/region-carbon
     """
     carbon = cluster.carbon
-    if carbon is None or carbon.free_percent >= min_free_percent or carbon.grid_grams_per_kwh <= max_grams_per_kwh:
+    if (
+        carbon is None
+        or carbon.free_percent >= min_carbon_free_percent
+        or carbon.grid_grams_per_kwh <= max_grams_per_kwh
+    ):
         return []
     message = (
         f"Region '{cluster.region}' runs on carbon-free energy {carbon.free_percent} % of the time, and its grid emits "
         f"{carbon.grid_grams_per_kwh:.0f} gCO2eq/kWh ({carbon.year})."
     )
-    return [Violation(LOW_CARBON, message, f"Prefer a cleaner region: {carbon.source}.", resource=cluster.resource)]
+    return [Violation(low_carbon.id, message, f"Prefer a cleaner region: {carbon.source}.", resource=cluster.resource)]

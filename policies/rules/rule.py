@@ -1,12 +1,21 @@
-"""What a rule of the gate is: its text, its levels, its limits and the pure function that decides."""
+"""What a rule of the gate is: a pure function that decides, with its text, its level, its limits and an example.
+
+``@rule`` above a function makes it one. Called, it is still that function: settings ask ``zero_minimum(group)``. The
+pack asks ``zero_minimum.check(subject, limits)``, with the limits of the stack's configuration.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Final, Generic, Literal, ParamSpec, get_args, get_type_hints
 
-from policies.rules.model import Cluster, Credential, NodeGroup, Stack, Violation, Workload
+from concepts.declared import Stack, Violation
+
+P = ParamSpec("P")
 
 Level = Literal["advisory", "mandatory", "remediate", "disabled"]
 """``remediate``: mandatory, and what breaks the rule is put right first, where its declaration allows it."""
@@ -18,28 +27,55 @@ Limits = Mapping[str, Any]
 LEVELS: Final[tuple[Level, ...]] = ("advisory", "mandatory", "disabled")
 """The levels of every rule."""
 
-Subject = type[NodeGroup] | type[Workload] | type[Cluster] | type[Credential] | type[Stack]
+_NONE: Final[Limits] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One rule. ``check(subject, limits)`` takes an instance of one of ``subjects`` and returns its violations.
-
-    A rule on ``Stack`` sees everything at once, after the program has declared it; any other is asked about each
-    resource before it is created. ``schema`` maps a limit's name to its JSON schema; each has a ``default``.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rule(Generic[P]):
+    """One rule. A rule on ``Stack`` sees everything at once, after the program has declared it; any other is asked
+    about each resource before it is created.
     """
 
+    function: Callable[P, list[Violation]]
+    """Takes what it judges, and its limits by name; returns the violations."""
     id: str
     title: str
     why: str
     remedy: str
     level: Level
     severity: Severity
-    subjects: tuple[Subject, ...]
-    check: Callable[[Any, Limits], list[Violation]]
-    schema: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    remediable: bool = False
+    options: Mapping[str, Mapping[str, Any]]
+    """Limit → its JSON schema, without the default: that is the function's."""
+    example: Any
+    """A subject that breaks the rule, for the documentation."""
+    example_limits: Limits
+    remediable: bool
     """Whether the level ``remediate`` exists: putting it right cannot lose anything."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> list[Violation]:
+        """What the function finds."""
+        return self.function(*args, **kwargs)
+
+    def check(self, subject: object, limits: Limits = _NONE) -> list[Violation]:
+        """What the rule finds in one of its ``subjects``; a limit that is not among ``limits`` has its default."""
+        judge: Callable[..., list[Violation]] = self.function
+        return judge(subject, **{_parameter(name): value for name, value in self.limits(limits).items()})
+
+    @cached_property
+    def subjects(self) -> tuple[type, ...]:
+        """What the rule is about, by the type of its function's first parameter."""
+        judged = next(iter(get_type_hints(self.function).values()))
+        return get_args(judged) or (judged,)
+
+    @cached_property
+    def schema(self) -> Mapping[str, Mapping[str, Any]]:
+        """Limit → its JSON schema, with its ``default``."""
+        parameters = inspect.signature(self.function).parameters
+        defaults = {name: parameters[_parameter(name)].default for name in self.options}
+        return {
+            name: {**option, "default": list(default) if isinstance(default := defaults[name], tuple) else default}
+            for name, option in self.options.items()
+        }
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -51,6 +87,48 @@ class Rule:
         """When the engine can decide: per resource before its creation, or once for the whole stack."""
         return "stack" if Stack in self.subjects else "resource"
 
-    def limits(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def limits(self, given: Limits = _NONE) -> dict[str, Any]:
         """The rule's limits with ``given`` values over the schema's defaults."""
-        return {**{name: option["default"] for name, option in self.schema.items()}, **(given or {})}
+        return {**{name: option["default"] for name, option in self.schema.items()}, **given}
+
+
+def rule(
+    id: str,
+    *,
+    title: str,
+    why: str,
+    remedy: str,
+    level: Level,
+    severity: Severity,
+    example: object,
+    example_limits: Limits = _NONE,
+    limits: Mapping[str, Mapping[str, Any]] = _NONE,
+    remediable: bool = False,
+) -> Callable[[Callable[P, list[Violation]]], Rule[P]]:
+    """Makes a function a rule.
+
+    ``limits`` maps a key of the configuration (``maxGpus``) to its JSON schema; the function has a parameter of the
+    same name in Python's spelling (``max_gpus``), whose default is the limit's.
+    """
+
+    def made(function: Callable[P, list[Violation]]) -> Rule[P]:
+        return Rule(
+            function=function,
+            id=id,
+            title=title,
+            why=why,
+            remedy=remedy,
+            level=level,
+            severity=severity,
+            options=limits,
+            example=example,
+            example_limits=example_limits,
+            remediable=remediable,
+        )
+
+    return made
+
+
+def _parameter(limit: str) -> str:
+    """``maxGpus`` → ``max_gpus``."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in limit)

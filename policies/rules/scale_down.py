@@ -7,15 +7,27 @@ https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#w
 
 from __future__ import annotations
 
-from policies.rules.model import UNKNOWN, DisruptionBudget, Maybe, NodeGroup, Stack, Violation, Workload
-from policies.rules.scheduling import both, either, selects, untolerated
+from dataclasses import replace
 
-EVICTABLE = "system-pods-evictable"
+from concepts.declared import DisruptionBudget, NodeGroup, Stack, Violation, Workload
+from concepts.unknown import UNKNOWN, Maybe, both, either
+from policies.rules.rule import rule
+from policies.rules.samples import CPUS, WEB, program
+from policies.rules.scheduling import selects, untolerated
 
 _SYSTEM: frozenset[str] = frozenset({"kube-system"})
 _MANY_PODS: frozenset[str] = frozenset({"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"})
 
 
+@rule(
+    "system-pods-evictable",
+    title="System pods may leave a node",
+    why="The cluster autoscaler keeps a node for one kube-system pod that no disruption budget lets go.",
+    remedy="Add a PodDisruptionBudget for it, or keep it on nodes that are always on.",
+    level="advisory",
+    severity="medium",
+    example=program(CPUS, replace(WEB, name="metrics", namespace="kube-system")),
+)
 def system_pods_evictable(stack: Stack) -> list[Violation]:
     """A long-running workload of kube-system that autoscaled nodes may take has a budget that lets its pods move."""
     found = []
@@ -33,10 +45,12 @@ def system_pods_evictable(stack: Stack) -> list[Violation]:
         remedy += 'cluster-autoscaler.kubernetes.io/safe-to-evict: "true".'
         if UNKNOWN in (on, allowed) or workload.safe_to_evict is UNKNOWN:
             message = f"{name}: unknown at preview, checked at update: whether its pods keep an idle node up."
-            found.append(Violation(EVICTABLE, message, remedy, undecided=True, resource=workload.resource))
+            found.append(
+                Violation(system_pods_evictable.id, message, remedy, undecided=True, resource=workload.resource)
+            )
             continue
         message = f"{name} has no PodDisruptionBudget that lets its pods go: the autoscaler keeps the node they are on."
-        found.append(Violation(EVICTABLE, message, remedy, resource=workload.resource))
+        found.append(Violation(system_pods_evictable.id, message, remedy, resource=workload.resource))
     return found
 
 

@@ -10,31 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from policies.rules.model import UNKNOWN, Maybe, NodeGroup, Taint, Toleration, Workload
+from concepts.declared import NodeGroup, Workload
+from concepts.kubernetes import Taint, Toleration
+from concepts.unknown import UNKNOWN, Maybe, both, either
 
 _ABSENT: Final = object()
 _MAYBE: Final = object()
 _REPELLING: Final = ("NoSchedule", "NoExecute")
-
-
-def both(answers: Iterable[Maybe[bool]]) -> Maybe[bool]:
-    """No if one is no, else unknown if one is unknown, else yes."""
-    unknown = False
-    for answer in answers:
-        if answer is False:
-            return False
-        unknown = unknown or answer is UNKNOWN
-    return UNKNOWN if unknown else True
-
-
-def either(answers: Iterable[Maybe[bool]]) -> Maybe[bool]:
-    """Yes if one is yes, else unknown if one is unknown, else no."""
-    unknown = False
-    for answer in answers:
-        if answer is True:
-            return True
-        unknown = unknown or answer is UNKNOWN
-    return UNKNOWN if unknown else False
 
 
 def selects(workload: Workload, group: NodeGroup) -> Maybe[bool]:

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
-from policies.rules.model import GPU_RESOURCE, UNKNOWN, GpuSharing, Maybe, NodeGroup, Stack, Violation
+from concepts.declared import GpuSharing, NodeGroup, Stack, Violation
+from concepts.kubernetes import GPU_RESOURCE
+from concepts.unknown import UNKNOWN, Maybe
 from policies.rules.node_groups import has_gpus
+from policies.rules.rule import rule
+from policies.rules.samples import GPUS, program
 from policies.rules.scheduling import selects
-
-VISIBLE = "gpu-sharing-visible"
 
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
 PLANNED_GPUS: Final = f"k8s.io/cluster-autoscaler/node-template/resources/{GPU_RESOURCE}"
 
 
+@rule(
+    "gpu-sharing-visible",
+    title="The autoscaler sees how GPUs are shared",
+    why="GPUs that a device plugin multiplies show only on existing nodes: from zero, too many nodes come or none.",
+    remedy="Declare the sharing on the node group where the cloud offers that, or give each pod a whole GPU.",
+    level="mandatory",
+    severity="high",
+    example=program(GPUS, GpuSharing("ConfigMap 'device-plugin'", 4)),
+)
 def visible(stack: Stack) -> list[Violation]:
     """No device plugin multiplies GPUs behind the back of an autoscaler.
 
@@ -32,10 +43,10 @@ def visible(stack: Stack) -> list[Violation]:
             message = (
                 f"{sharing.what} offers each GPU {sharing.replicas} times, which the autoscaler of {names} cannot see."
             )
-            found.append(Violation(VISIBLE, message, remedy, resource=sharing.resource))
+            found.append(Violation(visible.id, message, remedy, resource=sharing.resource))
         elif hidden or UNKNOWN in answers.values():
             message = f"{sharing.what}: unknown at preview, checked at update: how many pods share a GPU."
-            found.append(Violation(VISIBLE, message, remedy, undecided=True, resource=sharing.resource))
+            found.append(Violation(visible.id, message, remedy, undecided=True, resource=sharing.resource))
     return found
 
 

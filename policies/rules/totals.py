@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
-from policies.rules.model import UNKNOWN, Stack, Violation
+from dataclasses import replace
+
+from concepts.declared import Stack, Violation
+from concepts.pool import GPU_TAINT, size_taint
+from concepts.unknown import UNKNOWN
 from policies.rules.node_groups import has_gpus
+from policies.rules.rule import rule
+from policies.rules.samples import GPUS, program
 
-STACK_CEILING = "gpu-stack-ceiling"
 
-
+@rule(
+    "gpu-stack-ceiling",
+    title="The stack's GPUs have a ceiling",
+    why="Many small groups add up to more GPUs than anybody meant to have.",
+    remedy="Lower the maximum of a GPU node group, or raise the ceiling on purpose.",
+    level="mandatory",
+    severity="high",
+    limits={
+        "maxGpus": {
+            "type": ["integer", "null"],
+            "minimum": 0,
+            "description": "Most GPUs with all node groups at their maximum; null for no limit.",
+        }
+    },
+    example=program(GPUS, replace(GPUS, name="l4-4", gpus_per_node=4, taints=(GPU_TAINT, size_taint(4)))),
+    example_limits={"maxGpus": 16},
+)
 def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     """All GPU groups at their maximum, and machines with GPUs, have at most ``max_gpus`` GPUs (None: no limit)."""
     groups = [group for group in stack.groups if has_gpus(group)]
@@ -26,8 +47,10 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     if total > max_gpus:
         most = sorted(known.items(), key=lambda item: -item[1])[:3]
         message = f"At its maximum the stack has {total} GPUs, over the ceiling of {max_gpus}; most: "
-        return [Violation(STACK_CEILING, message + ", ".join(f"{name} {count}" for name, count in most) + ".", remedy)]
+        return [
+            Violation(stack_ceiling.id, message + ", ".join(f"{name} {count}" for name, count in most) + ".", remedy)
+        ]
     if undecided:
         message = f"Unknown at preview, checked at update: how many GPUs {', '.join(undecided)} may reach; "
-        return [Violation(STACK_CEILING, message + f"the rest is {total}.", remedy, undecided=True)]
+        return [Violation(stack_ceiling.id, message + f"the rest is {total}.", remedy, undecided=True)]
     return []

@@ -6,17 +6,27 @@ cannot be judged (its cluster is declared elsewhere) and passes.
 
 from __future__ import annotations
 
-from policies.rules.model import GPU_RESOURCE, UNKNOWN, Maybe, NodeGroup, Stack, Taint, Violation, Workload
+from dataclasses import replace
+
+from concepts.declared import NodeGroup, Stack, Violation, Workload
+from concepts.kubernetes import GPU_RESOURCE, Taint, Toleration
+from concepts.pool import GPU_TAINT
+from concepts.unknown import UNKNOWN, Maybe
 from policies.rules.node_groups import has_gpus
+from policies.rules.rule import rule
+from policies.rules.samples import GPUS, JOB, WEB, program
 from policies.rules.scheduling import offers_gpus, picks_nodes, selects, untolerated
 
-PLACEABLE = "gpu-workload-placeable"
-TOLERATES = "gpu-workload-tolerates"
-DAEMON_SET = "gpu-daemonset-tolerates"
-BLANKET = "no-blanket-toleration"
-RESERVED = "gpu-nodes-for-gpus"
 
-
+@rule(
+    "gpu-workload-placeable",
+    title="GPU workloads fit a GPU node group",
+    why="A pod that no group can take stays Pending, and no node is ever added for it.",
+    remedy="Ask for at most the GPUs of one node, select existing labels, tolerate the group's taints.",
+    level="mandatory",
+    severity="high",
+    example=program(GPUS, replace(JOB, gpus=8)),
+)
 def placeable(stack: Stack) -> list[Violation]:
     """A workload that asks for GPUs fits at least one GPU group: labels, taints and GPUs per node.
 
@@ -28,23 +38,32 @@ def placeable(stack: Stack) -> list[Violation]:
         if workload.kind == "DaemonSet" or workload.gpus == 0:
             continue
         if workload.gpus is UNKNOWN:
-            found.append(_undecided(PLACEABLE, workload, "the number of GPUs it asks for"))
+            found.append(_undecided(placeable.id, workload, "the number of GPUs it asks for"))
             continue
         obstacles = [_obstacle(workload, group, workload.gpus) for group in groups]
         if None in obstacles:
             continue
         if any(obstacle is UNKNOWN for obstacle in obstacles):
-            found.append(_undecided(PLACEABLE, workload, "whether a GPU node group takes its pods"))
+            found.append(_undecided(placeable.id, workload, "whether a GPU node group takes its pods"))
             continue
         reasons = [obstacle for obstacle in obstacles if isinstance(obstacle, _Obstacle)]
         nearest = min(reasons, key=lambda obstacle: obstacle.distance)
         message = f"{_subject(workload)} asks for {workload.gpus} GPU(s) and fits no GPU node group: " + "; ".join(
             f"'{group.name}' {obstacle.reason}" for group, obstacle in zip(groups, reasons, strict=True)
         )
-        found.append(Violation(PLACEABLE, message + ".", nearest.remedy, resource=workload.resource))
+        found.append(Violation(placeable.id, message + ".", nearest.remedy, resource=workload.resource))
     return found
 
 
+@rule(
+    "gpu-workload-tolerates",
+    title="GPU workloads tolerate the GPU taint themselves",
+    why="Some clouds add the toleration at admission; on the others the pod stays Pending.",
+    remedy="Add the toleration for nvidia.com/gpu to the pod.",
+    level="advisory",
+    severity="low",
+    example=program(GPUS, replace(JOB, tolerations=())),
+)
 def tolerates(stack: Stack) -> list[Violation]:
     """A workload that asks for GPUs tolerates the GPU taint itself, rather than rely on the cloud to add it."""
     groups = _gpu_groups(stack)
@@ -54,14 +73,26 @@ def tolerates(stack: Stack) -> list[Violation]:
             continue
         lacking = [untolerated(workload, group) for group in groups]
         if any(taints is UNKNOWN for taints in lacking):
-            found.append(_undecided(TOLERATES, workload, "which taints it tolerates"))
+            found.append(_undecided(tolerates.id, workload, "which taints it tolerates"))
         elif all(any(taint.key == GPU_RESOURCE for taint in taints) for taints in lacking if taints is not UNKNOWN):
             message = f"{_subject(workload)} has no toleration for {GPU_RESOURCE}; only some clouds add it."
             remedy = f"Add the toleration {{key: {GPU_RESOURCE}, operator: Exists, effect: NoSchedule}}."
-            found.append(Violation(TOLERATES, message, remedy, resource=workload.resource))
+            found.append(Violation(tolerates.id, message, remedy, resource=workload.resource))
     return found
 
 
+@rule(
+    "gpu-daemonset-tolerates",
+    title="GPU DaemonSets tolerate every taint of their node groups",
+    why="A driver installer or device plugin that a taint keeps away leaves paid GPUs that no pod can use.",
+    remedy="Give the DaemonSet a toleration for each taint, or `operator: Exists` alone.",
+    level="mandatory",
+    severity="critical",
+    example=program(
+        replace(GPUS, taints=(GPU_TAINT, Taint("spot", "true", "NoSchedule"))),
+        Workload("drivers", "kube-system", "DaemonSet", tolerations=JOB.tolerations, device_plugin=True),
+    ),
+)
 def daemon_sets(stack: Stack) -> list[Violation]:
     """A DaemonSet for GPU nodes (drivers, device plugin, metrics) tolerates every taint of each group it selects."""
     found = []
@@ -76,17 +107,26 @@ def daemon_sets(stack: Stack) -> list[Violation]:
             if lacking == ():
                 continue
             if lacking is UNKNOWN or selected is UNKNOWN or _for_gpu_nodes(workload, stack) is UNKNOWN:
-                found.append(_undecided(DAEMON_SET, workload, f"whether it runs on GPU node group '{group.name}'"))
+                found.append(_undecided(daemon_sets.id, workload, f"whether it runs on GPU node group '{group.name}'"))
                 continue
             message = (
                 f"{_subject(workload)} selects GPU node group '{group.name}' but does not tolerate its taint(s) "
                 f"{_listed(lacking)}: it never starts there, and GPUs stay unusable."
             )
             remedy = f"Add {_tolerations_for(lacking)}, or `operator: Exists` alone."
-            found.append(Violation(DAEMON_SET, message, remedy, resource=workload.resource))
+            found.append(Violation(daemon_sets.id, message, remedy, resource=workload.resource))
     return found
 
 
+@rule(
+    "no-blanket-toleration",
+    title="Only DaemonSets tolerate everything",
+    why="A pod that tolerates every taint may settle on a GPU node, which then cannot be removed.",
+    remedy="Name the taints that the pod must tolerate.",
+    level="mandatory",
+    severity="high",
+    example=program(GPUS, replace(WEB, tolerations=(Toleration(None, "Exists"),))),
+)
 def blanket_toleration(stack: Stack) -> list[Violation]:
     """No workload but a DaemonSet tolerates every taint: its pods could settle on GPU nodes and keep them up.
 
@@ -97,17 +137,26 @@ def blanket_toleration(stack: Stack) -> list[Violation]:
         if workload.kind == "DaemonSet":
             continue
         if workload.tolerations is UNKNOWN:
-            found.append(_undecided(BLANKET, workload, "which taints it tolerates"))
+            found.append(_undecided(blanket_toleration.id, workload, "which taints it tolerates"))
             continue
         if any(
             t.key is None and t.operator == "Exists" and t.effect != "PreferNoSchedule" for t in workload.tolerations
         ):
             message = f"{_subject(workload)} tolerates every taint, those of all GPU node groups included."
             remedy = "Name the taints it must tolerate: one toleration with a key for each."
-            found.append(Violation(BLANKET, message, remedy, resource=workload.resource))
+            found.append(Violation(blanket_toleration.id, message, remedy, resource=workload.resource))
     return found
 
 
+@rule(
+    "gpu-nodes-for-gpus",
+    title="GPU nodes are for pods that ask for GPUs",
+    why="A pod without a GPU request on a GPU node keeps it up without using it.",
+    remedy="Remove the GPU node selector and tolerations from pods without a GPU request.",
+    level="mandatory",
+    severity="high",
+    example=program(GPUS, replace(WEB, tolerations=JOB.tolerations)),
+)
 def reserved(stack: Stack) -> list[Violation]:
     """No workload without a GPU request selects GPU nodes or could be placed on them; DaemonSets excepted."""
     found = []
@@ -121,11 +170,11 @@ def reserved(stack: Stack) -> list[Violation]:
             if verdict is None:
                 continue
             if verdict is UNKNOWN or workload.gpus is UNKNOWN:
-                found.append(_undecided(RESERVED, workload, f"whether it may run on GPU node group '{group.name}'"))
+                found.append(_undecided(reserved.id, workload, f"whether it may run on GPU node group '{group.name}'"))
             else:
                 message = f"{_subject(workload)} asks for no GPU but {verdict} GPU node group '{group.name}'."
                 remedy = f"Remove its node selector and tolerations for GPU nodes, or ask for {GPU_RESOURCE}."
-                found.append(Violation(RESERVED, message, remedy, resource=workload.resource))
+                found.append(Violation(reserved.id, message, remedy, resource=workload.resource))
             break
     return found
 

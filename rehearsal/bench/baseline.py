@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from rehearsal.control_plane import ControlPlane
+from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import KarpenterFleet
-from rehearsal.providers.gcp.system import system_objects
 from rehearsal.simulation import Machine, NodeGroup
+from rehearsal.standins.gke.system import system_objects
 
 GPUS_PER_NODE: Final = 8
 POOL: Final = f"bench-{GPUS_PER_NODE}"

@@ -13,8 +13,8 @@ from typing import Any, Final
 import yaml
 
 from rehearsal.engine import Engine
-from rehearsal.providers import CLOUD_PLUGINS
 from rehearsal.stack import ROOT
+from rehearsal.standins import CLOUD_PLUGINS
 from rehearsal.world_client import World, WorldFacts
 
 _EMPTY_PROJECT = {"name": "empty", "runtime": {"name": "python", "options": {"virtualenv": ".venv"}}}

@@ -20,8 +20,9 @@ from rehearsal.bench.baseline import GPU, GPUS_PER_NODE, POOL
 from rehearsal.bench.project import stack_with, workspace
 from rehearsal.bench.sample import Sample
 from rehearsal.bench.table import Goal
+from rehearsal.cluster.api import Api
+from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.engine import Engine, EngineError
-from rehearsal.kubeconfig import connect
 from rehearsal.scenario import HELD, SECONDS
 from rehearsal.stack import ROOT
 from rehearsal.timeline import Timeline
@@ -40,9 +41,9 @@ def measure_scheduling(tools: Path, pods: int, repetitions: int) -> list[Goal]:
     with workspace("scheduling") as folder:
         for number in range(repetitions):
             with _our_cluster(folder / f"ours-{number}", tools, nodes) as kubeconfig:
-                ours.append(_until_all_run(kubeconfig, folder, pods))
+                ours.append(_until_all_run(kubeconfig, pods))
             with _bare_cluster(folder / f"bare-{number}", tools, nodes) as kubeconfig:
-                bare.append(_until_all_run(kubeconfig, folder, pods))
+                bare.append(_until_all_run(kubeconfig, pods))
     mine, baseline = Sample(tuple(ours)), Sample(tuple(bare))
     name = f"{pods} one-GPU pods on {nodes} new nodes"
     return [
@@ -91,11 +92,11 @@ def _bare_cluster(folder: Path, tools: Path, max_nodes: int) -> Iterator[str]:
         process.wait()
 
 
-def _until_all_run(kubeconfig: str, folder: Path, pods: int) -> float:
+def _until_all_run(kubeconfig: str, pods: int) -> float:
     """Submit one Job of so many held pods; seconds until the last of them runs."""
-    api = connect(kubeconfig, folder)
+    api = Api(Kubeconfig.parse(kubeconfig))
     timeline = Timeline()
-    watcher = Watcher(lambda: connect(kubeconfig, folder), timeline)
+    watcher = Watcher(api, timeline)
     try:
         begun = timeline.now()
         reply = User(api).create(_job(pods))

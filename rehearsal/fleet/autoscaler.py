@@ -9,8 +9,8 @@ from typing import Final
 
 import yaml
 
-from rehearsal.api import Api, ApiError
-from rehearsal.control_plane import ControlPlane
+from rehearsal.cluster.api import Api, ApiError
+from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet.instance_types import InstanceTypes
 from rehearsal.fleet.node_pools import NODE_CLASS, claim_path
 from rehearsal.processes import Child, ProcessError

@@ -21,9 +21,9 @@ from typing import Any, Final
 
 from urllib3.exceptions import HTTPError
 
-from rehearsal.api import Api, ApiError, Object, resource_path
+from rehearsal.cluster.api import Api, ApiError, Object, resource_path
+from rehearsal.cluster_events import warning
 from rehearsal.fleet.device_plugin import PLUGIN, PluginError, replicas, runs_plugin
-from rehearsal.fleet.events import warning
 from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, GROUP_LABEL, condition
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import NO_DEVICE_PLUGIN, NO_DRIVER

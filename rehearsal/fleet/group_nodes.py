@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rehearsal.api import Api, ApiError, Object
+from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, ClusterFacts, labels, permanent_counts, permanent_node, taints
 from rehearsal.simulation import NodeGroup
 

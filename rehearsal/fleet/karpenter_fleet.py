@@ -2,49 +2,46 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from rehearsal.api import Api, ApiError, Object
-from rehearsal.control_plane import ControlPlane
+from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.fleet import machine_nodes
 from rehearsal.fleet.autoscaler import Autoscaler
 from rehearsal.fleet.drivers import Drivers, MissingDriver
+from rehearsal.fleet.errors import FleetError
 from rehearsal.fleet.group_nodes import apply_permanent_nodes, nodes_of, remove_nodes, update_nodes
+from rehearsal.fleet.idle_time import IdleTime
 from rehearsal.fleet.node_pools import (
     NO_GROWTH,
     claim_path,
     node_claim,
     node_pools,
     pool_path,
-    refused_by_karpenter,
     weights,
 )
-from rehearsal.fleet.node_watch import Late, NodeWatch
+from rehearsal.fleet.node_watch import Late, NodeWatch, late
 from rehearsal.fleet.nodes import (
-    BETA_INSTANCE_TYPE,
     GROUP_LABEL,
-    INSTANCE_TYPE,
     ClusterFacts,
     condition,
     own_gpus,
     permanent_counts,
-    seen_labels,
 )
+from rehearsal.fleet.report import write_report
 from rehearsal.fleet.stuck_pods import StuckPods
-from rehearsal.simulation import Endpoint, NodeGroup
+from rehearsal.fleet.system_objects import apply_system_objects
+from rehearsal.simulation import Endpoint, Injection, Injector, Node, NodeGroup
+from rehearsal.workloads.container import Host
+from rehearsal.workloads.kubelet import Kubelet
+from rehearsal.workloads.programs import programs
 
 _READY_SECONDS: Final = 60.0
 _DRAIN_SECONDS: Final = 60.0
-_KIND_SECONDS: Final = 10.0
-
-
-class FleetError(Exception):
-    """What the data centre cannot do, as a sentence for the user."""
 
 
 class KarpenterFleet:
@@ -73,6 +70,9 @@ class KarpenterFleet:
         self._drivers: Drivers | None = None
         self._node_watch: NodeWatch | None = None
         self._stuck_pods: StuckPods | None = None
+        self._kubelet: Kubelet | None = None
+        self._idle_time: IdleTime | None = None
+        self._injector: Injector = lambda namespace, service_account: Injection({})
 
     def create_cluster(
         self, name: str, *, version: str, region: str, zones: tuple[str, ...], system_objects: list[Object]
@@ -191,6 +191,41 @@ class KarpenterFleet:
             self._note_node(name)
         return name in self._with_history
 
+    def apply_node(self, node: Node) -> None:
+        """Make the Node of a machine that has joined; the same again costs nothing.
+
+        Raises:
+            FleetError: no such cluster.
+        """
+        with self._lock:
+            self._require(node.cluster)
+            api = self._control_plane.api
+            if node.gpus and node.gpus_advertised_by != "cloud":
+                self._start_drivers(api)
+            if self._idle_time is None:
+                self._idle_time = IdleTime(api)
+                self._idle_time.start()
+        machine_nodes.make(api, node)
+
+    def stop_node(self, cluster: str, name: str) -> None:
+        """The machine has stopped; its Node stays and is not ready."""
+        if (api := self._api_of(cluster)) is not None:
+            machine_nodes.stop(api, name)
+
+    def remove_node(self, cluster: str, name: str) -> None:
+        """The machine is gone: so are its pods, and its Node."""
+        if (api := self._api_of(cluster)) is not None:
+            machine_nodes.remove(api, name)
+
+    def report_machine(self, cluster: str, name: str, because: str) -> None:
+        """Say why a running machine does not join."""
+        if (api := self._api_of(cluster)) is not None:
+            machine_nodes.report(api, name, because)
+
+    def inject_with(self, injector: Injector) -> None:
+        """Ask ``injector`` what the cloud adds to pods that start from now on."""
+        self._injector = injector
+
     def list_objects(self, path: str) -> list[Object]:
         """Objects inside the cluster by API path; none while there is no cluster, nor of a kind it does not know."""
         with self._lock:
@@ -208,7 +243,18 @@ class KarpenterFleet:
             if self._cluster is None:
                 raise FleetError("objects cannot be applied: there is no cluster")
             api = self._control_plane.api
-        _apply_system_objects(api, objects)
+        apply_system_objects(api, objects)
+
+    def review_token(self, token: str, audience: str) -> Object:
+        """The status of a TokenReview: https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/."""
+        with self._lock:
+            api = self._control_plane.api if self._cluster is not None else None
+        if api is None:
+            return {"error": "there is no cluster"}
+        group = "authentication.k8s.io/v1"
+        review = {"apiVersion": group, "kind": "TokenReview", "spec": {"token": token, "audiences": [audience]}}
+        status: Object = api.create(f"/apis/{group}/tokenreviews", review)["status"]
+        return status
 
     def settle(self) -> None:
         """Return when the autoscaler knows every group; pods submitted earlier only wait a little longer."""
@@ -232,19 +278,40 @@ class KarpenterFleet:
             raise FleetError(f"cluster {cluster} does not exist: create it before its node groups")
         return self._cluster
 
+    def _api_of(self, cluster: str) -> Api | None:
+        with self._lock:
+            here = self._cluster is not None and self._cluster.name == cluster
+            return self._control_plane.api if here else None
+
     def _install(self, system_objects: list[Object]) -> None:
-        self._autoscaler = Autoscaler(self._control_plane, self._tools, self._run_dir / "autoscaler")
-        self._autoscaler.install()
         api = self._control_plane.api
-        _apply_system_objects(api, system_objects)
+        host = Host(
+            api=api,
+            api_server=self._control_plane.endpoint,
+            ca_pem_base64=self._control_plane.ca_pem_base64,
+            processes=self._control_plane.processes,
+            folder=self._run_dir / "pods",
+            injector=lambda namespace, account: self._injector(namespace, account),
+        )
+        self._kubelet = Kubelet(host, programs(self._tools))
+        self._kubelet.start()
+        apply_system_objects(api, system_objects)
         self._write_report()
+
+    def _started_autoscaler(self) -> Autoscaler:
+        """The fleet's own autoscaler, installed with the first group that it scales: a cluster may have another."""
+        if self._autoscaler is None:
+            autoscaler = Autoscaler(self._control_plane, self._tools, self._run_dir / "autoscaler")
+            autoscaler.install()
+            self._autoscaler = autoscaler
+        return self._autoscaler
 
     def _apply_node_pools(self, api: Api, cluster: ClusterFacts, group: NodeGroup, *, first: bool) -> list[Object]:
         """Apply the group's NodePools and everyone's weights; returns the initial nodes above the minimum."""
-        assert self._autoscaler is not None
-        self._autoscaler.add(group)
+        autoscaler = self._started_autoscaler()
+        autoscaler.add(group)
         order = weights(each for each in self._groups.values() if each.autoscaled)
-        instance_type = self._autoscaler.types.name(group.machine)
+        instance_type = autoscaler.types.name(group.machine)
         pools = [
             api.apply(pool_path(pool["metadata"]["name"]), pool)
             for pool in node_pools(group, cluster, instance_type, order[group.name])
@@ -259,7 +326,7 @@ class KarpenterFleet:
         permanent = permanent_counts(group)
         if group.initial_nodes > min(permanent.values()):
             # A Karpenter that does not know the type yet would fail on the claim.
-            self._autoscaler.wait()
+            autoscaler.wait()
         return [
             api.create(claim_path(), node_claim(pools[index if group.per_zone else 0], zone))
             for index, zone in enumerate(group.zones)
@@ -271,14 +338,18 @@ class KarpenterFleet:
             api.merge(pool_path(pool["metadata"]["name"]), NO_GROWTH)
 
     def _start_controllers(self, api: Api, group: NodeGroup) -> None:
-        if group.gpus_advertised_by != "cloud" and own_gpus(group) and self._drivers is None:
-            self._drivers = Drivers(api, self._report_missing)
-            self._drivers.start()
+        if group.gpus_advertised_by != "cloud" and own_gpus(group):
+            self._start_drivers(api)
         if group.autoscaled and self._late_of(group.name) != Late():
             self._start_node_watch(api)
         if group.not_scaled_because and self._stuck_pods is None:
             self._stuck_pods = StuckPods(api, self._unscaled)
             self._stuck_pods.start()
+
+    def _start_drivers(self, api: Api) -> None:
+        if self._drivers is None:
+            self._drivers = Drivers(api, self._report_missing)
+            self._drivers.start()
 
     def _start_node_watch(self, api: Api) -> None:
         if self._node_watch is None:
@@ -286,24 +357,19 @@ class KarpenterFleet:
             self._node_watch.start()
 
     def _stop_controllers(self) -> None:
-        for controller in (self._stuck_pods, self._node_watch, self._drivers, self._autoscaler):
+        running = (self._kubelet, self._idle_time, self._stuck_pods, self._node_watch, self._drivers, self._autoscaler)
+        for controller in running:
             if controller is not None:
                 controller.close()
         self._stuck_pods = self._node_watch = self._drivers = self._autoscaler = None
+        self._kubelet = self._idle_time = None
 
     def _late_of(self, name: str) -> Late:
         """What a group's nodes lack when Karpenter has made them."""
         group, autoscaler, cluster = self._groups.get(name), self._autoscaler, self._cluster
         if group is None or autoscaler is None or cluster is None:
             return Late()
-        late = {key: value for key, value in seen_labels(group, cluster).items() if refused_by_karpenter(key)}
-        late |= group.unseen_labels
-        if group.gpus_advertised_by == "device-plugin":
-            # Plugin manifests of old select nodes by it.
-            late[BETA_INSTANCE_TYPE] = group.machine.type
-        if autoscaler.types.name(group.machine) != group.machine.type:
-            late[INSTANCE_TYPE] = group.machine.type
-        return Late(late, group.unseen_taints)
+        return late(group, cluster, autoscaler.types.name(group.machine))
 
     def _unscaled(self) -> tuple[ClusterFacts, list[NodeGroup]]:
         assert self._cluster is not None
@@ -329,29 +395,5 @@ class KarpenterFleet:
         self._write_report()
 
     def _write_report(self) -> None:
-        report = {
-            "cluster": None if self._cluster is None else asdict(self._cluster),
-            "groups": [asdict(group) for group in list(self._groups.values())],
-            "had_nodes": sorted(self._with_history),
-            "missing_drivers": [asdict(each) for each in self._missing_drivers],
-        }
-        # Several threads report; each writes a file of its own, and the rename is atomic.
-        draft = self._run_dir / f".fleet.json.{threading.get_ident()}"
-        draft.write_text(json.dumps(report, indent=2, default=dict))
-        draft.replace(self._run_dir / "fleet.json")
-
-
-def _apply_system_objects(api: Api, objects: list[Object]) -> None:
-    deadline = time.monotonic() + _KIND_SECONDS
-    defines_kinds = any(manifest["kind"] == "CustomResourceDefinition" for manifest in objects)
-    for manifest in objects:
-        while True:
-            try:
-                api.apply_manifest(manifest)
-                break
-            except ApiError as error:
-                # A kind is served a moment after it is defined.
-                if error.status != 404 or not defines_kinds or time.monotonic() > deadline:
-                    what = f"{manifest['kind']} {manifest['metadata']['name']}"
-                    raise FleetError(f"system object {what}: {error}") from error
-            time.sleep(0.1)
+        groups = list(self._groups.values())
+        write_report(self._run_dir / "fleet.json", self._cluster, groups, self._with_history, self._missing_drivers)

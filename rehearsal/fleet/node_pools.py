@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, Final
 
-from rehearsal.api import Object, resource_path
+from rehearsal.cluster.api import Object, resource_path
 from rehearsal.fleet.instance_types import CAPACITY_TYPE, capacity_type
 from rehearsal.fleet.nodes import (
     GROUP_LABEL,
@@ -29,7 +29,10 @@ NODE_CLASS: Final[Object] = {
     "metadata": {"name": "default"},
     "spec": {},
 }
-_NODE_CLASS_REF: Final = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
+NODE_CLASS_GROUP: Final = "karpenter.kwok.sh"
+"""The group of the fleet's own NodePools' class; those of another are a real Karpenter's."""
+
+_NODE_CLASS_REF: Final = {"group": NODE_CLASS_GROUP, "kind": "KWOKNodeClass", "name": "default"}
 _HIGHEST_WEIGHT: Final = 100
 
 NO_GROWTH: Final[Object] = {

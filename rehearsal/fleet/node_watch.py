@@ -12,8 +12,17 @@ from typing import Any, Final
 
 from urllib3.exceptions import HTTPError
 
-from rehearsal.api import Api, ApiError, Object
-from rehearsal.fleet.nodes import GROUP_LABEL, UNSEEN_TAINT
+from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.fleet.node_pools import refused_by_karpenter
+from rehearsal.fleet.nodes import (
+    BETA_INSTANCE_TYPE,
+    GROUP_LABEL,
+    INSTANCE_TYPE,
+    UNSEEN_TAINT,
+    ClusterFacts,
+    seen_labels,
+)
+from rehearsal.simulation import NodeGroup
 
 _RETRY_SECONDS: Final = 0.5
 
@@ -24,6 +33,18 @@ class Late:
 
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
+
+
+def late(group: NodeGroup, cluster: ClusterFacts, type_name: str) -> Late:
+    """What the group's nodes lack when Karpenter has made them; ``type_name`` is its name for their machine."""
+    labels = {key: value for key, value in seen_labels(group, cluster).items() if refused_by_karpenter(key)}
+    labels |= group.unseen_labels
+    if group.gpus_advertised_by == "device-plugin":
+        # Plugin manifests of old select nodes by it.
+        labels[BETA_INSTANCE_TYPE] = group.machine.type
+    if type_name != group.machine.type:
+        labels[INSTANCE_TYPE] = group.machine.type
+    return Late(labels, group.unseen_taints)
 
 
 class NodeWatch(threading.Thread):

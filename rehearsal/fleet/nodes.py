@@ -1,6 +1,6 @@
 """How a node of a group looks: labels, annotations for kwok's stages, and whole Node objects.
 
-The annotations carry the node's size to the stages (``rehearsal/stages/node-*.yaml``), because a node that the
+The annotations carry the node's size to the stages (``rehearsal/cluster/stages/node-*.yaml``), because a node that the
 autoscaler makes starts with the size of the pods it was made for.
 """
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from urllib3.exceptions import HTTPError
 
-from rehearsal.api import Api, ApiError, Object, resource_path
+from rehearsal.cluster.api import Api, ApiError, Object, resource_path
+from rehearsal.cluster_events import warning
 from rehearsal.fleet.capacity import GPU
-from rehearsal.fleet.events import warning
 from rehearsal.fleet.nodes import ClusterFacts, own_gpus, permanent_node
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import NOT_SCALED, NodeGroup

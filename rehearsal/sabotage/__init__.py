@@ -1,7 +1,7 @@
 """Sabotage: the real program, broken on purpose from outside, to prove that the gate and the rehearsal notice.
 
-Each module in ``cases`` breaks one thing. It says which rule of the gate must refuse it at preview, and which check of
-a rehearsal without the gate must fail, and why.
+Each module in ``cases`` breaks one thing. It says which rule of the gate must refuse it at preview, if any can, and
+which check of a rehearsal without the gate must fail, and why.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from rehearsal.sabotage.cases import (
     plugin_without_spot,
     taint_removed,
 )
+from rehearsal.sabotage.cases.karpenter import image_missing, queue_missing, subnets_mistyped, without_rights
 
 CASES: dict[str, Case] = {
     case.name: case
@@ -35,6 +36,10 @@ CASES: dict[str, Case] = {
         mixed_gpu_counts.CASE,
         plugin_without_spot.CASE,
         gpu_in_system_pool.CASE,
+        without_rights.CASE,
+        subnets_mistyped.CASE,
+        image_missing.CASE,
+        queue_missing.CASE,
     )
 }
 

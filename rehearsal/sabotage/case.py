@@ -17,14 +17,14 @@ class Case:
     """One way to break the program.
 
     ``sabotage`` gets the original program as a function and must call it, with something changed before or added after.
-    ``rule`` is the policy that must refuse it. With the gate off, the rehearsal's check ``check`` must fail, and its
-    detail must contain ``reason``.
+    ``rule`` is the policy that must refuse it; ``None``: the gate cannot know, as only the cloud or the cluster does.
+    With the gate off, the rehearsal's check ``check`` must fail, and its detail must contain ``reason``.
     """
 
     name: str
     title: str
     stack: str
-    rule: str
+    rule: str | None
     check: str
     reason: str
     sabotage: Callable[[Program], None]

@@ -31,7 +31,10 @@ CASES[{name!r}].sabotage(lambda: (runpy.run_path({program!r}, run_name="__main__
 
 @dataclass(frozen=True)
 class Refusal:
-    """What the gate said to a sabotaged preview. ``refused`` is true only if the case's own rule stopped it."""
+    """What the gate said to a sabotaged preview.
+
+    ``refused`` is true only if the case's own rule stopped it; ``expected`` also if it has none and nothing stopped it.
+    """
 
     case: Case
     preview: Preview
@@ -42,6 +45,11 @@ class Refusal:
         return not self.preview.ok and any(
             found.rule == self.case.rule for found in self.preview.result.outcome.mandatory
         )
+
+    @property
+    def expected(self) -> bool:
+        """Whether the gate did what the case says."""
+        return self.preview.ok if self.case.rule is None else self.refused
 
 
 @contextmanager
@@ -85,14 +93,17 @@ def caught(case: Case, finished: Finished) -> bool:
 
 
 def run_case(case: Case, console: Console, *, tools: Path, rehearse: bool) -> bool:
-    """Show one case; true if the gate (and, with ``rehearse``, the rehearsal, too) noticed."""
+    """Show one case; true if the gate did what the case says and, with ``rehearse``, the rehearsal noticed."""
     console.print(f"[bold]{case.name}[/]: {case.title} (stack {case.stack})\n", highlight=False)
     found = refusal(case, tools=tools)
     show(console, case.stack, found.preview, verbose=False)
-    console.print(f"The gate {'refused it by' if found.refused else 'did NOT refuse it by'} rule {case.rule}.")
+    if case.rule is None:
+        console.print("No rule of the gate can know this." if found.expected else "The gate did NOT let it pass.")
+    else:
+        console.print(f"The gate {'refused it by' if found.refused else 'did NOT refuse it by'} rule {case.rule}.")
     if not rehearse:
-        return found.refused
+        return found.expected
     console.print("\nNow without the gate:")
     noticed = caught(case, rehearsed(case, console, tools=tools))
     console.print(f"The rehearsal {'failed' if noticed else 'did NOT fail'} at check {case.check}.")
-    return found.refused and noticed
+    return found.expected and noticed

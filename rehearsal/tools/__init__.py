@@ -1,7 +1,7 @@
 """The pinned upstream binaries that a rehearsal runs: pulumi, the Kubernetes control plane, kwok, the autoscaler.
 
 ``python3 -m rehearsal.tools`` installs them; it needs the standard library only, because it runs before the
-virtual environment exists. Everything else asks ``folder()``.
+virtual environment exists. The command line asks ``provide()`` for what a stack needs, everything else ``folder()``.
 """
 
 from __future__ import annotations
@@ -11,18 +11,30 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rehearsal.tools.errors import ToolsError, ToolsMissing
+from rehearsal.tools.install import install
+from rehearsal.tools.module import Module
+from rehearsal.tools.modules import MODULES
 from rehearsal.tools.plan import make_plan, missing_from
+from rehearsal.tools.progress import Progress
 
-__all__ = ["ToolsError", "ToolsMissing", "folder"]
+__all__ = ["ToolsError", "ToolsMissing", "folder", "provide"]
 
 
-def folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder that holds all binaries: ``$GPUCLUSTER_TOOLS`` if set, else the installed ones. Builds nothing.
+def provide(modules: tuple[Module, ...], environ: Mapping[str, str] = os.environ) -> Path:
+    """The folder that holds the binaries of ``modules``, after building those that are not there, as stderr tells.
 
-    Put it first on PATH of what needs ``pulumi``: the CLI finds its language plugins there.
+    Where ``$GPUCLUSTER_TOOLS`` names a folder, that one, and nothing is built. Raises ToolsError.
+    """
+    return folder(environ, modules) if environ.get("GPUCLUSTER_TOOLS") else install(Progress(), environ, modules)
+
+
+def folder(environ: Mapping[str, str] = os.environ, modules: tuple[Module, ...] = MODULES) -> Path:
+    """The folder that holds the binaries of ``modules``: ``$GPUCLUSTER_TOOLS`` if set, else the installed ones.
+
+    Builds nothing. Put it first on PATH of what needs ``pulumi``: the CLI finds its language plugins there.
     Raises ToolsMissing with a sentence that names what is missing and the command that installs it.
     """
-    plan = make_plan(environ)
+    plan = make_plan(environ, modules)
     if given := environ.get("GPUCLUSTER_TOOLS"):
         if missing := missing_from(Path(given), plan.sources):
             raise ToolsMissing(f"GPUCLUSTER_TOOLS={given}", missing)

@@ -12,7 +12,8 @@ import time
 
 from rehearsal.tools.errors import ToolsError
 from rehearsal.tools.install import install
-from rehearsal.tools.modules import MODULES, Module
+from rehearsal.tools.module import Module
+from rehearsal.tools.modules import MODULES
 from rehearsal.tools.progress import Progress, duration
 
 

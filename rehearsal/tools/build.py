@@ -11,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from rehearsal.tools.charts import pack
 from rehearsal.tools.command import LAST_LINES, explanation
 from rehearsal.tools.errors import ToolsError
 from rehearsal.tools.go import Go
-from rehearsal.tools.modules import Module
+from rehearsal.tools.module import Module
 from rehearsal.tools.progress import Progress, duration
 
 _ADVICE: Final = (
@@ -66,6 +67,9 @@ def build(module: Module, go: Go, folder: Path, progress: Progress) -> None:
             target = folder / Path(path).name
             shutil.copyfile(Path(source) / path, target)
             target.chmod(copies.mode)
+    for chart in module.charts:
+        (source,) = _run(module, go, ["list", "-m", "-mod=readonly", "-f", "{{.Dir}}", chart.module])
+        pack(module, chart, Path(source), folder)
 
 
 def _run(

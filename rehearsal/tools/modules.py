@@ -1,112 +1,16 @@
 """The upstream binaries and how each is built: one Go module (go.mod and go.sum) per release line.
 
-Modules are separate because their dependencies do not agree with each other, and so that a change of one pin
-rebuilds one module.
+Modules are separate because their dependencies do not agree with each other, so that a change of one pin rebuilds one
+module, and so that nobody waits for what they do not run.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import platform
-import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from rehearsal.tools.errors import ToolsError
-
-INSTALLER_VERSION: Final = 1
-"""Part of every folder's name; raise it when the way of building changes in a way the flags do not show."""
-
-_BUILD_FLAGS: Final = ("-trimpath", "-buildvcs=false", "-mod=readonly")
-_ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-
-
-@dataclass(frozen=True)
-class Stamp:
-    """A Go string variable that the linker sets to a pinned version.
-
-    ``template`` may use ``{version}`` (v1.34.4), ``{number}`` (1.34.4), ``{major}`` and ``{minor}`` of ``module``.
-    """
-
-    variable: str
-    module: str
-    template: str = "{version}"
-
-
-@dataclass(frozen=True)
-class Copies:
-    """Files that a Go module ships as they are: ``paths`` inside ``module``, installed under their last element."""
-
-    module: str
-    paths: tuple[str, ...]
-    mode: int = 0o644
-
-
-@dataclass(frozen=True)
-class Module:
-    """One folder with go.mod and go.sum, and what is built from it.
-
-    ``binaries`` maps the name of a binary to its Go package. ``minutes`` is a build with empty caches on 2 cores;
-    ``build_gib`` what downloads and Go's build cache take meanwhile, ``installed_gib`` what stays in the tools' cache.
-    """
-
-    directory: Path
-    binaries: Mapping[str, str]
-    minutes: float
-    build_gib: float
-    installed_gib: float
-    stamps: tuple[Stamp, ...] = ()
-    copies: tuple[Copies, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The folder's name, e.g. ``kubernetes``."""
-        return self.directory.name
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The names of everything that ends up in the module's folder."""
-        return (*self.binaries, *(Path(path).name for copies in self.copies for path in copies.paths))
-
-    @property
-    def folder(self) -> str:
-        """The folder's name in the cache: the module and a hash of all that defines its content."""
-        copies = [asdict(copies) for copies in self.copies]
-        definition = json.dumps([INSTALLER_VERSION, *target(), self.build_flags(), dict(self.binaries), copies])
-        digest = hashlib.sha256(definition.encode())
-        for file in ("go.mod", "go.sum"):
-            digest.update((self.directory / file).read_bytes())
-        return f"{self.name}-{digest.hexdigest()[:16]}"
-
-    def build_flags(self) -> list[str]:
-        """What ``go build`` gets: stripped binaries without local paths that know their version."""
-        variables = [f"-X {stamp.variable}={self._stamp(stamp)}" for stamp in self.stamps]
-        return [*_BUILD_FLAGS, f"-ldflags={' '.join(['-s -w', *variables])}"]
-
-    def version(self, module: str) -> str:
-        """The version of ``module`` that go.mod pins, e.g. ``v1.34.4``. Raises ToolsError if it pins none."""
-        go_mod = self.directory / "go.mod"
-        match = re.search(rf"^(?:require)?\s*{re.escape(module)} (v\S+)", go_mod.read_text(), re.MULTILINE)
-        if match is None:
-            raise ToolsError(f"{go_mod}: no version of {module}. Add it with `go get -tool {module}/…@vX.Y.Z`.")
-        return match[1]
-
-    def _stamp(self, stamp: Stamp) -> str:
-        version = self.version(stamp.module)
-        major, minor, *_ = version.lstrip("v").split(".")
-        return stamp.template.format(version=version, number=version.lstrip("v"), major=major, minor=minor)
-
-
-def target() -> tuple[str, str]:
-    """This machine as Go names it, e.g. ``("linux", "amd64")``. Raises ToolsError for machines nobody has tried."""
-    machine = platform.machine().lower()
-    if machine not in _ARCHITECTURES:
-        raise ToolsError(f"this machine is a {machine}: the tools are built for {', '.join(sorted(_ARCHITECTURES))}")
-    return platform.system().lower(), _ARCHITECTURES[machine]
-
+from rehearsal.tools.module import Chart, Copies, Module, Stamp
 
 _HERE: Final = Path(__file__).resolve().parent
 
@@ -197,5 +101,57 @@ ACTIONLINT: Final = Module(
     installed_gib=0.01,
 )
 
-MODULES: Final = (KUBERNETES, KWOK, PULUMI, PULUMI_PYTHON, ACTIONLINT)
-PULUMI_MODULES: Final = (PULUMI, PULUMI_PYTHON)
+HELM: Final = Module(
+    _HERE / "helm",
+    binaries={"helm": "helm.sh/helm/v3/cmd/helm"},
+    # https://github.com/helm/helm/blob/v3.22.0/Makefile
+    stamps=(
+        Stamp("helm.sh/helm/v3/internal/version.version", "helm.sh/helm/v3"),
+        # What a chart's kubeVersion is held against without a cluster; client-go is 0.x for Kubernetes 1.x.
+        Stamp("helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor", "k8s.io/client-go", "1"),
+        Stamp("helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor", "k8s.io/client-go", "{minor}"),
+    ),
+    minutes=2,
+    build_gib=1.5,
+    installed_gib=0.1,
+)
+
+_KARPENTER_AWS: Final = "github.com/aws/karpenter-provider-aws"
+_CHART_VERSION: Final = {"version": "{number}", "appVersion": "{number}"}
+
+KARPENTER_AWS: Final = Module(
+    _HERE / "karpenter-aws",
+    binaries={"karpenter-aws": f"{_KARPENTER_AWS}/cmd/controller"},
+    # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/Makefile
+    stamps=(Stamp("sigs.k8s.io/karpenter/pkg/operator.Version", _KARPENTER_AWS, "{number}"),),
+    # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/hack/release/common.sh
+    # The published chart names the image's digest, too, which only its registry knows.
+    charts=(
+        Chart(
+            "oci://public.ecr.aws/karpenter/karpenter",
+            _KARPENTER_AWS,
+            "charts/karpenter",
+            {"Chart.yaml": _CHART_VERSION, "values.yaml": {"    tag": "{number}", "    digest": '""'}},
+        ),
+        Chart(
+            "oci://public.ecr.aws/karpenter/karpenter-crd",
+            _KARPENTER_AWS,
+            "charts/karpenter-crd",
+            {"Chart.yaml": _CHART_VERSION},
+        ),
+    ),
+    minutes=5,
+    build_gib=3.0,
+    installed_gib=0.2,
+)
+
+MODULES: Final = (KUBERNETES, KWOK, PULUMI, PULUMI_PYTHON, HELM, KARPENTER_AWS, ACTIONLINT)
+
+PREVIEW: Final = (PULUMI, PULUMI_PYTHON)
+"""Pulumi itself; a user's own can take their place. A preview needs no more."""
+
+REHEARSAL: Final = (KUBERNETES, KWOK, *PREVIEW)
+"""What a rehearsal of every stack runs."""
+
+OF_AUTOSCALER: Final[Mapping[str, tuple[Module, ...]]] = {"karpenter": (HELM, KARPENTER_AWS)}
+"""What a rehearsal runs besides, by the stack's autoscaler: Karpenter comes from its Helm charts."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rehearsal.tools import cache, system_pulumi
-from rehearsal.tools.modules import MODULES, PULUMI_MODULES, Module
+from rehearsal.tools.module import Module
+from rehearsal.tools.modules import MODULES, PREVIEW
 from rehearsal.tools.system_pulumi import SystemPulumi
 
 
@@ -56,8 +57,8 @@ def make_plan(environ: Mapping[str, str] = os.environ, modules: tuple[Module, ..
     """Look at PATH and at the cache's place; builds nothing and needs no network."""
     root = cache.root(environ)
     pulumi: SystemPulumi | str = ""
-    if all(module in modules for module in PULUMI_MODULES):
+    if all(module in modules for module in PREVIEW):
         pulumi = system_pulumi.find(environ, root)
     if isinstance(pulumi, SystemPulumi):
-        modules = tuple(module for module in modules if module not in PULUMI_MODULES)
+        modules = tuple(module for module in modules if module not in PREVIEW)
     return Plan(root, modules, pulumi)

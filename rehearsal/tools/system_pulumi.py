@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rehearsal.tools.modules import PULUMI_MODULES
+from rehearsal.tools.modules import PREVIEW
 
 OLDEST: Final = (3, 200)
 """The oldest CLI that the rehearsal is known to work with."""
 
-FILES: Final = tuple(file for module in PULUMI_MODULES for file in module.files)
+FILES: Final = tuple(file for module in PREVIEW for file in module.files)
 """The CLI and the plugins that a Python program with a policy pack needs beside it."""
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.admin_pool import AdminPool, AdminPoolArgs
-from components.clouds.base import ClusterSpec, load_cloud
 from components.cluster import Cluster, ClusterArgs
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
-from components.cpu_node_pool import CpuNodePool, CpuNodePoolArgs
-from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec, gpu_pool_labels
+from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
+from components.settings import Settings
+from concepts.pool import Pool, gpu_pool_labels
 from tests import recorder
 from tests.components import specs
 
@@ -23,8 +21,9 @@ _recorded: dict[str, recorder.Recording] = {}
 ACCELERATOR = "k8s.amazonaws.com/accelerator"
 
 
-def cluster_spec(**changes: Any) -> ClusterSpec:
+def cluster_settings(**changes: Any) -> Settings:
     usual: dict[str, Any] = {
+        "cloud": "eks",
         "region": REGION,
         "project": REGION,
         "zones": (ZONE,),
@@ -33,22 +32,22 @@ def cluster_spec(**changes: Any) -> ClusterSpec:
         "service_cidr": "172.20.0.0/16",
         "autoscaler": "cluster-autoscaler",
     }
-    return specs.cluster_spec(**{**usual, **changes})
+    return specs.cluster_settings(**{**usual, **changes})
 
 
-def admin_pool(**changes: Any) -> AdminPoolSpec:
-    return specs.admin_pool(**{"machine_type": "r6i.large", "zones": (ZONE,), **changes})
+def admin_pool(**changes: Any) -> Pool:
+    return specs.admin_pool(**{"machine_types": ("r6i.large",), "image": "al2023", "zones": (ZONE,), **changes})
 
 
-def cpu_pool(name: str = "cpu", **changes: Any) -> CpuPoolSpec:
-    return specs.cpu_pool(name, **{"machine_type": "m6i.xlarge", "zones": (ZONE,), **changes})
+def cpu_pool(name: str = "cpu", **changes: Any) -> Pool:
+    return specs.cpu_pool(name, **{"machine_types": ("m6i.xlarge",), "image": "al2023", "zones": (ZONE,), **changes})
 
 
 def gpu_pool(
     name: str = "t4-1-a", *, size: int = 1, extra_labels: Mapping[str, str] | None = None, **changes: Any
-) -> GpuPoolSpec:
+) -> Pool:
     usual: dict[str, Any] = {
-        "machine_type": "g4dn.xlarge",
+        "machine_types": ("g4dn.xlarge",),
         "zones": (ZONE,),
         "image": "al2023",
         "accelerator": "nvidia-tesla-t4",
@@ -58,18 +57,19 @@ def gpu_pool(
 
 
 def run(
-    *pools: CpuPoolSpec | GpuPoolSpec,
-    admin: AdminPoolSpec | None = None,
+    *pools: Pool,
+    admin: Pool | None = None,
     cluster: Mapping[str, Any] | None = None,
 ) -> recorder.Recording:
     """A whole cluster with these pools, declared in the program's order."""
-    spec = cluster_spec(**(cluster or {}))
-    return recorder.run(lambda: _declare(spec, admin or admin_pool(zones=spec.zones), pools))
+    zones = (cluster or {}).get("zones", (ZONE,))
+    settings = cluster_settings(**{"admin_pool": admin or admin_pool(zones=zones), **(cluster or {})})
+    return recorder.run(lambda: _declare(settings, pools))
 
 
 def recorded(
-    *pools: CpuPoolSpec | GpuPoolSpec,
-    admin: AdminPoolSpec | None = None,
+    *pools: Pool,
+    admin: Pool | None = None,
     cluster: Mapping[str, Any] | None = None,
 ) -> recorder.Recording:
     """The same, recorded once for equal arguments: for tests that only look."""
@@ -79,12 +79,12 @@ def recorded(
     return _recorded[key]
 
 
-def _declare(spec: ClusterSpec, home: AdminPoolSpec, pools: Sequence[CpuPoolSpec | GpuPoolSpec]) -> None:
-    cluster = Cluster("cluster", ClusterArgs(cloud=load_cloud("eks"), spec=spec))
-    admin = AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=home))
-    ClusterAutoscaler("autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin, pools=pools))
+def _declare(settings: Settings, pools: Sequence[Pool]) -> None:
+    cluster = Cluster("cluster", ClusterArgs(settings=settings))
+    admin = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=settings.admin_pool))
+    autoscaler = ClusterAutoscaler("autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin, pools=pools))
     for pool in pools:
-        if isinstance(pool, GpuPoolSpec):
-            GpuNodePool(pool.name, GpuNodePoolArgs(cluster=cluster, admin_pool=admin, spec=pool))
+        if pool.role == "gpu":
+            GpuNodePool(pool.name, NodePoolArgs(cluster=cluster, admin_pool=admin, autoscaler=autoscaler, pool=pool))
         else:
-            CpuNodePool(pool.name, CpuNodePoolArgs(cluster=cluster, admin_pool=admin, spec=pool))
+            CpuNodePool(pool.name, NodePoolArgs(cluster=cluster, admin_pool=admin, autoscaler=autoscaler, pool=pool))

@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Any
 
-from components.clouds.base import AuthorizedNetwork, ClusterSpec
-from components.pools import (
-    AdminPoolSpec,
-    CpuPoolSpec,
-    GpuPoolSpec,
+from components.settings import Settings
+from components.settings.cluster import AuthorizedNetworkSetting, Kubernetes, Network, Security
+from concepts.kubernetes import Taint
+from concepts.pool import (
+    ADMIN_POOL_NAME,
+    Pool,
+    PoolGpus,
     admin_pool_labels,
     cpu_pool_labels,
     gpu_pool_labels,
     gpu_pool_taints,
 )
-from policies.rules.model import Taint
 
 ZONE = "us-central1-a"
+_OF_GPUS = {field.name for field in fields(PoolGpus)}
 
 
-def cluster_spec(**changes: Any) -> ClusterSpec:
-    usual: dict[str, Any] = {
-        "name": "gpu-test",
+def cluster_settings(**changes: Any) -> Settings:
+    """Settings of a stack without pools but the admin pool; ``changes`` are of any of its sections."""
+    given: dict[str, Any] = {
+        "stack": "test",
+        "cloud": "gke",
+        "cluster_name": "gpu-test",
         "project": "my-project",
         "region": "us-central1",
         "zones": (ZONE,),
         "regional": False,
         "channel": "regular",
         "version": None,
-        "authorized_networks": (AuthorizedNetwork(name="office", cidr="203.0.113.0/24"),),
+        "authorized_networks": (AuthorizedNetworkSetting(name="office", cidr="203.0.113.0/24"),),
         "private_endpoint": False,
         "node_cidr": "10.0.0.0/20",
         "pod_cidr": "10.4.0.0/14",
@@ -38,30 +44,60 @@ def cluster_spec(**changes: Any) -> ClusterSpec:
         "kms_key": None,
         "deletion_protection": False,
         "autoscaling_profile": "optimize-utilization",
+        "autoscaler": "managed",
+        "expander": None,
+        "unneeded_minutes": None,
+        "nat_per_zone": False,
+        "addons": (),
         "labels": {"team": "ml"},
+        "admin_pool": admin_pool(),
+        "gpu_pools": (),
+        "cpu_pools": (),
+        "budget_hourly_usd": None,
+        "cost_idle_hourly": None,
+        "cost_max_hourly": None,
+        "unpriced": (),
+        **changes,
     }
-    return ClusterSpec(**{**usual, **changes})
+    # Without validation: a test may ask for what a stack file may not.
+    for section, model in (("kubernetes", Kubernetes), ("network", Network), ("security", Security)):
+        fields = {name: given.pop(name) for name in model.model_fields if name in given}
+        given[section] = model.model_construct(**fields)
+    return Settings(**given)
 
 
-def admin_pool(**changes: Any) -> AdminPoolSpec:
+def admin_pool(
+    *, nodes: int = 1, max_nodes: int | None = None, zones: tuple[str, ...] = (ZONE,), **changes: Any
+) -> Pool:
+    """An admin pool with ``nodes`` in each zone; of fixed size unless it may have ``max_nodes`` over all zones."""
+    fewest = nodes * len(zones)
     usual: dict[str, Any] = {
-        "machine_type": "e2-custom-2-10240",
-        "zones": (ZONE,),
+        "name": ADMIN_POOL_NAME,
+        "role": "admin",
+        "machine_types": ("e2-custom-2-10240",),
+        "image": "cos",
+        "disk_gb": 50,
+        "min_nodes": fewest,
+        "max_nodes": fewest if max_nodes is None else max_nodes,
+        "autoscaled": max_nodes is not None,
+        "zones": zones,
         "labels": admin_pool_labels(),
     }
-    return AdminPoolSpec(**{**usual, **changes})
+    return Pool(**{**usual, **changes})
 
 
-def cpu_pool(name: str = "cpu", **changes: Any) -> CpuPoolSpec:
+def cpu_pool(name: str = "cpu", **changes: Any) -> Pool:
     usual: dict[str, Any] = {
         "name": name,
-        "machine_type": "e2-standard-4",
+        "role": "cpu",
+        "machine_types": ("e2-standard-4",),
+        "image": "cos",
+        "disk_gb": 50,
         "max_nodes": 3,
-        "spot": False,
         "zones": (ZONE,),
         "labels": cpu_pool_labels(name, {}),
     }
-    return CpuPoolSpec(**{**usual, **changes})
+    return Pool(**{**usual, **changes})
 
 
 def gpu_pool(
@@ -73,17 +109,30 @@ def gpu_pool(
     extra_taints: tuple[Taint, ...] = (),
     extra_labels: Mapping[str, str] | None = None,
     **changes: Any,
-) -> GpuPoolSpec:
+) -> Pool:
+    """A spot GPU pool; ``changes`` are of the pool and of its GPUs."""
+    gpus: dict[str, Any] = {
+        "type": gpu,
+        "accelerator": gpu.replace("nvidia-", "nvidia-tesla-"),
+        "per_node": size,
+        **{key: changes.pop(key) for key in _OF_GPUS & changes.keys()},
+    }
     usual: dict[str, Any] = {
         "name": name,
-        "gpu": gpu,
-        "accelerator": gpu.replace("nvidia-", "nvidia-tesla-"),
-        "gpus_per_node": size,
-        "machine_type": "n1-standard-4",
+        "role": "gpu",
+        "gpu_part": PoolGpus(**gpus),
+        "machine_types": ("n1-standard-4",),
+        "image": "cos",
+        "disk_gb": 100,
         "max_nodes": 2,
         "spot": True,
         "zones": (ZONE,),
         "labels": gpu_pool_labels(name, gpu, size, extra_labels or {}),
         "taints": gpu_pool_taints(size, smallest, extra_taints),
     }
-    return GpuPoolSpec(**{**usual, **changes})
+    return Pool(**{**usual, **changes})
+
+
+def with_gpus(pool: Pool, **changes: Any) -> Pool:
+    """The pool with other GPUs."""
+    return replace(pool, gpu_part=replace(pool.gpus, **changes))

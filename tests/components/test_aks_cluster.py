@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from components.admin_pool import AdminPool, AdminPoolArgs
+from catalog.aks.keys import parse_key
 from components.clouds.aks import roles
-from components.clouds.aks.keys import parse_key
 from components.clouds.aks.kubeconfig import endpoint, kubeconfig
-from components.clouds.base import AuthorizedNetwork, load_cloud
 from components.cluster import Cluster, ClusterArgs
-from components.pools import AdminPoolSpec
+from components.node_pool import AdminPool, AdminPoolArgs
+from components.settings.cluster import AuthorizedNetworkSetting
+from concepts.pool import Pool
 from tests import recorder
 from tests.components import specs
 
@@ -27,19 +27,20 @@ VERSION = "0123456789abcdef" * 2
 KEY = f"{VAULT}/keys/k/versions/{VERSION}"
 
 
-def admin_spec(**changes: Any) -> AdminPoolSpec:
-    usual: dict[str, Any] = {"machine_type": "Standard_D2s_v5", "zones": ("eastus-1",)}
+def admin_spec(**changes: Any) -> Pool:
+    usual: dict[str, Any] = {"machine_types": ("Standard_D2s_v5",), "image": "ubuntu", "zones": ("eastus-1",)}
     return specs.admin_pool(**{**usual, **changes})
 
 
 def cluster_args(**changes: Any) -> ClusterArgs:
     usual: dict[str, Any] = {
+        "cloud": "aks",
         "project": SUBSCRIPTION,
         "region": "eastus",
         "zones": ("eastus-1",),
         "admin_pool": admin_spec(),
     }
-    return ClusterArgs(cloud=load_cloud("aks"), spec=specs.cluster_spec(**{**usual, **changes}))
+    return ClusterArgs(settings=specs.cluster_settings(**{**usual, **changes}))
 
 
 def run_cluster(**changes: Any) -> recorder.Recording:
@@ -47,8 +48,7 @@ def run_cluster(**changes: Any) -> recorder.Recording:
 
     def program() -> None:
         cluster = Cluster("cluster", args)
-        assert args.spec.admin_pool is not None
-        AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=args.spec.admin_pool))
+        AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=args.settings.admin_pool))
 
     return recorder.run(program)
 
@@ -66,7 +66,7 @@ def grants(recording: recorder.Recording) -> dict[tuple[str, str], str]:
 
 
 def test_only_the_written_networks_and_the_nodes_reach_the_control_plane() -> None:
-    allowed = AuthorizedNetwork(name="vpn", cidr="198.51.100.0/24")
+    allowed = AuthorizedNetworkSetting(name="vpn", cidr="198.51.100.0/24")
     access = inputs_of(authorized_networks=(allowed,))["apiServerAccessProfile"]
     assert access == {"authorizedIPRanges": ["198.51.100.0/24", "198.51.100.77/32"], "disableRunCommand": True}
 
@@ -135,7 +135,7 @@ def test_names_of_assignments_are_stable_and_differ() -> None:
 
     assert names() == names()
     assert len({uuid.UUID(name) for name in names()}) == len(names()) == 6
-    assert not set(names()) & set(names(name="other"))
+    assert not set(names()) & set(names(cluster_name="other"))
 
 
 def test_one_way_out_is_a_nat_gateway_in_the_clusters_zone() -> None:
@@ -231,11 +231,6 @@ def test_the_version_is_pinned_only_when_written() -> None:
 
 def test_the_tier_has_an_sla() -> None:
     assert inputs_of()["sku"] == {"name": "Base", "tier": "Standard"}
-
-
-def test_a_cluster_without_its_first_pool_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"ClusterSpec\.admin_pool"):
-        run_cluster(admin_pool=None)
 
 
 def test_the_kubeconfig_logs_in_by_plugin_and_is_secret() -> None:

@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 
-from components.admin_pool import AdminPool, AdminPoolArgs
-from components.catalog.aks.nodes import MAX_PODS
+from catalog.aks.nodes import MAX_PODS
 from components.clouds.base import load_cloud
 from components.cluster import Cluster
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
-from components.cpu_node_pool import CpuNodePool, CpuNodePoolArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
-from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
-from policies.rules.model import Taint
+from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
+from concepts.kubernetes import Taint
+from concepts.pool import Pool
 from tests import recorder
 from tests.components import specs
 from tests.components.test_aks_cluster import CLUSTER, admin_spec, cluster_args
@@ -25,29 +23,33 @@ AGENT_POOL = "azure-native:containerservice:AgentPool"
 SPOT = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
 
 
-def run(
-    *pools: CpuPoolSpec | GpuPoolSpec, admin: AdminPoolSpec | None = None, **cluster_changes: Any
-) -> recorder.Recording:
+def run(*pools: Pool, admin: Pool | None = None, **cluster_changes: Any) -> recorder.Recording:
     home = admin or admin_spec()
 
     def program() -> None:
         cluster = Cluster("cluster", cluster_args(admin_pool=home, **cluster_changes))
-        admin_pool = AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=home))
-        ClusterAutoscaler("autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin_pool, pools=pools))
-        gpu_pools = [pool for pool in pools if isinstance(pool, GpuPoolSpec)]
+        admin_pool = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=home))
+        autoscaler = ClusterAutoscaler(
+            "autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin_pool, pools=pools)
+        )
+        gpu_pools = [pool for pool in pools if pool.role == "gpu"]
         for pool in pools:
-            if isinstance(pool, GpuPoolSpec):
-                GpuNodePool(pool.name, GpuNodePoolArgs(cluster=cluster, admin_pool=admin_pool, spec=pool))
+            if pool.role == "gpu":
+                GpuNodePool(
+                    pool.name, NodePoolArgs(cluster=cluster, admin_pool=admin_pool, autoscaler=autoscaler, pool=pool)
+                )
             else:
-                CpuNodePool(pool.name, CpuNodePoolArgs(cluster=cluster, admin_pool=admin_pool, spec=pool))
+                CpuNodePool(
+                    pool.name, NodePoolArgs(cluster=cluster, admin_pool=admin_pool, autoscaler=autoscaler, pool=pool)
+                )
         DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools))
 
     return recorder.run(program)
 
 
-def gpu_spec(name: str = "t4-1", **changes: Any) -> GpuPoolSpec:
+def gpu_spec(name: str = "t4-1", **changes: Any) -> Pool:
     usual: dict[str, Any] = {
-        "machine_type": "Standard_NC4as_T4_v3",
+        "machine_types": ("Standard_NC4as_T4_v3",),
         "zones": ("eastus-1",),
         "image": "ubuntu",
         "spot": False,
@@ -55,11 +57,13 @@ def gpu_spec(name: str = "t4-1", **changes: Any) -> GpuPoolSpec:
     return specs.gpu_pool(name, **{**usual, **changes})
 
 
-def cpu_spec(**changes: Any) -> CpuPoolSpec:
-    return specs.cpu_pool(**{"machine_type": "Standard_D4s_v5", "zones": ("eastus-1",), **changes})
+def cpu_spec(**changes: Any) -> Pool:
+    return specs.cpu_pool(
+        **{"machine_types": ("Standard_D4s_v5",), "image": "ubuntu", "zones": ("eastus-1",), **changes}
+    )
 
 
-def declared(spec: CpuPoolSpec | GpuPoolSpec) -> recorder.Registration:
+def declared(spec: Pool) -> recorder.Registration:
     return run(spec).named(f"{spec.name}-pool")
 
 
@@ -86,7 +90,7 @@ def test_a_gpu_pool_starts_empty_and_ends_empty() -> None:
 
 
 @pytest.mark.parametrize("spec", [gpu_spec(spot=True), cpu_spec()])
-def test_what_azure_cannot_change_replaces_the_pool(spec: CpuPoolSpec | GpuPoolSpec) -> None:
+def test_what_azure_cannot_change_replaces_the_pool(spec: Pool) -> None:
     pool = declared(spec)
     in_place = {"count", "minCount", "maxCount", "nodeLabels", "nodeTaints", "tags", "upgradeSettings"}
     assert not in_place & set(pool.replace_on_changes)
@@ -163,12 +167,12 @@ def test_images(image: str, sent: str) -> None:
 
 
 @pytest.mark.parametrize(("spec", "secure_boot"), [(gpu_spec(), False), (cpu_spec(), True)])
-def test_secure_boot_wherever_the_drivers_are_signed(spec: CpuPoolSpec | GpuPoolSpec, secure_boot: bool) -> None:
+def test_secure_boot_wherever_the_drivers_are_signed(spec: Pool, secure_boot: bool) -> None:
     assert declared(spec).inputs["securityProfile"]["enableSecureBoot"] is secure_boot
 
 
 @pytest.mark.parametrize("spec", [gpu_spec(), cpu_spec(spot=True)])
-def test_every_node_is_private_and_encrypted(spec: CpuPoolSpec | GpuPoolSpec) -> None:
+def test_every_node_is_private_and_encrypted(spec: Pool) -> None:
     inputs = declared(spec).inputs
     assert inputs["enableNodePublicIP"] is False
     assert inputs["enableEncryptionAtHost"] is True
@@ -209,7 +213,7 @@ def test_the_autoscaler_owns_the_size_of_an_admin_pool_that_may_grow() -> None:
 def test_an_admin_pool_other_than_the_clusters_own_is_refused() -> None:
     def program() -> None:
         cluster = Cluster("cluster", cluster_args())
-        AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=admin_spec(nodes=3)))
+        AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=admin_spec(nodes=3)))
 
     with pytest.raises(ValueError, match="differs"):
         recorder.run(program)

@@ -9,12 +9,13 @@ from importlib.resources import files
 
 import pytest
 
-from components import catalog
-from components.catalog import Machine, Resources
-from components.catalog.gke import gpus, machines, nodes, prices, zones
+import catalog
+from catalog import Machine, Resources
+from catalog.gke import machines, nodes
+from catalog.tables import by_key
 
 GKE = catalog.of("gke")
-GPU_NAMES = list(GKE.accelerators())
+GPU_NAMES = list(GKE.accelerators)
 
 
 def discovery(api: str) -> str:
@@ -25,13 +26,13 @@ def discovery(api: str) -> str:
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
 def test_every_gpu_has_a_machine_for_each_of_its_counts(gpu: str) -> None:
-    counts = GKE.gpu_counts(gpu)
+    counts = GKE.machines.gpu_counts(gpu)
     assert counts
     for count in counts:
         found = catalog.machines_for("gke", gpu, count)
         assert found
         assert all((machine.gpu, machine.gpus) == (gpu, count) for machine in found)
-        assert all(GKE.with_gpus(machine.type, gpu, count) == machine for machine in found)
+        assert all(GKE.machines.with_gpus(machine.type, gpu, count) == machine for machine in found)
     assert catalog.machines_for("gke", gpu, max(counts) + 1) == ()
 
 
@@ -42,7 +43,7 @@ def test_every_gpu_is_one_that_all_clouds_share_a_name_for(gpu: str) -> None:
     assert size is None or int(size[1]) == catalog.GPUS[gpu].memory_gib
 
 
-@pytest.mark.parametrize("name", GKE.machine_types())
+@pytest.mark.parametrize("name", GKE.machines.types)
 def test_machine_types_round_trip(name: str) -> None:
     machine = catalog.machine("gke", name)
     assert machine is not None
@@ -104,22 +105,22 @@ def test_machine_types_that_do_not_exist(name: str) -> None:
     ],
 )
 def test_gpus_attach_to_the_documented_machines_only(machine: str, gpu: str, count: int, fits: bool) -> None:
-    assert (GKE.with_gpus(machine, gpu, count) is not None) == fits
+    assert (GKE.machines.with_gpus(machine, gpu, count) is not None) == fits
 
 
 def test_attachment_limits_grow_with_the_number_of_gpus() -> None:
-    for limits in gpus.N1_LIMITS.values():
+    for limits in machines.N1_LIMITS.values():
         assert [limit.gpus for limit in limits] == sorted(limit.gpus for limit in limits)
         assert [limit.max_vcpus for limit in limits] == sorted(limit.max_vcpus for limit in limits)
 
 
 def test_withdrawn_gpus_have_a_successor_that_exists() -> None:
-    assert set(GKE.withdrawn_gpus()).isdisjoint(GPU_NAMES)
-    assert all(gone.successor in GPU_NAMES and "http" in gone.reason for gone in GKE.withdrawn_gpus().values())
+    assert set(GKE.withdrawn_gpus).isdisjoint(GPU_NAMES)
+    assert all(gone.successor in GPU_NAMES and "http" in gone.reason for gone in GKE.withdrawn_gpus.values())
 
 
 def test_zones_belong_to_their_regions() -> None:
-    for region, known in GKE.regions().items():
+    for region, known in GKE.regions.items():
         assert len(known) >= 3
         assert all(zone.rsplit("-", 1)[0] == region for zone in known)
     for gpu in GPU_NAMES:
@@ -136,8 +137,8 @@ def test_gpu_zones_of_a_region() -> None:
 @pytest.mark.parametrize("spot", [False, True])
 @pytest.mark.parametrize("gpu", GPU_NAMES)
 def test_prices_are_positive_dated_and_sourced(gpu: str, spot: bool) -> None:
-    for region in GKE.regions():
-        for count in GKE.gpu_counts(gpu):
+    for region in GKE.regions:
+        for count in GKE.machines.gpu_counts(gpu):
             machine = catalog.machines_for("gke", gpu, count)[0]
             price = catalog.price_per_hour("gke", region, machine.type, gpu, count, spot=spot)
             if price is None:
@@ -151,13 +152,13 @@ def test_prices_are_positive_dated_and_sourced(gpu: str, spot: bool) -> None:
 def test_twice_the_gpus_cost_more_and_spot_costs_less(gpu: str) -> None:
     on_demand = [
         price.usd
-        for count in GKE.gpu_counts(gpu)
-        if (price := GKE.machine_price("us-central1", catalog.machines_for("gke", gpu, count)[0], spot=False))
+        for count in GKE.machines.gpu_counts(gpu)
+        if (price := GKE.prices.machine("us-central1", catalog.machines_for("gke", gpu, count)[0], spot=False))
     ]
     assert on_demand == sorted(on_demand)
-    for count in GKE.gpu_counts(gpu):
+    for count in GKE.machines.gpu_counts(gpu):
         machine = catalog.machines_for("gke", gpu, count)[0]
-        full, spot = (GKE.machine_price("us-central1", machine, spot=spot) for spot in (False, True))
+        full, spot = (GKE.prices.machine("us-central1", machine, spot=spot) for spot in (False, True))
         assert full is None or spot is None or spot.usd < full.usd
 
 
@@ -190,17 +191,17 @@ def test_unknown_prices_are_none() -> None:
 
 
 def test_price_tables_name_only_known_regions_and_machines() -> None:
-    for (region, machine), row in prices._table("accelerator_machines.csv", "machine").items():  # pyright: ignore[reportPrivateUsage]
-        assert machines.machine(machine) is not None, row
-        assert region in GKE.regions()
+    for (region, machine), row in by_key("gke", "machine_prices", "region", "type").items():
+        assert GKE.machines.get(machine) is not None, row
+        assert region in GKE.regions
 
 
 def test_nat_price_stops_growing_at_32_nodes() -> None:
     # Google's own examples on https://cloud.google.com/nat/pricing, less their traffic.
     address = 0.005
-    assert 720 * (prices.nat_price(14).usd - address) == pytest.approx(18.61 - 100 * 0.045, abs=0.01)
-    assert 720 * (prices.nat_price(36).usd - address) == pytest.approx(40.68 - 200 * 0.045, abs=0.01)
-    assert prices.nat_price(33) == prices.nat_price(100)
+    assert 720 * (GKE.prices.nat(14, 1).usd - address) == pytest.approx(18.61 - 100 * 0.045, abs=0.01)
+    assert 720 * (GKE.prices.nat(36, 1).usd - address) == pytest.approx(40.68 - 200 * 0.045, abs=0.01)
+    assert GKE.prices.nat(33, 1) == GKE.prices.nat(100, 1)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +226,7 @@ def test_allocatable_memory_follows_the_tiers() -> None:
 
 def test_quotas_are_metrics_of_the_compute_api() -> None:
     quota = json.loads(discovery("compute.v1"))["schemas"]["Quota"]["properties"]["metric"]["enum"]
-    for accelerator in GKE.accelerators().values():
+    for accelerator in GKE.accelerators.values():
         if accelerator.quota is not None:
             assert accelerator.quota in quota
             assert f"PREEMPTIBLE_{accelerator.quota}" in quota
@@ -234,9 +235,5 @@ def test_quotas_are_metrics_of_the_compute_api() -> None:
 def test_no_gpu_quota_of_the_compute_api_is_unknown_here() -> None:
     quota = json.loads(discovery("compute.v1"))["schemas"]["Quota"]["properties"]["metric"]["enum"]
     named = {metric for metric in quota if re.fullmatch(r"NVIDIA_[A-Z0-9_]+_GPUS", metric) and "VWS" not in metric}
-    known = {accelerator.quota for accelerator in GKE.accelerators().values()}
+    known = {accelerator.quota for accelerator in GKE.accelerators.values()}
     assert named - known == {"NVIDIA_K80_GPUS"}
-
-
-def test_zone_list_is_dated() -> None:
-    assert re.fullmatch(r"20\d\d-\d\d", zones.GPU_ZONES_DATED)

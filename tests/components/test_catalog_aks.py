@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from components import catalog
-from components.catalog import Machine, Resources
-from components.catalog.aks import machines, nodes, prices
-from components.catalog.aks.gpus import MIG_GPUS
-from policies.extract.aks import read_agent_pool
-from policies.extract.aks_facts import gpus_of_size
-from policies.rules.model import Taint
+import catalog
+from catalog import Machine, Resources
+from catalog.aks import nodes
+from catalog.aks.cloud import MIG_GPUS
+from catalog.tables import by_key
+from concepts.kubernetes import Taint
+from policies.readers.aks.clusters import read_agent_pool
+from policies.readers.aks.facts import gpus_of_size
 
 AKS = catalog.of("aks")
-GPU_NAMES = list(AKS.accelerators())
+GPU_NAMES = list(AKS.accelerators)
 
 
 def sdk_sizes() -> frozenset[str]:
@@ -33,14 +34,14 @@ def sdk_sizes() -> frozenset[str]:
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
 def test_every_gpu_has_a_machine_for_each_of_its_counts(gpu: str) -> None:
-    counts = AKS.gpu_counts(gpu)
+    counts = AKS.machines.gpu_counts(gpu)
     assert counts
     for count in counts:
         found = catalog.machines_for("aks", gpu, count)
         assert found
         assert all((machine.gpu, machine.gpus) == (gpu, count) for machine in found)
-        assert all(AKS.with_gpus(machine.type, gpu, count) == machine for machine in found)
-        assert AKS.spot_machines(gpu, count) == found[:1]
+        assert all(AKS.machines.with_gpus(machine.type, gpu, count) == machine for machine in found)
+        assert AKS.machines.spot(gpu, count) == found[:1]
     assert catalog.machines_for("aks", gpu, max(counts) + 1) == ()
 
 
@@ -50,7 +51,7 @@ def test_every_gpu_is_one_that_all_clouds_share_a_name_for(gpu: str) -> None:
     assert size is None or int(size[1]) == catalog.GPUS[gpu].memory_gib
 
 
-@pytest.mark.parametrize("name", AKS.machine_types())
+@pytest.mark.parametrize("name", AKS.machines.types)
 def test_machine_types_round_trip(name: str) -> None:
     machine = catalog.machine("aks", name)
     assert machine is not None
@@ -61,7 +62,7 @@ def test_machine_types_round_trip(name: str) -> None:
     assert machine.gpu is None or machine.gpu in GPU_NAMES
 
 
-@pytest.mark.parametrize("name", AKS.machine_types())
+@pytest.mark.parametrize("name", AKS.machines.types)
 def test_the_gate_counts_the_same_gpus(name: str) -> None:
     machine = catalog.machine("aks", name)
     assert machine is not None
@@ -127,13 +128,13 @@ def test_machine_types_that_are_not_known(name: str) -> None:
 
 
 def test_burstable_machines_are_marked() -> None:
-    shared = {name for name in AKS.machine_types() if (found := catalog.machine("aks", name)) and found.shared_core}
-    assert shared == {name for name in AKS.machine_types() if name.startswith("Standard_B")}
+    shared = {name for name in AKS.machines.types if (found := catalog.machine("aks", name)) and found.shared_core}
+    assert shared == {name for name in AKS.machines.types if name.startswith("Standard_B")}
 
 
 def test_withdrawn_gpus_have_a_successor_that_exists() -> None:
-    assert set(AKS.withdrawn_gpus()).isdisjoint(GPU_NAMES)
-    assert all(gone.successor in GPU_NAMES and "http" in gone.reason for gone in AKS.withdrawn_gpus().values())
+    assert set(AKS.withdrawn_gpus).isdisjoint(GPU_NAMES)
+    assert all(gone.successor in GPU_NAMES and "http" in gone.reason for gone in AKS.withdrawn_gpus.values())
 
 
 def test_partitions_are_of_gpus_that_exist() -> None:
@@ -141,25 +142,32 @@ def test_partitions_are_of_gpus_that_exist() -> None:
 
 
 def test_zones_belong_to_their_regions() -> None:
-    for region, known in AKS.regions().items():
+    for region, known in AKS.regions.items():
         assert known == tuple(f"{region}-{number}" for number in (1, 2, 3))
         assert catalog.region_of("aks", known[0]) == region
     for gpu in GPU_NAMES:
-        assert set(AKS.gpu_zones(gpu) or ()) <= {zone for zones in AKS.regions().values() for zone in zones}
+        assert set(AKS.gpu_zones(gpu) or ()) <= {zone for zones in AKS.regions.values() for zone in zones}
+
+
+@pytest.mark.parametrize("gpu", GPU_NAMES)
+def test_a_gpu_is_in_the_zones_of_the_regions_with_a_price_for_it(gpu: str) -> None:
+    types = {machine.type for count in AKS.machines.gpu_counts(gpu) for machine in AKS.machines.having(gpu, count)}
+    sold = {region for region, type in by_key("aks", "machine_prices", "region", "type") if type in types}
+    assert set(AKS.gpu_zones(gpu) or ()) == {zone for region in sold for zone in AKS.regions[region]}
 
 
 def test_gpus_are_where_azure_sells_them() -> None:
     assert catalog.gpu_zones("aks", "eastus", "nvidia-t4") == ("eastus-1", "eastus-2", "eastus-3")
     # No size with an H200 has a price in East US.
     assert catalog.gpu_zones("aks", "eastus", "nvidia-h200-141gb") == ()
-    assert "westus" not in AKS.regions()  # a region without zones
+    assert "westus" not in AKS.regions  # a region without zones
 
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
 def test_prices_are_positive_dated_and_sourced(gpu: str) -> None:
     priced = 0
-    for region in AKS.regions():
-        for count in AKS.gpu_counts(gpu):
+    for region in AKS.regions:
+        for count in AKS.machines.gpu_counts(gpu):
             for machine in catalog.machines_for("aks", gpu, count):
                 price = catalog.price_per_hour("aks", region, machine.type, gpu, count, spot=False)
                 if price is None:
@@ -172,16 +180,16 @@ def test_prices_are_positive_dated_and_sourced(gpu: str) -> None:
 
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
-@pytest.mark.parametrize("region", AKS.regions())
+@pytest.mark.parametrize("region", AKS.regions)
 def test_twice_the_gpus_cost_more(region: str, gpu: str) -> None:
     cheapest = [
         min(known)
-        for count in AKS.gpu_counts(gpu)
+        for count in AKS.machines.gpu_counts(gpu)
         if (
             known := [
                 price.usd
                 for machine in catalog.machines_for("aks", gpu, count)
-                if (price := AKS.machine_price(region, machine, spot=False))
+                if (price := AKS.prices.machine(region, machine, spot=False))
             ]
         )
     ]
@@ -212,7 +220,7 @@ def test_known_list_prices(machine: str, gpu: str | None, count: int, usd: float
 def test_no_price_of_an_amd_machine_is_a_windows_price(family: str) -> None:
     """The source mixes them in, and only they are above the Intel sibling's."""
     sibling = {"Dasv5": "Dsv5", "Dadsv5": "Ddsv5", "Easv5": "Esv5"}[family]
-    table = prices._table("cpu_families.csv", "family")  # pyright: ignore[reportPrivateUsage]
+    table = by_key("aks", "family_prices", "region", "family")
     regions = [region for region, name in table if name == family]
     assert len(regions) > 20
     for region in regions:
@@ -224,24 +232,24 @@ def test_unknown_prices_are_none() -> None:
     assert catalog.price_per_hour("aks", "eastus", "Standard_NC4as_T4_v3", "nvidia-t4", 1, spot=True) is None
     assert catalog.price_per_hour("aks", "mars-north", "Standard_D4s_v5", None, 0, spot=False) is None
     assert catalog.price_per_hour("aks", "eastus", "Standard_D5s_v5", None, 0, spot=False) is None
-    assert AKS.disk_price("mars-north", 100) is None
-    assert AKS.disk_price("eastus", 1025) is None
+    assert AKS.prices.disk("mars-north", 100) is None
+    assert AKS.prices.disk("eastus", 1025) is None
 
 
 def test_price_tables_name_only_known_regions_and_machines() -> None:
-    for region, machine in prices._table("machines.csv", "machine"):  # pyright: ignore[reportPrivateUsage]
-        assert machines.machine(machine) is not None
-        assert region in AKS.regions()
-    families = {found.family for name in AKS.machine_types() if (found := machines.machine(name))}
-    for region, family in prices._table("cpu_families.csv", "family"):  # pyright: ignore[reportPrivateUsage]
+    for region, machine in by_key("aks", "machine_prices", "region", "type"):
+        assert AKS.machines.get(machine) is not None
+        assert region in AKS.regions
+    families = {found.family for name in AKS.machines.types if (found := AKS.machines.get(name))}
+    for region, family in by_key("aks", "family_prices", "region", "family"):
         assert family in families
-        assert region in AKS.regions()
-    for region, _ in prices._table("disks.csv", "gib"):  # pyright: ignore[reportPrivateUsage]
-        assert region in AKS.regions()
+        assert region in AKS.regions
+    for region, _ in by_key("aks", "disk_prices", "region", "gib"):
+        assert region in AKS.regions
 
 
 def test_a_disk_is_billed_as_the_next_larger_size() -> None:
-    sizes = {gib: AKS.disk_price("eastus", gib) for gib in (32, 33, 64, 65, 100, 128)}
+    sizes = {gib: AKS.prices.disk("eastus", gib) for gib in (32, 33, 64, 65, 100, 128)}
     assert sizes[33] == sizes[64] != sizes[32]
     assert sizes[65] == sizes[100] == sizes[128] != sizes[64]
     month = sizes[128]
@@ -250,15 +258,15 @@ def test_a_disk_is_billed_as_the_next_larger_size() -> None:
 
 
 def test_a_way_out_costs_the_same_whatever_goes_through_it() -> None:
-    gateway = AKS.nat_price(1)
+    gateway = AKS.prices.nat(1, 1)
     assert gateway is not None
     assert gateway.usd == pytest.approx(0.05)
-    assert AKS.nat_price(100) == gateway
+    assert AKS.prices.nat(100, 1) == gateway
     # The load balancer that outlives a zone, however many zones there are.
-    balancer = AKS.nat_price(1, gateways=3)
+    balancer = AKS.prices.nat(1, 3)
     assert balancer is not None
     assert balancer.usd == pytest.approx(0.03)
-    assert AKS.nat_price(1, gateways=2) == balancer
+    assert AKS.prices.nat(1, 2) == balancer
 
 
 @pytest.mark.parametrize(
@@ -279,27 +287,27 @@ def test_reserved_memory_is_the_smaller_of_two_rules() -> None:
 
 
 def test_the_admin_machine_has_room_for_aks_own_pods() -> None:
-    machine = catalog.machine("aks", AKS.default_admin_machine())
+    machine = catalog.machine("aks", AKS.default_admin_machine)
     assert machine is not None
     room = AKS.allocatable(machine)
-    assert sum(pod.request.milli_cpu for pod in AKS.system_pods()) < room.milli_cpu
-    assert sum(pod.request.memory_mib for pod in AKS.system_pods()) < room.memory_mib
+    assert sum(pod.request.milli_cpu for pod in AKS.system_pods) < room.milli_cpu
+    assert sum(pod.request.memory_mib for pod in AKS.system_pods) < room.memory_mib
 
 
 def test_spot_taints_are_those_that_the_gate_knows() -> None:
-    from policies.extract import Declared
+    from policies.readers.resource import Declared
 
     inputs = {"scaleSetPriority": "Spot", "vmSize": "Standard_NC4as_T4_v3", "resourceName": "c", "agentPoolName": "a"}
     (group,) = read_agent_pool(Declared("t", "n", "urn", inputs))
     assert (
         getattr(group, "taints", None)
-        == AKS.spot_taints()
+        == AKS.spot_taints
         == (Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),)
     )
 
 
 def test_default_machines_exist() -> None:
-    cpu = catalog.machine("aks", AKS.default_cpu_machine())
+    cpu = catalog.machine("aks", AKS.default_cpu_machine)
     assert cpu is not None
     assert (cpu.vcpus, cpu.memory_gib) == (4, 16)
-    assert AKS.reference_region() in AKS.regions()
+    assert AKS.reference_region in AKS.regions

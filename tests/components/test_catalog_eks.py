@@ -13,17 +13,18 @@ import pytest
 from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
 from pydantic_core import PydanticCustomError
 
-from components import catalog
-from components.catalog import CloudCatalog, Machine
-from components.catalog.eks import CATALOG, gpus, nodes
-from components.settings.admin_pool import big_enough
-from policies.extract.eks_facts import GPUS as GATE_GPUS
-from policies.extract.eks_facts import gpus_of
+import catalog
+from catalog import CloudCatalog, Machine
+from catalog.eks import nodes
+from catalog.eks.cloud import CATALOG
+from catalog.gpu_machines import gpu_machines
+from components.settings.check import big_enough
+from policies.readers.eks.facts import gpus_of
 
 # Declared, so that the type checker holds the catalogue against the protocol.
 EKS: CloudCatalog = CATALOG
-GPU_NAMES = list(EKS.accelerators())
-SIZES = [(gpu, count) for gpu in GPU_NAMES for count in EKS.gpu_counts(gpu)]
+GPU_NAMES = list(EKS.accelerators)
+SIZES = [(gpu, count) for gpu in GPU_NAMES for count in EKS.machines.gpu_counts(gpu)]
 COMMERCIAL = [region for region in RegionsAndZonesBackend.zones if not region.startswith(("cn-", "us-gov-"))]
 # https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
 WITHOUT_CONTROL_PLANE = {"use1-az3", "usw1-az2", "cac1-az3"}
@@ -77,7 +78,7 @@ def listed_nvidia() -> dict[str, list[dict[str, Any]]]:
     }
 
 
-@pytest.mark.parametrize("name", EKS.machine_types())
+@pytest.mark.parametrize("name", EKS.machines.types)
 def test_every_machine_is_as_amazon_lists_it(name: str) -> None:
     machine, listed = catalog.machine("eks", name), listing()[name]
     assert machine is not None
@@ -95,7 +96,7 @@ def test_every_machine_is_as_amazon_lists_it(name: str) -> None:
 
 
 def test_no_x86_machine_with_whole_nvidia_gpus_is_missing() -> None:
-    known = set(EKS.machine_types())
+    known = set(EKS.machines.types)
     missing = {
         name
         for name, found in listed_nvidia().items()
@@ -119,14 +120,14 @@ def test_every_gpu_has_a_shared_name_and_its_memory(gpu: str) -> None:
 def test_labels_tell_gpus_apart_and_are_valid_values() -> None:
     values = [EKS.gpu_labels(gpu) for gpu in GPU_NAMES]
     assert all(list(value) == ["k8s.amazonaws.com/accelerator"] for value in values)
-    names = [value[gpus.LABEL] for value in values]
+    names = [value["k8s.amazonaws.com/accelerator"] for value in values]
     assert len(set(names)) == len(names)
-    assert names == [accelerator.name for accelerator in EKS.accelerators().values()]
+    assert names == [accelerator.name for accelerator in EKS.accelerators.values()]
 
 
 def test_withdrawn_gpus_are_in_no_machine_and_have_a_successor() -> None:
-    assert set(EKS.withdrawn_gpus()).isdisjoint(GPU_NAMES)
-    assert all(gone.successor in GPU_NAMES and "http" in gone.reason for gone in EKS.withdrawn_gpus().values())
+    assert set(EKS.withdrawn_gpus).isdisjoint(GPU_NAMES)
+    assert all(gone.successor in GPU_NAMES and "http" in gone.reason for gone in EKS.withdrawn_gpus.values())
     families = {name.partition(".")[0] for name in listing()}
     assert families.isdisjoint({"p2", "p3", "g3", "g3s"})
 
@@ -137,22 +138,22 @@ def test_machines_of_a_size_are_the_smallest_first(gpu: str, count: int) -> None
     assert found
     assert all((machine.gpu, machine.gpus) == (gpu, count) for machine in found)
     assert list(found) == sorted(found, key=lambda machine: (machine.vcpus, machine.memory_gib))
-    assert all(EKS.with_gpus(machine.type, gpu, count) == machine for machine in found)
-    assert all(EKS.with_gpus(machine.type, gpu, count + 1) is None for machine in found)
+    assert all(EKS.machines.with_gpus(machine.type, gpu, count) == machine for machine in found)
+    assert all(EKS.machines.with_gpus(machine.type, gpu, count + 1) is None for machine in found)
 
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)
 def test_the_machine_that_settings_derive_is_sold_on_demand(gpu: str, count: int) -> None:
-    assert EKS.machine_price("us-east-1", catalog.machines_for("eks", gpu, count)[0], spot=False) is not None
+    assert EKS.prices.machine("us-east-1", catalog.machines_for("eks", gpu, count)[0], spot=False) is not None
 
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)
 def test_what_fits_the_first_spot_machine_fits_each(gpu: str, count: int) -> None:
-    first, *others = EKS.spot_machines(gpu, count) or (None,)
+    first, *others = EKS.machines.spot(gpu, count) or (None,)
     if first is None:
-        assert all(machine.type.endswith(".metal") for machine in EKS.machines_for(gpu, count))
+        assert all(machine.type.endswith(".metal") for machine in EKS.machines.having(gpu, count))
         return
-    assert first == next(m for m in EKS.machines_for(gpu, count) if not m.type.endswith(".metal"))
+    assert first == next(m for m in EKS.machines.having(gpu, count) if not m.type.endswith(".metal"))
     assert len(others) <= 4
     room = EKS.allocatable(first)
     for other in others:
@@ -163,8 +164,8 @@ def test_what_fits_the_first_spot_machine_fits_each(gpu: str, count: int) -> Non
 
 def test_a_spot_pool_of_the_common_gpus_has_a_choice() -> None:
     for gpu in ("nvidia-t4", "nvidia-a10g", "nvidia-l4", "nvidia-l40s"):
-        assert len(EKS.spot_machines(gpu, 1)) >= 4
-    assert EKS.spot_machines("nvidia-l4", 3) == ()
+        assert len(EKS.machines.spot(gpu, 1)) >= 4
+    assert EKS.machines.spot("nvidia-l4", 3) == ()
 
 
 def test_regions_and_zones_are_amazons() -> None:
@@ -174,15 +175,15 @@ def test_regions_and_zones_are_amazons() -> None:
         )
         for region in COMMERCIAL
     }
-    assert dict(EKS.regions()) == expected
+    assert dict(EKS.regions) == expected
 
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
 def test_gpu_zones_are_those_that_offer_a_machine_with_it(gpu: str) -> None:
-    types = {machine.type for count in EKS.gpu_counts(gpu) for machine in EKS.machines_for(gpu, count)}
+    types = {machine.type for count in EKS.machines.gpu_counts(gpu) for machine in EKS.machines.having(gpu, count)}
     offered = {
         zone
-        for region, zones in EKS.regions().items()
+        for region, zones in EKS.regions.items()
         for type, found in (offerings(region) or {}).items()
         if type in types
         for zone in found & set(zones)
@@ -196,26 +197,26 @@ def test_gpu_zones_of_a_region() -> None:
     assert EKS.gpu_zones("nvidia-p4") is None
 
 
-@pytest.mark.parametrize("name", [EKS.default_admin_machine(), EKS.default_cpu_machine()])
+@pytest.mark.parametrize("name", [EKS.default_admin_machine, EKS.default_cpu_machine])
 def test_default_machines_exist_in_the_zones_of_most_regions(name: str) -> None:
-    listed = {region: zones for region in EKS.regions() if (zones := offerings(region)) is not None}
-    lacking = {region for region, zones in listed.items() if not set(EKS.regions()[region]) <= zones.get(name, set())}
+    listed = {region: zones for region in EKS.regions if (zones := offerings(region)) is not None}
+    lacking = {region for region, zones in listed.items() if not set(EKS.regions[region]) <= zones.get(name, set())}
     assert lacking <= {"ap-southeast-3", "ap-southeast-4", "eu-south-2"}
 
 
 def test_the_default_admin_machine_is_the_smallest_that_carries_the_system_pods() -> None:
-    default = EKS.machine(EKS.default_admin_machine())
+    default = EKS.machines.get(EKS.default_admin_machine)
     assert default is not None
     big_enough(default, EKS)
     for smaller in ("m6i.large", "c6i.large", "t3.xlarge"):
-        machine = EKS.machine(smaller)
+        machine = EKS.machines.get(smaller)
         assert machine is not None
         with pytest.raises(PydanticCustomError, match=smaller):
             big_enough(machine, EKS)
 
 
 def test_the_default_cpu_machine_has_4_vcpus_and_16_gib() -> None:
-    machine = EKS.machine(EKS.default_cpu_machine())
+    machine = EKS.machines.get(EKS.default_cpu_machine)
     assert machine is not None
     assert (machine.vcpus, machine.memory_gib, machine.gpus, machine.shared_core) == (4, 16, 0, False)
 
@@ -238,7 +239,7 @@ def test_pods_per_node_step_up_at_30_vcpus(vcpus: int, pods: int) -> None:
     assert nodes.max_pods(node(vcpus, 64)) == pods
     reserved = 255 + 11 * pods + 100
     assert EKS.allocatable(node(vcpus, 64)).memory_mib == int(64 * 1024 * 0.925 - reserved)
-    assert pods <= EKS.pod_addresses_per_node()
+    assert pods <= EKS.pod_addresses_per_node
 
 
 def test_a_machine_smaller_than_its_reservations_leaves_nothing() -> None:
@@ -246,15 +247,13 @@ def test_a_machine_smaller_than_its_reservations_leaves_nothing() -> None:
 
 
 def test_prices_are_of_known_regions_and_machines_dated_and_sourced() -> None:
-    rows = (
-        (files("components.catalog.eks") / "data" / "machine_prices.csv").read_text(encoding="utf-8").splitlines()[1:]
-    )
+    rows = (files("catalog.eks") / "data" / "machine_prices.csv").read_text(encoding="utf-8").splitlines()[1:]
     assert len(set(rows)) == len(rows)
     for region, name in (row.split(",")[:2] for row in rows):
-        machine = EKS.machine(name)
+        machine = EKS.machines.get(name)
         assert machine is not None
-        assert region in EKS.regions()
-        price = EKS.machine_price(region, machine, spot=False)
+        assert region in EKS.regions
+        price = EKS.prices.machine(region, machine, spot=False)
         assert price is not None
         assert price.usd > 0
         assert date(2025, 1, 1) < date.fromisoformat(price.dated) < date(2027, 1, 1)
@@ -263,8 +262,8 @@ def test_prices_are_of_known_regions_and_machines_dated_and_sourced() -> None:
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
 def test_larger_machines_of_a_family_cost_more(gpu: str) -> None:
-    machines = [machine for count in EKS.gpu_counts(gpu) for machine in EKS.machines_for(gpu, count)]
-    priced = [(m, price.usd) for m in machines if (price := EKS.machine_price("us-east-1", m, spot=False))]
+    machines = [machine for count in EKS.machines.gpu_counts(gpu) for machine in EKS.machines.having(gpu, count)]
+    priced = [(m, price.usd) for m in machines if (price := EKS.prices.machine("us-east-1", m, spot=False))]
     for machine, usd in priced:
         for other, more in priced:
             if other.family == machine.family and (other.vcpus, other.gpus) > (machine.vcpus, machine.gpus):
@@ -276,17 +275,17 @@ def test_unknown_prices_are_none() -> None:
     assert catalog.price_per_hour("eks", "us-east-1", "p5e.48xlarge", "nvidia-h200-141gb", 8, spot=False) is None
     assert catalog.price_per_hour("eks", "mars-north-1", "m6i.xlarge", None, 0, spot=False) is None
     assert catalog.price_per_hour("eks", "us-east-1", "m6i.xlarge", "nvidia-t4", 1, spot=False) is None
-    assert EKS.disk_price("mars-north-1", 100) is None
+    assert EKS.prices.disk("mars-north-1", 100) is None
 
 
 @pytest.mark.parametrize("spot", [False, True])
 @pytest.mark.parametrize("region", ["us-east-1", "us-west-2", "eu-west-1"])
 def test_the_default_machines_and_their_disks_have_a_price_on_demand(region: str, spot: bool) -> None:
-    for name in (EKS.default_admin_machine(), EKS.default_cpu_machine(), "g4dn.xlarge", "g5.xlarge"):
-        machine = EKS.machine(name)
+    for name in (EKS.default_admin_machine, EKS.default_cpu_machine, "g4dn.xlarge", "g5.xlarge"):
+        machine = EKS.machines.get(name)
         assert machine is not None
-        assert (EKS.machine_price(region, machine, spot=spot) is None) == spot
-    assert EKS.disk_price(region, 100) is not None
+        assert (EKS.prices.machine(region, machine, spot=spot) is None) == spot
+    assert EKS.prices.disk(region, 100) is not None
 
 
 def test_known_list_prices() -> None:
@@ -295,7 +294,7 @@ def test_known_list_prices() -> None:
     assert price is not None
     assert price.usd == 1.006
     # A month of 100 GiB at 8 cents: https://aws.amazon.com/ebs/pricing
-    disk = EKS.disk_price("us-east-1", 100)
+    disk = EKS.prices.disk("us-east-1", 100)
     assert disk is not None
     assert 730 * disk.usd == pytest.approx(8)
 
@@ -303,16 +302,16 @@ def test_known_list_prices() -> None:
 @pytest.mark.parametrize("region", ["us-west-2", "eu-west-1"])
 def test_a_region_costs_as_much_as_us_east_1_or_a_little_more(region: str) -> None:
     # Oregon has Virginia's list prices, Ireland is 8 to 12 % above them: a typing error in a row falls out of that.
-    for name in EKS.machine_types():
-        machine = EKS.machine(name)
+    for name in EKS.machines.types:
+        machine = EKS.machines.get(name)
         assert machine is not None
-        here, there = (EKS.machine_price(place, machine, spot=False) for place in (region, "us-east-1"))
+        here, there = (EKS.prices.machine(place, machine, spot=False) for place in (region, "us-east-1"))
         if here is not None and there is not None:
             assert 1 <= round(here.usd / there.usd, 4) <= (1 if region == "us-west-2" else 1.12)
 
 
 def test_gateways_cost_each() -> None:
-    one, three = EKS.nat_price(1), EKS.nat_price(50, gateways=3)
+    one, three = EKS.prices.nat(1, 1), EKS.prices.nat(50, 3)
     assert one is not None
     assert three is not None
     # 730 hours of one gateway alone: https://basavytix.com/blog/aws-nat-gateway-pricing
@@ -322,7 +321,7 @@ def test_gateways_cost_each() -> None:
 
 @pytest.mark.parametrize("gpu", [False, True])
 @pytest.mark.parametrize("spot", [False, True])
-@pytest.mark.parametrize("autoscaler", EKS.autoscalers())
+@pytest.mark.parametrize("autoscaler", EKS.autoscalers)
 def test_only_spot_gpu_pools_of_the_cluster_autoscaler_are_one_for_each_zone(
     gpu: bool, spot: bool, autoscaler: str
 ) -> None:
@@ -340,10 +339,17 @@ def test_the_gate_counts_the_gpus_that_amazon_lists(name: str) -> None:
 
 
 def test_the_gate_and_the_catalogue_agree() -> None:
-    machines = [EKS.machine(name) for name in EKS.machine_types()]
+    machines = [EKS.machines.get(name) for name in EKS.machines.types]
     assert all(machine is not None and gpus_of(machine.type) == machine.gpus for machine in machines)
 
 
 def test_the_gate_lists_nothing_else_but_machines_withdrawn_or_sold_in_racks() -> None:
-    unlisted = {family for family, sizes in GATE_GPUS.items() for size in sizes if f"{family}.{size}" not in listing()}
+    unlisted = {name.partition(".")[0] for name in gpu_machines("eks") if name not in listing()}
     assert unlisted == {"p2", "p3", "g3", "g3s", "p6e-gb200"}
+
+
+def test_addresses_come_in_prefixes_on_nitro_alone() -> None:
+    known = EKS.machines.types
+    assert {type for type in known if not nodes.takes_prefixes(type)} == {
+        type for type in known if listing()[type].get("Hypervisor") == "xen"
+    }

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from components.clouds.base import cloud_names, load_cloud, refusals
+from components.clouds.base import cloud_names, load_cloud
 from components.settings import SettingsError, load
+from components.settings.limits import refusals
 from tests.stacks import ROOT
 
 
@@ -35,12 +36,12 @@ def test_a_cloud_loads_no_other_cloud(name: str) -> None:
 
 @pytest.mark.parametrize("name", cloud_names())
 def test_what_a_cloud_cannot_do_is_known_without_pulumi(name: str) -> None:
-    assert "pulumi" not in loaded_by(f"import components.clouds.{name}.limits")
+    assert "pulumi" not in loaded_by(f"import components.settings.limits.{name}")
 
 
 def test_the_program_loads_no_generated_sdk() -> None:
     """Their import costs more time than the rest of a preview (see components/resources.py)."""
-    modules = "admin_pool cluster_autoscaler cpu_node_pool driver_daemon_set gpu_admission gpu_node_pool outputs"
+    modules = "cluster_autoscaler driver_daemon_set gpu_admission node_pool outputs"
     imports = "; ".join(f"import components.{module}" for module in modules.split())
     loaded = loaded_by(f"{imports}; from components.clouds.base import load_cloud; load_cloud('gke')")
     assert not {"pulumi_gcp", "pulumi_kubernetes", "pulumi_aws", "pulumi_azure_native"} & loaded

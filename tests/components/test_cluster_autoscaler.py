@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from components.admin_pool import AdminPool, AdminPoolArgs
 from components.clouds.base import load_cloud
 from components.cluster import Cluster, ClusterArgs
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
-from components.pools import CpuPoolSpec, GpuPoolSpec
-from policies.rules.model import Taint
+from components.node_pool import AdminPool, AdminPoolArgs
+from concepts.kubernetes import Taint
+from concepts.pool import Pool
 from tests import recorder
 from tests.components import specs
 
 
 def test_it_creates_nothing_where_the_cloud_manages_the_autoscaler() -> None:
     def program() -> None:
-        cluster = Cluster("cluster", ClusterArgs(cloud=load_cloud("gke"), spec=specs.cluster_spec()))
-        admin = AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=specs.admin_pool()))
+        cluster = Cluster("cluster", ClusterArgs(settings=specs.cluster_settings()))
+        admin = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=specs.admin_pool()))
         ClusterAutoscaler(
             "autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin, pools=[specs.gpu_pool()])
         )
@@ -39,11 +39,11 @@ def test_it_creates_nothing_where_the_cloud_manages_the_autoscaler() -> None:
         (specs.cpu_pool(taints=(Taint("a", "b", "PreferNoSchedule"),)), "it has no taint"),
     ],
 )
-def test_why_a_pool_reaches_zero_or_does_not(pool: GpuPoolSpec | CpuPoolSpec, reason: str) -> None:
-    assert reason in load_cloud("gke").governance(pool, specs.cluster_spec()).reaches_zero
+def test_why_a_pool_reaches_zero_or_does_not(pool: Pool, reason: str) -> None:
+    assert reason in load_cloud("gke").governance(pool, specs.cluster_settings()).reaches_zero
 
 
 def test_the_profiles_differ_in_when_nodes_go() -> None:
     cloud, pool = load_cloud("gke"), specs.gpu_pool()
-    profiles = [specs.cluster_spec(autoscaling_profile=profile) for profile in ("balanced", "optimize-utilization")]
+    profiles = [specs.cluster_settings(autoscaling_profile=profile) for profile in ("balanced", "optimize-utilization")]
     assert len({cloud.governance(pool, spec).scale_down for spec in profiles}) == 2

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from components.clouds.base import load_cloud
 from components.clouds.gke.drivers import driver_pod
 from components.cluster import Cluster, ClusterArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
-from components.pools import GpuPoolSpec
-from policies.rules.model import Taint
+from concepts.kubernetes import Taint
+from concepts.pool import Pool
 from tests import recorder
 from tests.components import specs
 
@@ -20,7 +19,7 @@ DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
 SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
 
 
-def declared(*pools: GpuPoolSpec) -> dict[str, dict[str, Any]]:
+def declared(*pools: Pool) -> dict[str, dict[str, Any]]:
     """Name of each DaemonSet to its pod spec."""
     recording = recorder.run(lambda: _declare(pools))
     return {
@@ -29,8 +28,8 @@ def declared(*pools: GpuPoolSpec) -> dict[str, dict[str, Any]]:
     }
 
 
-def _declare(pools: Sequence[GpuPoolSpec]) -> None:
-    cluster = Cluster("cluster", ClusterArgs(cloud=load_cloud("gke"), spec=specs.cluster_spec()))
+def _declare(pools: Sequence[Pool]) -> None:
+    cluster = Cluster("cluster", ClusterArgs(settings=specs.cluster_settings()))
     DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=pools))
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from components import catalog
-from components.clouds.base import AuthorizedNetwork, load_cloud
+import catalog
 from components.clouds.eks import addons, identity
 from components.clouds.eks.kubeconfig import kubeconfig
 from components.cluster import Cluster, ClusterArgs
+from components.settings.cluster import AuthorizedNetworkSetting
 from tests import recorder
 from tests.components import eks_specs
 from tests.components.test_provider_schema import problems_of
@@ -24,7 +24,7 @@ ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
 ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 KEY = "arn:aws:kms:us-west-2:123456789012:key/0123"
-VPN = AuthorizedNetwork(name="vpn", cidr="10.99.0.0/16")
+VPN = AuthorizedNetworkSetting(name="vpn", cidr="10.99.0.0/16")
 EVERY_ADDON = ("ebs", "efs", "fsx", "load-balancer", "cloudwatch")
 
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_aws")
 
 
 def run_cluster(**changes: Any) -> recorder.Recording:
-    args = ClusterArgs(cloud=load_cloud("eks"), spec=eks_specs.cluster_spec(**changes))
+    args = ClusterArgs(settings=eks_specs.cluster_settings(**changes))
     return recorder.run(lambda: _declare(args))
 
 
@@ -95,7 +95,7 @@ def test_a_private_endpoint_is_reached_from_the_written_networks_through_the_vpc
 
 
 def test_a_name_that_no_description_takes_is_spelled_otherwise() -> None:
-    named = AuthorizedNetwork(name="Ann's \u2013 home", cidr="10.99.0.0/16")
+    named = AuthorizedNetworkSetting(name="Ann's \u2013 home", cidr="10.99.0.0/16")
     recording = run_cluster(private_endpoint=True, authorized_networks=(named,))
     groups = [group.inputs for group in recording.of_type("aws:ec2/securityGroup:SecurityGroup")]
     assert "Ann-s - home" in {rule["description"] for group in groups for rule in group["ingress"]}
@@ -288,7 +288,7 @@ def test_deployments_of_add_ons_keep_no_pool_alive() -> None:
 
 
 def test_known_opt_ins_are_those_of_the_catalogue() -> None:
-    assert {"ebs", "load-balancer", *addons.OPTIONAL} == set(catalog.of("eks").addons())
+    assert {"ebs", "load-balancer", *addons.OPTIONAL} == set(catalog.of("eks").addons)
 
 
 def test_the_cluster_waits_for_the_way_out_and_for_its_rights() -> None:

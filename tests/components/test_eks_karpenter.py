@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from components import catalog
-from components.clouds.eks import interruptions
-from components.pools import CpuPoolSpec, GpuPoolSpec
-from policies.rules.model import Taint
+import catalog
+from concepts.kubernetes import Taint
+from concepts.pool import Pool
 from tests import recorder
 from tests.components import eks_specs
+from tests.components.specs import with_gpus
 
 NODE_POOL = "kubernetes:karpenter.sh/v1:NodePool"
 NODE_CLASS = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
@@ -20,22 +21,28 @@ RELEASE = "kubernetes:helm.sh/v3:Release"
 ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 SPOT = eks_specs.gpu_pool("t4-1-spot", zones=eks_specs.THREE_ZONES, machine_types=("g4dn.xlarge", "g4dn.2xlarge"))
 FALLBACK = eks_specs.gpu_pool("t4-1-ondemand", spot=False, preference=1)
-BIG = eks_specs.gpu_pool("t4-4-spot", size=4, machine_type="g4dn.12xlarge", max_nodes=3)
+BIG = eks_specs.gpu_pool("t4-4-spot", size=4, machine_types=("g4dn.12xlarge",), max_nodes=3)
 RESERVED = eks_specs.gpu_pool("t4-1-mine", spot=False, reservation="cr-0123456789abcdef0")
 CPU = eks_specs.cpu_pool()
 
 
-def run(*pools: CpuPoolSpec | GpuPoolSpec, nodes: int = 1, **cluster: Any) -> recorder.Recording:
+def run(*pools: Pool, nodes: int = 1, **cluster: Any) -> recorder.Recording:
     settings = {"autoscaler": "karpenter", "zones": eks_specs.THREE_ZONES, "version": "1.34", **cluster}
     return eks_specs.recorded(*(pools or (SPOT,)), admin=eks_specs.admin_pool(nodes=nodes), cluster=settings)
 
 
-def pool_spec(pool: CpuPoolSpec | GpuPoolSpec, **cluster: Any) -> dict[str, Any]:
+def controller(recording: recorder.Recording) -> recorder.Registration:
+    """The release that brings the controller; the other brings what its objects are."""
+    (found,) = [one for one in recording.of_type(RELEASE) if one.inputs["name"] == "karpenter"]
+    return found
+
+
+def pool_spec(pool: Pool, **cluster: Any) -> dict[str, Any]:
     found: dict[str, Any] = run(pool, **cluster).only(NODE_POOL).inputs["spec"]
     return found
 
 
-def requirements(pool: CpuPoolSpec | GpuPoolSpec) -> dict[str, list[str]]:
+def requirements(pool: Pool) -> dict[str, list[str]]:
     written = pool_spec(pool)["template"]["spec"]["requirements"]
     assert {one["operator"] for one in written} == {"In"}
     return {one["key"]: one["values"] for one in written}
@@ -51,7 +58,7 @@ def requirements(pool: CpuPoolSpec | GpuPoolSpec) -> dict[str, list[str]]:
     ],
     ids=["spot", "big", "own", "cpu"],
 )
-def test_labels_and_taints_are_exactly_those_of_the_spec(pool: CpuPoolSpec | GpuPoolSpec) -> None:
+def test_labels_and_taints_are_exactly_those_of_the_spec(pool: Pool) -> None:
     template = pool_spec(pool)["template"]
     assert template["metadata"]["labels"] == pool.labels
     assert [(one["key"], one.get("value"), one["effect"]) for one in template["spec"]["taints"]] == [
@@ -62,9 +69,9 @@ def test_labels_and_taints_are_exactly_those_of_the_spec(pool: CpuPoolSpec | Gpu
 @pytest.mark.parametrize(
     ("pool", "capacity"), [(SPOT, "spot"), (FALLBACK, "on-demand"), (RESERVED, "reserved"), (CPU, "on-demand")]
 )
-def test_machines_are_those_of_the_spec(pool: CpuPoolSpec | GpuPoolSpec, capacity: str) -> None:
+def test_machines_are_those_of_the_spec(pool: Pool, capacity: str) -> None:
     wanted = requirements(pool)
-    assert wanted["node.kubernetes.io/instance-type"] == list(pool.machine_types or [pool.machine_type])
+    assert wanted["node.kubernetes.io/instance-type"] == list(pool.machine_types)
     assert wanted["topology.kubernetes.io/zone"] == list(pool.zones)
     assert wanted["karpenter.sh/capacity-type"] == [capacity]
 
@@ -73,11 +80,11 @@ def test_no_pool_mixes_machines_with_different_numbers_of_gpus() -> None:
     known = catalog.of("eks")
     for pool in (SPOT, BIG):
         types = requirements(pool)["node.kubernetes.io/instance-type"]
-        assert {machine.gpus for type in types if (machine := known.machine(type))} == {pool.gpus_per_node}
+        assert {machine.gpus for type in types if (machine := known.machines.get(type))} == {pool.gpus_per_node}
 
 
 @pytest.mark.parametrize(("pool", "gpus"), [(SPOT, "2"), (BIG, "12")])
-def test_a_pool_never_has_more_gpus_than_its_nodes_would(pool: GpuPoolSpec, gpus: str) -> None:
+def test_a_pool_never_has_more_gpus_than_its_nodes_would(pool: Pool, gpus: str) -> None:
     assert pool_spec(pool)["limits"] == {"nvidia.com/gpu": gpus, "nodes": str(pool.max_nodes)}
 
 
@@ -93,15 +100,14 @@ def test_a_cpu_pool_is_limited_by_its_cpus() -> None:
         (eks_specs.gpu_pool(unneeded_minutes=9), {"unneeded_minutes": 3}, "9m"),
     ],
 )
-def test_idle_nodes_go_all_at_once_and_working_ones_stay(
-    pool: GpuPoolSpec, cluster: dict[str, Any], after: str
-) -> None:
+def test_idle_nodes_go_all_at_once_and_working_ones_stay(pool: Pool, cluster: dict[str, Any], after: str) -> None:
     spec = pool_spec(pool, **cluster)
     assert spec["disruption"]["consolidationPolicy"] == "WhenEmpty"
     assert spec["disruption"]["consolidateAfter"] == after
     most = {reason: one["nodes"] for one in spec["disruption"]["budgets"] for reason in one["reasons"]}
     assert most == {"Empty": "100%", "Drifted": "0", "Underutilized": "0"}
     assert spec["template"]["spec"]["expireAfter"] == "Never"
+    assert "terminationGracePeriod" not in spec["template"]["spec"]
 
 
 def test_pools_are_tried_in_the_order_of_every_autoscaler() -> None:
@@ -115,24 +121,40 @@ def test_pools_are_tried_in_the_order_of_every_autoscaler() -> None:
 
 def test_pools_are_drained_before_what_drains_them() -> None:
     recording = run(SPOT, CPU)
-    release = recording.only(RELEASE)
+    release = controller(recording)
     classes = {one.inputs["metadata"]["name"]: one for one in recording.of_type(NODE_CLASS)}
     for pool in recording.of_type(NODE_POOL):
         named = pool.inputs["spec"]["template"]["spec"]["nodeClassRef"]["name"]
         assert {release.urn, classes[named].urn} <= set(pool.depends_on)
-        assert pool.deleted_with == ""
+        assert (pool.deleted_with, pool.delete_timeout) == ("", "60m")
     assert all(one.deleted_with == "" for one in classes.values())
     assert release.deleted_with != ""
 
 
-def test_pools_with_the_same_needs_are_made_from_the_same() -> None:
-    other = eks_specs.gpu_pool("b-1", image="bottlerocket")
-    names = {one.inputs["metadata"]["name"] for one in run(SPOT, FALLBACK, CPU, other, RESERVED).of_type(NODE_CLASS)}
-    assert names == {"al2023-100gb", "al2023-50gb", "bottlerocket-100gb", "al2023-100gb-cr-0123456789abcdef0"}
+@pytest.mark.parametrize(
+    "changed",
+    [
+        SPOT,
+        replace(SPOT, disk_gb=SPOT.disk_gb + 1),
+        replace(SPOT, image="bottlerocket"),
+        with_gpus(replace(SPOT, spot=False, zones=SPOT.zones[:1]), reservation="cr-0123456789abcdef0"),
+    ],
+    ids=["unchanged", "disk", "image", "reservation"],
+)
+def test_a_pool_keeps_its_class_whatever_its_nodes_are_made_from(changed: Pool) -> None:
+    # Another class would have the old one deleted, which waits for the last node, and so for a running job.
+    recording = run(changed, FALLBACK, CPU)
+    pools = {one.inputs["metadata"]["name"]: one.inputs["spec"] for one in recording.of_type(NODE_POOL)}
+    made_of = {name: spec["template"]["spec"]["nodeClassRef"]["name"] for name, spec in pools.items()}
+    assert made_of == {name: name for name in (SPOT.name, FALLBACK.name, CPU.name)}
+    classes = recording.of_type(NODE_CLASS)
+    assert {one.inputs["metadata"]["name"]: one.name for one in classes} == {
+        name: f"autoscaler-{name}" for name in made_of
+    }
 
 
 @pytest.mark.parametrize("pool", [SPOT, CPU, RESERVED, eks_specs.gpu_pool("b-1", image="bottlerocket")])
-def test_every_node_has_encrypted_disks_and_no_open_door(pool: CpuPoolSpec | GpuPoolSpec) -> None:
+def test_every_node_has_encrypted_disks_and_no_open_door(pool: Pool) -> None:
     spec = run(pool).only(NODE_CLASS).inputs["spec"]
     disks = [one["ebs"] for one in spec["blockDeviceMappings"]]
     assert {(disk["encrypted"], disk["deleteOnTermination"]) for disk in disks} == {(True, True)}
@@ -144,6 +166,20 @@ def test_every_node_has_encrypted_disks_and_no_open_door(pool: CpuPoolSpec | Gpu
     assert {term["id"] for term in spec["subnetSelectorTerms"]} == {
         f"cluster-private-{zone}-id" for zone in eks_specs.THREE_ZONES
     }
+
+
+@pytest.mark.parametrize(
+    ("types", "most"),
+    [
+        (("m6i.xlarge",), 110),
+        (("m4.large",), None),
+        (("m6i.xlarge", "m4.xlarge"), None),
+    ],
+)
+def test_a_node_takes_no_more_pods_than_it_has_addresses_for(types: tuple[str, ...], most: int | None) -> None:
+    # Left out, Karpenter and the node image count what the machine's interfaces can address one by one.
+    pool = eks_specs.cpu_pool(machine_types=types)
+    assert run(pool).only(NODE_CLASS).inputs["spec"].get("kubelet") == (None if most is None else {"maxPods": most})
 
 
 def test_a_reservation_is_selected() -> None:
@@ -162,28 +198,70 @@ def test_there_is_no_other_autoscaler_and_no_group_but_the_admin_pool() -> None:
 
 @pytest.mark.parametrize(("nodes", "replicas"), [(1, 1), (2, 2), (3, 2)])
 def test_there_are_no_more_replicas_than_nodes_for_them(nodes: int, replicas: int) -> None:
-    release = run(nodes=nodes).only(RELEASE).inputs
+    release = controller(run(nodes=nodes)).inputs
     assert release["values"]["replicas"] == replicas
     assert release["values"]["nodeSelector"]["gpucluster.dev/role"] == "admin"
 
 
-@pytest.mark.parametrize(("version", "chart"), [("1.34", "1.8."), ("1.35", "1.9.")])
-def test_the_chart_goes_with_the_clusters_version(version: str, chart: str) -> None:
-    release = run(version=version).only(RELEASE).inputs
-    assert release["chart"] == "oci://public.ecr.aws/karpenter/karpenter"
-    assert release["version"].startswith(chart)
+@pytest.mark.parametrize("version", ["1.34", "1.36"])
+def test_what_its_objects_are_comes_first_and_with_every_version(version: str) -> None:
+    recording = run(version=version)
+    release = controller(recording)
+    (definitions,) = [one for one in recording.of_type(RELEASE) if one.urn != release.urn]
+    assert release.inputs["chart"] == "oci://public.ecr.aws/karpenter/karpenter"
+    assert release.inputs["skipCrds"] is True
+    assert definitions.urn in release.depends_on
+    assert definitions.inputs == {
+        "chart": "oci://public.ecr.aws/karpenter/karpenter-crd",
+        "name": "karpenter-crd",
+        "namespace": release.inputs["namespace"],
+        "version": release.inputs["version"],
+        "timeout": release.inputs["timeout"],
+    }
+    assert release.inputs["version"].startswith("1.14.")
+
+
+def test_its_rights_have_the_time_of_another_release_to_take_effect() -> None:
+    # A pod that is made before they do never gets them: they are variables that EKS sets as it admits a pod.
+    recording = run()
+    release = controller(recording)
+    (definitions,) = [one for one in recording.of_type(RELEASE) if one.urn != release.urn]
+    account = release.inputs["values"]["serviceAccount"]["name"]
+    (identity,) = [one for one in recording.of_type(ASSOCIATION) if one.inputs["serviceAccount"] == account]
+    assert identity.urn in definitions.depends_on
+
+
+def test_the_catalogue_reserves_what_either_autoscaler_asks_for() -> None:
+    (reserved,) = [pod.request for pod in catalog.of("eks").system_pods if pod.name == "autoscaler"]
+    deployment = eks_specs.recorded(SPOT).only("kubernetes:apps/v1:Deployment").inputs
+    asked = [
+        deployment["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"],
+        controller(run()).inputs["values"]["controller"]["resources"]["requests"],
+    ]
+    assert reserved.milli_cpu == max(int(one["cpu"].removesuffix("m")) for one in asked)
+    assert reserved.memory_mib == max(int(one["memory"].removesuffix("Mi")) for one in asked)
+
+
+# https://github.com/aws/karpenter-provider-aws/tree/v1.14.1/pkg/controllers/interruption/messages
+INTERRUPTIONS = {
+    ("aws.health", "AWS Health Event"),
+    ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
+    ("aws.ec2", "EC2 Instance Rebalance Recommendation"),
+    ("aws.ec2", "EC2 Instance State-change Notification"),
+    ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
+}
 
 
 def test_it_hears_of_every_interruption() -> None:
     recording = run()
     queue = recording.only("aws:sqs/queue:Queue")
-    assert recording.only(RELEASE).inputs["values"]["settings"]["interruptionQueue"] == queue.inputs["name"]
+    assert controller(recording).inputs["values"]["settings"]["interruptionQueue"] == queue.inputs["name"]
     rules = {
         one.inputs["name"]: json.loads(one.inputs["eventPattern"])
         for one in recording.of_type("aws:cloudwatch/eventRule:EventRule")
     }
     heard = {(rule["source"][0], rule["detail-type"][0]) for rule in rules.values()}
-    assert heard == set(interruptions.EVENTS.values())
+    assert heard == INTERRUPTIONS
     targets = [one.inputs for one in recording.of_type("aws:cloudwatch/eventTarget:EventTarget")]
     assert {target["rule"] for target in targets} == set(rules)
     (policy,) = recording.of_type("aws:sqs/queuePolicy:QueuePolicy")
@@ -193,14 +271,48 @@ def test_it_hears_of_every_interruption() -> None:
 
 
 def statements(recording: recorder.Recording) -> list[dict[str, Any]]:
-    account = recording.only(RELEASE).inputs["values"]["serviceAccount"]["name"]
+    account = controller(recording).inputs["values"]["serviceAccount"]["name"]
     (association,) = [one.inputs for one in recording.of_type(ASSOCIATION) if one.inputs["serviceAccount"] == account]
-    assert association["namespace"] == recording.only(RELEASE).inputs["namespace"]
+    assert association["namespace"] == controller(recording).inputs["namespace"]
     role = association["roleArn"].rpartition("/")[2]
     own = recording.of_type("aws:iam/rolePolicy:RolePolicy")
     (policy,) = [one.inputs["policy"] for one in own if one.inputs["role"] == role]
     found: list[dict[str, Any]] = json.loads(policy)["Statement"]
     return found
+
+
+# https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/aws/sdk.go, without what only its tests call.
+CALLED = {
+    "ec2": "CreateFleet CreateLaunchTemplate CreateTags DeleteLaunchTemplate DescribeCapacityReservations "
+    "DescribeImages DescribeInstanceStatus DescribeInstanceTypeOfferings DescribeInstanceTypes DescribeInstances "
+    "DescribeLaunchTemplates DescribePlacementGroups DescribeSecurityGroups DescribeSpotPriceHistory DescribeSubnets "
+    "RunInstances TerminateInstances",
+    "iam": "AddRoleToInstanceProfile CreateInstanceProfile DeleteInstanceProfile GetInstanceProfile "
+    "ListInstanceProfiles RemoveRoleFromInstanceProfile TagInstanceProfile",
+    "eks": "DescribeCluster",
+    "pricing": "GetProducts",
+    "ssm": "GetParameter",
+    "sqs": "DeleteMessage GetQueueUrl ReceiveMessage",
+    "arc-zonal-shift": "GetManagedResource",
+}
+# Called only for a NodeClass with a role in the place of a profile or with a placement group, or with zonal shift on.
+UNUSED = {
+    "arc-zonal-shift:GetManagedResource",
+    "ec2:DescribePlacementGroups",
+    *(f"iam:{verb}InstanceProfile" for verb in ("AddRoleTo", "Create", "Delete", "RemoveRoleFrom", "Tag")),
+}
+
+
+def test_it_may_do_what_it_calls_and_no_more() -> None:
+    recording = run(FALLBACK)
+    spec = recording.only(NODE_CLASS).inputs["spec"]
+    assert "instanceProfile" in spec
+    assert not {"role", "placementGroupSelector"} & set(spec)
+    assert "enableZonalShift" not in controller(recording).inputs["values"]["settings"]
+    called = {f"{service}:{action}" for service, actions in CALLED.items() for action in actions.split()}
+    allowed = {action for statement in statements(recording) for action in statement["Action"]}
+    # EC2 asks whether the role of a machine may be given to it.
+    assert allowed == called - UNUSED | {"iam:PassRole"}
 
 
 def test_it_changes_machines_of_its_own_cluster_alone() -> None:
@@ -237,7 +349,7 @@ def test_it_makes_machines_only_with_the_clusters_tag() -> None:
 
 
 def test_it_gives_nodes_one_role_and_manages_no_profile() -> None:
-    recording = run()
+    recording = run(FALLBACK)
     actions = {action for statement in statements(recording) for action in statement["Action"]}
     assert {action for action in actions if action.startswith("iam:")} == {
         "iam:PassRole",
@@ -249,6 +361,22 @@ def test_it_gives_nodes_one_role_and_manages_no_profile() -> None:
     assert passed["Resource"] == recording.only("aws:eks/accessEntry:AccessEntry").inputs["principalArn"]
     assert passed["Resource"].endswith(f"role/{profile['role']}")
     assert recording.only(NODE_CLASS).inputs["spec"]["instanceProfile"] == profile["name"]
+
+
+@pytest.mark.parametrize(("pools", "spot"), [((SPOT, FALLBACK), True), ((FALLBACK, CPU, RESERVED), False)])
+def test_only_who_has_spot_machines_may_make_their_role(pools: tuple[Pool, ...], spot: bool) -> None:
+    makes = [one for one in statements(run(*pools)) if "iam:CreateServiceLinkedRole" in one["Action"]]
+    assert bool(makes) is spot
+    for statement in makes:
+        assert statement["Condition"] == {"StringEquals": {"iam:AWSServiceName": "spot.amazonaws.com"}}
+        assert statement["Resource"].endswith(":role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot")
+
+
+def test_a_reservation_may_be_another_accounts() -> None:
+    (used,) = [one["Resource"] for one in statements(run(RESERVED)) if one["Sid"] == "UseForInstances"]
+    accounts = {one.split(":")[5].partition("/")[0]: one.split(":")[4] for one in used}
+    assert accounts["capacity-reservation"] == "*"
+    assert accounts["subnet"].isdigit()
 
 
 def test_its_nodes_are_let_in_by_an_access_entry_of_their_own_role() -> None:
@@ -263,7 +391,7 @@ def test_its_nodes_are_let_in_by_an_access_entry_of_their_own_role() -> None:
 
 def test_the_release_waits_for_its_rights_and_for_its_home() -> None:
     recording = run()
-    needs = set(recording.only(RELEASE).depends_on)
+    needs = set(controller(recording).depends_on)
     assert recording.named("admin-pool").urn in needs
     for type_token in ("aws:eks/accessEntry:AccessEntry", "aws:sqs/queuePolicy:QueuePolicy"):
         assert recording.only(type_token).urn in needs

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from components import catalog
-from components.clouds.eks import subnets
+import catalog
+from catalog.eks import subnets
 from tests import recorder
 from tests.components import eks_specs
 
@@ -43,10 +43,10 @@ def test_a_control_plane_spans_three_zones_at_least(zones: tuple[str, ...], whol
     assert subnets.cluster_zones("us-west-2", zones) == whole
 
 
-@pytest.mark.parametrize("region", catalog.of("eks").regions())
+@pytest.mark.parametrize("region", catalog.of("eks").regions)
 @pytest.mark.parametrize("prefix", [subnets.VPC_PREFIXES[0], subnets.VPC_PREFIXES[-1]])
 def test_in_every_region_subnets_are_apart_inside_the_range_and_large_enough(region: str, prefix: int) -> None:
-    zones = catalog.of("eks").regions()[region]
+    zones = catalog.of("eks").regions[region]
     for chosen in (zones[:1], zones[-1:], zones):
         found = subnets.ranges(f"10.0.0.0/{prefix}", region, chosen)
         assert set(chosen) <= set(found)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from components.clouds.eks.node_template import eks_taint
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec, TimeSharing
-from policies.rules.model import Taint
+from concepts.kubernetes import Taint
+from concepts.pool import Pool, TimeSharing
 from tests import recorder
 from tests.components import eks_specs
 
@@ -19,9 +19,9 @@ TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 TAG = "aws:autoscaling/tag:Tag"
 NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 
-GPU_WISHES: dict[str, GpuPoolSpec] = {
+GPU_WISHES: dict[str, Pool] = {
     "usual": eks_specs.gpu_pool(),
-    "size": eks_specs.gpu_pool(size=4, machine_type="g4dn.12xlarge"),
+    "size": eks_specs.gpu_pool(size=4, machine_types=("g4dn.12xlarge",)),
     "labels": eks_specs.gpu_pool(extra_labels={"nvidia.com/gpu": "true", "example.com/rack": "7"}),
     "taints": eks_specs.gpu_pool(
         extra_taints=(
@@ -35,12 +35,12 @@ GPU_WISHES: dict[str, GpuPoolSpec] = {
 gpu_wishes = pytest.mark.parametrize("spec", GPU_WISHES.values(), ids=GPU_WISHES)
 
 
-def group(spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec, **cluster: Any) -> recorder.Registration:
+def group(spec: Pool, **cluster: Any) -> recorder.Registration:
     """The node group that the spec becomes."""
     return recording(spec, **cluster).named(f"{spec.name}-pool")
 
 
-def template(spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec) -> dict[str, Any]:
+def template(spec: Pool) -> dict[str, Any]:
     """The launch template that the spec's node group uses."""
     found = recording(spec)
     (of_pool,) = [one for one in found.of_type(TEMPLATE) if one.name == f"{spec.name}-pool-template"]
@@ -48,14 +48,14 @@ def template(spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec) -> dict[str, Any]:
     return of_pool.inputs
 
 
-def recording(spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec, **cluster: Any) -> recorder.Recording:
+def recording(spec: Pool, **cluster: Any) -> recorder.Recording:
     cluster = {"zones": eks_specs.THREE_ZONES, **cluster}
-    if isinstance(spec, AdminPoolSpec):
+    if spec.role == "admin":
         return eks_specs.recorded(admin=spec, cluster=cluster)
     return eks_specs.recorded(spec, cluster=cluster)
 
 
-def tags(spec: CpuPoolSpec | GpuPoolSpec | AdminPoolSpec, **cluster: Any) -> dict[str, str]:
+def tags(spec: Pool, **cluster: Any) -> dict[str, str]:
     """Tags on the Auto Scaling group of the spec's node group."""
     found = recording(spec, **cluster)
     of_pool = [one.inputs for one in found.of_type(TAG) if f"eks-{spec.name}-" in one.inputs["autoscalingGroupName"]]
@@ -70,7 +70,7 @@ def nodes_of(found: recorder.Registration) -> tuple[Mapping[str, str], set[tuple
 
 
 @gpu_wishes
-def test_an_empty_group_and_its_nodes_tell_the_autoscaler_the_same(spec: GpuPoolSpec) -> None:
+def test_an_empty_group_and_its_nodes_tell_the_autoscaler_the_same(spec: Pool) -> None:
     labels, taints = nodes_of(group(spec))
     assert labels == spec.labels
     assert taints == {(taint.key, taint.value or "", eks_taint(taint)["effect"]) for taint in spec.taints}
@@ -83,7 +83,7 @@ def test_an_empty_group_and_its_nodes_tell_the_autoscaler_the_same(spec: GpuPool
 
 
 def test_shares_are_what_the_autoscaler_counts() -> None:
-    shared = eks_specs.gpu_pool(size=4, machine_type="g4dn.12xlarge", time_sharing=TimeSharing(clients_per_gpu=8))
+    shared = eks_specs.gpu_pool(size=4, machine_types=("g4dn.12xlarge",), time_sharing=TimeSharing(clients_per_gpu=8))
     assert tags(shared)[f"{NODE_TEMPLATE}/resources/nvidia.com/gpu"] == "32"
 
 
@@ -105,7 +105,7 @@ def test_a_group_takes_its_tags_with_it() -> None:
 
 
 @gpu_wishes
-def test_a_gpu_group_starts_empty_and_is_the_autoscalers(spec: GpuPoolSpec) -> None:
+def test_a_gpu_group_starts_empty_and_is_the_autoscalers(spec: Pool) -> None:
     found = group(spec)
     assert found.inputs["scalingConfig"] == {"minSize": 0, "maxSize": spec.max_nodes, "desiredSize": 0}
     assert found.ignore_changes == ("scalingConfig.desiredSize",)
@@ -157,7 +157,7 @@ def test_nodes_without_gpus_have_the_plain_image() -> None:
     ],
     ids=["gpu", "bottlerocket", "reserved", "cpu", "admin"],
 )
-def test_every_node_has_encrypted_disks_and_no_open_door(spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec) -> None:
+def test_every_node_has_encrypted_disks_and_no_open_door(spec: Pool) -> None:
     found = template(spec)
     disks = [mapping["ebs"] for mapping in found["blockDeviceMappings"]]
     assert disks
@@ -230,7 +230,7 @@ def test_the_admin_pool_never_goes_away(nodes: int, maximum: int | None, scaling
 
 def test_the_seeds_general_group_is_a_setting() -> None:
     types = ("m5.2xlarge", "m5a.2xlarge", "m4.2xlarge")
-    spec = eks_specs.admin_pool(spot=True, machine_type=types[0], machine_types=types, max_nodes=20, disk_gb=100)
+    spec = eks_specs.admin_pool(spot=True, machine_types=types, max_nodes=20, disk_gb=100)
     found = group(spec).inputs
     assert (found["capacityType"], found["instanceTypes"], found["scalingConfig"]["maxSize"]) == (
         "SPOT",

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from components.clouds.base import AuthorizedNetwork, load_cloud
 from components.clouds.gke.identity import NODE_ROLES, account_id
 from components.clouds.gke.kubeconfig import kubeconfig
 from components.cluster import Cluster, ClusterArgs
+from components.settings.cluster import AuthorizedNetworkSetting
 from tests import recorder
 from tests.components import specs
 
@@ -19,7 +19,7 @@ KEY = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
 
 
 def run_cluster(**changes: Any) -> recorder.Recording:
-    args = ClusterArgs(cloud=load_cloud("gke"), spec=specs.cluster_spec(**changes))
+    args = ClusterArgs(settings=specs.cluster_settings(**changes))
     return recorder.run(lambda: _declare(args))
 
 
@@ -28,7 +28,7 @@ def _declare(args: ClusterArgs) -> None:
 
 
 def test_only_the_written_networks_reach_the_control_plane() -> None:
-    allowed = AuthorizedNetwork(name="vpn", cidr="198.51.100.0/24")
+    allowed = AuthorizedNetworkSetting(name="vpn", cidr="198.51.100.0/24")
     inputs = run_cluster(authorized_networks=(allowed,)).only(CLUSTER).inputs
     assert inputs["masterAuthorizedNetworksConfig"] == {
         "cidrBlocks": [{"displayName": "vpn", "cidrBlock": "198.51.100.0/24"}],

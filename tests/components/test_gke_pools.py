@@ -6,30 +6,31 @@ from typing import Any
 
 import pytest
 
-from components.admin_pool import AdminPool, AdminPoolArgs
-from components.clouds.base import load_cloud
 from components.cluster import Cluster, ClusterArgs
-from components.cpu_node_pool import CpuNodePool, CpuNodePoolArgs
-from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec, TimeSharing
-from policies.rules.model import Taint
+from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
+from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
+from concepts.kubernetes import Taint
+from concepts.pool import Pool, TimeSharing
 from tests import recorder
 from tests.components import specs
 
 NODE_POOL = "gcp:container/nodePool:NodePool"
 
 
-def declared(spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec) -> recorder.Registration:
+def declared(spec: Pool) -> recorder.Registration:
     """The node pool that the spec becomes, beside an admin pool."""
 
     def program() -> None:
-        cluster = Cluster("cluster", ClusterArgs(cloud=load_cloud("gke"), spec=specs.cluster_spec()))
-        home = spec if isinstance(spec, AdminPoolSpec) else specs.admin_pool()
-        admin = AdminPool("admin", AdminPoolArgs(cluster=cluster, spec=home))
-        if isinstance(spec, GpuPoolSpec):
-            GpuNodePool(spec.name, GpuNodePoolArgs(cluster=cluster, admin_pool=admin, spec=spec))
-        if isinstance(spec, CpuPoolSpec):
-            CpuNodePool(spec.name, CpuNodePoolArgs(cluster=cluster, admin_pool=admin, spec=spec))
+        cluster = Cluster("cluster", ClusterArgs(settings=specs.cluster_settings()))
+        home = spec if spec.role == "admin" else specs.admin_pool()
+        admin = AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=home))
+        autoscaler = ClusterAutoscaler(
+            "autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin, pools=[spec])
+        )
+        if spec.role == "gpu":
+            GpuNodePool(spec.name, NodePoolArgs(cluster=cluster, admin_pool=admin, autoscaler=autoscaler, pool=spec))
+        if spec.role == "cpu":
+            CpuNodePool(spec.name, NodePoolArgs(cluster=cluster, admin_pool=admin, autoscaler=autoscaler, pool=spec))
 
     return recorder.run(program).named(f"{spec.name}-pool")
 
@@ -104,7 +105,7 @@ def test_a_reservation_is_named() -> None:
     ],
 )
 def test_the_boot_disk_is_one_that_the_machine_takes(machine_type: str, disk_type: str) -> None:
-    assert node_config(machine_type=machine_type)["diskType"] == disk_type
+    assert node_config(machine_types=(machine_type,))["diskType"] == disk_type
 
 
 @pytest.mark.parametrize(("image", "sent"), [("cos", "COS_CONTAINERD"), ("ubuntu", "UBUNTU_CONTAINERD")])

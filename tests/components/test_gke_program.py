@@ -48,7 +48,7 @@ def test_every_node_is_private_hardened_and_of_the_dedicated_account(file: Path)
 
 @each_stack
 def test_google_installs_the_driver_exactly_where_the_file_leaves_it_to_google(file: Path) -> None:
-    drivers = {spec.name: spec.drivers for spec in from_stack_file(file).gpu_pool_specs}
+    drivers = {spec.name: spec.gpus.drivers for spec in from_stack_file(file).gpu_pools}
     for pool in gpu_pools(run_program(file)):
         mode = pool.inputs["nodeConfig"]["guestAccelerators"][0]["gpuDriverInstallationConfig"]["gpuDriverVersion"]
         assert (mode == "INSTALLATION_DISABLED") == (drivers[pool.inputs["name"]] != "managed")

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-import urllib3
 import yaml
 
-from components.clouds.base import load_cloud
 from components.cluster import Cluster, ClusterArgs
 from components.gpu_admission import GpuAdmission, GpuAdmissionArgs, manifests
 from components.outputs import gpu_job
-from components.pools import GpuPoolSpec, TimeSharing
-from policies.rules.model import Taint
-from rehearsal.control_plane import ControlPlane
+from concepts.kubernetes import Taint
+from concepts.pool import Pool, TimeSharing
+from rehearsal.cluster.api import ApiError
+from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.tools import folder
 from tests import recorder
 from tests.components import specs
@@ -56,17 +53,6 @@ class Answer:
 
 Submit = Callable[[Mapping[str, Any]], Answer]
 
-_PATHS = {
-    "Pod": "/api/v1/namespaces/{}/pods",
-    "ReplicationController": "/api/v1/namespaces/{}/replicationcontrollers",
-    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
-    "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
-    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
-    "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
-    "Job": "/apis/batch/v1/namespaces/{}/jobs",
-    "CronJob": "/apis/batch/v1/namespaces/{}/cronjobs",
-}
-
 
 @pytest.fixture(scope="module")
 def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
@@ -76,17 +62,16 @@ def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
         for made in manifests(POOLS, adds_gpu_toleration=True):
             control_plane.api.apply(f"{root}ies/{made.policy['metadata']['name']}", dict(made.policy))
             control_plane.api.apply(f"{root}ybindings/{made.binding['metadata']['name']}", dict(made.binding))
-        http = urllib3.PoolManager(
-            ca_cert_data=base64.b64decode(control_plane.ca_pem_base64).decode(),
-            headers={"Authorization": f"Bearer {control_plane.token}", "Content-Type": "application/json"},
-        )
+        api = control_plane.api
 
         def post(manifest: Mapping[str, Any]) -> Answer:
-            path = _PATHS[manifest["kind"]].format(manifest["metadata"].get("namespace", "default"))
-            url = f"https://{control_plane.endpoint}{path}?dryRun=All"
-            response = http.request("POST", url, body=json.dumps(manifest))
-            error = "" if response.status == 201 else response.json()["message"]
-            return Answer(response.status, tuple(response.headers.getlist("Warning")), error)
+            resource = api.resource(manifest["apiVersion"], manifest["kind"])
+            path = resource.path(namespace=manifest["metadata"].get("namespace", "default"))
+            try:
+                _, warnings = api.submit(path, dict(manifest), dryRun="All")
+            except ApiError as refusal:
+                return Answer(refusal.status, (), str(refusal))
+            return Answer(201, warnings, "")
 
         _wait_until_in_force(post)
         yield post
@@ -198,7 +183,7 @@ def test_a_small_pod_that_tolerates_a_large_node_is_refused(submit: Submit, give
 
 
 @real
-@pytest.mark.parametrize("kind", sorted(set(_PATHS) - {"Pod", "DaemonSet"}))
+@pytest.mark.parametrize("kind", ["CronJob", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"])
 def test_whoever_submits_a_template_is_warned_and_not_refused(submit: Submit, kind: str) -> None:
     lacking = submit(workload(kind, pod(4)))
     assert lacking.status == 201
@@ -252,9 +237,9 @@ def test_init_containers_count_by_the_largest_and_containers_by_their_sum(submit
     assert "asks for 2 GPU(s)" in "".join(submit(in_turn).warnings)
 
 
-def declared(pools: tuple[GpuPoolSpec, ...]) -> recorder.Recording:
+def declared(pools: tuple[Pool, ...]) -> recorder.Recording:
     def program() -> None:
-        cluster = Cluster("cluster", ClusterArgs(cloud=load_cloud("gke"), spec=specs.cluster_spec()))
+        cluster = Cluster("cluster", ClusterArgs(settings=specs.cluster_settings()))
         GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=pools))
 
     return recorder.run(program)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from components.outputs import gpu_job
-from components.settings.syntax import label_value
+from components.settings.fields import label_value
 from tests.components import specs
 
 

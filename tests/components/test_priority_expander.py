@@ -15,6 +15,7 @@ SPOT = specs.gpu_pool("spot-1")
 FALLBACK = specs.gpu_pool("spot-1-ondemand", spot=False, preference=1)
 ALWAYS = specs.gpu_pool("always-1", spot=False)
 BIG = specs.gpu_pool("big-8", size=8)
+RESERVED = specs.gpu_pool("reserved-1", spot=False, reservation="cr-0123456789abcdef0")
 CHEAP = specs.gpu_pool("cheap-1", hourly_usd=0.2)
 DEAR = specs.gpu_pool("dear-1", hourly_usd=3.0)
 
@@ -46,6 +47,11 @@ def order(*pools: Pool) -> list[list[str]]:
         (CHEAP, DEAR),
         (DEAR, SPOT),
         (CHEAP, BIG),
+        # Reserved machines cost the same whether they are used or not.
+        (RESERVED, ALWAYS),
+        (RESERVED, CHEAP),
+        (RESERVED, SPOT),
+        (RESERVED, FALLBACK),
     ],
     ids=lambda pool: pool.name,
 )
@@ -59,7 +65,7 @@ def test_pools_that_nothing_tells_apart_share_a_priority() -> None:
 
 
 def test_every_pool_has_exactly_one_place() -> None:
-    pools = [SPOT, FALLBACK, ALWAYS, BIG, CHEAP, DEAR, specs.cpu_pool("cpu")]
+    pools = [SPOT, FALLBACK, ALWAYS, BIG, CHEAP, DEAR, RESERVED, specs.cpu_pool("cpu")]
     random.Random(4).shuffle(pools)
     tried = [name for names in order(*pools) for name in names]
     assert sorted(tried) == sorted(pool.name for pool in pools)

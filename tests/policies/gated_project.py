@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rehearsal.providers.base import CheckFailure, Created, Diff, Properties, Provider, Request
-from rehearsal.providers.launcher import sdk_version
-from rehearsal.providers.server import serve
+from policies.bundle import bundle
+from rehearsal.standins.base import CheckFailure, Created, Diff, Properties, Provider, Request
+from rehearsal.standins.launcher import sdk_version
+from rehearsal.standins.server import serve
 from tests.rehearsal.engine_project import Outcome, Project
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 class Anything(Provider):
@@ -63,15 +61,19 @@ class Anything(Provider):
         return None
 
 
+def built_pack(folder: Path) -> Path:
+    """The pack in a folder of its own, with the virtual environment that it asks for."""
+    bundle(folder)
+    (folder / "venv").symlink_to(sys.prefix)
+    return folder
+
+
 @contextmanager
 def gated_project(directory: Path, program: str, *providers: str | Provider) -> Iterator[Project]:
-    """A project whose program finds these providers, and the pack in ``policies``; a name stands for ``Anything``."""
+    """A project whose program finds these providers, and the built pack in ``policies``; a name means ``Anything``."""
     plugins = [Anything(found) if isinstance(found, str) else found for found in providers]
     servers = [serve(plugin) for plugin in plugins]
-    # The pack names its virtual environment relative to itself, so it is tried beside one.
-    for package in ("policies", "components"):
-        shutil.copytree(ROOT / package, directory / package)
-    (directory / ".venv").symlink_to(sys.prefix)
+    built_pack(directory / "policies")
     ports: dict[Provider, int] = {plugin: server.port for plugin, server in zip(plugins, servers, strict=True)}
     try:
         yield Project.create(directory, program, ports)
@@ -82,7 +84,7 @@ def gated_project(directory: Path, program: str, *providers: str | Provider) -> 
 
 def gated(project: Project, *command: str, config: Mapping[str, Any] | None = None) -> Outcome:
     """A command of the engine with the gate, by ``config`` or the configuration of the stack ``dev``."""
-    file = project.directory / "policies" / "config" / "dev.json"
+    file = project.directory / "policies" / "policies" / "config" / "dev.json"
     if config is not None:
         file = project.directory / "own.json"
         file.write_text(json.dumps(config))

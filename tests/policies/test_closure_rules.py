@@ -8,25 +8,17 @@ from typing import Any
 
 import pytest
 
-from policies.extract import Declared, read
+from concepts.declared import Autoscaler, Cluster, DisruptionBudget, NodeGroup, ScalingGroup, Stack, Violation, Workload
+from concepts.kubernetes import Taint
+from concepts.pool import GPU_TAINT
+from concepts.unknown import UNKNOWN
+from policies.readers import read
+from policies.readers.resource import Declared
 from policies.rules.autoscaler import present, sees_each_group
-from policies.rules.clusters import gpu_nodes_private
-from policies.rules.model import (
-    GPU_TAINT,
-    UNKNOWN,
-    Autoscaler,
-    Cluster,
-    DisruptionBudget,
-    NodeGroup,
-    ScalingGroup,
-    Stack,
-    Taint,
-    Violation,
-    Workload,
-)
 from policies.rules.money import idle_cost
 from policies.rules.node_groups import gpu_taint
 from policies.rules.scale_down import system_pods_evictable
+from policies.rules.security import gpu_nodes_private
 from policies.rules.totals import stack_ceiling
 from policies.rules.workloads import daemon_sets
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from policies.config import DIRECTORY, ConfigError, file_for, limits_of, load, main, problems
-from policies.rules.registry import BY_ID, RULES
+from policies.rules import BY_ID, RULES
 
 
 @pytest.mark.parametrize("path", sorted(DIRECTORY.glob("*.json")), ids=lambda path: path.name)

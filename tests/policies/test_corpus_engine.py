@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from policies.rules.registry import BY_ID
+from policies.rules import BY_ID
 from tests.policies.corpus import aws, azure, gke, helm, karpenter, kubernetes
 from tests.policies.corpus.case import Case, blockers
 from tests.policies.gated_project import gated, gated_project
@@ -20,9 +20,9 @@ pytestmark = [
 
 BY_TOKEN = """
 import json, pulumi
-from components.interrupt import end_at_once_when_interrupted
+import signal
 
-end_at_once_when_interrupted()
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 class Resource(pulumi.CustomResource):
     pass

@@ -19,11 +19,11 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import unknown_checking_proxy
 
+from concepts.unknown import UNKNOWN
 from policies import config, exemptions
 from policies.exemptions import Exemption, parse, problems
-from policies.extract.tags import tags_of
 from policies.pack import EXEMPTED, Gate
-from policies.rules.model import UNKNOWN
+from policies.readers.tags import tags_of
 
 TODAY = date(2026, 11, 21)
 GOOD = {"resource": "bench-*", "reason": "load test", "expires": "2026-12-31"}

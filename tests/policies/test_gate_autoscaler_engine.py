@@ -19,9 +19,9 @@ PROGRAM = """
 import json
 import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
-from components.interrupt import end_at_once_when_interrupted
+import signal
 
-end_at_once_when_interrupted()
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 values = json.load(open("values.json"))
 
 def document(**statement):

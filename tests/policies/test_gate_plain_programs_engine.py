@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from rehearsal.providers.aws.provider import AwsProvider
-from rehearsal.providers.azure_native import AzureNativeProvider
-from rehearsal.providers.base import Provider
+from rehearsal.standins.aks import AzureNativeProvider
+from rehearsal.standins.base import Provider
+from rehearsal.standins.eks.provider import AwsProvider
 from tests.policies.gated_project import gated, gated_project
 from tests.rehearsal.engine_project import Outcome, Project
 
@@ -24,9 +24,9 @@ pytestmark = [
 
 START = """
 import json, pulumi
-from components.interrupt import end_at_once_when_interrupted
+import signal
 
-end_at_once_when_interrupted()
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 values = json.load(open("values.json"))
 """
 EKS = """

@@ -18,9 +18,9 @@ pytestmark = [
 
 PROGRAM = """
 import base64, json, pulumi
-from components.interrupt import end_at_once_when_interrupted
+import signal
 
-end_at_once_when_interrupted()
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 values = json.load(open("values.json"))
 
 class Resource(pulumi.CustomResource):

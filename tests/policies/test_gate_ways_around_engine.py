@@ -17,9 +17,9 @@ pytestmark = [
 
 START = """
 import json, pulumi
-from components.interrupt import end_at_once_when_interrupted
+import signal
 
-end_at_once_when_interrupted()
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 values = json.load(open("values.json"))
 CLUSTER, POOL = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from policies.rules.iam import ANY_RESOURCE, Call, allows, parsed, trusts
-from policies.rules.model import UNKNOWN
+from concepts.iam import ANY_RESOURCE, Call, allows, parsed, trusts
+from concepts.unknown import UNKNOWN
 
 ACTION = "autoscaling:SetDesiredCapacity"
 ARN = "arn:?:autoscaling:?:?:autoScalingGroup:?:autoScalingGroupName/?"

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from policies.rules.clusters import disk_encryption, private_nodes
-from policies.rules.model import GPU_TAINT, UNKNOWN, NodeGroup, Taint, Violation
+from concepts.declared import NodeGroup, Violation
+from concepts.kubernetes import Taint
+from concepts.pool import GPU_TAINT
+from concepts.unknown import UNKNOWN
 from policies.rules.node_groups import autoscaled, ceiling, gpu_taint, starts_empty, zero_minimum
 from policies.rules.regions import allowed
+from policies.rules.security import disk_encryption, private_nodes
 
 GOOD = NodeGroup(
     name="t4-1",

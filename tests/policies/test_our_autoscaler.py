@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from policies.extract import Declared, linked, read_stack
-from policies.extract.autoscalers import autoscaler_of
+from concepts.declared import Stack, Violation
+from policies.readers import linked, read_stack
+from policies.readers.kubernetes.autoscalers import autoscaler_of
+from policies.readers.resource import Declared
 from policies.rules.autoscaler import knows_each_template, permitted, sees_each_group
-from policies.rules.model import Stack, Violation
 from policies.rules.sharing import visible
 from tests import declared, one_stack
 from tests.stacks import run_with
 
+GROUPS = {"autoscaler": "cluster-autoscaler"}
 TAG = "aws:autoscaling/tag:Tag"
 POLICY = "aws:iam/rolePolicy:RolePolicy"
 Check = Callable[[Stack], list[Violation]]
@@ -24,13 +26,12 @@ Check = Callable[[Stack], list[Violation]]
 
 @pytest.fixture(scope="module")
 def resources() -> list[Declared]:
-    return declared.declarations(run_with(one_stack.config("eks"), "one"))
+    return declared.declarations(run_with(one_stack.config("eks", autoscaling=GROUPS), "one"))
 
 
 @pytest.fixture(scope="module")
 def with_karpenter() -> list[Declared]:
-    config = one_stack.config("eks", autoscaling={"autoscaler": "karpenter"})
-    return declared.declarations(run_with(config, "one"))
+    return declared.declarations(run_with(one_stack.config("eks"), "one"))
 
 
 def without(resources: Sequence[Declared], urn: str) -> Stack:
@@ -124,6 +125,6 @@ def autoscaler(deployment: Declared) -> bool:
 def test_shared_gpus_are_in_the_tags() -> None:
     pools = one_stack.config("eks")["gpucluster:gpuPools"]
     pools[0] |= {"gpusPerNode": 1, "timeSharing": {"clientsPerGpu": 4}}
-    stack = declared.stack(run_with(one_stack.config("eks", gpuPools=pools), "one"))
+    stack = declared.stack(run_with(one_stack.config("eks", autoscaling=GROUPS, gpuPools=pools), "one"))
     assert [sharing.replicas for sharing in stack.sharing] == [4]
     assert visible(stack) == []

@@ -18,11 +18,11 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UNKNOWN_ARRAY_VALUE, UNKNOWN_NUMBER_VALUE, UNKNOWN_OBJECT_VALUE, unknown_checking_proxy
 
+from concepts.unknown import UNKNOWN
 from policies.config import ConfigError
 from policies.engine_values import plain
 from policies.pack import EXEMPTED, REMEDIATED, Gate, Undecided
-from policies.rules.model import UNKNOWN
-from policies.rules.registry import RULES
+from policies.rules import RULES
 
 OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
 POOL: dict[str, Any] = {
@@ -155,6 +155,13 @@ def test_the_stack_is_judged_by_inputs_where_the_engine_has_no_outputs_yet() -> 
 def test_outputs_are_judged_where_nothing_was_registered(session: Session) -> None:
     session.stack({NODE_POOL: POOL, JOB: {"spec": {"template": {"spec": POD}}}})
     assert any(report.startswith("gpu-workload-placeable") for report in session.reported)
+
+
+def test_a_resource_that_is_handed_over_anew_is_read_anew(session: Session) -> None:
+    session.resource(NODE_POOL, POOL)
+    session.resource(NODE_POOL, {**POOL, "autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 4}})
+    session.resource(NODE_POOL, POOL)
+    assert [report.partition(":")[0] for report in session.reported] == ["gpu-zero-minimum"]
 
 
 def test_limits_that_a_rule_does_not_have_are_refused(session: Session) -> None:

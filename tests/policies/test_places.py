@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from policies.extract import Declared, read, read_stack
+from concepts.declared import Cluster, NodeGroup
+from concepts.unknown import UNKNOWN
+from policies.readers import read, read_stack
+from policies.readers.resource import Declared
 from policies.rules.clusters import system_pods_home
-from policies.rules.model import UNKNOWN, Cluster, NodeGroup
 
 GKE, GKE_POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePool"
 EKS, EKS_POOL = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"

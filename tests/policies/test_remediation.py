@@ -16,11 +16,12 @@ from pulumi_policy.deserialize import deserialize_properties, serialize_properti
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
 from policies.exemptions import today_utc
-from policies.extract import Declared, read
 from policies.pack import Gate
+from policies.readers import read
+from policies.readers.resource import Declared
 from policies.remediation import REMEDIES
+from policies.rules import RULES
 from policies.rules.node_groups import gpu_taint, present_label
-from policies.rules.registry import RULES
 
 OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
 SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": "s"}

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from policies.rules.model import UNKNOWN, NodeGroup, Taint, Toleration, Workload
+from concepts.declared import NodeGroup, Workload
+from concepts.kubernetes import Taint, Toleration
+from concepts.unknown import UNKNOWN
 from policies.rules.scheduling import offers_gpus, selects
 
 GROUP = NodeGroup(

@@ -8,24 +8,14 @@ from typing import Any
 
 import pytest
 
-from policies.rules.clusters import not_alone, secrets_encryption, system_pods_home
-from policies.rules.credentials import no_static_keys
-from policies.rules.model import (
-    GPU_TAINT,
-    UNKNOWN,
-    Carbon,
-    Cluster,
-    Credential,
-    NodeGroup,
-    Stack,
-    Taint,
-    Toleration,
-    Violation,
-    Workload,
-    size_taint,
-)
+from concepts.declared import Carbon, Cluster, Credential, NodeGroup, Stack, Violation, Workload
+from concepts.kubernetes import Taint, Toleration
+from concepts.pool import GPU_TAINT, size_taint
+from concepts.unknown import UNKNOWN
+from policies.rules.clusters import not_alone, system_pods_home
 from policies.rules.money import hourly_cost
 from policies.rules.regions import low_carbon
+from policies.rules.security import no_static_keys, secrets_encryption
 from policies.rules.workloads import blanket_toleration, daemon_sets, placeable, reserved, tolerates
 
 SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rehearsal.providers.base import Provider
-from rehearsal.providers.launcher import write_launchers
+from rehearsal.standins.base import Provider
+from rehearsal.standins.launcher import write_launchers
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rehearsal.api import Api, Object
+from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.nodes import condition
 from rehearsal.simulation import Machine, NodeGroup

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.providers.base import Created, Diff, Properties, Request
-from rehearsal.providers.kubernetes import KubernetesProvider
+from rehearsal.standins.base import Created, Diff, Properties, Request
+from rehearsal.standins.kubernetes import KubernetesProvider
 
 
 @dataclass

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Mapping
 from typing import ClassVar
 
-from rehearsal.providers.base import CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
-from rehearsal.providers.paths import differences, format_path
+from rehearsal.standins.base import CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
+from rehearsal.standins.paths import differences, format_path
 
 
 class MemoryProvider(Provider):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.simulation import Endpoint, NodeGroup
+from rehearsal.simulation import Endpoint, Injector, Node, NodeGroup
 
 
 @dataclass
@@ -20,6 +20,13 @@ class NotingFleet:
     """What ``apply_objects`` was given, in order."""
     with_history: set[str] = field(default_factory=set)
     """Groups that have had nodes."""
+    tokens: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    """Token and audience → the user of a TokenReview."""
+    nodes: dict[str, Node] = field(default_factory=dict)
+    stopped: set[str] = field(default_factory=set)
+    reports: list[tuple[str, str]] = field(default_factory=list)
+    """(node, why its machine does not join), in order."""
+    injector: Injector | None = None
     fail: str = ""
 
     def create_cluster(self, name: str, **facts: Any) -> Endpoint:
@@ -46,8 +53,28 @@ class NotingFleet:
         self._maybe_fail("apply_objects")
         self.applied += objects
 
+    def apply_node(self, node: Node) -> None:
+        self._maybe_fail("apply_node")
+        self.nodes.setdefault(node.name, node)
+
+    def stop_node(self, cluster: str, name: str) -> None:
+        self.stopped.add(name)
+
+    def remove_node(self, cluster: str, name: str) -> None:
+        self.nodes.pop(name, None)
+
+    def report_machine(self, cluster: str, name: str, because: str) -> None:
+        self.reports.append((name, because))
+
+    def inject_with(self, injector: Injector) -> None:
+        self.injector = injector
+
     def list_objects(self, path: str) -> list[dict[str, Any]]:
         return self.objects.get(path, [])
+
+    def review_token(self, token: str, audience: str) -> dict[str, Any]:
+        user = self.tokens.get((token, audience))
+        return {"authenticated": True, "user": user} if user else {"error": "invalid bearer token"}
 
     def _maybe_fail(self, call: str) -> None:
         if self.fail == call:

@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from components.pools import AdminPoolSpec, GpuPoolSpec, admin_pool_labels, gpu_pool_labels, gpu_pool_taints
-from policies.rules.model import POOL_LABEL
+from concepts.pool import (
+    ADMIN_POOL_NAME,
+    POOL_LABEL,
+    Pool,
+    PoolGpus,
+    admin_pool_labels,
+    gpu_pool_labels,
+    gpu_pool_taints,
+)
 from rehearsal.timeline import Timeline
 
 
@@ -72,24 +79,33 @@ class Cluster:
         self.timeline.observe("Pod", change, {"metadata": metadata, "spec": spec, "status": {"phase": phase}})
 
     def warning(
-        self, about: str, message: str, *, kind: str = "Pod", reason: str = "FailedScheduling", pool: str | None = None
+        self,
+        about: str,
+        message: str,
+        *,
+        kind: str = "Pod",
+        reason: str = "FailedScheduling",
+        pool: str | None = None,
+        source: str = "",
     ) -> None:
         metadata = {"uid": f"event-{len(self.timeline.events)}"}
         labels = {} if pool is None else {"labels": {POOL_LABEL: pool}}
         involved = {"kind": kind, "name": about}
         event = {"metadata": metadata | labels, "involvedObject": involved, "type": "Warning", "reason": reason}
-        self.timeline.observe("Event", "ADDED", {**event, "message": message})
+        event |= {"message": message, "reportingComponent": source}
+        self.timeline.observe("Event", "ADDED", event)
 
 
-def gpu_pool(name: str, size: int, *, smallest: int = 1, most: int = 3, **changes: Any) -> GpuPoolSpec:
+def gpu_pool(name: str, size: int, *, smallest: int = 1, most: int = 3, **changes: Any) -> Pool:
     """A GPU pool as settings would resolve it."""
-    return GpuPoolSpec(
+    return Pool(
         **{
             "name": name,
-            "gpu": "nvidia-t4",
-            "accelerator": "nvidia-tesla-t4",
-            "gpus_per_node": size,
-            "machine_type": "n1-standard-4",
+            "role": "gpu",
+            "gpu_part": PoolGpus(type="nvidia-t4", accelerator="nvidia-tesla-t4", per_node=size),
+            "machine_types": ("n1-standard-4",),
+            "image": "cos",
+            "disk_gb": 100,
             "max_nodes": most,
             "spot": True,
             "zones": ("us-central1-a",),
@@ -101,14 +117,24 @@ def gpu_pool(name: str, size: int, *, smallest: int = 1, most: int = 3, **change
     )
 
 
-def admin_pool() -> AdminPoolSpec:
+def admin_pool() -> Pool:
     """The admin pool with one node."""
-    return AdminPoolSpec(
-        machine_type="e2-custom-2-10240", zones=("us-central1-a",), labels=admin_pool_labels(), hourly_usd=0.09
+    return Pool(
+        name=ADMIN_POOL_NAME,
+        role="admin",
+        machine_types=("e2-custom-2-10240",),
+        image="cos",
+        disk_gb=50,
+        min_nodes=1,
+        max_nodes=1,
+        autoscaled=False,
+        zones=("us-central1-a",),
+        labels=admin_pool_labels(),
+        hourly_usd=0.09,
     )
 
 
-def job_yaml(pool: GpuPoolSpec) -> str:
+def job_yaml(pool: Pool) -> str:
     """A job for one whole node of a pool, as the program's ``gpuJobs`` output has it."""
     return f"""
 apiVersion: batch/v1

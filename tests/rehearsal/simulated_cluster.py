@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rehearsal.api import Api, Object
+import psutil
+
+from rehearsal.cluster.api import Api, Object
 from rehearsal.simulation import Machine, NodeGroup
 from rehearsal.tools import folder
 
@@ -118,8 +120,8 @@ def events(api: Api, reason: str) -> list[Object]:
 def alive(pid: int) -> bool:
     """Whether a process exists and is not a zombie."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
 
 

@@ -103,4 +103,4 @@ def test_lifting_protection_changes_one_key(tmp_path: Path) -> None:
     without_protection(file)
     after = from_stack_file(file)
     assert (before.security.deletion_protection, after.security.deletion_protection) == (True, False)
-    assert (before.gpu_pool_specs, before.network) == (after.gpu_pool_specs, after.network)
+    assert (before.gpu_pools, before.network) == (after.gpu_pools, after.network)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.api import Api, ApiError
-from rehearsal.control_plane import ControlPlane
+from rehearsal.cluster.api import Api, ApiError
+from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import FleetError, KarpenterFleet
 from rehearsal.fleet.capacity import allocatable
 from rehearsal.simulation import Machine
@@ -259,7 +259,7 @@ def test_objects_and_the_kinds_that_they_need(running: Running) -> None:
     assert found["spec"] == {"a": "b"}
     running.fleet.apply_objects([{**one, "spec": {"a": "c"}}])
     assert [each["spec"] for each in running.fleet.list_objects(path)] == [{"a": "c"}]
-    with pytest.raises(FleetError, match="no kind Other"):
+    with pytest.raises(FleetError, match="no matches for kind 'Other'"):
         running.fleet.apply_objects([{**one, "kind": "Other"}])
 
 
@@ -387,6 +387,6 @@ def test_a_deleted_cluster_is_gone_and_the_next_one_is_empty(tmp_path: Path) -> 
         assert plane.api.list("/apis/apps/v1/daemonsets") == []
         fleet.delete_cluster("next")
         bad = {"apiVersion": "apps/v1", "kind": "Unheard", "metadata": {"name": "x"}}
-        with pytest.raises(FleetError, match=r"system object Unheard x: .*no kind Unheard"):
+        with pytest.raises(FleetError, match=r"system object Unheard x: .*no matches for kind 'Unheard'"):
             fleet.create_cluster("third", system_objects=[bad], **arguments)
         fleet.close()

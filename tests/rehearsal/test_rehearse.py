@@ -25,7 +25,13 @@ def _tools() -> None:
         pytest.skip(str(missing))
 
 
-@pytest.mark.parametrize("stack", ["dev", "examples/gke-tips.yaml", "examples/gke-per-gpu-type.yaml"])
+@pytest.mark.parametrize(
+    "stack",
+    [
+        "dev",
+        *(pytest.param(f"examples/gke-{name}.yaml", marks=pytest.mark.exhaustive) for name in ("tips", "per-gpu-type")),
+    ],
+)
 def test_a_stack_passes_and_its_report_says_what_was_seen(stack: str) -> None:
     report = passes(stack)
     plain = next(workload for workload in report["workloads"] if workload["id"] == "gpu-pod")

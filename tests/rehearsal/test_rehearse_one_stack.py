@@ -7,7 +7,7 @@ import pytest
 from tests import one_stack
 from tests.rehearsal.rehearsals import passes
 
-pytestmark = pytest.mark.rehearsal
+pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 
 
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from policies.rules.model import Taint
+from concepts.kubernetes import Taint
 from rehearsal.scenario import BURST_LIMIT, OffGpus, Refused, RunsOn, Scenario, StaysPending, derive, load
 from tests.rehearsal.objects import gpu_pool, job_yaml
 

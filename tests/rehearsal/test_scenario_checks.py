@@ -77,11 +77,20 @@ def test_nodes_one_after_the_other_are_not_at_once(cluster: Cluster) -> None:
 def test_gpus_that_never_appear_are_not_a_pool_that_scaled_up(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1, gpus=0)
     cluster.warning("gpu-0", "no driver: the DaemonSet does not tolerate spot", kind="Node", reason="DriverMissing")
-    found = list(checks.reached(cluster.timeline, POOLS))
+    found = list(checks.reached(cluster.timeline, POOLS, {}))
     assert not by_id(found, "reached:t4-1").passed
     assert "does not tolerate spot" in by_id(found, "reached:t4-1").detail
     cluster.node("gpu-0", "t4-1", size=1, change="MODIFIED")
-    assert by_id(list(checks.reached(cluster.timeline, POOLS)), "reached:t4-1").passed
+    assert by_id(list(checks.reached(cluster.timeline, POOLS, {})), "reached:t4-1").passed
+
+
+def test_a_pool_without_nodes_is_explained_by_its_autoscaler(cluster: Cluster) -> None:
+    said = {"t4-1": "no image", "t4-4": "no subnet"}
+    found = list(checks.reached(cluster.timeline, POOLS, said))
+    assert by_id(found, "reached:t4-1").detail.endswith(": no image")
+    assert by_id(found, "reached:t4-4").detail.endswith(": no subnet")
+    cluster.node("gpu-0", "t4-1", size=1)
+    assert "no image" not in by_id(list(checks.reached(cluster.timeline, POOLS, said)), "reached:t4-1").detail
 
 
 def test_cpu_work_on_a_gpu_node_and_nodes_woken_for_it_are_found(cluster: Cluster) -> None:
@@ -124,7 +133,7 @@ def test_a_group_that_nobody_scales_is_the_reason_whatever_others_say_later(clus
     cluster.warning("gpu-pod", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
     found = by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
     assert found.detail == "gpu-pod never ran: t4-1 cannot grow: no tag"
-    reached = list(checks.reached(cluster.timeline, POOLS))
+    reached = list(checks.reached(cluster.timeline, POOLS, {}))
     assert by_id(reached, "reached:t4-1").detail.endswith("with usable GPUs: t4-1 cannot grow: no tag")
     assert "no tag" not in by_id(reached, "reached:t4-4").detail
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.providers.launcher import write_launchers
-from rehearsal.providers.server import serve
+from rehearsal.standins.launcher import write_launchers
+from rehearsal.standins.server import serve
 from tests.rehearsal.engine_project import Project
 from tests.rehearsal.memory_provider import MemoryProvider
 

@@ -11,8 +11,8 @@ import pytest
 from google.protobuf.empty_pb2 import Empty
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
-from rehearsal.providers.marshal import marshal, unmarshal
-from rehearsal.providers.server import Server, serve
+from rehearsal.standins.marshal import marshal, unmarshal
+from rehearsal.standins.server import Server, serve
 from tests.rehearsal.memory_provider import MemoryProvider
 
 THING = "memory:index:Thing"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Struct
 
-from rehearsal.providers.base import UNKNOWN, ProviderError
-from rehearsal.providers.marshal import (
+from concepts.unknown import UNKNOWN
+from rehearsal.standins.base import ProviderError
+from rehearsal.standins.marshal import (
     ARCHIVE,
     ASSET,
     OUTPUT,
@@ -20,7 +22,7 @@ from rehearsal.providers.marshal import (
     marshal,
     unmarshal,
 )
-from rehearsal.providers.paths import MISSING, covers, differences, format_path, lookup, parse_path
+from rehearsal.standins.paths import MISSING, covers, differences, format_path, lookup, parse_path
 
 
 def struct(value: dict[str, Any]) -> Struct:
@@ -71,6 +73,16 @@ def test_nested_secrets_and_outputs_are_unwrapped() -> None:
         "resource": "the-id",
         "component": "urn:y",
     }
+
+
+def test_an_asset_is_its_text(tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text("a: 1")
+    sent = {"files": [{SIGNATURE: ASSET, "text": "b: 2"}, {SIGNATURE: ASSET, "path": str(file)}]}
+    assert unmarshal(struct(sent)) == {"files": ["b: 2", "a: 1"]}
+    for other in ({"uri": "https://example.org/values.yaml"}, {"path": str(tmp_path)}):
+        with pytest.raises(ProviderError, match=r"^files\[0\]: "):
+            unmarshal(struct({"files": [{SIGNATURE: ASSET, **other}]}))
 
 
 @pytest.mark.parametrize("signature", [ASSET, ARCHIVE, "ffffffffffffffffffffffffffffffff"])

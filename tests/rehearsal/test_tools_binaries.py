@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 import rehearsal.tools
-from rehearsal.tools.modules import KUBERNETES
+from rehearsal.tools.modules import HELM, KUBERNETES
 
 pytestmark = pytest.mark.rehearsal
 
@@ -23,6 +23,8 @@ pytestmark = pytest.mark.rehearsal
         (["kwok", "--version"], "kwok version"),
         (["pulumi", "version"], "v3."),
         (["karpenter", "--help"], "-instance-types-file-path"),
+        (["helm", "version"], f'Version:"{HELM.version("helm.sh/helm/v3")}"'),
+        (["karpenter-aws", "--help"], "-interruption-queue"),
         (["actionlint", "--version"], "1."),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",

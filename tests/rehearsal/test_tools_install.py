@@ -6,17 +6,29 @@ import dataclasses
 import io
 import os
 import shutil
+import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import rehearsal.tools
+from rehearsal.stack import available, resolve
 from rehearsal.tools import ToolsError, ToolsMissing
+from rehearsal.tools.charts import pack
 from rehearsal.tools.errors import NoSpace
 from rehearsal.tools.install import install
-from rehearsal.tools.modules import MODULES, PULUMI, PULUMI_MODULES, Copies, Module, Stamp
+from rehearsal.tools.module import Chart, Copies, Module, Stamp
+from rehearsal.tools.modules import MODULES, PULUMI, REHEARSAL
 from rehearsal.tools.progress import Progress
 from tests.rehearsal.fake_go import FakeGo
+
+CHART = Chart(
+    "oci://example.org/charts/scaler",
+    "example.org/store",
+    "charts/scaler",
+    {"Chart.yaml": {"version": "{number}"}, "values.yaml": {"  tag": "{number}", "  digest": '""'}},
+)
 
 
 @pytest.fixture
@@ -25,6 +37,11 @@ def go(tmp_path: Path) -> FakeGo:
     shipped = fake.folder / "module-source" / "share"
     shipped.mkdir(parents=True)
     (shipped / "crd.yaml").write_text("kind: CustomResourceDefinition\n")
+    chart = fake.folder / "module-source" / "charts" / "scaler"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("name: scaler\nversion: 1.1.0\n")
+    (chart / "values.yaml").write_text("image:\n  tag: 1.1.0\n  digest: sha256:0\ntag: mine\n")
+    (chart / "templates" / "service.yaml").write_text("kind: Service\n")
     return fake
 
 
@@ -35,7 +52,7 @@ def environ(tmp_path: Path, go: FakeGo) -> dict[str, str]:
 
 @pytest.fixture
 def modules(tmp_path: Path) -> tuple[Module, ...]:
-    def module(name: str, binaries: dict[str, str], **more: tuple[Stamp, ...] | tuple[Copies, ...]) -> Module:
+    def module(name: str, binaries: dict[str, str], **more: Any) -> Module:
         directory = tmp_path / "modules" / name
         directory.mkdir(parents=True)
         (directory / "go.mod").write_text(f"module {name}\n\nrequire example.org/{name} v1.2.3\n")
@@ -49,6 +66,7 @@ def modules(tmp_path: Path) -> tuple[Module, ...]:
             {"etcd": "example.org/store/server/v3", "storectl": "example.org/store/storectl"},
             stamps=(Stamp("main.version", "example.org/store"), Stamp("main.minor", "example.org/store", "{minor}")),
             copies=(Copies("example.org/store", ("share/crd.yaml",)),),
+            charts=(CHART,),
         ),
         module("lint", {"lint": "example.org/lint/cmd/lint"}),
     )
@@ -57,7 +75,13 @@ def modules(tmp_path: Path) -> tuple[Module, ...]:
 def test_builds_every_module_into_one_folder(environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]) -> None:
     out = io.StringIO()
     folder = install(Progress(out), environ, modules)
-    assert sorted(path.name for path in folder.iterdir()) == ["crd.yaml", "etcd", "lint", "storectl"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "crd.yaml",
+        "etcd",
+        "lint",
+        "scaler-1.2.3.tgz",
+        "storectl",
+    ]
     assert "example.org/store/server/v3" in (folder / "etcd").read_text()
     assert (folder / "crd.yaml").read_text() == "kind: CustomResourceDefinition\n"
     assert os.access(folder / "lint", os.X_OK)
@@ -65,6 +89,23 @@ def test_builds_every_module_into_one_folder(environ: dict[str, str], go: FakeGo
     assert any("-X main.version=v1.2.3 -X main.minor=2" in call for call in go.calls("build"))
     assert "store: build: done in" in out.getvalue()
     assert "about 6 s on 2 cores" in out.getvalue()
+
+
+def test_a_chart_is_packed_as_its_release_publishes_it(go: FakeGo, modules: tuple[Module, ...], tmp_path: Path) -> None:
+    source = go.folder / "module-source"
+    archive = pack(modules[0], CHART, source, tmp_path)
+    with tarfile.open(archive) as tar:
+        content = {name: (tar.extractfile(name) or io.BytesIO()).read().decode() for name in tar.getnames()}
+    assert content == {
+        "scaler/Chart.yaml": "name: scaler\nversion: 1.2.3\n",
+        "scaler/templates/service.yaml": "kind: Service\n",
+        "scaler/values.yaml": 'image:\n  tag: 1.2.3\n  digest: ""\ntag: mine\n',
+    }
+    before = archive.read_bytes()
+    assert pack(modules[0], CHART, source, tmp_path).read_bytes() == before
+    (source / "charts" / "scaler" / "Chart.yaml").write_text("name: scaler\n")
+    with pytest.raises(ToolsError, match=r"Chart\.yaml: 0 lines `version: …`"):
+        pack(modules[0], CHART, source, tmp_path)
 
 
 def test_every_binary_finds_the_others_beside_itself(environ: dict[str, str], modules: tuple[Module, ...]) -> None:
@@ -155,7 +196,7 @@ def test_an_old_go_and_no_package_index_ask_for_go(
     go.steer("refuse")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     out = io.StringIO()
-    with pytest.raises(ToolsError, match=r"Install Go 1\.25\.5 or newer yourself"):
+    with pytest.raises(ToolsError, match=r"Install Go 1\.26\.6 or newer yourself"):
         install(Progress(out), environ, modules)
     assert "requires go >= 1.25.5" in out.getvalue()
     assert [path.name for path in Path(environ["GPUCLUSTER_CACHE"]).iterdir()] == ["lock"]
@@ -164,13 +205,38 @@ def test_an_old_go_and_no_package_index_ask_for_go(
 def test_the_table_pins_every_version_it_stamps() -> None:
     for module in MODULES:
         assert module.build_flags()
-        packages = [*module.binaries.values(), *(copies.module for copies in module.copies)]
+        packages = [*module.binaries.values(), *(each.module for each in (*module.copies, *module.charts))]
         requirements = (module.directory / "go.mod").read_text()
         for package in packages:
             assert any(package.startswith(line.split()[0]) for line in requirements.splitlines() if line.split()[1:])
     names = [name for module in MODULES for name in module.files]
     assert len(names) == len(set(names))
-    assert all(module in MODULES for module in PULUMI_MODULES)
+
+
+@pytest.mark.parametrize("stack", available())
+def test_a_stack_gets_what_its_autoscaler_needs_and_nothing_else(stack: str) -> None:
+    chosen = resolve(stack)
+    extra = {module.name for module in chosen.tools} - {module.name for module in REHEARSAL}
+    assert extra == ({"helm", "karpenter-aws"} if chosen.settings.autoscaler == "karpenter" else set())
+
+
+def test_what_is_not_asked_for_is_neither_built_nor_missed(
+    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
+) -> None:
+    folder = rehearsal.tools.provide(modules[1:], environ)
+    assert [path.name for path in folder.iterdir()] == ["lint"]
+    assert len(go.calls("build")) == 1
+    assert rehearsal.tools.folder(environ, modules[1:]) == folder
+    with pytest.raises(ToolsMissing, match="etcd"):
+        rehearsal.tools.folder(environ, modules)
+
+
+def test_a_given_folder_is_never_built_into(
+    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...], tmp_path: Path
+) -> None:
+    with pytest.raises(ToolsMissing, match="lint is missing"):
+        rehearsal.tools.provide(modules[1:], {**environ, "GPUCLUSTER_TOOLS": str(tmp_path)})
+    assert go.calls("build") == []
 
 
 def test_an_unpinned_stamp_names_go_mod_and_the_module() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.tools import system_pulumi
-from rehearsal.tools.modules import PULUMI_MODULES
+from rehearsal.tools.modules import PREVIEW
 from rehearsal.tools.plan import make_plan
 from rehearsal.tools.system_pulumi import FILES, SystemPulumi
 
@@ -26,7 +26,7 @@ def test_a_new_enough_pulumi_is_used(tmp_path: Path, version: str) -> None:
     folder = _install(tmp_path / "bin", version)
     plan = make_plan({"PATH": str(folder), "GPUCLUSTER_CACHE": str(tmp_path / "cache")})
     assert plan.pulumi == SystemPulumi(folder, version)
-    assert not any(module in plan.modules for module in PULUMI_MODULES)
+    assert not any(module in plan.modules for module in PREVIEW)
     assert plan.sources["pulumi"] == folder / "pulumi"
     assert plan.sources["pulumi-language-python"] == folder / "pulumi-language-python"
 
@@ -44,7 +44,7 @@ def test_an_old_or_odd_pulumi_is_passed_over(tmp_path: Path, version: str, reaso
     plan = make_plan({"PATH": str(folder), "GPUCLUSTER_CACHE": str(tmp_path / "cache")})
     assert isinstance(plan.pulumi, str)
     assert reason in plan.pulumi
-    assert all(module in plan.modules for module in PULUMI_MODULES)
+    assert all(module in plan.modules for module in PREVIEW)
 
 
 @pytest.mark.parametrize("missing", [file for file in FILES if file != "pulumi"])

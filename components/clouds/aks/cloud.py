@@ -9,8 +9,9 @@ import pulumi
 
 from components.clouds.aks import autoscaling, drivers
 from components.clouds.aks.cluster import AksCluster
-from components.clouds.base import Cloud, CloudCluster, ClusterSpec, GpuDaemon, PoolGovernance
-from components.pools import CpuPoolSpec, GpuPoolSpec
+from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance
+from components.settings import Settings
+from concepts.pool import Pool
 
 
 class Aks:
@@ -21,17 +22,17 @@ class Aks:
     # AKS runs the ExtendedResourceToleration admission controller: https://learn.microsoft.com/azure/aks/faq
     adds_gpu_toleration: bool = True
 
-    def cluster(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> CloudCluster:
+    def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
         """A cluster with its own resource group, network and managed identities."""
-        return AksCluster(name, spec, parent)
+        return AksCluster(name, settings, parent)
 
-    def gpu_daemons(self, pools: Sequence[GpuPoolSpec]) -> Sequence[GpuDaemon]:
+    def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
         """The device plugin, for pools whose driver AKS installs."""
         return drivers.gpu_daemons(pools)
 
-    def governance(self, pool: GpuPoolSpec | CpuPoolSpec, spec: ClusterSpec) -> PoolGovernance:
+    def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
         """What the managed autoscaler does with ``pool``."""
-        return autoscaling.governance(pool, spec)
+        return autoscaling.governance(pool, settings)
 
 
 CLOUD: Final[Cloud] = Aks()

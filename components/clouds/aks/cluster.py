@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
+from catalog.aks.keys import parse_key
+from catalog.aks.naming import dns_prefix
 from components.clouds.aks import autoscaling, pools
+from components.clouds.aks.context import Context
+from components.clouds.aks.declare import declare
 from components.clouds.aks.encryption import Encryption
 from components.clouds.aks.identity import ClusterIdentities, grant_deployer
-from components.clouds.aks.keys import parse_key
 from components.clouds.aks.kubeconfig import endpoint, kubeconfig
-from components.clouds.aks.naming import dns_prefix
 from components.clouds.aks.network import Network
-from components.clouds.base import ClusterSpec
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
-from components.resources import ClusterObjects, CustomResource
+from components.clouds.base import NodePools
+from components.resources import ClusterObjects
+from components.settings import Settings
+from concepts.pool import Pool
+
+if TYPE_CHECKING:
+    from schemas import aks
 
 # How far behind the newest version the cluster stays: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
 _CHANNELS: Final = {"rapid": "rapid", "regular": "stable", "stable": "patch"}
@@ -35,45 +41,43 @@ class AksCluster:
     last as long as the cluster, and a stack file that changes them ends in Azure's error. Its size can change.
     """
 
-    def __init__(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> None:
-        if spec.admin_pool is None:
-            raise ValueError("AKS creates no cluster without a system pool: ClusterSpec.admin_pool is missing")
-        self.spec = spec
-        self._admin = spec.admin_pool
-        group = CustomResource(
+    def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
+        group = declare(
             "azure-native:resources:ResourceGroup",
             f"{name}-group",
-            {"resourceGroupName": spec.name, "location": spec.region, "tags": dict(spec.labels)},
+            {"resourceGroupName": settings.cluster_name, "location": settings.region, "tags": dict(settings.labels)},
             pulumi.ResourceOptions(parent=parent),
             outputs=["name"],
         )
-        self.group: pulumi.Output[Any] = group.output("name")
-        network = Network(name, spec, self.group, parent)
-        self.subnet = network.subnet
-        identities = ClusterIdentities(name, spec, self.group, network.subnet, parent)
-        needs = [*identities.ready, grant_deployer(name, spec, group, parent)]
+        group_name: pulumi.Output[Any] = group.output("name")
+        network = Network(name, settings, group_name, parent)
+        identities = ClusterIdentities(name, settings, group_name, network.subnet, parent)
+        needs = [*identities.ready, grant_deployer(name, settings, group, parent)]
         encryption = None
-        if spec.kms_key is not None:
-            key = parse_key(spec.kms_key)
+        if settings.security.kms_key is not None:
+            key = parse_key(settings.security.kms_key)
             if key is None:
-                raise ValueError(f"'{spec.kms_key}' is not the resource id of a key of Key Vault")
-            encryption = Encryption(name, spec, key, self.group, identities, parent)
+                raise ValueError(f"'{settings.security.kms_key}' is not the resource id of a key of Key Vault")
+            encryption = Encryption(name, settings, key, group_name, identities, parent)
             needs += encryption.ready
-        self._resource = CustomResource(
+        self._resource = declare(
             "azure-native:containerservice:ManagedCluster",
             f"{name}-control-plane",
-            self._inputs(network, identities, encryption),
+            _inputs(settings, group_name, network, identities, encryption),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=needs,
-                protect=spec.deletion_protection,
+                protect=settings.security.deletion_protection,
                 # The autoscaler owns the size of an admin pool that may grow.
-                ignore_changes=["agentPoolProfiles[0].count"] if self._admin.max_nodes is not None else [],
+                ignore_changes=["agentPoolProfiles[0].count"] if settings.admin_pool.autoscaled else [],
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="45m"),
             ),
             outputs=["name"],
         )
-        self._kubeconfig = self._make_kubeconfig(parent)
+        self._context = Context(
+            settings=settings, control_plane=self._resource, group=group_name, subnet=network.subnet
+        )
+        self._kubeconfig = _kubeconfig(self._context, parent)
 
     @property
     def resource(self) -> pulumi.Resource:
@@ -90,108 +94,99 @@ class AksCluster:
         """Secret: it says where the control plane is, although it holds no credential."""
         return self._kubeconfig
 
-    @property
-    def cluster(self) -> CustomResource:
-        """The cluster resource with its outputs, for the pools."""
-        return self._resource
-
-    def admin_pool(
-        self, name: str, spec: AdminPoolSpec, objects: ClusterObjects, opts: pulumi.ResourceOptions
-    ) -> pulumi.CustomResource:
-        """The system pool that the cluster was created with.
+    def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
+        """One pool of any role; the admin pool is the system pool that the cluster was created with.
 
         Raises:
             ValueError: it was created with another one.
         """
-        if spec != self._admin:
-            raise ValueError("the admin pool differs from ClusterSpec.admin_pool, with which AKS creates the cluster")
-        return pools.admin_pool(self, name, spec, opts)
-
-    def cpu_node_pool(
-        self, name: str, spec: CpuPoolSpec, objects: ClusterObjects, opts: pulumi.ResourceOptions
-    ) -> pulumi.CustomResource:
-        """An autoscaled pool without GPUs."""
-        return pools.cpu_node_pool(self, name, spec, opts)
-
-    def gpu_node_pool(
-        self, name: str, spec: GpuPoolSpec, objects: ClusterObjects, opts: pulumi.ResourceOptions
-    ) -> pulumi.CustomResource:
-        """An autoscaled pool of GPU nodes that starts empty."""
-        return pools.gpu_node_pool(self, name, spec, opts)
+        if pool.role == "admin" and pool != self._context.settings.admin_pool:
+            raise ValueError("the admin pool differs from Settings.admin_pool, with which AKS creates the cluster")
+        return pools.node_pool(self._context, name, pool, opts)
 
     def autoscaler(
         self,
         name: str,
-        pools: Sequence[GpuPoolSpec | CpuPoolSpec],
+        pools: Sequence[Pool],
         objects: ClusterObjects,
         parent: pulumi.Resource,
         admin_pool: pulumi.Resource,
-    ) -> None:
+    ) -> NodePools:
         """The order of the pools, for the ``priority`` expander; Azure runs the autoscaler itself."""
-        if autoscaling.expander(self.spec) == "priority" and pools:
+        if autoscaling.expander(self._context.settings) == "priority" and pools:
             objects.declare(f"{name}-order", autoscaling.order(pools), parent)
+        return self
 
-    def _make_kubeconfig(self, parent: pulumi.Resource) -> pulumi.Output[str]:
-        answer = pulumi.runtime.invoke_output(
-            "azure-native:containerservice:listManagedClusterUserCredentials",
-            {"resourceGroupName": self.group, "resourceName": self._resource.output("name")},
-            pulumi.InvokeOutputOptions(parent=parent, depends_on=[self._resource]),
-        )
-        return pulumi.Output.secret(
-            answer.apply(lambda found: kubeconfig(self.spec.name, *endpoint(found["kubeconfigs"])))
-        )
 
-    def _inputs(self, network: Network, identities: ClusterIdentities, encryption: Encryption | None) -> dict[str, Any]:
-        spec = self.spec
-        inputs: dict[str, Any] = {
-            "resourceGroupName": self.group,
-            "resourceName": spec.name,
-            "location": spec.region,
-            # Free has no SLA and slows the API server down, in the middle of a scale-up too:
-            # https://learn.microsoft.com/azure/aks/free-standard-pricing-tiers
-            "sku": {"name": "Base", "tier": "Standard"},
-            "dnsPrefix": dns_prefix(spec.name),
-            "nodeResourceGroup": f"{spec.name}-nodes",
-            "identity": {"type": "UserAssigned", "userAssignedIdentities": [identities.control_plane.id]},
-            "identityProfile": {
-                "kubeletidentity": {
-                    "resourceId": identities.nodes.id,
-                    "clientId": identities.nodes.client,
-                    "objectId": identities.nodes.principal,
-                }
-            },
-            "networkProfile": network.profile(),
-            "apiServerAccessProfile": self._api_access(network),
-            "enableRBAC": True,
-            "disableLocalAccounts": True,
-            "aadProfile": {"managed": True, "enableAzureRBAC": True},
-            "oidcIssuerProfile": {"enabled": True},
-            "securityProfile": {"workloadIdentity": {"enabled": True}},
-            "autoScalerProfile": autoscaling.profile(spec),
-            "autoUpgradeProfile": {
-                "upgradeChannel": _CHANNELS[spec.channel],
-                "nodeOSUpgradeChannel": "NodeImage",
-            },
-            "agentPoolProfiles": [pools.admin_profile(self._admin, network.subnet, dict(spec.labels))],
-            "tags": dict(spec.labels),
-        }
-        if spec.version is not None:
-            inputs["kubernetesVersion"] = spec.version
-        if encryption is not None:
-            inputs["securityProfile"]["azureKeyVaultKms"] = encryption.kms
-            inputs["diskEncryptionSetID"] = encryption.disks
-        return inputs
+def _kubeconfig(context: Context, parent: pulumi.Resource) -> pulumi.Output[str]:
+    answer = pulumi.runtime.invoke_output(
+        "azure-native:containerservice:listManagedClusterUserCredentials",
+        {"resourceGroupName": context.group, "resourceName": context.control_plane.output("name")},
+        pulumi.InvokeOutputOptions(parent=parent, depends_on=[context.control_plane]),
+    )
+    return pulumi.Output.secret(
+        answer.apply(lambda found: kubeconfig(context.settings.cluster_name, *endpoint(found["kubeconfigs"])))
+    )
 
-    def _api_access(self, network: Network) -> dict[str, Any]:
-        # Commands by way of Azure's API would pass by the networks below.
-        access: dict[str, Any] = {"disableRunCommand": True}
-        if self.spec.private_endpoint:
-            return {
-                **access,
-                "enablePrivateCluster": True,
-                "privateDNSZone": "system",
-                "enablePrivateClusterPublicFQDN": False,
+
+def _inputs(
+    settings: Settings,
+    group: pulumi.Input[str],
+    network: Network,
+    identities: ClusterIdentities,
+    encryption: Encryption | None,
+) -> aks.ManagedCluster:
+    security: aks.ManagedClusterSecurityProfile = {"workloadIdentity": {"enabled": True}}
+    inputs: aks.ManagedCluster = {
+        "resourceGroupName": group,
+        "resourceName": settings.cluster_name,
+        "location": settings.region,
+        # Free has no SLA and slows the API server down, in the middle of a scale-up too:
+        # https://learn.microsoft.com/azure/aks/free-standard-pricing-tiers
+        "sku": {"name": "Base", "tier": "Standard"},
+        "dnsPrefix": dns_prefix(settings.cluster_name),
+        "nodeResourceGroup": f"{settings.cluster_name}-nodes",
+        "identity": {"type": "UserAssigned", "userAssignedIdentities": [identities.control_plane.id]},
+        "identityProfile": {
+            "kubeletidentity": {
+                "resourceId": identities.nodes.id,
+                "clientId": identities.nodes.client,
+                "objectId": identities.nodes.principal,
             }
-        # Never empty, which Azure takes for everybody. The nodes reach the control plane from the NAT's address.
-        own = network.egress or [_LOAD_BALANCER_ONLY]
-        return {**access, "authorizedIPRanges": [*(allowed.cidr for allowed in self.spec.authorized_networks), *own]}
+        },
+        "networkProfile": network.profile(),
+        "apiServerAccessProfile": _api_access(settings, network),
+        "enableRBAC": True,
+        "disableLocalAccounts": True,
+        "aadProfile": {"managed": True, "enableAzureRBAC": True},
+        "oidcIssuerProfile": {"enabled": True},
+        "securityProfile": security,
+        "autoScalerProfile": autoscaling.profile(settings),
+        "autoUpgradeProfile": {
+            "upgradeChannel": _CHANNELS[settings.kubernetes.channel],
+            "nodeOSUpgradeChannel": "NodeImage",
+        },
+        "agentPoolProfiles": [pools.admin_profile(settings.admin_pool, network.subnet, dict(settings.labels))],
+        "tags": dict(settings.labels),
+    }
+    if settings.kubernetes.version is not None:
+        inputs["kubernetesVersion"] = settings.kubernetes.version
+    if encryption is not None:
+        security["azureKeyVaultKms"] = encryption.kms
+        inputs["diskEncryptionSetID"] = encryption.disks
+    return inputs
+
+
+def _api_access(settings: Settings, network: Network) -> aks.ManagedClusterAPIServerAccessProfile:
+    # Commands by way of Azure's API would pass by the networks below.
+    access: aks.ManagedClusterAPIServerAccessProfile = {"disableRunCommand": True}
+    if settings.network.private_endpoint:
+        return {
+            **access,
+            "enablePrivateCluster": True,
+            "privateDNSZone": "system",
+            "enablePrivateClusterPublicFQDN": False,
+        }
+    # Never empty, which Azure takes for everybody. The nodes reach the control plane from the NAT's address.
+    own = network.egress or [_LOAD_BALANCER_ONLY]
+    return {**access, "authorizedIPRanges": [*(allowed.cidr for allowed in settings.network.authorized_networks), *own]}

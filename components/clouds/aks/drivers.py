@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from components.clouds.base import GpuDaemon
 from components.clouds.device_plugin import device_plugin
-from components.pools import GpuPoolSpec
+from concepts.pool import Pool
 
 
-def gpu_daemons(pools: Sequence[GpuPoolSpec]) -> list[GpuDaemon]:
+def gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:
     """NVIDIA's device plugin for pools with AKS's driver; pools without leave both to the user."""
-    return device_plugin([pool for pool in pools if pool.drivers == "managed"])
+    return device_plugin([pool for pool in pools if pool.gpus.drivers == "managed"])

@@ -6,15 +6,19 @@ https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pulumi
 
+from catalog.aks.keys import Key
 from components.clouds.aks import roles
+from components.clouds.aks.declare import declare
 from components.clouds.aks.identity import ClusterIdentities, Identity
-from components.clouds.aks.keys import Key
-from components.clouds.base import ClusterSpec
 from components.resources import CustomResource
+from components.settings import Settings
+
+if TYPE_CHECKING:
+    from schemas import aks
 
 
 class Encryption:
@@ -23,20 +27,24 @@ class Encryption:
     def __init__(
         self,
         name: str,
-        spec: ClusterSpec,
+        settings: Settings,
         key: Key,
         group: pulumi.Input[str],
         identities: ClusterIdentities,
         parent: pulumi.Resource,
     ) -> None:
-        self.kms: dict[str, Any] = {"enabled": True, "keyId": key.url, "keyVaultNetworkAccess": "Public"}
+        self.kms: aks.AzureKeyVaultKms = {
+            "enabled": True,
+            "keyId": key.url,
+            "keyVaultNetworkAccess": "Public",
+        }
         child = pulumi.ResourceOptions(parent=parent)
 
         def grant(suffix: str, role: str, scope: pulumi.Input[str], principal: pulumi.Input[str]) -> CustomResource:
             return roles.assignment(
                 f"{name}-{suffix}",
-                subscription=spec.project,
-                key=f"{spec.name}/{suffix}",
+                subscription=settings.project,
+                key=f"{settings.cluster_name}/{suffix}",
                 role=role,
                 scope=scope,
                 principal=principal,
@@ -46,19 +54,19 @@ class Encryption:
         control_plane = identities.control_plane.principal
         secrets = grant("secrets-key", roles.KEY_VAULT_CRYPTO_USER, key.id, control_plane)
         # An identity of its own, made before the set: one that Azure made with the set would have no right to the key.
-        owner = Identity(name, spec, group, "disks", parent)
+        owner = Identity(name, settings, group, "disks", parent)
         usable = grant("disks-key", roles.KEY_VAULT_CRYPTO_SERVICE_ENCRYPTION_USER, key.id, owner.principal)
-        encryption_set = CustomResource(
+        encryption_set = declare(
             "azure-native:compute:DiskEncryptionSet",
             f"{name}-disks",
             {
                 "resourceGroupName": group,
-                "location": spec.region,
-                "diskEncryptionSetName": f"{spec.name}-disks",
+                "location": settings.region,
+                "diskEncryptionSetName": f"{settings.cluster_name}-disks",
                 "encryptionType": "EncryptionAtRestWithCustomerKey",
                 "identity": {"type": "UserAssigned", "userAssignedIdentities": [owner.id]},
                 "activeKey": {"keyUrl": key.url, "sourceVault": {"id": key.vault_id}},
-                "tags": dict(spec.labels),
+                "tags": dict(settings.labels),
             },
             pulumi.ResourceOptions(parent=parent, depends_on=[usable]),
         )

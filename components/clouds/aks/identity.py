@@ -10,24 +10,25 @@ from typing import Any
 import pulumi
 
 from components.clouds.aks import roles
-from components.clouds.base import ClusterSpec
+from components.clouds.aks.declare import declare
 from components.resources import CustomResource
+from components.settings import Settings
 
 
 class Identity:
     """A user-assigned managed identity; ``id`` names it in Azure, ``principal`` is its object id in Entra."""
 
     def __init__(
-        self, name: str, spec: ClusterSpec, group: pulumi.Input[str], role: str, parent: pulumi.Resource
+        self, name: str, settings: Settings, group: pulumi.Input[str], role: str, parent: pulumi.Resource
     ) -> None:
-        self.resource = CustomResource(
+        self.resource = declare(
             "azure-native:managedidentity:UserAssignedIdentity",
             f"{name}-{role}-identity",
             {
                 "resourceGroupName": group,
-                "location": spec.region,
-                "resourceName": f"{spec.name}-{role}",
-                "tags": dict(spec.labels),
+                "location": settings.region,
+                "resourceName": f"{settings.cluster_name}-{role}",
+                "tags": dict(settings.labels),
             },
             pulumi.ResourceOptions(parent=parent),
             outputs=["principalId", "clientId"],
@@ -47,19 +48,19 @@ class ClusterIdentities:
     def __init__(
         self,
         name: str,
-        spec: ClusterSpec,
+        settings: Settings,
         group: pulumi.Input[str],
         subnet: pulumi.Input[str],
         parent: pulumi.Resource,
     ) -> None:
-        self.control_plane = Identity(name, spec, group, "control-plane", parent)
-        self.nodes = Identity(name, spec, group, "nodes", parent)
+        self.control_plane = Identity(name, settings, group, "control-plane", parent)
+        self.nodes = Identity(name, settings, group, "nodes", parent)
         child = pulumi.ResourceOptions(parent=parent)
         self.ready: list[pulumi.Resource] = [
             roles.assignment(
                 f"{name}-control-plane-subnet",
-                subscription=spec.project,
-                key=f"{spec.name}/subnet",
+                subscription=settings.project,
+                key=f"{settings.cluster_name}/subnet",
                 role=roles.NETWORK_CONTRIBUTOR,
                 scope=subnet,
                 principal=self.control_plane.principal,
@@ -68,8 +69,8 @@ class ClusterIdentities:
             # https://learn.microsoft.com/azure/aks/pre-created-kubelet-managed-identity
             roles.assignment(
                 f"{name}-control-plane-nodes",
-                subscription=spec.project,
-                key=f"{spec.name}/nodes",
+                subscription=settings.project,
+                key=f"{settings.cluster_name}/nodes",
                 role=roles.MANAGED_IDENTITY_OPERATOR,
                 scope=self.nodes.id,
                 principal=self.control_plane.principal,
@@ -78,7 +79,7 @@ class ClusterIdentities:
         ]
 
 
-def grant_deployer(name: str, spec: ClusterSpec, group: CustomResource, parent: pulumi.Resource) -> CustomResource:
+def grant_deployer(name: str, settings: Settings, group: CustomResource, parent: pulumi.Resource) -> CustomResource:
     """Let whoever runs the program for the first time administer the objects in the cluster.
 
     With Entra in charge even the owner of the subscription may do nothing inside, so the first update would end at the
@@ -90,8 +91,8 @@ def grant_deployer(name: str, spec: ClusterSpec, group: CustomResource, parent: 
     )
     return roles.assignment(
         f"{name}-deployer",
-        subscription=spec.project,
-        key=f"{spec.name}/deployer",
+        subscription=settings.project,
+        key=f"{settings.cluster_name}/deployer",
         role=roles.AKS_RBAC_CLUSTER_ADMIN,
         scope=group.id,
         principal=deployer.apply(lambda found: found["objectId"]),

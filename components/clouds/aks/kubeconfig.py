@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import yaml
+
+from concepts.kubeconfig import kubeconfig as document
 
 _SERVER_APPLICATION: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
 """AKS's own application in Entra, whom every token is for: https://learn.microsoft.com/azure/aks/kubelogin-authentication"""
@@ -39,14 +40,4 @@ def kubeconfig(context: str, server: str, ca_pem_base64: str) -> str:
         "interactiveMode": "IfAvailable",
         "provideClusterInfo": False,
     }
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": context, "cluster": cluster}],
-            "users": [{"name": context, "user": {"exec": credential_plugin}}],
-            "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],
-            "current-context": context,
-        },
-        indent=2,
-    )
+    return document(context, cluster, {"exec": credential_plugin})

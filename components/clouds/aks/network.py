@@ -7,12 +7,15 @@ https://learn.microsoft.com/azure/aks/concepts-network-azure-cni-overlay
 from __future__ import annotations
 
 from ipaddress import ip_network
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from components.clouds.base import ClusterSpec
-from components.resources import CustomResource
+from components.clouds.aks.declare import declare
+from components.settings import Settings
+
+if TYPE_CHECKING:
+    from schemas import aks
 
 _DNS_PLACE: Final = 10
 """The cluster's DNS has the tenth address of the service range, as in most clusters."""
@@ -26,32 +29,33 @@ class Network:
     https://learn.microsoft.com/azure/aks/egress-outboundtype, https://learn.microsoft.com/azure/nat-gateway/nat-availability-zones
     """
 
-    def __init__(self, name: str, spec: ClusterSpec, group: pulumi.Input[str], parent: pulumi.Resource) -> None:
-        self._name, self._spec, self._parent = name, spec, parent
-        place = {"resourceGroupName": group, "location": spec.region, "tags": dict(spec.labels)}
-        network = CustomResource(
+    def __init__(self, name: str, settings: Settings, group: pulumi.Input[str], parent: pulumi.Resource) -> None:
+        self._name, self._settings, self._parent = name, settings, parent
+        network = declare(
             "azure-native:network:VirtualNetwork",
             f"{name}-network",
             {
-                **place,
-                "virtualNetworkName": spec.name,
-                "addressSpace": {"addressPrefixes": [spec.node_cidr]},
+                "resourceGroupName": group,
+                "location": settings.region,
+                "tags": dict(settings.labels),
+                "virtualNetworkName": settings.cluster_name,
+                "addressSpace": {"addressPrefixes": [settings.network.node_cidr]},
             },
             pulumi.ResourceOptions(parent=parent),
             outputs=["name"],
         )
-        inputs: dict[str, Any] = {
+        inputs: aks.Subnet = {
             "resourceGroupName": group,
             "virtualNetworkName": network.output("name"),
             "subnetName": "nodes",
-            "addressPrefix": spec.node_cidr,
+            "addressPrefix": settings.network.node_cidr,
             # Without this Azure lends every machine a public address for its way out.
             "defaultOutboundAccess": False,
         }
         self.egress: list[pulumi.Input[str]] = []
-        if not spec.nat_per_zone:
-            inputs["natGateway"] = {"id": self._nat_gateway(place)}
-        subnet = CustomResource(
+        if not settings.nat_per_zone:
+            inputs["natGateway"] = {"id": self._nat_gateway(group)}
+        subnet = declare(
             "azure-native:network:Subnet",
             f"{name}-subnet",
             inputs,
@@ -59,47 +63,57 @@ class Network:
         )
         self.subnet: pulumi.Output[str] = subnet.id
 
-    def profile(self) -> dict[str, Any]:
+    def profile(self) -> aks.ContainerServiceNetworkProfile:
         """The cluster's ``networkProfile``."""
-        services = ip_network(self._spec.service_cidr)
+        assert self._settings.network.pod_cidr is not None  # it has a default
+        services = ip_network(self._settings.network.service_cidr)
         return {
             "networkPlugin": "azure",
             "networkPluginMode": "overlay",
-            "podCidr": self._spec.pod_cidr,
-            "serviceCidr": self._spec.service_cidr,
+            "podCidr": self._settings.network.pod_cidr,
+            "serviceCidr": self._settings.network.service_cidr,
             "dnsServiceIP": str(services[_DNS_PLACE]),
             "loadBalancerSku": "standard",
-            "outboundType": "loadBalancer" if self._spec.nat_per_zone else "userAssignedNATGateway",
+            "outboundType": "loadBalancer" if self._settings.nat_per_zone else "userAssignedNATGateway",
         }
 
-    def _nat_gateway(self, place: dict[str, Any]) -> pulumi.Output[str]:
+    def _nat_gateway(self, group: pulumi.Input[str]) -> pulumi.Output[str]:
+        settings = self._settings
         # A zonal cluster's gateway is where its nodes are; else Azure chooses the zone.
-        zones = {} if self._spec.regional else {"zones": [self._spec.zones[0].rpartition("-")[2]]}
-        address = CustomResource(
+        zones = [] if settings.regional else [settings.zones[0].rpartition("-")[2]]
+        address_inputs: aks.PublicIPAddress = {
+            "resourceGroupName": group,
+            "location": settings.region,
+            "publicIpAddressName": f"{settings.cluster_name}-nat",
+            "sku": {"name": "Standard"},
+            "publicIPAllocationMethod": "Static",
+            "publicIPAddressVersion": "IPv4",
+            "tags": dict(settings.labels),
+        }
+        if zones:
+            address_inputs["zones"] = zones
+        address = declare(
             "azure-native:network:PublicIPAddress",
             f"{self._name}-nat-address",
-            {
-                **place,
-                **zones,
-                "publicIpAddressName": f"{self._spec.name}-nat",
-                "sku": {"name": "Standard"},
-                "publicIPAllocationMethod": "Static",
-                "publicIPAddressVersion": "IPv4",
-            },
+            address_inputs,
             pulumi.ResourceOptions(parent=self._parent),
             outputs=["ipAddress"],
         )
         self.egress.append(address.output("ipAddress").apply(lambda ip: f"{ip}/32"))
-        gateway = CustomResource(
+        gateway_inputs: aks.NatGateway = {
+            "resourceGroupName": group,
+            "location": settings.region,
+            "natGatewayName": f"{settings.cluster_name}-nat",
+            "sku": {"name": "Standard"},
+            "publicIpAddresses": [{"id": address.id}],
+            "tags": dict(settings.labels),
+        }
+        if zones:
+            gateway_inputs["zones"] = zones
+        gateway = declare(
             "azure-native:network:NatGateway",
             f"{self._name}-nat",
-            {
-                **place,
-                **zones,
-                "natGatewayName": f"{self._spec.name}-nat",
-                "sku": {"name": "Standard"},
-                "publicIpAddresses": [{"id": address.id}],
-            },
+            gateway_inputs,
             pulumi.ResourceOptions(parent=self._parent),
         )
         return gateway.id

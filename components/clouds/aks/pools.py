@@ -5,27 +5,29 @@ https://learn.microsoft.com/rest/api/aks/agent-pools/create-or-update
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import pulumi
 
-from components.catalog.aks.nodes import MAX_PODS
-from components.clouds.aks.naming import pool_name, zone_numbers
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec, Image
+from catalog.aks.naming import pool_name, zone_numbers
+from catalog.aks.nodes import MAX_PODS
+from components.clouds.aks.context import Context
+from components.clouds.aks.declare import declare
 from components.resources import CustomResource
-from policies.rules.model import Taint
+from concepts.kubernetes import Taint
+from concepts.pool import Image, Pool, PoolGpus
 
 if TYPE_CHECKING:
-    from components.clouds.aks.cluster import AksCluster
+    from schemas import aks
 
 _OS_SKUS: Final[dict[Image, str]] = {"ubuntu": "Ubuntu", "azurelinux": "AzureLinux"}
 
 # Replacing nodes one by one by a surplus node would need quota for one more GPU machine, which few subscriptions have.
-_UPGRADE_IN_PLACE: Final = {"maxSurge": "0", "maxUnavailable": "1"}
-_UPGRADE_BY_SURPLUS: Final = {"maxSurge": "1", "maxUnavailable": "0"}
+_UPGRADE_IN_PLACE: Final[aks.AgentPoolUpgradeSettings] = {"maxSurge": "0", "maxUnavailable": "1"}
+_UPGRADE_BY_SURPLUS: Final[aks.AgentPoolUpgradeSettings] = {"maxSurge": "1", "maxUnavailable": "0"}
 
 # https://learn.microsoft.com/azure/aks/use-trusted-launch
-_TRUSTED_LAUNCH: Final = {"enableVTPM": True, "enableSecureBoot": True}
+_TRUSTED_LAUNCH: Final[aks.AgentPoolSecurityProfile] = {"enableVTPM": True, "enableSecureBoot": True}
 
 # What Azure refuses to change of a pool, besides vmSize and gpuInstanceProfile. The provider knows only those two and
 # leaves the others to Azure's error: https://github.com/pulumi/pulumi-azure-native/pull/3655
@@ -43,62 +45,40 @@ _FIXED: Final = (
 )
 
 
-def admin_profile(spec: AdminPoolSpec, subnet: pulumi.Input[str], tags: dict[str, str]) -> dict[str, Any]:
+def admin_profile(pool: Pool, subnet: pulumi.Input[str], tags: dict[str, str]) -> aks.ManagedClusterAgentPoolProfile:
     """The system pool that the cluster is created with, as an entry of its ``agentPoolProfiles``."""
-    profile = {
-        **_nodes(spec, subnet, tags),
-        "name": pool_name(spec.name),
+    profile: aks.ManagedClusterAgentPoolProfile = {
+        "name": pool_name(pool.name),
         "mode": "System",
-        "osSKU": _OS_SKUS["ubuntu"],
-        "count": spec.total_nodes,
-        "enableAutoScaling": spec.max_nodes is not None,
+        "count": pool.min_nodes,
+        "enableAutoScaling": pool.autoscaled,
         "upgradeSettings": _UPGRADE_BY_SURPLUS,
         "securityProfile": _TRUSTED_LAUNCH,
     }
-    if spec.max_nodes is not None:
-        profile |= {"minCount": spec.total_nodes, "maxCount": spec.max_nodes}
+    _add_nodes(profile, pool, subnet, tags)
+    if pool.autoscaled:
+        profile["minCount"] = pool.min_nodes
+        profile["maxCount"] = pool.max_nodes
     return profile
 
 
-def admin_pool(cluster: AksCluster, name: str, spec: AdminPoolSpec, opts: pulumi.ResourceOptions) -> CustomResource:
-    """The pool that the cluster was created with: read, not declared, as Azure refuses to create it a second time.
+def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
+    """One pool; the admin pool is the one that the cluster was created with."""
+    return _admin_pool(context, name, pool, opts) if pool.role == "admin" else _agent_pool(context, name, pool, opts)
+
+
+def _admin_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
+    """Read, not declared, as Azure refuses to create it a second time.
 
     The cluster's ``agentPoolProfiles`` are where its size and everything else change.
     """
-    id = cluster.cluster.id.apply(lambda cluster_id: f"{cluster_id}/agentPools/{pool_name(spec.name)}")
-    return CustomResource(
+    id = context.control_plane.id.apply(lambda cluster_id: f"{cluster_id}/agentPools/{pool_name(pool.name)}")
+    return declare(
         "azure-native:containerservice:AgentPool",
         name,
-        {},
+        cast("aks.AgentPool", {}),  # what is read by its id has no inputs
         pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(id=id)),
     )
-
-
-def cpu_node_pool(cluster: AksCluster, name: str, spec: CpuPoolSpec, opts: pulumi.ResourceOptions) -> CustomResource:
-    """An autoscaled pool without GPUs."""
-    inputs = {
-        **_autoscaled(cluster, spec),
-        "osSKU": _OS_SKUS["ubuntu"],
-        "securityProfile": _TRUSTED_LAUNCH,
-        **({} if spec.spot else {"upgradeSettings": _UPGRADE_BY_SURPLUS}),
-    }
-    return _agent_pool(cluster, name, spec, inputs, opts)
-
-
-def gpu_node_pool(cluster: AksCluster, name: str, spec: GpuPoolSpec, opts: pulumi.ResourceOptions) -> CustomResource:
-    """An autoscaled pool of GPU nodes that starts empty."""
-    inputs = {
-        **_autoscaled(cluster, spec),
-        "osSKU": _OS_SKUS[spec.image],
-        # AKS's driver for Ubuntu is not signed, so secure boot would not load it; what a user brings is not known.
-        "securityProfile": {"enableVTPM": True, "enableSecureBoot": False},
-        "gpuProfile": {"driver": "Install" if spec.drivers == "managed" else "None"},
-        # There are no surplus nodes on spot: https://learn.microsoft.com/azure/aks/spot-node-pool
-        **({} if spec.spot else {"upgradeSettings": _UPGRADE_IN_PLACE}),
-    }
-    if spec.mig is not None:
-        inputs["gpuInstanceProfile"] = f"MIG{spec.mig}"
-    return _agent_pool(cluster, name, spec, inputs, opts)
 
 
 def aks_taint(taint: Taint) -> str:
@@ -106,57 +86,67 @@ def aks_taint(taint: Taint) -> str:
     return f"{taint.key}={taint.value or ''}:{taint.effect}"
 
 
-def _autoscaled(cluster: AksCluster, spec: GpuPoolSpec | CpuPoolSpec) -> dict[str, Any]:
-    inputs: dict[str, Any] = {
-        **_nodes(spec, cluster.subnet, dict(cluster.spec.labels)),
+def _inputs(context: Context, pool: Pool) -> aks.AgentPool:
+    inputs: aks.AgentPool = {
+        "resourceGroupName": context.group,
+        "resourceName": context.control_plane.output("name"),
+        "agentPoolName": pool_name(pool.name),
         "mode": "User",
-        "count": spec.min_nodes,
+        "count": pool.min_nodes,
         "enableAutoScaling": True,
-        "minCount": spec.min_nodes,
-        "maxCount": spec.max_nodes,
-        "nodeTaints": [aks_taint(taint) for taint in spec.taints],
+        "minCount": pool.min_nodes,
+        "maxCount": pool.max_nodes,
+        "nodeTaints": [aks_taint(taint) for taint in pool.taints],
         "scaleDownMode": "Delete",
-        "scaleSetPriority": "Spot" if spec.spot else "Regular",
+        "scaleSetPriority": "Spot" if pool.spot else "Regular",
+        "securityProfile": _TRUSTED_LAUNCH,
     }
-    if spec.spot:
+    _add_nodes(inputs, pool, context.subnet, dict(context.settings.labels))
+    if pool.spot:
         # Deallocated machines would still count against the quota. -1: up to the price on demand.
-        inputs |= {"scaleSetEvictionPolicy": "Delete", "spotMaxPrice": -1}
+        # There are no surplus nodes on spot: https://learn.microsoft.com/azure/aks/spot-node-pool
+        inputs["scaleSetEvictionPolicy"] = "Delete"
+        inputs["spotMaxPrice"] = -1
+    else:
+        inputs["upgradeSettings"] = _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS
+    if pool.gpu_part is not None:
+        _add_gpus(inputs, pool.gpu_part)
     return inputs
 
 
-def _nodes(
-    spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec, subnet: pulumi.Input[str], tags: dict[str, str]
-) -> dict[str, Any]:
-    return {
-        "type": "VirtualMachineScaleSets",
-        "vmSize": spec.machine_type,
-        "osType": "Linux",
-        "osDiskSizeGB": spec.disk_gb,
-        # Ephemeral disks are limited by what each size has; a managed disk of any size fits them all.
-        "osDiskType": "Managed",
-        "maxPods": MAX_PODS,
-        "vnetSubnetID": subnet,
-        "availabilityZones": zone_numbers(spec.zones),
-        "nodeLabels": dict(spec.labels),
-        # Registered once per subscription: https://learn.microsoft.com/azure/aks/enable-host-encryption
-        "enableEncryptionAtHost": True,
-        "enableNodePublicIP": False,
-        "tags": tags,
-    }
+def _add_gpus(inputs: aks.AgentPool, gpus: PoolGpus) -> None:
+    # AKS's driver for Ubuntu is not signed, so secure boot would not load it; what a user brings is not known.
+    inputs["securityProfile"] = {"enableVTPM": True, "enableSecureBoot": False}
+    inputs["gpuProfile"] = {"driver": "Install" if gpus.drivers == "managed" else "None"}
+    if gpus.mig is not None:
+        inputs["gpuInstanceProfile"] = f"MIG{gpus.mig}"
 
 
-def _agent_pool(
-    cluster: AksCluster,
-    name: str,
-    spec: CpuPoolSpec | GpuPoolSpec,
-    inputs: dict[str, Any],
-    opts: pulumi.ResourceOptions,
-) -> CustomResource:
-    common = {
-        "resourceGroupName": cluster.group,
-        "resourceName": cluster.cluster.output("name"),
-        "agentPoolName": pool_name(spec.name),
-    }
+def _add_nodes(
+    inputs: aks.AgentPool | aks.ManagedClusterAgentPoolProfile,
+    pool: Pool,
+    subnet: pulumi.Input[str],
+    tags: dict[str, str],
+) -> None:
+    """What both forms of a pool say of its nodes."""
+    inputs["type"] = "VirtualMachineScaleSets"
+    inputs["vmSize"] = pool.machine_type
+    inputs["osType"] = "Linux"
+    inputs["osSKU"] = _OS_SKUS[pool.image]
+    inputs["osDiskSizeGB"] = pool.disk_gb
+    # Ephemeral disks are limited by what each size has; a managed disk of any size fits them all.
+    inputs["osDiskType"] = "Managed"
+    inputs["maxPods"] = MAX_PODS
+    inputs["vnetSubnetID"] = subnet
+    inputs["availabilityZones"] = zone_numbers(pool.zones)
+    inputs["nodeLabels"] = dict(pool.labels)
+    # Registered once per subscription: https://learn.microsoft.com/azure/aks/enable-host-encryption
+    inputs["enableEncryptionAtHost"] = True
+    inputs["enableNodePublicIP"] = False
+    inputs["tags"] = tags
+
+
+def _agent_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
     behaviour = pulumi.ResourceOptions(
         # After creation the autoscaler owns the size.
         ignore_changes=["count"],
@@ -165,9 +155,9 @@ def _agent_pool(
         delete_before_replace=True,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
     )
-    return CustomResource(
+    return declare(
         "azure-native:containerservice:AgentPool",
         name,
-        {**common, **inputs},
+        _inputs(context, pool),
         pulumi.ResourceOptions.merge(opts, behaviour),
     )

@@ -6,11 +6,15 @@ Identifiers: https://learn.microsoft.com/azure/role-based-access-control/built-i
 from __future__ import annotations
 
 import uuid
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pulumi
 
+from components.clouds.aks.declare import declare
 from components.resources import CustomResource
+
+if TYPE_CHECKING:
+    from schemas import aks
 
 NETWORK_CONTRIBUTOR: Final = "4d97b98b-1d4f-4787-a291-c67834d212e7"
 MANAGED_IDENTITY_OPERATOR: Final = "f1a07417-d97a-45cb-824c-7a7467783830"
@@ -38,7 +42,7 @@ def assignment(
     An assignment's name is a GUID; it is made from ``key``, which must be unique in the subscription, so that a lost
     state finds the assignment that is there. ``principal_type`` spares Azure a look-up that fails for new identities.
     """
-    inputs = {
+    inputs: aks.RoleAssignment = {
         "roleAssignmentName": str(uuid.uuid5(_NAMESPACE, f"{subscription}/{key}/{role}")),
         "scope": scope,
         "roleDefinitionId": role_definition(subscription, role),
@@ -48,7 +52,7 @@ def assignment(
         inputs["principalType"] = principal_type
     # Azure refuses to change an assignment, and two of one name cannot exist.
     replaced = pulumi.ResourceOptions(delete_before_replace=True)
-    return CustomResource(
+    return declare(
         "azure-native:authorization:RoleAssignment", name, inputs, pulumi.ResourceOptions.merge(replaced, opts)
     )
 

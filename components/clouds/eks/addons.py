@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
+from components.clouds.eks.context import Context
+from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import Role, associate, pod_role
 from components.clouds.eks.load_balancer import CONTROLLER, controller_policy
 from components.resources import CustomResource
-from policies.rules.model import ROLE_LABEL
+from concepts.pool import ROLE_LABEL
 
 if TYPE_CHECKING:
-    from components.clouds.eks.cluster import EksCluster
+    from schemas import eks
 
 _ON_ADMIN: Final = {ROLE_LABEL: "admin"}
 
@@ -85,26 +87,26 @@ OPTIONAL: Final[Mapping[str, Addon]] = {
 """Opt-ins of a stack file by their names there; ``ebs`` is always there, ``load-balancer`` is rights alone."""
 
 
-def before_nodes(name: str, cluster: EksCluster, parent: pulumi.Resource) -> list[pulumi.Resource]:
+def before_nodes(name: str, context: Context, parent: pulumi.Resource) -> list[pulumi.Resource]:
     """What every node group waits for."""
     options = pulumi.ResourceOptions(parent=parent)
     # The agent hands out the rights of the others, so it comes first.
-    agent = _declare(name, POD_IDENTITY_AGENT, cluster, options)
+    agent = _declare(name, POD_IDENTITY_AGENT, context, options)
     later = pulumi.ResourceOptions(parent=parent, depends_on=[agent])
     return [
         agent,
-        *(_declare(name, addon, cluster, later) for addon in BEFORE_NODES if addon is not POD_IDENTITY_AGENT),
+        *(_declare(name, addon, context, later) for addon in BEFORE_NODES if addon is not POD_IDENTITY_AGENT),
     ]
 
 
-def on_admin_pool(name: str, cluster: EksCluster, pool: pulumi.Resource, opts: pulumi.ResourceOptions) -> None:
+def on_admin_pool(name: str, context: Context, pool: pulumi.Resource, opts: pulumi.ResourceOptions) -> None:
     """What is ready only when its pods run, and so waits for the admin pool; children by ``opts``."""
     options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[pool]))
-    for addon in (_COREDNS, _EBS, *chosen(cluster.spec.addons)):
-        _declare(name, addon, cluster, options)
-    if "load-balancer" in cluster.spec.addons:
-        role = _role(f"{name}-load-balancer", "load-balancer", cluster, options, document=controller_policy(cluster))
-        associate(f"{name}-load-balancer", role, cluster.name, CONTROLLER, cluster.spec, options)
+    for addon in (_COREDNS, _EBS, *chosen(context.settings.addons)):
+        _declare(name, addon, context, options)
+    if "load-balancer" in context.settings.addons:
+        role = _role(f"{name}-load-balancer", "load-balancer", context, options, document=controller_policy(context))
+        associate(f"{name}-load-balancer", role, context.name, CONTROLLER, context.settings, options)
 
 
 def chosen(names: Sequence[str]) -> list[Addon]:
@@ -112,25 +114,25 @@ def chosen(names: Sequence[str]) -> list[Addon]:
     return [OPTIONAL[name] for name in names if name in OPTIONAL]
 
 
-def _declare(name: str, addon: Addon, cluster: EksCluster, options: pulumi.ResourceOptions) -> CustomResource:
-    spec = cluster.spec
-    inputs: dict[str, Any] = {
-        "clusterName": cluster.name,
+def _declare(name: str, addon: Addon, context: Context, options: pulumi.ResourceOptions) -> CustomResource:
+    settings = context.settings
+    inputs: eks.Addon = {
+        "clusterName": context.name,
         "addonName": addon.name,
         "resolveConflictsOnCreate": "OVERWRITE",
         "resolveConflictsOnUpdate": "OVERWRITE",
-        "tags": dict(spec.labels),
+        "tags": dict(settings.labels),
     }
     if addon.configuration:
         inputs["configurationValues"] = json.dumps(addon.configuration, sort_keys=True)
     needs: list[pulumi.Resource] = []
     if addon.policies:
-        role = _role(f"{name}-{addon.name}", addon.name, cluster, options, managed=addon.policies)
+        role = _role(f"{name}-{addon.name}", addon.name, context, options, managed=addon.policies)
         inputs["podIdentityAssociations"] = [
             {"serviceAccount": account, "roleArn": role.arn} for account in addon.service_accounts
         ]
         needs = role.ready
-    return CustomResource(
+    return declare(
         "aws:eks/addon:Addon",
         f"{name}-{addon.name}",
         inputs,
@@ -146,11 +148,13 @@ def _declare(name: str, addon: Addon, cluster: EksCluster, options: pulumi.Resou
 def _role(
     name: str,
     purpose: str,
-    cluster: EksCluster,
+    context: Context,
     options: pulumi.ResourceOptions,
     *,
     managed: Sequence[str] = (),
     document: pulumi.Input[str] | None = None,
 ) -> Role:
     assert options.parent is not None
-    return pod_role(name, purpose, cluster.spec, cluster.account, options.parent, managed=managed, document=document)
+    return pod_role(
+        name, purpose, context.settings, context.account, options.parent, managed=managed, document=document
+    )

@@ -7,10 +7,11 @@ from typing import Final
 
 import pulumi
 
-from components.clouds.base import Cloud, CloudCluster, ClusterSpec, GpuDaemon, PoolGovernance
+from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance
 from components.clouds.eks import autoscaling, drivers
 from components.clouds.eks.cluster import EksCluster
-from components.pools import CpuPoolSpec, GpuPoolSpec
+from components.settings import Settings
+from concepts.pool import Pool
 
 
 class Eks:
@@ -22,17 +23,17 @@ class Eks:
     # https://docs.aws.amazon.com/eks/latest/userguide/platform-versions.html
     adds_gpu_toleration: bool = True
 
-    def cluster(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> CloudCluster:
+    def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
         """A cluster with its own VPC, identities and encryption key."""
-        return EksCluster(name, spec, parent)
+        return EksCluster(name, settings, parent)
 
-    def gpu_daemons(self, pools: Sequence[GpuPoolSpec]) -> Sequence[GpuDaemon]:
+    def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
         """NVIDIA's device plugin, where the image does not have it."""
         return drivers.gpu_daemons(pools)
 
-    def governance(self, pool: GpuPoolSpec | CpuPoolSpec, spec: ClusterSpec) -> PoolGovernance:
+    def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
         """What the autoscaler in the cluster does with ``pool``."""
-        return autoscaling.governance(pool, spec)
+        return autoscaling.governance(pool, settings)
 
 
 CLOUD: Final[Cloud] = Eks()

@@ -6,20 +6,19 @@ https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudpro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pulumi
 
-from components.clouds.base import ClusterSpec
-from components.clouds.eks import autoscaler_objects, node_tags, policy
+from catalog.eks import node_tags
+from catalog.eks.versions import CLUSTER_AUTOSCALERS, kubernetes_minor
+from components.clouds.eks import autoscaler_objects, policy
+from components.clouds.eks.context import Context
 from components.clouds.eks.identity import associate, pod_role
-from components.clouds.eks.versions import CLUSTER_AUTOSCALERS, kubernetes_minor
 from components.clouds.priority_expander import Pool, priorities, priority_config_map
 from components.resources import ClusterObjects
-from policies.rules.model import POOL_LABEL
-
-if TYPE_CHECKING:
-    from components.clouds.eks.cluster import EksCluster
+from components.settings import Settings
+from concepts.pool import POOL_LABEL
 
 IMAGE: Final = "registry.k8s.io/autoscaling/cluster-autoscaler"
 
@@ -38,9 +37,6 @@ READ_ACTIONS: Final = (
 
 WRITE_ACTIONS: Final = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
 
-UNNEEDED_MINUTES: Final = {"optimize-utilization": 5, "balanced": 10}
-"""Profile → how long a node is idle before it goes; 10 is the program's own default."""
-
 DEFAULT_EXPANDER: Final = "priority"
 
 _UUID: Final = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -48,26 +44,30 @@ _UUID: Final = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 def declare(
     name: str,
-    cluster: EksCluster,
+    context: Context,
     pools: Sequence[Pool],
     objects: ClusterObjects,
     parent: pulumi.Resource,
     admin_pool: pulumi.Resource,
 ) -> None:
     """The role of the autoscaler and its objects in the cluster, which wait for ``admin_pool``."""
-    spec = cluster.spec
-    role = pod_role(name, "cluster-autoscaler", spec, cluster.account, parent, document=rights(spec.name))
+    settings = context.settings
+    role = pod_role(
+        name, "cluster-autoscaler", settings, context.account, parent, document=rights(settings.cluster_name)
+    )
     account = (autoscaler_objects.NAMESPACE, autoscaler_objects.NAME)
     # Credentials are injected when a pod starts, so the association comes before the Deployment.
-    identity = associate(f"{name}-identity", role, cluster.name, account, spec, pulumi.ResourceOptions(parent=parent))
+    identity = associate(
+        f"{name}-identity", role, context.name, account, settings, pulumi.ResourceOptions(parent=parent)
+    )
     before = [
         objects.declare(f"{name}-{manifest['kind'].lower()}", manifest, parent, admin_pool)
         for manifest in autoscaler_objects.access()
     ]
-    if uses_priorities(spec):
+    if uses_priorities(settings):
         order = priority_config_map(priorities(pools, group_pattern))
         before.append(objects.declare(f"{name}-order", order, parent, admin_pool))
-    deployment = autoscaler_objects.deployment(image(spec), flags(spec), spec.region)
+    deployment = autoscaler_objects.deployment(image(settings), flags(settings), settings.region)
     objects.declare(f"{name}-deployment", deployment, parent, admin_pool, identity, *before)
     objects.declare(f"{name}-budget", autoscaler_objects.disruption_budget(), parent, admin_pool)
 
@@ -86,34 +86,29 @@ def rights(cluster_name: str) -> str:
     )
 
 
-def image(spec: ClusterSpec) -> str:
+def image(settings: Settings) -> str:
     """The release that belongs to the cluster's minor version."""
-    return f"{IMAGE}:{CLUSTER_AUTOSCALERS[kubernetes_minor(spec.version, spec.channel)]}"
+    return f"{IMAGE}:{CLUSTER_AUTOSCALERS[kubernetes_minor(settings.kubernetes.version, settings.kubernetes.channel)]}"
 
 
-def uses_priorities(spec: ClusterSpec) -> bool:
+def uses_priorities(settings: Settings) -> bool:
     """Whether the order of pools decides, as it does unless the stack file names another expander."""
-    return (spec.expander or DEFAULT_EXPANDER) == "priority"
+    return (settings.expander or DEFAULT_EXPANDER) == "priority"
 
 
-def unneeded_minutes(spec: ClusterSpec) -> int:
-    """How long a node is idle before it goes, unless its pool says otherwise."""
-    return spec.unneeded_minutes or UNNEEDED_MINUTES[spec.autoscaling_profile]
-
-
-def flags(spec: ClusterSpec) -> list[str]:
+def flags(settings: Settings) -> list[str]:
     """The command line: https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md"""
-    tags = f"{node_tags.ENABLED},{node_tags.owned(spec.name)}"
-    minutes = unneeded_minutes(spec)
+    tags = f"{node_tags.ENABLED},{node_tags.owned(settings.cluster_name)}"
+    minutes = settings.idle_minutes
     return [
         "--v=2",
         "--stderrthreshold=info",
         "--cloud-provider=aws",
         f"--namespace={autoscaler_objects.NAMESPACE}",
-        f"--cluster-name={spec.name}",
+        f"--cluster-name={settings.cluster_name}",
         f"--node-group-auto-discovery=asg:tag={tags}",
         # Where priorities are equal (zones of one pool), the node that the pod fills best.
-        f"--expander={'priority,least-waste' if uses_priorities(spec) else spec.expander}",
+        f"--expander={'priority,least-waste' if uses_priorities(settings) else settings.expander}",
         # The groups of one pool in several zones grow evenly; they differ in the pool's label and nothing else.
         "--balance-similar-node-groups=true",
         f"--balancing-ignore-label={POOL_LABEL}",

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from components.clouds.base import GpuDaemon
 from components.clouds.device_plugin import device_plugin
-from components.pools import GpuPoolSpec
+from concepts.pool import Pool
 
 
-def gpu_daemons(pools: Sequence[GpuPoolSpec]) -> list[GpuDaemon]:
+def gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:
     """Device plugins for Amazon Linux: Bottlerocket has its own, and ``drivers: none`` leaves it to the user."""
-    return device_plugin([pool for pool in pools if pool.drivers == "managed" and pool.image == "al2023"])
+    return device_plugin([pool for pool in pools if pool.gpus.drivers == "managed" and pool.image == "al2023"])

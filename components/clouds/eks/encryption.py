@@ -10,10 +10,10 @@ from typing import Any
 
 import pulumi
 
-from components.clouds.base import ClusterSpec
 from components.clouds.eks import policy
+from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import Role
-from components.resources import CustomResource
+from components.settings import Settings
 
 _DAYS_TO_CHANGE_ONES_MIND = 30
 
@@ -26,28 +26,32 @@ class SecretsKey:
     ready: list[pulumi.Resource]
 
 
-def secrets_key(name: str, spec: ClusterSpec, role: Role, parent: pulumi.Resource) -> SecretsKey:
+def secrets_key(name: str, settings: Settings, role: Role, parent: pulumi.Resource) -> SecretsKey:
     """The key, usable by the control plane's ``role``."""
     options = pulumi.ResourceOptions(parent=parent)
-    if spec.kms_key is None:
-        key = CustomResource(
+    if settings.security.kms_key is None:
+        key = declare(
             "aws:kms/key:Key",
             f"{name}-secrets-key",
             {
-                "description": f"Kubernetes secrets of cluster {spec.name}",
+                "description": f"Kubernetes secrets of cluster {settings.cluster_name}",
                 "enableKeyRotation": True,
                 "deletionWindowInDays": _DAYS_TO_CHANGE_ONES_MIND,
-                "tags": dict(spec.labels),
+                "tags": dict(settings.labels),
             },
             options,
             outputs=["arn", "keyId"],
         )
-        alias = {"name": f"alias/eks/{spec.name}", "targetKeyId": key.output("keyId")}
-        CustomResource("aws:kms/alias:Alias", f"{name}-secrets-key-alias", alias, options)
+        declare(
+            "aws:kms/alias:Alias",
+            f"{name}-secrets-key-alias",
+            {"name": f"alias/eks/{settings.cluster_name}", "targetKeyId": key.output("keyId")},
+            options,
+        )
         arn: pulumi.Output[Any] = key.output("arn")
     else:
-        arn = pulumi.Output.from_input(spec.kms_key)
-    grant = CustomResource(
+        arn = pulumi.Output.from_input(settings.security.kms_key)
+    grant = declare(
         "aws:iam/rolePolicy:RolePolicy",
         f"{name}-secrets-key-use",
         {"role": role.role_name, "name": "secrets-key", "policy": arn.apply(_use_of)},

@@ -7,14 +7,18 @@ Pod Identity: https://docs.aws.amazon.com/eks/latest/userguide/pod-identities.ht
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from components.clouds.base import ClusterSpec
 from components.clouds.eks import policy
+from components.clouds.eks.declare import declare
 from components.clouds.names import shortened
 from components.resources import CustomResource
+from components.settings import Settings
+
+if TYPE_CHECKING:
+    from schemas import eks
 
 CLUSTER_POLICIES: Final = ("AmazonEKSClusterPolicy",)
 """https://docs.aws.amazon.com/eks/latest/userguide/cluster-iam-role.html"""
@@ -58,7 +62,7 @@ class Role:
         name: str,
         purpose: str,
         service: str,
-        spec: ClusterSpec,
+        settings: Settings,
         account: Account,
         parent: pulumi.Resource,
         *,
@@ -66,14 +70,14 @@ class Role:
         document: pulumi.Input[str] | None = None,
     ) -> None:
         options = pulumi.ResourceOptions(parent=parent)
-        role = CustomResource(
+        role = declare(
             "aws:iam/role:Role",
             name,
             {
-                "name": role_name(spec.name, purpose),
-                "description": f"{purpose} of cluster {spec.name}",
+                "name": role_name(settings.cluster_name, purpose),
+                "description": f"{purpose} of cluster {settings.cluster_name}",
                 "assumeRolePolicy": policy.trust(service),
-                "tags": dict(spec.labels),
+                "tags": dict(settings.labels),
             },
             options,
             outputs=["arn"],
@@ -81,7 +85,7 @@ class Role:
         self.arn: pulumi.Output[Any] = role.output("arn")
         self.role_name: pulumi.Output[Any] = role.output("name")
         self.ready: list[pulumi.Resource] = [
-            CustomResource(
+            declare(
                 "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
                 f"{name}-{path.rpartition('/')[2]}",
                 {"role": self.role_name, "policyArn": account.managed_policy(path)},
@@ -90,8 +94,8 @@ class Role:
             for path in managed
         ]
         if document is not None:
-            own = {"role": self.role_name, "name": purpose, "policy": document}
-            self.ready.append(CustomResource("aws:iam/rolePolicy:RolePolicy", f"{name}-policy", own, options))
+            own: eks.RolePolicy = {"role": self.role_name, "name": purpose, "policy": document}
+            self.ready.append(declare("aws:iam/rolePolicy:RolePolicy", f"{name}-policy", own, options))
 
 
 def role_name(cluster_name: str, purpose: str) -> str:
@@ -99,13 +103,13 @@ def role_name(cluster_name: str, purpose: str) -> str:
     return shortened(cluster_name, _ROLE_NAME_LIMIT, suffix=f"-{purpose}")
 
 
-def cluster_role(name: str, spec: ClusterSpec, account: Account, parent: pulumi.Resource) -> Role:
+def cluster_role(name: str, settings: Settings, account: Account, parent: pulumi.Resource) -> Role:
     """What the control plane does in the account: network interfaces, load balancers."""
     return Role(
         f"{name}-control-plane-role",
         "control-plane",
         "eks.amazonaws.com",
-        spec,
+        settings,
         account,
         parent,
         managed=CLUSTER_POLICIES,
@@ -113,16 +117,16 @@ def cluster_role(name: str, spec: ClusterSpec, account: Account, parent: pulumi.
 
 
 def node_role(
-    name: str, spec: ClusterSpec, account: Account, parent: pulumi.Resource, *, purpose: str = "nodes"
+    name: str, settings: Settings, account: Account, parent: pulumi.Resource, *, purpose: str = "nodes"
 ) -> Role:
     """What a node may do."""
-    return Role(f"{name}-node-role", purpose, "ec2.amazonaws.com", spec, account, parent, managed=NODE_POLICIES)
+    return Role(f"{name}-node-role", purpose, "ec2.amazonaws.com", settings, account, parent, managed=NODE_POLICIES)
 
 
 def pod_role(
     name: str,
     purpose: str,
-    spec: ClusterSpec,
+    settings: Settings,
     account: Account,
     parent: pulumi.Resource,
     *,
@@ -134,7 +138,7 @@ def pod_role(
         f"{name}-role",
         purpose,
         policy.POD_IDENTITY,
-        spec,
+        settings,
         account,
         parent,
         managed=managed,
@@ -147,12 +151,12 @@ def associate(
     role: Role,
     cluster_name: pulumi.Input[str],
     service_account: tuple[str, str],
-    spec: ClusterSpec,
+    settings: Settings,
     opts: pulumi.ResourceOptions,
 ) -> CustomResource:
     """Give ``role`` to the pods of ``service_account`` (namespace, name)."""
     namespace, account = service_account
-    return CustomResource(
+    return declare(
         "aws:eks/podIdentityAssociation:PodIdentityAssociation",
         name,
         {
@@ -160,7 +164,7 @@ def associate(
             "namespace": namespace,
             "serviceAccount": account,
             "roleArn": role.arn,
-            "tags": dict(spec.labels),
+            "tags": dict(settings.labels),
         },
         pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=role.ready)),
     )

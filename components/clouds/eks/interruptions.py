@@ -1,25 +1,29 @@
 """How Karpenter hears that a machine is about to go: EventBridge rules that feed a queue.
 
-https://karpenter.sh/v1.8/reference/cloudformation/#interruption-handling
+https://karpenter.sh/v1.14/reference/cloudformation/#interruption-handling
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from components.clouds.base import ClusterSpec
 from components.clouds.eks import policy
+from components.clouds.eks.declare import declare
 from components.clouds.names import shortened
-from components.resources import CustomResource
+from components.settings import Settings
+
+if TYPE_CHECKING:
+    from schemas import eks
 
 EVENTS: Final = {
     "scheduled-change": ("aws.health", "AWS Health Event"),
     "spot-interruption": ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
     "rebalance": ("aws.ec2", "EC2 Instance Rebalance Recommendation"),
     "state-change": ("aws.ec2", "EC2 Instance State-change Notification"),
+    "reservation-interruption": ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
 }
 """Rule → where its events come from and what they are called."""
 
@@ -37,41 +41,41 @@ def queue_name(cluster_name: str) -> str:
 class InterruptionQueue:
     """The queue (``queue_name``), and what has to exist before it gets a message (``ready``)."""
 
-    def __init__(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> None:
+    def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         options = pulumi.ResourceOptions(parent=parent)
-        queue = CustomResource(
+        queue = declare(
             "aws:sqs/queue:Queue",
             f"{name}-interruptions",
             {
-                "name": queue_name(spec.name),
+                "name": queue_name(settings.cluster_name),
                 "messageRetentionSeconds": _KEPT_SECONDS,
                 "sqsManagedSseEnabled": True,
-                "tags": dict(spec.labels),
+                "tags": dict(settings.labels),
             },
             options,
             outputs=["arn", "url"],
         )
         arn = queue.output("arn")
         self.queue_name: pulumi.Output[Any] = queue.output("name")
-        senders = {"queueUrl": queue.output("url"), "policy": arn.apply(_senders)}
+        senders: eks.QueuePolicy = {"queueUrl": queue.output("url"), "policy": arn.apply(_senders)}
         self.ready: list[pulumi.Resource] = [
-            CustomResource("aws:sqs/queuePolicy:QueuePolicy", f"{name}-interruptions-senders", senders, options)
+            declare("aws:sqs/queuePolicy:QueuePolicy", f"{name}-interruptions-senders", senders, options)
         ]
         for rule_name, (source, detail) in EVENTS.items():
-            rule = CustomResource(
+            rule = declare(
                 "aws:cloudwatch/eventRule:EventRule",
                 f"{name}-{rule_name}",
                 {
-                    "name": shortened(spec.name, _RULE_NAME_LIMIT, suffix=f"-{rule_name}"),
-                    "description": f"{detail} for cluster {spec.name}",
+                    "name": shortened(settings.cluster_name, _RULE_NAME_LIMIT, suffix=f"-{rule_name}"),
+                    "description": f"{detail} for cluster {settings.cluster_name}",
                     "eventPattern": json.dumps({"source": [source], "detail-type": [detail]}),
-                    "tags": dict(spec.labels),
+                    "tags": dict(settings.labels),
                 },
                 options,
             )
-            target = {"rule": rule.output("name"), "arn": arn, "targetId": "interruption-queue"}
+            target: eks.EventTarget = {"rule": rule.output("name"), "arn": arn, "targetId": "interruption-queue"}
             self.ready.append(
-                CustomResource("aws:cloudwatch/eventTarget:EventTarget", f"{name}-{rule_name}-target", target, options)
+                declare("aws:cloudwatch/eventTarget:EventTarget", f"{name}-{rule_name}-target", target, options)
             )
 
 

@@ -1,31 +1,31 @@
 """Karpenter on the admin pool, in place of cluster-autoscaler: pools are objects in the cluster, machines come one by
-one. https://karpenter.sh/docs/
+one. https://karpenter.sh/v1.14/
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pulumi
 
+from catalog.eks.versions import KARPENTERS, kubernetes_minor
 from components.clouds.eks import karpenter_objects
-from components.clouds.eks.cluster_autoscaler import unneeded_minutes
+from components.clouds.eks.context import Context
+from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import associate, node_role, pod_role, role_name
 from components.clouds.eks.interruptions import InterruptionQueue, queue_name
 from components.clouds.eks.karpenter_rights import Scope, rights
-from components.clouds.eks.versions import KARPENTERS, kubernetes_minor
-from components.clouds.priority_expander import Pool
 from components.resources import ClusterObjects, CustomResource
-from policies.rules.model import ROLE_LABEL
-
-if TYPE_CHECKING:
-    from components.clouds.eks.cluster import EksCluster
+from concepts.pool import ROLE_LABEL, Pool
 
 CHART: Final = "oci://public.ecr.aws/karpenter/karpenter"
+CRD_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter-crd"
+"""Its definitions come first and as a release of their own, because Helm never upgrades those of the other chart:
+https://karpenter.sh/v1.14/upgrading/upgrade-guide/#crd-upgrades"""
 NAMESPACE: Final = "kube-system"
 NAME: Final = "karpenter"
-"""Of the release and of its service account."""
+"""Of the service account."""
 
 _INSTALL_SECONDS: Final = 600
 _NODES: Final = "karpenter-nodes"
@@ -38,56 +38,60 @@ class Karpenter:
     def __init__(
         self,
         name: str,
-        cluster: EksCluster,
+        context: Context,
         pools: Sequence[Pool],
         objects: ClusterObjects,
         parent: pulumi.Resource,
         admin_pool: pulumi.Resource,
-        replicas: int,
     ) -> None:
-        spec = cluster.spec
-        self._cluster = cluster
+        settings = context.settings
+        self._context, self._objects = context, objects
         self._weights = karpenter_objects.weights(pools)
         options = pulumi.ResourceOptions(parent=parent)
-        queue = InterruptionQueue(name, spec, parent)
+        queue = InterruptionQueue(name, settings, parent)
         # EKS admits the role of managed node groups by itself; these nodes are Karpenter's and need their own.
-        nodes = node_role(name, spec, cluster.account, parent, purpose=_NODES)
-        profile = CustomResource(
+        nodes = node_role(name, settings, context.account, parent, purpose=_NODES)
+        profile = declare(
             "aws:iam/instanceProfile:InstanceProfile",
             f"{name}-node-profile",
-            {"name": role_name(spec.name, _NODES), "role": nodes.role_name, "tags": dict(spec.labels)},
+            {"name": role_name(settings.cluster_name, _NODES), "role": nodes.role_name, "tags": dict(settings.labels)},
             options,
         )
-        entry = CustomResource(
+        entry = declare(
             "aws:eks/accessEntry:AccessEntry",
             f"{name}-node-access",
             {
-                "clusterName": cluster.name,
+                "clusterName": context.name,
                 "principalArn": nodes.arn,
                 "type": "EC2_LINUX",
-                "tags": dict(spec.labels),
+                "tags": dict(settings.labels),
             },
             options,
         )
-        document = pulumi.Output.all(cluster.account.partition, cluster.account.id).apply(
+        document = pulumi.Output.all(context.account.partition, context.account.id).apply(
             lambda found: rights(
                 Scope(
                     partition=found[0],
                     account=found[1],
-                    region=spec.region,
-                    cluster=spec.name,
-                    queue=queue_name(spec.name),
-                    node_role=role_name(spec.name, _NODES),
+                    region=settings.region,
+                    cluster=settings.cluster_name,
+                    queue=queue_name(settings.cluster_name),
+                    node_role=role_name(settings.cluster_name, _NODES),
+                    spot=any(pool.spot for pool in pools),
                 )
             )
         )
-        role = pod_role(name, "karpenter", spec, cluster.account, parent, document=document)
-        identity = associate(f"{name}-identity", role, cluster.name, (NAMESPACE, NAME), spec, options)
+        role = pod_role(name, "karpenter", settings, context.account, parent, document=document)
+        identity = associate(f"{name}-identity", role, context.name, (NAMESPACE, NAME), settings, options)
+        # An association takes seconds to have an effect, and none on pods that are there already, so another release is
+        # between it and Karpenter: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreatePodIdentityAssociation.html
+        definitions = objects.helm_release(f"{name}-definitions", self._chart(CRD_CHART), parent, identity)
         self._release = objects.helm_release(
             f"{name}-release",
-            self._release_inputs(queue, replicas),
+            self._release_inputs(queue),
             parent,
             admin_pool,
+            definitions,
             identity,
             entry,
             profile,
@@ -96,16 +100,16 @@ class Karpenter:
         )
         self._classes = self._node_classes(name, pools, profile, objects, parent)
 
-    def node_pool(self, name: str, pool: Pool, objects: ClusterObjects, opts: pulumi.ResourceOptions) -> CustomResource:
+    def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
         """One pool; on the way down it goes before Karpenter, which ends its machines first."""
         assert opts.parent is not None
         manifest = karpenter_objects.node_pool(
             pool,
             weight=self._weights[pool.name],
-            unneeded_minutes=pool.unneeded_minutes or unneeded_minutes(self._cluster.spec),
+            unneeded_minutes=pool.unneeded_minutes or self._context.settings.idle_minutes,
         )
         made_of = self._classes[karpenter_objects.class_name(pool)]
-        return objects.declare(name, manifest, opts.parent, self._release, made_of, owns_cloud_resources=True)
+        return self._objects.declare(name, manifest, opts.parent, self._release, made_of, owns_cloud_resources=True)
 
     def _node_classes(
         self,
@@ -115,41 +119,46 @@ class Karpenter:
         objects: ClusterObjects,
         parent: pulumi.Resource,
     ) -> dict[str, CustomResource]:
-        cluster = self._cluster
-        # Two pools with the same needs have the same class, whichever of them describes it.
-        described = {karpenter_objects.class_name(pool): pool for pool in pools}
+        context = self._context
         return {
-            class_name: objects.declare(
-                f"{name}-{class_name}",
+            karpenter_objects.class_name(pool): objects.declare(
+                f"{name}-{karpenter_objects.class_name(pool)}",
                 karpenter_objects.node_class(
                     pool,
                     instance_profile=profile.output("name"),
-                    subnets=[cluster.network.private_subnets[zone] for zone in cluster.spec.zones],
-                    security_group=cluster.security_group,
-                    tags=cluster.spec.labels,
+                    subnets=[context.network.private_subnets[zone] for zone in context.settings.zones],
+                    security_group=context.security_group,
+                    tags=context.settings.labels,
                 ),
                 parent,
                 self._release,
                 owns_cloud_resources=True,
             )
-            for class_name, pool in described.items()
+            for pool in pools
         }
 
-    def _release_inputs(self, queue: InterruptionQueue, replicas: int) -> dict[str, Any]:
-        spec = self._cluster.spec
+    def _chart(self, chart: str) -> dict[str, Any]:
+        settings = self._context.settings
         return {
-            "chart": CHART,
-            "version": KARPENTERS[kubernetes_minor(spec.version, spec.channel)],
-            "name": NAME,
+            "chart": chart,
+            "version": KARPENTERS[kubernetes_minor(settings.kubernetes.version, settings.kubernetes.channel)],
+            "name": chart.rpartition("/")[2],
             "namespace": NAMESPACE,
             "timeout": _INSTALL_SECONDS,
+        }
+
+    def _release_inputs(self, queue: InterruptionQueue) -> dict[str, Any]:
+        settings = self._context.settings
+        return {
+            **self._chart(CHART),
+            "skipCrds": True,
             "values": {
                 # The chart puts no two on one node, so more than there are nodes would stay pending.
-                "replicas": replicas,
+                "replicas": min(2, settings.admin_pool.min_nodes),
                 "serviceAccount": {"name": NAME},
                 "settings": {
-                    "clusterName": spec.name,
-                    "clusterEndpoint": self._cluster.cluster.output("endpoint"),
+                    "clusterName": settings.cluster_name,
+                    "clusterEndpoint": self._context.control_plane.output("endpoint"),
                     "interruptionQueue": queue.queue_name,
                 },
                 "nodeSelector": {"kubernetes.io/os": "linux", ROLE_LABEL: "admin"},

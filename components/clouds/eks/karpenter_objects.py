@@ -1,6 +1,6 @@
 """Karpenter's objects: what machines are made from (EC2NodeClass) and which pools there are (NodePool).
 
-https://karpenter.sh/v1.8/concepts/nodeclasses/ and https://karpenter.sh/v1.8/concepts/nodepools/
+https://karpenter.sh/v1.14/concepts/nodeclasses/ and https://karpenter.sh/v1.14/concepts/nodepools/
 """
 
 from __future__ import annotations
@@ -10,32 +10,28 @@ from typing import Any, Final
 
 import pulumi
 
-from components import catalog
-from components.clouds.eks.node_template import disks
-from components.clouds.eks.pools import instance_types
-from components.clouds.names import shortened
-from components.clouds.priority_expander import Pool, in_order
-from components.pools import GpuPoolSpec, Image
-from policies.rules.model import GPU_RESOURCE, Taint
+import catalog
+from catalog.eks.nodes import takes_prefixes
+from components.clouds.eks.node_template import VOLUME_TYPE, disks
+from components.clouds.priority_expander import in_order
+from concepts.kubernetes import GPU_RESOURCE, Taint
+from concepts.pool import Image, Pool
 
 # The newest image that AWS recommends for the cluster's version; a running node keeps the one it started with.
 IMAGE_ALIASES: Final[Mapping[Image, str]] = {"al2023": "al2023@latest", "bottlerocket": "bottlerocket@latest"}
 
 _MOST_WEIGHT: Final = 100
 _MAX_PODS: Final = 110
-_NAME_LIMIT: Final = 63
-
-
-def image_of(pool: Pool) -> Image:
-    """The pool's operating system."""
-    return pool.image if isinstance(pool, GpuPoolSpec) else "al2023"
 
 
 def class_name(pool: Pool) -> str:
-    """The name of what the pool's nodes are made from; pools with the same needs share it."""
-    name = f"{image_of(pool)}-{pool.disk_gb}gb"
-    reservation = pool.reservation if isinstance(pool, GpuPoolSpec) else None
-    return shortened(name if reservation is None else f"{name}-{reservation}", _NAME_LIMIT)
+    """The name of what the pool's nodes are made from: its own, whatever that is.
+
+    A class that goes waits for the last node made from it, so one named after a disk would hold an update that changes
+    the disk until a running job has ended:
+    https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/controllers/nodeclass/controller.go (``finalize``).
+    """
+    return pool.name
 
 
 def node_class(
@@ -48,24 +44,27 @@ def node_class(
 ) -> dict[str, Any]:
     """What the pool's nodes are made from."""
     spec: dict[str, Any] = {
-        "amiSelectorTerms": [{"alias": IMAGE_ALIASES[image_of(pool)]}],
+        "amiSelectorTerms": [{"alias": IMAGE_ALIASES[pool.image]}],
         "instanceProfile": instance_profile,
         "subnetSelectorTerms": [{"id": subnet} for subnet in subnets],
         "securityGroupSelectorTerms": [{"id": security_group}],
         "associatePublicIPAddress": False,
-        # With addresses in prefixes a node takes more pods than its interfaces could address one by one.
-        "kubelet": {"maxPods": _MAX_PODS},
         "metadataOptions": {
             "httpEndpoint": "enabled",
             "httpProtocolIPv6": "disabled",
             "httpPutResponseHopLimit": 1,
             "httpTokens": "required",
         },
-        "blockDeviceMappings": [_volume(disk) for disk in disks(image_of(pool), pool.disk_gb)],
+        "blockDeviceMappings": [_volume(device, size) for device, size in disks(pool.image, pool.disk_gb).items()],
         "tags": dict(tags),
     }
-    if isinstance(pool, GpuPoolSpec) and pool.reservation is not None:
-        spec["capacityReservationSelectorTerms"] = [{"id": pool.reservation}]
+    # With addresses in prefixes a node takes more pods than its interfaces could address one by one, which is how many
+    # Karpenter and the image count unless told.
+    if all(takes_prefixes(machine_type) for machine_type in pool.machine_types):
+        spec["kubelet"] = {"maxPods": _MAX_PODS}
+    reservation = _reservation(pool)
+    if reservation is not None:
+        spec["capacityReservationSelectorTerms"] = [{"id": reservation}]
     return {
         "apiVersion": "karpenter.k8s.aws/v1",
         "kind": "EC2NodeClass",
@@ -86,7 +85,7 @@ def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int) -> dict[str, An
             "disruption": {
                 "consolidationPolicy": "WhenEmpty",
                 "consolidateAfter": f"{unneeded_minutes}m",
-                # Idle nodes go all at once; one that works is never replaced for a newer image.
+                # Idle nodes go all at once; one that works is never replaced for a newer image or a cheaper machine.
                 "budgets": [
                     {"nodes": "100%", "reasons": ["Empty"]},
                     {"nodes": "0", "reasons": ["Drifted", "Underutilized"]},
@@ -98,7 +97,8 @@ def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int) -> dict[str, An
                     "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": class_name(pool)},
                     "requirements": _requirements(pool),
                     "taints": [_taint(taint) for taint in pool.taints],
-                    # A job may run longer than the 30 days after which nodes are replaced otherwise.
+                    # A job may run longer than the 30 days after which nodes are replaced otherwise. There is no
+                    # terminationGracePeriod either: it would end pods that ask not to be disturbed.
                     "expireAfter": "Never",
                 },
             },
@@ -109,12 +109,14 @@ def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int) -> dict[str, An
 def limits(pool: Pool) -> dict[str, str]:
     """What ``max_nodes`` nodes have together.
 
-    Karpenter counts GPUs and CPUs before it makes a node, but the nodes themselves only after (as of 1.8).
+    Within one batch of pods Karpenter deducts the GPUs and CPUs of each node that it plans, but not the node itself:
+    https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/provisioning/scheduling/scheduler.go
+    (``subtractMax``).
     """
     most = {"nodes": str(pool.max_nodes)}
-    if isinstance(pool, GpuPoolSpec):
+    if pool.role == "gpu":
         return {**most, GPU_RESOURCE: str(pool.max_nodes * pool.gpus_per_node)}
-    machine = catalog.of("eks").machine(pool.machine_type)
+    machine = catalog.of("eks").machines.get(pool.machine_type)
     return most if machine is None else {**most, "cpu": str(pool.max_nodes * machine.vcpus)}
 
 
@@ -125,15 +127,18 @@ def weights(pools: Sequence[Pool]) -> dict[str, int]:
 
 
 def _requirements(pool: Pool) -> list[dict[str, Any]]:
-    reserved = isinstance(pool, GpuPoolSpec) and pool.reservation is not None
-    capacity = "reserved" if reserved else "spot" if pool.spot else "on-demand"
+    capacity = "reserved" if _reservation(pool) is not None else "spot" if pool.spot else "on-demand"
     return [
-        _one_of("node.kubernetes.io/instance-type", instance_types(pool)),
+        _one_of("node.kubernetes.io/instance-type", pool.machine_types),
         _one_of("topology.kubernetes.io/zone", pool.zones),
         _one_of("karpenter.sh/capacity-type", [capacity]),
         _one_of("kubernetes.io/arch", ["amd64"]),
         _one_of("kubernetes.io/os", ["linux"]),
     ]
+
+
+def _reservation(pool: Pool) -> str | None:
+    return None if pool.gpu_part is None else pool.gpu_part.reservation
 
 
 def _one_of(key: str, values: Sequence[str]) -> dict[str, Any]:
@@ -145,8 +150,6 @@ def _taint(taint: Taint) -> dict[str, str]:
     return {**written, "value": taint.value} if taint.value else written
 
 
-def _volume(disk: Mapping[str, Any]) -> dict[str, Any]:
-    """A disk of a launch template in Karpenter's words."""
-    ebs = disk["ebs"]
-    volume = {"volumeSize": f"{ebs['volumeSize']}Gi", "volumeType": ebs["volumeType"]}
-    return {"deviceName": disk["deviceName"], "ebs": {**volume, "encrypted": True, "deleteOnTermination": True}}
+def _volume(device: str, size_gb: int) -> dict[str, Any]:
+    volume = {"volumeSize": f"{size_gb}Gi", "volumeType": VOLUME_TYPE}
+    return {"deviceName": device, "ebs": {**volume, "encrypted": True, "deleteOnTermination": True}}

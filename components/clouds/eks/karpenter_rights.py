@@ -1,11 +1,12 @@
 """What Karpenter may do in the account: make, tag and end machines of this cluster, and see what there is.
 
-After https://karpenter.sh/v1.8/reference/cloudformation/, without the rights to manage instance profiles: the one that
-nodes get is declared by the program.
+After https://karpenter.sh/v1.14/reference/cloudformation/, without the rights for what the program does not use:
+managing instance profiles (the one that nodes get is declared), placement groups, zonal shift.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,13 +27,16 @@ READ_ACTIONS: Final = (
 QUEUE_ACTIONS: Final = ("sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage")
 
 _MADE: Final = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
-_USED: Final = ("security-group", "subnet", "capacity-reservation")
+_USED: Final = ("security-group", "subnet")
 _NODE_POOL: Final = "karpenter.sh/nodepool"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """What the rights are limited to; everything by its name, so that they are known before anything exists."""
+    """What the rights are limited to; everything by its name, so that they are known before anything exists.
+
+    ``spot``: whether any pool has spot machines.
+    """
 
     partition: str
     account: str
@@ -40,6 +44,7 @@ class Scope:
     cluster: str
     queue: str
     node_role: str
+    spot: bool
 
     def ec2(self, *kinds: str) -> list[str]:
         """ARNs of all EC2 resources of these kinds in the account and region."""
@@ -48,6 +53,10 @@ class Scope:
     def public(self, *kinds: str) -> list[str]:
         """ARNs of what AWS publishes in the region and no account owns."""
         return [f"arn:{self.partition}:ec2:{self.region}::{kind}/*" for kind in kinds]
+
+    def reservations(self) -> str:
+        """The ARN of all reservations of capacity: another account may share its own."""
+        return f"arn:{self.partition}:ec2:{self.region}:*:capacity-reservation/*"
 
 
 def rights(scope: Scope) -> str:
@@ -60,7 +69,7 @@ def rights(scope: Scope) -> str:
         policy.allow(
             "UseForInstances",
             ["ec2:RunInstances", "ec2:CreateFleet"],
-            [*scope.public("image", "snapshot"), *scope.ec2(*_USED)],
+            [*scope.public("image", "snapshot"), *scope.ec2(*_USED), scope.reservations()],
         ),
         policy.allow("UseTemplates", ["ec2:RunInstances", "ec2:CreateFleet"], scope.ec2("launch-template"), ours),
         policy.allow(
@@ -116,6 +125,23 @@ def rights(scope: Scope) -> str:
             ["eks:DescribeCluster"],
             f"arn:{scope.partition}:eks:{scope.region}:{scope.account}:cluster/{scope.cluster}",
         ),
+        *(_first_spot(iam) if scope.spot else ()),
+    )
+
+
+def _first_spot(iam: str) -> Iterator[policy.Statement]:
+    """The right to make the account's role for spot machines, which EC2 makes with its caller's rights.
+
+    Without it an account that never had a spot machine gets none:
+    https://karpenter.sh/v1.14/troubleshooting/#missing-service-linked-role. The role is not declared, because an
+    account has one and a second stack could not make it. Auto Scaling has the same right:
+    https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AutoScalingServiceRolePolicy.html
+    """
+    yield policy.allow(
+        "MakeTheRoleOfSpot",
+        ["iam:CreateServiceLinkedRole"],
+        f"{iam}:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot",
+        {"StringEquals": {"iam:AWSServiceName": "spot.amazonaws.com"}},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from concepts.kubeconfig import kubeconfig as document
 
 
 def kubeconfig(cluster_name: str, region: str, endpoint: str, ca_pem_base64: str) -> str:
@@ -24,14 +24,4 @@ def kubeconfig(cluster_name: str, region: str, endpoint: str, ca_pem_base64: str
         "installHint": "Install the AWS CLI, version 2: https://docs.aws.amazon.com/cli/latest/userguide/",
         "interactiveMode": "IfAvailable",
     }
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": context, "cluster": cluster}],
-            "users": [{"name": context, "user": {"exec": credential_plugin}}],
-            "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],
-            "current-context": context,
-        },
-        indent=2,
-    )
+    return document(context, cluster, {"exec": credential_plugin})

@@ -6,14 +6,12 @@ cluster's tag: https://kubernetes-sigs.github.io/aws-load-balancer-controller/la
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pulumi
 
 from components.clouds.eks import policy
-
-if TYPE_CHECKING:
-    from components.clouds.eks.cluster import EksCluster
+from components.clouds.eks.context import Context
 
 CONTROLLER: Final = ("kube-system", "aws-load-balancer-controller")
 """Namespace and service account, as the controller's chart has them."""
@@ -82,9 +80,9 @@ _CHANGE: Final = (
 )
 
 
-def controller_policy(cluster: EksCluster) -> pulumi.Output[str]:
+def controller_policy(context: Context) -> pulumi.Output[str]:
     """What the controller may do: see everything of its kind, change what is tagged as this cluster's."""
-    name, region = cluster.spec.name, cluster.spec.region
+    name, region = context.settings.cluster_name, context.settings.region
 
     def document(found: list[str]) -> str:
         partition, account = found
@@ -105,4 +103,4 @@ def controller_policy(cluster: EksCluster) -> pulumi.Output[str]:
             policy.allow("Change", _CHANGE, "*", ours),
         )
 
-    return pulumi.Output.all(cluster.account.partition, cluster.account.id).apply(document)
+    return pulumi.Output.all(context.account.partition, context.account.id).apply(document)

@@ -6,13 +6,17 @@ https://docs.aws.amazon.com/eks/latest/best-practices/subnets.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from components.clouds.base import ClusterSpec
-from components.clouds.eks import subnets
+from catalog.eks import subnets
+from components.clouds.eks.declare import declare
 from components.resources import CustomResource
+from components.settings import Settings
+
+if TYPE_CHECKING:
+    from schemas import eks
 
 _EVERYWHERE: Final = "0.0.0.0/0"
 
@@ -27,20 +31,27 @@ class Network:
     With ``nat_per_zone`` each zone of the stack has a gateway of its own, else the first one has it for all.
     """
 
-    def __init__(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> None:
-        self._name, self._spec, self._parent = name, spec, parent
-        self._ranges = subnets.ranges(spec.node_cidr, spec.region, spec.zones)
-        vpc = self._resource(
-            "vpc:Vpc",
-            "vpc",
-            {"cidrBlock": spec.node_cidr, "enableDnsSupport": True, "enableDnsHostnames": True, "tags": self._tags()},
+    def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
+        self._name, self._settings, self._parent = name, settings, parent
+        self._ranges = subnets.ranges(settings.network.node_cidr, settings.region, settings.zones)
+        vpc = declare(
+            "aws:ec2/vpc:Vpc",
+            f"{self._name}-vpc",
+            {
+                "cidrBlock": settings.network.node_cidr,
+                "enableDnsSupport": True,
+                "enableDnsHostnames": True,
+                "tags": self._tags(),
+            },
+            self._options(),
         )
         self.vpc: pulumi.Output[Any] = vpc.id
         # Whatever names no security group gets this one, so it lets nothing through.
-        self._resource(
-            "defaultSecurityGroup:DefaultSecurityGroup",
-            "default-security-group",
+        declare(
+            "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup",
+            f"{self._name}-default-security-group",
             {"vpcId": self.vpc, "ingress": [], "egress": [], "tags": self._tags("default")},
+            self._options(),
         )
         self.private_subnets: Mapping[str, pulumi.Output[Any]] = {
             zone: self._subnet(zone, public=False).id for zone in self._ranges
@@ -53,87 +64,113 @@ class Network:
 
         Their addresses wait for the internet gateway, which cannot go while the VPC has public addresses.
         """
-        internet = self._resource(
-            "internetGateway:InternetGateway", "internet-gateway", {"vpcId": self.vpc, "tags": self._tags()}
+        internet = declare(
+            "aws:ec2/internetGateway:InternetGateway",
+            f"{self._name}-internet-gateway",
+            {"vpcId": self.vpc, "tags": self._tags()},
+            self._options(),
         )
-        routes = self._route_table("public", {"gatewayId": internet.id})
-        zones = self._spec.zones if self._spec.nat_per_zone else self._spec.zones[:1]
+        routes = self._route_table("public")
+        self._way_out(
+            "public", {"routeTableId": routes.id, "destinationCidrBlock": _EVERYWHERE, "gatewayId": internet.id}
+        )
+        zones = self._settings.zones if self._settings.nat_per_zone else self._settings.zones[:1]
         gateways: dict[str, CustomResource] = {}
         for zone in zones:
             subnet = self._subnet(zone, public=True)
             self._associate(f"public-{zone}", routes, subnet.id)
-            address = self._resource(
-                "eip:Eip", f"nat-{zone}-address", {"domain": "vpc", "tags": self._tags(zone)}, internet
+            address = declare(
+                "aws:ec2/eip:Eip",
+                f"{self._name}-nat-{zone}-address",
+                {"domain": "vpc", "tags": self._tags(zone)},
+                self._options(internet),
             )
-            gateways[zone] = self._resource(
-                "natGateway:NatGateway",
-                f"nat-{zone}",
+            gateways[zone] = declare(
+                "aws:ec2/natGateway:NatGateway",
+                f"{self._name}-nat-{zone}",
                 {
                     "subnetId": subnet.id,
                     "allocationId": address.id,
                     "connectivityType": "public",
                     "tags": self._tags(zone),
                 },
-                internet,
+                self._options(internet),
             )
         return gateways
 
     def _route(self, gateways: Mapping[str, CustomResource]) -> dict[str, CustomResource]:
         """The private route tables by zone: out through the zone's own gateway, or the first."""
-        first = gateways[self._spec.zones[0]]
+        first = gateways[self._settings.zones[0]]
         tables: dict[str, CustomResource] = {}
         for zone, subnet in self.private_subnets.items():
-            tables[zone] = self._route_table(f"private-{zone}", {"natGatewayId": gateways.get(zone, first).id})
+            tables[zone] = self._route_table(f"private-{zone}")
+            route: eks.Route = {
+                "routeTableId": tables[zone].id,
+                "destinationCidrBlock": _EVERYWHERE,
+                "natGatewayId": gateways.get(zone, first).id,
+            }
+            self._way_out(f"private-{zone}", route)
             self._associate(f"private-{zone}", tables[zone], subnet)
         return tables
 
     def _endpoints(self, tables: Mapping[str, CustomResource]) -> None:
-        spec = self._spec
-        self._endpoint("s3", {"vpcEndpointType": "Gateway", "routeTableIds": [table.id for table in tables.values()]})
-        group = self._resource(
-            "securityGroup:SecurityGroup",
-            "endpoints-security-group",
+        settings = self._settings
+        self._endpoint(
+            "s3",
+            {
+                **self._reaching("s3"),
+                "vpcEndpointType": "Gateway",
+                "routeTableIds": [table.id for table in tables.values()],
+            },
+        )
+        group = declare(
+            "aws:ec2/securityGroup:SecurityGroup",
+            f"{self._name}-endpoints-security-group",
             {
                 "vpcId": self.vpc,
-                "description": f"Registry endpoints of cluster {spec.name}",
+                "description": f"Registry endpoints of cluster {settings.cluster_name}",
                 "ingress": [
                     {
                         "description": "HTTPS from the cluster's network",
                         "protocol": "tcp",
                         "fromPort": 443,
                         "toPort": 443,
-                        "cidrBlocks": [spec.node_cidr],
+                        "cidrBlocks": [settings.network.node_cidr],
                     }
                 ],
                 "egress": [],
                 "tags": self._tags("endpoints"),
             },
+            self._options(),
         )
         for service in _REGISTRY_SERVICES:
-            interface = {
+            interface: eks.VpcEndpoint = {
+                **self._reaching(service),
                 "vpcEndpointType": "Interface",
                 "privateDnsEnabled": True,
                 # An endpoint costs by zone, so only zones with nodes have one.
-                "subnetIds": [self.private_subnets[zone] for zone in spec.zones],
+                "subnetIds": [self.private_subnets[zone] for zone in settings.zones],
                 "securityGroupIds": [group.id],
             }
             self._endpoint(service, interface)
 
-    def _endpoint(self, service: str, inputs: Mapping[str, Any]) -> None:
-        suffix = service.replace(".", "-")
-        common = {
+    def _endpoint(self, service: str, inputs: eks.VpcEndpoint) -> None:
+        name = f"{self._name}-endpoint-{_hyphened(service)}"
+        self.ready.append(declare("aws:ec2/vpcEndpoint:VpcEndpoint", name, inputs, self._options()))
+
+    def _reaching(self, service: str) -> eks.VpcEndpoint:
+        return {
             "vpcId": self.vpc,
-            "serviceName": f"com.amazonaws.{self._spec.region}.{service}",
-            "tags": self._tags(suffix),
+            "serviceName": f"com.amazonaws.{self._settings.region}.{service}",
+            "tags": self._tags(_hyphened(service)),
         }
-        self.ready.append(self._resource("vpcEndpoint:VpcEndpoint", f"endpoint-{suffix}", {**common, **inputs}))
 
     def _subnet(self, zone: str, *, public: bool) -> CustomResource:
         kind, role = ("public", "elb") if public else ("private", "internal-elb")
         ranges = self._ranges[zone]
-        return self._resource(
-            "subnet:Subnet",
-            f"{kind}-{zone}",
+        return declare(
+            "aws:ec2/subnet:Subnet",
+            f"{self._name}-{kind}-{zone}",
             {
                 "vpcId": self.vpc,
                 "availabilityZone": zone,
@@ -143,26 +180,36 @@ class Network:
                 # https://docs.aws.amazon.com/eks/latest/userguide/network-load-balancing.html
                 "tags": {**self._tags(f"{kind}-{zone}"), f"kubernetes.io/role/{role}": "1"},
             },
+            self._options(),
         )
 
-    def _route_table(self, suffix: str, way_out: Mapping[str, Any]) -> CustomResource:
-        table = self._resource(
-            "routeTable:RouteTable", f"{suffix}-routes", {"vpcId": self.vpc, "tags": self._tags(suffix)}
+    def _route_table(self, suffix: str) -> CustomResource:
+        return declare(
+            "aws:ec2/routeTable:RouteTable",
+            f"{self._name}-{suffix}-routes",
+            {"vpcId": self.vpc, "tags": self._tags(suffix)},
+            self._options(),
         )
-        route = {"routeTableId": table.id, "destinationCidrBlock": _EVERYWHERE, **way_out}
-        self.ready.append(self._resource("route:Route", f"{suffix}-way-out", route))
-        return table
+
+    def _way_out(self, suffix: str, route: eks.Route) -> None:
+        self.ready.append(declare("aws:ec2/route:Route", f"{self._name}-{suffix}-way-out", route, self._options()))
 
     def _associate(self, suffix: str, table: CustomResource, subnet: pulumi.Output[Any]) -> None:
-        association = {"routeTableId": table.id, "subnetId": subnet}
-        self.ready.append(
-            self._resource("routeTableAssociation:RouteTableAssociation", f"{suffix}-association", association)
+        association = declare(
+            "aws:ec2/routeTableAssociation:RouteTableAssociation",
+            f"{self._name}-{suffix}-association",
+            {"routeTableId": table.id, "subnetId": subnet},
+            self._options(),
         )
+        self.ready.append(association)
 
     def _tags(self, suffix: str = "") -> dict[str, str]:
-        name = f"{self._spec.name}-{suffix}" if suffix else self._spec.name
-        return {**self._spec.labels, "Name": name}
+        name = f"{self._settings.cluster_name}-{suffix}" if suffix else self._settings.cluster_name
+        return {**self._settings.labels, "Name": name}
 
-    def _resource(self, token: str, suffix: str, inputs: Mapping[str, Any], *after: pulumi.Resource) -> CustomResource:
-        options = pulumi.ResourceOptions(parent=self._parent, depends_on=list(after))
-        return CustomResource(f"aws:ec2/{token}", f"{self._name}-{suffix}", inputs, options)
+    def _options(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self._parent, depends_on=list(after))
+
+
+def _hyphened(service: str) -> str:
+    return service.replace(".", "-")

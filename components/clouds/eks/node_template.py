@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pulumi
 
+from components.clouds.eks.context import Context
+from components.clouds.eks.declare import declare
 from components.clouds.names import shortened
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec, Image, TimeSharing
 from components.resources import CustomResource
-from policies.rules.model import Effect, Taint
+from concepts.kubernetes import Effect, Taint
+from concepts.pool import Image, Pool, TimeSharing
 
 if TYPE_CHECKING:
-    from components.clouds.eks.cluster import EksCluster
+    from schemas import eks
 
 GPU_IMAGE_TYPES: Final[Mapping[Image, str]] = {
     "al2023": "AL2023_x86_64_NVIDIA",
@@ -38,34 +40,30 @@ _TEMPLATE_NAME_LIMIT: Final = 128
 _TAGGED: Final = ("instance", "volume", "network-interface")
 
 
-def launch_template(
-    cluster: EksCluster, name: str, spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec, opts: pulumi.ResourceOptions
-) -> CustomResource:
+def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
     """The template of one pool; its output ``latestVersion`` changes whenever the template does."""
-    labels = cluster.spec.labels
-    pool = shortened(f"{cluster.spec.name}-{spec.name}", _TEMPLATE_NAME_LIMIT)
-    inputs: dict[str, Any] = {
-        "name": pool,
-        "description": f"Nodes of pool {spec.name}",
+    labels = context.settings.labels
+    template = shortened(f"{context.settings.cluster_name}-{pool.name}", _TEMPLATE_NAME_LIMIT)
+    inputs: eks.LaunchTemplate = {
+        "name": template,
+        "description": f"Nodes of pool {pool.name}",
         "updateDefaultVersion": True,
-        "blockDeviceMappings": disks(spec.image if isinstance(spec, GpuPoolSpec) else "al2023", spec.disk_gb),
+        "blockDeviceMappings": [_disk(device, size) for device, size in disks(pool.image, pool.disk_gb).items()],
         "metadataOptions": METADATA_OPTIONS,
-        "tagSpecifications": [{"resourceType": kind, "tags": {**labels, "Name": pool}} for kind in _TAGGED],
+        "tagSpecifications": [{"resourceType": kind, "tags": {**labels, "Name": template}} for kind in _TAGGED],
         "tags": dict(labels),
     }
-    if isinstance(spec, GpuPoolSpec):
-        if spec.reservation is not None:
-            inputs["capacityReservationSpecification"] = {
-                "capacityReservationTarget": {"capacityReservationId": spec.reservation}
-            }
-        if spec.image == "bottlerocket" and spec.time_sharing is not None:
-            inputs["userData"] = base64.b64encode(shared_gpus(spec.time_sharing).encode()).decode()
-    return CustomResource(
-        "aws:ec2/launchTemplate:LaunchTemplate", f"{name}-template", inputs, opts, outputs=["latestVersion"]
-    )
+    gpus = pool.gpu_part
+    if gpus is not None and gpus.reservation is not None:
+        inputs["capacityReservationSpecification"] = {
+            "capacityReservationTarget": {"capacityReservationId": gpus.reservation}
+        }
+    if gpus is not None and pool.image == "bottlerocket" and gpus.time_sharing is not None:
+        inputs["userData"] = base64.b64encode(shared_gpus(gpus.time_sharing).encode()).decode()
+    return declare("aws:ec2/launchTemplate:LaunchTemplate", f"{name}-template", inputs, opts, outputs=["latestVersion"])
 
 
-METADATA_OPTIONS: Final = {
+METADATA_OPTIONS: Final[eks.LaunchTemplateMetadataOptions] = {
     "httpEndpoint": "enabled",
     # Version 2 alone, and no further than the node itself: a pod must not become the node.
     # https://docs.aws.amazon.com/eks/latest/best-practices/identity-and-access-management.html
@@ -74,18 +72,24 @@ METADATA_OPTIONS: Final = {
 }
 
 
-def disks(image: Image, size_gb: int) -> list[dict[str, Any]]:
-    """The node's volumes, encrypted; Bottlerocket keeps images and pods' files on its second one."""
+def disks(image: Image, size_gb: int) -> dict[str, int]:
+    """The node's volumes, device → GB; Bottlerocket keeps images and pods' files on its second one."""
     if image == "bottlerocket":
-        return [_disk("/dev/xvda", _BOTTLEROCKET_SYSTEM_GB), _disk("/dev/xvdb", size_gb)]
-    return [_disk("/dev/xvda", size_gb)]
+        return {"/dev/xvda": _BOTTLEROCKET_SYSTEM_GB, "/dev/xvdb": size_gb}
+    return {"/dev/xvda": size_gb}
 
 
 _BOTTLEROCKET_SYSTEM_GB: Final = 4
+VOLUME_TYPE: Final = "gp3"
 
 
-def _disk(device: str, size_gb: int) -> dict[str, Any]:
-    volume = {"volumeSize": size_gb, "volumeType": "gp3", "encrypted": "true", "deleteOnTermination": "true"}
+def _disk(device: str, size_gb: int) -> eks.LaunchTemplateBlockDeviceMapping:
+    volume: eks.LaunchTemplateBlockDeviceMappingEbs = {
+        "volumeSize": size_gb,
+        "volumeType": VOLUME_TYPE,
+        "encrypted": "true",
+        "deleteOnTermination": "true",
+    }
     return {"deviceName": device, "ebs": volume}
 
 
@@ -105,7 +109,9 @@ def shared_gpus(sharing: TimeSharing) -> str:
     )
 
 
-def eks_taint(taint: Taint) -> dict[str, str]:
+def eks_taint(taint: Taint) -> eks.NodeGroupTaint:
     """A taint in EKS's spelling (``NO_SCHEDULE``)."""
-    spelled = {"key": taint.key, "effect": EFFECTS[taint.effect]}
-    return {**spelled, "value": taint.value} if taint.value else spelled
+    spelled: eks.NodeGroupTaint = {"key": taint.key, "effect": EFFECTS[taint.effect]}
+    if taint.value:
+        spelled["value"] = taint.value
+    return spelled

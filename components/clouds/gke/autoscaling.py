@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from components.clouds.base import PoolGovernance
+from components.clouds.base import PoolGovernance, reaches_zero
 from components.clouds.gke.pools import location_policy
-from components.pools import CpuPoolSpec, GpuPoolSpec
+from concepts.pool import Pool
 
 # Google publishes no figure per profile; the open source autoscaler waits 10 minutes (--scale-down-unneeded-time):
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
@@ -17,10 +17,11 @@ _SCALE_DOWN: Final = {
     "balanced": "about 10 minutes after the last pod of the node ended",
     "optimize-utilization": "sooner than the about 10 minutes of the balanced profile; Google publishes no figure",
 }
+_UNTAINTED: Final = "yes when no pod is left; it has no taint, so a system pod may hold its last node"
 _CHOICE: Final = "the least expensive pool whose nodes fit the pending pods, so spot before its on-demand twin"
 
 
-def governance(pool: GpuPoolSpec | CpuPoolSpec, profile: str) -> PoolGovernance:
+def governance(pool: Pool, profile: str) -> PoolGovernance:
     """The limits and habits that apply to ``pool``."""
     return PoolGovernance(
         governed_by=f"GKE managed cluster autoscaler, profile {profile}",
@@ -30,14 +31,5 @@ def governance(pool: GpuPoolSpec | CpuPoolSpec, profile: str) -> PoolGovernance:
         choice=_CHOICE,
         scale_up="a pending pod that fits this pool's labels, taints and free capacity",
         scale_down=_SCALE_DOWN[profile],
-        reaches_zero=_reaches_zero(pool),
+        reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
     )
-
-
-def _reaches_zero(pool: GpuPoolSpec | CpuPoolSpec) -> str:
-    if pool.min_nodes > 0:
-        return f"no: the stack file asks for at least {pool.min_nodes} nodes"
-    repelling = ", ".join(str(taint) for taint in pool.taints if taint.effect != "PreferNoSchedule")
-    if repelling:
-        return f"yes: the minimum is 0 and the taints {repelling} keep system pods away"
-    return "yes when no pod is left; it has no taint, so a system pod may hold its last node"

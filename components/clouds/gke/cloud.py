@@ -7,10 +7,11 @@ from typing import Final
 
 import pulumi
 
-from components.clouds.base import Cloud, CloudCluster, ClusterSpec, GpuDaemon, PoolGovernance
+from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance
 from components.clouds.gke import autoscaling, drivers
 from components.clouds.gke.cluster import GkeCluster
-from components.pools import CpuPoolSpec, GpuPoolSpec
+from components.settings import Settings
+from concepts.pool import Pool
 
 
 class Gke:
@@ -22,17 +23,17 @@ class Gke:
     # https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
     adds_gpu_toleration: bool = True
 
-    def cluster(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> CloudCluster:
+    def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
         """A private Standard cluster with its own VPC and node identity."""
-        return GkeCluster(name, spec, parent)
+        return GkeCluster(name, settings, parent)
 
-    def gpu_daemons(self, pools: Sequence[GpuPoolSpec]) -> Sequence[GpuDaemon]:
+    def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
         """The installer that Google preloads on its node images, for pools whose driver GKE does not install."""
         return drivers.gpu_daemons(pools)
 
-    def governance(self, pool: GpuPoolSpec | CpuPoolSpec, spec: ClusterSpec) -> PoolGovernance:
+    def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
         """What the managed autoscaler does with ``pool``."""
-        return autoscaling.governance(pool, spec.autoscaling_profile)
+        return autoscaling.governance(pool, settings.autoscaling_profile)
 
 
 CLOUD: Final[Cloud] = Gke()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from components.clouds.base import GpuDaemon
-from components.pools import DriverVersion, GpuPoolSpec, Image
+from concepts.pool import DriverVersion, Image, Pool
 
 INSTALLER: Final = "nvidia-driver-installer"
 
@@ -57,12 +57,12 @@ _UBUNTU_MOUNTS: Final = (
 )
 
 
-def gpu_daemons(pools: Sequence[GpuPoolSpec]) -> list[GpuDaemon]:
+def gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:
     """One installer per node image and driver version in use."""
-    variants: dict[tuple[Image, DriverVersion], list[GpuPoolSpec]] = defaultdict(list)
+    variants: dict[tuple[Image, DriverVersion], list[Pool]] = defaultdict(list)
     for pool in pools:
-        if pool.drivers == "daemonset":
-            variants[pool.image, pool.driver_version].append(pool)
+        if pool.gpus.drivers == "daemonset":
+            variants[pool.image, pool.gpus.driver_version].append(pool)
     return [
         GpuDaemon(app=INSTALLER, variant=f"{image}-{version}", pod=driver_pod(image, version), pools=tuple(pools))
         for (image, version), pools in sorted(variants.items())

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import pulumi
 
-from components.clouds.base import ClusterSpec
+from components.clouds.gke.declare import declare
 from components.clouds.names import shortened
-from components.resources import CustomResource
+from components.settings import Settings
 
 NODE_ROLES: Final = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
 """What a node needs: logs, metrics and its own metadata, and images of the project's registries.
@@ -21,44 +21,44 @@ _ACCOUNT_SUFFIX: Final = "-nodes"
 class NodeIdentity:
     """A service account for the nodes alone, with ``NODE_ROLES``; ``email`` names it, ``ready`` are its grants."""
 
-    def __init__(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> None:
-        account = CustomResource(
+    def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
+        account = declare(
             "gcp:serviceaccount/account:Account",
             f"{name}-node-account",
             {
-                "project": spec.project,
-                "accountId": account_id(spec.name),
-                "displayName": f"Nodes of cluster {spec.name}",
+                "project": settings.project,
+                "accountId": account_id(settings.cluster_name),
+                "displayName": f"Nodes of cluster {settings.cluster_name}",
             },
             pulumi.ResourceOptions(parent=parent),
             outputs=["email", "member"],
         )
         self.email: pulumi.Output[Any] = account.output("email")
         self.ready: list[pulumi.Resource] = [
-            CustomResource(
+            declare(
                 "gcp:projects/iAMMember:IAMMember",
                 f"{name}-node-{role.rpartition('.')[2].lower()}",
-                {"project": spec.project, "role": role, "member": account.output("member")},
+                {"project": settings.project, "role": role, "member": account.output("member")},
                 pulumi.ResourceOptions(parent=parent),
             )
             for role in NODE_ROLES
         ]
 
 
-def grant_kms_key(name: str, spec: ClusterSpec, kms_key: str, parent: pulumi.Resource) -> pulumi.Resource:
+def grant_kms_key(name: str, settings: Settings, kms_key: str, parent: pulumi.Resource) -> pulumi.Resource:
     """Let GKE's own service agent use ``kms_key``; without it the cluster's creation fails.
 
     https://cloud.google.com/kubernetes-engine/docs/how-to/encrypting-secrets
     """
     project = pulumi.runtime.invoke_output(
         "gcp:organizations/getProject:getProject",
-        {"projectId": spec.project},
+        {"projectId": settings.project},
         pulumi.InvokeOutputOptions(parent=parent),
     )
     agent = project.apply(
         lambda found: f"serviceAccount:service-{found['number']}@container-engine-robot.iam.gserviceaccount.com"
     )
-    return CustomResource(
+    return declare(
         "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
         f"{name}-secrets-key",
         {"cryptoKeyId": kms_key, "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter", "member": agent},

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pulumi
 
-from components.clouds.base import ClusterSpec
-from components.resources import CustomResource
+from components.clouds.gke.declare import declare
+from components.settings import Settings
 
 POD_RANGE: Final = "pods"
 SERVICE_RANGE: Final = "services"
@@ -19,26 +19,32 @@ SERVICE_RANGE: Final = "services"
 class Network:
     """``network`` and ``subnetwork`` are what the cluster refers to; ``ready`` is what nodes wait for (the NAT)."""
 
-    def __init__(self, name: str, spec: ClusterSpec, parent: pulumi.Resource) -> None:
-        place = {"project": spec.project, "region": spec.region}
-        vpc = CustomResource(
+    def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
+        assert settings.network.pod_cidr is not None  # it has a default
+        vpc = declare(
             "gcp:compute/network:Network",
             f"{name}-network",
-            {"project": spec.project, "name": spec.name, "autoCreateSubnetworks": False, "routingMode": "REGIONAL"},
+            {
+                "project": settings.project,
+                "name": settings.cluster_name,
+                "autoCreateSubnetworks": False,
+                "routingMode": "REGIONAL",
+            },
             pulumi.ResourceOptions(parent=parent),
             outputs=["selfLink"],
         )
-        subnetwork = CustomResource(
+        subnetwork = declare(
             "gcp:compute/subnetwork:Subnetwork",
             f"{name}-subnetwork",
             {
-                **place,
-                "name": f"{spec.name}-nodes",
+                "project": settings.project,
+                "region": settings.region,
+                "name": f"{settings.cluster_name}-nodes",
                 "network": vpc.output("selfLink"),
-                "ipCidrRange": spec.node_cidr,
+                "ipCidrRange": settings.network.node_cidr,
                 "secondaryIpRanges": [
-                    {"rangeName": POD_RANGE, "ipCidrRange": spec.pod_cidr},
-                    {"rangeName": SERVICE_RANGE, "ipCidrRange": spec.service_cidr},
+                    {"rangeName": POD_RANGE, "ipCidrRange": settings.network.pod_cidr},
+                    {"rangeName": SERVICE_RANGE, "ipCidrRange": settings.network.service_cidr},
                 ],
                 # Nodes without a public address reach Google's registries and APIs this way, free of NAT charges.
                 "privateIpGoogleAccess": True,
@@ -46,18 +52,24 @@ class Network:
             pulumi.ResourceOptions(parent=parent),
             outputs=["selfLink"],
         )
-        router = CustomResource(
+        router = declare(
             "gcp:compute/router:Router",
             f"{name}-router",
-            {**place, "name": f"{spec.name}-router", "network": vpc.output("selfLink")},
+            {
+                "project": settings.project,
+                "region": settings.region,
+                "name": f"{settings.cluster_name}-router",
+                "network": vpc.output("selfLink"),
+            },
             pulumi.ResourceOptions(parent=parent),
         )
-        nat = CustomResource(
+        nat = declare(
             "gcp:compute/routerNat:RouterNat",
             f"{name}-nat",
             {
-                **place,
-                "name": f"{spec.name}-nat",
+                "project": settings.project,
+                "region": settings.region,
+                "name": f"{settings.cluster_name}-nat",
                 "router": router.output("name"),
                 "natIpAllocateOption": "AUTO_ONLY",
                 "sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS",

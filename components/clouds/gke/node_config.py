@@ -6,12 +6,15 @@ https://cloud.google.com/kubernetes-engine/docs/how-to/hardening-your-cluster
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from components.pools import Image
-from policies.rules.model import Taint
+from concepts.kubernetes import Taint
+from concepts.pool import Image
+
+if TYPE_CHECKING:
+    from schemas import gke
 
 IMAGE_TYPES: Final[Mapping[Image, str]] = {"cos": "COS_CONTAINERD", "ubuntu": "UBUNTU_CONTAINERD"}
 
@@ -33,7 +36,7 @@ def node_config(
     image: Image = "cos",
     spot: bool = False,
     secure_boot: bool = True,
-) -> dict[str, Any]:
+) -> gke.NodePoolNodeConfig:
     """A ``nodeConfig`` block: ``disk_gb`` in GB, ``labels`` for the node object, ``resource_labels`` for the bill."""
     return {
         "machineType": machine_type,
@@ -53,6 +56,6 @@ def node_config(
     }
 
 
-def gke_taint(taint: Taint) -> dict[str, str]:
+def gke_taint(taint: Taint) -> gke.NodeTaint:
     """A taint in GKE's spelling (``NO_SCHEDULE``)."""
     return {"key": taint.key, "value": taint.value or "", "effect": _EFFECTS[taint.effect]}

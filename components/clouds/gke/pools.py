@@ -3,147 +3,112 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pulumi
 
+from components.clouds.gke.context import Context, location
+from components.clouds.gke.declare import declare
 from components.clouds.gke.node_config import node_config
-from components.pools import AdminPoolSpec, CpuPoolSpec, GpuPoolSpec
 from components.resources import CustomResource
+from concepts.pool import Pool, PoolGpus
 
 if TYPE_CHECKING:
-    from components.clouds.gke.cluster import GkeCluster
+    from schemas import gke
 
 # Replacing nodes one by one by a surplus node would need quota for one more GPU machine, which few projects have.
-_UPGRADE_IN_PLACE: Final = {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
-_UPGRADE_BY_SURPLUS: Final = {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
+_UPGRADE_IN_PLACE: Final[gke.ClusterNodePoolUpgradeSettings] = {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}
+_UPGRADE_BY_SURPLUS: Final[gke.ClusterNodePoolUpgradeSettings] = {
+    "strategy": "SURGE",
+    "maxSurge": 1,
+    "maxUnavailable": 0,
+}
 
 
-def admin_pool(cluster: GkeCluster, name: str, spec: AdminPoolSpec, opts: pulumi.ResourceOptions) -> CustomResource:
-    """A pool of ``nodes`` per zone that never has fewer, so that system pods always have a home."""
+def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
+    """One pool; the admin pool never has fewer nodes than it starts with, so that system pods always have a home."""
+    settings = context.settings
     config = node_config(
-        machine_type=spec.machine_type,
-        disk_gb=spec.disk_gb,
-        service_account=cluster.node_account,
-        labels=spec.labels,
-        resource_labels=cluster.spec.labels,
-        spot=spec.spot,
-    )
-    size = {**_admin_size(spec), "upgradeSettings": _UPGRADE_BY_SURPLUS}
-    return _node_pool(cluster, name, spec, {**size, "nodeConfig": config}, opts)
-
-
-def cpu_node_pool(cluster: GkeCluster, name: str, spec: CpuPoolSpec, opts: pulumi.ResourceOptions) -> CustomResource:
-    """An autoscaled pool without GPUs."""
-    config = node_config(
-        machine_type=spec.machine_type,
-        disk_gb=spec.disk_gb,
-        service_account=cluster.node_account,
-        labels=spec.labels,
-        taints=spec.taints,
-        resource_labels=cluster.spec.labels,
-        spot=spec.spot,
-    )
-    size = {**_autoscaled(spec), "upgradeSettings": _UPGRADE_BY_SURPLUS}
-    return _node_pool(cluster, name, spec, {**size, "nodeConfig": config}, opts)
-
-
-def gpu_node_pool(cluster: GkeCluster, name: str, spec: GpuPoolSpec, opts: pulumi.ResourceOptions) -> CustomResource:
-    """An autoscaled pool of GPU nodes that starts empty."""
-    config = node_config(
-        machine_type=spec.machine_type,
-        disk_gb=spec.disk_gb,
-        service_account=cluster.node_account,
-        labels=spec.labels,
-        taints=spec.taints,
-        resource_labels=cluster.spec.labels,
-        image=spec.image,
-        spot=spec.spot,
+        machine_type=pool.machine_type,
+        disk_gb=pool.disk_gb,
+        service_account=context.node_account,
+        labels=pool.labels,
+        taints=pool.taints,
+        resource_labels=settings.labels,
+        image=pool.image,
+        spot=pool.spot,
         # Google signs the driver it builds for COS; the one for Ubuntu is built on the node and would not load.
-        secure_boot=spec.image == "cos",
+        secure_boot=pool.image == "cos",
     )
-    config["guestAccelerators"] = [_accelerator(spec)]
-    if spec.reservation is not None:
-        config["reservationAffinity"] = {
-            "consumeReservationType": "SPECIFIC_RESERVATION",
-            "key": "compute.googleapis.com/reservation-name",
-            "values": [spec.reservation],
-        }
-    size = {**_autoscaled(spec), "upgradeSettings": _UPGRADE_IN_PLACE}
-    return _node_pool(cluster, name, spec, {**size, "nodeConfig": config}, opts)
-
-
-def location_policy(spec: GpuPoolSpec | CpuPoolSpec) -> str:
-    """``ANY`` where capacity is scarce (GPUs, spot): a node in whichever zone has one, unused reservations first."""
-    return "ANY" if isinstance(spec, GpuPoolSpec) or spec.spot else "BALANCED"
-
-
-def _admin_size(spec: AdminPoolSpec) -> dict[str, Any]:
-    if spec.max_nodes is None:
-        return {"nodeCount": spec.nodes}
-    limits = {"totalMinNodeCount": spec.total_nodes, "totalMaxNodeCount": spec.max_nodes, "locationPolicy": "BALANCED"}
-    return {"initialNodeCount": spec.nodes, "autoscaling": limits}
-
-
-def _autoscaled(spec: GpuPoolSpec | CpuPoolSpec) -> dict[str, Any]:
-    return {
-        "initialNodeCount": _initial_nodes_per_zone(spec),
-        "autoscaling": {
-            "totalMinNodeCount": spec.min_nodes,
-            "totalMaxNodeCount": spec.max_nodes,
-            "locationPolicy": location_policy(spec),
-        },
-    }
-
-
-def _initial_nodes_per_zone(spec: GpuPoolSpec | CpuPoolSpec) -> int:
-    zones = len(spec.zones)
-    enough = math.ceil(spec.min_nodes / zones)
-    return enough if enough * zones <= spec.max_nodes else spec.min_nodes // zones
-
-
-def _accelerator(spec: GpuPoolSpec) -> dict[str, Any]:
-    # Left out, the meaning of the driver version depends on the cluster's version, so it is always written.
-    version = spec.driver_version.upper() if spec.drivers == "managed" else "INSTALLATION_DISABLED"
-    accelerator: dict[str, Any] = {
-        "type": spec.accelerator,
-        "count": spec.gpus_per_node,
-        "gpuDriverInstallationConfig": {"gpuDriverVersion": version},
-    }
-    if spec.time_sharing is not None:
-        # GKE labels such nodes and its autoscaler counts the shared GPUs of an empty pool (unlike upstream's):
-        # https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus
-        accelerator["gpuSharingConfig"] = {
-            "gpuSharingStrategy": "TIME_SHARING",
-            "maxSharedClientsPerGpu": spec.time_sharing.clients_per_gpu,
-        }
-    return accelerator
-
-
-def _node_pool(
-    cluster: GkeCluster,
-    name: str,
-    spec: AdminPoolSpec | CpuPoolSpec | GpuPoolSpec,
-    inputs: dict[str, Any],
-    opts: pulumi.ResourceOptions,
-) -> CustomResource:
-    common = {
-        "project": cluster.spec.project,
-        "name": spec.name,
-        "cluster": cluster.cluster.output("name"),
-        "location": cluster.location,
-        "nodeLocations": list(spec.zones),
+    if pool.gpu_part is not None:
+        config |= _gpus(pool.gpu_part)
+    inputs: gke.NodePool = {
+        "project": settings.project,
+        "name": pool.name,
+        "cluster": context.control_plane.output("name"),
+        "location": location(settings),
+        "nodeLocations": list(pool.zones),
         "management": {"autoRepair": True, "autoUpgrade": True},
+        "upgradeSettings": _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS,
+        "nodeConfig": config,
     }
+    if pool.autoscaled:
+        inputs["initialNodeCount"] = _initial_nodes_per_zone(pool)
+        inputs["autoscaling"] = _autoscaling(pool)
+    else:
+        inputs["nodeCount"] = pool.nodes_per_zone
     behaviour = pulumi.ResourceOptions(
-        # After creation the autoscaler owns the size; only that of an admin pool without one is ours to change.
-        ignore_changes=[]
-        if isinstance(spec, AdminPoolSpec) and spec.max_nodes is None
-        else ["initialNodeCount", "nodeCount"],
+        # After creation the autoscaler owns the size; only that of a pool without one is ours to change.
+        ignore_changes=["initialNodeCount", "nodeCount"] if pool.autoscaled else [],
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
     )
-    return CustomResource(
-        "gcp:container/nodePool:NodePool", name, {**common, **inputs}, pulumi.ResourceOptions.merge(opts, behaviour)
-    )
+    return declare("gcp:container/nodePool:NodePool", name, inputs, pulumi.ResourceOptions.merge(opts, behaviour))
+
+
+def location_policy(pool: Pool) -> str:
+    """``ANY`` where capacity is scarce (GPUs, spot): a node in whichever zone has one, unused reservations first."""
+    return "ANY" if pool.role != "admin" and (pool.gpu_part or pool.spot) else "BALANCED"
+
+
+def _autoscaling(pool: Pool) -> gke.NodePoolAutoscaling:
+    return {
+        "totalMinNodeCount": pool.min_nodes,
+        "totalMaxNodeCount": pool.max_nodes,
+        "locationPolicy": location_policy(pool),
+    }
+
+
+def _initial_nodes_per_zone(pool: Pool) -> int:
+    enough = math.ceil(pool.min_nodes / len(pool.zones))
+    return enough if enough * len(pool.zones) <= pool.max_nodes else pool.nodes_per_zone
+
+
+def _gpus(gpus: PoolGpus) -> gke.NodePoolNodeConfig:
+    config: gke.NodePoolNodeConfig = {"guestAccelerators": [_accelerator(gpus)]}
+    if gpus.reservation is not None:
+        config["reservationAffinity"] = {
+            "consumeReservationType": "SPECIFIC_RESERVATION",
+            "key": "compute.googleapis.com/reservation-name",
+            "values": [gpus.reservation],
+        }
+    return config
+
+
+def _accelerator(gpus: PoolGpus) -> gke.AcceleratorConfig:
+    # Left out, the meaning of the driver version depends on the cluster's version, so it is always written.
+    version = gpus.driver_version.upper() if gpus.drivers == "managed" else "INSTALLATION_DISABLED"
+    accelerator: gke.AcceleratorConfig = {
+        "type": gpus.accelerator,
+        "count": gpus.per_node,
+        "gpuDriverInstallationConfig": {"gpuDriverVersion": version},
+    }
+    if gpus.time_sharing is not None:
+        # GKE labels such nodes and its autoscaler counts the shared GPUs of an empty pool (unlike upstream's):
+        # https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus
+        accelerator["gpuSharingConfig"] = {
+            "gpuSharingStrategy": "TIME_SHARING",
+            "maxSharedClientsPerGpu": gpus.time_sharing.clients_per_gpu,
+        }
+    return accelerator

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import pulumi
 
 from rehearsal.sabotage.case import Program
+
+NODE_CLASS: Final = "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"
 
 Change = Callable[[dict[str, Any]], dict[str, Any] | None]
 """Inputs of a resource → those to declare in their place; ``None`` leaves them alone."""
@@ -33,3 +35,8 @@ def without_toleration(inputs: dict[str, Any], key: str) -> dict[str, Any]:
     kept = [toleration for toleration in template["spec"]["tolerations"] if toleration.get("key") != key]
     pod = {**template["spec"], "tolerations": kept}
     return {**inputs, "spec": {**inputs["spec"], "template": {**template, "spec": pod}}}
+
+
+def with_spec(inputs: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """The inputs of an object in the cluster with other ``fields`` in its spec."""
+    return {**inputs, "spec": {**inputs["spec"], **fields}}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from policies.rules.model import GPU_RESOURCE, SIZE_KEY
+from concepts.kubernetes import GPU_RESOURCE
+from concepts.pool import SIZE_KEY
 from rehearsal.sabotage.case import Case, Program
 from rehearsal.sabotage.cases.added import add
 

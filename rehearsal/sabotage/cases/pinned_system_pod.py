@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from policies.rules.model import GPU_PRESENT_LABEL, GPU_RESOURCE
+from concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE
 from rehearsal.sabotage.case import Case, Program
 from rehearsal.sabotage.cases.added import add
 

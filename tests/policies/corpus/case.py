@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.extract import Declared, linked, read, read_stack
-from policies.rules.model import Violation
-from policies.rules.registry import RULES
+from concepts.declared import Violation
+from policies.readers import linked, read, read_stack
+from policies.readers.resource import Declared
+from policies.rules import RULES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,140 @@
+"""Azure Kubernetes Service in the catalogue. Where its tables in ``data`` come from:
+
+- ``gpus.csv``: the names that Azure uses in its sizes; a size's name says which GPU it has, its series' page below
+  https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/ says how many (sources of 2024 to 2026). The
+  PCIe card of NCads_H100_v5 and the SXM module of ND_H100_v5 differ in memory, so they differ in name. Azure counts
+  quota by vCPUs of a family of sizes, not by GPU: https://learn.microsoft.com/azure/virtual-machines/quotas.
+- ``machines.csv``, sizes with GPUs: those pages and the list of AKS sizes that is made from Azure's API,
+  https://aspire.dev/reference/api/csharp/aspire.hosting.azure.kubernetes/ (2026). Where they differ (ND96amsr_A100_v4:
+  1900 and 1800 GiB) the API's figure, as others list it, stands. Which of them AKS installs a driver on,
+  ``supported-gpus.yaml`` of https://github.com/Azure/karpenter-provider-azure (2026-07). The others: the same list of
+  AKS sizes. Burstable sizes (B) lend their vCPUs, and AKS discourages them for system pods.
+  The fractions of an A10 (NV6ads to NV18ads_A10_v5: a sixth to a half) are left out: Kubernetes would count each as one
+  whole GPU. So are the RTX PRO 6000 sizes, sold in quarters, the GB200 and GB300 sizes, whose CPUs are Arm, sizes
+  that differ only in their network (ND96is_H100_v5), and E96, which has 672 GiB and not its family's ratio.
+- ``zones.csv``, regions: https://learn.microsoft.com/azure/reliability/regions-list (its source of 2026-08); those
+  without zones are left out. A zone is written as the node label ``topology.kubernetes.io/zone`` has it,
+  ``<region>-<number>``; the API itself wants the number alone
+  (https://learn.microsoft.com/azure/aks/availability-zones).
+- ``zones.csv``, GPUs: which zones have a size depends on the subscription (``az vm list-skus --zone``), and Azure
+  publishes no list. So all zones of the regions count where Azure lists a price for one of the GPU's sizes: an upper
+  bound, and a test holds it.
+- ``machine_prices.csv``: Linux machines with GPUs and burstable ones; ``family_prices.csv``: one vCPU with its memory
+  (within a family prices are in proportion to vCPUs). Azure's retail prices of 2026-06-18. Spot prices are not in them:
+  Azure changes them by size and region, and no dated list was found that covers both. A spot node never costs more than
+  the same node on demand (https://learn.microsoft.com/azure/aks/spot-node-pool). The source mixes Windows prices, 0.046
+  a vCPU higher, into families of AMD machines. So a family's price is the lowest that its sizes agree on, and a family
+  is left out in regions where it does not fit its Intel sibling's.
+- ``disk_prices.csv``: premium SSD. Azure bills the next larger size:
+  https://learn.microsoft.com/azure/virtual-machines/disks-understand-billing
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from catalog.aks.nodes import SYSTEM_PODS, allocatable
+from catalog.cloud import CloudCatalog, CredentialPlugin
+from catalog.machines import Machines
+from catalog.model import Price, WithdrawnGpu
+from catalog.prices import Prices, Source
+from concepts.kubernetes import Taint
+
+MIG_GPUS: Final = frozenset(
+    {"nvidia-a100-40gb", "nvidia-a100-80gb", "nvidia-h100-nvl-94gb", "nvidia-h100-80gb", "nvidia-h200-141gb"}
+)
+"""GPUs that AKS partitions: A100, H100 and H200. https://learn.microsoft.com/azure/aks/gpu-multi-instance"""
+
+_FEES_DATED: Final = "2026-10-03"
+_CONTROL_PLANE: Final = Source(url="https://azure.microsoft.com/pricing/details/kubernetes-service/", dated=_FEES_DATED)
+_NAT: Final = Source(url="https://azure.microsoft.com/pricing/details/azure-nat-gateway/", dated=_FEES_DATED)
+_LOAD_BALANCER: Final = Source(url="https://azure.microsoft.com/pricing/details/load-balancer/", dated=_FEES_DATED)
+_NAT_GATEWAY_USD: Final = 0.045
+_LOAD_BALANCER_USD: Final = 0.025
+_NAT_ADDRESS_USD: Final = 0.005
+
+_SERIES: Final = "https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated"
+_WITHDRAWN: Final = (
+    WithdrawnGpu(
+        name="nvidia-v100",
+        reason=f"Azure retired the NCv3 series on 30 September 2025 ({_SERIES}/ncv3-series)",
+        successor="nvidia-a100-80gb",
+    ),
+    WithdrawnGpu(
+        name="nvidia-m60",
+        reason=f"Azure retired the NVv3 series on 30 September 2026 ({_SERIES}/nvv3-series-retirement)",
+        successor="nvidia-a10",
+    ),
+    WithdrawnGpu(
+        name="nvidia-k80",
+        reason="Azure retired the NC series (https://learn.microsoft.com/azure/virtual-machines/nc-series-retirement)",
+        successor="nvidia-t4",
+    ),
+    WithdrawnGpu(
+        name="nvidia-p100",
+        reason="Azure retired the NCv2 series "
+        "(https://learn.microsoft.com/azure/virtual-machines/ncv2-series-retirement)",
+        successor="nvidia-t4",
+    ),
+)
+
+
+def nat_price(nodes: int, gateways: int) -> Price:
+    """The way out with one address, without traffic: a NAT gateway, or for several zones the one load balancer.
+
+    The number of ``nodes`` does not matter.
+    """
+    if gateways > 1:
+        return _LOAD_BALANCER.price(_LOAD_BALANCER_USD + _NAT_ADDRESS_USD)
+    return _NAT.price(_NAT_GATEWAY_USD + _NAT_ADDRESS_USD)
+
+
+# A pool is one scale set of one size (https://learn.microsoft.com/azure/aks/create-node-pools), which takes a node in
+# whichever of its zones has one: scarce GPUs need that more than even zones. AKS itself puts
+# ``kubernetes.azure.com/accelerator`` on GPU nodes: https://learn.microsoft.com/azure/aks/use-labels
+CATALOG: Final = CloudCatalog(
+    name="aks",
+    account_key="azure-native:subscriptionId",
+    account_example="00000000-0000-0000-0000-000000000000",
+    credential_plugin=CredentialPlugin(command="kubelogin", arguments="get-token"),
+    images=("ubuntu", "azurelinux"),
+    autoscalers=("managed",),
+    # 2 vCPUs with 16 GiB: the cheapest with the memory that system pods need (components/settings/check.py).
+    default_admin_machine="Standard_E2as_v5",
+    default_cpu_machine="Standard_D4s_v5",
+    default_ranges={"node_cidr": "10.0.0.0/20", "pod_cidr": "10.4.0.0/14", "service_cidr": "10.8.0.0/20"},
+    # Of a cluster. Pool names, 11 characters in Azure, are shortened where they are sent (components/clouds/aks).
+    # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerservice
+    max_name_length=63,
+    # Azure CNI Overlay gives each node a /24: https://learn.microsoft.com/azure/aks/concepts-network-azure-cni-overlay
+    pod_addresses_per_node=256,
+    # The network's own, the gateway's, two of Azure's DNS and the broadcast:
+    # https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq
+    kept_addresses=5,
+    reference_region="westus2",
+    withdrawn_gpus={gone.name: gone for gone in _WITHDRAWN},
+    machines=Machines(cloud="aks"),
+    prices=Prices(
+        cloud="aks",
+        machines=Source(
+            url="https://prices.azure.com/api/retail/prices (as of "
+            "https://github.com/Azure/karpenter-provider-azure/commit/2b431da153a6a92b705c18046512c60b1631b682)",
+            dated="2026-06-18",
+        ),
+        disks=Source(
+            url="https://azure.microsoft.com/pricing/details/managed-disks/ (retail prices as of "
+            "https://github.com/xbill9/zombiescan-azure/commit/e0740cda403f9ec73a381483ca0135771023800a)",
+            dated="2026-09-23",
+        ),
+        # The Standard tier, which every cluster of this program has (components/clouds/aks/cluster.py).
+        control_plane=_CONTROL_PLANE.price(0.10),
+        nat=nat_price,
+        disk_sizes=tuple(32 << step for step in range(11)),
+    ),
+    allocatable=allocatable,
+    system_pods=SYSTEM_PODS,
+    # 10 is AKS's own default: https://learn.microsoft.com/azure/aks/cluster-autoscaler
+    unneeded_minutes={"optimize-utilization": 5, "balanced": 10},
+    # https://learn.microsoft.com/azure/aks/spot-node-pool
+    spot_taints=(Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),),
+)

@@ -1,0 +1,133 @@
+"""What the catalogue knows about one cloud, as data, and the one registry of clouds.
+
+A cloud has one name (``gke``); its plugin has another (``gcp``), which is written here and in resources' type tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from typing import Final
+
+from catalog import tables
+from catalog.machines import Machines
+from catalog.model import Accelerator, Machine, Resources, SystemPod, WithdrawnGpu
+from catalog.prices import Prices
+from concepts.kubernetes import Taint
+
+PLUGINS: Final[Mapping[str, str]] = {"gke": "gcp", "eks": "aws", "aks": "azure-native"}
+"""Cloud → its Pulumi plugin, the first part of its resources' type tokens. Every list of clouds derives from this one.
+
+A cloud is a package below ``catalog``, ``components.clouds`` and ``rehearsal.standins``, each imported on first use: a
+stack on one cloud loads nothing of another.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CredentialPlugin:
+    """The program that a kubeconfig names for its credentials, and the ``arguments`` that ask it for a token."""
+
+    command: str
+    arguments: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudCatalog:
+    """One cloud. Of several words the first is the default.
+
+    - ``account_key``: the provider's own configuration key that names the account; ``account_example`` a value of it
+    - ``images``: operating systems of GPU nodes; ``autoscalers``: who can decide the size of pools
+    - ``addons``: parts of the cloud that a stack file may ask for by name
+    - ``default_admin_machine``, ``default_cpu_machine`` (4 vCPUs with 16 GiB): unless the stack file names others
+    - ``default_ranges``: ``node_cidr``, ``pod_cidr`` (``None``: pods have addresses of the nodes' range) and
+      ``service_cidr``
+    - ``max_name_length``: characters that the name of a cluster or a pool may have
+    - ``pod_addresses_per_node``: addresses that each node takes out of the pod range (the nodes' range where pods have
+      none); ``kept_addresses``: those of a subnetwork that the cloud keeps for itself
+    - ``reference_region``: one whose prices are representative, for tables
+    - ``withdrawn_gpus``: GPUs that existed once, by the names people still write
+    - ``allocatable``: what a node of a machine leaves for pods; ``system_pods``: the cloud's own pods in a new cluster
+    - ``kubernetes_versions``: release channel → the minor version (``1.34``) that it means; empty where the cloud's own
+      channels decide
+    - ``unneeded_minutes``: autoscaling profile → how long a node is idle before it goes; empty where the cloud does not
+      say
+    - ``spot_taints``: taints that the cloud puts on every spot node by itself
+    - ``gpu_label``: the label that the cloud's autoscaler needs on GPU nodes and that the pool itself must declare
+    - ``zonal_spot``: autoscalers with which a pool of spot GPUs has to be one pool for each zone
+    """
+
+    name: str
+    account_key: str
+    account_example: str
+    credential_plugin: CredentialPlugin
+    images: tuple[str, ...]
+    autoscalers: tuple[str, ...]
+    addons: tuple[str, ...] = ()
+    default_admin_machine: str
+    default_cpu_machine: str
+    default_ranges: Mapping[str, str | None]
+    max_name_length: int
+    pod_addresses_per_node: int
+    kept_addresses: int
+    reference_region: str
+    withdrawn_gpus: Mapping[str, WithdrawnGpu]
+    machines: Machines
+    prices: Prices
+    allocatable: Callable[[Machine], Resources]
+    system_pods: tuple[SystemPod, ...]
+    kubernetes_versions: Mapping[str, str] = field(default_factory=dict)
+    unneeded_minutes: Mapping[str, int] = field(default_factory=dict)
+    spot_taints: tuple[Taint, ...] = ()
+    gpu_label: str | None = None
+    zonal_spot: frozenset[str] = frozenset()
+
+    @property
+    def plugin(self) -> str:
+        """The cloud's Pulumi plugin."""
+        return PLUGINS[self.name]
+
+    @cached_property
+    def accelerators(self) -> Mapping[str, Accelerator]:
+        """GPU name → the cloud's accelerator."""
+        rows = tables.rows(self.name, "gpus")
+        return {row["gpu"]: Accelerator(gpu=row["gpu"], name=row["name"], quota=row["quota"] or None) for row in rows}
+
+    @cached_property
+    def regions(self) -> Mapping[str, tuple[str, ...]]:
+        """Region → its zones."""
+        found: dict[str, tuple[str, ...]] = {}
+        for row in tables.rows(self.name, "zones"):
+            found[row["region"]] = (*found.get(row["region"], ()), row["zone"])
+        return found
+
+    def gpu_zones(self, gpu: str) -> tuple[str, ...] | None:
+        """Zones known to have the GPU, sorted; ``None`` where no list is known."""
+        having = sorted(row["zone"] for row in tables.rows(self.name, "zones") if gpu in row["gpus"].split())
+        return tuple(having) or None
+
+    def gpu_labels(self, gpu: str) -> Mapping[str, str]:
+        """Labels that a pool of that GPU must declare for the cloud's autoscaler."""
+        return {} if self.gpu_label is None else {self.gpu_label: self.accelerators[gpu].name}
+
+    def pool_per_zone(self, *, gpu: bool, spot: bool, autoscaler: str) -> bool:
+        """Whether such a pool has to be one pool for each zone."""
+        return gpu and spot and autoscaler in self.zonal_spot
+
+
+def clouds() -> tuple[str, ...]:
+    """The names of all clouds."""
+    return tuple(PLUGINS)
+
+
+def of(name: str) -> CloudCatalog:
+    """Everything known about one cloud.
+
+    Raises:
+        KeyError: there is no such cloud (``clouds``).
+    """
+    if name not in PLUGINS:
+        raise KeyError(name)
+    found: CloudCatalog = import_module(f"catalog.{name}.cloud").CATALOG
+    return found

@@ -1,0 +1,40 @@
+"""Tags of an Auto Scaling group that tell cluster-autoscaler what a node will be while the group has none. No Pulumi.
+
+EKS gives the group the two tags by which the autoscaler finds it, and none of the node group's own tags:
+https://github.com/aws/containers-roadmap/issues/608. The autoscaler also asks EKS for labels and taints, but only until
+it has seen a node: https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from concepts.kubernetes import GPU_RESOURCE
+from concepts.pool import Pool
+
+ENABLED: Final = "k8s.io/cluster-autoscaler/enabled"
+"""One of the two tags for discovery; the other is ``owned(cluster)``."""
+
+NODE_TEMPLATE: Final = "k8s.io/cluster-autoscaler/node-template"
+LABEL: Final = f"{NODE_TEMPLATE}/label/"
+TAINT: Final = f"{NODE_TEMPLATE}/taint/"
+RESOURCE: Final = f"{NODE_TEMPLATE}/resources/"
+UNNEEDED: Final = f"{NODE_TEMPLATE}/autoscaling-options/scaledownunneededtime"
+
+
+def owned(cluster_name: str) -> str:
+    """The tag (its value is ``owned``) of the groups that this cluster's autoscaler may change."""
+    return f"k8s.io/cluster-autoscaler/{cluster_name}"
+
+
+def node_template(pool: Pool) -> dict[str, str]:
+    """All tags of one pool's group: every label, every taint, the GPUs, and how long a node stays idle."""
+    tags = {f"{LABEL}{key}": value for key, value in pool.labels.items()}
+    if pool.role == "admin":
+        return tags
+    tags |= {f"{TAINT}{taint.key}": f"{taint.value or ''}:{taint.effect}" for taint in pool.taints}
+    if pool.gpus_per_node:
+        tags[f"{RESOURCE}{GPU_RESOURCE}"] = str(pool.allocatable_gpus)
+    if pool.unneeded_minutes is not None:
+        tags[UNNEEDED] = f"{pool.unneeded_minutes}m0s"
+    return tags

@@ -1,0 +1,1 @@
+"""What the catalogue knows about Google Kubernetes Engine."""

@@ -1,0 +1,65 @@
+"""What a GKE node leaves for pods, and what GKE's own pods ask for.
+
+Reservations: https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes, its tiers as kept in
+https://github.com/hatemosphere/gke-node-allocatable-memory-calculator and others (read 2026-11-20). From 1.37 on GKE is
+reported to reserve less memory where few pods fit on a node; the tiers are then an upper bound.
+
+The requests of system pods are not published, and GKE changes them between versions. They are no smaller than what
+users show of their nodes: fluentbit-gke, gke-metadata-server, kube-dns, konnectivity-agent and both autoscalers on GKE
+1.29 in https://github.com/cryptnono/cryptnono/issues/34 (May 2024); l7-default-backend and the CPU of kube-proxy,
+gke-metrics-agent, netd, pdcsi-node and collector in other public listings. The memory of those five is an estimate, and
+so are node-local-dns, event-exporter-gke, metrics-server and gmp-operator.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from catalog.model import Machine, Resources, SystemPod
+
+# CPU: shares of successive cores. Memory: shares of successive GiB.
+_CPU_TIERS: Final = ((1, 0.06), (1, 0.01), (2, 0.005), (float("inf"), 0.0025))
+_MEMORY_TIERS: Final = ((4, 0.25), (4, 0.20), (8, 0.10), (112, 0.06), (float("inf"), 0.02))
+_SHARED_CORE_RESERVED_MILLI: Final = 1060
+_SMALL_MACHINE_RESERVED_MIB: Final = 255
+_EVICTION_MIB: Final = 100
+
+SYSTEM_PODS: Final = (
+    SystemPod(name="kube-proxy", request=Resources(milli_cpu=100, memory_mib=0), per_node=True),
+    SystemPod(name="fluentbit-gke", request=Resources(milli_cpu=105, memory_mib=230), per_node=True),
+    SystemPod(name="gke-metrics-agent", request=Resources(milli_cpu=21, memory_mib=120), per_node=True),
+    SystemPod(name="gke-metadata-server", request=Resources(milli_cpu=100, memory_mib=100), per_node=True),
+    SystemPod(name="netd", request=Resources(milli_cpu=8, memory_mib=30), per_node=True),
+    SystemPod(name="node-local-dns", request=Resources(milli_cpu=30, memory_mib=35), per_node=True),
+    SystemPod(name="konnectivity-agent", request=Resources(milli_cpu=15, memory_mib=60), per_node=True),
+    SystemPod(name="pdcsi-node", request=Resources(milli_cpu=15, memory_mib=20), per_node=True),
+    SystemPod(name="collector", request=Resources(milli_cpu=5, memory_mib=40), per_node=True),
+    SystemPod(name="kube-dns", request=Resources(milli_cpu=270, memory_mib=120), per_node=False),
+    SystemPod(name="kube-dns-autoscaler", request=Resources(milli_cpu=20, memory_mib=10), per_node=False),
+    SystemPod(name="konnectivity-agent-autoscaler", request=Resources(milli_cpu=10, memory_mib=10), per_node=False),
+    SystemPod(name="event-exporter-gke", request=Resources(milli_cpu=3, memory_mib=35), per_node=False),
+    SystemPod(name="l7-default-backend", request=Resources(milli_cpu=10, memory_mib=20), per_node=False),
+    SystemPod(name="metrics-server", request=Resources(milli_cpu=48, memory_mib=105), per_node=False),
+    SystemPod(name="gmp-operator", request=Resources(milli_cpu=1, memory_mib=20), per_node=False),
+)
+
+
+def allocatable(machine: Machine) -> Resources:
+    """Capacity less what GKE reserves for the system and for eviction."""
+    shared_e2 = machine.shared_core and machine.family == "e2"
+    cpu = _SHARED_CORE_RESERVED_MILLI if shared_e2 else 1000 * _tiered(machine.vcpus, _CPU_TIERS)
+    small = machine.memory_gib < 1
+    memory = _SMALL_MACHINE_RESERVED_MIB if small else 1024 * _tiered(machine.memory_gib, _MEMORY_TIERS)
+    return Resources(
+        milli_cpu=max(0, round(1000 * machine.vcpus - cpu)),
+        memory_mib=max(0, int(1024 * machine.memory_gib - memory - _EVICTION_MIB)),
+    )
+
+
+def _tiered(amount: float, tiers: tuple[tuple[float, float], ...]) -> float:
+    reserved = 0.0
+    for width, share in tiers:
+        taken = min(amount, width)
+        reserved += taken * share
+        amount -= taken
+    return reserved

@@ -1,0 +1,83 @@
+"""The words of the catalogue: GPUs, machines and prices, on any cloud."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Provisioning = Literal["any", "spot-only", "spot-or-reservation"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gpu:
+    """A GPU under one name on every cloud. ``memory_gib`` is one GPU's own memory."""
+
+    name: str
+    memory_gib: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accelerator:
+    """What a cloud calls a GPU: in node pools (``name``) and in regional quotas (``quota``, ``None`` if not by GPU)."""
+
+    gpu: str
+    name: str
+    quota: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithdrawnGpu:
+    """A GPU that a cloud no longer gives out, and what to use in its place."""
+
+    name: str
+    reason: str
+    successor: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """One machine type, before the node's own reservations.
+
+    ``gpus`` of type ``gpu`` are part of the machine (0 and ``None``: none).
+    ``shared_core`` machines get a fraction of a core. ``provisioning`` says how the cloud gives the machine out.
+    """
+
+    type: str
+    family: str
+    vcpus: int
+    memory_gib: float
+    gpu: str | None = None
+    gpus: int = 0
+    shared_core: bool = False
+    provisioning: Provisioning = "any"
+
+    @property
+    def memory_per_vcpu_gib(self) -> float:
+        """GiB of memory for each vCPU."""
+        return self.memory_gib / self.vcpus
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """US dollars for one hour, list price without discounts and taxes, read on ``dated`` (ISO date) at ``source``."""
+
+    usd: float
+    dated: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """CPU in thousandths of a core and memory in MiB, as pods request them."""
+
+    milli_cpu: int
+    memory_mib: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemPod:
+    """A pod that the cloud runs in every cluster: one on each node, or ``per_node=False`` one in the whole cluster."""
+
+    name: str
+    request: Resources
+    per_node: bool

@@ -1,0 +1,20 @@
+"""What the files of an AKS cluster share once its control plane is declared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+
+from components.resources import CustomResource
+from components.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """The cluster of a stack: its ``control_plane``, resource ``group`` (a name) and its nodes' ``subnet`` (an id)."""
+
+    settings: Settings
+    control_plane: CustomResource
+    group: pulumi.Input[str]
+    subnet: pulumi.Input[str]

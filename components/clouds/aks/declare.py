@@ -1,0 +1,12 @@
+"""How Azure's resources are declared: each with the inputs that its provider takes, as a type checker sees them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from components.resources import CustomResource
+
+if TYPE_CHECKING:
+    from schemas import aks
+
+declare: Final = cast("aks.Declare[CustomResource]", CustomResource)

@@ -1,0 +1,25 @@
+"""What the files of a GKE cluster share once its control plane is declared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+
+from components.resources import CustomResource
+from components.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """The cluster of a stack: its ``control_plane``, and ``node_account``, the e-mail address of its nodes' account."""
+
+    settings: Settings
+    control_plane: CustomResource
+    node_account: pulumi.Output[Any]
+
+
+def location(settings: Settings) -> str:
+    """Where the control plane is: the region, or the first zone."""
+    return settings.region if settings.regional else settings.zones[0]

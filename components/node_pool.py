@@ -1,0 +1,98 @@
+"""The pools of a cluster: GPU nodes that cost nothing while nobody asks for a GPU, and what they stand beside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+
+from components.cluster import Cluster
+from components.cluster_autoscaler import ClusterAutoscaler
+from concepts.pool import Pool, as_node_group
+from policies.rules.node_groups import ceiling, gpu_taint, zero_minimum
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdminPoolArgs:
+    """``pool`` (role ``admin``) in ``cluster``."""
+
+    cluster: Cluster
+    pool: Pool
+
+
+class AdminPool(pulumi.ComponentResource):
+    """The one pool that never goes away: home of the cluster's own pods, so that none of them keeps a GPU node alive.
+
+    It has no taint; every other pool waits for it (see ``NodePoolArgs``).
+    """
+
+    pool: pulumi.CustomResource
+
+    def __init__(self, name: str, args: AdminPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:index:AdminPool", name, None, opts)
+        pool = args.pool
+        self.pool = args.cluster.handle.node_pool(f"{name}-pool", pool, pulumi.ResourceOptions(parent=self))
+        self.register_outputs({"name": pool.name, "machineType": pool.machine_type, "nodes": pool.min_nodes})
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodePoolArgs:
+    """``pool`` in ``cluster``, scaled by ``autoscaler`` and created after ``admin_pool``: clouds add the GPU taint and
+    toleration by themselves only when a pool without GPUs exists already, and system pods that find no other node would
+    settle here."""
+
+    cluster: Cluster
+    admin_pool: AdminPool
+    autoscaler: ClusterAutoscaler
+    pool: Pool
+
+    def declare(self, name: str, parent: pulumi.Resource) -> pulumi.CustomResource:
+        """The pool's resources, as children of ``parent``."""
+        child = pulumi.ResourceOptions(parent=parent, depends_on=[self.admin_pool])
+        return self.autoscaler.node_pools.node_pool(f"{name}-pool", self.pool, child)
+
+
+class GpuNodePool(pulumi.ComponentResource):
+    """An autoscaled GPU pool that starts empty.
+
+    Raises:
+        ValueError: the pool keeps nodes (minimum above 0), has no room (maximum below 1), lacks the GPU taint or GPUs.
+    """
+
+    pool: pulumi.CustomResource
+
+    def __init__(self, name: str, args: NodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:index:GpuNodePool", name, None, opts)
+        pool = args.pool
+        _require_free_when_idle(args)
+        self.pool = args.declare(name, self)
+        self.register_outputs(
+            {
+                "name": pool.name,
+                "gpu": pool.gpus.type,
+                "gpusPerNode": pool.gpus_per_node,
+                "maxNodes": pool.max_nodes,
+                "spot": pool.spot,
+                "taints": [str(taint) for taint in pool.taints],
+            }
+        )
+
+
+class CpuNodePool(pulumi.ComponentResource):
+    """An autoscaled pool without GPUs, beside the admin pool: inference front ends, data preparation, anything else."""
+
+    pool: pulumi.CustomResource
+
+    def __init__(self, name: str, args: NodePoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:index:CpuNodePool", name, None, opts)
+        pool = args.pool
+        self.pool = args.declare(name, self)
+        self.register_outputs({"name": pool.name, "minNodes": pool.min_nodes, "maxNodes": pool.max_nodes})
+
+
+def _require_free_when_idle(args: NodePoolArgs) -> None:
+    settings = args.cluster.settings
+    group = as_node_group(args.pool, cloud=settings.cloud, region=settings.region)
+    broken = [*zero_minimum(group), *ceiling(group), *gpu_taint(group)]
+    if broken:
+        raise ValueError("\n".join(f"{violation.message} {violation.remedy}" for violation in broken))

@@ -1,0 +1,201 @@
+"""Checks of machine types, GPUs, zones and other words against the catalogue. Each returns what it found or raises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from catalog import CloudCatalog, Machine, Resources
+from components.settings.fields import Capacity, Context, wrong
+from components.settings.problems import instead, nearest
+
+# Out-of-memory kills ended at 5 GB per core, and a g1-small left everything unschedulable:
+# https://github.com/dudaji/gke-gpu-auto-scale. With 15 GiB in all the share per core no longer matters.
+MIN_GIB_PER_VCPU: Final = 5
+ENOUGH_GIB: Final = 15
+
+
+def known_machine(type: str, where: Context) -> Machine | None:
+    """The machine of that name; ``None`` only while the cloud itself is not valid."""
+    if where.catalog is None:
+        return None
+    machine = where.catalog.machines.get(type)
+    if machine is None:
+        near = nearest(type, where.catalog.machines.types)
+        example = where.catalog.default_admin_machine
+        remedy = (
+            f"Did you mean '{near}'?" if near else f"Write a machine type of {where.cloud}, for example '{example}'"
+        )
+        raise wrong(f"there is no machine type '{type}' on {where.cloud}", remedy)
+    return machine
+
+
+def without_gpus(types: Sequence[str], where: Context) -> tuple[Machine, ...]:
+    """Known machines without GPUs, as for CPU and admin pools, the planned one first."""
+    several(types, where)
+    found = [machine for type in types if (machine := known_machine(type, where)) is not None]
+    for machine in found:
+        if machine.gpus:
+            raise wrong(
+                f"'{machine.type}' has {machine.gpus} {machine.gpu}",
+                "Declare it below gpuPools, where it can reach zero nodes",
+            )
+    return planned_first(found)
+
+
+def with_gpus(types: Sequence[str], gpu: str, sizes: Sequence[int], where: Context) -> tuple[Machine, ...]:
+    """The machines of those names, each with each of the sizes; for one size the planned one first."""
+    several(types, where)
+    found = [_with_gpus(type, gpu, size, sizes, where) for type in types for size in sizes]
+    return planned_first([machine for machine in found if machine is not None]) if len(sizes) == 1 else ()
+
+
+def _with_gpus(type: str, gpu: str, size: int, sizes: Sequence[int], where: Context) -> Machine | None:
+    known_machine(type, where)
+    if where.catalog is None:
+        return None
+    machine = where.catalog.machines.with_gpus(type, gpu, size)
+    if machine is not None:
+        return machine
+    if len(sizes) > 1:
+        raise wrong(
+            f"'{type}' does not have {size} {gpu}, and gpusPerNode is {list(sizes)}",
+            "Leave machineType out, so that each size gets its own machine, or write a pool per machine type",
+        )
+    fitting = [machine.type for machine in where.catalog.machines.having(gpu, size)]
+    raise wrong(f"'{type}' does not have {size} {gpu}", instead(type, fitting) if fitting else "Leave it out")
+
+
+def several(types: Sequence[str], where: Context) -> None:
+    """Refuse a list that names a type twice, or several where the cloud's pools have one."""
+    if len(set(types)) < len(types):
+        raise wrong(f"a machine type is there twice: {', '.join(types)}", "Write each type once")
+    if len(types) > 1 and where.catalog is not None and not where.catalog.machines.mixed_types > 1:
+        raise wrong(
+            f"{len(types)} machine types in one pool, and a pool on {where.cloud} has one",
+            f"Write one of them, or a pool for each: machineType: {types[0]}",
+        )
+
+
+def mixed_only_on_spot(types: Sequence[str], capacity: Capacity) -> None:
+    """Several types are several chances to get spot capacity; nodes on demand would only differ without need."""
+    if len(types) > 1 and capacity == "on-demand":
+        raise wrong(
+            f"machineType lists {len(types)} types, and only spot nodes are mixed",
+            "Write capacity: spot, or one machine type",
+        )
+
+
+def planned_first(machines: Sequence[Machine]) -> tuple[Machine, ...]:
+    """The machines in ascending size: an autoscaler plans with the first, so every other must offer as much."""
+    ordered = sorted(machines, key=lambda machine: (machine.vcpus, machine.memory_gib))
+    for machine in ordered[1:]:
+        if machine.memory_gib < ordered[0].memory_gib:
+            raise wrong(
+                f"an autoscaler plans with the type of the fewest vCPUs, '{ordered[0].type}' "
+                f"({ordered[0].memory_gib:g} GiB), and pods that fit there would not fit '{machine.type}' "
+                f"({machine.memory_gib:g} GiB)",
+                f"Leave out '{ordered[0].type}' or '{machine.type}'",
+            )
+    return tuple(ordered)
+
+
+def big_enough(machine: Machine, known: CloudCatalog) -> None:
+    """Refuse a machine that is known to starve the cluster's own pods."""
+    instead = f"Write '{known.default_admin_machine}' or leave machineType out"
+    if machine.shared_core:
+        raise wrong(
+            f"'{machine.type}' shares its core with other machines: system pods stay unschedulable on it", instead
+        )
+    if machine.memory_per_vcpu_gib < MIN_GIB_PER_VCPU and machine.memory_gib < ENOUGH_GIB:
+        raise wrong(
+            f"'{machine.type}' has {machine.memory_per_vcpu_gib:.3g} GiB per vCPU: system pods run out of memory below "
+            f"{MIN_GIB_PER_VCPU} GiB per vCPU unless the machine has {ENOUGH_GIB} GiB in all",
+            instead,
+        )
+    room, need = known.allocatable(machine), system_requests(known)
+    if room.milli_cpu < need.milli_cpu or room.memory_mib < need.memory_mib:
+        raise wrong(
+            f"'{machine.type}' leaves {room.milli_cpu}m CPU and {room.memory_mib} MiB for pods, and the cluster's own "
+            f"pods ask for {need.milli_cpu}m and {need.memory_mib} MiB",
+            instead,
+        )
+
+
+def system_requests(known: CloudCatalog) -> Resources:
+    """What all system pods ask for when one node runs every one of them, as in a cluster with one admin node."""
+    requests = [pod.request for pod in known.system_pods]
+    return Resources(
+        milli_cpu=sum(request.milli_cpu for request in requests),
+        memory_mib=sum(request.memory_mib for request in requests),
+    )
+
+
+def zones_in_region(zones: tuple[str, ...], where: Context) -> tuple[str, ...]:
+    """Zones of the stack's region, none twice."""
+    if len(set(zones)) < len(zones):
+        raise wrong(f"a zone is there twice: {', '.join(zones)}", "Write each zone once")
+    for zone in zones:
+        if where.region_zones and zone not in where.region_zones:
+            raise wrong(f"'{zone}' is not a zone of {where.region}", instead(zone, where.region_zones))
+    return zones
+
+
+def gpu_name(name: str, where: Context) -> str:
+    """A GPU that the cloud gives out, by its cloud-independent name."""
+    if where.catalog is None or name in where.catalog.accelerators:
+        return name
+    plain = name.lower().replace("nvidia-tesla-", "nvidia-")
+    withdrawn = where.catalog.withdrawn_gpus.get(plain)
+    if withdrawn is not None:
+        raise wrong(f"'{name}' is no longer available: {withdrawn.reason}", f"Write '{withdrawn.successor}'")
+    own_names = {accelerator.name: gpu for gpu, accelerator in where.catalog.accelerators.items()}
+    if name in own_names:
+        raise wrong(f"'{name}' is {where.cloud}'s own name", f"Write '{own_names[name]}', the same on every cloud")
+    known = tuple(where.catalog.accelerators)
+    bare = {gpu.removeprefix("nvidia-"): gpu for gpu in known}
+    near = bare.get(plain.removeprefix("nvidia-")) or nearest(plain, known)
+    remedy = f"Did you mean '{near}'?" if near else f"Write one of {', '.join(known)}"
+    raise wrong(f"there is no GPU '{name}' on {where.cloud}", remedy)
+
+
+def gpus_per_node(sizes: tuple[int, ...], gpu: str, where: Context) -> None:
+    """Every size is one that some machine offers."""
+    if where.catalog is None:
+        return
+    counts = where.catalog.machines.gpu_counts(gpu)
+    if missing := [size for size in sizes if size not in counts]:
+        listed = ", ".join(str(count) for count in counts)
+        raise wrong(
+            f"no machine on {where.cloud} has {' or '.join(map(str, missing))} {gpu}",
+            f"{gpu} comes in {listed} per node",
+        )
+
+
+def gpu_zones(gpu: str, where: Context) -> tuple[str, ...]:
+    """The stack's zones that have the GPU; all of them where no list is known."""
+    having = where.zones_with(gpu)
+    if having or not where.zones or where.catalog is None:
+        return having
+    known = where.catalog.gpu_zones(gpu) or ()
+    in_region = [zone for zone in where.region_zones if zone in known]
+    if in_region:
+        raise wrong(
+            f"none of the stack's zones ({', '.join(where.zones)}) is known to have {gpu}",
+            f"In {where.region} these have it: {', '.join(in_region)}; add one to the stack's or to the pool's zones",
+        )
+    regions = [region for region, zones in where.catalog.regions.items() if set(zones) & set(known)]
+    raise wrong(
+        f"no zone of {where.region} is known to have {gpu}",
+        f"Use a region that has it ({', '.join(sorted(regions))}), "
+        "or name the pool's zones if the cloud has added it since",
+    )
+
+
+def listed(value: str, known: Sequence[str], what: str, where: Context) -> str:
+    """One of the words that the cloud's catalogue lists."""
+    if where.catalog is None or value in known:
+        return value
+    if not known:
+        raise wrong(f"{where.cloud} has no {what}", "Leave it out")
+    raise wrong(f"there is no {what} '{value}' on {where.cloud}, which has {', '.join(known)}", instead(value, known))

@@ -1,0 +1,105 @@
+"""``kubernetes``, ``network`` and ``security``: the cluster itself. A range is checked against those before."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Network
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, StrictStr, ValidationInfo, field_validator
+
+from components.settings import fields
+from components.settings.fields import Cidr, Flag, Section, context, wrong
+
+_VERSION: Final = re.compile(r"1\.\d{1,3}(\.\d{1,3}(-[a-z0-9.]+)?)?")
+_RANGES = ("node_cidr", "pod_cidr", "service_cidr", "control_plane_cidr")
+_EXAMPLE = "authorizedNetworks: [{name: office, cidr: 203.0.113.0/24}]"
+
+
+class Kubernetes(Section):
+    """Which Kubernetes."""
+
+    channel: Literal["rapid", "regular", "stable"] = Field(default="regular", description="release channel")
+    version: StrictStr | None = Field(
+        default=None, description="pin, such as `'1.34'`; the channel's default unless given"
+    )
+
+    @field_validator("version")
+    @classmethod
+    def _version(cls, value: str | None) -> str | None:
+        if value is not None and not _VERSION.fullmatch(value):
+            raise wrong(f"'{value}' is not a Kubernetes version", "Write for example '1.34' or '1.34.1'")
+        return value
+
+
+class AuthorizedNetworkSetting(Section):
+    """A range that may reach the control plane."""
+
+    name: Annotated[StrictStr, Field(min_length=1, max_length=50)] = Field(description="who that is")
+    cidr: Cidr = Field(description="IPv4 range; `0.0.0.0/0` lets everybody try, and must be written to be meant")
+
+
+class Network(Section):
+    """The cluster's network."""
+
+    private_endpoint: Flag = Field(
+        default=False, description="control plane reachable from inside the network only (VPN, bastion)"
+    )
+    authorized_networks: tuple[AuthorizedNetworkSetting, ...] = Field(
+        default=(),
+        validate_default=True,
+        description="who may reach the control plane; required unless `privateEndpoint`",
+    )
+    node_cidr: StrictStr = Field(default="", validate_default=True, description="addresses of nodes; see below")
+    pod_cidr: StrictStr | None = Field(
+        default=None, validate_default=True, description="addresses of pods, where they are not the nodes'; see below"
+    )
+    service_cidr: StrictStr = Field(default="", validate_default=True, description="addresses of services; see below")
+    control_plane_cidr: Cidr | None = Field(
+        default=None, description="addresses of the control plane; the cloud's choice"
+    )
+
+    nat: Literal["single", "per-zone"] | None = Field(
+        default=None,
+        description="gateways of the private nodes; one per zone if the availability is regional, else a single one",
+    )
+
+    @field_validator("authorized_networks")
+    @classmethod
+    def _authorized(
+        cls, value: tuple[AuthorizedNetworkSetting, ...], info: ValidationInfo
+    ) -> tuple[AuthorizedNetworkSetting, ...]:
+        if not value and not info.data.get("private_endpoint"):
+            raise wrong(
+                "nobody could reach the control plane",
+                f"Write for example {_EXAMPLE} with your own range, or privateEndpoint: true",
+            )
+        ranges = [entry.cidr for entry in value]
+        if len(set(ranges)) < len(ranges):
+            raise wrong("a range is there twice", "Write each range once")
+        return value
+
+    @field_validator("node_cidr", "pod_cidr", "service_cidr")
+    @classmethod
+    def _range(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value:
+            return fields.cidr(value)
+        known = context(info).catalog
+        return known.default_ranges[info.field_name or ""] if known is not None else value
+
+    @field_validator(*_RANGES)
+    @classmethod
+    def _apart(cls, value: str | None, info: ValidationInfo) -> str | None:
+        for other in _RANGES:
+            taken = info.data.get(other)
+            if value and taken and IPv4Network(value).overlaps(IPv4Network(taken)):
+                camel = other.replace("_cidr", "Cidr")
+                raise wrong(f"{value} overlaps with {camel} ({taken})", "Choose ranges that do not overlap")
+        return value
+
+
+class Security(Section):
+    """Keys and protection."""
+
+    kms_key: StrictStr | None = Field(default=None, description="key that encrypts Kubernetes secrets (its full name)")
+    deletion_protection: Flag = Field(default=False, description="refuse to delete the cluster")

@@ -1,0 +1,270 @@
+"""Entries of a stack file → the pools they become: one per size, twins of a capacity, one per zone where needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, cast, get_args
+
+from catalog import CloudCatalog, Machine
+from components.settings.costs import node_price
+from components.settings.fields import Capacity, Context
+from components.settings.pools import AdminPool, CpuPool, GpuPool
+from components.settings.problems import Problem
+from concepts.kubernetes import Taint
+from concepts.pool import (
+    ADMIN_POOL_NAME,
+    Image,
+    Pool,
+    PoolGpus,
+    TimeSharing,
+    admin_pool_labels,
+    cpu_pool_labels,
+    gpu_pool_labels,
+    gpu_pool_taints,
+)
+
+# Capacity → (suffix of the pool's name, spot, preference) of each twin.
+_TWINS: Final[dict[Capacity, tuple[tuple[str, bool, int], ...]]] = {
+    "spot": (("", True, 0),),
+    "on-demand": (("", False, 0),),
+    "spot-with-fallback": (("-spot", True, 0), ("-ondemand", False, 1)),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the pools will be: the cloud's catalogue, the region, and who decides their sizes."""
+
+    catalog: CloudCatalog
+    region: str
+    autoscaler: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """What of an entry decides which pools it becomes. ``sizes`` are GPUs per node; ``(None,)`` of pools without."""
+
+    name: str
+    sizes: Sequence[int | None]
+    capacity: Capacity
+    zones: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One of the resulting pools, called ``name``; ``preference`` orders twins (0 is tried first)."""
+
+    name: str
+    size: int | None
+    spot: bool
+    preference: int
+    zones: tuple[str, ...]
+
+
+def variants(entry: Entry, place: Place) -> Iterator[Variant]:
+    """The pools of one entry, of each size in the order in which they are tried."""
+    for size in entry.sizes:
+        name = entry.name if size is None else f"{entry.name}-{size}"
+        for suffix, spot, preference in _TWINS[entry.capacity]:
+            one = Variant(name=f"{name}{suffix}", size=size, spot=spot, preference=preference, zones=tuple(entry.zones))
+            if place.catalog.pool_per_zone(gpu=size is not None, spot=spot, autoscaler=place.autoscaler):
+                for zone in entry.zones:
+                    yield replace(one, name=f"{one.name}-{zone_suffix(zone, place.region)}", zones=(zone,))
+            else:
+                yield one
+
+
+def zone_suffix(zone: str, region: str) -> str:
+    """What a zone's name adds to its region's: ``a`` of ``us-west-2a`` and of ``us-central1-a``."""
+    return zone.removeprefix(region).lstrip("-")
+
+
+def gpu_pools(entries: Sequence[GpuPool], place: Place) -> tuple[Pool, ...]:
+    """The pools of valid ``gpuPools``."""
+    smallest = min(size for entry in entries for size in entry.gpus_per_node)
+    return tuple(pool for index, entry in enumerate(entries) for pool in _gpu_pools(index, entry, place, smallest))
+
+
+def cpu_pools(entries: Sequence[CpuPool], place: Place, zones: tuple[str, ...]) -> tuple[Pool, ...]:
+    """The pools of valid ``cpuPools``, in the stack's ``zones`` unless they name their own."""
+    return tuple(pool for index, entry in enumerate(entries) for pool in _cpu_pools(index, entry, place, zones))
+
+
+def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int) -> Iterator[Pool]:
+    known = place.catalog
+    extra = tuple(taint.node_taint() for taint in pool.taints)
+    for size in pool.gpus_per_node:
+        entry = Entry(name=pool.name, sizes=(size,), capacity=pool.capacity, zones=pool.zones)
+        for variant in variants(entry, place):
+            machines = _gpu_machines(pool, size, variant.spot, known)
+            spot_taints = known.spot_taints if variant.spot else ()
+            yield Pool(
+                name=variant.name,
+                role="gpu",
+                gpu_part=_gpu_part(pool, size, known),
+                machine_types=tuple(machine.type for machine in machines),
+                min_nodes=pool.min_nodes,
+                max_nodes=pool.max_nodes,
+                spot=variant.spot,
+                preference=variant.preference,
+                zones=variant.zones,
+                disk_gb=pool.disk_gb,
+                image=cast(Image, pool.image or known.images[0]),
+                labels=gpu_pool_labels(variant.name, pool.gpu, size, {**known.gpu_labels(pool.gpu), **pool.labels}),
+                taints=_distinct(gpu_pool_taints(size, smallest, (*spot_taints, *extra))),
+                unneeded_minutes=pool.unneeded_minutes,
+                hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
+                declared_at=f"gpuPools[{index}]",
+            )
+
+
+def _gpu_part(pool: GpuPool, size: int, known: CloudCatalog) -> PoolGpus:
+    sharing = pool.time_sharing
+    return PoolGpus(
+        type=pool.gpu,
+        accelerator=known.accelerators[pool.gpu].name,
+        per_node=size,
+        drivers=pool.drivers,
+        driver_version=pool.driver_version,
+        reservation=pool.reservation,
+        time_sharing=TimeSharing(clients_per_gpu=sharing.clients_per_gpu) if sharing else None,
+        mig=pool.mig,
+    )
+
+
+def _gpu_machines(pool: GpuPool, size: int, spot: bool, known: CloudCatalog) -> tuple[Machine, ...]:
+    """The types a pool may consist of, the planned one first; several only of spot nodes."""
+    if not pool.machine_type:
+        return known.machines.spot(pool.gpu, size) if spot else known.machines.having(pool.gpu, size)[:1]
+    named = [known.machines.with_gpus(type, pool.gpu, size) for type in pool.machine_type]
+    accepted = tuple(machine for machine in named if machine is not None)
+    if len(accepted) < len(named):
+        raise AssertionError(f"{pool.machine_type} was accepted for {size} {pool.gpu}")
+    return accepted if spot else accepted[:1]
+
+
+def _cpu_pools(index: int, pool: CpuPool, place: Place, zones: tuple[str, ...]) -> Iterator[Pool]:
+    known = place.catalog
+    entry = Entry(name=pool.name, sizes=(None,), capacity=pool.capacity, zones=pool.zones or zones)
+    for variant in variants(entry, place):
+        machines = _machines(pool.machine_type or (known.default_cpu_machine,), variant.spot, known)
+        spot_taints = known.spot_taints if variant.spot else ()
+        yield Pool(
+            name=variant.name,
+            role="cpu",
+            machine_types=tuple(machine.type for machine in machines),
+            image=cast(Image, known.images[0]),
+            # Only the first choice keeps nodes; its fallback starts empty.
+            min_nodes=pool.min_nodes if variant.preference == 0 else 0,
+            max_nodes=pool.max_nodes,
+            spot=variant.spot,
+            preference=variant.preference,
+            zones=variant.zones,
+            disk_gb=pool.disk_gb,
+            labels=cpu_pool_labels(variant.name, pool.labels),
+            taints=_distinct((*spot_taints, *(taint.node_taint() for taint in pool.taints))),
+            unneeded_minutes=pool.unneeded_minutes,
+            hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
+            declared_at=f"cpuPools[{index}]",
+        )
+
+
+def admin_pool(pool: AdminPool, place: Place, zones: tuple[str, ...]) -> Pool:
+    """The admin pool, with its nodes in each of the ``zones`` of the control plane."""
+    known = place.catalog
+    spot = pool.capacity == "spot"
+    machines = _machines(pool.machine_type or (known.default_admin_machine,), spot, known)
+    nodes = pool.nodes * len(zones)
+    return Pool(
+        name=ADMIN_POOL_NAME,
+        role="admin",
+        machine_types=tuple(machine.type for machine in machines),
+        image=cast(Image, known.images[0]),
+        min_nodes=nodes,
+        max_nodes=nodes if pool.max_nodes is None else pool.max_nodes,
+        autoscaled=pool.max_nodes is not None,
+        zones=zones,
+        disk_gb=pool.disk_gb,
+        labels=admin_pool_labels(),
+        spot=spot,
+        hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=spot),
+    )
+
+
+def _machines(types: Sequence[str], spot: bool, known: CloudCatalog) -> tuple[Machine, ...]:
+    found = tuple(machine for type in types if (machine := known.machines.get(type)) is not None)
+    if len(found) < len(types):
+        raise AssertionError(f"{types} was accepted")
+    return found if spot else found[:1]
+
+
+def _distinct(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
+    """A file may repeat the taint that the cloud puts on spot nodes."""
+    return tuple(dict.fromkeys(taints))
+
+
+def name_problems(raw: Mapping[str, object], where: Context) -> list[Problem]:
+    """Resulting names that are too long or there twice; of unchecked entries, so that no other error hides them."""
+    known = where.catalog
+    if known is None:
+        return []
+    place = Place(catalog=known, region=where.region or "", autoscaler=_autoscaler(raw, known))
+    limit = known.max_name_length
+    taken: dict[str, str] = {ADMIN_POOL_NAME: "adminPool"}
+    found: list[Problem] = []
+    for path, entry in _entries(raw, where):
+        names = [variant.name for variant in variants(entry, place)]
+        clash = next((name for name in names if name in taken), None)
+        if clash is not None:
+            found.append(
+                Problem(
+                    path,
+                    f"there would be two pools called '{clash}', here and from {taken[clash]}",
+                    "Choose another name; every resulting pool needs its own",
+                )
+            )
+        longest = max(names, key=len, default="")
+        if len(longest) > limit:
+            message = f"the resulting pool name '{longest}' has {len(longest)} characters, {where.cloud} allows {limit}"
+            found.append(Problem(path, message, f"Shorten the name by {len(longest) - limit} or more"))
+        taken |= {name: path.removesuffix(".name") for name in names}
+    return found
+
+
+def _entries(raw: Mapping[str, object], where: Context) -> Iterator[tuple[str, Entry]]:
+    """The entries that have a name, and sizes if they need them; what else is wrong with them counts as not written."""
+    for key in ("gpuPools", "cpuPools"):
+        pools = raw.get(key)
+        for index, pool in enumerate(pools if isinstance(pools, list) else ()):
+            if not isinstance(pool, Mapping) or not isinstance(name := pool.get("name"), str):
+                continue
+            sizes = _sizes(pool) if key == "gpuPools" else (None,)
+            gpu = pool.get("gpu") if key == "gpuPools" else None
+            entry = Entry(name=name, sizes=sizes, capacity=_capacity(pool), zones=_zones(pool, gpu, where))
+            yield f"{key}[{index}].name", entry
+
+
+def _sizes(pool: Mapping[str, object]) -> tuple[int, ...]:
+    written = pool.get("gpusPerNode", 1)
+    listed = written if isinstance(written, list) else [written]
+    sizes = [size for size in listed if isinstance(size, int)]
+    return tuple(dict.fromkeys(sizes)) if len(sizes) == len(listed) else ()
+
+
+def _capacity(pool: Mapping[str, object]) -> Capacity:
+    written = pool.get("capacity")
+    return cast(Capacity, written) if written in get_args(Capacity) else "on-demand"
+
+
+def _zones(pool: Mapping[str, object], gpu: object, where: Context) -> tuple[str, ...]:
+    written = pool.get("zones")
+    if isinstance(written, list) and written:
+        return tuple(dict.fromkeys(str(zone) for zone in written))
+    return where.zones_with(gpu) if isinstance(gpu, str) else where.zones
+
+
+def _autoscaler(raw: Mapping[str, object], known: CloudCatalog) -> str:
+    section = raw.get("autoscaling")
+    written = section.get("autoscaler") if isinstance(section, Mapping) else None
+    return written if isinstance(written, str) and written in known.autoscalers else known.autoscalers[0]

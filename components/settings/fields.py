@@ -1,0 +1,219 @@
+"""What all sections of a stack file share: how names, labels, taints and ranges are written, and what a check may know.
+
+A check returns its value or raises.
+Sources: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/ and …/labels/ (read 2026-11-20).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    StrictInt,
+    StrictStr,
+    ValidationInfo,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+import catalog
+from catalog import CloudCatalog
+from concepts.kubernetes import GPU_RESOURCE
+from concepts.kubernetes import Taint as NodeTaint
+
+_RFC1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LABEL_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_DOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_RESOURCE_LABEL: Final = re.compile(r"[a-z][-_a-z0-9]{0,62}")
+_RESOURCE_LABEL_VALUE: Final = re.compile(r"[-_a-z0-9]{0,63}")
+
+# Kubernetes', NVIDIA's and this project's own keys: what they say about a node must be true.
+RESERVED_DOMAINS: Final = ("kubernetes.io", "k8s.io", GPU_RESOURCE.split("/")[0], "gpucluster.dev")
+
+
+class Section(BaseModel):
+    """A mapping in the stack file: camelCase keys, nothing unknown, nothing coerced, frozen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, validate_by_alias=True)
+
+
+@dataclass(frozen=True)
+class Context:
+    """The cloud and its catalogue, the region and the stack's zones there; ``None`` and ``()`` while not valid."""
+
+    cloud: str | None
+    catalog: CloudCatalog | None
+    region: str | None
+    zones: tuple[str, ...]
+
+    @classmethod
+    def of(cls, raw: Mapping[str, object]) -> Context:
+        """Read the place out of unchecked values; what is wrong with them is reported where they are checked."""
+        cloud, region, zones = raw.get("cloud"), raw.get("region"), raw.get("zones")
+        if not isinstance(cloud, str) or cloud not in catalog.clouds():
+            return cls(None, None, None, ())
+        known = catalog.of(cloud).regions.get(region, ()) if isinstance(region, str) else ()
+        chosen = tuple(zone for zone in zones if zone in known) if isinstance(zones, list) else ()
+        return cls(cloud, catalog.of(cloud), str(region) if known else None, chosen or known)
+
+    def zones_with(self, gpu: str) -> tuple[str, ...]:
+        """The stack's zones that have the GPU; all of them where no list is known, or no such GPU."""
+        listed = self.catalog.gpu_zones(gpu) if self.catalog and gpu in self.catalog.accelerators else None
+        return self.zones if listed is None else tuple(zone for zone in self.zones if zone in listed)
+
+    @property
+    def region_zones(self) -> tuple[str, ...]:
+        """All zones of the region."""
+        return self.catalog.regions[self.region] if self.catalog and self.region else ()
+
+
+def context(info: ValidationInfo) -> Context:
+    """The context of a validation; without one nothing is known."""
+    return info.context if isinstance(info.context, Context) else Context(None, None, None, ())
+
+
+def wrong(message: str, remedy: str) -> PydanticCustomError:
+    """An error that becomes a ``Problem`` at the key being validated."""
+    # The template is fixed: a message may hold braces of its own.
+    return PydanticCustomError("problem", "{message}", {"message": message, "remedy": remedy})
+
+
+def rfc1035(name: str) -> str:
+    """A DNS label (RFC 1035): what clusters and pools may be called."""
+    if len(name) > 63 or not _RFC1035.fullmatch(name):
+        near = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-").lstrip("0123456789-")[:63].rstrip("-")
+        example = near or "gpu"
+        raise wrong(
+            f"'{name}' is not a valid name: lower-case letters, digits and '-', a letter first",
+            f"Write for example '{example}'",
+        )
+    return name
+
+
+def reserved_domain(key: str) -> str | None:
+    """The reserved domain that a label or taint key is in."""
+    domain = key.split("/")[0] if "/" in key else ""
+    return next((d for d in RESERVED_DOMAINS if domain == d or domain.endswith("." + d)), None)
+
+
+def label_key(key: str) -> str:
+    """A key of a node label or a taint, outside the reserved domains."""
+    domain, _, name = key.rpartition("/")
+    if not _LABEL_NAME.fullmatch(name) or (domain and not _DOMAIN.fullmatch(domain)):
+        raise wrong(f"'{key}' is not a valid key", "Write a key such as 'team' or 'example.com/team'")
+    if reserved := reserved_domain(key):
+        raise wrong(
+            f"'{key}' is in the reserved domain {reserved}, which says what the cluster itself knows about a node",
+            f"Use a domain of your own, such as 'example.com/{name}'",
+        )
+    return key
+
+
+def gpu_label_key(key: str) -> str:
+    """A key of a GPU node's label: also ``nvidia.com/gpu``, by which many workloads select their nodes."""
+    return key if key == GPU_RESOURCE else label_key(key)
+
+
+def label_value(value: str) -> str:
+    """A value of a node label or a taint; may be empty."""
+    if value and not _LABEL_NAME.fullmatch(value):
+        raise wrong(
+            f"'{value}' is not a valid value: at most 63 letters, digits, '-', '_' and '.', ends alphanumeric",
+            "Shorten it or leave out the other characters",
+        )
+    return value
+
+
+def resource_label_key(key: str) -> str:
+    """A key of a label on cloud resources, in the alphabet that every cloud accepts."""
+    if not _RESOURCE_LABEL.fullmatch(key):
+        raise wrong(
+            f"'{key}' is not a valid label: lower-case letters, digits, '-' and '_', a letter first, at most 63",
+            f"Write for example '{re.sub(r'[^a-z0-9_-]+', '-', key.lower()).lstrip('0123456789-_')[:63] or 'team'}'",
+        )
+    return key
+
+
+def resource_label_value(value: str) -> str:
+    """A value of a label on cloud resources."""
+    if not _RESOURCE_LABEL_VALUE.fullmatch(value):
+        raise wrong(
+            f"'{value}' is not a valid label value: lower-case letters, digits, '-' and '_', at most 63",
+            f"Write for example '{re.sub(r'[^a-z0-9_-]+', '-', value.lower())[:63]}'",
+        )
+    return value
+
+
+def cidr(text: str) -> str:
+    """An IPv4 range, written with its first address and its prefix length."""
+    try:
+        given = ipaddress.IPv4Network(text, strict=False)
+    except ValueError:
+        raise wrong(f"'{text}' is not an IPv4 range", "Write address/prefix, for example 203.0.113.0/24") from None
+    if "/" not in text:
+        raise wrong(f"'{text}' has no prefix length", f"Write {given} for this one address")
+    if str(given.network_address) != text.split("/")[0]:
+        raise wrong(f"'{text}' is an address inside a range", f"Write the range itself: {given}")
+    return str(given)
+
+
+Capacity = Literal["spot", "on-demand", "spot-with-fallback"]
+
+PoolName = Annotated[StrictStr, AfterValidator(rfc1035)]
+NodeLabels = dict[Annotated[StrictStr, AfterValidator(label_key)], Annotated[StrictStr, AfterValidator(label_value)]]
+GpuNodeLabels = dict[
+    Annotated[StrictStr, AfterValidator(gpu_label_key)], Annotated[StrictStr, AfterValidator(label_value)]
+]
+ResourceLabels = dict[
+    Annotated[StrictStr, AfterValidator(resource_label_key)],
+    Annotated[StrictStr, AfterValidator(resource_label_value)],
+]
+Cidr = Annotated[StrictStr, AfterValidator(cidr)]
+DiskGb = Annotated[StrictInt, Field(ge=20, le=65536)]
+
+
+class TaintSetting(Section):
+    """A taint as a stack file writes it."""
+
+    key: Annotated[StrictStr, AfterValidator(label_key)] = Field(description="outside the reserved domains")
+    value: Annotated[StrictStr, AfterValidator(label_value)] = Field(default="", description="may be empty")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="what happens to other pods")
+
+    def node_taint(self) -> NodeTaint:
+        """The same in Kubernetes' words."""
+        return NodeTaint(self.key, self.value, self.effect)
+
+
+def distinct_taints(taints: tuple[TaintSetting, ...]) -> tuple[TaintSetting, ...]:
+    """Kubernetes keeps one taint per key and effect."""
+    seen: set[tuple[str, str]] = set()
+    for taint in taints:
+        if (taint.key, taint.effect) in seen:
+            raise wrong(f"the taint {taint.key}:{taint.effect} is there twice", "Remove one of the two")
+        seen.add((taint.key, taint.effect))
+    return taints
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _listed_text(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Taints = Annotated[tuple[TaintSetting, ...], AfterValidator(distinct_taints)]
+Sizes = Annotated[tuple[StrictInt, ...], BeforeValidator(_listed)]
+MachineTypes = Annotated[tuple[StrictStr, ...], BeforeValidator(_listed_text)]
+Minutes = Annotated[StrictInt, Field(ge=1, le=1440)]
+Flag = Annotated[bool, Strict()]

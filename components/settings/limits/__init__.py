@@ -1,0 +1,26 @@
+"""What a stack asks for and cannot have: on any cloud (``common``), and on its own.
+
+A cloud's module is imported on first use, so that a stack on one cloud never loads another's.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from components.settings.limits import common
+from components.settings.problems import Problem
+from components.settings.settings import Settings
+
+
+def problems(settings: Settings) -> list[Problem]:
+    """What is wrong with settings whose keys are all valid by themselves."""
+    refused = refusals(settings)
+    # Where both object to one key, the cloud knows more precisely what it needs.
+    more_precise = {problem.path for problem in refused}
+    return [problem for problem in common.settings_problems(settings) if problem.path not in more_precise] + refused
+
+
+def refusals(settings: Settings) -> list[Problem]:
+    """What the settings ask for and their cloud cannot do."""
+    found: list[Problem] = import_module(f"components.settings.limits.{settings.cloud}").refusals(settings)
+    return found

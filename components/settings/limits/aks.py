@@ -1,0 +1,233 @@
+"""What AKS cannot do although the settings can say it. No Pulumi import: settings are checked without the engine."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from ipaddress import ip_network
+from typing import Final
+
+import catalog
+from catalog.aks.cloud import MIG_GPUS
+from catalog.aks.keys import KEY, KEY_FORM
+from catalog.aks.naming import POOL_NAME_LIMIT, pool_name
+from components.settings.limits import common
+from components.settings.problems import Problem
+from components.settings.settings import Settings
+from concepts.pool import Pool
+
+# https://learn.microsoft.com/azure/aks/use-labels#reserved-prefixes
+_OWN_PREFIX: Final = "kubernetes.azure.com/"
+# https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
+_CLUSTER_NAME: Final = re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9_-]{0,61}[A-Za-z0-9]")
+# https://learn.microsoft.com/rest/api/aks/agent-pools/create-or-update#agentpool
+_MOST_NODES: Final = 1000
+# https://learn.microsoft.com/azure/aks/concepts-network-cni-overview, .../concepts-network-azure-cni-overlay
+_KEPT_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
+_LARGEST_SERVICE_PREFIX: Final = 13
+# https://learn.microsoft.com/azure/aks/use-system-pools
+_SMALLEST_SYSTEM_VCPUS: Final = 2
+_SMALLEST_SYSTEM_GIB: Final = 4
+# A subscription's id is a GUID.
+_SUBSCRIPTION: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+
+_KMS_KEYS: Final = common.KmsKeys(
+    cloud="AKS",
+    written=KEY,
+    is_not="the resource id of a version of a key in Key Vault; a key's URL is not enough, as it does not tell where "
+    "to grant the cluster the use of the key",
+    remedy=f"Write {KEY_FORM}",
+)
+
+
+def refusals(settings: Settings) -> list[Problem]:
+    """All of them, each once; none for settings that AKS can fulfil."""
+    found = (
+        *_account(settings),
+        *_cluster_name(settings),
+        *_pool_names(settings),
+        *_drivers(settings),
+        *_partitions(settings),
+        *_reservations(settings),
+        *_labels_and_taints(settings),
+        *_sizes(settings),
+        *_unneeded_minutes(settings),
+        *_admin_pool(settings),
+        *common.kms_key_problems(settings, _KMS_KEYS),
+        *_control_plane(settings),
+        *_ranges(settings),
+    )
+    # A pool of several sizes or with a fallback is several specs with the same problem.
+    return list(dict.fromkeys(found))
+
+
+def _account(settings: Settings) -> Iterator[Problem]:
+    if not _SUBSCRIPTION.fullmatch(settings.project):
+        key = catalog.of(settings.cloud).account_key
+        yield Problem(
+            key,
+            f"'{settings.project}' is not the id of a subscription",
+            f"Write the id that 'az account show --query id' prints: pulumi config set {key} <id>",
+        )
+
+
+def _cluster_name(settings: Settings) -> Iterator[Problem]:
+    if not _CLUSTER_NAME.fullmatch(settings.cluster_name):
+        yield Problem(
+            "clusterName",
+            f"'{settings.cluster_name}' is no name of an AKS cluster",
+            "Use 1 to 63 letters, digits, '-' and '_', with a letter or digit at both ends",
+        )
+
+
+def _pool_names(settings: Settings) -> Iterator[Problem]:
+    """Names that are different here and one in Azure."""
+    paths = {settings.admin_pool.name: "adminPool", **{pool.name: pool.declared_at for pool in _pools(settings)}}
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name in paths:
+        alike[pool_name(name)].append(name)
+    for short, names in alike.items():
+        for name in names[1:]:
+            yield Problem(
+                f"{paths[name]}.name",
+                f"pool '{name}' would be '{short}' in Azure ({POOL_NAME_LIMIT} characters), as '{names[0]}' is already",
+                "Choose another name",
+            )
+
+
+def _drivers(settings: Settings) -> Iterator[Problem]:
+    for pool in settings.gpu_pools:
+        if pool.gpus.drivers == "daemonset":
+            yield Problem(
+                f"{pool.declared_at}.drivers",
+                "there is no driver installer for AKS's node images to run as a DaemonSet",
+                "Write drivers: managed (AKS installs it), or none if the GPU Operator does",
+            )
+        if pool.gpus.driver_version == "latest":
+            yield Problem(
+                f"{pool.declared_at}.driverVersion",
+                "AKS installs the one driver version that belongs to the node image",
+                "Leave it out, or write drivers: none and install your own",
+            )
+
+
+def _partitions(settings: Settings) -> Iterator[Problem]:
+    for pool in settings.gpu_pools:
+        if pool.gpus.time_sharing is not None:
+            yield Problem(
+                f"{pool.declared_at}.timeSharing",
+                "AKS's autoscaler counts the GPUs of an empty pool as they are built in, not as they are shared, so "
+                "it would add a node for each pod (https://github.com/Azure/AKS/issues/3427)",
+                "Leave it out, or write mig, which the autoscaler miscounts too, but whose parts are pods' own",
+            )
+        if pool.gpus.mig is not None and pool.gpus.type not in MIG_GPUS:
+            yield Problem(
+                f"{pool.declared_at}.mig",
+                f"{pool.gpus.type} cannot be partitioned",
+                f"Leave it out, or use one of {', '.join(sorted(MIG_GPUS))}",
+            )
+
+
+def _reservations(settings: Settings) -> Iterator[Problem]:
+    for pool in settings.gpu_pools:
+        if pool.gpus.reservation is not None:
+            yield Problem(
+                f"{pool.declared_at}.reservation",
+                "AKS wants the resource id of a capacity reservation group, and rights on it, which a name cannot give",
+                "Leave it out; Azure gives machines of an open reservation to no AKS pool by itself",
+            )
+
+
+def _labels_and_taints(settings: Settings) -> Iterator[Problem]:
+    own_taints = catalog.of(settings.cloud).spot_taints
+    for pool in _pools(settings):
+        for key in sorted(key for key in pool.labels if key.startswith(_OWN_PREFIX)):
+            yield Problem(
+                f"{pool.declared_at}.labels.{key}",
+                f"AKS keeps labels that begin with {_OWN_PREFIX} to itself",
+                f"Leave it out, or use a domain of your own, such as 'example.com/{key.removeprefix(_OWN_PREFIX)}'",
+            )
+        for taint in pool.taints:
+            if taint.key.startswith(_OWN_PREFIX) and taint not in own_taints:
+                yield Problem(
+                    f"{pool.declared_at}.taints",
+                    f"AKS keeps taints that begin with {_OWN_PREFIX} to itself: {taint}",
+                    "Leave it out (AKS taints spot nodes by itself), or use a domain of your own",
+                )
+
+
+def _sizes(settings: Settings) -> Iterator[Problem]:
+    for pool in _pools(settings):
+        if pool.max_nodes > _MOST_NODES:
+            yield Problem(
+                f"{pool.declared_at}.maxNodes",
+                f"an AKS pool has {_MOST_NODES} nodes at most",
+                f"Write {_MOST_NODES} or less, and several pools for more",
+            )
+
+
+def _unneeded_minutes(settings: Settings) -> Iterator[Problem]:
+    everywhere = settings.idle_minutes
+    for pool in _pools(settings):
+        if pool.unneeded_minutes not in (None, everywhere):
+            yield Problem(
+                f"{pool.declared_at}.unneededMinutes",
+                f"AKS's autoscaler has one time for all pools, here {everywhere} minutes",
+                f"Write autoscaling.unneededMinutes: {pool.unneeded_minutes} for all pools, and leave it out here",
+            )
+
+
+def _admin_pool(settings: Settings) -> Iterator[Problem]:
+    pool = settings.admin_pool
+    if pool.spot:
+        yield Problem(
+            "adminPool.capacity",
+            "a system pool of AKS cannot be a spot pool (https://learn.microsoft.com/azure/aks/spot-node-pool)",
+            "Write capacity: on-demand, or leave it out",
+        )
+    machine = catalog.machine(settings.cloud, pool.machine_type)
+    if machine and (machine.vcpus < _SMALLEST_SYSTEM_VCPUS or machine.memory_gib < _SMALLEST_SYSTEM_GIB):
+        yield Problem(
+            "adminPool.machineType",
+            f"a system pool needs machines of {_SMALLEST_SYSTEM_VCPUS} vCPUs and {_SMALLEST_SYSTEM_GIB} GiB at least",
+            f"Write for example {catalog.of(settings.cloud).default_admin_machine}",
+        )
+
+
+def _control_plane(settings: Settings) -> Iterator[Problem]:
+    network = settings.network
+    if network.control_plane_cidr is not None:
+        yield Problem(
+            "network.controlPlaneCidr",
+            "the control plane of AKS is in a network of Azure's, whose addresses nobody can choose",
+            "Leave it out",
+        )
+    if network.private_endpoint and network.authorized_networks:
+        yield Problem(
+            "network.authorizedNetworks",
+            "AKS does not combine them with a private control plane "
+            "(https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges)",
+            "Leave them out: with privateEndpoint only the cluster's network reaches the control plane",
+        )
+
+
+def _ranges(settings: Settings) -> Iterator[Problem]:
+    network = settings.network
+    ranges = {"nodeCidr": network.node_cidr, "podCidr": network.pod_cidr, "serviceCidr": network.service_cidr}
+    for key, written in ranges.items():
+        taken = [kept for kept in _KEPT_RANGES if written and ip_network(written).overlaps(ip_network(kept))]
+        if taken:
+            yield Problem(
+                f"network.{key}", f"{written} overlaps with what AKS keeps: {', '.join(taken)}", "Choose another range"
+            )
+    if ip_network(network.service_cidr).prefixlen < _LARGEST_SERVICE_PREFIX:
+        yield Problem(
+            "network.serviceCidr",
+            f"{network.service_cidr} is larger than AKS takes",
+            f"Write a range with prefix /{_LARGEST_SERVICE_PREFIX} or longer",
+        )
+
+
+def _pools(settings: Settings) -> list[Pool]:
+    return [*settings.gpu_pools, *settings.cpu_pools]

@@ -1,0 +1,122 @@
+"""Checks that need more than one part of the file: room for all nodes, the budget, reservations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+import catalog
+from components.settings.problems import Problem
+from components.settings.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class KmsKeys:
+    """What a cloud takes as ``security.kmsKey``.
+
+    ``written`` matches all of it; a group ``region`` in it must be the cluster's. ``is_not`` says what a text that does
+    not match is not. ``remedy``, and ``elsewhere`` for a key of another region, may name the stack's ``{region}``.
+    """
+
+    cloud: str
+    written: re.Pattern[str]
+    is_not: str
+    remedy: str
+    elsewhere: str = ""
+
+
+def kms_key_problems(settings: Settings, keys: KmsKeys) -> Iterator[Problem]:
+    """What is wrong with the stack's own key, if it has one."""
+    key, region = settings.security.kms_key, settings.region
+    if key is None:
+        return
+    match = keys.written.fullmatch(key)
+    if match is None:
+        yield Problem("security.kmsKey", f"'{key}' is not {keys.is_not}", keys.remedy.replace("{region}", region))
+    elif (its := match.groupdict().get("region", region)) != region:
+        yield Problem(
+            "security.kmsKey",
+            f"the key is in {its}, and {keys.cloud} wants it where the cluster is, in {region}",
+            keys.elsewhere.replace("{region}", region),
+        )
+
+
+def settings_problems(settings: Settings) -> list[Problem]:
+    """What is wrong with a file whose keys are all valid by themselves."""
+    return [*_admin_maximum(settings), *_room(settings), *_budget(settings), *_reservations(settings)]
+
+
+def _admin_maximum(settings: Settings) -> Iterator[Problem]:
+    admin = settings.admin_pool
+    if admin.max_nodes < admin.min_nodes:
+        yield Problem(
+            "adminPool.maxNodes",
+            f"{admin.max_nodes} is below the {admin.min_nodes} nodes that are always there "
+            f"({admin.nodes_per_zone} in each of {len(admin.zones)} zones)",
+            f"Write {admin.min_nodes} or more",
+        )
+
+
+def _room(settings: Settings) -> Iterator[Problem]:
+    known, nodes = catalog.of(settings.cloud), settings.max_nodes
+    per_node, kept = known.pod_addresses_per_node, known.kept_addresses
+    own = IPv4Network(settings.network.node_cidr)
+    if settings.network.pod_cidr is None:
+        yield from _too_small("network.nodeCidr", own, nodes, per_node, kept, "")
+        return
+    pods = IPv4Network(settings.network.pod_cidr)
+    yield from _too_small("network.podCidr", pods, nodes, per_node, 0, "the pods of ")
+    yield from _too_small("network.nodeCidr", own, nodes, 1, kept, "")
+
+
+def _too_small(path: str, given: IPv4Network, nodes: int, each: int, kept: int, what: str) -> Iterator[Problem]:
+    """A range whose addresses, ``each`` for every node, do not last for all pools at their maximum."""
+    room = max(given.num_addresses - kept, 0) // each
+    if room < nodes:
+        addresses = f" ({each} addresses each)" if each > 1 else ""
+        yield Problem(
+            path,
+            f"{given} has room for {what}{room} nodes{addresses}, the pools may grow to {nodes}",
+            f"Write a range with prefix /{_prefix(nodes * each + kept)} or shorter, or lower maxNodes",
+        )
+
+
+def _prefix(addresses: int) -> int:
+    """The longest prefix of a range with that many addresses."""
+    return 32 - (addresses - 1).bit_length()
+
+
+def _budget(settings: Settings) -> Iterator[Problem]:
+    limit = settings.budget_hourly_usd
+    if limit is None:
+        return
+    if settings.cost_max_hourly is None:
+        yield Problem(
+            "budget.maxHourlyUsd",
+            f"cannot be checked: the price of {', '.join(settings.unpriced)} in {settings.region} is not known",
+            "Remove the budget, or use a machine and a region with a known price",
+        )
+    elif settings.cost_max_hourly > limit:
+        yield Problem(
+            "budget.maxHourlyUsd",
+            f"at their maximum all pools cost {settings.cost_max_hourly:.2f} USD an hour (list price)",
+            "Lower maxNodes, use spot, or raise the budget",
+        )
+
+
+def _reservations(settings: Settings) -> Iterator[Problem]:
+    """A reservation belongs to one pool size, or two pools would compete for it."""
+    users: dict[str, str] = {}
+    for pool in settings.gpu_pools:
+        reservation = pool.gpus.reservation
+        if reservation is None:
+            continue
+        if reservation in users:
+            yield Problem(
+                f"{pool.declared_at}.reservation",
+                f"'{users[reservation]}' and '{pool.name}' use the same reservation '{reservation}'",
+                "Give each size a reservation of its own: a reservation holds machines of one type",
+            )
+        users[reservation] = pool.name

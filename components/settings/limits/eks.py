@@ -1,0 +1,317 @@
+"""What EKS cannot do although the settings can say it. No Pulumi import: settings are checked without the engine."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+from typing import Final
+
+import catalog
+from catalog.eks import node_tags, subnets
+from catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
+from components.settings.limits import common
+from components.settings.problems import Problem
+from components.settings.settings import Settings
+from concepts.pool import ADMIN_POOL_NAME, Pool
+
+_KMS_KEYS: Final = common.KmsKeys(
+    cloud="EKS",
+    written=re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[a-z0-9-]+"),
+    is_not="the ARN of a KMS key",
+    remedy="Write arn:aws:kms:{region}:<account>:key/<id>; an alias will not do",
+    elsewhere="Use a key in {region}",
+)
+_MINOR: Final = re.compile(r"v?\d+\.\d+")
+
+# https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html
+_PRIVATE_RANGES: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+_SERVICE_PREFIXES: Final = range(12, 25)
+# https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
+_PUBLIC_RANGES: Final = 40
+
+
+_RESERVATION: Final = re.compile(r"cr-([0-9a-f]{8}|[0-9a-f]{17})")
+
+# https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html (labels) and …/API_Taint.html
+_EKS_KEY_LIMIT: Final = 63
+# https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
+_TAG_KEY_LIMIT: Final = 128
+_TAGS_PER_GROUP: Final = 50
+# Name of cluster and node group, two for discovery, and the cluster's own.
+_TAGS_OF_EKS: Final = 5
+
+_OWN_DOMAINS: Final = ("eks.amazonaws.com", "k8s.amazonaws.com", "karpenter.sh", "karpenter.k8s.aws")
+_ACCELERATOR: Final = "k8s.amazonaws.com/accelerator"
+
+
+def refusals(settings: Settings) -> list[Problem]:
+    """All of them, each once; none for settings that EKS can fulfil."""
+    found = (
+        *_account(settings),
+        *_version(settings),
+        *_access(settings),
+        *_ranges(settings),
+        *_room(settings),
+        *common.kms_key_problems(settings, _KMS_KEYS),
+        *_autoscaler(settings),
+        *_pools(settings),
+    )
+    # A pool of several sizes, zones or with a fallback is several specs with the same problem.
+    return list(dict.fromkeys(found))
+
+
+def _account(settings: Settings) -> Iterator[Problem]:
+    if settings.project != settings.region:
+        yield Problem(
+            "aws:region",
+            f"the provider would work in {settings.project}, and the cluster is to be in {settings.region}",
+            f"Write aws:region: {settings.region}, or region: {settings.project}",
+        )
+
+
+def _version(settings: Settings) -> Iterator[Problem]:
+    written = settings.kubernetes.version
+    if written is not None and not _MINOR.fullmatch(written):
+        yield Problem(
+            "kubernetes.version",
+            f"EKS chooses the patch of a version itself, and '{written}' names one",
+            f"Write '{kubernetes_minor(written, settings.kubernetes.channel)}'",
+        )
+    minor = kubernetes_minor(written, settings.kubernetes.channel)
+    known = KARPENTERS if settings.autoscaler == "karpenter" else CLUSTER_AUTOSCALERS
+    if minor not in known:
+        yield Problem(
+            "kubernetes.version",
+            f"no release of {settings.autoscaler} is known to go with Kubernetes {minor}",
+            f"Write one of {', '.join(known)}",
+        )
+
+
+def _access(settings: Settings) -> Iterator[Problem]:
+    network = settings.network
+    if network.private_endpoint:
+        return
+    for index, allowed in enumerate(network.authorized_networks):
+        if any(IPv4Network(allowed.cidr).subnet_of(private) for private in _PRIVATE_RANGES):
+            yield Problem(
+                f"network.authorizedNetworks[{index}].cidr",
+                f"{allowed.cidr} is a private range, which never reaches a public endpoint",
+                "Write the public address that it is translated to, or privateEndpoint: true",
+            )
+    if len(network.authorized_networks) > _PUBLIC_RANGES:
+        yield Problem(
+            "network.authorizedNetworks",
+            f"there are {len(network.authorized_networks)} ranges, and EKS takes {_PUBLIC_RANGES}",
+            "Join neighbouring ranges, or write privateEndpoint: true",
+        )
+
+
+def _ranges(settings: Settings) -> Iterator[Problem]:
+    network = settings.network
+    if network.pod_cidr is not None:
+        yield Problem(
+            "network.podCidr",
+            "on EKS pods have addresses of the nodes' range",
+            "Leave it out; a larger nodeCidr has room for more pods",
+        )
+    if network.control_plane_cidr is not None:
+        yield Problem(
+            "network.controlPlaneCidr",
+            "on EKS the control plane has addresses of the nodes' range",
+            "Leave it out",
+        )
+    service = IPv4Network(network.service_cidr)
+    inside = any(service.subnet_of(allowed) for allowed in _PRIVATE_RANGES)
+    if not inside or service.prefixlen not in _SERVICE_PREFIXES:
+        yield Problem(
+            "network.serviceCidr",
+            f"EKS wants a range with prefix /12 to /24 inside {', '.join(map(str, _PRIVATE_RANGES))}, not {service}",
+            "Write for example 172.20.0.0/16, or leave it out",
+        )
+
+
+def _room(settings: Settings) -> Iterator[Problem]:
+    """Whether each zone's subnet holds the nodes that may come together in that zone, and their pods."""
+    whole = IPv4Network(settings.network.node_cidr)
+    if whole.prefixlen not in subnets.VPC_PREFIXES:
+        yield Problem(
+            "network.nodeCidr",
+            f"{whole} has prefix /{whole.prefixlen}, and a cluster on EKS needs /16 to /{subnets.VPC_PREFIXES[-1]}",
+            "Write for example 10.0.0.0/16",
+        )
+        return
+    per_node = catalog.of("eks").pod_addresses_per_node
+    if (whole.num_addresses - subnets.KEPT_ADDRESSES) // per_node < settings.max_nodes:
+        return  # A range that is too small for all zones together is a problem on every cloud, and reported as one.
+    for zone, part in subnets.ranges(str(whole), settings.region, settings.zones).items():
+        room = (part.private.num_addresses - subnets.KEPT_ADDRESSES) // per_node
+        nodes = _most_nodes(settings, zone)
+        if room < nodes:
+            yield Problem(
+                "network.nodeCidr",
+                f"of {whole}, {zone} gets {part.private}, which has room for {room} nodes ({per_node} addresses each); "
+                f"the pools may grow to {nodes} there",
+                "Write a larger range (/16 is the largest), spread the pools over more zones, or lower maxNodes",
+            )
+
+
+def _most_nodes(settings: Settings, zone: str) -> int:
+    pools = [*settings.gpu_pools, *settings.cpu_pools]
+    admin = settings.admin_pool
+    elsewhere = admin.nodes_per_zone * (len(admin.zones) - 1)
+    always = admin.max_nodes - elsewhere if zone in admin.zones else 0
+    return always + sum(pool.max_nodes for pool in pools if zone in pool.zones)
+
+
+def _autoscaler(settings: Settings) -> Iterator[Problem]:
+    if settings.autoscaler != "karpenter":
+        return
+    if settings.expander is not None:
+        yield Problem(
+            "autoscaling.expander",
+            "Karpenter has no expander: it tries pools by weight, and among equals the cheapest machine",
+            "Leave it out, or write autoscaler: cluster-autoscaler",
+        )
+    if settings.admin_pool.autoscaled:
+        yield Problem(
+            f"{ADMIN_POOL_NAME}Pool.maxNodes",
+            "Karpenter runs on the admin pool and does not change its size",
+            "Leave it out, or write autoscaler: cluster-autoscaler",
+        )
+
+
+def _pools(settings: Settings) -> Iterator[Problem]:
+    """What is wrong with each pool; a pool of several specs may be named several times."""
+    for gpu_pool in settings.gpu_pools:
+        yield from _drivers(gpu_pool)
+        yield from _sharing(gpu_pool, settings.autoscaler)
+        yield from _reservation(gpu_pool)
+    for cpu_pool in settings.cpu_pools:
+        yield from _minimum(cpu_pool, settings.autoscaler)
+    for pool in (*settings.gpu_pools, *settings.cpu_pools):
+        yield from _keys(pool)
+        if settings.autoscaler == "cluster-autoscaler":
+            yield from _lengths(pool)
+            yield from _taints(pool)
+            yield from _tags(pool)
+
+
+def _drivers(pool: Pool) -> Iterator[Problem]:
+    where = f"{pool.declared_at}.drivers"
+    if pool.gpus.drivers == "daemonset":
+        yield Problem(
+            where,
+            "on EKS the driver is part of the node image",
+            "Write drivers: managed, or none if you bring the device plugin yourself",
+        )
+    if pool.gpus.drivers == "none" and pool.image == "bottlerocket":
+        yield Problem(
+            where,
+            "Bottlerocket's image always runs driver and device plugin",
+            "Write image: al2023, whose device plugin can be left out, or drivers: managed",
+        )
+    if pool.gpus.driver_version == "latest":
+        yield Problem(
+            f"{pool.declared_at}.driverVersion",
+            "the node image decides the driver's version",
+            "Write driverVersion: default",
+        )
+
+
+def _sharing(pool: Pool, autoscaler: str) -> Iterator[Problem]:
+    if pool.gpus.time_sharing is not None and autoscaler == "karpenter":
+        # https://github.com/kubernetes-sigs/karpenter/issues/729
+        yield Problem(
+            f"{pool.declared_at}.timeSharing",
+            "Karpenter counts the GPUs of a machine, not their shares, and would make a node for every share",
+            "Leave it out, or write autoscaling.autoscaler: cluster-autoscaler",
+        )
+    if pool.gpus.mig is not None:
+        yield Problem(
+            f"{pool.declared_at}.mig",
+            "EKS does not partition GPUs, and neither does the default node image",
+            "Leave it out and let NVIDIA's GPU Operator partition them (drivers: none), or share GPUs by timeSharing",
+        )
+
+
+def _minimum(pool: Pool, autoscaler: str) -> Iterator[Problem]:
+    if pool.min_nodes > 0 and autoscaler == "karpenter":
+        # Its pools of a fixed size are an alpha feature, which is off, and do not grow with the pods:
+        # https://karpenter.sh/v1.14/concepts/nodepools/#specreplicas
+        yield Problem(
+            f"{pool.declared_at}.minNodes",
+            "Karpenter makes nodes for pods and keeps none without",
+            "Leave it out: replicas that always run keep a node; or write autoscaling.autoscaler: cluster-autoscaler",
+        )
+
+
+def _reservation(pool: Pool) -> Iterator[Problem]:
+    where = f"{pool.declared_at}.reservation"
+    if pool.gpus.reservation is None:
+        return
+    if not _RESERVATION.fullmatch(pool.gpus.reservation):
+        yield Problem(
+            where,
+            f"'{pool.gpus.reservation}' is not the id of an On-Demand Capacity Reservation",
+            "Write its id, such as cr-0123456789abcdef0",
+        )
+    if len(pool.zones) > 1:
+        yield Problem(
+            where,
+            f"a Capacity Reservation is in one zone, and the pool in {len(pool.zones)}: {', '.join(pool.zones)}",
+            f"Write zones: [{pool.zones[0]}], if that is the reservation's",
+        )
+
+
+def _keys(pool: Pool) -> Iterator[Problem]:
+    own = {} if pool.gpu_part is None else {_ACCELERATOR: pool.gpu_part.accelerator}
+    for key, value in pool.labels.items():
+        domain = key.rpartition("/")[0]
+        reserved = next((name for name in _OWN_DOMAINS if domain == name or domain.endswith(f".{name}")), None)
+        if reserved is not None and own.get(key) != value:
+            yield Problem(
+                f"{pool.declared_at}.labels.{key}",
+                f"labels of {reserved} say what AWS or the autoscaler know about a node",
+                f"Use a domain of your own, such as 'example.com/{key.rpartition('/')[2]}'",
+            )
+
+
+def _lengths(pool: Pool) -> Iterator[Problem]:
+    """Of what EKS itself puts on nodes, and of the tag that tells the autoscaler; a taint's is no longer than this."""
+    limit = min(_EKS_KEY_LIMIT, _TAG_KEY_LIMIT - len(node_tags.LABEL))
+    keys = [(f"labels.{key}", key) for key in pool.labels] + [("taints", taint.key) for taint in pool.taints]
+    for where, key in keys:
+        if len(key) > limit:
+            yield Problem(
+                f"{pool.declared_at}.{where}",
+                f"'{key}' has {len(key)} characters, and EKS takes {limit}",
+                "Shorten its domain or its name",
+            )
+    for key, value in pool.labels.items():
+        if not value:
+            yield Problem(
+                f"{pool.declared_at}.labels.{key}", "EKS takes no label without a value", f"Write {key}: 'true'"
+            )
+
+
+def _taints(pool: Pool) -> Iterator[Problem]:
+    for key, count in Counter(taint.key for taint in pool.taints).items():
+        if count > 1:
+            yield Problem(
+                f"{pool.declared_at}.taints",
+                f"'{key}' is there {count} times, and the autoscaler learns of one: there is one tag for a key",
+                "Write each key once",
+            )
+
+
+def _tags(pool: Pool) -> Iterator[Problem]:
+    room = _TAGS_PER_GROUP - _TAGS_OF_EKS
+    tags = len(node_tags.node_template(pool))
+    if tags > room:
+        yield Problem(
+            f"{pool.declared_at}.labels",
+            f"labels and taints become {tags} tags of the pool's Auto Scaling group, which has room for {room}",
+            f"Remove {tags - room} labels or taints",
+        )

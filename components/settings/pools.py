@@ -1,0 +1,291 @@
+"""``gpuPools``, ``cpuPools`` and ``adminPool``. A field may look at the fields before it, so their order matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
+
+from catalog import Machine
+from components.settings import check
+from components.settings.fields import (
+    Capacity,
+    Context,
+    DiskGb,
+    GpuNodeLabels,
+    MachineTypes,
+    Minutes,
+    NodeLabels,
+    PoolName,
+    Section,
+    Sizes,
+    Taints,
+    context,
+    rfc1035,
+    wrong,
+)
+from components.settings.problems import HERE
+from concepts.declared import NodeGroup, Violation
+from concepts.kubernetes import GPU_RESOURCE
+from policies.rules import node_groups
+
+
+class TimeSharingSetting(Section):
+    """Several pods on one GPU, one after the other."""
+
+    clients_per_gpu: StrictInt = Field(ge=2, le=48, description="pods that share one GPU, 2 to 48")
+
+
+class GpuPool(Section):
+    """Nodes with one type of GPU, made when a pod asks for them and removed when none does."""
+
+    name: PoolName = Field(description="what the resulting pools are called after")
+    gpu: StrictStr = Field(description="GPU type: `nvidia-t4`, `nvidia-l4`, `nvidia-a100-40gb`, …")
+    gpus_per_node: Sizes = Field(default=(1,), description="GPUs per node; a list makes one pool per size")
+    machine_type: MachineTypes = Field(
+        default=(),
+        validate_default=True,
+        description="a machine type; a list where spot nodes mix types; the smallest that has these GPUs unless given "
+        "(spot nodes mix some larger ones where the cloud can)",
+    )
+    reservation: StrictStr | None = Field(default=None, description="name of a reservation that the pool consumes")
+    capacity: Capacity = Field(
+        default="on-demand",
+        validate_default=True,
+        description="`spot`, `on-demand`, or `spot-with-fallback`: twin pools, spot first",
+    )
+    min_nodes: StrictInt = Field(default=0, ge=0, description="only 0: GPU nodes cost nothing while nobody uses them")
+    max_nodes: StrictInt = Field(description="nodes of each resulting pool at most, over all its zones; 1 or more")
+    zones: tuple[StrictStr, ...] = Field(
+        default=(), validate_default=True, description="the stack's zones that have the GPU unless given"
+    )
+    disk_gb: DiskGb = Field(default=100, description="boot disk of a node in GB, 20 or more")
+    image: StrictStr | None = Field(
+        default=None, description="the node's operating system; the first that the cloud offers unless given"
+    )
+    drivers: Literal["managed", "daemonset", "none"] = Field(
+        default="managed",
+        description="who brings the GPU driver: the cloud or its image, a DaemonSet in the cluster, or you (`none`)",
+    )
+    driver_version: Literal["default", "latest"] = Field(default="default", description="which driver")
+    time_sharing: TimeSharingSetting | None = Field(default=None, description="let several pods share a GPU")
+    mig: Literal["1g", "2g", "3g", "4g", "7g"] | None = Field(
+        default=None, description="compute slice that each GPU is partitioned into (MIG)"
+    )
+    unneeded_minutes: Minutes | None = Field(
+        default=None, description="idle minutes until a node goes; the stack's unless given"
+    )
+    labels: GpuNodeLabels = Field(default_factory=dict, description="further node labels")
+    taints: Taints = Field(default=(), description="further node taints, each `{key, value, effect}`")
+
+    @field_validator("gpu")
+    @classmethod
+    def _gpu(cls, value: str, info: ValidationInfo) -> str:
+        return check.gpu_name(value, context(info))
+
+    @field_validator("gpus_per_node")
+    @classmethod
+    def _sizes(cls, value: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
+        if not value:
+            raise wrong("no size is given", "Write a number such as 1, or a list such as [1, 4]")
+        if len(set(value)) < len(value):
+            raise wrong(f"a size is there twice: {list(value)}", "Write each size once")
+        if "gpu" in info.data:
+            check.gpus_per_node(value, info.data["gpu"], context(info))
+        return tuple(sorted(value))
+
+    @field_validator("machine_type")
+    @classmethod
+    def _machine(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if "gpu" in info.data and "gpus_per_node" in info.data:
+            ordered = check.with_gpus(value, info.data["gpu"], info.data["gpus_per_node"], context(info))
+            return tuple(machine.type for machine in ordered) or value
+        for type in value:
+            check.known_machine(type, context(info))
+        return value
+
+    @field_validator("reservation")
+    @classmethod
+    def _reservation(cls, value: str | None) -> str | None:
+        return None if value is None else rfc1035(value)
+
+    @field_validator("capacity")
+    @classmethod
+    def _capacity(cls, value: Capacity, info: ValidationInfo) -> Capacity:
+        reserved = info.data.get("reservation") is not None
+        if reserved and value != "on-demand":
+            raise wrong(
+                f"capacity '{value}' cannot use the reservation: reserved machines are paid for on demand",
+                "Write capacity: on-demand, or remove reservation",
+            )
+        check.mixed_only_on_spot(info.data.get("machine_type", ()), value)
+        if {"gpu", "gpus_per_node", "machine_type"} <= info.data.keys():
+            _given_out(value, reserved, info)
+        return value
+
+    @field_validator("min_nodes")
+    @classmethod
+    def _minimum(cls, value: int, info: ValidationInfo) -> int:
+        _judge(node_groups.zero_minimum(_group(info, min_nodes=value)))
+        return value
+
+    @field_validator("max_nodes")
+    @classmethod
+    def _maximum(cls, value: int, info: ValidationInfo) -> int:
+        _judge(node_groups.ceiling(_group(info, max_nodes=value)))
+        return value
+
+    @field_validator("zones")
+    @classmethod
+    def _zones(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if value:
+            return check.zones_in_region(value, context(info))
+        return check.gpu_zones(info.data["gpu"], context(info)) if "gpu" in info.data else ()
+
+    @field_validator("image")
+    @classmethod
+    def _image(cls, value: str | None, info: ValidationInfo) -> str | None:
+        known = context(info).catalog
+        return value if value is None or known is None else check.listed(value, known.images, "image", context(info))
+
+    @field_validator("labels")
+    @classmethod
+    def _labels(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        if value.get(GPU_RESOURCE, "true") != "true":
+            raise wrong(
+                f"the label {GPU_RESOURCE} can only be 'true': the node has a GPU", f"Write {GPU_RESOURCE}: 'true'"
+            )
+        known = context(info).catalog
+        own = known.gpu_labels(info.data["gpu"]) if known is not None and "gpu" in info.data else {}
+        for key in sorted(own.keys() & value.keys()):
+            if own[key] != value[key]:
+                raise wrong(f"the label {key} is '{own[key]}' on every node with this GPU", "Leave it out")
+        return value
+
+
+class CpuPool(Section):
+    """Nodes without GPUs beside the admin pool, for inference front ends, preprocessing and general work."""
+
+    name: PoolName = Field(description="what the resulting pools are called after")
+    machine_type: MachineTypes = Field(
+        default=(),
+        description="a machine type without GPUs; a list where spot nodes mix types; 4 vCPUs with 16 GiB unless given",
+    )
+    capacity: Capacity = Field(
+        default="on-demand",
+        validate_default=True,
+        description="`spot`, `on-demand`, or `spot-with-fallback`: twin pools, spot first",
+    )
+    min_nodes: StrictInt = Field(default=0, ge=0, description="nodes that stay, over all zones")
+    max_nodes: StrictInt = Field(
+        ge=1, description="nodes of each resulting pool at most, over all its zones; 1 or more"
+    )
+    zones: tuple[StrictStr, ...] = Field(default=(), description="the stack's zones unless given")
+    disk_gb: DiskGb = Field(default=50, description="boot disk of a node in GB, 20 or more")
+    unneeded_minutes: Minutes | None = Field(
+        default=None, description="idle minutes until a node goes; the stack's unless given"
+    )
+    labels: NodeLabels = Field(default_factory=dict, description="further node labels")
+    taints: Taints = Field(default=(), description="node taints, each `{key, value, effect}`")
+
+    @field_validator("machine_type")
+    @classmethod
+    def _machine(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        return tuple(machine.type for machine in check.without_gpus(value, context(info)))
+
+    @field_validator("capacity")
+    @classmethod
+    def _capacity(cls, value: Capacity, info: ValidationInfo) -> Capacity:
+        check.mixed_only_on_spot(info.data.get("machine_type", ()), value)
+        return value
+
+    @field_validator("max_nodes")
+    @classmethod
+    def _maximum(cls, value: int, info: ValidationInfo) -> int:
+        minimum = info.data.get("min_nodes", 0)
+        if value < minimum:
+            raise wrong(f"maxNodes {value} is below minNodes {minimum}", f"Write {minimum} or more")
+        return value
+
+    @field_validator("zones")
+    @classmethod
+    def _zones(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        return check.zones_in_region(value, context(info))
+
+
+class AdminPool(Section):
+    """The one pool that never goes away."""
+
+    machine_type: MachineTypes = Field(
+        default=(),
+        description="a machine type; a list where spot nodes mix types; the catalogue's smallest unless given",
+    )
+    capacity: Literal["on-demand", "spot"] = Field(
+        default="on-demand", validate_default=True, description="`spot` is cheaper, and may be taken away with the pods"
+    )
+    nodes: StrictInt = Field(default=1, ge=1, le=10, description="nodes per zone of the control plane")
+    max_nodes: StrictInt | None = Field(
+        default=None, ge=1, description="nodes at most, over all zones: the autoscaler adds some; fixed unless given"
+    )
+    disk_gb: DiskGb = Field(default=50, description="boot disk of a node in GB, 20 or more")
+
+    @field_validator("machine_type")
+    @classmethod
+    def _machine(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        known = context(info).catalog
+        ordered = check.without_gpus(value, context(info))
+        for machine in ordered:
+            if known is not None:
+                check.big_enough(machine, known)
+        return tuple(machine.type for machine in ordered)
+
+    @field_validator("capacity")
+    @classmethod
+    def _capacity(cls, value: Literal["on-demand", "spot"], info: ValidationInfo) -> Literal["on-demand", "spot"]:
+        check.mixed_only_on_spot(info.data.get("machine_type", ()), value)
+        return value
+
+
+def _group(info: ValidationInfo, *, min_nodes: int = 0, max_nodes: int | None = None) -> NodeGroup:
+    return NodeGroup(
+        name=info.data.get("name", HERE),
+        cloud=context(info).cloud or "",
+        gpus_per_node=1,
+        autoscaled=True,
+        min_nodes=min_nodes,
+        max_nodes=max_nodes,
+    )
+
+
+def _judge(violations: list[Violation]) -> None:
+    for violation in violations:
+        raise wrong(violation.message, violation.remedy)
+
+
+def _given_out(capacity: Capacity, reserved: bool, info: ValidationInfo) -> None:
+    """Refuse a capacity that the cloud does not offer for the machine."""
+    for machine in _machines(info, context(info)):
+        if machine.provisioning == "any" or capacity == "spot":
+            continue
+        if machine.provisioning == "spot-or-reservation" and reserved:
+            continue
+        also = " or with a reservation" if machine.provisioning == "spot-or-reservation" else ""
+        raise wrong(
+            f"{machine.type} ({machine.gpus} {machine.gpu}) is only given out as spot{also}, not {capacity}",
+            "Write capacity: spot" + (", or add a reservation" if also else ""),
+        )
+
+
+def _machines(info: ValidationInfo, where: Context) -> Iterator[Machine]:
+    """The machines that the pool's sizes may get."""
+    known, gpu, chosen = where.catalog, info.data["gpu"], info.data["machine_type"]
+    if known is None:
+        return
+    for size in info.data["gpus_per_node"]:
+        if not chosen:
+            yield from known.machines.having(gpu, size)[:1]
+        for type in chosen:
+            machine = known.machines.with_gpus(type, gpu, size)
+            if machine is not None:
+                yield machine

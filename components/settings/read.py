@@ -1,0 +1,241 @@
+"""A stack file, or the engine's configuration while the program runs → settings, or every problem at once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Hashable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from pydantic import ValidationError
+
+import catalog
+from catalog import CloudCatalog
+from components.settings import expand, limits
+from components.settings.costs import costs
+from components.settings.fields import Context
+from components.settings.problems import Problem, SettingsError, invalid, nearest
+from components.settings.settings import Settings
+from components.settings.stack_file import StackFile
+
+NAMESPACE: Final = "gpucluster"
+_TEXT_KEYS: Final = ("cloud", "region", "availability", "clusterName")
+
+
+def from_pulumi() -> Settings:
+    """The running stack's settings.
+
+    Raises:
+        pulumi.RunError: all problems; the engine prints the text without a traceback.
+    """
+    import pulumi
+    from pulumi.runtime.config import CONFIG
+
+    given: Mapping[str, Any] = CONFIG.get()
+    own = {key.removeprefix(f"{NAMESPACE}:"): value for key, value in given.items() if key.startswith(f"{NAMESPACE}:")}
+    secrets = [key for key in own if pulumi.runtime.is_config_secret(f"{NAMESPACE}:{key}")]
+    try:
+        return load(own, stack=pulumi.get_stack(), project=given.get(_account_key(own)), secrets=secrets)
+    except SettingsError as error:
+        raise pulumi.RunError(str(error)) from None
+
+
+def from_stack_file(path: Path | str) -> Settings:
+    """Settings of a stack file, without the engine: ``Pulumi.dev.yaml`` is stack ``dev``, ``examples/x.yaml`` is ``x``.
+
+    Raises:
+        SettingsError: the file cannot be read, or what is wrong with its settings.
+    """
+    file = Path(path)
+    stack = file.stem.removeprefix("Pulumi.")
+    config = _config(file, stack)
+    own: dict[str, object] = {}
+    secrets, found = [], []
+    for key, value in config.items():
+        namespace, colon, name = str(key).partition(":")
+        if _holds_secret(value):
+            secrets += [name] if namespace == NAMESPACE else []
+            found += [_encrypted_account(str(key))] if str(key) in known_account_keys() else []
+        elif namespace == NAMESPACE and colon:
+            own[name] = value
+        elif not colon or (nearest(namespace, [NAMESPACE]) and namespace != NAMESPACE):
+            found.append(Problem(str(key), "is in no namespace of this project", f"Write '{NAMESPACE}:{name or key}'"))
+    account = config.get(_account_key(own))
+    try:
+        settings = load(own, stack=stack, project=account if isinstance(account, str) else None, secrets=secrets)
+    except SettingsError as error:
+        reported = {problem.path for problem in found}
+        rest = [problem for problem in error.problems if problem.path not in reported]
+        raise SettingsError([*found, *rest], stack=stack) from None
+    if found:
+        raise SettingsError(found, stack=stack)
+    return settings
+
+
+def load(config: Mapping[str, object], *, stack: str, project: str | None, secrets: Collection[str] = ()) -> Settings:
+    """Settings from the keys below ``gpucluster:``. Reads no file, asks no engine.
+
+    Args:
+        config: values by key without the namespace; structured ones as Python values or as the engine's JSON text.
+            Empty values (``""``, ``None``) are as good as absent.
+        stack: the stack's name, for the cluster's default name.
+        project: the value of the provider's own key that names the account.
+        secrets: keys whose values are encrypted in the stack file. None may be: no setting is a secret.
+
+    Raises:
+        SettingsError: everything that is wrong.
+    """
+    raw = {key: _decoded(key, value) for key, value in config.items() if value not in ("", None)}
+    raw.setdefault("network", {})
+    where = Context.of(raw)
+    found = [_secret(key) for key in sorted(secrets)]
+    if where.catalog is not None and not project:
+        found.append(_no_account(where, where.catalog))
+    file: StackFile | None = None
+    try:
+        file = StackFile.model_validate(raw, context=where)
+    except ValidationError as error:
+        found += invalid(error, StackFile, raw)
+    found += expand.name_problems(raw, where)
+    if file is None or found:
+        raise SettingsError(found, stack=stack)
+    settings = _resolved(file, stack=stack, project=project or "")
+    found = limits.problems(settings)
+    if found:
+        raise SettingsError(found, stack=stack)
+    return settings
+
+
+def _resolved(file: StackFile, *, stack: str, project: str) -> Settings:
+    """What a file without problems means: its defaults derived, its entries expanded."""
+    known = catalog.of(file.cloud)
+    zones = file.zones or known.regions[file.region]
+    autoscaler = file.autoscaling.autoscaler or known.autoscalers[0]
+    place = expand.Place(catalog=known, region=file.region, autoscaler=autoscaler)
+    gpu_pools = expand.gpu_pools(file.gpu_pools, place)
+    cpu_pools = expand.cpu_pools(file.cpu_pools, place, zones)
+    # A node in another zone would not outlive the one zone that a zonal control plane is in.
+    admin_pool = expand.admin_pool(file.admin_pool, place, zones if file.availability == "regional" else zones[:1])
+    nat = file.network.nat or ("per-zone" if file.availability == "regional" else "single")
+    gateways = len(zones) if nat == "per-zone" else 1
+    cost = costs(known, admin_pool, [*gpu_pools, *cpu_pools], gateways=gateways)
+    return Settings(
+        stack=stack,
+        project=project,
+        cloud=file.cloud,
+        region=file.region,
+        zones=zones,
+        regional=file.availability == "regional",
+        cluster_name=file.cluster_name or _default_cluster_name(stack, known.max_name_length),
+        kubernetes=file.kubernetes,
+        network=file.network,
+        security=file.security,
+        nat_per_zone=nat == "per-zone",
+        autoscaling_profile=file.autoscaling.profile,
+        autoscaler=autoscaler,
+        expander=file.autoscaling.expander,
+        unneeded_minutes=file.autoscaling.unneeded_minutes,
+        addons=file.addons,
+        labels=file.labels,
+        admin_pool=admin_pool,
+        gpu_pools=gpu_pools,
+        cpu_pools=cpu_pools,
+        budget_hourly_usd=file.budget.max_hourly_usd,
+        cost_idle_hourly=cost.idle,
+        cost_max_hourly=cost.maximum,
+        unpriced=cost.unpriced,
+    )
+
+
+def _default_cluster_name(stack: str, limit: int) -> str:
+    """``gpu-<stack>``, in the alphabet and length of a cluster's name."""
+    return ("gpu-" + re.sub(r"[^a-z0-9]+", "-", stack.lower()).strip("-"))[:limit].strip("-")
+
+
+def _decoded(key: str, value: object) -> object:
+    if key in _TEXT_KEYS or not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _secret(key: str) -> Problem:
+    return Problem(
+        key,
+        "is encrypted, and no setting is a secret",
+        "Write it in plain text; keep credentials out of the stack file: the program logs in as you do",
+    )
+
+
+def _no_account(where: Context, known: CloudCatalog) -> Problem:
+    key, example = known.account_key, known.account_example
+    # A provider whose own key is a place has to work in the stack's.
+    value = where.region or example if example in known.regions else example
+    return Problem(
+        key, "missing: the provider's own key, for where the cluster is made", f"Add the line '{key}: {value}'"
+    )
+
+
+def known_account_keys() -> tuple[str, ...]:
+    """The providers' own keys that name accounts."""
+    return tuple(catalog.of(cloud).account_key for cloud in catalog.clouds())
+
+
+def _holds_secret(value: object) -> bool:
+    """Whether a value, or one inside it, is the engine's ``{secure: …}``."""
+    if isinstance(value, Mapping):
+        return set(value) == {"secure"} or any(_holds_secret(inner) for inner in value.values())
+    return isinstance(value, list) and any(_holds_secret(inner) for inner in value)
+
+
+def _account_key(own: Mapping[str, object]) -> str:
+    cloud = own.get("cloud")
+    return catalog.of(cloud).account_key if isinstance(cloud, str) and cloud in catalog.clouds() else ""
+
+
+def _encrypted_account(key: str) -> Problem:
+    return Problem(
+        key, "is encrypted and cannot be read here", "Write it in plain text: the name of an account is no secret"
+    )
+
+
+def _config(file: Path, stack: str) -> Mapping[object, object]:
+    try:
+        content = yaml.load(file.read_text(encoding="utf-8"), Loader=_StrictLoader)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError([Problem(str(file), f"cannot be read: {error}", "Check the path")], stack=stack) from None
+    except yaml.YAMLError as error:
+        where = str(file)
+        if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+            where += f":{error.problem_mark.line + 1}"
+        what = getattr(error, "problem", None) or "not YAML"
+        problem = Problem(where, f"is not valid YAML: {what}", "Compare with the files in examples/")
+        raise SettingsError([problem], stack=stack) from None
+    if not isinstance(content, dict) or not isinstance(content.get("config"), dict):
+        problem = Problem(
+            str(file),
+            "has no mapping 'config'",
+            f"Write 'config:' and below it '  {NAMESPACE}:cloud: {catalog.clouds()[0]}', …",
+        )
+        raise SettingsError([problem], stack=stack)
+    config: dict[object, object] = content["config"]
+    return config
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML as the engine reads it: a key twice in a mapping is an error, not a silent choice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    problem=f"the key '{key}' is there twice", problem_mark=key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep=deep)

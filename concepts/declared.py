@@ -1,0 +1,250 @@
+"""What a program declares, in the words of the rules: node groups, workloads, clusters, and what is wrong with them.
+
+A field is ``UNKNOWN`` while the engine does not know it yet (preview); rules report such fields as
+"to be checked" instead of passing or failing. ``None`` means known to be absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from concepts.kubernetes import Taint, Toleration
+from concepts.unknown import UNKNOWN, Maybe
+
+GroupKind = Literal["pool", "auto-provisioned", "machine", "serverless"]
+"""``pool``: a managed group of nodes. ``auto-provisioned``: pools that the cloud makes when pods need them, up to
+``max_nodes`` GPUs in all. ``machine``: virtual machines outside any cluster, which no cluster autoscaler can remove.
+``serverless``: a machine without GPUs for each system pod, made and billed with the pod."""
+
+
+@dataclass(frozen=True)
+class ScalingGroup:
+    """What an autoscaler in the cluster reads about a node group in place of its nodes, while there are none.
+
+    ``name`` is a pattern (a regular expression) where the cloud makes the name itself. ``tags`` are those that are
+    known; ``open`` says that there may be more.
+    """
+
+    name: Maybe[str]
+    tags: Mapping[str, Maybe[str]] = field(default_factory=dict)
+    open: bool = False
+
+
+@dataclass(frozen=True)
+class NodeGroup:
+    """One group of identical nodes (a pool, a node group, an agent pool), with or without GPUs."""
+
+    name: str
+    cloud: str
+    gpus_per_node: Maybe[int] = 0
+    """The most that a node of the group has."""
+    other_gpus_per_node: tuple[int, ...] = ()
+    """What nodes of the group's other machine types have instead; empty where all have the same."""
+    autoscaled: Maybe[bool] = False
+    min_nodes: Maybe[int] = 0
+    max_nodes: Maybe[int | None] = None
+    taints: Maybe[tuple[Taint, ...]] = ()
+    labels: Maybe[Mapping[str, Maybe[str | None]]] = field(default_factory=dict)
+    """Label → value; ``UNKNOWN`` for a label that some value is set for, ``None`` for one that is certainly absent."""
+    spot: Maybe[bool] = False
+    region: Maybe[str | None] = None
+    zones: Maybe[tuple[str, ...]] = ()
+    machine_type: Maybe[str | None] = None
+    disk_encrypted: Maybe[bool] = True
+    private: Maybe[bool | None] = True
+    """Whether its nodes have private addresses only; ``None`` where the group leaves that to its cluster."""
+    max_hourly_usd: Maybe[float | None] = None
+    initial_nodes: Maybe[int] = 0
+    """Nodes that exist as soon as the group does, whatever the autoscaler's minimum says; 0 when not declared."""
+    kind: GroupKind = "pool"
+    cluster: Maybe[str | None] = None
+    """Name of the cluster the group belongs to, as far as its declaration tells."""
+    cloud_label_domains: tuple[str, ...] = ("kubernetes.io", "k8s.io")
+    """Domains in which the cloud sets labels by itself, so that a label missing from ``labels`` may still be there."""
+    disk_key: Maybe[str | None] = None
+    """The customer's own key that encrypts the nodes' disks."""
+    discoverable: Maybe[bool] = True
+    """Whether an autoscaler in the cluster can find the group; false where it lacks the tags for that."""
+    for_system_pods: Maybe[bool] = False
+    """Whether its cloud keeps it for the cluster's own pods, so that it can never be empty."""
+    account: Mapping[str, str] = field(default_factory=dict)
+    """What tells the cloud account that it is in from others, as far as that is known."""
+    gpu_models: tuple[str, ...] = ()
+    """The GPU models of its machine types, each once, as far as they are known."""
+    scaling: ScalingGroup | None = None
+    """The cloud's own group behind it, where an autoscaler in the cluster plans by that; else ``None``."""
+    resource: str = ""
+    """Where it is declared: the engine's URN, or a stack file's key path."""
+
+
+@dataclass(frozen=True)
+class Right:
+    """One call that an autoscaler makes, in its cloud's spelling; ``on_group``: it changes a node group."""
+
+    action: str
+    resource: str = "*"
+    on_group: bool = False
+
+
+@dataclass(frozen=True)
+class Autoscaler:
+    """A node autoscaler as its workload starts it.
+
+    It runs as ``service_account`` and needs ``rights``, none where its cloud has no such thing. It finds its groups by
+    ``discovery`` (sets of tags; a group has to carry all of one set, ``""`` stands for any value) and by ``groups``
+    (names); both are empty for one that needs no groups.
+    """
+
+    service_account: Maybe[str]
+    rights: tuple[Right, ...] = ()
+    discovery: Maybe[tuple[Mapping[str, str], ...]] = ()
+    groups: Maybe[tuple[str, ...]] = ()
+
+
+@dataclass(frozen=True)
+class PodRole:
+    """The role that the cloud gives to the pods of one service account.
+
+    ``policies``: IAM documents, ``UNKNOWN`` for one that cannot be read (yet). ``assumable``: whether the role lets
+    itself be given to pods. ``cluster``: name of the cluster it holds in. A role ``of_nodes`` is what pods have that
+    are given none; one that is ``elsewhere`` is given to them, and another program says what it allows.
+    """
+
+    role: str
+    namespace: Maybe[str]
+    service_account: Maybe[str]
+    policies: tuple[Maybe[Mapping[str, Any]], ...]
+    assumable: Maybe[bool] = True
+    cluster: Maybe[str | None] = None
+    of_nodes: bool = False
+    elsewhere: bool = False
+    resource: str = ""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Whatever makes pods: a Pod, Job, Deployment, DaemonSet, StatefulSet, CronJob."""
+
+    name: str
+    namespace: str
+    kind: str
+    gpus: Maybe[int] = 0
+    tolerations: Maybe[tuple[Toleration, ...]] = ()
+    node_selector: Maybe[Mapping[str, str]] = field(default_factory=dict)
+    affinity: Maybe[Mapping[str, object] | None] = None
+    resource: str = ""
+    """Where it is declared: the engine's URN."""
+    pod_labels: Maybe[Mapping[str, str]] = field(default_factory=dict)
+    safe_to_evict: Maybe[bool | None] = None
+    """The pods' annotation ``cluster-autoscaler.kubernetes.io/safe-to-evict``; ``None`` where there is none."""
+    device_plugin: Maybe[bool] = False
+    """Whether it offers the nodes' GPUs to the kubelet, so that it is meant for GPU nodes whatever it selects."""
+    scales_nodes: Maybe[bool] = False
+    """Whether it is a node autoscaler."""
+    autoscaler: Autoscaler | None = None
+    """How it scales nodes, where its declaration tells."""
+    config_maps: tuple[str, ...] = ()
+    """Names of the ConfigMaps that its pods mount."""
+
+
+@dataclass(frozen=True)
+class DisruptionBudget:
+    """A PodDisruptionBudget. ``lets_go``: whether it can ever allow an eviction."""
+
+    namespace: str
+    match_labels: Maybe[Mapping[str, str]]
+    lets_go: Maybe[bool]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One control plane. ``managed_nodes``: the cloud runs and sizes all nodes itself, system pods included."""
+
+    name: Maybe[str]
+    cloud: str
+    region: Maybe[str | None] = None
+    managed_nodes: Maybe[bool] = False
+    private_nodes: Maybe[bool] = True
+    managed_autoscaler: Maybe[bool] = True
+    """Whether the cloud runs the node autoscaler; false where it is a workload in the cluster."""
+    secrets_key: Maybe[str | None] = None
+    """The key that encrypts Kubernetes Secrets in the control plane's storage."""
+    open_api: Maybe[bool] = False
+    """Whether the API server answers the whole internet: neither private nor limited to address ranges."""
+    local_accounts: Maybe[bool] = False
+    """Whether the cluster has administrators of its own, beside the cloud's identities."""
+    carbon: Carbon | None = None
+    """How clean the region's energy is, where the cloud publishes it."""
+    account: Mapping[str, str] = field(default_factory=dict)
+    """What tells the cloud account that it is in from others, as far as that is known."""
+    resource: str = ""
+
+
+def same_place(one: NodeGroup | Cluster, other: NodeGroup | Cluster) -> bool:
+    """Whether both may be in one account and region: nothing that is known of both tells them apart."""
+    regions = {found.region for found in (one, other) if found.region is not None and found.region is not UNKNOWN}
+    accounts = all(one.account[key] == other.account[key] for key in one.account.keys() & other.account.keys())
+    return len(regions) < 2 and accounts
+
+
+@dataclass(frozen=True)
+class Carbon:
+    """A region's energy over one year, by its cloud's own account."""
+
+    free_percent: int
+    """Share of hours, weighted by consumption, that carbon-free energy covers, including what the cloud bought."""
+    grid_grams_per_kwh: float
+    """The grid's emissions in gCO2eq/kWh."""
+    year: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Credential:
+    """Something that carries, or may carry, a long-lived key."""
+
+    what: str
+    """In words: ``a service account key``, ``the kubeconfig of provider 'x'``."""
+    static: Maybe[bool]
+    resource: str = ""
+
+
+@dataclass(frozen=True)
+class GpuSharing:
+    """A device plugin's configuration that offers each GPU to ``replicas`` pods at once (time slicing, MPS)."""
+
+    what: str
+    """In words: ``ConfigMap 'device-plugin'``."""
+    replicas: Maybe[int]
+    resource: str = ""
+    config_map: str | None = None
+    """The name of the ConfigMap that holds it, so that the DaemonSets that mount it are known."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Everything one program declares, as far as the rules care."""
+
+    groups: tuple[NodeGroup, ...] = ()
+    workloads: tuple[Workload, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+    budgets: tuple[DisruptionBudget, ...] = ()
+    sharing: tuple[GpuSharing, ...] = ()
+    pod_roles: tuple[PodRole, ...] = ()
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One broken rule: which, what is wrong (with the value seen), and what to write instead.
+
+    ``undecided``: nothing is known to be wrong, but a value that decides is not known before the update.
+    ``resource``: where the offending thing is declared, as its ``resource`` says.
+    """
+
+    rule: str
+    message: str
+    remedy: str
+    undecided: bool = False
+    resource: str = ""

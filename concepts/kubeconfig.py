@@ -1,0 +1,26 @@
+"""The file that tells clients where a cluster is and who they are there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def kubeconfig(context: str, cluster: Mapping[str, Any], user: Mapping[str, Any]) -> str:
+    """A kubeconfig with one context, as JSON (which is YAML).
+
+    ``cluster`` and ``user`` are entries of https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/, such as
+    ``{"server": …, "certificate-authority-data": …}`` and ``{"exec": …}``.
+    """
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": context, "cluster": cluster}],
+            "users": [{"name": context, "user": user}],
+            "contexts": [{"name": context, "context": {"cluster": context, "user": context}}],
+            "current-context": context,
+        },
+        indent=2,
+    )

@@ -1,0 +1,183 @@
+"""A pool of nodes as a stack asks for it, and the labels and taints that tell our pools apart.
+
+Names, labels and taints are final: nobody downstream adds to them, so rules, cloud and rehearsal see the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from concepts.declared import NodeGroup
+from concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint
+
+POOL_LABEL: Final = "gpucluster.dev/pool"
+GPU_LABEL: Final = "gpucluster.dev/gpu"
+SIZE_KEY: Final = "gpucluster.dev/gpus-per-node"
+ROLE_LABEL: Final = "gpucluster.dev/role"
+
+GPU_TAINT: Final = Taint(GPU_RESOURCE, "present", "NoSchedule")
+
+ADMIN_POOL_NAME: Final = "admin"
+
+Role = Literal["admin", "cpu", "gpu"]
+Image = Literal["cos", "ubuntu", "al2023", "bottlerocket", "azurelinux"]
+Drivers = Literal["managed", "daemonset", "none"]
+DriverVersion = Literal["default", "latest"]
+
+# https://docs.nvidia.com/datacenter/tesla/mig-user-guide/#supported-mig-profiles
+MIG_SLICES: Final[Mapping[str, int]] = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g": 1}
+"""Compute slice → how many of them a GPU is partitioned into."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeSharing:
+    """One physical GPU shown to the cluster as ``clients_per_gpu`` GPUs (2 to 48); pods share its time and memory."""
+
+    clients_per_gpu: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolGpus:
+    """The GPUs of each node of a pool.
+
+    ``type`` is the catalogue's name, ``accelerator`` the cloud's. ``per_node`` counts physical GPUs.
+    ``drivers="none"``: the user installs them. ``mig`` is the compute slice (``1g``) that each GPU is partitioned into.
+    """
+
+    type: str
+    accelerator: str
+    per_node: int
+    drivers: Drivers = "managed"
+    driver_version: DriverVersion = "default"
+    reservation: str | None = None
+    time_sharing: TimeSharing | None = None
+    mig: str | None = None
+
+    @property
+    def shares(self) -> int:
+        """Pods that one physical GPU serves: clients with time sharing, slices with MIG, else one."""
+        if self.time_sharing is not None:
+            return self.time_sharing.clients_per_gpu
+        return 1 if self.mig is None else MIG_SLICES[self.mig]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """One pool of identical nodes.
+
+    The ``admin`` pool never goes away and is for the cluster's own pods; it has no taint. ``cpu`` and ``gpu`` pools are
+    autoscaled; ``gpu`` pools are those with a ``gpu_part``.
+    ``min_nodes`` and ``max_nodes`` are totals over ``zones``, and the same where the pool is not ``autoscaled``.
+    ``machine_types`` are all types the pool may consist of, the one that an autoscaler plans with first; more than one
+    only where the cloud mixes types in a spot pool. All have the same number of GPUs.
+    ``preference`` orders the twins of one size: 0 is tried first (spot), 1 is its on-demand fallback.
+    ``unneeded_minutes`` is how long a node stays idle before it goes; ``None`` leaves it to the cluster's profile.
+    ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk); ``None`` where it is not known.
+    ``declared_at`` is the key path of the stack file's entry (``gpuPools[0]``), for messages.
+    """
+
+    name: str
+    role: Role
+    machine_types: tuple[str, ...]
+    image: Image
+    disk_gb: int
+    gpu_part: PoolGpus | None = None
+    min_nodes: int = 0
+    max_nodes: int
+    autoscaled: bool = True
+    spot: bool = False
+    preference: int = 0
+    zones: tuple[str, ...]
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...] = ()
+    unneeded_minutes: int | None = None
+    hourly_usd: float | None = None
+    declared_at: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.role == "gpu") != (self.gpu_part is not None):
+            raise ValueError(f"pool '{self.name}' has the role {self.role}: gpu pools have a gpu_part, others none")
+
+    @property
+    def machine_type(self) -> str:
+        """The type that an autoscaler plans with."""
+        return self.machine_types[0]
+
+    @property
+    def nodes_per_zone(self) -> int:
+        """The fewest nodes in each zone."""
+        return self.min_nodes // len(self.zones)
+
+    @property
+    def gpus(self) -> PoolGpus:
+        """The GPUs of a pool that has some.
+
+        Raises:
+            ValueError: it has none.
+        """
+        if self.gpu_part is None:
+            raise ValueError(f"pool '{self.name}' has no GPUs")
+        return self.gpu_part
+
+    @property
+    def gpus_per_node(self) -> int:
+        """Physical GPUs of a node, 0 if it has none."""
+        return 0 if self.gpu_part is None else self.gpu_part.per_node
+
+    @property
+    def allocatable_gpus(self) -> int:
+        """GPUs one node offers to pods: physical ones, times the shares of each; 0 if it has none."""
+        return 0 if self.gpu_part is None else self.gpu_part.per_node * self.gpu_part.shares
+
+
+def size_taint(gpus_per_node: int) -> Taint:
+    """The taint that keeps pods of a smaller size off nodes with ``gpus_per_node`` GPUs (ADR 0001)."""
+    return Taint(SIZE_KEY, str(gpus_per_node), "NoSchedule")
+
+
+def gpu_pool_labels(pool: str, gpu: str, gpus_per_node: int, extra: Mapping[str, str]) -> dict[str, str]:
+    """All labels of a GPU pool: the contract's, then the user's (which cannot replace one: settings refuses that)."""
+    return {
+        GPU_PRESENT_LABEL: "true",
+        POOL_LABEL: pool,
+        GPU_LABEL: gpu,
+        SIZE_KEY: str(gpus_per_node),
+        **extra,
+    }
+
+
+def gpu_pool_taints(gpus_per_node: int, smallest_size: int, extra: tuple[Taint, ...]) -> tuple[Taint, ...]:
+    """All taints of a GPU pool; only pools above the stack's smallest size carry the size taint (ADR 0001)."""
+    by_size = (size_taint(gpus_per_node),) if gpus_per_node > smallest_size else ()
+    return (GPU_TAINT, *by_size, *extra)
+
+
+def cpu_pool_labels(pool: str, extra: Mapping[str, str]) -> dict[str, str]:
+    """All labels of a CPU pool."""
+    return {ROLE_LABEL: "cpu", POOL_LABEL: pool, **extra}
+
+
+def admin_pool_labels() -> dict[str, str]:
+    """All labels of the admin pool."""
+    return {ROLE_LABEL: "admin", POOL_LABEL: ADMIN_POOL_NAME}
+
+
+def as_node_group(pool: Pool, *, cloud: str, region: str) -> NodeGroup:
+    """The pool as the rules see it, so that settings and the gate judge the same thing."""
+    return NodeGroup(
+        name=pool.name,
+        cloud=cloud,
+        gpus_per_node=pool.gpus_per_node,
+        autoscaled=pool.autoscaled,
+        min_nodes=pool.min_nodes,
+        max_nodes=pool.max_nodes,
+        taints=pool.taints,
+        labels=pool.labels,
+        spot=pool.spot,
+        region=region,
+        zones=pool.zones,
+        machine_type=pool.machine_type,
+        max_hourly_usd=None if pool.hourly_usd is None else pool.hourly_usd * pool.max_nodes,
+    )

@@ -1,0 +1,98 @@
+"""``UNKNOWN``: a value that the engine learns only when it creates something; reading values that may hold it anywhere,
+without a crash and without a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any, Final, TypeAlias, TypeVar
+
+
+class Unknown(Enum):
+    """The type of ``UNKNOWN``: a value the engine learns only when it creates something.
+
+    An enumeration of one, so that type checkers narrow ``x is UNKNOWN``.
+    """
+
+    UNKNOWN = "unknown"
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+    def __bool__(self) -> bool:
+        raise TypeError("UNKNOWN has no truth value: compare with `is UNKNOWN` first")
+
+
+UNKNOWN: Final = Unknown.UNKNOWN
+
+T = TypeVar("T")
+
+Maybe: TypeAlias = T | Unknown
+
+
+def at(value: Any, *path: str) -> Any:
+    """The value at ``path``, ``None`` where a part is missing, ``UNKNOWN`` where a part is unknown."""
+    for key in path:
+        if value is UNKNOWN:
+            return UNKNOWN
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
+
+
+def given(*values: Any) -> Any:
+    """The first that is given, known or not; ``None`` if none is."""
+    return next((value for value in values if value is not None), None)
+
+
+def whole(value: Any, default: int | None = None) -> Maybe[int | None]:
+    """A whole number, also from text or a float (the engine's numbers); ``default`` where nothing is given.
+
+    Text that is no number is ``UNKNOWN``: the cloud will refuse it, and no rule should take it for a zero.
+    """
+    if value is None:
+        return default
+    if value is UNKNOWN or isinstance(value, bool):
+        return UNKNOWN
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return UNKNOWN
+
+
+def items(value: Any) -> list[Any]:
+    """A list's elements; one ``UNKNOWN`` for an unknown list, nothing for a missing one."""
+    if value is UNKNOWN:
+        return [UNKNOWN]
+    return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def text(value: Any) -> Maybe[str | None]:
+    """Text, ``None`` where nothing (or an empty text) is given, ``UNKNOWN``."""
+    return UNKNOWN if value is UNKNOWN else (str(value) if value not in (None, "") else None)
+
+
+def flag(value: Any) -> Maybe[bool]:
+    """A boolean, also from the engine's text spelling in provider configuration; missing is ``False``."""
+    return UNKNOWN if value is UNKNOWN else value is True or value == "true"
+
+
+def both(answers: Iterable[Maybe[bool]]) -> Maybe[bool]:
+    """No if one is no, else unknown if one is unknown, else yes."""
+    unknown = False
+    for answer in answers:
+        if answer is False:
+            return False
+        unknown = unknown or answer is UNKNOWN
+    return UNKNOWN if unknown else True
+
+
+def either(answers: Iterable[Maybe[bool]]) -> Maybe[bool]:
+    """Yes if one is yes, else unknown if one is unknown, else no."""
+    unknown = False
+    for answer in answers:
+        if answer is True:
+            return True
+        unknown = unknown or answer is UNKNOWN
+    return UNKNOWN if unknown else False

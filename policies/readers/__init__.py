@@ -1,0 +1,147 @@
+"""Turns any resource into what the rules talk about: node groups, clusters, workloads, credentials, or nothing.
+
+One table says which modules read the resources of a package; a module has a map ``READERS`` from type token to reader,
+and is imported when its package's first resource comes. A key may be a pattern
+(``azure-native*:containerservice*:AgentPool``): API versions are part of some type tokens. A reader gets plain Python
+(dict, list, str, number, bool, None), with ``UNKNOWN`` where the engine has no value yet.
+A type whose meaning is spread over several resources (an Auto Scaling group and its launch template) has an entry in
+its module's ``REFERRERS`` too: such resources are read once all are declared, with the ones they refer to. A module's
+``ADDITIONS`` say how a pool gets one more taint or label.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import cache
+from types import ModuleType
+from typing import Final, TypeVar
+
+from concepts.declared import (
+    Cluster,
+    DisruptionBudget,
+    GpuSharing,
+    NodeGroup,
+    PodRole,
+    Stack,
+    Workload,
+    same_place,
+)
+from policies.readers.accounts import located
+from policies.readers.additions import Additions
+from policies.readers.resource import Declared, Item, Reader, Referrer
+
+T = TypeVar("T")
+
+_MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    "aws": ("eks.clusters", "eks.machines", "eks.roles"),
+    "azure": ("aks.classic",),
+    "azure-native": ("aks.clusters",),
+    "gcp": ("gke.clusters",),
+    "google-native": ("gke.google_native",),
+    "kubernetes": (
+        "kubernetes.workloads",
+        "kubernetes.service_accounts",
+        "kubernetes.karpenter",
+        "kubernetes.cluster_api",
+        "kubernetes.helm",
+        "gke.compute_class",
+        "aks.kaito",
+        "kubernetes.objects",  # last: its patterns match what no other module reads
+    ),
+}
+"""Package (the first part of a type token, or a provider's name) → the modules here that read its resources."""
+
+
+def read(resource: Declared) -> tuple[Item, ...]:
+    """What the resource declares; empty for types that no rule is about."""
+    reader = _reader(resource.type)
+    return tuple(located(item, resource.properties, resource.provider) for item in reader(resource)) if reader else ()
+
+
+def additions_to(type_token: str) -> Additions | None:
+    """How a pool of this type gets one more taint or label; ``None`` where nobody knows how, or it is not safe."""
+    tables = (getattr(module, "ADDITIONS", {}) for module in _modules(_package(type_token)))
+    return next((table[type_token] for table in tables if type_token in table), None)
+
+
+def waits(resource: Declared) -> bool:
+    """Whether the resource says what it is only together with others, so that it is judged with the whole stack."""
+    referrer = _referrer(resource.type)
+    return referrer is not None and referrer.refers(resource)
+
+
+def linked(resources: Iterable[Declared]) -> list[Declared]:
+    """The same resources, each with those that complete it."""
+    everything = list(resources)
+    found = []
+    for resource in everything:
+        referrer = _referrer(resource.type)
+        references = tuple(referrer.finds(resource, everything)) if referrer else ()
+        found.append(replace(resource, references=references) if references else resource)
+    return found
+
+
+def read_stack(resources: Iterable[Declared]) -> Stack:
+    """Everything that resources, each ``linked``, declare. A group that its cluster lists as well counts once."""
+    groups: list[NodeGroup] = []
+    listed: list[NodeGroup] = []
+    workloads: list[Workload] = []
+    clusters: list[Cluster] = []
+    budgets: list[DisruptionBudget] = []
+    sharing: list[GpuSharing] = []
+    pod_roles: list[PodRole] = []
+    for resource in resources:
+        found = read(resource)
+        in_a_cluster = any(isinstance(item, Cluster) for item in found)
+        for item in found:
+            if isinstance(item, NodeGroup):
+                (listed if in_a_cluster else groups).append(item)
+            elif isinstance(item, Workload):
+                workloads.append(item)
+            elif isinstance(item, Cluster):
+                clusters.append(item)
+            elif isinstance(item, DisruptionBudget):
+                budgets.append(item)
+            elif isinstance(item, GpuSharing):
+                sharing.append(item)
+            elif isinstance(item, PodRole):
+                pod_roles.append(item)
+    groups = [*(group for group in listed if not any(_same(group, other) for other in groups)), *groups]
+    return Stack(tuple(groups), tuple(workloads), tuple(clusters), tuple(budgets), tuple(sharing), tuple(pod_roles))
+
+
+def _same(one: NodeGroup, other: NodeGroup) -> bool:
+    """Whether two declarations are about one pool; pools and clusters of one name in two places are not."""
+    return (one.cluster, one.name, one.kind) == (other.cluster, other.name, other.kind) and same_place(one, other)
+
+
+def _package(type_token: str) -> str:
+    # A package generated for one API version is named after it: azure-native_containerservice_v20250901.
+    return type_token.removeprefix("pulumi:providers:").partition(":")[0].partition("_")[0]
+
+
+def _find(tables: Iterable[Mapping[str, T]], type_token: str) -> T | None:
+    """The entry of exactly this type, else that of the first pattern that matches it."""
+    found: dict[str, T] = {}
+    for table in tables:
+        found.update(table)
+    matching = (entry for pattern, entry in found.items() if fnmatchcase(type_token, pattern))
+    return found.get(type_token) or next(matching, None)
+
+
+@cache
+def _reader(type_token: str) -> Reader | None:
+    return _find((module.READERS for module in _modules(_package(type_token))), type_token)
+
+
+@cache
+def _referrer(type_token: str) -> Referrer | None:
+    return _find((getattr(module, "REFERRERS", {}) for module in _modules(_package(type_token))), type_token)
+
+
+@cache
+def _modules(package: str) -> tuple[ModuleType, ...]:
+    return tuple(importlib.import_module(f"{__name__}.{name}") for name in _MODULES.get(package, ()))

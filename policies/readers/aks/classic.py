@@ -1,0 +1,95 @@
+"""Reads the AKS resources of the Azure Classic provider, by their names in Azure's own API.
+
+https://www.pulumi.com/registry/packages/azure/api-docs/containerservice/kubernetesclusternodepool/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from concepts.unknown import UNKNOWN, at, text
+from policies.readers.aks.clusters import read_agent_pool, read_managed_cluster, read_scale_set, read_virtual_machine
+from policies.readers.resource import Declared, Item, Reader
+
+_POOL_NAMES: Final[Mapping[str, str]] = {
+    "autoScalingEnabled": "enableAutoScaling",
+    "nodeCount": "count",
+    "nodePublicIpEnabled": "enableNodePublicIP",
+    "priority": "scaleSetPriority",
+    "zones": "availabilityZones",
+}
+
+
+def read_pool(declared: Declared) -> Iterable[Item]:
+    """``azure:containerservice/kubernetesClusterNodePool:KubernetesClusterNodePool``."""
+    pool = _native_pool(declared.properties)
+    cluster = text(pool.get("kubernetesClusterId"))
+    names = {
+        "agentPoolName": pool.get("name"),
+        "resourceName": cluster.rpartition("/")[2] if isinstance(cluster, str) else cluster,
+    }
+    yield from read_agent_pool(_with(declared, {**pool, **names}))
+
+
+def read_cluster(declared: Declared) -> Iterable[Item]:
+    """``azure:containerservice/kubernetesCluster:KubernetesCluster``; its default pool runs the system pods."""
+    inputs = declared.properties
+    pool = inputs.get("defaultNodePool")
+    native = {
+        "resourceName": inputs.get("name"),
+        "location": inputs.get("location"),
+        "diskEncryptionSetID": inputs.get("diskEncryptionSetId"),
+        "disableLocalAccounts": inputs.get("localAccountDisabled"),
+        "apiServerAccessProfile": {
+            "enablePrivateCluster": inputs.get("privateClusterEnabled"),
+            "authorizedIPRanges": at(inputs, "apiServerAccessProfile", "authorizedIpRanges"),
+        },
+        "securityProfile": {
+            "azureKeyVaultKms": {
+                "enabled": inputs.get("keyManagementService") is not None,
+                "keyId": at(inputs, "keyManagementService", "keyVaultKeyId"),
+            }
+        },
+        "agentPoolProfiles": UNKNOWN if pool is UNKNOWN else [{**_native_pool(pool or {}), "mode": "System"}],
+    }
+    yield from read_managed_cluster(_with(declared, native))
+
+
+def read_machine(declared: Declared) -> Iterable[Item]:
+    """``azure:compute/linuxVirtualMachine:LinuxVirtualMachine`` and its like."""
+    inputs = declared.properties
+    size = inputs.get("size", inputs.get("vmSize"))
+    yield from read_virtual_machine(_with(declared, {**inputs, "hardwareProfile": {"vmSize": size}}))
+
+
+def read_machines(declared: Declared) -> Iterable[Item]:
+    """``azure:compute/linuxVirtualMachineScaleSet:LinuxVirtualMachineScaleSet`` and its like."""
+    inputs = declared.properties
+    size = inputs.get("sku", inputs.get("skuName"))
+    native = {
+        **inputs,
+        "sku": {"name": size, "capacity": inputs.get("instances")},
+        "virtualMachineProfile": {"priority": inputs.get("priority")},
+    }
+    yield from read_scale_set(_with(declared, native))
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "azure:containerservice/kubernetesClusterNodePool:KubernetesClusterNodePool": read_pool,
+    "azure:containerservice/kubernetesCluster:KubernetesCluster": read_cluster,
+    "azure:compute/virtualMachine:VirtualMachine": read_machine,
+    "azure:compute/linuxVirtualMachine:LinuxVirtualMachine": read_machine,
+    "azure:compute/windowsVirtualMachine:WindowsVirtualMachine": read_machine,
+    "azure:compute/linuxVirtualMachineScaleSet:LinuxVirtualMachineScaleSet": read_machines,
+    "azure:compute/windowsVirtualMachineScaleSet:WindowsVirtualMachineScaleSet": read_machines,
+    "azure:compute/orchestratedVirtualMachineScaleSet:OrchestratedVirtualMachineScaleSet": read_machines,
+}
+
+
+def _native_pool(pool: Mapping[str, Any]) -> dict[str, Any]:
+    return {_POOL_NAMES.get(key, key): value for key, value in pool.items()}
+
+
+def _with(declared: Declared, properties: Mapping[str, Any]) -> Declared:
+    return Declared(declared.type, declared.name, declared.urn, properties)

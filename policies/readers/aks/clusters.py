@@ -1,0 +1,335 @@
+"""Reads Azure's resources: all ways to declare nodes of an AKS cluster, machines and scale sets with GPUs.
+
+Field meanings: https://learn.microsoft.com/rest/api/aks/agent-pools/create-or-update and
+https://learn.microsoft.com/rest/api/compute/virtual-machine-scale-sets/create-or-update
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast, get_args
+
+from concepts.declared import Cluster, NodeGroup
+from concepts.kubernetes import Effect, Taint
+from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
+from policies.readers.additions import Additions, add, put
+from policies.readers.aks.facts import CLOUD, gpus_of_size
+from policies.readers.resource import Declared, Item, Reader
+
+LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "kubernetes.azure.com")
+# The API's default: https://learn.microsoft.com/rest/api/aks/agent-pools/create-or-update#agentpool
+_DEFAULT_COUNT: Final = 1
+# AKS sets both on Spot pools: https://learn.microsoft.com/azure/aks/spot-node-pool
+_SPOT: Final = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
+_TAINT_TAG: Final = "k8s.io_cluster-autoscaler_node-template_taint_"
+
+
+def read_managed_cluster(declared: Declared) -> Iterable[Item]:
+    """``azure-native:containerservice:ManagedCluster`` with its inline pools."""
+    inputs = declared.properties
+    given = text(inputs.get("resourceName"))
+    name: Maybe[str] = declared.name if given is None else given
+    region = region_of(inputs.get("location"))
+    kms = at(inputs, "securityProfile", "azureKeyVaultKms")
+    key = text(at(kms, "keyId"))
+    yield Cluster(
+        name=name,
+        cloud=CLOUD,
+        region=region,
+        # AKS Automatic runs system pods on nodes of its own: https://learn.microsoft.com/azure/aks/intro-aks-automatic
+        managed_nodes=UNKNOWN if at(inputs, "sku", "name") is UNKNOWN else at(inputs, "sku", "name") == "Automatic",
+        secrets_key=None if flag(at(kms, "enabled")) is False else key,
+        open_api=_open_api(inputs),
+        local_accounts=_not(flag(inputs.get("disableLocalAccounts"))),
+        resource=declared.urn,
+    )
+    disk_key = text(inputs.get("diskEncryptionSetID"))
+    for number, pool in enumerate(items(inputs.get("agentPoolProfiles"))):
+        own_name = at(pool, "name")
+        label = own_name if isinstance(own_name, str) else f"{declared.name} agentPoolProfiles[{number}]"
+        if pool is UNKNOWN:
+            yield unknown_group(label, declared.urn)
+        else:
+            yield from pool_groups(pool, label, name, region, disk_key, declared.urn)
+
+
+def read_agent_pool(declared: Declared) -> Iterable[Item]:
+    """``azure-native:containerservice:AgentPool``. Its disks' key is its cluster's, hence not known here."""
+    pool = declared.properties
+    name = text(pool.get("agentPoolName"))
+    cluster = text(pool.get("resourceName"))
+    yield from pool_groups(pool, name if isinstance(name, str) else declared.name, cluster, None, UNKNOWN, declared.urn)
+
+
+def read_virtual_machine(declared: Declared) -> Iterable[Item]:
+    """``azure-native:compute:VirtualMachine``: a machine that no cluster autoscaler removes."""
+    inputs = declared.properties
+    yield from _machines(declared, at(inputs, "hardwareProfile", "vmSize"), 1, at(inputs, "priority"))
+
+
+def read_scale_set(declared: Declared) -> Iterable[Item]:
+    """``azure-native:compute:VirtualMachineScaleSet``: a node group if the autoscaler's tags say so, else machines.
+
+    Tags: https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/azure/README.md
+    """
+    inputs = declared.properties
+    sizes = [
+        text(at(inputs, "sku", "name")),
+        *(text(at(mix, "name")) for mix in items(at(inputs, "skuProfile", "vmSizes"))),
+    ]
+    known = [size for size in sizes if size is not UNKNOWN]
+    largest = max(known, key=gpus_of_size, default=None)
+    size: Maybe[str | None] = UNKNOWN if UNKNOWN in sizes and gpus_of_size(largest) == 0 else largest
+    capacity = _number(at(inputs, "sku", "capacity"))
+    priority = at(inputs, "virtualMachineProfile", "priority")
+    tags = inputs.get("tags")
+    if not isinstance(tags, Mapping) or "min" not in tags or "max" not in tags:
+        yield from _machines(declared, size, capacity, priority)
+        return
+    yield NodeGroup(
+        name=declared.name,
+        cloud=CLOUD,
+        gpus_per_node=_gpus(size),
+        autoscaled=True,
+        min_nodes=_number(tags["min"]),
+        max_nodes=whole(tags["max"]),
+        initial_nodes=capacity,
+        taints=_tagged_taints(tags),
+        labels=UNKNOWN,  # what the kubelet registers with is in the machine's start-up script
+        spot=_is(priority, "Spot"),
+        region=region_of(inputs.get("location")),
+        machine_type=text(size),
+        resource=declared.urn,
+    )
+
+
+def read_generic(declared: Declared) -> Iterable[Item]:
+    """``azure-native:resources:Resource``: any resource, with the API's own type and properties."""
+    inputs = declared.properties
+    namespace, kind = inputs.get("resourceProviderNamespace"), inputs.get("resourceType")
+    reader = _GENERIC.get(f"{namespace}/{kind}".lower())
+    body = inputs.get("properties")
+    if reader is None or not isinstance(body, Mapping):
+        return
+    names = {"resourceName": inputs.get("resourceName")}
+    if reader is read_agent_pool:
+        parent = text(inputs.get("parentResourcePath"))
+        cluster = parent.rpartition("/")[2] if isinstance(parent, str) else parent
+        names = {"resourceName": cluster, "agentPoolName": inputs.get("resourceName")}
+    outer = {key: inputs[key] for key in ("location", "sku", "tags") if key in inputs}
+    yield from reader(Declared(declared.type, declared.name, declared.urn, {**body, **outer, **names}))
+
+
+_GENERIC: Final[Mapping[str, Reader]] = {
+    "microsoft.containerservice/managedclusters": read_managed_cluster,
+    "microsoft.containerservice/managedclusters/agentpools": read_agent_pool,
+    "microsoft.containerservice/agentpools": read_agent_pool,
+    "microsoft.compute/virtualmachines": read_virtual_machine,
+    "microsoft.compute/virtualmachinescalesets": read_scale_set,
+}
+
+# The API version is part of the token (containerservice/v20250901) or of the package (azure-native_containerservice_…).
+READERS: Final[Mapping[str, Reader]] = {
+    "azure-native*:containerservice*:ManagedCluster": read_managed_cluster,
+    "azure-native*:containerservice*:AgentPool": read_agent_pool,
+    "azure-native*:compute*:VirtualMachine": read_virtual_machine,
+    "azure-native*:compute*:VirtualMachineScaleSet": read_scale_set,
+    "azure-native*:resources*:Resource": read_generic,
+}
+
+
+def pool_groups(
+    pool: Mapping[str, Any],
+    name: str,
+    cluster: Maybe[str | None],
+    region: Maybe[str | None],
+    disk_key: Maybe[str | None],
+    urn: str,
+) -> Iterable[NodeGroup]:
+    """An agent pool as a node group; one of single machines (``virtualMachinesProfile``) as one group per size."""
+    scale = at(pool, "virtualMachinesProfile", "scale")
+    entries = [(entry, False) for entry in items(at(scale, "manual"))]
+    autoscale = at(scale, "autoscale")
+    entries += [(entry, True) for entry in (items(autoscale) or ([autoscale] if autoscale else []))]
+    if not entries:
+        yield _group(pool, name, cluster, region, disk_key, urn)
+    for entry, autoscaled in entries:
+        if entry is UNKNOWN:
+            yield unknown_group(name, urn)
+            continue
+        sized = {
+            **pool,
+            **entry,
+            "vmSize": entry.get("size"),
+            "enableAutoScaling": autoscaled,
+            "count": 0 if autoscaled else entry.get("count"),
+        }
+        label = name if len(entries) == 1 else f"{name} {entry.get('size')}"
+        yield _group(sized, label, cluster, region, disk_key, urn)
+
+
+def unknown_group(name: str, urn: str) -> NodeGroup:
+    """A group of which nothing is known yet."""
+    return NodeGroup(name, CLOUD, gpus_per_node=UNKNOWN, taints=UNKNOWN, min_nodes=UNKNOWN, resource=urn)
+
+
+def region_of(location: Any) -> Maybe[str | None]:
+    """Azure takes ``West Europe`` for ``westeurope``."""
+    return UNKNOWN if location is UNKNOWN else (str(location).replace(" ", "").lower() if location else None)
+
+
+def _group(
+    pool: Mapping[str, Any],
+    name: str,
+    cluster: Maybe[str | None],
+    region: Maybe[str | None],
+    disk_key: Maybe[str | None],
+    urn: str,
+) -> NodeGroup:
+    size = pool.get("vmSize")
+    gpus = _gpus(size)
+    spot = _is(pool.get("scaleSetPriority"), "Spot")
+    # A pool for system pods cannot be empty: https://learn.microsoft.com/azure/aks/use-system-pools
+    system = _is(pool.get("mode"), "System")
+    zones = items(pool.get("availabilityZones"))
+    return NodeGroup(
+        name=name,
+        cloud=CLOUD,
+        gpus_per_node=gpus,
+        autoscaled=flag(pool.get("enableAutoScaling")),
+        min_nodes=_least(system, _number(pool.get("minCount"))),
+        for_system_pods=system,
+        max_nodes=whole(pool.get("maxCount")),
+        initial_nodes=_number(pool.get("count"), _DEFAULT_COUNT),
+        taints=_taints(pool.get("nodeTaints"), spot),
+        labels=_labels(pool, name, gpus, spot),
+        spot=spot,
+        region=region,
+        zones=() if UNKNOWN in zones else tuple(str(zone) for zone in zones),
+        machine_type=text(size),
+        private=_not(flag(pool.get("enableNodePublicIP"))),
+        disk_key=disk_key,
+        cluster=cluster,
+        cloud_label_domains=LABEL_DOMAINS,
+        resource=urn,
+    )
+
+
+def _least(system: Maybe[bool], least: Maybe[int]) -> Maybe[int]:
+    """The smallest size: no pool for system pods is ever empty, whatever its declaration says."""
+    if system is UNKNOWN or least is UNKNOWN:
+        return UNKNOWN
+    return max(1, least) if system else least
+
+
+def _machines(declared: Declared, size: Any, count: Maybe[int], priority: Any) -> Iterable[NodeGroup]:
+    gpus = _gpus(size)
+    if gpus != 0:
+        yield NodeGroup(
+            name=declared.name,
+            cloud=CLOUD,
+            kind="machine",
+            gpus_per_node=gpus,
+            initial_nodes=count,
+            spot=_is(priority, "Spot"),
+            region=region_of(declared.properties.get("location")),
+            machine_type=text(size),
+            resource=declared.urn,
+        )
+
+
+def _gpus(size: Any) -> Maybe[int]:
+    name = text(size)
+    return UNKNOWN if name is UNKNOWN else gpus_of_size(name)
+
+
+def _taints(value: Any, spot: Maybe[bool]) -> Maybe[tuple[Taint, ...]]:
+    """``key=value:Effect`` each, and a Spot pool's own. ``nodeInitializationTaints`` do not last: they do not count."""
+    found = []
+    for entry in items(value):
+        if entry is UNKNOWN:
+            return UNKNOWN
+        if (taint := parse_taint(str(entry))) is not None:
+            found.append(taint)
+    if spot is True and _SPOT not in found:
+        found.append(_SPOT)
+    return tuple(found)
+
+
+def parse_taint(entry: str) -> Taint | None:
+    """``key=value:Effect`` or ``key:Effect``; ``None`` for what is neither (Azure refuses it)."""
+    pair, _, effect = entry.rpartition(":")
+    key, _, value = pair.partition("=")
+    return Taint(key, value, cast("Effect", effect)) if key and effect in get_args(Effect) else None
+
+
+def _tagged_taints(tags: Mapping[str, Any]) -> Maybe[tuple[Taint, ...]]:
+    found = []
+    for tag, value in tags.items():
+        if not tag.startswith(_TAINT_TAG):
+            continue
+        if value is UNKNOWN:
+            return UNKNOWN
+        key = tag.removeprefix(_TAINT_TAG).replace("_", "/", 1)  # a tag's name takes no slash
+        if (taint := parse_taint(f"{key}={value}")) is not None:
+            found.append(taint)
+    return tuple(found)
+
+
+def _labels(
+    pool: Mapping[str, Any], name: str, gpus: Maybe[int], spot: Maybe[bool]
+) -> Maybe[dict[str, Maybe[str | None]]]:
+    """Declared labels, and those AKS adds: https://learn.microsoft.com/azure/aks/use-labels."""
+    declared = pool.get("nodeLabels")
+    if declared is UNKNOWN:
+        return UNKNOWN
+    system = _is(pool.get("osType"), "Windows")
+    labels: dict[str, Maybe[str | None]] = {"agentpool": name, "kubernetes.azure.com/agentpool": name}
+    if system is not UNKNOWN:
+        labels["kubernetes.io/os"] = "windows" if system else "linux"
+    if gpus is not UNKNOWN:
+        accelerator = "nvidia" if gpus else None
+        labels["accelerator"] = labels["kubernetes.azure.com/accelerator"] = accelerator
+    if spot is not UNKNOWN:
+        labels["kubernetes.azure.com/scalesetpriority"] = "spot" if spot else None
+    size = text(pool.get("vmSize"))
+    if size is not None:
+        labels["node.kubernetes.io/instance-type"] = size
+    given: Mapping[str, Any] = declared or {}
+    labels.update({str(key): UNKNOWN if value is UNKNOWN else str(value) for key, value in given.items()})
+    return labels
+
+
+def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
+    """Whether the API server answers everyone: neither private nor limited to address ranges."""
+    access = cluster.get("apiServerAccessProfile")
+    private, ranges = flag(at(access, "enablePrivateCluster")), at(access, "authorizedIPRanges")
+    if private is True or (ranges is not UNKNOWN and ranges):
+        return False
+    return UNKNOWN if UNKNOWN in (private, ranges) else True
+
+
+def _number(value: Any, default: int = 0) -> Maybe[int]:
+    number = whole(value, default)
+    return 0 if number is None else number
+
+
+def _is(value: Any, wanted: str) -> Maybe[bool]:
+    return UNKNOWN if value is UNKNOWN else str(value).lower() == wanted.lower()
+
+
+def _not(answer: Maybe[bool]) -> Maybe[bool]:
+    return UNKNOWN if answer is UNKNOWN else not answer
+
+
+def _add_taint(pool: dict[str, Any], taint: Taint) -> bool:
+    return add(pool, "nodeTaints", str(taint))
+
+
+def _add_label(pool: dict[str, Any], key: str, value: str) -> bool:
+    return put(pool, "nodeLabels", key, value)
+
+
+ADDITIONS: Final[Mapping[str, Additions]] = {
+    "azure-native:containerservice:AgentPool": Additions(_add_taint, _add_label)
+}

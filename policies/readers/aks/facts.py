@@ -1,0 +1,37 @@
+"""What no resource of Azure's carries, from the catalogue: how many NVIDIA GPUs a size has.
+
+Names: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+from catalog.gpu_machines import gpu_machines
+
+CLOUD: Final = "aks"
+
+# NC and NCC (compute), ND (deep learning), NV (visualisation) hold GPUs; NG is AMD's, NP holds FPGAs.
+_GPU_FAMILY: Final = re.compile(r"^(?:standard|basic)_n(?:cc?|d|v)\d")
+# MI25 (NVv4), MI300X (ND v5) and V710 (NV v5) are AMD's: no nvidia.com/gpu.
+_AMD: Final = re.compile(r"^standard_nv\d+as_v4$|_mi\d+|_v710")
+
+
+def gpus_of_size(size: str | None) -> int:
+    """NVIDIA GPUs that a node of this size offers; 0 for sizes without. Azure ignores the case of sizes.
+
+    A size of a GPU family that the catalogue does not know counts as one GPU, so that it is never taken for a CPU
+    machine; so does a size with a part of a GPU (``NV6ads_A10_v5``), which Kubernetes sees as one device.
+    """
+    name = (size or "").lower().removesuffix("_promo")
+    if not _GPU_FAMILY.match(name) or _AMD.search(name):
+        return 0
+    return _by_size().get(name, 1)
+
+
+@cache
+def _by_size() -> Mapping[str, int]:
+    return {machine.type.lower(): machine.gpus for machine in gpu_machines(CLOUD).values()}

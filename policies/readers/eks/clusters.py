@@ -1,0 +1,197 @@
+"""Reads Amazon EKS: clusters (with Auto Mode), managed node groups, Fargate profiles, and the provider's credentials.
+
+Field meanings: https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from concepts.declared import Cluster, Credential, NodeGroup
+from concepts.kubernetes import Taint
+from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
+from policies.readers.additions import Additions, add, put
+from policies.readers.eks.facts import CLOUD, gpus_of
+from policies.readers.eks.roles import role_of_nodes, roles_among
+from policies.readers.eks.scaling import group_name, of_node_group, tags_among
+from policies.readers.eks.template import (
+    Choice,
+    Template,
+    machines,
+    referenced,
+    templates_among,
+    warm_nodes,
+    with_registered,
+)
+from policies.readers.resource import Declared, Item, Reader, Referrer
+from policies.readers.taints import entry_of, taints_of
+
+LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "eks.amazonaws.com", "k8s.aws", "amazonaws.com")
+# EKS uses t3.medium when neither the group nor its launch template names a type.
+_DEFAULT_TYPE: Final = "t3.medium"
+_EVERYWHERE: Final = ("0.0.0.0/0", "::/0")
+_SYSTEM: Final = ("kube-system", "*")
+
+
+def read_cluster(declared: Declared) -> Iterable[Item]:
+    """``aws:eks/cluster:Cluster``."""
+    inputs = declared.properties
+    given = text(inputs.get("name"))
+    yield Cluster(
+        name=declared.name if given is None else given,
+        cloud=CLOUD,
+        region=text(inputs.get("region")),
+        managed_nodes=_auto_mode(inputs.get("computeConfig")),
+        managed_autoscaler=flag(at(inputs, "computeConfig", "enabled")),
+        secrets_key=text(at(inputs, "encryptionConfig", "provider", "keyArn")),
+        open_api=_open_api(inputs.get("vpcConfig")),
+        resource=declared.urn,
+    )
+
+
+def read_node_group(declared: Declared) -> Iterable[Item]:
+    """``aws:eks/nodeGroup:NodeGroup``, with its launch template where it has one."""
+    inputs = declared.properties
+    template = referenced(declared, "launchTemplate")
+    scaling = inputs.get("scalingConfig")
+    least, most = whole(at(scaling, "minSize")), whole(at(scaling, "maxSize"))
+    listed = tuple(Choice(gpus_of(text(entry)), text(entry)) for entry in items(inputs.get("instanceTypes")))
+    kinds = machines(listed or template.choices or (Choice(0, _DEFAULT_TYPE),))
+    fixed = least is not UNKNOWN and least == most
+    warm = warm_nodes(inputs.get("warmPoolConfig"), most)
+    name = _name_of(declared)
+    spot = inputs.get("capacityType")
+    cluster = text(inputs.get("clusterName"))
+    yield NodeGroup(
+        name=name,
+        cloud=CLOUD,
+        gpus_per_node=kinds.gpus,
+        other_gpus_per_node=kinds.other_gpus,
+        autoscaled=UNKNOWN if scaling is UNKNOWN or UNKNOWN in (least, most) else not fixed,
+        min_nodes=_larger(0 if least is None else least, warm),
+        max_nodes=most,
+        initial_nodes=_count(at(scaling, "desiredSize")),
+        taints=with_registered(taints_of(inputs.get("taints")), template.registration.taints),
+        labels=_labels(inputs.get("labels"), template),
+        spot=UNKNOWN if spot is UNKNOWN else spot == "SPOT",
+        region=text(inputs.get("region")),
+        machine_type=kinds.first,
+        disk_encrypted=template.disk_encrypted,
+        disk_key=template.disk_key,
+        private=template.private,
+        cluster=cluster,
+        cloud_label_domains=LABEL_DOMAINS,
+        gpu_models=kinds.models,
+        scaling=of_node_group(declared, name, cluster),
+        resource=declared.urn,
+    )
+    yield from role_of_nodes(declared)
+
+
+def read_fargate_profile(declared: Declared) -> Iterable[Item]:
+    """``aws:eks/fargateProfile:FargateProfile``: one CPU machine per pod, made and removed with it; none has GPUs.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/fargate.html
+    """
+    inputs = declared.properties
+    spaces = [text(at(entry, "namespace")) for entry in items(inputs.get("selectors"))]
+    if UNKNOWN in spaces or any(space in _SYSTEM for space in spaces):
+        yield NodeGroup(
+            name=declared.name,
+            cloud=CLOUD,
+            kind="serverless",
+            autoscaled=True,
+            cluster=text(inputs.get("clusterName")),
+            cloud_label_domains=LABEL_DOMAINS,
+            resource=declared.urn,
+        )
+
+
+def read_provider(declared: Declared) -> Iterable[Item]:
+    """``pulumi:providers:aws`` with an access key of its own (a session token marks a short-lived one)."""
+    inputs = declared.properties
+    secret, token = text(inputs.get("secretKey")), text(inputs.get("token"))
+    if secret is not None:
+        static: Maybe[bool] = UNKNOWN if UNKNOWN in (secret, token) else token is None
+        yield Credential(f"the access key of provider '{declared.name}'", static, declared.urn)
+
+
+def read_access_key(declared: Declared) -> Iterable[Item]:
+    """``aws:iam/accessKey:AccessKey``: always a long-lived key."""
+    yield Credential(f"the access key '{declared.name}'", True, declared.urn)
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "aws:eks/cluster:Cluster": read_cluster,
+    "aws:eks/nodeGroup:NodeGroup": read_node_group,
+    "aws:eks/fargateProfile:FargateProfile": read_fargate_profile,
+    "aws:iam/accessKey:AccessKey": read_access_key,
+    "pulumi:providers:aws": read_provider,
+}
+
+
+def _group_parts(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+    yield from templates_among(declared, ("launchTemplate",), everything)
+    yield from tags_among(declared, group_name(_name_of(declared)), everything)
+    yield from roles_among(declared, "nodeRoleArn", everything)
+
+
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    # Tags are for rules on the whole stack; without a template, the group itself is judged before it is made.
+    "aws:eks/nodeGroup:NodeGroup": Referrer(
+        refers=lambda declared: declared.properties.get("launchTemplate") is not None, finds=_group_parts
+    ),
+}
+
+
+def _name_of(declared: Declared) -> str:
+    name = text(declared.properties.get("nodeGroupName"))
+    return name if isinstance(name, str) else declared.name
+
+
+def _auto_mode(config: Any) -> Maybe[bool]:
+    """Whether EKS Auto Mode runs its own node pools, which hold system pods and never have GPUs."""
+    enabled, pools = flag(at(config, "enabled")), items(at(config, "nodePools"))
+    if enabled is not True:
+        return enabled
+    return UNKNOWN if UNKNOWN in pools else bool(pools)
+
+
+def _open_api(network: Any) -> Maybe[bool]:
+    """Whether the API server answers every address, as it does where the cluster says nothing else."""
+    public = at(network, "endpointPublicAccess")
+    if public is not None and flag(public) is not True:
+        return flag(public)
+    ranges = items(at(network, "publicAccessCidrs"))
+    if any(entry in _EVERYWHERE for entry in ranges):
+        return True
+    return UNKNOWN if UNKNOWN in ranges else not ranges
+
+
+def _labels(value: Any, template: Template) -> Maybe[dict[str, Maybe[str | None]]]:
+    if UNKNOWN in (value,):
+        return UNKNOWN
+    labels: dict[str, Maybe[str | None]] = {"kubernetes.io/os": "linux", **template.registration.labels}
+    labels.update({str(key): UNKNOWN if entry is UNKNOWN else str(entry) for key, entry in (value or {}).items()})
+    return labels
+
+
+def _larger(one: Maybe[int], other: Maybe[int]) -> Maybe[int]:
+    return UNKNOWN if one is UNKNOWN or other is UNKNOWN else max(one, other)
+
+
+def _count(value: Any) -> Maybe[int]:
+    count = whole(value, default=0)
+    return 0 if count is None else count
+
+
+def _add_taint(pool: dict[str, Any], taint: Taint) -> bool:
+    return add(pool, "taints", entry_of(taint))
+
+
+def _add_label(pool: dict[str, Any], key: str, value: str) -> bool:
+    return put(pool, "labels", key, value)
+
+
+ADDITIONS: Final[Mapping[str, Additions]] = {"aws:eks/nodeGroup:NodeGroup": Additions(_add_taint, _add_label)}

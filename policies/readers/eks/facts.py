@@ -1,0 +1,60 @@
+"""What no resource of Amazon's carries, from the catalogue: how many NVIDIA GPUs an instance type has, and which."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+from catalog.gpu_machines import gpu_machines
+from concepts.unknown import UNKNOWN, Maybe
+
+CLOUD: Final = "eks"
+
+_GPU_FAMILY: Final = re.compile(r"^(p\d|gr?\d)")
+_AMD_FAMILIES: Final = ("g4ad",)
+_INSTANCE_TYPE: Final = re.compile(r"^(?P<family>[a-z0-9-]+)\.(?P<size>[a-z0-9-]+)$")
+_GPU: Final = re.compile(r"nvidia-(?P<chip>.+?)(?:-(?P<memory>\d+gb))?")
+
+
+def gpus_of(instance_type: Maybe[str | None]) -> Maybe[int]:
+    """NVIDIA GPUs of an instance type; 0 for types without and for ``None``.
+
+    ``UNKNOWN`` for a type of a GPU family that the catalogue does not know yet: it is never taken for a CPU machine.
+    """
+    if instance_type is UNKNOWN:
+        return UNKNOWN
+    parts = _INSTANCE_TYPE.match(instance_type or "")
+    if parts is None or not is_gpu_family(parts["family"]):
+        return 0
+    known = gpu_machines(CLOUD).get(parts.string)
+    return UNKNOWN if known is None else known.gpus
+
+
+def model_of(instance_type: Maybe[str | None]) -> str | None:
+    """The GPU model of an instance type, ``None`` where that is not known."""
+    return None if instance_type is UNKNOWN else _models().get((instance_type or "").partition(".")[0])
+
+
+def is_gpu_family(pattern: str) -> bool:
+    """Whether an instance type, or a pattern such as ``g5.*``, is of a family with NVIDIA GPUs."""
+    family = pattern.partition(".")[0].rstrip("*")
+    return bool(_GPU_FAMILY.match(family)) and family not in _AMD_FAMILIES
+
+
+@cache
+def _models() -> Mapping[str, str]:
+    """Instance family → its GPU as people call it: with its memory only where the chip comes with more than one."""
+    named = {name: _GPU.fullmatch(machine.gpu) for name, machine in gpu_machines(CLOUD).items()}
+    variants = {(match["chip"], match["memory"]) for match in named.values() if match}
+    found: dict[str, str] = {}
+    for name, match in named.items():
+        if match is None:
+            continue
+        chip, memory = match["chip"], match["memory"]
+        several = len([one for one, _ in variants if one == chip]) > 1
+        words = " ".join((chip, memory) if several and memory else (chip,)).upper().replace("-", " ")
+        family = name.partition(".")[0]
+        found[family] = f"part of an {words}" if gpu_machines(CLOUD)[name].part else words
+    return found

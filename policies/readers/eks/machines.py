@@ -1,0 +1,209 @@
+"""Reads Amazon's machines outside EKS's own groups: Auto Scaling groups, instances, spot requests and fleets.
+
+An Auto Scaling group is a cluster's node group if its tags or its machines' boot data say so. Outside Kubernetes it may
+hold GPUs too, if it is empty until something asks for them; single machines and fleets with GPUs may not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from concepts.declared import NodeGroup
+from concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+from policies.readers.eks.clusters import LABEL_DOMAINS
+from policies.readers.eks.facts import CLOUD
+from policies.readers.eks.scaling import added_tags, scaling_group, tags_among
+from policies.readers.eks.template import (
+    Choice,
+    Template,
+    choice_of,
+    machines,
+    referenced,
+    template_of,
+    templates_among,
+    warm_nodes,
+)
+from policies.readers.resource import Declared, Item, Reader, Referrer
+
+_GROUP_TEMPLATES: Final = ("mixedInstancesPolicy", "launchTemplate", "launchConfiguration")
+_CLUSTER_TAG: Final = "kubernetes.io/cluster/"
+# How the autoscaler finds its groups, and what it reads about them:
+# https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
+_AUTOSCALER_TAG: Final = "k8s.io/cluster-autoscaler/"
+_HINTS: Final = "k8s.io/cluster-autoscaler/node-template/"
+_NODE_TAGS: Final = (_CLUSTER_TAG, "k8s.io/", "eks:", "KubernetesCluster", "aws:eks:")
+
+
+def read_group(declared: Declared) -> Iterable[Item]:
+    """``aws:autoscaling/group:Group``, with its template and the tags that other resources put on it.
+
+    The autoscaler's ``node-template/taint`` tags only describe nodes: a taint counts if the boot data registers it.
+    """
+    inputs = declared.properties
+    template = referenced(declared, *_GROUP_TEMPLATES)
+    overrides = items(at(inputs, "mixedInstancesPolicy", "launchTemplate", "overrides"))
+    chosen = tuple(choice for entry in overrides if (choice := choice_of(entry)))
+    kinds = machines(chosen or template.choices)
+    tags = _tags(declared)
+    least, most = whole(inputs.get("minSize"), default=0), whole(inputs.get("maxSize"))
+    warm = warm_nodes(inputs.get("warmPool"), most)
+    name = text(inputs.get("name"))
+    for_pods = _of_kubernetes(tags, template)
+    yield NodeGroup(
+        name=name if isinstance(name, str) else declared.name,
+        cloud=CLOUD,
+        kind="machine" if for_pods is False else "pool",
+        gpus_per_node=kinds.gpus,
+        other_gpus_per_node=kinds.other_gpus,
+        autoscaled=UNKNOWN if UNKNOWN in (least, most) else least != most,
+        discoverable=_discoverable(tags),
+        min_nodes=UNKNOWN if least is UNKNOWN or warm is UNKNOWN else max(least or 0, warm),
+        max_nodes=most,
+        initial_nodes=_count(inputs.get("desiredCapacity")),
+        taints=template.registration.taints,
+        labels={"kubernetes.io/os": "linux", **template.registration.labels},
+        spot=_spot(inputs.get("mixedInstancesPolicy")),
+        region=text(inputs.get("region")),
+        zones=tuple(str(zone) for zone in items(inputs.get("availabilityZones")) if zone is not UNKNOWN),
+        machine_type=kinds.first,
+        disk_encrypted=template.disk_encrypted,
+        disk_key=template.disk_key,
+        private=template.private,
+        cluster=_cluster(tags),
+        cloud_label_domains=LABEL_DOMAINS,
+        gpu_models=kinds.models,
+        scaling=None if for_pods is False else scaling_group(_pattern(declared), tags),
+        resource=declared.urn,
+    )
+
+
+def read_instance(declared: Declared) -> Iterable[Item]:
+    """``aws:ec2/instance:Instance`` and a spot request for one: a machine that no cluster autoscaler removes."""
+    own, launched = template_of(declared), referenced(declared, "launchTemplate")
+    kinds = machines(own.choices or launched.choices)
+    yield from _fixed(declared, kinds.gpus, 1, kinds.first, spot="spotPrice" in declared.properties)
+
+
+def read_spot_fleet(declared: Declared) -> Iterable[Item]:
+    """``aws:ec2/spotFleetRequest:SpotFleetRequest``: holds its target capacity until it is cancelled."""
+    inputs = declared.properties
+    listed = _choices(inputs.get("launchSpecifications"))
+    yield from _fleet(declared, listed, inputs.get("targetCapacity"), spot=True)
+
+
+def read_fleet(declared: Declared) -> Iterable[Item]:
+    """``aws:ec2/fleet:Fleet``: holds its target capacity until it is deleted."""
+    target = declared.properties.get("targetCapacitySpecification")
+    spot = at(target, "defaultTargetCapacityType") == "spot"
+    yield from _fleet(declared, (), at(target, "totalTargetCapacity"), spot=spot)
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "aws:autoscaling/group:Group": read_group,
+    "aws:ec2/instance:Instance": read_instance,
+    "aws:ec2/spotInstanceRequest:SpotInstanceRequest": read_instance,
+    "aws:ec2/spotFleetRequest:SpotFleetRequest": read_spot_fleet,
+    "aws:ec2/fleet:Fleet": read_fleet,
+}
+
+
+def _referrer(*properties: str) -> Referrer:
+    def refers(declared: Declared) -> bool:
+        return any(declared.properties.get(name) is not None for name in properties)
+
+    def finds(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+        return templates_among(declared, properties, everything)
+
+    return Referrer(refers, finds)
+
+
+def _group_parts(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+    yield from tags_among(declared, _pattern(declared), everything)
+    yield from templates_among(declared, _GROUP_TEMPLATES, everything)
+
+
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    "aws:autoscaling/group:Group": Referrer(refers=lambda _: True, finds=_group_parts),
+    **{
+        type_token: _referrer("launchTemplate")
+        for type_token in ("aws:ec2/instance:Instance", "aws:ec2/spotInstanceRequest:SpotInstanceRequest")
+    },
+    **{
+        type_token: _referrer("launchTemplateConfigs")
+        for type_token in ("aws:ec2/spotFleetRequest:SpotFleetRequest", "aws:ec2/fleet:Fleet")
+    },
+}
+
+
+def _fleet(declared: Declared, listed: tuple[Choice, ...], capacity: Any, *, spot: bool) -> Iterable[NodeGroup]:
+    configs = items(declared.properties.get("launchTemplateConfigs"))
+    overrides = tuple(choice for config in configs for choice in _choices(at(config, "overrides")))
+    kinds = machines(listed + overrides or referenced(declared, "launchTemplateConfigs").choices)
+    yield from _fixed(declared, kinds.gpus, _count(capacity), kinds.first, spot=spot)
+
+
+def _fixed(
+    declared: Declared, gpus: Maybe[int], count: Maybe[int], kind: Maybe[str | None], *, spot: bool
+) -> Iterable[NodeGroup]:
+    if gpus != 0:
+        yield NodeGroup(
+            name=declared.name,
+            cloud=CLOUD,
+            kind="machine",
+            gpus_per_node=gpus,
+            initial_nodes=count,
+            spot=spot,
+            region=text(declared.properties.get("region")),
+            machine_type=kind,
+            resource=declared.urn,
+        )
+
+
+def _choices(entries: Any) -> tuple[Choice, ...]:
+    return tuple(choice for entry in items(entries) if (choice := choice_of(entry)))
+
+
+def _tags(declared: Declared) -> dict[Any, Any]:
+    """The group's tags by key; the key ``UNKNOWN`` stands for tags whose keys are not known yet."""
+    entries = items(declared.properties.get("tags"))
+    return {**{at(entry, "key"): at(entry, "value") for entry in entries}, **dict(added_tags(declared))}
+
+
+def _pattern(declared: Declared) -> Maybe[str]:
+    """The group's name as a regular expression."""
+    name = text(declared.properties.get("name"))
+    return re.escape(name) if isinstance(name, str) else UNKNOWN
+
+
+def _of_kubernetes(tags: Mapping[Any, Any], template: Template) -> Maybe[bool]:
+    machine_tags = {} if template.tags is UNKNOWN else template.tags
+    keys = [key for key in (*tags, *machine_tags) if isinstance(key, str)]
+    if any(key.startswith(_NODE_TAGS) for key in keys) or template.registration.joins is True:
+        return True
+    unknown = UNKNOWN in tags or template.registration.joins is UNKNOWN
+    return UNKNOWN if unknown else False
+
+
+def _discoverable(tags: Mapping[Any, Any]) -> Maybe[bool]:
+    """Whether the group carries a tag by which the cluster autoscaler finds it."""
+    found = [key for key in tags if isinstance(key, str) and key.startswith(_AUTOSCALER_TAG)]
+    if any(not key.startswith(_HINTS) for key in found):
+        return True
+    return UNKNOWN if UNKNOWN in tags else False
+
+
+def _cluster(tags: Mapping[Any, Any]) -> Maybe[str | None]:
+    named = [key.removeprefix(_CLUSTER_TAG) for key in tags if isinstance(key, str) and key.startswith(_CLUSTER_TAG)]
+    return named[0] if named else (UNKNOWN if UNKNOWN in tags else None)
+
+
+def _spot(policy: Any) -> Maybe[bool]:
+    on_demand = whole(at(policy, "instancesDistribution", "onDemandPercentageAboveBaseCapacity"), default=100)
+    return UNKNOWN if on_demand is UNKNOWN else on_demand == 0
+
+
+def _count(value: Any) -> Maybe[int]:
+    count = whole(value, default=0)
+    return 0 if count is None else count

@@ -1,0 +1,171 @@
+"""Reads which roles EKS gives to pods, with their policies: Pod Identity, and roles for service accounts (IRSA).
+
+https://docs.aws.amazon.com/eks/latest/userguide/pod-identities.html and
+https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from concepts.declared import PodRole
+from concepts.iam import Document, parsed, trusts
+from concepts.unknown import UNKNOWN, Maybe, at, items, text
+from policies.readers.resource import Declared, Item, Reader, Referrer
+
+ASSOCIATION: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+_ROLE: Final = "aws:iam/role:Role"
+_INLINE: Final = "aws:iam/rolePolicy:RolePolicy"
+_POLICY: Final = "aws:iam/policy:Policy"
+# A resource that attaches a policy → its property that names roles.
+_ATTACHMENTS: Final[Mapping[str, str]] = {
+    "aws:iam/rolePolicyAttachment:RolePolicyAttachment": "role",
+    "aws:iam/policyAttachment:PolicyAttachment": "roles",
+    "aws:iam/rolePoliciesExclusive:RolePoliciesExclusive": "roleName",
+    "aws:iam/rolePolicyAttachmentsExclusive:RolePolicyAttachmentsExclusive": "roleName",
+}
+_ROLE_ANNOTATION: Final = "eks.amazonaws.com/role-arn"
+_POD_IDENTITY: Final = "pods.eks.amazonaws.com"
+_TRUSTED: Final = ("sts:AssumeRole", "sts:TagSession")
+
+# Of the policies that AWS maintains (https://docs.aws.amazon.com/aws-managed-policy/latest/reference/policy-list.html):
+# what they allow of an autoscaler's rights. Any other may allow everything.
+_MANAGED: Final[Mapping[str, tuple[str, ...]]] = {
+    "AdministratorAccess": ("*",),
+    "AmazonEC2FullAccess": ("ec2:*", "autoscaling:*"),
+    "AutoScalingFullAccess": ("autoscaling:*", "ec2:DescribeImages", "ec2:DescribeLaunchTemplateVersions"),
+    "AmazonEKSWorkerNodePolicy": ("ec2:DescribeInstances", "ec2:DescribeInstanceTypes", "ec2:DescribeSubnets"),
+    "AmazonEC2ContainerRegistryPullOnly": (),
+    "AmazonEC2ContainerRegistryReadOnly": (),
+    "AmazonSSMManagedInstanceCore": (),
+    "CloudWatchAgentServerPolicy": ("ec2:DescribeTags",),
+}
+
+
+def read_association(declared: Declared) -> Iterable[Item]:
+    """``aws:eks/podIdentityAssociation:PodIdentityAssociation``."""
+    inputs = declared.properties
+    if not _roles(declared):
+        yield _elsewhere(declared, _known(inputs.get("namespace")), _known(inputs.get("serviceAccount")))
+    for role in _roles(declared):
+        yield PodRole(
+            role=role.name,
+            namespace=_known(inputs.get("namespace")),
+            service_account=_known(inputs.get("serviceAccount")),
+            policies=tuple(_policies(role, declared.references)),
+            assumable=trusts(parsed(role.properties.get("assumeRolePolicy")), _POD_IDENTITY, _TRUSTED),
+            cluster=text(inputs.get("clusterName")),
+            resource=declared.urn,
+        )
+
+
+def role_of_account(declared: Declared, annotations: Any, namespace: Maybe[str], account: Maybe[str]) -> Iterable[Item]:
+    """The role that a service account's annotations name, if they name one."""
+    if at(annotations, _ROLE_ANNOTATION) is None:
+        return
+    if not _roles(declared):
+        yield _elsewhere(declared, namespace, account)
+    for role in _roles(declared):
+        policies = tuple(_policies(role, declared.references))
+        yield PodRole(role.name, namespace, account, policies, resource=declared.urn)
+
+
+def role_of_nodes(declared: Declared) -> Iterable[Item]:
+    """The role of a managed node group's machines, if it is among the references of ``declared``."""
+    for role in _roles(declared):
+        policies = tuple(_policies(role, declared.references))
+        cluster = text(declared.properties.get("clusterName"))
+        yield PodRole(role.name, UNKNOWN, UNKNOWN, policies, cluster=cluster, of_nodes=True, resource=declared.urn)
+
+
+def read_service_account(declared: Declared) -> Iterable[Item]:
+    """``kubernetes:core/v1:ServiceAccount`` with a role for its pods."""
+    metadata = declared.properties.get("metadata")
+    name, namespace = text(at(metadata, "name")), text(at(metadata, "namespace"))
+    account = declared.name if name is None else name
+    yield from role_of_account(
+        declared, at(metadata, "annotations"), "default" if namespace is None else namespace, account
+    )
+
+
+def roles_among(declared: Declared, property: str, everything: Sequence[Declared]) -> list[Declared]:
+    """The roles that ``property`` comes from or names, with everything that gives them rights."""
+    sources = declared.dependencies.get(property, ())
+    written = declared.properties.get(property)
+    roles = [other for other in everything if other.type == _ROLE and (other.urn in sources or _named(other, written))]
+    givers = [
+        other
+        for other in everything
+        if any(_belongs(other, where, role) for role in roles for where in _places(other.type))
+    ]
+    attached = {urn for giver in givers for urn in giver.dependencies.get("policyArn", ())}
+    return [*roles, *givers, *(other for other in everything if other.type == _POLICY and other.urn in attached)]
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    ASSOCIATION: read_association,
+}
+
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    ASSOCIATION: Referrer(
+        refers=lambda _: False, finds=lambda declared, everything: roles_among(declared, "roleArn", everything)
+    ),
+}
+
+
+def _roles(declared: Declared) -> list[Declared]:
+    return [other for other in declared.references if other.type == _ROLE]
+
+
+def _elsewhere(declared: Declared, namespace: Maybe[str], account: Maybe[str]) -> PodRole:
+    return PodRole("declared elsewhere", namespace, account, (UNKNOWN,), elsewhere=True, resource=declared.urn)
+
+
+def _policies(role: Declared, others: Sequence[Declared]) -> Iterable[Maybe[Document]]:
+    """Every document of the role: its own, those of other resources, and those that AWS maintains."""
+    inputs = role.properties
+    for entry in items(inputs.get("inlinePolicies")):
+        yield parsed(at(entry, "policy"))
+    for arn in items(inputs.get("managedPolicyArns")):
+        yield _managed(arn)
+    declared = {other.urn: other for other in others if other.type == _POLICY}
+    for other in others:
+        if other.type == _INLINE and _belongs(other, "role", role):
+            yield parsed(other.properties.get("policy"))
+        elif other.type in _ATTACHMENTS and _belongs(other, _ATTACHMENTS[other.type], role):
+            sources = [declared[urn] for urn in other.dependencies.get("policyArn", ()) if urn in declared]
+            own = parsed(sources[0].properties.get("policy")) if sources else None
+            yield _managed(other.properties.get("policyArn")) if own is None else own
+
+
+def _managed(arn: Any) -> Maybe[Document]:
+    """What AWS's policy allows, by its name at the end of the ARN."""
+    name = arn.rpartition("/")[2] if isinstance(arn, str) and ":aws:policy/" in arn else ""
+    if name not in _MANAGED:
+        return UNKNOWN
+    return {"Statement": [{"Effect": "Allow", "Action": list(_MANAGED[name]), "Resource": "*"}]}
+
+
+def _places(type_token: str) -> tuple[str, ...]:
+    """The properties by which a resource of this type names the role that it gives rights to."""
+    if type_token == _INLINE:
+        return ("role",)
+    return (_ATTACHMENTS[type_token],) if type_token in _ATTACHMENTS else ()
+
+
+def _belongs(other: Declared, property: str, role: Declared) -> bool:
+    named = other.properties.get(property)
+    by_name = any(_named(role, name) for name in (named if isinstance(named, list) else [named]))
+    return by_name or role.urn in other.dependencies.get(property, ())
+
+
+def _named(role: Declared, written: Any) -> bool:
+    """Whether a name or an ARN is this role's."""
+    name = role.properties.get("name")
+    return isinstance(name, str) and isinstance(written, str) and written.rpartition("/")[2] == name
+
+
+def _known(value: Any) -> Maybe[str]:
+    found = text(value)
+    return UNKNOWN if found is None else found

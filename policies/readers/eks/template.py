@@ -1,0 +1,213 @@
+"""What Amazon's machines are made from: instance types, launch templates and launch configurations.
+
+A group of machines names its template by id or name, which is often not known before the update. The engine tells
+which resource such a value comes from, so the template is found all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from concepts.kubernetes import GPU_RESOURCE, Taint
+from concepts.unknown import UNKNOWN, Maybe, at, flag, given, items, text, whole
+from policies.readers.eks.facts import gpus_of, is_gpu_family, model_of
+from policies.readers.kubernetes.node_registration import NOTHING, UNREADABLE, Registration, registration
+from policies.readers.resource import Declared
+
+TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
+CONFIGURATION: Final = "aws:ec2/launchConfiguration:LaunchConfiguration"
+_IDENTIFIERS: Final = ("id", "name", "launchTemplateId", "launchTemplateName")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One kind of machine that a group may launch: its instance type, if it names one, and its GPUs."""
+
+    gpus: Maybe[int]
+    type: Maybe[str | None] = None
+
+
+@dataclass(frozen=True)
+class Template:
+    """What a launch template, a launch configuration or an instance says about its machines."""
+
+    choices: tuple[Choice, ...] = ()
+    registration: Registration = NOTHING
+    disk_encrypted: Maybe[bool] = True
+    disk_key: Maybe[str | None] = None
+    private: Maybe[bool] = True
+    tags: Maybe[Mapping[str, Any]] = UNKNOWN
+
+
+NO_TEMPLATE: Final = Template(tags={})
+ELSEWHERE: Final = Template(choices=(Choice(UNKNOWN, UNKNOWN),), registration=UNREADABLE)
+"""A template that the program does not declare."""
+
+
+@dataclass(frozen=True)
+class Machines:
+    """The machines of one group: most GPUs, what other types have instead, the first type's name, GPU models."""
+
+    gpus: Maybe[int]
+    other_gpus: tuple[int, ...]
+    first: Maybe[str | None]
+    models: tuple[str, ...] = ()
+
+
+def machines(choices: Sequence[Choice]) -> Machines:
+    """Sums up what a group may launch. A type that surely has GPUs decides, whatever else is unknown."""
+    known = {choice.gpus for choice in choices if choice.gpus is not UNKNOWN}
+    most = max(known, default=0)
+    gpus: Maybe[int] = UNKNOWN if most == 0 and any(choice.gpus is UNKNOWN for choice in choices) else most
+    first = choices[0].type if choices else None
+    models = dict.fromkeys(model for choice in choices if (model := model_of(choice.type)))
+    return Machines(gpus, tuple(sorted(known - {most})) if most else (), first, tuple(models))
+
+
+def choice_of(entry: Any) -> Choice | None:
+    """The machine that an override or a template names by type or by requirements; ``None`` if by neither."""
+    if entry is UNKNOWN:
+        return Choice(UNKNOWN, UNKNOWN)
+    kind, requirements = text(at(entry, "instanceType")), at(entry, "instanceRequirements")
+    if kind is not None:
+        return Choice(gpus_of(kind), kind)
+    return None if requirements is None else Choice(_required_gpus(requirements))
+
+
+def template_of(declared: Declared) -> Template:
+    """Reads a launch template, a launch configuration, or a machine with the same fields."""
+    inputs = declared.properties
+    choice = choice_of(inputs)
+    data = given(inputs.get("userData"), inputs.get("userDataBase64"))
+    disks = [at(entry, "ebs") for entry in items(inputs.get("blockDeviceMappings"))]
+    disks += [*items(inputs.get("ebsBlockDevices")), *_one(inputs.get("rootBlockDevice"))]
+    open_doors = [at(entry, "associatePublicIpAddress") for entry in items(inputs.get("networkInterfaces"))]
+    public = [flag(door) for door in (*open_doors, inputs.get("associatePublicIpAddress"))]
+    return Template(
+        choices=() if choice is None else (choice,),
+        registration=registration(data),
+        disk_encrypted=_encrypted([at(disk, "encrypted") for disk in disks]),
+        disk_key=next((text(at(disk, "kmsKeyId")) for disk in disks if at(disk, "kmsKeyId") is not None), None),
+        private=_none_true(public),
+        tags=_instance_tags(inputs),
+    )
+
+
+def referenced(declared: Declared, *properties: str) -> Template:
+    """The template that ``properties`` of a group refer to; with several, what all of them have in common."""
+    if all(declared.properties.get(name) is None for name in properties):
+        return NO_TEMPLATE
+    templates = [template_of(found) for found in declared.references if found.type in (TEMPLATE, CONFIGURATION)]
+    if not templates:
+        return ELSEWHERE
+    together = templates[0]
+    for other in templates[1:]:
+        mine, theirs = together.registration.taints, other.registration.taints
+        common = UNKNOWN if mine is UNKNOWN or theirs is UNKNOWN else tuple(t for t in mine if t in theirs)
+        together = replace(
+            together,
+            choices=together.choices + other.choices,
+            registration=replace(together.registration, taints=common),
+        )
+    return together
+
+
+def templates_among(declared: Declared, properties: Iterable[str], everything: Iterable[Declared]) -> list[Declared]:
+    """The templates that ``properties`` refer to: by the engine's word on where a value comes from, or by name."""
+    urns: set[str] = set()
+    names: set[str] = set()
+    for name in properties:
+        urns.update(declared.dependencies.get(name, ()))
+        names.update(_identifiers(declared.properties.get(name)))
+    return [
+        other
+        for other in everything
+        if other.type in (TEMPLATE, CONFIGURATION)
+        and (other.urn in urns or names & {other.properties.get(key) for key in ("id", "name")})
+    ]
+
+
+def with_registered(
+    declared: Maybe[tuple[Taint, ...]], registered: Maybe[tuple[Taint, ...]]
+) -> Maybe[tuple[Taint, ...]]:
+    """Taints of the cloud's API and of the boot data; boot data that cannot be read cannot take a GPU taint away."""
+    if declared is UNKNOWN:
+        return UNKNOWN
+    if registered is UNKNOWN:
+        return declared if any(taint.key == GPU_RESOURCE for taint in declared) else UNKNOWN
+    return tuple(dict.fromkeys(declared + registered))
+
+
+def warm_nodes(pool: Any, most: Maybe[int | None]) -> Maybe[int]:
+    """Instances that a warm pool keeps running; stopped and hibernated ones cost no GPU time.
+
+    https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-warm-pools.html
+    """
+    state = text(at(pool, "poolState"))
+    if state is UNKNOWN:
+        return UNKNOWN
+    if str(state).upper() != "RUNNING":
+        return 0
+    prepared = whole(at(pool, "maxGroupPreparedCapacity"))
+    # Without a limit, or with -1, the pool holds what the group's maximum leaves.
+    kept = most if prepared is None or prepared == -1 else prepared
+    return 0 if kept is None else kept
+
+
+def _required_gpus(requirements: Any) -> Maybe[int]:
+    """GPUs by attributes: https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceRequirementsRequest.html."""
+    least, most = whole(at(requirements, "acceleratorCount", "min")), whole(at(requirements, "acceleratorCount", "max"))
+    if most == 0:
+        return 0
+    allowed = items(at(requirements, "allowedInstanceTypes"))
+    if allowed and UNKNOWN not in allowed and not any(is_gpu_family(str(pattern)) for pattern in allowed):
+        return 0
+    types, makers = items(at(requirements, "acceleratorTypes")), items(at(requirements, "acceleratorManufacturers"))
+    other_kind = types and UNKNOWN not in types and "gpu" not in types
+    other_maker = makers and UNKNOWN not in makers and "nvidia" not in makers
+    if other_kind or other_maker:
+        return 0
+    asked = "gpu" in types or "nvidia" in makers or (least is not None and least is not UNKNOWN and least > 0)
+    if not asked:
+        return UNKNOWN  # EC2 may choose a GPU machine where nothing excludes it
+    count = most if most is not None else least
+    return UNKNOWN if count is UNKNOWN else max(count or 1, 1)
+
+
+def _identifiers(value: Any) -> set[str]:
+    """Every id and name in a reference, which may be a text, a block, or blocks in blocks."""
+    if isinstance(value, str):
+        return {value}
+    if isinstance(value, (list, tuple)):
+        return {name for part in value for name in _identifiers(part)}
+    if not isinstance(value, Mapping):
+        return set()
+    own = {part for key, part in value.items() if key in _IDENTIFIERS and isinstance(part, str)}
+    blocks = [part for part in value.values() if isinstance(part, (Mapping, list))]
+    return own | {name for block in blocks for name in _identifiers(block)}
+
+
+def _instance_tags(inputs: Mapping[str, Any]) -> Maybe[Mapping[str, Any]]:
+    sources = [inputs.get("tags"), *(at(entry, "tags") for entry in items(inputs.get("tagSpecifications")))]
+    if UNKNOWN in sources:
+        return UNKNOWN
+    return {key: value for source in sources for key, value in (source or {}).items()}
+
+
+def _encrypted(values: Sequence[Any]) -> Maybe[bool]:
+    # Without a word on encryption the account's default holds, which is not visible here: only a plain "no" is a no.
+    if any(value in (False, "false") for value in values):
+        return False
+    return UNKNOWN if UNKNOWN in values else True
+
+
+def _none_true(values: Sequence[Maybe[bool]]) -> Maybe[bool]:
+    if True in values:
+        return False
+    return UNKNOWN if UNKNOWN in values else True
+
+
+def _one(value: Any) -> list[Any]:
+    return [] if value is None else items(value) or [value]

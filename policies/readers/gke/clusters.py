@@ -1,0 +1,328 @@
+"""Reads Google's resources: all ways to declare nodes of a GKE cluster, machines with GPUs, service account keys.
+
+Field meanings: https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from catalog.carbon import carbon
+from concepts.declared import Cluster, Credential, NodeGroup
+from concepts.kubernetes import Taint
+from concepts.pool import GPU_TAINT
+from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
+from policies.readers.additions import Additions, add, put
+from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
+from policies.readers.resource import Declared, Item, Reader
+from policies.readers.taints import entry_of, taints_of
+
+LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
+# A regional cluster puts each pool into three zones unless told otherwise:
+# https://cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters
+_ZONES_OF_A_REGION: Final = 3
+_ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
+_PRIVATE_KEY: Final = re.compile(r"\"private_key\"|-----BEGIN [A-Z ]*PRIVATE KEY-----")
+
+
+def read_node_pool(declared: Declared) -> Iterable[Item]:
+    """``gcp:container/nodePool:NodePool``."""
+    pool = declared.properties
+    cluster = text(pool.get("cluster"))
+    if isinstance(cluster, str):
+        cluster = cluster.rpartition("/")[2]  # also given as projects/P/locations/L/clusters/NAME
+    name = text(pool.get("name"))
+    yield _group(pool, name if isinstance(name, str) else declared.name, cluster, pool, declared.urn)
+
+
+def read_cluster(declared: Declared) -> Iterable[Item]:
+    """``gcp:container/cluster:Cluster`` with its inline pools, default pool and auto-provisioning limits."""
+    inputs = declared.properties
+    autopilot = flag(inputs.get("enableAutopilot"))
+    given = text(inputs.get("name"))
+    name: Maybe[str] = declared.name if given is None else given
+    region = _region(inputs.get("location"))
+    yield Cluster(
+        name=name,
+        cloud=CLOUD,
+        region=region,
+        managed_nodes=autopilot,
+        private_nodes=_either(
+            flag(at(inputs, "privateClusterConfig", "enablePrivateNodes")),
+            flag(at(inputs, "networkConfig", "enablePrivateNodes")),
+        ),
+        secrets_key=text(at(inputs, "databaseEncryption", "keyName")),
+        open_api=_open_api(inputs),
+        carbon=carbon(CLOUD, region) if isinstance(region, str) else None,
+        resource=declared.urn,
+    )
+    if autopilot is True:
+        return  # Autopilot makes nodes for pods only, and bills pods: there is no pool to get wrong
+    yield from _own_pools(inputs, declared, name)
+    yield from _auto_provisioned(inputs, declared, name)
+
+
+def read_instance(declared: Declared) -> Iterable[Item]:
+    """``gcp:compute/instance:Instance`` and its like: a machine that no cluster autoscaler removes."""
+    inputs = declared.properties
+    gpus = _gpus(inputs, "guestAccelerators")
+    if gpus != 0:
+        stopped = inputs.get("desiredStatus") in ("TERMINATED", "SUSPENDED")
+        zone = inputs.get("zone")
+        yield NodeGroup(
+            name=declared.name,
+            cloud=CLOUD,
+            kind="machine",
+            gpus_per_node=gpus,
+            initial_nodes=0 if stopped else 1,
+            region=_region(zone),
+            zones=(str(zone),) if isinstance(zone, str) else (),
+            machine_type=text(inputs.get("machineType")),
+            resource=declared.urn,
+        )
+    if _PRIVATE_KEY.search(str(inputs.get("metadata"))):
+        yield Credential("a private key in the machine's metadata", True, declared.urn)
+
+
+def read_instance_template(declared: Declared) -> Iterable[Item]:
+    """``gcp:compute/instanceTemplate:InstanceTemplate``: machines that an instance group, or anybody, makes of it.
+
+    The group names its template by a link that a preview does not know, so the template is where GPUs are found.
+    """
+    for item in read_instance(declared):
+        yield replace(item, name=f"{declared.name} (template)") if isinstance(item, NodeGroup) else item
+
+
+def read_service_account_key(declared: Declared) -> Iterable[Item]:
+    """``gcp:serviceaccount/key:Key``: always a long-lived key."""
+    yield Credential(f"the service account key '{declared.name}'", True, declared.urn)
+
+
+def read_provider(declared: Declared) -> Iterable[Item]:
+    """``pulumi:providers:gcp`` with a key file's content (a path to one, too) as its credentials."""
+    credentials = text(declared.properties.get("credentials"))
+    if credentials is not None:
+        external = isinstance(credentials, str) and '"external_account"' in credentials
+        static: Maybe[bool] = UNKNOWN if credentials is UNKNOWN else not external
+        yield Credential(f"credentials of provider '{declared.name}'", static, declared.urn)
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "gcp:container/nodePool:NodePool": read_node_pool,
+    "gcp:container/cluster:Cluster": read_cluster,
+    "gcp:compute/instance:Instance": read_instance,
+    "gcp:compute/instanceTemplate:InstanceTemplate": read_instance_template,
+    "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate": read_instance_template,
+    "gcp:compute/instanceFromTemplate:InstanceFromTemplate": read_instance,
+    "gcp:compute/instanceFromMachineImage:InstanceFromMachineImage": read_instance,
+    "gcp:serviceaccount/key:Key": read_service_account_key,
+    "pulumi:providers:gcp": read_provider,
+}
+
+
+def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
+    """Whether the control plane answers every address: neither private nor limited to authorized networks."""
+    private = flag(at(cluster, "privateClusterConfig", "enablePrivateEndpoint"))
+    networks = cluster.get("masterAuthorizedNetworksConfig")
+    if private is True or networks is not None:
+        return UNKNOWN if networks is UNKNOWN and private is not True else False
+    return UNKNOWN if private is UNKNOWN else True
+
+
+def _own_pools(cluster: Mapping[str, Any], declared: Declared, name: Maybe[str]) -> Iterable[NodeGroup]:
+    removed = flag(cluster.get("removeDefaultNodePool"))
+    pools = items(cluster.get("nodePools"))
+    if removed is True:
+        return  # what the cluster lists then is pools declared by themselves, as its own outputs show them
+    for number, pool in enumerate(pools):
+        own_name = at(pool, "name")
+        label = own_name if isinstance(own_name, str) else f"{declared.name} nodePools[{number}]"
+        if pool is UNKNOWN:
+            yield NodeGroup(
+                label, CLOUD, gpus_per_node=UNKNOWN, taints=UNKNOWN, min_nodes=UNKNOWN, resource=declared.urn
+            )
+        else:
+            yield _group(pool, label, name, cluster, declared.urn)
+    if not pools:
+        yield _group({**cluster, "autoscaling": None}, "default-pool", name, cluster, declared.urn)
+
+
+def _auto_provisioned(cluster: Mapping[str, Any], declared: Declared, name: Maybe[str]) -> Iterable[NodeGroup]:
+    scaling = cluster.get("clusterAutoscaling")
+    if flag(at(scaling, "enabled")) is False:
+        return
+    for limit in items(at(scaling, "resourceLimits")):
+        kind = text(at(limit, "resourceType"))
+        if kind in ("cpu", "memory"):
+            continue
+        yield NodeGroup(
+            name=f"auto-provisioned {kind}",
+            cloud=CLOUD,
+            kind="auto-provisioned",
+            gpus_per_node=UNKNOWN if kind is UNKNOWN else 1,
+            autoscaled=True,
+            min_nodes=_number(at(limit, "minimum")),
+            max_nodes=whole(at(limit, "maximum")),
+            # GKE taints such pools: https://cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning
+            taints=(GPU_TAINT,),
+            region=_region(cluster.get("location")),
+            cluster=name,
+            cloud_label_domains=LABEL_DOMAINS,
+            disk_key=text(at(scaling, "autoProvisioningDefaults", "bootDiskKmsKey")),
+            resource=declared.urn,
+        )
+
+
+def _group(
+    pool: Mapping[str, Any], name: str, cluster: Maybe[str | None], located: Mapping[str, Any], urn: str
+) -> NodeGroup:
+    config = pool.get("nodeConfig")
+    scaling = pool.get("autoscaling")
+    zones = _zones(pool, located)
+    per_zone = len(zones) if zones else _zone_count(located.get("location"))
+    gpus = _gpus(config, "guestAccelerators")
+    spot = _either(flag(at(config, "spot")), flag(at(config, "preemptible")))
+    region = _region(located.get("location"))
+    machine = text(at(config, "machineType"))
+    max_nodes = _bound(scaling, "totalMaxNodeCount", "maxNodeCount", per_zone)
+    fixed = pool.get("nodeCount") if pool.get("nodeCount") is not None else pool.get("initialNodeCount")
+    initial = _times(_number(fixed), per_zone)
+    own_private = at(pool, "networkConfig", "enablePrivateNodes")
+    return NodeGroup(
+        name=name,
+        cloud=CLOUD,
+        gpus_per_node=gpus,
+        autoscaled=UNKNOWN if scaling is UNKNOWN else scaling is not None,
+        min_nodes=_or_zero(_bound(scaling, "totalMinNodeCount", "minNodeCount", per_zone)),
+        max_nodes=max_nodes,
+        initial_nodes=initial,
+        taints=taints_of(at(config, "taints")),
+        labels=_labels(config, name, gpus, spot, machine),
+        spot=spot,
+        region=region,
+        zones=zones,
+        machine_type=machine,
+        private=None if own_private is None else flag(own_private),
+        disk_key=text(at(config, "bootDiskKmsKey")),
+        max_hourly_usd=_cost_at_most(node_hourly_usd(config, region, spot), initial if scaling is None else max_nodes),
+        cluster=cluster,
+        cloud_label_domains=LABEL_DOMAINS,
+        resource=urn,
+    )
+
+
+def _gpus(config: Any, accelerators: str) -> Maybe[int]:
+    """GPUs per node: what is attached, or what the machine type brings by itself."""
+    listed = items(at(config, accelerators))
+    counts = [UNKNOWN if entry is UNKNOWN else _number(at(entry, "count")) for entry in listed]
+    total = 0
+    for count in counts:
+        if count is UNKNOWN:
+            return UNKNOWN
+        total += count
+    machine = text(at(config, "machineType"))
+    if total:
+        return total
+    return UNKNOWN if machine is UNKNOWN else whole_machine_gpus(machine)
+
+
+def _labels(
+    config: Any, name: str, gpus: Maybe[int], spot: Maybe[bool], machine: Maybe[str | None]
+) -> Maybe[dict[str, Maybe[str | None]]]:
+    """Declared labels, and those GKE adds: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus."""
+    declared = at(config, "labels")
+    if declared is UNKNOWN or config is UNKNOWN:
+        return UNKNOWN
+    labels: dict[str, Maybe[str | None]] = {"cloud.google.com/gke-nodepool": name, "kubernetes.io/os": "linux"}
+    if machine is not None:
+        labels["node.kubernetes.io/instance-type"] = machine
+    if gpus == 0:
+        labels["cloud.google.com/gke-accelerator"] = None
+    elif gpus is not UNKNOWN:
+        accelerator = next(iter(items(at(config, "guestAccelerators"))), None)
+        kind = text(at(accelerator, "type"))
+        labels["cloud.google.com/gke-accelerator"] = UNKNOWN if kind is None else kind
+        driver = at(accelerator, "gpuDriverInstallationConfig", "gpuDriverVersion")
+        if driver in ("DEFAULT", "LATEST"):
+            labels["cloud.google.com/gke-gpu-driver-version"] = driver.lower()
+        elif driver == "INSTALLATION_DISABLED":
+            labels["cloud.google.com/gke-gpu-driver-version"] = None
+    if spot is not UNKNOWN:
+        labels["cloud.google.com/gke-spot"] = "true" if at(config, "spot") is True else None
+    given: Mapping[str, Any] = declared or {}
+    labels.update({str(key): UNKNOWN if value is UNKNOWN else str(value) for key, value in given.items()})
+    return labels
+
+
+def _bound(scaling: Any, total: str, per_zone: str, zones: Maybe[int]) -> Maybe[int | None]:
+    """A bound over all zones: given as a total, or per zone and multiplied."""
+    if scaling is UNKNOWN:
+        return UNKNOWN
+    whole_pool, each = whole(at(scaling, total)), whole(at(scaling, per_zone))
+    if whole_pool is UNKNOWN or (whole_pool is not None and whole_pool != 0):
+        return whole_pool
+    if each is UNKNOWN:
+        return UNKNOWN
+    return whole_pool if each is None else _times(each, zones)
+
+
+def _cost_at_most(node: float | None, nodes: Maybe[int | None]) -> Maybe[float | None]:
+    if nodes is UNKNOWN:
+        return UNKNOWN
+    return None if node is None or nodes is None else node * nodes
+
+
+def _zones(pool: Mapping[str, Any], located: Mapping[str, Any]) -> tuple[str, ...]:
+    for source in (pool, located):
+        zones = items(source.get("nodeLocations"))
+        if zones and UNKNOWN not in zones:
+            return tuple(str(zone) for zone in zones)
+    location = located.get("location")
+    return (location,) if isinstance(location, str) and _ZONE.match(location) else ()
+
+
+def _zone_count(location: Any) -> Maybe[int]:
+    return UNKNOWN if location in (None, UNKNOWN) else _ZONES_OF_A_REGION
+
+
+def _region(location: Any) -> Maybe[str | None]:
+    if location is UNKNOWN:
+        return UNKNOWN
+    if not isinstance(location, str):
+        return None
+    return location.rpartition("-")[0] if _ZONE.match(location) else location
+
+
+def _number(value: Any) -> Maybe[int]:
+    return _or_zero(whole(value, default=0))
+
+
+def _or_zero(value: Maybe[int | None]) -> Maybe[int]:
+    return 0 if value is None else value
+
+
+def _times(count: Maybe[int], zones: Maybe[int]) -> Maybe[int]:
+    """``count`` per zone over all zones; zero is zero, and at least ``count`` where the zones are not known."""
+    if count is UNKNOWN or count == 0:
+        return count
+    return count if zones is UNKNOWN else count * zones
+
+
+def _either(one: Maybe[bool], other: Maybe[bool]) -> Maybe[bool]:
+    if True in (one, other):
+        return True
+    return UNKNOWN if UNKNOWN in (one, other) else False
+
+
+def _add_taint(pool: dict[str, Any], taint: Taint) -> bool:
+    return add(pool.setdefault("nodeConfig", {}), "taints", entry_of(taint))
+
+
+def _add_label(pool: dict[str, Any], key: str, value: str) -> bool:
+    return put(pool.setdefault("nodeConfig", {}), "labels", key, value)
+
+
+ADDITIONS: Final[Mapping[str, Additions]] = {"gcp:container/nodePool:NodePool": Additions(_add_taint, _add_label)}

@@ -1,0 +1,59 @@
+"""Reads GKE's ComputeClass: pools that the cloud makes for pods that ask for the class.
+
+https://cloud.google.com/kubernetes-engine/docs/reference/crds/computeclass
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from concepts.declared import NodeGroup
+from concepts.pool import GPU_TAINT
+from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
+from policies.readers.gke.clusters import LABEL_DOMAINS
+from policies.readers.gke.facts import CLOUD, whole_machine_gpus
+from policies.readers.resource import Declared, Item, Reader
+
+
+def read_compute_class(declared: Declared) -> Iterable[Item]:
+    """``ComputeClass`` with GPUs among its priorities, where it may make pools by itself.
+
+    How many nodes come of it is limited by the cluster's auto-provisioning or the project's quota, so the maximum is
+    not known here. GKE puts the GPU taint on nodes with GPUs. It taints them with the class, too, and gives pods that
+    select the class the toleration for that, so this taint decides nothing here.
+    """
+    spec = declared.properties.get("spec")
+    if flag(at(spec, "nodePoolAutoCreation", "enabled")) is False:
+        return
+    name = text(at(declared.properties, "metadata", "name"))
+    own_name = name if isinstance(name, str) else declared.name
+    counts = [_gpus(priority) for priority in items(at(spec, "priorities"))]
+    most = max((count for count in counts if count is not UNKNOWN), default=0)
+    gpus = UNKNOWN if UNKNOWN in counts else most
+    if gpus != 0:
+        yield NodeGroup(
+            name=f"compute class {own_name}",
+            cloud=CLOUD,
+            kind="auto-provisioned",
+            gpus_per_node=gpus,
+            autoscaled=True,
+            max_nodes=UNKNOWN,
+            taints=(GPU_TAINT,),
+            cloud_label_domains=LABEL_DOMAINS,
+            resource=declared.urn,
+        )
+
+
+def _gpus(priority: object) -> Maybe[int]:
+    count = whole(at(priority, "gpu", "count"), default=0 if at(priority, "gpu") is None else 1)
+    if count is None or count == 0:
+        machine = text(at(priority, "machineType"))
+        return UNKNOWN if machine is UNKNOWN else whole_machine_gpus(machine)
+    return count
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "kubernetes:cloud.google.com/v1:ComputeClass": read_compute_class,
+    "kubernetes:cloud.google.com/v1:ComputeClassPatch": read_compute_class,
+}

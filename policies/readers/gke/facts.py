@@ -1,0 +1,48 @@
+"""What no resource of Google's carries, from the catalogue: the GPUs of a machine type, and prices."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import catalog
+from concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+
+CLOUD: Final = "gke"
+# https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/NodeConfig: diskSizeGb
+_DEFAULT_DISK_GB: Final = 100
+
+# Machine families whose machines bring their GPUs: https://cloud.google.com/compute/docs/gpus
+_GPU_FAMILY: Final = re.compile(r"^(a[2-9]x?|g[2-9])-")
+_GPUS_IN_NAME: Final = re.compile(r"gpu-(\d+)g")
+
+
+def whole_machine_gpus(machine_type: str | None) -> int:
+    """GPUs that are part of the machine type; 0 for types without.
+
+    A type of a GPU family that the catalogue does not know has as many as its name says, else it counts as one GPU, so
+    that it is never taken for a CPU machine.
+    """
+    if machine_type is None or not _GPU_FAMILY.match(machine_type):
+        return 0
+    if known := catalog.machine(CLOUD, machine_type):
+        return known.gpus
+    named = _GPUS_IN_NAME.search(machine_type)
+    return int(named.group(1)) if named else 1
+
+
+def node_hourly_usd(config: Any, region: Maybe[str | None], spot: Maybe[bool]) -> float | None:
+    """US dollars an hour for one node (machine, GPUs, boot disk) by list price; ``None`` where no price is known."""
+    machine = text(at(config, "machineType"))
+    if not isinstance(machine, str) or not isinstance(region, str) or spot is UNKNOWN:
+        return None
+    cloud = catalog.of(CLOUD)
+    accelerator = next(iter(items(at(config, "guestAccelerators"))), None)
+    kind, count = text(at(accelerator, "type")), whole(at(accelerator, "count"), default=0)
+    gpu = next((known.gpu for known in cloud.accelerators.values() if known.name == kind), None)
+    if kind is UNKNOWN or not isinstance(count, int) or (kind is not None and gpu is None):
+        return None
+    node = catalog.price_per_hour(CLOUD, region, machine, gpu, count, spot=spot)
+    size = whole(at(config, "diskSizeGb"), default=_DEFAULT_DISK_GB)
+    disk = cloud.prices.disk(region, size) if isinstance(size, int) else None
+    return None if node is None or disk is None else node.usd + disk.usd

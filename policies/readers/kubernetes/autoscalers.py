@@ -1,0 +1,161 @@
+"""Node autoscalers as workloads: which groups they look for, as whom they run, and what they call of their cloud."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from concepts.declared import Autoscaler, Right
+from concepts.iam import ANY_RESOURCE
+from concepts.unknown import UNKNOWN, Maybe, at, items, text
+
+_CLUSTER_AUTOSCALER: Final = re.compile(r"/cluster-autoscaler(-[a-z0-9]+)?[:@]")
+_KARPENTER: Final = re.compile(r"/karpenter(/controller)?[:@]")
+# An identity that is in the pod itself, whatever the cluster gives it.
+_OWN_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_ROLE_ARN", "AWS_PROFILE")
+_CHART_KEYS: Final = ("awsAccessKeyID", "extraEnv", "extraEnvConfigMaps", "extraEnvSecrets", "envFromSecret")
+_FLAG: Final = re.compile(r"^--?([a-z-]+)(?:=(.*))?$", re.DOTALL)
+
+ENABLED_TAG: Final = "k8s.io/cluster-autoscaler/enabled"
+OWNED_TAG: Final = "k8s.io/cluster-autoscaler/"
+
+# https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md#iam-policy
+# ec2:GetInstanceTypesFromInstanceRequirements is for groups by attributes only, eks:DescribeNodegroup for hints only.
+_SEES: Final = (
+    "autoscaling:DescribeAutoScalingGroups",
+    "autoscaling:DescribeAutoScalingInstances",
+    "autoscaling:DescribeLaunchConfigurations",
+    "autoscaling:DescribeScalingActivities",
+    "ec2:DescribeImages",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeLaunchTemplateVersions",
+)
+_CHANGES: Final = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
+_GROUP_ARN: Final = "arn:?:autoscaling:?:?:autoScalingGroup:?:autoScalingGroupName/?"
+_RIGHTS_ON_GROUPS: Final = (
+    *(Right(action) for action in _SEES),
+    *(Right(action, _GROUP_ARN, on_group=True) for action in _CHANGES),
+)
+# https://karpenter.sh/v1.14/reference/cloudformation/: the calls without which no machine comes or goes.
+_RIGHTS_ON_MACHINES: Final = (
+    Right("ec2:CreateFleet", "arn:?:ec2:?:?:fleet/?"),
+    Right("ec2:CreateLaunchTemplate", "arn:?:ec2:?:?:launch-template/?"),
+    Right("ec2:CreateTags", "arn:?:ec2:?:?:instance/?"),
+    Right("ec2:RunInstances", "arn:?:ec2:?:?:instance/?"),
+    Right("ec2:TerminateInstances", "arn:?:ec2:?:?:instance/?"),
+    Right("ec2:DescribeImages"),
+    Right("ec2:DescribeInstances"),
+    Right("ec2:DescribeInstanceTypeOfferings"),
+    Right("ec2:DescribeInstanceTypes"),
+    Right("ec2:DescribeLaunchTemplates"),
+    Right("ec2:DescribeSecurityGroups"),
+    Right("ec2:DescribeSubnets"),
+    Right("iam:PassRole", ANY_RESOURCE),
+)
+
+
+def autoscaler_of(pod: Any) -> Autoscaler | None:
+    """What the pod is, if it is an autoscaler whose cloud's rights are known: cluster-autoscaler for AWS, Karpenter."""
+    account = text(at(pod, "serviceAccountName"))
+    given = "default" if account is None else account
+    for container in items(at(pod, "containers")):
+        image = at(container, "image")
+        if not isinstance(image, str):
+            continue
+        if _CLUSTER_AUTOSCALER.search(image):
+            found = _cluster_autoscaler([*items(at(container, "command")), *items(at(container, "args"))], given)
+            own_keys = items(at(container, "envFrom")) or any(
+                at(entry, "name") in (UNKNOWN, *_OWN_KEYS) for entry in items(at(container, "env"))
+            )
+            return replace(found, rights=()) if found is not None and own_keys else found
+        if _KARPENTER.search(image):
+            return None if _settings_of_azure(container) else Autoscaler(given, _RIGHTS_ON_MACHINES)
+    return None
+
+
+def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:
+    """The same for the Helm chart: https://github.com/kubernetes/autoscaler/tree/master/charts/cluster-autoscaler."""
+    provider = text(at(values, "cloudProvider"))
+    if provider not in (None, "aws"):
+        return None
+    rights = () if any(at(values, key) not in (None, "", {}) for key in _CHART_KEYS) else _RIGHTS_ON_GROUPS
+    given = text(at(values, "rbac", "serviceAccount", "name"))
+    # The chart's name for everything is <release>-<provider>-<chart>, the chart's part once.
+    default = f"{release}-aws-cluster-autoscaler"
+    name = text(at(values, "fullnameOverride"))
+    discovery = at(values, "autoDiscovery")
+    cluster, tags = text(at(discovery, "clusterName")), items(at(discovery, "tags"))
+    listed = [at(entry, "name") for entry in items(at(values, "autoscalingGroups"))]
+    extra = at(values, "extraArgs", "node-group-auto-discovery")
+    if cluster is UNKNOWN or UNKNOWN in (values, extra, *tags):
+        return Autoscaler(_first(given, name, default), rights, UNKNOWN, UNKNOWN)
+    found: list[Mapping[str, str]] = []
+    if cluster is not None:
+        wanted = tags or [ENABLED_TAG, OWNED_TAG + "{{ .Values.autoDiscovery.clusterName }}"]
+        found.append(_tags(",".join(_templated(str(tag), cluster) for tag in wanted)))
+    if extra is not None:
+        found.append(_tags(str(extra).partition("tag=")[2]))
+    groups: Maybe[tuple[str, ...]] = UNKNOWN if UNKNOWN in listed else tuple(str(entry) for entry in listed)
+    return Autoscaler(_first(given, name, default), rights, tuple(found), groups)
+
+
+def of_karpenter_chart(values: Any, release: str) -> Autoscaler:
+    """The same for Karpenter's chart: https://github.com/aws/karpenter-provider-aws/tree/main/charts/karpenter."""
+    given, name = text(at(values, "serviceAccount", "name")), text(at(values, "fullnameOverride"))
+    default = release if "karpenter" in release else f"{release}-karpenter"
+    return Autoscaler(_first(given, name, default), _RIGHTS_ON_MACHINES)
+
+
+def _cluster_autoscaler(words: Sequence[Any], account: Maybe[str]) -> Autoscaler | None:
+    flags = _flags(words)
+    providers = flags.get("cloud-provider", [])
+    # A flag that is not known yet may name any cloud, and any group.
+    if UNKNOWN in words and not providers:
+        return Autoscaler(account, (), UNKNOWN, UNKNOWN)
+    if providers[-1:] != ["aws"]:
+        return None
+    if UNKNOWN in words:
+        return Autoscaler(account, _RIGHTS_ON_GROUPS, UNKNOWN, UNKNOWN)
+    specs = [spec.partition("tag=") for spec in flags.get("node-group-auto-discovery", [])]
+    return Autoscaler(
+        account,
+        _RIGHTS_ON_GROUPS,
+        discovery=tuple(_tags(tags) for kind, _, tags in specs if kind == "asg:"),
+        groups=tuple(spec.split(":", 2)[-1] for spec in flags.get("nodes", [])),
+    )
+
+
+def _flags(words: Sequence[Any]) -> dict[str, list[str]]:
+    """Flag → its values in order, written ``--flag=value`` or ``--flag value``; also inside of a shell's script."""
+    given: dict[str, list[str]] = {}
+    rest = iter([part for word in words if isinstance(word, str) for part in word.split()])
+    pending = None
+    for word in rest:
+        matched = _FLAG.match(word)
+        if matched is None and pending is not None:
+            given.setdefault(pending, []).append(word)
+        pending = None
+        if matched is not None and matched[2] is not None:
+            given.setdefault(matched[1], []).append(matched[2])
+        elif matched is not None:
+            pending = matched[1]
+    return given
+
+
+def _tags(listed: str) -> Mapping[str, str]:
+    pairs = (tag.strip().partition("=") for tag in listed.split(",") if tag.strip())
+    return {key: value for key, _, value in pairs}
+
+
+def _templated(tag: str, cluster: str) -> str:
+    return re.sub(r"\{\{\s*\.Values\.autoDiscovery\.clusterName\s*\}\}", cluster, tag)
+
+
+def _first(*names: Maybe[str | None]) -> Maybe[str]:
+    return next(name for name in names if name is not None)
+
+
+def _settings_of_azure(container: Any) -> bool:
+    return any(str(at(entry, "name")).startswith(("ARM_", "AZURE_")) for entry in items(at(container, "env")))

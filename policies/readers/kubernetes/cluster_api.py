@@ -1,0 +1,229 @@
+"""Reads Cluster API: MachinePools, MachineDeployments and MachineSets with the machines and boot data they refer to.
+
+The autoscaler's bounds are annotations:
+https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/clusterapi/README.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from concepts.declared import NodeGroup
+from concepts.kubernetes import Taint
+from concepts.unknown import UNKNOWN, Maybe, at, given, items, text, whole
+from policies.readers.aks.facts import gpus_of_size
+from policies.readers.eks.facts import gpus_of
+from policies.readers.eks.template import Choice, choice_of, machines, with_registered
+from policies.readers.gke.facts import whole_machine_gpus
+from policies.readers.kubernetes.node_registration import EFFECTS, parsed_labels, parsed_taints, taints_of
+from policies.readers.resource import Declared, Item, Reader, Referrer
+
+CLOUD: Final = "cluster-api"
+_SCALER: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
+_GPU_COUNT: Final = "capacity.cluster-autoscaler.kubernetes.io/gpu-count"
+_SETS: Final = ("MachineDeployment", "MachineSet", "MachinePool")
+_VERSIONS: Final = ("v1alpha4", "v1beta1", "v1beta2")
+# Infrastructure that has no GPUs at all: containers, and machines that are only simulated.
+_WITHOUT_GPUS: Final = ("Docker", "Dev", "InMemory")
+_CLOUD_EFFECTS: Final = {
+    "no-schedule": "NoSchedule",
+    "prefer-no-schedule": "PreferNoSchedule",
+    "no-execute": "NoExecute",
+}
+
+
+def read_machines(declared: Declared) -> Iterable[Item]:
+    """A set of machines that share one template."""
+    properties = declared.properties
+    spec, metadata = properties.get("spec"), properties.get("metadata")
+    machine = at(spec, "template", "spec")
+    annotations = at(metadata, "annotations")
+    infrastructure = _referenced(declared, at(machine, "infrastructureRef"))
+    bootstrap = _referenced(declared, at(machine, "bootstrap", "configRef"))
+    least, most = _bound(annotations, "min-size"), _bound(annotations, "max-size")
+    scaled: Maybe[bool] = UNKNOWN if annotations is UNKNOWN else least is not None and most is not None
+    scaling = _own_scaling(infrastructure)
+    if scaled is False and scaling is not None:
+        least, most, scaled = *scaling, True
+    replicas = whole(at(spec, "replicas"))
+    name = text(at(metadata, "name"))
+    gpus, others = _gpus(annotations, at(machine, "infrastructureRef"), infrastructure)
+    yield NodeGroup(
+        name=name if isinstance(name, str) else declared.name,
+        cloud=CLOUD,
+        gpus_per_node=gpus,
+        other_gpus_per_node=others,
+        autoscaled=UNKNOWN if scaled is UNKNOWN else scaled and (least is UNKNOWN or least != most),
+        min_nodes=0 if least is None else least,
+        max_nodes=most,
+        # Cluster API sets one replica where nothing is said, and the autoscaler's minimum where there is one.
+        initial_nodes=(0 if scaled is not False else 1) if replicas is None else replicas,
+        taints=_taints(at(machine, "taints"), at(machine, "bootstrap", "configRef"), bootstrap, infrastructure),
+        labels=_labels(spec, bootstrap, infrastructure),
+        cluster=text(at(spec, "clusterName")),
+        cloud_label_domains=("kubernetes.io", "k8s.io"),
+        resource=declared.urn,
+    )
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    f"kubernetes:cluster.x-k8s.io/{version}:{kind}{suffix}": read_machines
+    for version in _VERSIONS
+    for kind in _SETS
+    for suffix in ("", "Patch")
+}
+
+
+def _parts(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+    machine = at(declared.properties, "spec", "template", "spec")
+    wanted = [at(machine, "infrastructureRef"), at(machine, "bootstrap", "configRef")]
+    for other in everything:
+        if any(_is(other, reference) for reference in wanted):
+            yield other
+
+
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    type_token: Referrer(refers=lambda _: True, finds=_parts) for type_token in READERS
+}
+
+
+def _is(resource: Declared, reference: Any) -> bool:
+    kind, name = at(reference, "kind"), at(reference, "name")
+    # The kind comes last in the type token: kubernetes:infrastructure.cluster.x-k8s.io/v1beta2:AWSMachineTemplate.
+    same_kind = isinstance(kind, str) and resource.type.rpartition(":")[2].removesuffix("Patch") == kind
+    return same_kind and isinstance(name, str) and at(resource.properties, "metadata", "name") == name
+
+
+def _referenced(declared: Declared, reference: Any) -> Declared | None:
+    return next((found for found in declared.references if _is(found, reference)), None)
+
+
+def _bound(annotations: Any, which: str) -> Maybe[int | None]:
+    return whole(at(annotations, _SCALER + which))
+
+
+def _own_scaling(infrastructure: Declared | None) -> tuple[Maybe[int | None], Maybe[int | None]] | None:
+    """Bounds that a managed pool of the cloud scales within by itself."""
+    if infrastructure is None:
+        return None
+    spec = infrastructure.properties.get("spec")
+    for low, high in (("minSize", "maxSize"), ("minCount", "maxCount")):
+        scaling = at(spec, "scaling")
+        if scaling is not None and at(scaling, high) is not None:
+            return whole(at(scaling, low), default=0), whole(at(scaling, high))
+    return None
+
+
+def _gpus(annotations: Any, reference: Any, infrastructure: Declared | None) -> tuple[Maybe[int], tuple[int, ...]]:
+    """GPUs per machine: what the autoscaler is told, or what the machine type has."""
+    told = whole(at(annotations, _GPU_COUNT))
+    if told is not None and told is not UNKNOWN and told > 0:
+        return told, ()
+    if infrastructure is None:
+        kind = text(at(reference, "kind"))
+        return (0 if isinstance(kind, str) and kind.startswith(_WITHOUT_GPUS) else UNKNOWN), ()
+    annotated = whole(at(infrastructure.properties, "metadata", "annotations", _GPU_COUNT))
+    kind = infrastructure.type.rpartition(":")[2]
+    spec = infrastructure.properties.get("spec")
+    machine = at(spec, "template", "spec") if kind.endswith("Template") else spec
+    for prefix, count in _BY_PROVIDER.items():
+        if kind.startswith(prefix):
+            kinds = machines(tuple(count(machine)))
+            return kinds.gpus, kinds.other_gpus
+    claims = [count for count in (told, annotated) if count is not None]
+    return (UNKNOWN if not claims or UNKNOWN in claims else max(count for count in claims if count is not UNKNOWN)), ()
+
+
+def _amazon(machine: Any) -> Iterable[Choice]:
+    overrides = [choice_of(entry) for entry in items(at(machine, "mixedInstancesPolicy", "overrides"))]
+    listed = [choice for choice in overrides if choice is not None]
+    kind = text(given(at(machine, "instanceType"), at(machine, "awsLaunchTemplate", "instanceType")))
+    return listed or [Choice(gpus_of(kind), kind)]
+
+
+def _google(machine: Any) -> Iterable[Choice]:
+    kind = text(given(at(machine, "instanceType"), at(machine, "machineType")))
+    attached = sum(count for entry in items(at(machine, "guestAccelerators")) if (count := _number(at(entry, "count"))))
+    yield Choice(attached or (UNKNOWN if kind is UNKNOWN else whole_machine_gpus(kind)), kind)
+
+
+def _microsoft(machine: Any) -> Iterable[Choice]:
+    size = text(given(at(machine, "vmSize"), at(machine, "sku"), at(machine, "template", "vmSize")))
+    yield Choice(UNKNOWN if size is UNKNOWN else gpus_of_size(size), size)
+
+
+_BY_PROVIDER: Final[Mapping[str, Callable[[Any], Iterable[Choice]]]] = {
+    **{prefix: lambda _: (Choice(0),) for prefix in _WITHOUT_GPUS},
+    "AWS": _amazon,
+    "GCP": _google,
+    "Azure": _microsoft,
+}
+
+
+def _taints(
+    own: Any, reference: Any, bootstrap: Declared | None, infrastructure: Declared | None
+) -> Maybe[tuple[Taint, ...]]:
+    """Taints of the machines themselves, of their kubelets' registration, and of a managed pool."""
+    pool = at(infrastructure.properties, "spec") if infrastructure else None
+    elsewhere = reference is not None and bootstrap is None
+    declared = with_registered(taints_of(own), _managed_taints(pool))
+    return with_registered(declared, UNKNOWN if elsewhere else _registered(bootstrap))
+
+
+def _registered(bootstrap: Declared | None) -> Maybe[tuple[Taint, ...]]:
+    if bootstrap is None:
+        return ()
+    listed = taints_of(at(_registration(bootstrap), "taints"))
+    flag = _kubelet_argument(bootstrap, "register-with-taints")
+    if listed is UNKNOWN or flag is UNKNOWN:
+        return UNKNOWN
+    return (*listed, *parsed_taints(flag or ""))
+
+
+def _registration(bootstrap: Declared) -> Any:
+    """What the node registers with, of a ``KubeadmConfigTemplate``, a ``KubeadmConfig`` or an ``EKSConfigTemplate``."""
+    spec = bootstrap.properties.get("spec")
+    config = at(spec, "template", "spec") if bootstrap.type.endswith("Template") else spec
+    return given(at(config, "joinConfiguration", "nodeRegistration"), config)
+
+
+def _kubelet_argument(bootstrap: Declared, name: str) -> Maybe[str | None]:
+    arguments = at(_registration(bootstrap), "kubeletExtraArgs")
+    if isinstance(arguments, (list, tuple)):  # v1beta2: a list of {name, value}
+        return next((text(at(entry, "value")) for entry in arguments if at(entry, "name") == name), None)
+    return text(at(arguments, name))
+
+
+def _managed_taints(pool: Any) -> Maybe[tuple[Taint, ...]]:
+    entries = items(at(pool, "taints")) + items(at(pool, "kubernetesTaints"))
+    if UNKNOWN in entries:
+        return UNKNOWN
+    spelled = [{**entry, "effect": _effect(at(entry, "effect"))} for entry in entries]
+    return taints_of(spelled)
+
+
+def _effect(value: Any) -> Any:
+    """Kubernetes' spelling of an effect that Cluster API's providers write as ``no-schedule`` or ``NO_SCHEDULE``."""
+    return value if value is UNKNOWN or value in EFFECTS else _CLOUD_EFFECTS.get(str(value).lower().replace("_", "-"))
+
+
+def _labels(
+    spec: Any, bootstrap: Declared | None, infrastructure: Declared | None
+) -> Maybe[dict[str, Maybe[str | None]]]:
+    pool = infrastructure.properties.get("spec") if infrastructure else None
+    found: dict[str, Maybe[str | None]] = {}
+    flag = _kubelet_argument(bootstrap, "node-labels") if bootstrap else None
+    if flag is UNKNOWN:
+        return UNKNOWN
+    found.update(parsed_labels(flag or ""))
+    for source in (at(spec, "template", "metadata", "labels"), at(pool, "labels"), at(pool, "nodeLabels")):
+        if UNKNOWN in (source,):
+            return UNKNOWN
+        found.update({str(key): UNKNOWN if value is UNKNOWN else str(value) for key, value in (source or {}).items()})
+    return found
+
+
+def _number(value: Any) -> int:
+    count = whole(value, default=0)
+    return count if isinstance(count, int) else 1

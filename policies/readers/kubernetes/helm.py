@@ -1,0 +1,168 @@
+"""Reads Helm releases by their values: charts known to run on GPU nodes, and values that ask for GPUs.
+
+The objects of a chart that the program renders itself (``Chart``) are resources of their own and read as such. Those
+of a ``Release`` exist only in the cluster; the engine sees the values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from concepts.declared import GpuSharing, Workload
+from concepts.kubernetes import GPU_RESOURCE, Toleration
+from concepts.unknown import UNKNOWN, at, items, text
+from policies.readers.eks.roles import role_of_account, roles_among
+from policies.readers.kubernetes.autoscalers import of_cluster_autoscaler_chart, of_karpenter_chart
+from policies.readers.kubernetes.objects import embedded_workloads, read_object
+from policies.readers.kubernetes.sharing import replicated
+from policies.readers.kubernetes.workloads import selector_of, tolerations_of
+from policies.readers.resource import Declared, Item, Reader, Referrer
+
+_GPU: Final = Toleration(GPU_RESOURCE, "Exists", None, "NoSchedule")
+_NFD: Final = (Toleration(GPU_RESOURCE, "Equal", "present", "NoSchedule"),)
+
+
+# Charts of node autoscalers; both bring a PodDisruptionBudget for their own pods.
+_AUTOSCALERS: Final = {"cluster-autoscaler": of_cluster_autoscaler_chart, "karpenter": of_karpenter_chart}
+# https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/charts/karpenter/values.yaml; the other chart has none.
+_AUTOSCALERS_TOLERATE: Final = {"karpenter": (Toleration("CriticalAddonsOnly", "Exists"),)}
+_SERVICE_ACCOUNTS: Final = (("rbac", "serviceAccount"), ("serviceAccount",))
+_PACKAGED: Final = re.compile(r"-v?\d[^-]*\.tgz$")
+
+
+@dataclass(frozen=True)
+class _DaemonSet:
+    """A DaemonSet for GPU nodes: where its tolerations are in the values, and what they are by default.
+
+    ``switch``: the value that turns it off when ``False``.
+    """
+
+    tolerations: tuple[str, ...]
+    default: tuple[Toleration, ...]
+    node_selector: tuple[str, ...] = ()
+    switch: tuple[str, ...] = ()
+
+
+# https://github.com/NVIDIA/gpu-operator/blob/main/deployments/gpu-operator/values.yaml
+# https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
+# https://github.com/NVIDIA/dcgm-exporter/blob/main/deployment/values.yaml
+_CHARTS: Final[Mapping[str, Mapping[str, _DaemonSet]]] = {
+    "gpu-operator": {
+        "daemonsets": _DaemonSet(("daemonsets", "tolerations"), (_GPU,)),
+        "node-feature-discovery-worker": _DaemonSet(
+            ("node-feature-discovery", "worker", "tolerations"), _NFD, switch=("nfd", "enabled")
+        ),
+    },
+    "nvidia-device-plugin": {
+        "nvidia-device-plugin": _DaemonSet(
+            ("tolerations",),
+            (Toleration("CriticalAddonsOnly", "Exists"), _GPU),
+            ("nodeSelector",),
+            ("devicePlugin", "enabled"),
+        ),
+    },
+    "dcgm-exporter": {"dcgm-exporter": _DaemonSet(("tolerations",), (), ("nodeSelector",))},
+}
+
+
+def read_release(declared: Declared) -> Iterable[Item]:
+    """``kubernetes:helm.sh/v3:Release``: from its rendered manifest where the engine has it, else from its values."""
+    inputs = declared.properties
+    manifest = inputs.get("manifest")
+    if isinstance(manifest, Mapping) and manifest:
+        for rendered in manifest.values():
+            yield from read_object(rendered, declared)
+        return
+    values, complete = _values(inputs)
+    missing = None if complete else UNKNOWN
+    name, namespace = text(inputs.get("name")), text(inputs.get("namespace"))
+    release = name if isinstance(name, str) else declared.name
+    space = namespace if isinstance(namespace, str) else "default"
+    for daemon, facts in _CHARTS.get(_chart(inputs), {}).items():
+        if facts.switch and at(values, *facts.switch) is False:
+            continue
+        given = _given(values, facts.tolerations, missing)
+        yield Workload(
+            name=f"{release}/{daemon}",
+            namespace=space,
+            kind="DaemonSet",
+            tolerations=facts.default if given is None else tolerations_of(given),
+            node_selector=selector_of(_given(values, facts.node_selector, missing)) if facts.node_selector else {},
+            device_plugin=True,
+            resource=declared.urn,
+        )
+    if _chart(inputs) in _AUTOSCALERS:
+        tolerated = _given(values, ("tolerations",), missing)
+        yield Workload(
+            name=release,
+            namespace=space,
+            kind="Deployment",
+            tolerations=_AUTOSCALERS_TOLERATE.get(_chart(inputs), ())
+            if tolerated is None
+            else tolerations_of(tolerated),
+            node_selector=selector_of(at(values, "nodeSelector")),
+            safe_to_evict=True,
+            scales_nodes=True,
+            autoscaler=(scaler := _AUTOSCALERS[_chart(inputs)](UNKNOWN if not complete else values, release)),
+            resource=declared.urn,
+        )
+        if scaler is not None:
+            annotations = [at(values, *place, "annotations") for place in _SERVICE_ACCOUNTS]
+            for given in annotations:
+                yield from role_of_account(declared, given, space, scaler.service_account)
+    metadata = {"name": release, "namespace": space}
+    asking = Declared(declared.type, declared.name, declared.urn, {"metadata": metadata})
+    yield from (found for found in embedded_workloads(values, "Release", asking) if found.gpus != 0)
+    if (replicas := replicated(values)) is not None:
+        yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)
+
+
+def _given(values: Any, path: tuple[str, ...], missing: Any) -> Any:
+    value = at(values, *path)
+    return missing if value is None else value
+
+
+def _values(inputs: Mapping[str, Any]) -> tuple[Any, bool]:
+    """The values over those of the files, and whether all files could be read: one that cannot may set what is left."""
+    merged: dict[str, Any] = {}
+    complete = True
+    for file in items(inputs.get("valueYamlFiles")):
+        content = getattr(file, "text", None)  # of a StringAsset; the files of others are not where the gate runs
+        if isinstance(content, str):
+            import yaml  # 0.1 s that few programs need to spend
+
+            merged = _over(yaml.safe_load(content) or {}, merged)
+        else:
+            complete = False
+    own = inputs.get("values")
+    return (UNKNOWN if own is UNKNOWN else _over(own or {}, merged)), complete
+
+
+def _over(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Maps are merged, anything else is replaced, as Helm does."""
+    merged = dict(defaults)
+    for key, value in values.items():
+        below = merged.get(key)
+        merged[key] = _over(value, below) if isinstance(value, Mapping) and isinstance(below, Mapping) else value
+    return merged
+
+
+def _chart(inputs: Mapping[str, Any]) -> str:
+    """The chart's name without its repository or file: ``oci://…/gpu-operator``, ``./gpu-operator-v25.3.0.tgz``."""
+    chart = text(inputs.get("chart"))
+    name = chart.rstrip("/").rpartition("/")[2] if isinstance(chart, str) else ""
+    return _PACKAGED.sub("", name)
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "kubernetes:helm.sh/v3:Release": read_release,
+}
+
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    "kubernetes:helm.sh/v3:Release": Referrer(
+        refers=lambda _: False, finds=lambda declared, everything: roles_among(declared, "values", everything)
+    ),
+}

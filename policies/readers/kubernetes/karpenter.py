@@ -1,0 +1,260 @@
+"""Reads Karpenter's NodePools: which GPU machines their requirements admit, up to which limits.
+
+A NodePool has no minimum: nodes come with pods and go when they are empty, unless it says otherwise.
+https://karpenter.sh/docs/concepts/nodepools/ and https://karpenter.sh/docs/concepts/disruption/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+from catalog.gpu_machines import gpu_machines
+from concepts.declared import NodeGroup
+from concepts.kubernetes import GPU_RESOURCE
+from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
+from policies.readers.eks.facts import CLOUD as AMAZON
+from policies.readers.kubernetes.node_registration import taints_of
+from policies.readers.resource import Declared, Item, Reader, Referrer
+
+_NODE_CLASSES: Final = ("EC2NodeClass", "NodeClass", "AKSNodeClass")
+_LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "karpenter.sh", "k8s.aws", "amazonaws.com", "azure.com")
+_NEVER: Final = "karpenter.sh/do-not-disrupt"
+# Labels that say what an Amazon machine is, in Karpenter's and in EKS Auto Mode's domain.
+_AMAZON: Final = re.compile(r"^(?:karpenter\.k8s\.aws|eks\.amazonaws\.com)/(instance-.+)$")
+_AZURE: Final = re.compile(r"^karpenter\.azure\.com/(sku-.+)$")
+_TYPE: Final = "node.kubernetes.io/instance-type"
+# The fewest vCPUs that clouds sell with one whole NVIDIA GPU (g4dn.xlarge, NC4as_T4_v3): a vCPU limit limits GPUs too.
+_MIN_VCPUS_PER_GPU: Final = 4
+_MOST_PER_NODE: Final = 8
+_CAPACITY: Final = "karpenter.sh/capacity-type"
+
+Candidate = Mapping[str, str]
+"""One kind of GPU machine as Karpenter labels it; a label that is not listed may have any value."""
+
+
+def read_node_pool(declared: Declared) -> Iterable[Item]:
+    """``karpenter.sh`` ``NodePool``, and ``Provisioner`` as it was called before v1beta1."""
+    spec = declared.properties.get("spec")
+    template = at(spec, "template", "spec") if declared.type.endswith((":NodePool", ":NodePoolPatch")) else spec
+    metadata = at(spec, "template", "metadata") if template is not spec else spec
+    name = text(at(declared.properties, "metadata", "name"))
+    limits = at(spec, "limits") if template is not spec else at(spec, "limits", "resources")
+    sizes = _gpu_sizes(template, metadata)
+    gpus, most = _bounds(sizes, limits)
+    fixed = whole(at(spec, "replicas"))
+    node_class = next(iter(declared.references), None)
+    labels = at(metadata, "labels")
+    final = UNKNOWN if labels is UNKNOWN else {str(key): value for key, value in _labels(labels, template)}
+    yield NodeGroup(
+        name=name if isinstance(name, str) else declared.name,
+        cloud="karpenter",
+        gpus_per_node=gpus,
+        autoscaled=False if fixed is not None else _removes_idle(spec, metadata),
+        min_nodes=0 if fixed is None else fixed,
+        max_nodes=most if fixed is None else fixed,
+        taints=taints_of(at(template, "taints")),
+        labels=final,
+        spot=_spot(final),
+        private=True if node_class is None else _private(node_class),
+        disk_encrypted=True if node_class is None else _encrypted(node_class),
+        cloud_label_domains=_LABEL_DOMAINS,
+        resource=declared.urn,
+    )
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    f"kubernetes:karpenter.sh/{version}:{kind}{suffix}": read_node_pool
+    for version, kind in (("v1", "NodePool"), ("v1beta1", "NodePool"), ("v1alpha5", "Provisioner"))
+    for suffix in ("", "Patch")
+}
+
+
+def _node_class(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+    reference = at(declared.properties, "spec", "template", "spec", "nodeClassRef")
+    for other in everything:
+        kind = other.type.rpartition(":")[2]
+        same_name = at(other.properties, "metadata", "name") == at(reference, "name")
+        if kind in _NODE_CLASSES and kind == at(reference, "kind") and same_name:
+            yield other
+
+
+# A NodePool is judged at once: what its node class adds (disks, addresses) is no matter of idle GPUs.
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    type_token: Referrer(refers=lambda _: False, finds=_node_class) for type_token in READERS
+}
+
+
+def _gpu_sizes(template: Any, metadata: Any) -> Maybe[tuple[int, ...]]:
+    """GPU counts of the machines that the requirements admit; empty if none has GPUs."""
+    requirements = [*items(at(template, "requirements")), *_as_requirements(at(metadata, "labels"))]
+    reference = at(template, "nodeClassRef")
+    if UNKNOWN in requirements or reference is UNKNOWN:
+        return UNKNOWN
+    names = [text(at(reference, part)) for part in ("kind", "group", "apiVersion")]
+    if UNKNOWN in names:
+        return UNKNOWN
+    provider = " ".join(str(name) for name in names if name is not None)
+    if "AKSNodeClass" in provider or "azure" in provider:
+        return _azure_sizes(requirements)
+    if "EC2NodeClass" in provider or "aws" in provider or reference is None:
+        admitted = [(_admits(requirements, machine), count) for machine, count in _amazon_machines()]
+        sizes = sorted({count for answer, count in admitted if answer is True})
+        return UNKNOWN if not sizes and any(answer is UNKNOWN for answer, _ in admitted) else tuple(sizes)
+    return UNKNOWN
+
+
+def _amazon_machines() -> Iterator[tuple[Candidate, int]]:
+    for machine in gpu_machines(AMAZON).values():
+        family, _, size = machine.type.partition(".")
+        digits = re.search(r"\d+", family)
+        yield (
+            {
+                _TYPE: machine.type,
+                "instance-family": family,
+                "instance-size": size,
+                "instance-category": family[: digits.start()] if digits else family,
+                "instance-generation": digits.group() if digits else "",
+                "instance-gpu-count": str(machine.gpus),
+                "instance-gpu-manufacturer": "nvidia",
+                "kubernetes.io/arch": machine.arch,
+                "kubernetes.io/os": "linux",
+            },
+            machine.gpus,
+        )
+
+
+def _azure_sizes(requirements: Sequence[Any]) -> Maybe[tuple[int, ...]]:
+    # https://learn.microsoft.com/azure/aks/node-auto-provisioning-node-pools: sizes with GPUs are those of family N.
+    found: list[int] = []
+    for count in range(1, _MOST_PER_NODE + 1):
+        machine = {"sku-family": "N", "sku-gpu-manufacturer": "nvidia", "sku-gpu-count": str(count)}
+        answer = _admits(requirements, {**machine, "kubernetes.io/os": "linux", "sku-name": "Standard_N"})
+        if answer is UNKNOWN:
+            return UNKNOWN
+        if answer:
+            found.append(count)
+    return tuple(found)
+
+
+def _admits(requirements: Sequence[Any], machine: Candidate) -> Maybe[bool]:
+    answers = [_meets(requirement, machine) for requirement in requirements]
+    if False in answers:
+        return False
+    return UNKNOWN if UNKNOWN in answers else True
+
+
+def _meets(requirement: Any, machine: Candidate) -> Maybe[bool]:
+    key, operator, values = at(requirement, "key"), at(requirement, "operator"), items(at(requirement, "values"))
+    if key is UNKNOWN or operator is UNKNOWN or UNKNOWN in values:
+        return UNKNOWN
+    label = _AMAZON.match(str(key)) or _AZURE.match(str(key))
+    short = label.group(1) if label else str(key)
+    wanted = [str(value) for value in values]
+    if short in ("sku-name", _TYPE) and machine.get("sku-name"):
+        # Azure's GPU sizes are all named Standard_N…; which of them is meant does not matter here.
+        gpu_sizes = [value for value in wanted if value.lower().startswith("standard_n")]
+        return operator != "In" or bool(gpu_sizes)
+    if operator == "DoesNotExist":
+        return short not in machine and not short.startswith(("instance-gpu", "sku-gpu"))
+    if short not in machine or operator == "Exists":
+        return not short.startswith(("instance-accelerator",)) if operator == "Exists" else True
+    value = machine[short]
+    if operator == "In":
+        return value in wanted
+    if operator == "NotIn":
+        return value not in wanted
+    return _compares(operator, value, wanted)
+
+
+def _compares(operator: Any, value: str, wanted: Sequence[str]) -> Maybe[bool]:
+    try:
+        seen, bound = int(value), int(wanted[0])
+    except (ValueError, IndexError):
+        return UNKNOWN
+    answers = {"Gt": seen > bound, "Lt": seen < bound, "Gte": seen >= bound, "Lte": seen <= bound}
+    return answers.get(str(operator), UNKNOWN)
+
+
+def _bounds(sizes: Maybe[tuple[int, ...]], limits: Any) -> tuple[Maybe[int], Maybe[int | None]]:
+    """GPUs of the largest node that the limits leave room for, and how many such nodes they allow."""
+    allowed = _gpu_limit(limits)
+    if sizes is UNKNOWN:
+        return UNKNOWN, UNKNOWN if allowed is UNKNOWN else allowed
+    if not sizes or allowed == 0:
+        return 0, None
+    if allowed is UNKNOWN or allowed is None:
+        nodes = whole(at(limits, "nodes"))
+        return sizes[-1], allowed if nodes is None else nodes
+    fitting = [size for size in sizes if size <= allowed]
+    return (fitting[-1], allowed // fitting[-1]) if fitting else (sizes[0], 0)
+
+
+def _gpu_limit(limits: Any) -> Maybe[int | None]:
+    """Most GPUs that the limits allow: their own limit, or as many as the vCPUs suffice for; ``None``: no limit."""
+    own, vcpus = at(limits, GPU_RESOURCE), text(at(limits, "cpu"))
+    if own is not None:
+        return whole(own)
+    if vcpus is None:
+        return None if at(limits, "memory") is None else UNKNOWN
+    if vcpus is UNKNOWN:
+        return UNKNOWN
+    scale = {"m": Fraction(1, 1000), "k": Fraction(1000)}.get(vcpus[-1], Fraction(1))
+    number = (vcpus[:-1] if scale != 1 else vcpus).removesuffix(".0")
+    return int(int(number) * scale) // _MIN_VCPUS_PER_GPU if number.isdigit() else UNKNOWN
+
+
+def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:
+    """Whether Karpenter removes a node that is empty."""
+    if text(at(metadata, "annotations", _NEVER)) == "true":
+        return False
+    disruption = at(spec, "disruption")
+    after = at(disruption, "consolidateAfter")
+    if after == "Never":
+        return False
+    if any(value is UNKNOWN for value in (disruption, after)):
+        return UNKNOWN
+    for budget in items(at(disruption, "budgets")):
+        nodes, reasons = at(budget, "nodes"), items(at(budget, "reasons"))
+        always = at(budget, "schedule") is None
+        if always and str(nodes) in ("0", "0%") and (not reasons or "Empty" in reasons):
+            return False
+    if at(spec, "template") is None:  # a Provisioner
+        return flag(at(spec, "consolidation", "enabled")) is True or at(spec, "ttlSecondsAfterEmpty") is not None
+    return True
+
+
+def _as_requirements(labels: Any) -> list[Any]:
+    if labels is UNKNOWN:
+        return [UNKNOWN]
+    return [{"key": key, "operator": "In", "values": [value]} for key, value in (labels or {}).items()]
+
+
+def _labels(labels: Any, template: Any) -> Iterator[tuple[Any, Maybe[str | None]]]:
+    """The template's labels, and those that one requirement leaves one value for."""
+    for requirement in items(at(template, "requirements")):
+        values = items(at(requirement, "values"))
+        if at(requirement, "operator") == "In" and isinstance(at(requirement, "key"), str):
+            yield at(requirement, "key"), str(values[0]) if len(values) == 1 and values[0] is not UNKNOWN else UNKNOWN
+    for key, value in (labels or {}).items():
+        yield key, UNKNOWN if value is UNKNOWN else str(value)
+
+
+def _spot(labels: Maybe[Mapping[str, Maybe[str | None]]]) -> Maybe[bool]:
+    """Whether nodes are spot for certain; a pool that may have several kinds of capacity is undecided."""
+    if labels is UNKNOWN:
+        return UNKNOWN
+    capacity = labels.get(_CAPACITY)
+    return UNKNOWN if capacity is UNKNOWN else capacity == "spot"
+
+
+def _private(node_class: Declared) -> Maybe[bool]:
+    public = flag(at(node_class.properties, "spec", "associatePublicIPAddress"))
+    return UNKNOWN if public is UNKNOWN else not public
+
+
+def _encrypted(node_class: Declared) -> Maybe[bool]:
+    disks = items(at(node_class.properties, "spec", "blockDeviceMappings"))
+    return not any(at(disk, "ebs", "encrypted") is False for disk in disks)

@@ -1,0 +1,126 @@
+"""The taints and labels that a machine's boot data makes its kubelet register with.
+
+Reads what clouds pass to a machine (cloud-init scripts and MIME documents, EKS ``NodeConfig``, kubeadm's
+``JoinConfiguration``, Bottlerocket's TOML), plain or in base64, with or without gzip.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from concepts.kubernetes import Effect, Taint
+from concepts.unknown import UNKNOWN, Maybe, at, items
+
+EFFECTS: Final[Mapping[str, Effect]] = {
+    "NoSchedule": "NoSchedule",
+    "PreferNoSchedule": "PreferNoSchedule",
+    "NoExecute": "NoExecute",
+}
+# The kubelet's flags (https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/), and those of k3s and
+# RKE2 (https://docs.k3s.io/cli/agent).
+_FLAG: Final = re.compile(r"--(register-with-taints|node-taint|node-labels?)[= ]['\"]?([^\s'\"\\]+)")
+_TABLE: Final = re.compile(r"^\[settings\.kubernetes\.node-(taints|labels)\]\s*$(.*?)(?=^\[|\Z)", re.M | re.S)
+_ENTRY: Final = re.compile(r"^\s*\"?([\w./-]+)\"?\s*=\s*\[?\s*\"([^\"]*)\"", re.M)
+_DOCUMENT: Final = re.compile(r"^apiVersion:\s*(?:node\.eks\.aws|kubeadm\.k8s\.io)/.*?(?=^--|\Z)", re.M | re.S)
+_JOINS: Final = re.compile(
+    r"/etc/eks/bootstrap|node\.eks\.aws/|\[settings\.kubernetes\]|\bkubelet\b|kubeadm|\bk3s\b|\brke2\b", re.I
+)
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What a kubelet registers with; ``joins``: whether the boot data makes the machine a Kubernetes node at all."""
+
+    taints: Maybe[tuple[Taint, ...]] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    joins: Maybe[bool] = False
+
+
+NOTHING: Final = Registration()
+UNREADABLE: Final = Registration(taints=UNKNOWN, joins=UNKNOWN)
+
+
+def registration(user_data: Any) -> Registration:
+    """Reads boot data; ``UNREADABLE`` if it is unknown or no text."""
+    if user_data is UNKNOWN:
+        return UNREADABLE
+    if not user_data:
+        return NOTHING
+    script = _decoded(str(user_data))
+    if script is None:
+        return UNREADABLE
+    taints: list[Taint] = []
+    labels: dict[str, str] = {}
+    for flag, value in _FLAG.findall(script):
+        if "$" in value:  # a shell variable: what it holds is not visible here
+            return UNREADABLE
+        if flag.startswith("node-label"):
+            labels.update(parsed_labels(value))
+        else:
+            taints += parsed_taints(value)
+    for kind, table in _TABLE.findall(script):
+        for key, value in _ENTRY.findall(table):
+            if kind == "labels":
+                labels[key] = value
+            else:
+                taints += parsed_taints(f"{key}={value}" if ":" in value else f"{key}:{value}")
+    for document in _DOCUMENT.findall(script):
+        try:
+            config = yaml.safe_load(document)
+        except yaml.YAMLError:
+            return UNREADABLE
+        listed = taints_of(at(config, "spec", "kubelet", "config", "registerWithTaints"))
+        joining = taints_of(at(config, "nodeRegistration", "taints"))
+        if listed is UNKNOWN or joining is UNKNOWN:
+            return UNREADABLE
+        taints += listed + joining
+    return Registration(tuple(taints), labels, bool(_JOINS.search(script)))
+
+
+def parsed_taints(value: str) -> Iterable[Taint]:
+    """Taints in the kubelet's spelling, ``key=value:Effect`` or ``key:Effect``, separated by commas."""
+    for part in value.split(","):
+        name, _, effect = part.strip().rpartition(":")
+        key, _, taint_value = name.partition("=")
+        if key and effect in EFFECTS:
+            yield Taint(key, taint_value, EFFECTS[effect])
+
+
+def parsed_labels(value: str) -> dict[str, str]:
+    """Labels in the kubelet's spelling, ``key=value`` separated by commas."""
+    pairs = (part.partition("=") for part in value.split(",") if "=" in part)
+    return {key.strip(): text for key, _, text in pairs}
+
+
+def taints_of(value: Any) -> Maybe[tuple[Taint, ...]]:
+    """Taints in the Kubernetes API's spelling: a list of ``{key, value, effect}``."""
+    found = []
+    for entry in items(value):
+        key, effect, taint_value = at(entry, "key"), at(entry, "effect"), at(entry, "value")
+        if UNKNOWN in (entry, key, effect):
+            return UNKNOWN
+        if key and effect in EFFECTS:
+            found.append(Taint(str(key), "" if taint_value is UNKNOWN else str(taint_value or ""), EFFECTS[effect]))
+    return tuple(found)
+
+
+def _decoded(data: str) -> str | None:
+    """The text, out of base64 and gzip where it is in them; ``None`` for other bytes."""
+    try:
+        raw = base64.b64decode("".join(data.split()), validate=True)
+    except (binascii.Error, ValueError):
+        return data
+    try:
+        if raw[:2] == b"\x1f\x8b":
+            raw = gzip.decompress(raw)
+        return raw.decode()
+    except (UnicodeDecodeError, OSError, EOFError):
+        return None

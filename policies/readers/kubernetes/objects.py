@@ -1,0 +1,132 @@
+"""Reads Kubernetes objects of kinds that no other module knows, by what they contain: pod templates at any depth.
+
+RayCluster, RayJob, PyTorchJob, MPIJob, Volcano's Job, JobSet, LeaderWorkerSet, Knative's Service and kinds still to be
+invented all carry pod templates somewhere, so a new kind is no way around the gate. Others
+(InferenceService, NIMService) carry only a container's ``resources``, and their operator builds the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from concepts.declared import Workload
+from concepts.kubernetes import GPU_RESOURCE
+from concepts.unknown import UNKNOWN, at, items, text
+from policies.readers import read
+from policies.readers.kubernetes.workloads import container_gpus, gpus_of, selector_of, tolerations_of
+from policies.readers.resource import Declared, Item, Reader
+
+# Where a pod's placement is declared beside the resources of one container.
+_PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
+_RESOURCES: Final = ("resources", "resourcesPerNode")
+_NO_BODY: Final = ("apiVersion", "kind", "metadata", "status")
+# They hold patterns and definitions, not pods; what a chart renders are resources of their own.
+_NO_PODS: Final = ("helm.sh", "kyverno.io", "gatekeeper.sh", "admissionregistration.k8s.io", "apiextensions.k8s.io")
+
+
+def read_custom_resource(declared: Declared) -> Iterable[Item]:
+    """Any custom resource: one workload for each pod template, or for each set of ``resources`` with GPUs."""
+    group = declared.type.split(":")[1].partition("/")[0]
+    if not any(group == known or group.endswith(f".{known}") for known in _NO_PODS):
+        kind = declared.type.rpartition(":")[2].removesuffix("Patch")
+        # Some kinds have no spec: KAITO's Workspace describes its pods at the top.
+        body = {key: part for key, part in declared.properties.items() if key not in _NO_BODY}
+        yield from embedded_workloads(body, kind, declared)
+
+
+def read_list(declared: Declared) -> Iterable[Item]:
+    """``PodList``, ``DeploymentList``…: each object in ``items``."""
+    version, kind = declared.type.split(":")[1:]
+    for number, entry in enumerate(items(declared.properties.get("items"))):
+        if isinstance(entry, Mapping) and "kind" in entry:
+            yield from read_object(entry, declared)
+        elif isinstance(entry, Mapping):
+            item_type = f"kubernetes:{version}:{kind.removesuffix('List')}"
+            yield from read(replace(declared, type=item_type, name=f"{declared.name}[{number}]", properties=entry))
+
+
+def read_object(manifest: Any, declared: Declared) -> Iterable[Item]:
+    """A manifest (a whole object, with its ``apiVersion`` and ``kind``) inside of another resource."""
+    version, kind = text(at(manifest, "apiVersion")), text(at(manifest, "kind"))
+    if isinstance(version, str) and isinstance(kind, str):
+        version = version if "/" in version else f"core/{version}"
+        name = text(at(manifest, "metadata", "name"))
+        inner = replace(declared, type=f"kubernetes:{version}:{kind}", properties=manifest)
+        yield from read(replace(inner, name=name) if isinstance(name, str) else inner)
+
+
+def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Workload]:
+    """The pods that ``body`` describes anywhere; each is named after the object and its place in it."""
+    metadata = declared.properties.get("metadata")
+    name, namespace = text(at(metadata, "name")), text(at(metadata, "namespace"))
+    own_name = name if isinstance(name, str) else declared.name
+    for found in _pods(body, (), {}):
+        gpus = gpus_of(found.pod) if found.whole else container_gpus(found.pod)
+        placement = found.pod if found.whole else found.placement
+        missing = None if found.whole else UNKNOWN  # the operator may add its own
+        yield Workload(
+            name="/".join((own_name, *found.path)),
+            namespace=namespace if isinstance(namespace, str) else "default",
+            kind=kind,
+            gpus=gpus,
+            tolerations=tolerations_of(placement.get("tolerations", missing)),
+            node_selector=selector_of(placement.get("nodeSelector", missing)),
+            affinity=placement.get("affinity", missing),
+            resource=declared.urn,
+        )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A pod's spec (``whole``) or one container's; ``placement`` is what stands around the latter."""
+
+    pod: Mapping[str, Any]
+    whole: bool
+    path: tuple[str, ...]
+    placement: Mapping[str, Any]
+
+
+def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any]) -> Iterator[_Found]:
+    if isinstance(value, (list, tuple)):
+        for number, part in enumerate(value):
+            # A list's elements mostly name themselves: workers of a RayCluster, tasks of a Volcano job.
+            names = (at(part, key) for key in ("name", "groupName"))
+            label = next((name for name in names if isinstance(name, str)), str(number))
+            yield from _pods(part, (*path, label), around)
+    elif isinstance(value, Mapping):
+        if _is_pod(value):
+            yield _Found(value, True, _short(path), {})
+            return
+        around = {**around, **{key: value[key] for key in _PLACEMENT if key in value}}
+        if (resources := _gpu_resources(value)) is not None:
+            yield _Found({"resources": resources}, False, _short(path), around)
+            return
+        for key, part in value.items():
+            yield from _pods(part, (*path, str(key)), around)
+
+
+def _is_pod(value: Mapping[str, Any]) -> bool:
+    containers = value.get("containers")
+    return containers is UNKNOWN or bool([part for part in items(containers) if isinstance(part, Mapping)])
+
+
+def _gpu_resources(value: Mapping[str, Any]) -> Any:
+    """A container's resources if GPUs are among them."""
+    for key in _RESOURCES:
+        sections = [at(value, key, section) for section in ("limits", "requests")]
+        if any(isinstance(section, Mapping) and GPU_RESOURCE in section for section in sections):
+            return value[key]
+    return None
+
+
+def _short(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Without the words that every kind repeats."""
+    return tuple(part for part in path if part not in ("spec", "template", "podTemplate"))
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "kubernetes:*:*List": read_list,
+    "kubernetes:*.*:*": read_custom_resource,
+}

@@ -1,0 +1,91 @@
+"""What part a workload plays for the nodes: device plugin, autoscaler, a pod that may or may not be evicted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from concepts.declared import DisruptionBudget
+from concepts.unknown import UNKNOWN, Maybe, at, items, text
+from policies.readers.resource import Declared, Item
+
+_SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+# A device plugin registers itself at the kubelet's socket in this folder:
+# https://kubernetes.io/docs/concepts/extend-kubernetes/compute-storage-net/device-plugins/
+_PLUGIN_FOLDER: Final = "/var/lib/kubelet/device-plugins"
+_GPU_IMAGE: Final = re.compile(r"nvidia|gpu", re.IGNORECASE)
+_AUTOSCALER_IMAGE: Final = re.compile(r"/(cluster-autoscaler(-[a-z0-9]+)?|karpenter(/controller)?)[:@]")
+# Nothing may ever be evicted: no pod may be missing, or all must be there.
+_NONE_MISSING: Final = ("0", "0%")
+_ALL_THERE: Final = "100%"
+
+
+def device_plugin(pod: Any) -> Maybe[bool]:
+    """Whether the pod offers the node's NVIDIA GPUs to the kubelet."""
+    paths = [at(volume, "hostPath", "path") for volume in items(at(pod, "volumes"))]
+    registers = any(isinstance(path, str) and path.rstrip("/") == _PLUGIN_FOLDER for path in paths)
+    if not registers:
+        return UNKNOWN if UNKNOWN in paths and _matches(_GPU_IMAGE, pod) is True else False
+    return _matches(_GPU_IMAGE, pod)
+
+
+def scales_nodes(pod: Any) -> Maybe[bool]:
+    """Whether the pod is a node autoscaler, by its image."""
+    return _matches(_AUTOSCALER_IMAGE, pod)
+
+
+def config_maps(pod: Any) -> tuple[str, ...]:
+    """The ConfigMaps that the pod mounts, as far as their names are known."""
+    names = [at(volume, "configMap", "name") for volume in items(at(pod, "volumes"))]
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def safe_to_evict(metadata: Any) -> Maybe[bool | None]:
+    """What the pod's annotation for the cluster autoscaler says."""
+    annotation = at(metadata, "annotations", _SAFE_TO_EVICT)
+    return annotation if annotation in (UNKNOWN, None) else str(annotation).lower() == "true"
+
+
+def labels(metadata: Any) -> Maybe[Mapping[str, str]]:
+    """The pod's labels."""
+    return _texts(at(metadata, "labels"))
+
+
+def read_budget(declared: Declared) -> Iterable[Item]:
+    """A PodDisruptionBudget; a selector by expressions is ``UNKNOWN`` to the rules."""
+    spec = declared.properties.get("spec")
+    namespace = text(at(declared.properties, "metadata", "namespace"))
+    expressions = at(spec, "selector", "matchExpressions")
+    yield DisruptionBudget(
+        namespace=namespace if isinstance(namespace, str) else "default",
+        match_labels=UNKNOWN if expressions else _texts(at(spec, "selector", "matchLabels")),
+        lets_go=_lets_go(at(spec, "maxUnavailable"), at(spec, "minAvailable")),
+    )
+
+
+def _lets_go(most_missing: Any, least_there: Any) -> Maybe[bool]:
+    if UNKNOWN in (most_missing, least_there):
+        return UNKNOWN
+    if most_missing is not None:
+        return _number(most_missing) not in _NONE_MISSING
+    return least_there is not None and _number(least_there) != _ALL_THERE
+
+
+def _number(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) else str(value)
+
+
+def _matches(pattern: re.Pattern[str], pod: Any) -> Maybe[bool]:
+    if pod is UNKNOWN:
+        return UNKNOWN
+    images = [at(container, "image") for container in items(at(pod, "containers"))]
+    if any(isinstance(image, str) and pattern.search(image) for image in images):
+        return True
+    return UNKNOWN if UNKNOWN in images else False
+
+
+def _texts(value: Any) -> Maybe[dict[str, str]]:
+    if value is UNKNOWN or (isinstance(value, Mapping) and UNKNOWN in value.values()):
+        return UNKNOWN
+    return {str(key): str(part) for key, part in (value or {}).items()}

@@ -1,0 +1,173 @@
+"""Reads Kubernetes objects that make pods, and the credentials that Kubernetes providers hold.
+
+Covers the typed resources of every API version, their Patch variants, and manifests in YAML (whose objects are
+resources of the same types).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
+
+from concepts.declared import Credential, GpuSharing, Workload
+from concepts.kubernetes import GPU_RESOURCE, Effect, Toleration
+from concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+from policies.readers.kubernetes import parts
+from policies.readers.kubernetes.autoscalers import autoscaler_of
+from policies.readers.kubernetes.sharing import replicated
+from policies.readers.resource import Declared, Item, Reader
+
+_POD_PATHS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Pod": ("spec",),
+    "Job": ("spec", "template", "spec"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+    "Deployment": ("spec", "template", "spec"),
+    "StatefulSet": ("spec", "template", "spec"),
+    "DaemonSet": ("spec", "template", "spec"),
+    "ReplicaSet": ("spec", "template", "spec"),
+    "ReplicationController": ("spec", "template", "spec"),
+}
+_API_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Pod": ("core/v1",),
+    "ReplicationController": ("core/v1",),
+    "Job": ("batch/v1",),
+    "CronJob": ("batch/v1", "batch/v1beta1", "batch/v2alpha1"),
+    "Deployment": ("apps/v1", "apps/v1beta1", "apps/v1beta2", "extensions/v1beta1"),
+    "StatefulSet": ("apps/v1", "apps/v1beta1", "apps/v1beta2"),
+    "DaemonSet": ("apps/v1", "apps/v1beta2", "extensions/v1beta1"),
+    "ReplicaSet": ("apps/v1", "apps/v1beta2", "extensions/v1beta1"),
+}
+# Shares of a GPU by time (renamed) and by hardware: https://github.com/NVIDIA/k8s-device-plugin
+_GPU_PARTS: Final = ("nvidia.com/gpu.", "nvidia.com/mig-")
+_STATIC_KUBECONFIG: Final = re.compile(r"\b(client-key-data|client-key|token|password)\"?\s*:\s*\"?[^\s\"]")
+_KEYS: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\"private_key\"")
+
+
+def read_workload(declared: Declared) -> Iterable[Item]:
+    """A pod or anything with a pod template."""
+    kind = declared.type.rpartition(":")[2].removesuffix("Patch")
+    pod = at(declared.properties, *_POD_PATHS[kind])
+    template = at(declared.properties, *_POD_PATHS[kind][:-1], "metadata")
+    metadata = declared.properties.get("metadata")
+    name, namespace = text(at(metadata, "name")), text(at(metadata, "namespace"))
+    yield Workload(
+        name=name if isinstance(name, str) else declared.name,
+        namespace=namespace if isinstance(namespace, str) else "default",
+        kind=kind,
+        gpus=gpus_of(pod),
+        tolerations=tolerations_of(at(pod, "tolerations")),
+        node_selector=selector_of(at(pod, "nodeSelector")),
+        affinity=at(pod, "affinity"),
+        resource=declared.urn,
+        pod_labels=parts.labels(template),
+        safe_to_evict=parts.safe_to_evict(template),
+        device_plugin=parts.device_plugin(pod),
+        scales_nodes=parts.scales_nodes(pod),
+        autoscaler=autoscaler_of(pod),
+        config_maps=parts.config_maps(pod),
+    )
+    if _holds_key([at(pod, part) for part in ("containers", "initContainers")]):
+        yield Credential(f"a static key in the pod of {kind} '{declared.name}'", True, declared.urn)
+
+
+def read_config_map(declared: Declared) -> Iterable[Item]:
+    """A ConfigMap is no place for a key, and may hold a device plugin's configuration."""
+    if (replicas := replicated(declared.properties.get("data"))) is not None:
+        own_name = text(at(declared.properties, "metadata", "name"))
+        name = own_name if isinstance(own_name, str) else None
+        yield GpuSharing(f"ConfigMap '{declared.name}'", replicas, declared.urn, name)
+    if _holds_key(declared.properties.get("data")):
+        yield Credential(f"a static key in ConfigMap '{declared.name}'", True, declared.urn)
+
+
+def read_provider(declared: Declared) -> Iterable[Item]:
+    """``pulumi:providers:kubernetes``: its kubeconfig must get its credentials from an exec plugin."""
+    kubeconfig = declared.properties.get("kubeconfig")
+    if kubeconfig is None:
+        return
+    static: Maybe[bool] = UNKNOWN if kubeconfig is UNKNOWN else bool(_STATIC_KUBECONFIG.search(str(kubeconfig)))
+    yield Credential(f"the kubeconfig of provider '{declared.name}'", static, declared.urn)
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    **{
+        f"kubernetes:{version}:{kind}{suffix}": read_workload
+        for kind, versions in _API_VERSIONS.items()
+        for version in versions
+        for suffix in ("", "Patch")
+    },
+    "kubernetes:policy/v1:PodDisruptionBudget": parts.read_budget,
+    "kubernetes:policy/v1:PodDisruptionBudgetPatch": parts.read_budget,
+    "kubernetes:policy/v1beta1:PodDisruptionBudget": parts.read_budget,
+    "kubernetes:core/v1:ConfigMap": read_config_map,
+    "kubernetes:core/v1:ConfigMapPatch": read_config_map,
+    "pulumi:providers:kubernetes": read_provider,
+}
+
+
+def gpus_of(pod: Any) -> Maybe[int]:
+    """GPUs one pod holds: its containers and sidecars together, or its largest other init container if that is more.
+
+    https://kubernetes.io/docs/concepts/workloads/pods/init-containers/#resource-sharing-within-containers
+    """
+    together, largest = 0, 0
+    for section in ("containers", "ephemeralContainers", "initContainers"):
+        for container in items(at(pod, section)):
+            count = container_gpus(container)
+            if count is UNKNOWN:
+                return UNKNOWN
+            if section != "initContainers" or at(container, "restartPolicy") == "Always":
+                together += count
+            else:
+                largest = max(largest, count)
+    if pod is UNKNOWN or (items(at(pod, "resourceClaims")) and not together):
+        return UNKNOWN  # a claim may be for a GPU: what it asks for is in an object of its own
+    return max(together, largest)
+
+
+def container_gpus(container: Any) -> Maybe[int]:
+    """GPUs one container asks for; ``UNKNOWN`` for shared GPUs and slices, which are some part of a GPU."""
+    # Kubernetes takes a request from the limit of an extended resource, and both must be equal.
+    for section in ("limits", "requests"):
+        resources = at(container, "resources", section)
+        count = whole(at(resources, GPU_RESOURCE))
+        if count is not None:
+            return count
+        if isinstance(resources, Mapping) and any(str(key).startswith(_GPU_PARTS) for key in resources):
+            return UNKNOWN
+    return 0
+
+
+def tolerations_of(value: Any) -> Maybe[tuple[Toleration, ...]]:
+    """A pod's ``tolerations``."""
+    found = []
+    for entry in items(value):
+        key, operator, effect = at(entry, "key"), at(entry, "operator"), at(entry, "effect")
+        if UNKNOWN in (entry, key, operator, effect, at(entry, "value")):
+            return UNKNOWN
+        exists = operator == "Exists"
+        found.append(
+            Toleration(
+                key=str(key) if key else None,
+                operator="Exists" if exists else "Equal",
+                value=None if exists else str(at(entry, "value") or ""),
+                effect=cast("Effect | None", effect or None),
+            )
+        )
+    return tuple(found)
+
+
+def selector_of(value: Any) -> Maybe[dict[str, str]]:
+    """A pod's ``nodeSelector``."""
+    if value is UNKNOWN or (isinstance(value, Mapping) and UNKNOWN in value.values()):
+        return UNKNOWN
+    return {str(key): str(wanted) for key, wanted in (value or {}).items()}
+
+
+def _holds_key(value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(_KEYS.search(value))
+    if isinstance(value, Mapping):
+        return any(_holds_key(part) for part in value.values())
+    return isinstance(value, (list, tuple)) and any(_holds_key(part) for part in value)

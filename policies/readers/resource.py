@@ -1,0 +1,41 @@
+"""A resource as the readers get it, and what a reader makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from concepts.declared import Cluster, Credential, DisruptionBudget, GpuSharing, NodeGroup, PodRole, Workload
+
+Item = NodeGroup | Cluster | Workload | Credential | DisruptionBudget | GpuSharing | PodRole
+Properties = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One resource of a program: its type token, the name in its URN, its URN and its properties."""
+
+    type: str
+    name: str
+    urn: str
+    properties: Properties
+    dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Property → URNs of the resources whose outputs it is computed from, where the engine has told."""
+    references: tuple[Declared, ...] = ()
+    """The resources that complete this one; ``linked`` finds them."""
+    provider: Properties = field(default_factory=dict)
+    """The configuration of its provider: which account and region it goes to, unless it says so itself."""
+
+
+@dataclass(frozen=True)
+class Referrer:
+    """How resources of one type are completed by others."""
+
+    refers: Callable[[Declared], bool]
+    """Whether this one is completed by others at all."""
+    finds: Callable[[Declared, Sequence[Declared]], Iterable[Declared]]
+    """Those that complete it, among everything that is declared."""
+
+
+Reader = Callable[[Declared], Iterable[Item]]

@@ -1,0 +1,35 @@
+"""What the rules' examples are made of: a GPU group, a CPU group, a cluster, workloads, none of which breaks much."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from concepts.declared import Autoscaler, Cluster, GpuSharing, NodeGroup, Right, Stack, Workload
+from concepts.kubernetes import Toleration
+from concepts.pool import GPU_TAINT
+
+GPUS: Final = NodeGroup(
+    "l4", "cloud", gpus_per_node=1, autoscaled=True, max_nodes=4, taints=(GPU_TAINT,), max_hourly_usd=6.0
+)
+CPUS: Final = NodeGroup("web", "cloud", autoscaled=True, max_nodes=3, max_hourly_usd=0.6)
+CLUSTER: Final = Cluster("ml", "cloud", region="europe-central2")
+JOB: Final = Workload("train", "research", "Job", gpus=1, tolerations=(Toleration(GPU_TAINT.key, "Exists"),))
+WEB: Final = Workload("shop", "default", "Deployment")
+TAGS: Final = {"k8s.io/cluster-autoscaler/ml": "owned"}
+"""The tag by which the autoscaler of cluster ``ml`` finds its groups."""
+
+
+def scaler(cluster: str) -> Workload:
+    """An autoscaler that looks for the groups of one cluster."""
+    found = Autoscaler("scaler", (Right("SetSize", on_group=True),), ({f"k8s.io/cluster-autoscaler/{cluster}": ""},))
+    return Workload("scaler", "kube-system", "Deployment", scales_nodes=True, autoscaler=found)
+
+
+def program(*parts: NodeGroup | Workload | Cluster | GpuSharing) -> Stack:
+    """A program that declares these."""
+    return Stack(
+        tuple(part for part in parts if isinstance(part, NodeGroup)),
+        tuple(part for part in parts if isinstance(part, Workload)),
+        tuple(part for part in parts if isinstance(part, Cluster)),
+        sharing=tuple(part for part in parts if isinstance(part, GpuSharing)),
+    )

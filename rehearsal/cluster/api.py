@@ -1,0 +1,299 @@
+"""The rehearsal's client of the Kubernetes API, thread-safe: plain dicts in and out.
+
+Not the official client: that turns every object into classes and took most of a world's start-up, and the rehearsal
+reads thousands of nodes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from rehearsal.cluster.credentials import Credentials
+from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+
+Object = dict[str, Any]
+
+FIELD_MANAGER: Final = "gpucluster-rehearsal"
+
+_CONNECTIONS: Final = 32
+_CONNECT_SECONDS: Final = 5.0
+_READ_SECONDS: Final = 60.0
+_BUSY_RETRIES: Final = 50
+_BUSY_SECONDS: Final = 0.2
+
+# https://datatracker.ietf.org/doc/html/rfc7234#section-5.5; Kubernetes always uses code 299.
+_WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+_JSON: Final = "application/json"
+_APPLY: Final = "application/apply-patch+yaml"  # JSON is YAML
+_MERGE: Final = "application/merge-patch+json"
+
+
+class ApiError(Exception):
+    """The API server's refusal, in its own words. ``status`` is the HTTP status, ``reason`` e.g. ``NotFound``."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+
+
+class NoSuchKindError(ApiError):
+    """The API server does not serve the kind: usually its CustomResourceDefinition is not there (yet)."""
+
+
+class UnreachableError(HTTPError):
+    """No answer from the API server, or none that can be trusted."""
+
+
+@dataclass(frozen=True)
+class ApiResource:
+    """Where the objects of a kind live."""
+
+    version: str
+    plural: str
+    namespaced: bool
+
+    def path(self, name: str | None = None, namespace: str | None = None) -> str:
+        """The path of one object, or of all in ``namespace``, or of all."""
+        return resource_path(self.version, self.plural, name, namespace if self.namespaced else None)
+
+
+class Api:
+    """One cluster, as one user. The server may take 5 s to accept a connection and 60 s between two bytes."""
+
+    def __init__(self, kubeconfig: Kubeconfig, path: Sequence[Path] = ()) -> None:
+        """Get the user's credentials, for which plugins are searched in ``path`` first; the server is not asked yet.
+
+        Raises:
+            KubeconfigError: the certificates or the credentials cannot be had.
+        """
+        self._server = kubeconfig.server
+        self._credentials = Credentials(kubeconfig, path)
+        self._resources: dict[str, dict[str, ApiResource]] = {}
+        cluster, tls = kubeconfig.cluster, kubeconfig.tls()
+        self._credentials.token()
+        options: dict[str, Any] = {
+            "ssl_context": tls,
+            "cert_reqs": tls.verify_mode,
+            "server_hostname": cluster.get("tls-server-name"),
+            "maxsize": _CONNECTIONS,
+            "timeout": urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
+            "retries": False,
+        }
+        proxy = cluster.get("proxy-url")
+        self._where = f"{self._server} (through the proxy {proxy})" if proxy else self._server
+        self._pool = urllib3.ProxyManager(proxy, **options) if proxy else urllib3.PoolManager(**options)
+
+    def ready(self) -> bool:
+        """Whether the API server answers that it is ready."""
+        try:
+            self._exchange("GET", "/readyz")
+        except (ApiError, UnreachableError):
+            return False
+        return True
+
+    def get(self, path: str, **query: str) -> Object:
+        """One object, or a whole List."""
+        return self._send("GET", path, query=query)
+
+    def find(self, path: str) -> Object | None:
+        """Like ``get``, but ``None`` for what does not exist."""
+        try:
+            return self.get(path)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def list(self, path: str, **query: str) -> list[Object]:
+        """The items of a List, e.g. ``labelSelector="app=x"``."""
+        items: list[Object] = self.get(path, **query).get("items") or []
+        return items
+
+    def create(self, path: str, body: Object) -> Object:
+        """Create the object in the collection ``path``; returns it as stored."""
+        return self._send("POST", path, body, query={"fieldManager": FIELD_MANAGER})
+
+    def submit(self, path: str, body: Object, **query: str) -> tuple[Object, tuple[str, ...]]:
+        """Like ``create``, with the API server's admission warnings, as ``kubectl`` prints them."""
+        response = self._exchange("POST", path, body, query=query)
+        said = [text for header in response.headers.getlist("Warning") for text in _WARNING.findall(header)]
+        return json.loads(response.data), tuple(text.replace('\\"', '"') for text in said)
+
+    def merge(self, path: str, body: Object) -> Object:
+        """JSON merge patch."""
+        return self._send("PATCH", path, body, content_type=_MERGE, query={"fieldManager": FIELD_MANAGER})
+
+    def apply(
+        self, path: str, body: Object, *, manager: str = FIELD_MANAGER, force: bool = True, **query: str
+    ) -> Object:
+        """Server-side apply; what ``manager`` owns of the object becomes exactly ``body``.
+
+        Raises:
+            ApiError: 409 names the fields that another manager owns, unless ``force``; 422 what is invalid.
+        """
+        query = {"fieldManager": manager, "force": str(force).lower(), **query}
+        return self._send("PATCH", path, body, content_type=_APPLY, query=query)
+
+    def delete(self, path: str, **options: Any) -> None:
+        """Delete; what is gone already is fine. ``options`` are DeleteOptions, e.g. ``gracePeriodSeconds=0``."""
+        try:
+            self._send("DELETE", path, {"propagationPolicy": "Background", **options})
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+    def apply_manifest(self, manifest: Object) -> Object:
+        """Server-side apply of any manifest; ``metadata.namespace`` defaults to ``default`` where it applies.
+
+        Raises:
+            NoSuchKindError: the cluster does not know the kind.
+        """
+        resource, place = self.resource(manifest["apiVersion"], manifest["kind"]), manifest["metadata"]
+        return self.apply(resource.path(place["name"], place.get("namespace", "default")), manifest)
+
+    def watch(self, path: str, resource_version: str, seconds: int = 5) -> Iterator[tuple[str, Object]]:
+        """(event type, object) pairs; the server ends the stream after ``seconds``.
+
+        Raises:
+            ApiError: with status 410 if ``resource_version`` is too old; list again.
+        """
+        query = {
+            "watch": "1",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(seconds),
+            "allowWatchBookmarks": "true",
+        }
+        response = self._exchange("GET", path, query=query, stream=True)
+        with contextlib.closing(response), self._reachable():
+            for line in _lines(response):
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    status = event["object"]
+                    raise ApiError(status.get("code", 500), status.get("reason", ""), status.get("message", ""))
+                yield event["type"], event["object"]
+
+    def resource(self, version: str, kind: str) -> ApiResource:
+        """Where ``kind`` lives, by discovery. A kind once missing is looked up again.
+
+        Raises:
+            NoSuchKindError: the cluster does not know the kind.
+        """
+        found = self._resources.get(version, {}).get(kind)
+        if found is None:
+            served = self.find(resource_path(version, "")) or {"resources": []}
+            self._resources[version] = {
+                each["kind"]: ApiResource(version, each["name"], bool(each["namespaced"]))
+                for each in served["resources"]
+                if "/" not in each["name"]
+            }
+            found = self._resources[version].get(kind)
+        if found is None:
+            message = f"no matches for kind {kind!r} in version {version!r}; create its CustomResourceDefinition first"
+            raise NoSuchKindError(404, "NotFound", message)
+        return found
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        *,
+        content_type: str = _JSON,
+        query: Mapping[str, str] | None = None,
+    ) -> Object:
+        result: Object = json.loads(self._exchange(method, path, body, content_type, query).data)
+        return result
+
+    def _exchange(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        content_type: str = _JSON,
+        query: Mapping[str, str] | None = None,
+        *,
+        stream: bool = False,
+    ) -> urllib3.BaseHTTPResponse:
+        options: dict[str, Any] = {"preload_content": not stream}
+        if body is not None:
+            options["body"] = json.dumps(body)
+        url = self._server + path + (f"?{urlencode(query)}" if query else "")
+        token = self._token()
+        response = self._request(method, url, token, content_type, options)
+        if response.status == 401 and (renewed := self._token(refused=token)) != token:
+            response.close()
+            response = self._request(method, url, renewed, content_type, options)
+        if response.status >= 400:
+            with self._reachable():
+                raise _error(response.status, response.data)
+        return response
+
+    def _request(
+        self, method: str, url: str, token: str, content_type: str, options: Mapping[str, Any]
+    ) -> urllib3.BaseHTTPResponse:
+        headers = {"Accept": _JSON, "Content-Type": content_type}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        with self._reachable():
+            response = self._pool.request(method, url, headers=headers, **options)
+            for _ in range(_BUSY_RETRIES):
+                if response.status != 429 or "Retry-After" not in response.headers:
+                    break
+                # Asked to come back: the server is overloaded, or a new kind's storage is not ready yet.
+                response.close()
+                time.sleep(_BUSY_SECONDS)
+                response = self._pool.request(method, url, headers=headers, **options)
+        return response
+
+    def _token(self, refused: str | None = None) -> str:
+        try:
+            return self._credentials.token(refused)
+        except KubeconfigError as error:
+            raise ApiError(401, "Unauthorized", str(error)) from error
+
+    @contextlib.contextmanager
+    def _reachable(self) -> Iterator[None]:
+        try:
+            yield
+        except HTTPError as error:
+            # The connection's description ahead of the reason repeats the address.
+            reason = str(getattr(error, "original_error", error)).rpartition("): ")[2]
+            raise UnreachableError(f"the API server at {self._where} does not answer: {reason}") from error
+
+
+def resource_path(version: str, plural: str, name: str | None = None, namespace: str | None = None) -> str:
+    """``("apps/v1", "daemonsets", "x", "y")`` → ``/apis/apps/v1/namespaces/y/daemonsets/x``."""
+    parts = ["/apis" if "/" in version else "/api", version]
+    if namespace:
+        parts += ["namespaces", quote(namespace, safe="")]
+    return "/".join(part for part in (*parts, plural, name and quote(name, safe=":")) if part)
+
+
+def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    rest = b""
+    for chunk in response.stream(65536):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+
+
+def _error(status: int, data: bytes) -> ApiError:
+    try:
+        body = json.loads(data)
+        message, reason = str(body["message"]), str(body.get("reason", ""))
+    except (ValueError, KeyError, TypeError):
+        message, reason = data.decode(errors="replace").strip() or "no message", ""
+    if status == 401:
+        message += " (the kubeconfig's credentials were not accepted)"
+    return ApiError(status, reason, message)

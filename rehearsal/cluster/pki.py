@@ -1,0 +1,47 @@
+"""The certificates of a rehearsal's API server: a CA of its own, a server certificate, a service account key."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Final
+
+import trustme
+
+_HOSTS: Final = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """Paths of PEM files; the keys are readable by their owner only. Verifiers take the public key from the private."""
+
+    ca: Path
+    server: Path
+    server_key: Path
+    service_account_key: Path
+
+
+def make_certificates(folder: Path, service_ip: str) -> Certificates:
+    """Write a fresh CA and a server certificate, valid for ten days, for 127.0.0.1 and the ``kubernetes`` Service.
+
+    Keys are P-256: generating RSA keys would take a tenth of a second each. The CA's own key is kept nowhere.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files = Certificates(*(folder / name for name in ("ca.crt", "server.crt", "server.key", "sa.key")))
+    authority = trustme.CA(path_length=0)
+    expiry = datetime.now(timezone.utc) + timedelta(days=10)
+    server = authority.issue_cert(*_HOSTS, service_ip, common_name="kube-apiserver", not_after=expiry)
+    authority.cert_pem.write_to_path(files.ca)
+    server.cert_chain_pems[0].write_to_path(files.server)
+    write_private(files.server_key, server.private_key_pem.bytes())
+    write_private(files.service_account_key, trustme.CA().private_key_pem.bytes())
+    return files
+
+
+def write_private(path: Path, content: str | bytes) -> None:
+    """Write a file that only its owner may read, from its first byte on."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)

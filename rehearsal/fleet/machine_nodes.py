@@ -1,0 +1,86 @@
+"""Nodes of machines that join by themselves: made, stopped and removed as their cloud says, one by one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.cluster_events import warning
+from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, PREFIX
+from rehearsal.simulation import NO_NODE, Node
+
+STOPPED: Final = PREFIX + "stopped"
+"""Annotation of a node whose machine has stopped: kwok's stages leave it alone from then on."""
+
+_NODES: Final = "/api/v1/nodes"
+
+
+def make(api: Api, node: Node) -> None:
+    """Register the node as its kubelet does; one that is there already stays as it is."""
+    try:
+        api.create(_NODES, manifest(node))
+    except ApiError as error:
+        if error.status != 409:
+            raise
+
+
+def stop(api: Api, name: str) -> None:
+    """The kubelet answers no more: the node's readiness is unknown, and its pods' too."""
+    unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+    unknown["message"] = "Kubelet stopped posting node status."
+    _unless_gone(lambda: api.merge(f"{_NODES}/{name}", {"metadata": {"annotations": {STOPPED: "true"}}}))
+    _unless_gone(lambda: api.merge(f"{_NODES}/{name}/status", {"status": {"conditions": [unknown]}}))
+
+
+def remove(api: Api, name: str) -> None:
+    """What ran there is lost, and the cloud's controller deletes the Node; its finalizers are others' to end."""
+    stop(api, name)
+    for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={name}"):
+        metadata = pod["metadata"]
+        api.delete(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", gracePeriodSeconds=0)
+    api.delete(f"{_NODES}/{name}")
+
+
+def report(api: Api, name: str, because: str) -> None:
+    """An event about a Node that does not come."""
+    about = {"metadata": {"name": name, "uid": name}}
+    api.create("/api/v1/namespaces/default/events", warning(about, NO_NODE, because))
+
+
+def manifest(node: Node) -> Object:
+    """The Node object, with its size from the start, as a kubelet registers it; GPUs start at 0.
+
+    The size goes into annotations, too, for kwok's stages.
+    """
+    capacity, allocatable = _without_gpus(node, node.capacity), _without_gpus(node, node.allocatable)
+    annotations = {
+        PREFIX + "capacity": json.dumps(capacity),
+        PREFIX + "allocatable": json.dumps(allocatable),
+        PREFIX + "kubelet-version": node.kubelet_version,
+        PREFIX + "os-image": node.os_image,
+    }
+    if node.gpus:
+        annotations[GPUS] = str(node.gpus)
+        annotations[DRIVER] = "ready" if node.gpus_advertised_by == "cloud" else "missing"
+        annotations[ADVERTISED_BY] = node.gpus_advertised_by
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": node.name, "labels": dict(node.labels), "annotations": annotations},
+        "spec": {"taints": [dict(taint) for taint in node.taints], "providerID": node.provider_id},
+        # Karpenter reads a type's memory off a node that has just come: without any, no pod would fit that type again.
+        "status": {"capacity": capacity, "allocatable": allocatable},
+    }
+
+
+def _without_gpus(node: Node, resources: Any) -> dict[str, str]:
+    return {**resources, "nvidia.com/gpu": "0"} if node.gpus else dict(resources)
+
+
+def _unless_gone(change: Any) -> None:
+    try:
+        change()
+    except ApiError as error:
+        if error.status != 404:
+            raise

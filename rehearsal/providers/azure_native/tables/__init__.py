@@ -1,1 +1,0 @@
-"""What Microsoft's current models no longer say about requests, or say about a later API version."""

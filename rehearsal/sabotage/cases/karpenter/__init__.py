@@ -1,0 +1,1 @@
+"""Ways to take from Karpenter what it needs."""

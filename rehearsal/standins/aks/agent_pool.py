@@ -1,0 +1,169 @@
+"""Agent pools: their own resource, and the pools that come with a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from rehearsal.standins.aks.cloud import Cloud, require, same
+from rehearsal.standins.aks.cluster_rules import inline_pools
+from rehearsal.standins.aks.errors import bad_request
+from rehearsal.standins.aks.expander import rank_of
+from rehearsal.standins.aks.group import IN_GROUP
+from rehearsal.standins.aks.network import SUBNET
+from rehearsal.standins.aks.nodes import effective_labels, effective_taints, max_pods, node_group
+from rehearsal.standins.aks.pool_rules import POOL_RULES, count_at_creation, is_system
+from rehearsal.standins.aks.versions import KUBERNETES
+from rehearsal.standins.base import Properties
+from rehearsal.standins.cloud import last_part
+from rehearsal.standins.resource import Lifecycle, Made, Refers, Resource
+from rehearsal.standins.store import Record
+
+CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
+POOL: Final = "azure-native:containerservice:AgentPool"
+CLUSTER_ID: Final = (
+    "/subscriptions/{subscription}/resourceGroups/{resourceGroupName}/providers/Microsoft.ContainerService"
+    "/managedClusters/{resourceName}"
+)
+
+
+def _require(made: Made[Cloud]) -> None:
+    problem = count_at_creation(made.inputs) if made.before is None else None
+    if problem:
+        raise bad_request(problem)
+    cluster = require(made.cloud, cluster_of(made.id), CLUSTER)
+    require_subnets(made.cloud, made.inputs, cluster.inputs)
+    others = [pool.inputs for pool in pools_of(made.cloud, cluster.id) if not same(pool.id, made.id)]
+    coming = [pool for pool in inline_pools(cluster.inputs) if pool["name"] != last_part(made.id)]
+    if not any(map(is_system, [*others, *coming, made.inputs])):
+        raise bad_request("Must define at least one system pool.")
+
+
+def _not_the_last(cloud: Cloud, pool: Record) -> None:
+    others = [each for each in pools_of(cloud, cluster_of(pool.id)) if each.id != pool.id]
+    if is_system(pool.inputs) and not any(is_system(each.inputs) for each in others):
+        raise bad_request(
+            f"There has to be at least one system agent pool: '{last_part(pool.id)}' is the last one. Add another, or "
+            "delete the cluster.",
+            "OperationNotAllowed",
+        )
+
+
+def require_subnets(cloud: Cloud, pool: Properties, cluster: Properties) -> None:
+    """404 if a pool names a subnet that is not there, 400 if the subnet is in another region than the cluster."""
+    for key in ("vnetSubnetID", "podSubnetID"):
+        if pool.get(key):
+            subnet = require(cloud, pool[key], SUBNET)
+            network = cloud.store.get(subnet.id.rpartition("/subnets/")[0])
+            if network is not None and network.inputs["location"] != cluster["location"]:
+                raise bad_request(
+                    f"{key}: subnet {subnet.id} is in {network.inputs['location']}, the cluster in "
+                    f"{cluster['location']}."
+                )
+
+
+def cluster_of(pool: str) -> str:
+    """The id of the cluster of the pool with that id."""
+    return pool.rpartition("/agentPools/")[0]
+
+
+def pools_of(cloud: Cloud, cluster: str) -> list[Record]:
+    """A cluster's pools, however they were declared."""
+    start = f"{cluster.lower()}/agentpools/"
+    return [record for record in cloud.store.all(POOL) if record.id.lower().startswith(start)]
+
+
+def start_nodes(cloud: Cloud, pool: Record) -> None:
+    """Give the pool its machines, or change them to what the pool now says."""
+    cluster = require(cloud, cluster_of(pool.id), CLUSTER)
+    name = last_part(pool.id)
+    rank = rank_of(cloud, cluster, name)
+    made_in = cluster.outputs["nodeResourceGroup"]
+    cloud.machines().apply_group(node_group(cloud, cluster.inputs, name, pool.inputs, made_in, rank))
+
+
+def _start(cloud: Cloud, pool: Record, before: Record | None) -> Record:
+    with cloud.changing:
+        start_nodes(cloud, pool)
+    return pool
+
+
+def _stop(cloud: Cloud, pool: Record) -> None:
+    with cloud.changing:
+        cloud.machines().delete_group(last_part(cluster_of(pool.id)), last_part(pool.id))
+        cloud.store.remove(pool.id)
+
+
+def _or(key: str, default: Any) -> Callable[[Made[Cloud]], Any]:
+    """The input, else AKS's default."""
+    return lambda made: made.inputs.get(key) or default
+
+
+def _pods(made: Made[Cloud]) -> int:
+    return max_pods(require(made.cloud, cluster_of(made.id), CLUSTER).inputs, made.inputs)
+
+
+ROWS: Final[tuple[Resource[Any], ...]] = (
+    # What AKS cannot change of a pool is what Terraform's provider cycles or replaces it for; azure-native itself knows
+    # only two of them and leaves the others to the API, which refuses:
+    # https://www.pulumi.com/registry/packages/azure/api-docs/containerservice/kubernetesclusternodepool/
+    Resource(
+        token=POOL,
+        id=CLUSTER_ID + "/agentPools/{agentPoolName}",
+        outputs={
+            "count": lambda made: 1 if made.inputs.get("count") is None else made.inputs["count"],
+            "currentOrchestratorVersion": KUBERNETES,
+            "eTag": "",
+            "kubeletDiskType": _or("kubeletDiskType", "OS"),
+            "maxPods": _pods,
+            "mode": _or("mode", "User"),
+            "nodeImageVersion": lambda made: f"AKS{made.inputs.get('osSKU') or 'Ubuntu'}-rehearsal",
+            "nodeLabels": lambda made: effective_labels(made.inputs) or None,
+            "nodeTaints": lambda made: effective_taints(made.inputs) or None,
+            "orchestratorVersion": _or("orchestratorVersion", KUBERNETES),
+            "osDiskType": _or("osDiskType", "Managed"),
+            "osSKU": _or("osSKU", "Ubuntu"),
+            "osType": _or("osType", "Linux"),
+            "powerState": lambda made: {"code": "Running"},
+            "type": _or("type", "VirtualMachineScaleSets"),
+        },
+        unknown=("powerState",),
+        name="agentPoolName",
+        rules=POOL_RULES.rules,
+        refers={
+            **IN_GROUP,
+            "resourceName": Refers(CLUSTER, "part"),
+            "vnetSubnetID": Refers(SUBNET),
+            "podSubnetID": Refers(SUBNET),
+        },
+        requires=_require,
+        keeps=_not_the_last,
+        replaces=("gpuInstanceProfile", "vmSize", "networkProfile.nodePublicIPTags"),
+        fixed={
+            "availabilityZones": [],
+            "capacityReservationGroupID": None,
+            "enableEncryptionAtHost": False,
+            "enableNodePublicIP": False,
+            "enableUltraSSD": False,
+            "gpuProfile.driver": "Install",
+            "hostGroupID": None,
+            "kubeletConfig": None,
+            "kubeletDiskType": "OS",
+            "linuxOSConfig": None,
+            "maxPods": None,
+            "nodePublicIPPrefixID": None,
+            "osDiskSizeGB": 0,
+            "osDiskType": None,
+            "osType": "Linux",
+            "podSubnetID": None,
+            "proximityPlacementGroupID": None,
+            "scaleSetEvictionPolicy": "Delete",
+            "scaleSetPriority": "Regular",
+            "spotMaxPrice": -1,
+            "type": "VirtualMachineScaleSets",
+            "vnetSubnetID": None,
+        },
+        unordered=("availabilityZones", "nodeTaints"),
+        lives=Lifecycle("agent pool", _start, _stop),
+    ),
+)

@@ -1,0 +1,236 @@
+"""AKS clusters: control plane, identities, the pools that come with them, and the system pods every cluster has."""
+
+from __future__ import annotations
+
+import ipaddress
+import zlib
+from collections.abc import Iterator
+from typing import Any, Final
+
+from rehearsal.standins.aks.agent_pool import CLUSTER, CLUSTER_ID, POOL, pools_of, require_subnets, start_nodes
+from rehearsal.standins.aks.cloud import Cloud, identifier, require, same
+from rehearsal.standins.aks.cluster_rules import CLUSTER_RULES, inline_pools
+from rehearsal.standins.aks.errors import bad_request
+from rehearsal.standins.aks.expander import uses_priorities
+from rehearsal.standins.aks.group import IN_GROUP
+from rehearsal.standins.aks.identity import ENCRYPTION_SET, IDENTITY, identity_outputs, may_assign
+from rehearsal.standins.aks.network import NETWORK, SUBNET
+from rehearsal.standins.aks.pool_rules import count_at_creation
+from rehearsal.standins.aks.system import system_objects
+from rehearsal.standins.aks.versions import KUBERNETES
+from rehearsal.standins.base import Properties
+from rehearsal.standins.resource import Inside, Lifecycle, Made, Refers, Resource
+from rehearsal.standins.store import Record
+from rehearsal.standins.values import at, without_none
+
+RESERVED_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
+"""https://learn.microsoft.com/azure/aks/concepts-network-ip-address-planning"""
+
+
+def _pools(cluster: Properties) -> Iterator[Inside]:
+    """A cluster's own pools, recorded like declared ones."""
+    path = {key: cluster.get(key) for key in ("resourceGroupName", "resourceName")}
+    for pool in inline_pools(cluster):
+        own = {key: value for key, value in pool.items() if key != "name"}
+        yield Inside(POOL, {**own, **path, "agentPoolName": pool.get("name")})
+
+
+def _require(made: Made[Cloud]) -> None:
+    for pool in inline_pools(made.inputs):
+        problem = count_at_creation(pool) if made.before is None else None
+        if problem:
+            raise bad_request(problem)
+    _require_kubelet_identity(made.cloud, made.inputs)
+    for pool in inline_pools(made.inputs):
+        require_subnets(made.cloud, pool, made.inputs)
+    _require_ranges_apart(made.cloud, made.inputs)
+    _require_nat(made.cloud, made.inputs)
+
+
+def _made_in(made: Made[Cloud]) -> str:
+    # https://learn.microsoft.com/azure/aks/faq: AKS's own resource group
+    inputs = made.inputs
+    own = f"MC_{inputs['resourceGroupName']}_{inputs['resourceName']}_{inputs['location']}"
+    return inputs.get("nodeResourceGroup") or own
+
+
+def _prefix(made: Made[Cloud]) -> str:
+    return str(made.inputs.get("dnsPrefix") or made.inputs.get("fqdnSubdomain"))
+
+
+def _host(made: Made[Cloud]) -> str:
+    number = zlib.crc32(made.id.lower().encode())
+    return f"{_prefix(made)}-{number:08x}.hcp.{made.inputs['location']}.azmk8s.io"
+
+
+def _private_host(made: Made[Cloud]) -> str | None:
+    if not at(made.inputs, "apiServerAccessProfile.enablePrivateCluster"):
+        return None
+    return _host(made).replace(".hcp.", f".{identifier('zone', made.id)}.privatelink.")
+
+
+def _issuer(made: Made[Cloud]) -> Properties:
+    issuer = {"enabled": False, **(made.inputs.get("oidcIssuerProfile") or {})}
+    if issuer["enabled"]:
+        host = f"https://{made.inputs['location']}.oic.prod-aks.azure.com"
+        issuer["issuerURL"] = f"{host}/{made.cloud.tenant}/{identifier('issuer', made.id)}/"
+    return issuer
+
+
+def _kubelet(made: Made[Cloud]) -> Properties:
+    """The identity of the nodes: the declared one, else one that AKS makes in its own resource group."""
+    cloud, inputs = made.cloud, made.inputs
+    declared = at(inputs, "identityProfile.kubeletidentity")
+    if declared:
+        state = require(cloud, declared["resourceId"], IDENTITY).outputs
+        given = {"clientId": state["clientId"], "objectId": state["principalId"]}
+        return {**given, **without_none(declared)}
+    name = f"{inputs['resourceName']}-agentpool"
+    group = f"/subscriptions/{cloud.subscription}/resourceGroups/{_made_in(made)}"
+    id = f"{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
+    return {"clientId": identifier("client", id), "objectId": identifier("principal", id), "resourceId": id}
+
+
+def _start(cloud: Cloud, cluster: Record, before: Record | None) -> Record:
+    """Start the control plane, unless an earlier attempt did, and order the pools anew if their order changed."""
+    if cloud.store.get(endpoint_path(cluster)) is None:
+        _start_control_plane(cloud, cluster)
+    if before is not None and (uses_priorities(cluster) or uses_priorities(before)):
+        for pool in pools_of(cloud, cluster.id):
+            start_nodes(cloud, pool)
+    return cluster
+
+
+def _stop(cloud: Cloud, cluster: Record) -> None:
+    cloud.machines().delete_cluster(cluster.inputs["resourceName"])
+    cloud.store.remove(endpoint_path(cluster))
+
+
+def endpoint_path(cluster: Record) -> str:
+    """Where the store keeps how the control plane is really reached: the ``fqdn`` leads nowhere."""
+    return f"{cluster.id}#endpoint"
+
+
+def _start_control_plane(cloud: Cloud, cluster: Record) -> None:
+    inputs = cluster.inputs
+    region = inputs["location"]
+    endpoint = cloud.machines().create_cluster(
+        inputs["resourceName"],
+        version=KUBERNETES,
+        region=region,
+        zones=cloud.catalog.regions[region],
+        system_objects=system_objects(inputs),
+    )
+    cloud.store.put(Record(endpoint_path(cluster), "endpoint", {}, vars(endpoint).copy()))
+
+
+def _require_kubelet_identity(cloud: Cloud, inputs: Properties) -> None:
+    kubelet = at(inputs, "identityProfile.kubeletidentity.resourceId")
+    if not kubelet:
+        return
+    identity = require(cloud, kubelet, IDENTITY)
+    user = require(cloud, inputs["identity"]["userAssignedIdentities"][0], IDENTITY)
+    if not may_assign(cloud, user.outputs["principalId"], identity.id):
+        raise bad_request(
+            f"The cluster using user-assigned managed identity must be granted 'Managed Identity Operator' role to "
+            f"assign kubelet identity. You can grant it on {identity.id}.",
+            "CustomKubeletIdentityMissingPermissionError",
+        )
+
+
+def _require_ranges_apart(cloud: Cloud, inputs: Properties) -> None:
+    networks: dict[str, Any] = {}
+    for pool in inline_pools(inputs):
+        subnet = cloud.find(pool["vnetSubnetID"], SUBNET) if pool.get("vnetSubnetID") else None
+        network = cloud.find(subnet.id.rpartition("/subnets/")[0], NETWORK) if subnet else None
+        for text in at(network.inputs, "addressSpace.addressPrefixes") or [] if network else []:
+            networks[f"virtual network range {text}"] = ipaddress.ip_network(text)
+    reserved = {f"range {text}, which Azure reserves": ipaddress.ip_network(text) for text in RESERVED_RANGES}
+    for key in ("podCidr", "serviceCidr"):
+        text = at(inputs, f"networkProfile.{key}")
+        for what, range_ in {**networks, **reserved}.items():
+            if text and ipaddress.ip_network(text).overlaps(range_):
+                raise bad_request(
+                    f"networkProfile.{key} {text} overlaps {what}.", "ServiceCidrOverlapExistingSubnetsCidr"
+                )
+
+
+def _require_nat(cloud: Cloud, inputs: Properties) -> None:
+    if at(inputs, "networkProfile.outboundType") != "userAssignedNATGateway":
+        return
+    for pool in inline_pools(inputs):
+        subnet = require(cloud, pool["vnetSubnetID"], SUBNET)
+        if not at(subnet.inputs, "natGateway.id"):
+            raise bad_request(f"outboundType userAssignedNATGateway: subnet {subnet.id} has no NAT gateway.")
+
+
+def find_cluster(cloud: Cloud, group: str, name: str) -> Record:
+    """The cluster of that name in a resource group; 404 if there is none."""
+    path = f"/subscriptions/{cloud.subscription}/resourceGroups/{group}"
+    id = f"{path}/providers/Microsoft.ContainerService/managedClusters/{name}"
+    found = next((each for each in cloud.store.all(CLUSTER) if same(each.id, id)), None)
+    return found or require(cloud, id, CLUSTER)
+
+
+ROWS: Final[tuple[Resource[Any], ...]] = (
+    Resource(
+        token=CLUSTER,
+        id=CLUSTER_ID,
+        outputs={
+            "azurePortalFQDN": lambda made: f"{_prefix(made)}.portal.hcp.{made.inputs['location']}.azmk8s.io",
+            "currentKubernetesVersion": KUBERNETES,
+            "eTag": "",
+            "fqdn": _host,
+            "identity": lambda made: identity_outputs(made.cloud, made.inputs.get("identity"), made.id),
+            "identityProfile": lambda made: {"kubeletidentity": _kubelet(made)},
+            "kubernetesVersion": lambda made: made.inputs.get("kubernetesVersion") or KUBERNETES,
+            "maxAgentPools": lambda made: 100,
+            "nodeResourceGroup": _made_in,
+            "oidcIssuerProfile": _issuer,
+            "powerState": lambda made: {"code": "Running"},
+            "privateFQDN": _private_host,
+            "resourceUID": lambda made: identifier("uid", made.id).replace("-", ""),
+        },
+        unknown=("identity", "identityProfile", "nodeResourceGroup", "oidcIssuerProfile"),
+        name="resourceName",
+        rules=CLUSTER_RULES.rules,
+        refers={
+            **IN_GROUP,
+            "identity.userAssignedIdentities": Refers(IDENTITY, "names"),
+            "diskEncryptionSetID": Refers(ENCRYPTION_SET),
+            "identityProfile.kubeletidentity.resourceId": Refers(IDENTITY, "names"),
+        },
+        requires=_require,
+        inside=_pools,
+        replaces=(
+            "diskEncryptionSetID",
+            "dnsPrefix",
+            "fqdnSubdomain",
+            "linuxProfile",
+            "nodeResourceGroup",
+            "windowsProfile",
+            *(
+                f"networkProfile.{key}"
+                for key in (
+                    "dnsServiceIP",
+                    "networkDataplane",
+                    "networkMode",
+                    "networkPlugin",
+                    "networkPluginMode",
+                    "networkPolicy",
+                    "outboundType",
+                    "podCidr",
+                    "serviceCidr",
+                    "serviceCidrs",
+                )
+            ),
+        ),
+        fixed={
+            "apiServerAccessProfile.enablePrivateCluster": False,
+            "apiServerAccessProfile.privateDNSZone": None,
+            "enableRBAC": True,
+        },
+        unordered=("apiServerAccessProfile.authorizedIPRanges",),
+        lives=Lifecycle("cluster", _start, _stop),
+    ),
+)

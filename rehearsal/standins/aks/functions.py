@@ -1,0 +1,84 @@
+"""The provider's functions: who the caller is, and how to reach a cluster."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import yaml
+
+from rehearsal.standins.aks.cloud import Cloud, identifier
+from rehearsal.standins.aks.cluster import endpoint_path, find_cluster
+from rehearsal.standins.base import Properties, ProviderError
+from rehearsal.standins.values import at
+
+# AKS's Entra server application, the same for everyone: https://azure.github.io/kubelogin/concepts/aks.html
+SERVER_APPLICATION: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
+CLIENT_APPLICATION: Final = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
+
+
+def get_client_config(cloud: Cloud, args: Properties) -> Properties:
+    """``authorization.getClientConfig``: the configured subscription and a caller of its own."""
+    return {
+        "clientId": identifier("client", cloud.subscription),
+        "objectId": identifier("caller", cloud.subscription),
+        "subscriptionId": cloud.subscription,
+        "tenantId": cloud.tenant,
+    }
+
+
+def user_credentials(cloud: Cloud, args: Properties) -> Properties:
+    """``containerservice.listManagedClusterUserCredentials``: a kubeconfig in base64, as AKS gives it with Entra ID.
+
+    A cluster without Entra ID would get a client certificate: the rehearsal has no such credential to give.
+    """
+    for key in ("resourceGroupName", "resourceName"):
+        if not args.get(key):
+            raise ProviderError(f"missing required property '{key}'")
+    cluster = find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
+    if not at(cluster.inputs, "aadProfile.managed"):
+        raise ProviderError(
+            f"cluster {cluster.inputs['resourceName']}: the rehearsal gives user credentials of clusters with Entra ID "
+            "(aadProfile.managed) only, whose kubeconfig holds no secret"
+        )
+    endpoint = cloud.store.get(endpoint_path(cluster))
+    if endpoint is None:
+        raise ProviderError(f"cluster {cluster.inputs['resourceName']} has no control plane yet")
+    content = yaml.safe_dump(_kubeconfig(cloud, cluster.inputs, endpoint.outputs), sort_keys=False)
+    return {"kubeconfigs": [{"name": "clusterUser", "value": base64.b64encode(content.encode()).decode()}]}
+
+
+def _kubeconfig(cloud: Cloud, inputs: Properties, endpoint: Properties) -> dict[str, Any]:
+    name = inputs["resourceName"]
+    user = f"clusterUser_{inputs['resourceGroupName']}_{name}"
+    login = {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "args": [
+            "get-token",
+            *("--environment", "AzurePublicCloud"),
+            *("--server-id", SERVER_APPLICATION),
+            *("--client-id", CLIENT_APPLICATION),
+            *("--tenant-id", cloud.tenant),
+            *("--login", "devicecode"),
+        ],
+        "command": "kubelogin",
+        "env": None,
+        "provideClusterInfo": False,
+    }
+    server = {"certificate-authority-data": endpoint["ca_pem_base64"], "server": f"https://{endpoint['host']}"}
+    return {
+        "apiVersion": "v1",
+        "clusters": [{"cluster": server, "name": name}],
+        "contexts": [{"context": {"cluster": name, "user": user}, "name": name}],
+        "current-context": name,
+        "kind": "Config",
+        "preferences": {},
+        "users": [{"name": user, "user": {"exec": login}}],
+    }
+
+
+FUNCTIONS: Final[Mapping[str, Callable[[Cloud, Properties], Properties]]] = {
+    "azure-native:authorization:getClientConfig": get_client_config,
+    "azure-native:containerservice:listManagedClusterUserCredentials": user_credentials,
+}

@@ -1,0 +1,13 @@
+"""Resource groups, which take everything in them along when they go."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rehearsal.standins.aks.cloud import GROUP_ID
+from rehearsal.standins.resource import Refers, Resource
+
+GROUP: Final = "azure-native:resources:ResourceGroup"
+IN_GROUP: Final = {"resourceGroupName": Refers(GROUP, "part")}
+
+ROWS: Final[tuple[Resource[Any], ...]] = (Resource(token=GROUP, id=GROUP_ID, name="resourceGroupName"),)

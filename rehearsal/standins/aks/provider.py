@@ -1,0 +1,159 @@
+"""The Azure Native provider's stand-in: its rows, its functions, and Azure's words."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from concepts.unknown import UNKNOWN
+from rehearsal.simulation import Fleet
+from rehearsal.standins.aks import agent_pool, cluster, errors, group, identity, network
+from rehearsal.standins.aks.cloud import GROUP_ID, Cloud
+from rehearsal.standins.aks.functions import FUNCTIONS
+from rehearsal.standins.aks.group import GROUP
+from rehearsal.standins.aks.ranking import Ranking
+from rehearsal.standins.base import Properties, ProviderError, Request
+from rehearsal.standins.check import Words
+from rehearsal.standins.resource import Refers, Resource
+from rehearsal.standins.standin import StandIn, table
+from rehearsal.standins.values import at, has_unknown
+
+if TYPE_CHECKING:
+    from catalog import CloudCatalog
+
+
+class AzureNativeProvider(StandIn[Cloud]):
+    """One simulated Azure subscription."""
+
+    name = "azure-native"
+    cloud_name = "aks"
+    rows = table((*group.ROWS, *network.ROWS, *identity.ROWS, *cluster.ROWS, *agent_pool.ROWS))
+    functions = FUNCTIONS
+    settings = ("subscriptionId", "tenantId", "location")
+    words = Words(
+        unknown="Azure knows no such property in {object}; check the spelling",
+        lacking="pulumi-azure-native {version} calls API version {api}, which does not have it",
+        server="is set by Azure and cannot be given",
+    )
+    answers = ("name", "type", "azureApiVersion", "provisioningState")
+    make_cloud = Cloud
+
+    def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
+        super().__init__(directory, fleet, catalog)
+        self._ranks = Ranking(self._cloud)
+
+    @override
+    def configure(self, config: Properties) -> None:
+        super().configure(config)
+        self._ranks.watch()
+
+    @override
+    def close(self) -> None:
+        self._ranks.close()
+
+    @override
+    def changed(self) -> None:
+        self._ranks.watch()
+
+    @override
+    def auto_name(self, row: Resource[Cloud], request: Request) -> str:
+        digits = random.Random(request.random_seed or None)
+        if row.token == identity.ROLE_ASSIGNMENT:
+            return str(uuid.UUID(int=digits.getrandbits(128), version=4))
+        return f"{request.name}{digits.getrandbits(32):08x}"
+
+    @override
+    def completed(self, row: Resource[Cloud], inputs: Properties) -> Properties:
+        """``inputs`` with the provider's location, else the resource group's, where the program gave none."""
+        if not self._located(row) or inputs.get("location") is not None:
+            return inputs
+        location: Any = self._cloud.config.get("location")
+        name = inputs.get("resourceGroupName")
+        if location is None and name is not None and row.token != GROUP:
+            id = GROUP_ID.format(subscription=self._cloud.subscription, resourceGroupName=name)
+            found = None if name is UNKNOWN else self._cloud.find(id, GROUP)
+            # A group that comes with the same update decides later.
+            location = found.inputs["location"] if found else UNKNOWN
+        return {**inputs, "location": location}
+
+    @override
+    def deletes_first(self, row: Resource[Cloud], request: Request, old: Properties, new: Properties) -> bool:
+        # The provider deletes first unless the address itself changed, auto-named or not.
+        return all(old.get(key) == new.get(key) for key in self.address(row))
+
+    @override
+    def replacing(self, row: Resource[Cloud]) -> tuple[str, ...]:
+        # https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/gen/replacement.go
+        return ("location",) if self._located(row) else ()
+
+    def _located(self, row: Resource[Cloud]) -> bool:
+        return "location" in self.schema.inputs(row.token).properties
+
+    @override
+    def place(self, row: Resource[Cloud], inputs: Properties) -> Mapping[str, Any]:
+        scope = inputs.get("scope")
+        within = {"scope": scope.strip("/")} if isinstance(scope, str) else {}
+        return {**inputs, **within, "subscription": self._cloud.subscription}
+
+    @override
+    def target(self, path: str, refers: Refers, value: str, inputs: Properties) -> str:
+        row = self.rows[refers.token]
+        return row.id.format_map(self.place(row, inputs)) if path in row.address else value.rstrip("/")
+
+    @override
+    def answered(self, row: Resource[Cloud], inputs: Properties) -> Properties:
+        # The type is the path's part behind the provider's namespace, without the names.
+        namespace, *steps = row.id.rpartition("/providers/")[2].split("/")
+        if row.token == GROUP:
+            namespace, steps = "Microsoft.Resources", ["resourceGroups"]
+        return {
+            "azureApiVersion": self.schema.resources[row.token].api,
+            "name": inputs[row.name],
+            "provisioningState": "Succeeded",
+            "type": "/".join([namespace, *(step for step in steps if not step.startswith("{"))]),
+        }
+
+    @override
+    def require_unchanged(self, row: Resource[Cloud], old: Properties, new: Properties, *, inside: bool) -> None:
+        """The provider does not know what is fixed, so it sends an update that fails."""
+        # What the provider would replace a resource of its own for, nobody replaces inside another.
+        fixed = {**row.fixed, **(dict.fromkeys(row.replaces) if inside else {})}
+        for path, default in fixed.items():
+            before, after = at(old, path), at(new, path)
+            known = not has_unknown(before) and not has_unknown(after)
+            if known and _comparable(before, default) != _comparable(after, default):
+                raise errors.change_refused(path)
+
+    @staticmethod
+    @override
+    def already_exists(id: str) -> ProviderError:
+        return errors.already_exists(id)
+
+    @override
+    def bad_request(self, message: str) -> ProviderError:
+        return errors.bad_request(message)
+
+    @override
+    def missing(self, refers: Refers, value: str, id: str) -> ProviderError:
+        return errors.no_group(value) if refers.token == GROUP else errors.not_found(id)
+
+    @override
+    def gone(self, id: str) -> ProviderError:
+        return errors.not_found(id)
+
+    @override
+    def in_use(self, row: Resource[Cloud], id: str, by: str) -> ProviderError:
+        return errors.in_use(errors.BUSY.get(row.token, "InUse"), id, by)
+
+
+def _comparable(value: Any, default: Any) -> Any:
+    if value is None:
+        return default
+    if isinstance(value, list):
+        return sorted(map(str, value))
+    return value.lower() if isinstance(value, str) and value.startswith("/") else value

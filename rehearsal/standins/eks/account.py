@@ -1,0 +1,145 @@
+"""What every simulated resource works with: clients of the in-process AWS, the machines' simulation, the catalogue."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final
+
+from rehearsal.simulation import Fleet
+from rehearsal.standins.base import ProviderError
+from rehearsal.standins.eks.aws.supply import Supply
+from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.store import ACCOUNT_ID, Store
+from rehearsal.standins.eks.system import addon_namespace
+from rehearsal.standins.eks.translate import botocore_session
+
+if TYPE_CHECKING:
+    from catalog import CloudCatalog
+
+Answer = tuple[int, dict[str, Any], bytes]
+"""Status, headers and body."""
+
+ADDON: Final = "aws:eks/addon:Addon"
+POD_IDENTITY: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
+ADMINISTRATOR: Final = "simulated"
+"""The access key, and the secret, of whoever runs the program: it may do everything."""
+
+READS: Final = ("Describe", "Get", "List")
+"""How the names of requests begin that change nothing."""
+_making_client = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Account:
+    """One simulated AWS account in one region. ``fleet`` is ``None`` where only previews are wanted.
+
+    ``answers`` is AWS: an account's request (service, operation, as botocore sends it) → the answer, ``None`` if the
+    request is not simulated. ``patience`` is how many seconds a resource waits for others that are made at the same
+    time, where AWS waits many minutes. ``cancelled`` ends such a wait.
+    """
+
+    store: Store
+    fleet: Fleet | None
+    catalog: CloudCatalog
+    region: str
+    answers: Callable[[Account, str, str, Any], Answer | None]
+    patience: float = 60.0
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    id: str = ACCOUNT_ID
+    partition: str = "aws"
+    supply: Supply = field(default_factory=Supply)
+    _clients: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def client(self, service: str) -> Any:
+        """A boto3 client (``ec2``, ``eks``, ``autoscaling`` …) whose requests moto answers in this process.
+
+        Each request is one step and takes its turn. botocore's own exceptions (``ParamValidationError``,
+        ``ClientError``) come through.
+        """
+        key = service, self.region
+        with _making_client:
+            if key not in self._clients:
+                client = _session().client(service, region_name=self.region)
+                client.meta.events.register("before-send", partial(_answer, self, service))
+                self._clients[key] = client
+            return self._clients[key]
+
+    def call(self, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        """One request (``CreateVpc``) without the parameters that are ``None``; raises :class:`ApiError`."""
+        from botocore.exceptions import ClientError, ParamValidationError
+
+        client = self.client(service)
+        method = _method_name(operation)
+        sent = {key: value for key, value in params.items() if value is not None}
+        try:
+            answer: dict[str, Any] = getattr(client, method)(**sent)
+        except ClientError as error:
+            details = error.response["Error"]
+            raise ApiError(service, operation, details.get("Code", "?"), details.get("Message", "?")) from error
+        except ParamValidationError as error:
+            raise ApiError(service, operation, "ValidationError", str(error)) from error
+        return answer
+
+    def arn(self, service: str, resource: str, *, everywhere: bool = False) -> str:
+        """An ARN in this account; ``everywhere`` for services without a region."""
+        return f"arn:{self.partition}:{service}:{'' if everywhere else self.region}:{self.id}:{resource}"
+
+    def machines(self) -> Fleet:
+        """The fleet; raises :class:`ProviderError` where there is none."""
+        if self.fleet is None:
+            raise ProviderError("this rehearsal runs without a control plane: clusters can be previewed, not created")
+        return self.fleet
+
+    def pod_identity(self, cluster: str, namespace: str, service_account: str) -> str | None:
+        """ARN of the role that EKS Pod Identity gives a service account's pods, or ``None``."""
+        wanted = {"clusterName": cluster, "namespace": namespace, "serviceAccount": service_account}
+        for record in self.store.all(POD_IDENTITY):
+            if wanted.items() <= record.inputs.items():
+                return str(record.inputs["roleArn"])
+        for record in self.store.all(ADDON):
+            # An add-on's associations are for service accounts of its own namespace.
+            if record.inputs["clusterName"] == cluster and addon_namespace(record.inputs["addonName"]) == namespace:
+                for association in record.inputs.get("podIdentityAssociations") or []:
+                    if association["serviceAccount"] == service_account:
+                        return str(association["roleArn"])
+        return None
+
+
+@lru_cache(maxsize=1)
+def _session() -> Any:
+    from boto3.session import Session
+
+    # Not credentials: nothing leaves the process, but a request has to be signed with something.
+    return Session(
+        aws_access_key_id=ADMINISTRATOR, aws_secret_access_key=ADMINISTRATOR, botocore_session=botocore_session()
+    )
+
+
+@lru_cache(maxsize=512)
+def _method_name(operation: str) -> str:
+    from botocore import xform_name
+
+    return str(xform_name(operation))
+
+
+def _answer(account: Account, service: str, request: Any, event_name: str, **_: Any) -> Any:
+    """AWS's answer in the network's place; something that is not simulated never reaches the network either."""
+    from botocore.awsrequest import AWSResponse
+
+    operation = event_name.rpartition(".")[2]
+    found = account.answers(account, service, operation, request)
+    if found is None:
+        raise ProviderError(f"aws: the request {service}:{operation} is not simulated")
+    status, headers, body = found
+    return AWSResponse(request.url, status, headers, _Body(body))
+
+
+class _Body(BytesIO):
+    """A response's body as botocore reads one."""
+
+    def stream(self, **_: Any) -> Iterator[bytes]:
+        yield self.read()

@@ -1,0 +1,67 @@
+"""moto, as the only thing that answers for AWS in this process.
+
+moto keeps an account in module-level dictionaries. One world has one account, so that is where it stays; a new account
+starts by emptying them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import lru_cache
+from typing import Any, Final
+
+Answered = tuple[int, dict[str, Any], bytes]
+
+# Machine types are the same for as long as moto is imported, and it takes seconds to write all of them down.
+_CONSTANT: Final = "DescribeInstanceTypes"
+_written: Final[dict[tuple[str, str], Answered]] = {}
+
+
+def forget() -> None:
+    """Empty moto, for a new account; costs nothing while moto has not been imported."""
+    if "moto.core.base_backend" in sys.modules:
+        from moto.core.base_backend import BackendDict
+
+        BackendDict.reset()
+
+
+def answer(request: Any) -> Answered | None:
+    """moto's answer to an ``AWSPreparedRequest``: status, headers and body; ``None`` for what it does not know."""
+    asked = _text(request.body)
+    if f"Action={_CONSTANT}&" not in f"{asked}&":
+        return _asked(request)
+    found = _written.get((request.url, asked)) or _asked(request)
+    if found is not None and found[0] == 200:
+        _written[request.url, asked] = found
+    return found
+
+
+def _asked(request: Any) -> Answered | None:
+    try:
+        found = _stubber().process_request(request)
+    except NotImplementedError:
+        return None
+    if found is None:
+        return None
+    status, headers, body = found
+    # moto's own words for a service that it does not have at all.
+    if status == 404 and body == "Not yet implemented":
+        return None
+    return status, headers, body.encode() if isinstance(body, str) else body
+
+
+def _text(body: Any) -> str:
+    return body.decode(errors="replace") if isinstance(body, bytes) else body if isinstance(body, str) else ""
+
+
+@lru_cache(maxsize=1)
+def _stubber() -> Any:
+    # Hundreds of images that no node here boots.
+    os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+    from moto.core.botocore_stubber import BotocoreStubber
+    from moto.iam.models import SERVICE_NAME_CONVERSION
+
+    # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
+    SERVICE_NAME_CONVERSION.setdefault("spot", "EC2Spot")
+    return BotocoreStubber()

@@ -1,0 +1,74 @@
+"""What EC2 has to give, as tests and scenarios set it: everything without limit unless somebody says otherwise."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+Market = Literal["spot", "on-demand"]
+ANY: Final = "*"
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """An On-Demand Capacity Reservation of ``count`` instances; ``block``: a Capacity Block for ML."""
+
+    id: str
+    instance_type: str
+    zone: str
+    count: int
+    block: bool = False
+    owner: str = ""
+    """The account that shares it, ``""`` for this one."""
+
+
+@dataclass
+class Supply:
+    """Switches of one account; thread-safe."""
+
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _dry: set[tuple[str, str, str]] = field(default_factory=set)
+    _vcpus: dict[Market, int] = field(default_factory=dict)
+    _reservations: dict[str, Reservation] = field(default_factory=dict)
+
+    def run_dry(self, zone: str = ANY, instance_type: str = ANY, market: str = ANY) -> None:
+        """From now on there is no capacity for new instances of the type in the zone and market."""
+        with self._lock:
+            self._dry.add((zone, instance_type, market))
+
+    def refill(self) -> None:
+        """There is capacity everywhere again."""
+        with self._lock:
+            self._dry.clear()
+
+    def is_dry(self, zone: str, instance_type: str, market: Market) -> bool:
+        """Whether a new instance would fail for want of capacity."""
+        seen = (zone, instance_type, market)
+        with self._lock:
+            return any(all(a in (ANY, b) for a, b in zip(dry, seen, strict=True)) for dry in self._dry)
+
+    def limit_vcpus(self, market: Market, most: int) -> None:
+        """The account's quota of vCPUs: one for all types, where AWS has one for each group of families."""
+        with self._lock:
+            self._vcpus[market] = most
+
+    def vcpu_limit(self, market: Market) -> int | None:
+        """The quota, ``None`` where nobody set one."""
+        with self._lock:
+            return self._vcpus.get(market)
+
+    def reserve(self, reservation: Reservation) -> None:
+        """Add a reservation, or change the one of that id."""
+        with self._lock:
+            self._reservations[reservation.id] = reservation
+
+    def reservation(self, id: str) -> Reservation | None:
+        """The reservation of that id."""
+        with self._lock:
+            return self._reservations.get(id)
+
+    def reservations(self) -> tuple[Reservation, ...]:
+        """All of them."""
+        with self._lock:
+            return tuple(replace(each) for each in self._reservations.values())

@@ -1,0 +1,173 @@
+"""GKE clusters: control plane, default pool, inline pools, and the system pods every cluster has."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from rehearsal.standins.base import Properties, ProviderError
+from rehearsal.standins.cloud import Cloud, last_part
+from rehearsal.standins.gke import versions
+from rehearsal.standins.gke.cloud import ABSENT, SELF_LINK, chosen, region_of
+from rehearsal.standins.gke.cluster_rules import CLUSTER_RULES, cluster_zones
+from rehearsal.standins.gke.errors import bad_request
+from rehearsal.standins.gke.iam import require_account
+from rehearsal.standins.gke.network import NETWORK, SUBNETWORK, network_of, subnetwork_of
+from rehearsal.standins.gke.node_pool import CLUSTER, POOL, UNORDERED_NODE_CONFIG
+from rehearsal.standins.gke.replacement import CLUSTER_REPLACES
+from rehearsal.standins.gke.system import system_objects
+from rehearsal.standins.resource import Inside, Lifecycle, Made, Refers, Resource
+from rehearsal.standins.store import Record
+from rehearsal.standins.values import at, without_none
+
+PROTECTED: Final = (
+    "Cannot destroy cluster because deletion_protection is set to true. "
+    "Set it to false to proceed with cluster deletion."
+)
+DEFAULT_POOL: Final = "default-pool"
+
+
+def _completed(cloud: Cloud, inputs: Properties) -> Properties:
+    return {**inputs, "location": chosen(inputs.get("location"), cloud.default("zone") or cloud.default("region"))}
+
+
+def _require(made: Made[Cloud]) -> None:
+    inputs, network = made.inputs, network_of(made.cloud, made.inputs)
+    if inputs.get("subnetwork"):
+        subnetwork = subnetwork_of(made.cloud, inputs)
+        if subnetwork.outputs["network"] != SELF_LINK + network.id:
+            raise bad_request(f"Subnetwork {subnetwork.id} is not in network {network.id}.")
+        _require_ranges(inputs, subnetwork)
+    elif network.inputs.get("autoCreateSubnetworks") is False:
+        raise bad_request(f"Network '{network.inputs['name']}' is in custom subnet mode: a subnetwork must be given.")
+    for pool in _inline_pools(inputs):
+        account = at(pool.inputs, "nodeConfig.serviceAccount")
+        if account and account != "default":
+            require_account(made.cloud, account)
+
+
+def _inline_pools(cluster: Properties) -> Iterator[Inside]:
+    """The pools declared inside a cluster: its ``nodePools``, else the default pool.
+
+    A default pool that is to be removed is gone before anything can use it: no machine is made.
+    """
+    shared = {"project": cluster.get("project"), "location": cluster.get("location"), "cluster": cluster.get("name")}
+    pools: Any = cluster.get("nodePools")
+    if not isinstance(pools, list) or not pools:
+        pools = [{"name": DEFAULT_POOL, **_default_pool(cluster)}]
+    for index, pool in enumerate(pools):
+        if isinstance(pool, dict):
+            inputs = {"name": f"pool-{index}", **copy.deepcopy(pool), **shared}
+            yield Inside(POOL, inputs, kept=cluster.get("removeDefaultNodePool") is not True)
+
+
+def _default_pool(cluster: Properties) -> Properties:
+    return without_none({"nodeConfig": cluster.get("nodeConfig"), "nodeCount": cluster.get("initialNodeCount")})
+
+
+def _require_ranges(inputs: Properties, subnetwork: Record) -> None:
+    policy = inputs.get("ipAllocationPolicy") or {}
+    known = {entry["rangeName"] for entry in subnetwork.inputs.get("secondaryIpRanges") or []}
+    for key, what in (("clusterSecondaryRangeName", "Pod"), ("servicesSecondaryRangeName", "Services")):
+        name = policy.get(key)
+        if name and name not in known:
+            raise bad_request(
+                f"{what} secondary range '{name}' does not exist in subnetwork '{last_part(subnetwork.id)}' "
+                f"(it has: {', '.join(sorted(known)) or 'none'})."
+            )
+
+
+def _range(made: Made[Cloud], name: str, block: str) -> str | None:
+    if not made.inputs.get("subnetwork"):
+        return None
+    secondary = subnetwork_of(made.cloud, made.inputs).inputs.get("secondaryIpRanges") or []
+    ranges = {entry["rangeName"]: entry.get("ipCidrRange") for entry in secondary}
+    policy = made.inputs.get("ipAllocationPolicy") or {}
+    return ranges.get(policy.get(name)) or policy.get(block)
+
+
+def _version(made: Made[Cloud]) -> str | None:
+    return versions.resolve(made.inputs.get("minMasterVersion"))
+
+
+def _master_auth(made: Made[Cloud]) -> Properties:
+    certificate = at(made.before.outputs, "masterAuth.clusterCaCertificate") if made.before else None
+    return {**(made.inputs.get("masterAuth") or {}), **without_none({"clusterCaCertificate": certificate})}
+
+
+def _start(cloud: Cloud, cluster: Record, before: Record | None) -> Record:
+    """Start the control plane, unless an earlier attempt did."""
+    if cluster.outputs["endpoint"]:
+        return cluster
+    inputs = cluster.inputs
+    endpoint = cloud.machines().create_cluster(
+        inputs["name"],
+        version=cluster.outputs["masterVersion"],
+        region=region_of(inputs["location"]),
+        zones=cluster_zones(inputs, cloud),
+        system_objects=system_objects(),
+    )
+    auth = {**cluster.outputs["masterAuth"], "clusterCaCertificate": endpoint.ca_pem_base64}
+    return replace(cluster, outputs={**cluster.outputs, "endpoint": endpoint.host, "masterAuth": auth})
+
+
+def _stop(cloud: Cloud, cluster: Record) -> None:
+    cloud.machines().delete_cluster(cluster.inputs["name"])
+
+
+def _unprotected(cloud: Cloud, cluster: Record) -> None:
+    if cluster.inputs.get("deletionProtection"):
+        raise ProviderError(PROTECTED)
+
+
+ROWS: Final[tuple[Resource[Any], ...]] = (
+    # Its own pools (default or inline) are recorded like declared ones.
+    Resource(
+        token=CLUSTER,
+        id="projects/{project}/locations/{location}/clusters/{name}",
+        outputs={
+            "clusterIpv4Cidr": lambda made: _range(made, "clusterSecondaryRangeName", "clusterIpv4CidrBlock"),
+            "endpoint": lambda made: made.before.outputs["endpoint"] if made.before else "",
+            "labelFingerprint": "",
+            "masterAuth": _master_auth,
+            "masterVersion": _version,
+            "network": lambda made: network_of(made.cloud, made.inputs).id,
+            "nodeLocations": lambda made: sorted({*cluster_zones(made.inputs, made.cloud)} - {made.inputs["location"]}),
+            "nodeVersion": lambda made: made.inputs.get("nodeVersion") or _version(made),
+            "operation": "",
+            "selfLink": "https://container.googleapis.com/v1beta1/{id}",
+            "servicesIpv4Cidr": lambda made: _range(made, "servicesSecondaryRangeName", "servicesIpv4CidrBlock"),
+            "subnetwork": lambda made: (
+                subnetwork_of(made.cloud, made.inputs).id if made.inputs.get("subnetwork") else None
+            ),
+        },
+        unknown=("masterAuth",),
+        name="name",
+        completes=_completed,
+        defaults={
+            "clusterAutoscaling.autoscalingProfile": "BALANCED",
+            "deletionPolicy": "DELETE",
+            "deletionProtection": True,
+            "enableShieldedNodes": True,
+            "ipAllocationPolicy.stackType": "IPV4",
+            "network": "default",
+        },
+        rules=CLUSTER_RULES.rules,
+        refers={"network": Refers(NETWORK), "subnetwork": Refers(SUBNETWORK)},
+        requires=_require,
+        inside=_inline_pools,
+        keeps=_unprotected,
+        replaces=CLUSTER_REPLACES,
+        links=("network", "subnetwork"),
+        unordered=(
+            "nodeLocations",
+            "masterAuthorizedNetworksConfig.cidrBlocks",
+            *UNORDERED_NODE_CONFIG,
+            *(f"nodePools.{path}" for path in UNORDERED_NODE_CONFIG),
+        ),
+        absent=ABSENT,
+        lives=Lifecycle("cluster", _start, _stop),
+    ),
+)

@@ -1,0 +1,209 @@
+"""What GKE refuses in a cluster, one rule per reason."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Final
+
+from rehearsal.standins.base import Properties
+from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.gke import versions
+from rehearsal.standins.gke.cloud import Rules, is_zone, region_of
+from rehearsal.standins.values import at
+
+CLUSTER_RULES: Final = Rules()
+
+REST: Final = "https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/projects.locations.clusters"
+PRIVATE: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/private-cluster-concept"
+VPC_NATIVE: Final = "https://cloud.google.com/kubernetes-engine/docs/concepts/alias-ips"
+AUTHORIZED: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/authorized-networks"
+SECRETS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/encrypting-secrets"
+PROVIDER: Final = (
+    "https://github.com/GoogleCloudPlatform/magic-modules/blob/main/mmv1/third_party/terraform/services/container/"
+    "resource_container_cluster.go.tmpl"
+)
+
+NAME: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?")
+KEY: Final = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
+# With private nodes; the page once said 50 without them, the API's own description 10.
+MAX_AUTHORIZED_NETWORKS: Final = 100
+RANGE_NAMES: Final = ("clusterSecondaryRangeName", "servicesSecondaryRangeName")
+RANGE_BLOCKS: Final = ("clusterIpv4CidrBlock", "servicesIpv4CidrBlock")
+
+
+def cluster_zones(cluster: Properties, cloud: Cloud) -> tuple[str, ...]:
+    """Zones of a cluster's nodes: its own and the further ones of a zonal cluster, the region's of a regional one.
+
+    A regional cluster without ``nodeLocations`` uses three zones of its region:
+    https://cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters
+    """
+    location, further = cluster["location"], tuple(cluster.get("nodeLocations") or ())
+    if is_zone(location):
+        return tuple(sorted({location, *further}))
+    return tuple(sorted(further)) or cloud.catalog.regions.get(location, ())[:3]
+
+
+@CLUSTER_RULES.add("cluster-name", f"{REST}#Cluster", "name")
+def _name(cluster: Properties, cloud: Cloud) -> str | None:
+    if NAME.fullmatch(cluster["name"]):
+        return None
+    return (
+        f"Invalid value for field \"cluster.name\": '{cluster['name']}'. "
+        "Must be a match of regex '[a-z]([-a-z0-9]{0,38}[a-z0-9])?' (at most 40 characters)"
+    )
+
+
+@CLUSTER_RULES.add("cluster-location", "https://cloud.google.com/compute/docs/regions-zones", "location")
+def _location(cluster: Properties, cloud: Cloud) -> str | None:
+    location = cluster.get("location")
+    if not location:
+        return "Cannot determine location: set location, or region or zone in the provider's configuration."
+    zones = cloud.catalog.regions.get(region_of(location))
+    if zones is None or (is_zone(location) and location not in zones):
+        return f'Location "{location}" does not exist.'
+    return None
+
+
+@CLUSTER_RULES.add("node-locations-in-region", f"{REST}#Cluster", "location", "nodeLocations")
+def _node_locations(cluster: Properties, cloud: Cloud) -> str | None:
+    location = cluster.get("location") or ""
+    return zones_outside(region_of(location), cluster.get("nodeLocations") or [], cloud)
+
+
+@CLUSTER_RULES.add("node-locations-exclude-primary", PROVIDER, "location", "nodeLocations")
+def _primary_zone(cluster: Properties, cloud: Cloud) -> str | None:
+    if cluster.get("location") in (cluster.get("nodeLocations") or []):
+        return "when using a multi-zonal cluster, node_locations should not contain the original 'zone'"
+    return None
+
+
+@CLUSTER_RULES.add("initial-node-count", f"{REST}#Cluster", "initialNodeCount", "nodePools", "enableAutopilot")
+def _initial(cluster: Properties, cloud: Cloud) -> str | None:
+    if cluster.get("initialNodeCount") or cluster.get("nodePools") or cluster.get("enableAutopilot"):
+        return None
+    return "Cluster.initial_node_count must be greater than zero."
+
+
+@CLUSTER_RULES.add("version-offered", "https://cloud.google.com/kubernetes-engine/versioning", "minMasterVersion")
+def _version(cluster: Properties, cloud: Cloud) -> str | None:
+    wanted = cluster.get("minMasterVersion")
+    if versions.resolve(wanted):
+        return None
+    return f'Master version "{wanted}" is unsupported (this rehearsal offers {versions.VERSION}).'
+
+
+@CLUSTER_RULES.add(
+    "private-nodes-need-alias-ips",
+    f"{PRIVATE}#overview",
+    "privateClusterConfig",
+    "ipAllocationPolicy",
+    "networkingMode",
+)
+def _private(cluster: Properties, cloud: Cloud) -> str | None:
+    if at(cluster, "privateClusterConfig.enablePrivateNodes") and not vpc_native(cluster):
+        return "Private nodes need a VPC-native cluster: set ip_allocation_policy and networking_mode VPC_NATIVE."
+    return None
+
+
+@CLUSTER_RULES.add("private-endpoint-needs-private-nodes", PRIVATE, "privateClusterConfig")
+def _private_endpoint(cluster: Properties, cloud: Cloud) -> str | None:
+    access = cluster.get("privateClusterConfig") or {}
+    if access.get("enablePrivateEndpoint") and not access.get("enablePrivateNodes"):
+        return "A private endpoint needs private nodes: set private_cluster_config.enable_private_nodes."
+    return None
+
+
+@CLUSTER_RULES.add("control-plane-range", f"{PRIVATE}#overview", "privateClusterConfig.masterIpv4CidrBlock")
+def _control_plane(cluster: Properties, cloud: Cloud) -> str | None:
+    text = at(cluster, "privateClusterConfig.masterIpv4CidrBlock")
+    if text is None:
+        return None
+    try:
+        network = ipaddress.ip_network(text)
+    except ValueError as error:
+        return f"Invalid master_ipv4_cidr_block '{text}': {error}."
+    if network.prefixlen == 28:
+        return None
+    return f"Invalid master_ipv4_cidr_block '{text}': it must be a /28, not a /{network.prefixlen}."
+
+
+@CLUSTER_RULES.add("range-names-or-blocks", PROVIDER, "ipAllocationPolicy")
+def _names_or_blocks(cluster: Properties, cloud: Cloud) -> str | None:
+    policy = cluster.get("ipAllocationPolicy") or {}
+    for name, block in zip(RANGE_NAMES, RANGE_BLOCKS, strict=True):
+        if policy.get(name) and policy.get(block):
+            return f"ip_allocation_policy.{name} conflicts with ip_allocation_policy.{block}: give one of them."
+    return None
+
+
+@CLUSTER_RULES.add("ip-allocation-or-cluster-range", PROVIDER, "ipAllocationPolicy", "clusterIpv4Cidr")
+def _policy_or_range(cluster: Properties, cloud: Cloud) -> str | None:
+    if cluster.get("ipAllocationPolicy") and cluster.get("clusterIpv4Cidr"):
+        return "clusterIpv4Cidr conflicts with ip_allocation_policy: give one of them."
+    return None
+
+
+@CLUSTER_RULES.add("cluster-ranges-valid", VPC_NATIVE, "ipAllocationPolicy", "privateClusterConfig")
+def _ranges(cluster: Properties, cloud: Cloud) -> str | None:
+    seen: list[tuple[str, ipaddress.IPv4Network | ipaddress.IPv6Network]] = []
+    for text in explicit_ranges(cluster):
+        try:
+            network = ipaddress.ip_network(text)
+        except ValueError as error:
+            return f"Invalid CIDR block '{text}': {error}."
+        for other, known in seen:
+            if network.overlaps(known):
+                return f"Requested CIDR {text} overlaps with {other}."
+        seen.append((text, network))
+    return None
+
+
+@CLUSTER_RULES.add("authorized-networks", f"{AUTHORIZED}#limitations", "masterAuthorizedNetworksConfig")
+def _authorized(cluster: Properties, cloud: Cloud) -> str | None:
+    blocks = at(cluster, "masterAuthorizedNetworksConfig.cidrBlocks") or []
+    if len(blocks) > MAX_AUTHORIZED_NETWORKS:
+        return f"{len(blocks)} authorized networks; at most {MAX_AUTHORIZED_NETWORKS} are allowed."
+    for block in blocks:
+        try:
+            ipaddress.ip_network(block["cidrBlock"])
+        except (KeyError, ValueError) as error:
+            return f"Invalid authorized network {block}: {error}."
+    return None
+
+
+@CLUSTER_RULES.add("workload-pool", f"{REST}#Cluster.WorkloadIdentityConfig", "workloadIdentityConfig", "project")
+def _workload_pool(cluster: Properties, cloud: Cloud) -> str | None:
+    pool = at(cluster, "workloadIdentityConfig.workloadPool")
+    if pool is None or pool == f"{cluster['project']}.svc.id.goog":
+        return None
+    return f"workload_pool '{pool}' is not supported: use '{cluster['project']}.svc.id.goog'."
+
+
+@CLUSTER_RULES.add("encryption-key", SECRETS, "databaseEncryption")
+def _encryption(cluster: Properties, cloud: Cloud) -> str | None:
+    encryption = cluster.get("databaseEncryption") or {}
+    if encryption.get("state") != "ENCRYPTED" or KEY.fullmatch(encryption.get("keyName") or ""):
+        return None
+    form = "projects/P/locations/L/keyRings/R/cryptoKeys/K"
+    return f"Invalid database_encryption.key_name '{encryption.get('keyName') or ''}': use {form}."
+
+
+def vpc_native(cluster: Properties) -> bool:
+    """Whether pods get alias addresses: the default since the provider's version 5 unless ``ROUTES`` is chosen."""
+    return cluster.get("networkingMode") != "ROUTES" and not cluster.get("clusterIpv4Cidr")
+
+
+def explicit_ranges(cluster: Properties) -> list[str]:
+    """Address blocks given as ``A.B.C.D/N`` (``/N`` alone lets Google choose)."""
+    candidates = [at(cluster, f"ipAllocationPolicy.{key}") for key in RANGE_BLOCKS]
+    candidates.append(at(cluster, "privateClusterConfig.masterIpv4CidrBlock"))
+    return [text for text in candidates if text and not text.startswith("/")]
+
+
+def zones_outside(region: str, zones: list[str], cloud: Cloud) -> str | None:
+    """What is wrong with ``zones`` as node locations in ``region``."""
+    for zone in zones:
+        if zone not in cloud.catalog.regions.get(region, ()):
+            return f'Node location "{zone}" is not a zone of region "{region}".'
+    return None

@@ -1,0 +1,152 @@
+"""Service accounts, grants of roles, and enabled services.
+
+Replacement: the provider's sources under
+https://github.com/GoogleCloudPlatform/magic-modules/tree/main/mmv1/third_party/terraform/services/resourcemanager and
+https://github.com/GoogleCloudPlatform/magic-modules/tree/main/mmv1/third_party/terraform/tpgiamresource
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable
+from typing import Any, Final
+
+from rehearsal.standins.base import Properties
+from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.gke.cloud import ABSENT, Rules, chosen
+from rehearsal.standins.gke.errors import bad_request
+from rehearsal.standins.resource import Made, Resource
+
+ACCOUNT_RULES: Final = Rules()
+MEMBER_RULES: Final = Rules()
+SERVICE_RULES: Final = Rules()
+
+# https://cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/create#request-body
+ACCOUNT_ID: Final = re.compile(r"[a-z]([-a-z0-9]{4,28}[a-z0-9])")
+# https://cloud.google.com/iam/docs/principal-identifiers
+MEMBER: Final = re.compile(
+    r"allUsers|allAuthenticatedUsers"
+    r"|(user|serviceAccount|group):[^@\s:]+@[^@\s:]+"
+    r"|serviceAccount:[^\s/]+\.svc\.id\.goog\[[^\s/]+/[^\s/]+\]"
+    r"|domain:[^\s:]+|(principal|principalSet)://\S+|(projectOwner|projectEditor|projectViewer):\S+"
+)
+# https://cloud.google.com/iam/docs/roles-overview
+ROLE: Final = re.compile(r"roles/[\w.]+|(projects|organizations)/[^/\s]+/roles/[\w.]+")
+SERVICE_NAME: Final = re.compile(r"[a-z][-a-z0-9]*(\.[a-z][-a-z0-9]*)+")
+
+
+@ACCOUNT_RULES.add(
+    "account-id",
+    "https://cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/create#request-body",
+    "accountId",
+)
+def _account_id(inputs: Properties, cloud: Cloud) -> str | None:
+    if ACCOUNT_ID.fullmatch(inputs["accountId"]):
+        return None
+    return f"The account ID '{inputs['accountId']}' does not match 6 to 30 of [a-z]([-a-z0-9]*[a-z0-9])."
+
+
+@MEMBER_RULES.add("member-form", "https://cloud.google.com/iam/docs/principal-identifiers", "member")
+def _member(inputs: Properties, cloud: Cloud) -> str | None:
+    if MEMBER.fullmatch(inputs["member"]):
+        return None
+    example = "serviceAccount:NAME@PROJECT.iam.gserviceaccount.com"
+    return f"The member '{inputs['member']}' is of an unknown type. Use e.g. '{example}'."
+
+
+@MEMBER_RULES.add("role-form", "https://cloud.google.com/iam/docs/roles-overview", "role")
+def _role(inputs: Properties, cloud: Cloud) -> str | None:
+    if ROLE.fullmatch(inputs["role"]):
+        return None
+    return f"Invalid role '{inputs['role']}': use 'roles/NAME' or 'projects/PROJECT/roles/NAME'."
+
+
+@SERVICE_RULES.add("service-name", "https://cloud.google.com/service-usage/docs/reference/rest/v1/services", "service")
+def _service(inputs: Properties, cloud: Cloud) -> str | None:
+    if SERVICE_NAME.fullmatch(inputs["service"]):
+        return None
+    return f"Invalid service name '{inputs['service']}': use e.g. 'container.googleapis.com'."
+
+
+def require_account(cloud: Cloud, member: str) -> None:
+    """400 if ``member`` is a service account of this project that was not made; others' accounts cannot be known."""
+    email = member.removeprefix("serviceAccount:")
+    match = re.fullmatch(r"[^@]+@([^.@]+)\.iam\.gserviceaccount\.com", email)
+    if not match or match.group(1) != cloud.default("project"):
+        return
+    if cloud.store.get(f"projects/{match.group(1)}/serviceAccounts/{email}") is None:
+        raise bad_request(f"Service account {email} does not exist.")
+
+
+def _known_member(made: Made[Cloud]) -> None:
+    require_account(made.cloud, made.inputs["member"])
+
+
+def _in_region(cloud: Cloud, inputs: Properties) -> Properties:
+    return {**inputs, "location": chosen(inputs.get("location"), cloud.default("region"))}
+
+
+def _account_number(made: Made[Cloud]) -> str:
+    return str(10**20 + zlib.crc32(made.id.rpartition("/")[2].encode()))
+
+
+def _always(inputs: Properties) -> bool:
+    return True
+
+
+def _grant(
+    token: str,
+    on: str,
+    links: tuple[str, ...] = (),
+    completes: Callable[[Cloud, Properties], Properties] = lambda _, inputs: inputs,
+) -> Resource[Cloud]:
+    """One member's role on something; granting it twice is the same as once, as in IAM policies."""
+    return Resource(
+        token=token,
+        id=on + "/{role}/{member}",
+        outputs={"etag": "BwXhqDVSYdQ="},
+        completes=completes,
+        rules=MEMBER_RULES.rules,
+        requires=_known_member,
+        idempotent=_always,
+        replaces=("condition",),
+        links=links,
+        absent=ABSENT,
+    )
+
+
+EMAIL: Final = "{accountId}@{project}.iam.gserviceaccount.com"
+
+ROWS: Final[tuple[Resource[Any], ...]] = (
+    Resource(
+        token="gcp:serviceaccount/account:Account",
+        id=f"projects/{{project}}/serviceAccounts/{EMAIL}",
+        outputs={"email": EMAIL, "member": f"serviceAccount:{EMAIL}", "name": "{id}", "uniqueId": _account_number},
+        # So that other resources' previews can use them.
+        early=("email", "member"),
+        required=("accountId",),
+        defaults={"deletionPolicy": "DELETE"},
+        rules=ACCOUNT_RULES.rules,
+        idempotent=lambda inputs: bool(inputs.get("createIgnoreAlreadyExists")),
+        absent=ABSENT,
+    ),
+    _grant("gcp:projects/iAMMember:IAMMember", "{project}"),
+    # The key and the repository are taken to exist.
+    _grant("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember", "{cryptoKeyId}"),
+    _grant(
+        "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
+        "projects/{project}/locations/{location}/repositories/{repository}",
+        links=("repository",),
+        completes=_in_region,
+    ),
+    Resource(
+        token="gcp:projects/service:Service",
+        id="{project}/{service}",
+        defaults={"deletionPolicy": "DELETE"},
+        rules=SERVICE_RULES.rules,
+        # Enabling an enabled service succeeds.
+        idempotent=_always,
+        absent=ABSENT,
+    ),
+)

@@ -1,0 +1,140 @@
+"""Node pools: their own resource, and the pools that come with a cluster."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rehearsal.standins.base import Properties
+from rehearsal.standins.cloud import Cloud, last_part
+from rehearsal.standins.gke.cloud import ABSENT, region_of
+from rehearsal.standins.gke.cluster_rules import cluster_zones, zones_outside
+from rehearsal.standins.gke.errors import bad_request
+from rehearsal.standins.gke.iam import require_account
+from rehearsal.standins.gke.nodes import effective_taints, gpus_of, node_group
+from rehearsal.standins.gke.pool_rules import POOL_RULES
+from rehearsal.standins.gke.replacement import NODE_POOL_FIELDS_REPLACED
+from rehearsal.standins.resource import Lifecycle, Made, Refers, Resource
+from rehearsal.standins.store import Record
+from rehearsal.standins.values import without_none
+
+CLUSTER: Final = "gcp:container/cluster:Cluster"
+POOL: Final = "gcp:container/nodePool:NodePool"
+UNORDERED_NODE_CONFIG: Final = ("nodeConfig.oauthScopes", "nodeConfig.tags", "nodeConfig.storagePools")
+_MANAGERS: Final = "https://www.googleapis.com/compute/v1/projects/{}/zones/{}/instanceGroupManagers/{}"
+
+
+def _completed(cloud: Cloud, inputs: Properties) -> Properties:
+    cluster = inputs.get("cluster")
+    if inputs.get("location") is not None or not isinstance(cluster, str):
+        return inputs
+    parts = cluster.split("/")
+    located = parts[parts.index("locations") + 1] if "locations" in parts else None
+    return {**inputs, "location": located or cloud.default("zone") or cloud.default("region")}
+
+
+def _require(made: Made[Cloud]) -> None:
+    cluster = _cluster_of(made.cloud, made.id)
+    wrong = zones_outside(region_of(cluster.inputs["location"]), made.inputs.get("nodeLocations") or [], made.cloud)
+    if wrong:
+        raise bad_request(wrong)
+    account = _config(made).get("serviceAccount")
+    if account and account != "default":
+        require_account(made.cloud, account)
+
+
+def _cluster_of(cloud: Cloud, pool: str) -> Record:
+    record = cloud.store.get(pool.partition("/nodePools/")[0])
+    if record is None:
+        raise ValueError(f"the cluster of {pool} was looked up before")
+    return record
+
+
+def _config(made: Made[Cloud]) -> Properties:
+    return made.inputs.get("nodeConfig") or {}
+
+
+def _zones(made: Made[Cloud]) -> tuple[str, ...]:
+    own = made.inputs.get("nodeLocations")
+    return tuple(own or cluster_zones(_cluster_of(made.cloud, made.id).inputs, made.cloud))
+
+
+def _managers(made: Made[Cloud]) -> list[str]:
+    cluster = _cluster_of(made.cloud, made.id).inputs
+    group = f"gke-{cluster['name']}-{made.inputs['name']}"
+    return [_MANAGERS.format(cluster["project"], zone, f"{group}-{zone}") for zone in _zones(made)]
+
+
+def _groups(made: Made[Cloud]) -> list[str]:
+    return [url.replace("instanceGroupManagers", "instanceGroups") for url in _managers(made)]
+
+
+def _node_config(made: Made[Cloud]) -> Properties:
+    """The pool's configuration with the taint that GKE adds when a pool joins, and never later."""
+    cloud, cluster, config = made.cloud, _cluster_of(made.cloud, made.id), _config(made)
+    if made.before is not None:
+        declared = (made.before.inputs.get("nodeConfig") or {}).get("taints") or []
+        beside_cpu = len(made.before.outputs["nodeConfig"]["effectiveTaints"]) > len(declared)
+    else:
+        others = [pool.inputs.get("nodeConfig") or {} for pool in pools_of(cloud, cluster.id) if pool.id != made.id]
+        beside_cpu = any(gpus_of(cloud, other) is None for other in others)
+    return {**config, "effectiveTaints": effective_taints(config, gpus_of(cloud, config), beside_cpu)}
+
+
+def _autoscaling(made: Made[Cloud]) -> Properties | None:
+    scaling = made.inputs.get("autoscaling")
+    # Google picks BALANCED where the request says nothing.
+    return {"locationPolicy": "BALANCED", **without_none(scaling)} if scaling else None
+
+
+def pools_of(cloud: Cloud, cluster: str) -> list[Record]:
+    """A cluster's pools, however they were declared."""
+    return [record for record in cloud.store.all(POOL) if record.id.startswith(f"{cluster}/nodePools/")]
+
+
+def _start(cloud: Cloud, pool: Record, before: Record | None) -> Record:
+    """Give the pool its machines, or change them to what the pool now says."""
+    state, cluster = pool.outputs, _cluster_of(cloud, pool.id)
+    zones, taints = tuple(state["nodeLocations"]), state["nodeConfig"]["effectiveTaints"]
+    cloud.machines().apply_group(node_group(cloud, cluster.inputs["name"], pool.inputs, zones, taints))
+    return pool
+
+
+def _stop(cloud: Cloud, pool: Record) -> None:
+    cloud.machines().delete_group(last_part(pool.id.partition("/nodePools/")[0]), pool.inputs["name"])
+
+
+ROWS: Final[tuple[Resource[Any], ...]] = (
+    Resource(
+        token=POOL,
+        id="projects/{project}/locations/{location}/clusters/{cluster}/nodePools/{name}",
+        outputs={
+            "autoscaling": _autoscaling,
+            "instanceGroupUrls": _managers,
+            "managedInstanceGroupUrls": _groups,
+            "nodeConfig": _node_config,
+            "nodeLocations": lambda made: list(_zones(made)),
+            "operation": "",
+            "version": lambda made: (
+                made.inputs.get("version") or _cluster_of(made.cloud, made.id).outputs["masterVersion"]
+            ),
+        },
+        unknown=("managedInstanceGroupUrls", "version"),
+        name="name",
+        completes=_completed,
+        defaults={
+            "deletionPolicy": "DELETE",
+            "management.autoRepair": True,
+            "management.autoUpgrade": True,
+            "nodeConfig.shieldedInstanceConfig.enableIntegrityMonitoring": True,
+            "upgradeSettings.strategy": "SURGE",
+        },
+        rules=POOL_RULES.rules,
+        refers={"cluster": Refers(CLUSTER, "part")},
+        requires=_require,
+        replaces=NODE_POOL_FIELDS_REPLACED,
+        links=("cluster",),
+        unordered=("nodeLocations", *UNORDERED_NODE_CONFIG),
+        absent=ABSENT,
+        lives=Lifecycle("NodePool", _start, _stop),
+    ),
+)

@@ -1,0 +1,272 @@
+"""One container whose program really runs: started, probed, restarted and ended as its pod says."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from rehearsal.cluster.api import Api, ApiError, Object, resource_path
+from rehearsal.cluster_events import warning
+from rehearsal.processes import Child, ProcessError, Processes, free_ports
+from rehearsal.simulation import PROGRAM_FAILED, Injector
+from rehearsal.workloads.account import TokenFile, write_kubeconfig
+from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment
+from rehearsal.workloads.images import Image, Program
+from rehearsal.workloads.status import Ended, State, pod_status
+from rehearsal.workloads.substitutions import probe_url, substitute
+
+_PROBE_SECONDS: Final = 0.5
+_PROBE_TIMEOUT: Final = 5.0
+_LONGEST_BACKOFF: Final = 8.0
+"""Kubelets wait 10 s, 20 s … 5 min between restarts; here 1 s, 2 s … 8 s."""
+
+_SLOWEST_START: Final = 300.0
+"""Seconds after which a program that has not been alive yet is started anew."""
+
+_LAST_LINES: Final = 5
+_DEFAULT_GRACE: Final = 30.0
+_log = logging.getLogger("rehearsal.workloads")
+
+
+@dataclass(frozen=True)
+class Host:
+    """What every container of this machine has in common. ``folder`` holds one folder per pod."""
+
+    api: Api
+    api_server: str
+    ca_pem_base64: str
+    processes: Processes
+    folder: Path
+    injector: Injector
+
+
+class Container(threading.Thread):
+    """The program of one pod, from the moment it is bound until it is deleted. ``program`` is ``None`` where the tools
+    carry no binary for the image."""
+
+    def __init__(self, host: Host, pod: Object, container: Object, program: Program | None) -> None:
+        super().__init__(name=f"pod-{pod['metadata']['name']}", daemon=True)
+        self._host = host
+        self._pod = pod
+        self._container = container
+        self._program = program
+        self._ending = threading.Event()
+        self._grace: float | None = None
+        self._child: Child | None = None
+        self._ports: dict[int, int] = {}
+        self._tokens: list[TokenFile] = []
+        self._state = State(waiting="ContainerCreating")
+        self._written: State | None = None
+        self._said = ""
+        self._unhealthy_since: float | None = None
+        self._was_alive = False
+        self._http = urllib3.PoolManager(retries=False, timeout=_PROBE_TIMEOUT)
+
+    def end(self, grace: float | None) -> None:
+        """Have the program end within ``grace`` seconds (``None``: the pod's own); returns at once."""
+        self._grace = grace
+        self._ending.set()
+
+    def run(self) -> None:
+        """The thread's loop."""
+        restarts = 0
+        try:
+            while not self._ending.is_set():
+                if not self._begin():
+                    self._ending.wait(1.0)
+                    continue
+                self._watch()
+                if self._ending.is_set():
+                    break
+                restarts += 1
+                self._crashed(restarts)
+                self._ending.wait(min(2.0 ** (restarts - 1), _LONGEST_BACKOFF))
+        except Exception:
+            _log.exception("pod %s", self._where)
+        finally:
+            self._finish()
+
+    @property
+    def _where(self) -> str:
+        return f"{self._pod['metadata']['namespace']}/{self._pod['metadata']['name']}"
+
+    @property
+    def _path(self) -> str:
+        metadata = self._pod["metadata"]
+        return resource_path("v1", "pods", metadata["name"], metadata["namespace"])
+
+    def _begin(self) -> bool:
+        """Start the process; ``False`` with the reason in the pod's status where it cannot be started yet."""
+        image = self._container["image"]
+        tag = Image.parse(image).tag
+        if self._program is None:
+            return self._hold("ErrImagePull", f"{image}: the rehearsal has no program for this image: run `make tools`")
+        if tag != self._program.version:
+            return self._hold(
+                "ErrImagePull",
+                f"{image}: the rehearsal carries version {self._program.version} of it, not {tag or 'one without tag'}",
+            )
+        try:
+            self._child = self._launch(self._program)
+        except EnvironmentProblem as problem:
+            return self._hold("CreateContainerConfigError", str(problem))
+        except (ApiError, HTTPError, ProcessError, OSError) as error:
+            return self._hold("RunContainerError", str(error))
+        self._unhealthy_since, self._was_alive = None, False
+        self._set(State(running=True, restarts=self._state.restarts, last=self._state.last))
+        return True
+
+    def _launch(self, program: Program) -> Child:
+        host, metadata = self._host, self._pod["metadata"]
+        namespace = metadata["namespace"]
+        folder = host.folder / metadata["uid"]
+        folder.mkdir(parents=True, exist_ok=True)
+
+        def find(plural: str, name: str) -> Object | None:
+            return host.api.find(resource_path("v1", plural, name, namespace))
+
+        node = host.api.get(f"/api/v1/nodes/{self._pod['spec']['nodeName']}")
+        declared = environment(self._pod, self._container, find, node)
+        injected = host.injector(namespace, self._pod["spec"].get("serviceAccountName") or "default")
+        own = TokenFile(host.api, self._pod, folder / "token")
+        self._tokens = [own]
+        cloud = None
+        if injected.token_audience:
+            cloud = TokenFile(host.api, self._pod, folder / "cloud-token", injected.token_audience)
+            self._tokens.append(cloud)
+        for token in self._tokens:
+            token.renew()
+        kubeconfig = folder / "kubeconfig"
+        write_kubeconfig(
+            kubeconfig,
+            api_server=host.api_server,
+            ca_pem_base64=host.ca_pem_base64,
+            namespace=namespace,
+            token=own.path,
+        )
+        variables, self._ports = substitute(
+            declared,
+            program,
+            api_server=host.api_server,
+            namespace=namespace,
+            folder=folder,
+            kubeconfig=kubeconfig,
+            injected=injected,
+            tokens=None if cloud is None else cloud.path,
+            free_ports=free_ports,
+        )
+        command = [program.binary, *arguments(self._container, declared)]
+        return host.processes.start(f"pods/{metadata['name']}", command, variables, may_end=True)
+
+    def _watch(self) -> None:
+        """Probe until the process ends, must end, or is no longer alive by its own word."""
+        assert self._child is not None
+        while not self._ending.wait(_PROBE_SECONDS):
+            if self._child.process.poll() is not None:
+                return
+            for token in self._tokens:
+                token.renew()
+            ready = self._answers("readinessProbe")
+            self._set(State(True, ready, restarts=self._state.restarts, last=self._state.last))
+            if self._is_dead():
+                self._host.processes.stop(self._child, grace=self._seconds_to_end())
+                return
+
+    def _answers(self, kind: str) -> bool:
+        """Whether a probe succeeds; what has no such probe, or one of a kind that is not simulated, is fine."""
+        probe = self._container.get(kind)
+        url = None if probe is None else probe_url(probe, self._container, self._ports)
+        if url is None:
+            return True
+        try:
+            return bool(200 <= self._http.request("GET", url).status < 400)
+        except HTTPError:
+            return False
+
+    def _is_dead(self) -> bool:
+        probe = self._container.get("livenessProbe")
+        if probe is None or self._answers("livenessProbe"):
+            self._unhealthy_since, self._was_alive = None, True
+            return False
+        now = time.monotonic()
+        if self._unhealthy_since is None:
+            self._unhealthy_since = now
+        # What a kubelet would let pass between the first failure and the last; a slow start is this machine's fault.
+        patience = float((probe.get("failureThreshold") or 3) * (probe.get("periodSeconds") or 10))
+        return now - self._unhealthy_since > (patience if self._was_alive else _SLOWEST_START)
+
+    def _crashed(self, restarts: int) -> None:
+        assert self._child is not None
+        code = self._child.process.returncode
+        words = self._child.tail(_LAST_LINES)
+        self._host.processes.stop(self._child)
+        self._child = None
+        last = Ended(code if code >= 0 else 128 - code, words)
+        self._set(State(waiting="CrashLoopBackOff", restarts=restarts, last=last))
+        self._say(f"its program ended with exit code {last.code}; the log ends with:\n{words}")
+
+    def _hold(self, reason: str, message: str) -> bool:
+        self._set(State(waiting=reason, message=message, restarts=self._state.restarts, last=self._state.last))
+        self._say(f"{reason}: {message}")
+        return False
+
+    def _say(self, message: str) -> None:
+        """An event about the pod, unless it would repeat the one before."""
+        if message == self._said:
+            return
+        self._said = message
+        _log.warning("pod %s: %s", self._where, message)
+        try:
+            path = resource_path("v1", "events", namespace=self._pod["metadata"]["namespace"])
+            self._host.api.create(path, warning(self._pod, PROGRAM_FAILED, message))
+        except (ApiError, HTTPError) as error:
+            _log.info("no event about pod %s: %s", self._where, error)
+
+    def _set(self, state: State) -> None:
+        """Write the state into the pod's status unless it is there already."""
+        self._state = state
+        if state == self._written:
+            return
+        try:
+            live = self._live()
+            if live is not None:
+                status = pod_status(live, self._container["name"], state)
+                self._host.api.merge(f"{self._path}/status", {"status": status})
+            self._written = state
+        except (ApiError, HTTPError) as error:
+            # The next look writes it.
+            _log.info("status of pod %s: %s", self._where, error)
+
+    def _live(self) -> Object | None:
+        """The pod as it is now, ``None`` once it is gone."""
+        live = self._host.api.find(self._path)
+        return live if live is not None and live["metadata"]["uid"] == self._pod["metadata"]["uid"] else None
+
+    def _seconds_to_end(self) -> float:
+        if self._grace is not None:
+            return self._grace
+        return float(self._pod["spec"].get("terminationGracePeriodSeconds") or _DEFAULT_GRACE)
+
+    def _finish(self) -> None:
+        if self._child is not None:
+            self._host.processes.stop(self._child, grace=self._seconds_to_end())
+            self._child = None
+        try:
+            live = self._live()
+            if live is not None and live["metadata"].get("deletionTimestamp"):
+                self._host.api.delete(self._path, gracePeriodSeconds=0)
+        except (ApiError, HTTPError) as error:
+            _log.info("end of pod %s: %s", self._where, error)
+
+
+def program_container(pod: Object, repository: str) -> Object:
+    """The pod's container of a carried repository."""
+    found: list[Any] = [each for each in pod["spec"]["containers"] if Image.parse(each["image"]).is_of(repository)]
+    return dict(found[0])

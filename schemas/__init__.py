@@ -1,0 +1,109 @@
+"""What each cloud's provider takes and answers, resource type by resource type; generated (``make schemas``).
+
+``<cloud>.json`` is for the stand-ins, which check inputs against it; ``<cloud>.pyi`` holds the same as ``TypedDict``s,
+for type checkers alone. The vendors' packages that both are made of are needed only to make them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal
+
+FOLDER: Final = Path(__file__).parent
+
+Type = Literal["string", "boolean", "integer", "number", "list", "map", "object", "any"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Property:
+    """One input. ``items`` are a list's elements or a map's values, ``object`` the name of a nested block's object.
+
+    ``pattern`` is the whole string's; ``format`` one of Google's (``int64``, ``google-duration``, …); ``minimum`` and
+    ``maximum`` are inclusive; ``most`` is a list's longest length. ``refused`` says why an input is not simulated.
+    """
+
+    type: Type
+    required: bool = False
+    items: Property | None = None
+    object: str = ""
+    enum: tuple[str, ...] = ()
+    pattern: str = ""
+    format: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    most: int | None = None
+    refused: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Object:
+    """A block of inputs. ``name`` is the vendor's name for it; ``server`` are the fields that only the vendor sets,
+    ``lacking`` those that the vendor's API has and this version of the provider does not."""
+
+    name: str
+    properties: Mapping[str, Property]
+    server: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceType:
+    """One resource type: the ``api`` (or its version) that the provider calls, the inputs' ``object``, the outputs."""
+
+    api: str
+    object: str
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Everything that is known about one cloud's provider; ``sources`` are the packages and versions it was made of."""
+
+    sources: Mapping[str, str] = field(default_factory=dict)
+    resources: Mapping[str, ResourceType] = field(default_factory=dict)
+    objects: Mapping[str, Object] = field(default_factory=dict)
+
+    def inputs(self, token: str) -> Object:
+        """The inputs of a resource type; ``KeyError`` if it is not in ``schemas/used.py``."""
+        return self.objects[self.resources[token].object]
+
+    def find(self, token: str, path: str) -> Property | None:
+        """The input at a dotted path, through lists, maps and blocks; ``None`` if there is none."""
+        found: Property | None = Property(type="object", object=self.resources[token].object)
+        for key in path.split("."):
+            while found and found.type == "list":
+                found = found.items
+            if found is None:
+                return None
+            block = self.objects.get(found.object)
+            found = found.items if found.type == "map" else block.properties.get(key) if block else None
+        return found
+
+
+@cache
+def schema(cloud: str) -> Schema:
+    """The schema of ``gke``, ``eks`` or ``aks``, read on first use; raises ``FileNotFoundError`` for another name."""
+    raw = json.loads((FOLDER / f"{cloud}.json").read_text(encoding="utf-8"))
+    return Schema(
+        sources=raw["sources"],
+        resources={token: ResourceType(**_tuples(each)) for token, each in raw["resources"].items()},
+        objects={name: _object(each) for name, each in raw["objects"].items()},
+    )
+
+
+def _object(raw: dict[str, Any]) -> Object:
+    properties = {key: _property(each) for key, each in raw["properties"].items()}
+    return Object(**{**_tuples(raw), "properties": properties})
+
+
+def _property(raw: dict[str, Any]) -> Property:
+    nested = {"items": _property(raw["items"])} if "items" in raw else {}
+    return Property(**{**_tuples(raw), **nested})
+
+
+def _tuples(raw: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in raw.items()}

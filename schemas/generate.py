@@ -1,0 +1,67 @@
+"""Makes the schemas; ``--check`` only says whether they are what this would make.
+
+python -m schemas.generate [--check] [CLOUD …]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Final
+
+from schemas import FOLDER
+from schemas.stubs import stub
+from schemas.used import USED
+
+_SOURCES: Final = {"gke": "google", "eks": "amazon", "aks": "azure"}
+
+
+def files(cloud: str) -> Iterator[tuple[str, str]]:
+    """The files of one cloud's schema: name and content."""
+    made = import_module(f"schemas.sources.{_SOURCES[cloud]}").made(USED[cloud])
+    yield f"{cloud}.json", _json(made)
+    yield f"{cloud}.pyi", stub(cloud, made)
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check the files; 1 if one is stale."""
+    parser = argparse.ArgumentParser(description="Make the schemas of the clouds' providers.")
+    parser.add_argument("--check", action="store_true", help="write nothing, fail if a file is stale")
+    parser.add_argument("clouds", nargs="*", default=list(USED), help=f"some of {', '.join(USED)}; all by default")
+    options = parser.parse_args(arguments)
+    stale = []
+    for name, content in (file for cloud in options.clouds for file in files(cloud)):
+        path = FOLDER / name
+        if options.check:
+            fresh = path.exists() and path.read_text(encoding="utf-8") == content
+            stale += [] if fresh else [name]
+        else:
+            path.write_text(content, encoding="utf-8")
+    if stale:
+        sys.stderr.write(f"schemas: {', '.join(stale)} is not what the installed packages say: run `make schemas`\n")
+    return 1 if stale else 0
+
+
+def _json(made: dict[str, Any]) -> str:
+    """One line for each resource type, property and source, so that a change of the vendor's is a readable diff."""
+    sections = []
+    for name in ("sources", "resources"):
+        lines = ",\n".join(f"    {json.dumps(key)}: {json.dumps(each)}" for key, each in sorted(made[name].items()))
+        sections.append(f'  "{name}": {{\n{lines}\n  }}')
+    objects = ",\n".join(f"    {json.dumps(name)}: {_object(each)}" for name, each in sorted(made["objects"].items()))
+    sections.append(f'  "objects": {{\n{objects}\n  }}')
+    return "{\n" + ",\n".join(sections) + "\n}\n"
+
+
+def _object(each: dict[str, Any]) -> str:
+    rest = {key: value for key, value in each.items() if key != "properties"}
+    lines = ",\n".join(f"        {json.dumps(key)}: {json.dumps(value)}" for key, value in each["properties"].items())
+    head = ", ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in rest.items())
+    return f'{{\n      {head},\n      "properties": {{\n{lines}\n      }}\n    }}'
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Where the schemas come from: the Pulumi SDKs, and what each vendor publishes about its API."""

@@ -1,0 +1,131 @@
+"""Microsoft's models and specifications over what pulumi-azure-native declares."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from schemas.sources import sdk
+from schemas.sources.azure.limits import GROUP, LIMITS, Limit
+from schemas.sources.azure.models import Entries, Items, Model, Scalar, Type, model
+from schemas.sources.collecting import Collection, required
+from schemas.sources.sdk import Raw
+
+MODELS: Final[Mapping[str, tuple[str, str]]] = {
+    "azure-native:authorization:RoleAssignment": ("authorization.v2022_04_01", "RoleAssignmentCreateParameters"),
+    "azure-native:containerservice:AgentPool": ("containerservice", "AgentPool"),
+    "azure-native:containerservice:ManagedCluster": ("containerservice", "ManagedCluster"),
+    "azure-native:managedidentity:UserAssignedIdentity": ("msi.v2024_11_30", "Identity"),
+    "azure-native:network:NatGateway": ("network", "NatGateway"),
+    "azure-native:network:NetworkSecurityGroup": ("network", "NetworkSecurityGroup"),
+    "azure-native:network:PublicIPAddress": ("network", "PublicIPAddress"),
+    "azure-native:network:RouteTable": ("network", "RouteTable"),
+    "azure-native:network:Subnet": ("network", "Subnet"),
+    "azure-native:network:VirtualNetwork": ("network", "VirtualNetwork"),
+    "azure-native:resources:ResourceGroup": ("resource.resources", "ResourceGroup"),
+}
+"""Type token → the package below ``azure.mgmt`` and its model. Where there is none, the SDK says it all."""
+
+REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
+    # https://learn.microsoft.com/azure/templates/microsoft.compute/2024-03-02/diskencryptionsets
+    "DiskEncryptionSet": ("location",),
+    # https://learn.microsoft.com/azure/templates/microsoft.network/2024-05-01/virtualnetworks
+    "VirtualNetwork": ("addressSpace",),
+}
+"""Model → what Azure requires although neither its model nor the SDK says so."""
+
+_PACKAGES: Final = (
+    "pulumi-azure-native",
+    "azure-mgmt-authorization",
+    "azure-mgmt-containerservice",
+    "azure-mgmt-msi",
+    "azure-mgmt-network",
+    "azure-mgmt-resource",
+)
+
+
+def made(tokens: Iterable[str]) -> dict[str, Any]:
+    """The schema of the resource types ``tokens``, in the form of the JSON file."""
+    collection = Collection()
+    resources = {
+        token: {"api": sdk.api_version(token), "object": _root(collection, token), "outputs": sdk.outputs_of(token)}
+        for token in tokens
+    }
+    resources, objects = collection.result(resources)
+    _require_limited(objects)
+    sources = {each: importlib.metadata.version(each) for each in _PACKAGES}
+    return {"sources": sources, "resources": resources, "objects": objects}
+
+
+def _require_limited(objects: Mapping[str, Any]) -> None:
+    """A limit of something that does not exist would limit nothing."""
+    known = {(each["name"], key) for each in objects.values() for key in each["properties"]}
+    missing = {(name, key) for name, limits in LIMITS.items() for key in limits} - known
+    if missing:
+        raise ValueError(f"limits.py: there is no {', '.join(sorted('.'.join(each) for each in missing))}")
+
+
+def _root(collection: Collection, token: str) -> str:
+    nothing = Model(token.rpartition(":")[2], dict)
+    found = model(*MODELS[token]) if token in MODELS else nothing
+    return _Merging(collection).object(sdk.inputs_of(token), found, root=True)
+
+
+@dataclass(frozen=True)
+class _Merging:
+    collection: Collection
+
+    def object(self, cls: type, found: Model, *, root: bool = False) -> str:
+        def fill(made: dict[str, Any]) -> None:
+            limits = LIMITS.get(found.name, {})
+            for each in sdk.arguments(cls):
+                known = found.properties.get(each.name)
+                if known is None or known.server:
+                    raw, needed = self.collection.plain(each.type), each.required
+                else:
+                    raw, needed = self._merged(each.type, known.type), each.required or known.required
+                limit = GROUP if each.name == "resourceGroupName" and root else limits.get(each.name)
+                needed = needed or each.name in REQUIRED.get(found.name, ())
+                made["properties"][each.name] = required({**raw, **_limited(limit)}, needed)
+            others = {key: each for key, each in found.properties.items() if key not in made["properties"]}
+            for kind, names in (
+                ("server", sorted(key for key, each in others.items() if each.server)),
+                ("lacking", sorted(key for key, each in others.items() if not each.server)),
+            ):
+                if names:
+                    made[kind] = names
+
+        return self.collection.add(cls, found.name, fill)
+
+    def _merged(self, declared: Any, found: Type) -> Raw:
+        inner, value, cls = sdk.elements(declared), sdk.values(declared), sdk.block(declared)
+        if inner is not None:
+            # The API has a map with empty values for some; the provider takes the list of its keys.
+            return {"type": "list", "items": self._merged(inner, found.item if isinstance(found, Items) else _TEXT)}
+        if value is not None:
+            return {"type": "map", "items": self._merged(value, found.item if isinstance(found, Entries) else _ANY)}
+        if cls is not None:
+            if not isinstance(found, Model):
+                return self.collection.plain(declared)
+            return {"type": "object", "object": self.object(cls, found)}
+        return _scalar(sdk.scalar(declared), found)
+
+
+_TEXT: Final = Scalar("string")
+_ANY: Final = Scalar("any")
+
+
+def _scalar(declared: Raw, found: Type) -> Raw:
+    if not isinstance(found, Scalar) or found.kind == "any":
+        return declared
+    values = list(found.values) or declared.get("enum")
+    return {"type": found.kind, **({"enum": values} if values else {})}
+
+
+def _limited(limit: Limit | None) -> Raw:
+    if limit is None:
+        return {}
+    raw: Raw = {"pattern": limit.pattern, "minimum": limit.low, "maximum": limit.high}
+    return {key: value for key, value in raw.items() if value not in ("", None)}

@@ -1,0 +1,74 @@
+"""Patterns and ranges of Azure's requests: the newest models carry none, so they are those of the specification.
+
+Containers: https://github.com/Azure/azure-rest-api-specs/blob/main/specification/containerservice/resource-manager/
+Microsoft.ContainerService/aks/stable/2025-09-01/managedClusters.json (read at commit 1041da1a500c). Names of the
+others: https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+_CIDR: Final = r"([0-9]{1,3}\.){3}[0-9]{1,3}(/([0-9]|[1-2][0-9]|3[0-2]))?"
+_IP: Final = r"(?:(?:25[0-5]|2[0-4][0-9]|[01]?[0-9][0-9]?)\.){3}(?:25[0-5]|2[0-4][0-9]|[01]?[0-9][0-9]?)"
+# Names in Microsoft.Network: begin with a letter or digit, end with one or an underscore.
+_NETWORK_NAME: Final = r"[A-Za-z0-9](?:[-\w.]{0,%d}\w)?"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A whole string's ``pattern``, or a number's inclusive range."""
+
+    pattern: str = ""
+    low: float | None = None
+    high: float | None = None
+
+
+POOL_NAME: Final = Limit(r"[a-z][a-z0-9]{0,11}")
+_GROUP_NAME: Final = Limit(r"[-\w.()]{0,89}[-\w()]")
+_DISK: Final = Limit(low=0, high=2048)
+_IDLE: Final = Limit(low=4, high=120)
+_PORT: Final = Limit(low=1, high=65535)
+
+GROUP: Final = Limit(_GROUP_NAME.pattern)
+"""Of every ``resourceGroupName``."""
+
+LIMITS: Final[Mapping[str, Mapping[str, Limit]]] = {
+    "AgentPool": {"agentPoolName": POOL_NAME, "osDiskSizeGB": _DISK},
+    "AgentPoolUpgradeSettings": {
+        "drainTimeoutInMinutes": Limit(low=1, high=1440),
+        "nodeSoakDurationInMinutes": Limit(low=0, high=30),
+    },
+    "ContainerServiceNetworkProfile": {
+        "dnsServiceIP": Limit(_IP),
+        "podCidr": Limit(_CIDR),
+        "serviceCidr": Limit(_CIDR),
+    },
+    "Identity": {"resourceName": Limit(r"[A-Za-z0-9][-\w]{2,127}")},
+    "ManagedCluster": {"resourceName": Limit(r"[a-zA-Z0-9]|[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]")},
+    "ManagedClusterAgentPoolProfile": {"name": POOL_NAME, "osDiskSizeGB": _DISK},
+    "ManagedClusterLoadBalancerProfile": {
+        "allocatedOutboundPorts": Limit(low=0, high=64000),
+        "idleTimeoutInMinutes": _IDLE,
+    },
+    "ManagedClusterLoadBalancerProfileManagedOutboundIPs": {
+        "count": Limit(low=1, high=100),
+        "countIPv6": Limit(low=0, high=100),
+    },
+    "ManagedClusterManagedOutboundIPProfile": {"count": Limit(low=1, high=16)},
+    "ManagedClusterNATGatewayProfile": {"idleTimeoutInMinutes": _IDLE},
+    "NatGateway": {"natGatewayName": Limit(_NETWORK_NAME % 78), "idleTimeoutInMinutes": _IDLE},
+    "NetworkSecurityGroup": {"networkSecurityGroupName": Limit(_NETWORK_NAME % 78)},
+    "PortRange": {"portEnd": _PORT, "portStart": _PORT},
+    "PublicIPAddress": {
+        "publicIpAddressName": Limit(_NETWORK_NAME % 78),
+        "idleTimeoutInMinutes": Limit(low=4, high=30),
+    },
+    "RouteTable": {"routeTableName": Limit(_NETWORK_NAME % 78)},
+    "SecurityRule": {"priority": Limit(low=100, high=4096)},
+    "Subnet": {"subnetName": Limit(_NETWORK_NAME % 78)},
+    "VirtualNetwork": {"virtualNetworkName": Limit(_NETWORK_NAME % 62), "flowTimeoutInMinutes": Limit(low=4, high=30)},
+}
+"""Model → property (or name in the address) → what it may be."""

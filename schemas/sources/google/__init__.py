@@ -1,0 +1,135 @@
+"""Google's discovery documents, as ``google-api-python-client`` ships them, over what pulumi-gcp declares."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import googleapiclient
+
+from schemas.sources import sdk
+from schemas.sources.collecting import Collection, required
+from schemas.sources.google.names import REQUESTS, Local, Refused, Table, To
+from schemas.sources.sdk import Raw
+
+DOCUMENTS: Final = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
+
+_WIDE: Final = ("int64", "uint64")
+_BOOLEAN_WORDS: Final = ["TRUE", "FALSE"]
+"""The provider's spelling of a boolean that may be left open."""
+
+
+def made(tokens: Iterable[str]) -> dict[str, Any]:
+    """The schema of the resource types ``tokens``, in the form of the JSON file."""
+    collection, resources = Collection(), {}
+    revisions = {}
+    for token in tokens:
+        request = REQUESTS[token]
+        merging = _Merging(collection, _document(request.api), request.table)
+        revisions[request.api] = f"revision {_document(request.api)['revision']}"
+        root = merging.object(sdk.inputs_of(token), merging.schema(request.schema), request.schema)
+        resources[token] = {"api": request.api, "object": root, "outputs": sdk.outputs_of(token)}
+    packages = {each: importlib.metadata.version(each) for each in ("pulumi-gcp", "google-api-python-client")}
+    resources, objects = collection.result(resources)
+    return {"sources": {**packages, **revisions}, "resources": resources, "objects": objects}
+
+
+@cache
+def _document(api: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((DOCUMENTS / f"{api}.json").read_text(encoding="utf-8"))
+    return loaded
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A place in the API: its schema and what that is called (an inline object after where it stands)."""
+
+    schema: Mapping[str, Any]
+    name: str
+
+
+@dataclass(frozen=True)
+class _Merging:
+    collection: Collection
+    document: Mapping[str, Any]
+    table: Table
+
+    def schema(self, name: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.document["schemas"][name]
+        return found
+
+    def object(self, cls: type, schema: Mapping[str, Any], name: str) -> str:
+        def fill(made: dict[str, Any]) -> None:
+            given = list(sdk.arguments(cls))
+            for each in given:
+                made["properties"][each.name] = required(self._property(each, schema, name), each.required)
+            reached = {self._target(each.name, schema, name) for each in given}
+            rest = {key: each for key, each in schema["properties"].items() if key not in reached}
+            _note(made, "server", (key for key, each in rest.items() if each.get("readOnly")))
+            _note(made, "lacking", (key for key, each in rest.items() if not each.get("readOnly")))
+
+        return self.collection.add(cls, name, fill)
+
+    def _target(self, key: str, schema: Mapping[str, Any], name: str) -> str:
+        rule = self.table.get(name, {}).get(key)
+        return key if rule is None else rule.path.partition(".")[0] if isinstance(rule, To) else ""
+
+    def _property(self, given: sdk.Argument, schema: Mapping[str, Any], name: str) -> Raw:
+        rule = self.table.get(name, {}).get(given.name)
+        if rule is None and given.name not in schema.get("properties", {}):
+            raise ValueError(f"{name} has no {given.name}: say in names.py what becomes of it")
+        if isinstance(rule, Refused):
+            return {**sdk.scalar(given.type), "refused": rule.reason}
+        if isinstance(rule, Local):
+            plain = self.collection.plain(given.type)
+            return {**plain, "enum": list(rule.values)} if rule.values else plain
+        node = _Node(schema, name)
+        for part in (rule.path if rule else given.name).split("."):
+            node = self._resolved(node.schema["properties"][part], f"{node.name}.{part}")
+        return self._merged(given.type, node)
+
+    def _merged(self, declared: Any, node: _Node) -> Raw:
+        schema, cls = node.schema, sdk.block(declared)
+        inner, value = sdk.elements(declared), sdk.values(declared)
+        others = schema.get("additionalProperties")
+        if inner is not None:
+            if schema["type"] == "array" or others is not None:
+                below = self._resolved(schema["items"] if others is None else others, node.name)
+                return {"type": "list", "items": self._merged(inner, below)}
+            return {"type": "list", "items": self._merged(inner, node), "most": 1}
+        if schema["type"] == "array":
+            return self._merged(declared, self._resolved(schema["items"], node.name))
+        if value is not None:
+            below = self._resolved(others, node.name) if others is not None else None
+            return {"type": "map", "items": self._merged(value, below) if below else sdk.scalar(value)}
+        if cls is not None:
+            return {"type": "object", "object": self.object(cls, {"properties": {}, **schema}, node.name)}
+        return _scalar(sdk.scalar(declared), schema)
+
+    def _resolved(self, schema: Mapping[str, Any], inline_name: str) -> _Node:
+        reference = schema.get("$ref")
+        return _Node(self.schema(reference), reference) if reference else _Node(schema, inline_name)
+
+
+def _scalar(declared: Raw, schema: Mapping[str, Any]) -> Raw:
+    kind, form = schema["type"], schema.get("format", "")
+    if kind == "boolean" and declared["type"] == "string":
+        return {"type": "string", "enum": _BOOLEAN_WORDS}
+    if form in _WIDE:
+        # JSON has no 64-bit integers, so the APIs carry them as strings.
+        return {"type": "integer", "format": form}
+    if kind != declared["type"]:
+        raise ValueError(f"{declared} is {schema} in the API")
+    kept = {"enum": schema.get("enum"), "format": form, "pattern": schema.get("pattern")}
+    return {"type": kind, **{key: value for key, value in kept.items() if value}}
+
+
+def _note(made: dict[str, Any], key: str, names: Iterable[str]) -> None:
+    found = sorted(names)
+    if found:
+        made[key] = found

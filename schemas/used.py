@@ -1,0 +1,71 @@
+"""The resource types that the program declares or the stand-ins simulate: those that the schemas describe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+USED: Final[Mapping[str, tuple[str, ...]]] = {
+    "gke": (
+        "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
+        "gcp:compute/address:Address",
+        "gcp:compute/firewall:Firewall",
+        "gcp:compute/network:Network",
+        "gcp:compute/router:Router",
+        "gcp:compute/routerNat:RouterNat",
+        "gcp:compute/subnetwork:Subnetwork",
+        "gcp:container/cluster:Cluster",
+        "gcp:container/nodePool:NodePool",
+        "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
+        "gcp:projects/iAMMember:IAMMember",
+        "gcp:projects/service:Service",
+        "gcp:serviceaccount/account:Account",
+    ),
+    "eks": (
+        "aws:autoscaling/tag:Tag",
+        "aws:cloudwatch/eventRule:EventRule",
+        "aws:cloudwatch/eventTarget:EventTarget",
+        "aws:cloudwatch/logGroup:LogGroup",
+        "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup",
+        "aws:ec2/eip:Eip",
+        "aws:ec2/internetGateway:InternetGateway",
+        "aws:ec2/launchTemplate:LaunchTemplate",
+        "aws:ec2/natGateway:NatGateway",
+        "aws:ec2/route:Route",
+        "aws:ec2/routeTable:RouteTable",
+        "aws:ec2/routeTableAssociation:RouteTableAssociation",
+        "aws:ec2/securityGroup:SecurityGroup",
+        "aws:ec2/subnet:Subnet",
+        "aws:ec2/vpc:Vpc",
+        "aws:ec2/vpcEndpoint:VpcEndpoint",
+        "aws:eks/accessEntry:AccessEntry",
+        "aws:eks/accessPolicyAssociation:AccessPolicyAssociation",
+        "aws:eks/addon:Addon",
+        "aws:eks/cluster:Cluster",
+        "aws:eks/nodeGroup:NodeGroup",
+        "aws:eks/podIdentityAssociation:PodIdentityAssociation",
+        "aws:iam/instanceProfile:InstanceProfile",
+        "aws:iam/role:Role",
+        "aws:iam/rolePolicy:RolePolicy",
+        "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
+        "aws:kms/alias:Alias",
+        "aws:kms/key:Key",
+        "aws:sqs/queue:Queue",
+        "aws:sqs/queuePolicy:QueuePolicy",
+    ),
+    "aks": (
+        "azure-native:authorization:RoleAssignment",
+        "azure-native:compute:DiskEncryptionSet",
+        "azure-native:containerservice:AgentPool",
+        "azure-native:containerservice:ManagedCluster",
+        "azure-native:managedidentity:UserAssignedIdentity",
+        "azure-native:network:NatGateway",
+        "azure-native:network:NetworkSecurityGroup",
+        "azure-native:network:PublicIPAddress",
+        "azure-native:network:RouteTable",
+        "azure-native:network:Subnet",
+        "azure-native:network:VirtualNetwork",
+        "azure-native:resources:ResourceGroup",
+    ),
+}
+"""Cloud → type tokens."""

@@ -1,0 +1,194 @@
+"""What AKS cannot do is refused before anything is made: which key, why, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from catalog.aks.naming import POOL_NAME_LIMIT, dns_prefix, pool_name, scale_set_pattern, zone_numbers
+from components.settings import Settings, SettingsError, load
+from components.settings.limits import refusals as refusals_of
+from components.settings.limits.aks import refusals
+from concepts.kubernetes import Taint
+from concepts.pool import TimeSharing
+from tests.components.specs import with_gpus
+
+SUBSCRIPTION = "12345678-9abc-def0-1234-56789abcdef0"
+KEY = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/v/keys/k/versions/" + "0" * 32
+
+
+def config(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = None) -> dict[str, Any]:
+    further = rest or {}
+    network = {"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}], **further.get("network", {})}
+    return {
+        "cloud": "aks",
+        "region": "eastus",
+        "zones": ["eastus-1"],
+        "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2, **(pool or {})}],
+        **further,
+        "network": network,
+    }
+
+
+def settings(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = None) -> Settings:
+    return load(config(pool, rest), stack="dev", project=SUBSCRIPTION)
+
+
+@pytest.mark.parametrize(
+    ("pool", "rest", "path", "remedy"),
+    [
+        ({"timeSharing": {"clientsPerGpu": 4}}, {}, "gpuPools[0].timeSharing", "mig"),
+        ({"mig": "1g"}, {}, "gpuPools[0].mig", "nvidia-a100-80gb"),
+        ({"drivers": "daemonset"}, {}, "gpuPools[0].drivers", "drivers: managed"),
+        ({"driverVersion": "latest"}, {}, "gpuPools[0].driverVersion", "drivers: none"),
+        ({"reservation": "a-group"}, {}, "gpuPools[0].reservation", "Leave it out"),
+        ({"unneededMinutes": 20}, {}, "gpuPools[0].unneededMinutes", "autoscaling.unneededMinutes: 20"),
+        ({"maxNodes": 1001}, {}, "gpuPools[0].maxNodes", "1000 or less"),
+        (
+            {"labels": {"kubernetes.azure.com/accelerator": "nvidia"}},
+            {},
+            "gpuPools[0].labels.kubernetes.azure.com/accelerator",
+            "example.com/accelerator",
+        ),
+        (
+            {"taints": [{"key": "kubernetes.azure.com/mine", "value": "x", "effect": "NoSchedule"}]},
+            {},
+            "gpuPools[0].taints",
+            "domain of your own",
+        ),
+        ({}, {"adminPool": {"capacity": "spot"}}, "adminPool.capacity", "on-demand"),
+        ({}, {"network": {"controlPlaneCidr": "172.16.0.0/28"}}, "network.controlPlaneCidr", "Leave it out"),
+        ({}, {"network": {"privateEndpoint": True}}, "network.authorizedNetworks", "privateEndpoint"),
+        ({}, {"network": {"nodeCidr": "172.30.4.0/22"}}, "network.nodeCidr", "another range"),
+        ({}, {"network": {"podCidr": "172.16.0.0/12"}}, "network.podCidr", "another range"),
+        ({}, {"network": {"podCidr": "10.128.0.0/14", "serviceCidr": "10.16.0.0/12"}}, "network.serviceCidr", "/13"),
+        ({}, {"security": {"kmsKey": "https://v.vault.azure.net/keys/k/0"}}, "security.kmsKey", "/vaults/<vault>/keys"),
+    ],
+)
+def test_what_aks_cannot_do_is_refused_with_the_reason(
+    pool: dict[str, Any], rest: dict[str, Any], path: str, remedy: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        settings(pool, rest)
+    (problem,) = caught.value.problems
+    assert path in problem.path
+    assert remedy in problem.remedy
+
+
+@pytest.mark.parametrize(
+    ("pool", "rest"),
+    [
+        ({}, {}),
+        ({"gpu": "nvidia-a100-80gb", "mig": "1g"}, {}),
+        ({"drivers": "none"}, {}),
+        ({"capacity": "spot-with-fallback"}, {}),
+        ({"unneededMinutes": 20}, {"autoscaling": {"unneededMinutes": 20}}),
+        ({"unneededMinutes": 5}, {}),
+        (
+            {"maxNodes": 1000},
+            {"network": {"nodeCidr": "10.0.0.0/16", "podCidr": "10.64.0.0/10", "serviceCidr": "10.1.0.0/20"}},
+        ),
+        ({"labels": {"example.com/accelerator": "nvidia"}}, {}),
+        ({}, {"network": {"nodeCidr": "172.29.0.0/20", "podCidr": "10.128.0.0/14", "serviceCidr": "10.16.0.0/13"}}),
+        ({}, {"adminPool": {"capacity": "on-demand", "maxNodes": 3}}),
+        ({}, {"security": {"kmsKey": KEY}}),
+        ({}, {"availability": "regional", "zones": ["eastus-1", "eastus-2"]}),
+    ],
+)
+def test_what_aks_can_do_is_not_refused(pool: dict[str, Any], rest: dict[str, Any]) -> None:
+    assert refusals_of(settings(pool, rest)) == []
+
+
+def test_a_private_control_plane_needs_no_networks() -> None:
+    alone = config()
+    alone["network"] = {"privateEndpoint": True}
+    assert refusals(load(alone, stack="dev", project=SUBSCRIPTION)) == []
+
+
+def test_every_problem_is_named_once_although_twins_share_it() -> None:
+    twins = settings({"capacity": "spot-with-fallback"})
+    shared = tuple(with_gpus(pool, time_sharing=TimeSharing(clients_per_gpu=2)) for pool in twins.gpu_pools)
+    assert len(shared) == 2
+    assert len(refusals(replace(twins, gpu_pools=shared))) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"project": "my-project"}, "azure-native:subscriptionId"),
+        ({"cluster_name": "-gpu"}, "clusterName"),
+        ({"cluster_name": "a" * 64}, "clusterName"),
+    ],
+)
+def test_accounts_and_names_that_azure_does_not_take(changes: dict[str, Any], path: str) -> None:
+    (problem,) = refusals(replace(settings(), **changes))
+    assert problem.path == path
+
+
+@pytest.mark.parametrize("name", ["gpu", "a", "gpu_1", "G" * 63])
+def test_cluster_names_that_azure_takes(name: str) -> None:
+    assert refusals(replace(settings(), cluster_name=name)) == []
+
+
+@pytest.mark.parametrize("machine", ["Standard_B2s", "Standard_D2s_v5"])
+def test_the_smallest_machines_of_a_system_pool(machine: str) -> None:
+    fine = settings()
+    assert refusals(replace(fine, admin_pool=replace(fine.admin_pool, machine_types=(machine,)))) == []
+
+
+def test_only_the_taint_that_azure_sets_itself_may_bear_its_name() -> None:
+    fine = settings({"capacity": "spot"})
+    (pool,) = fine.gpu_pools
+    spot = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
+    assert spot in pool.taints
+    other = replace(pool, taints=(*pool.taints, replace(spot, value="regular")))
+    (problem,) = refusals(replace(fine, gpu_pools=(other,)))
+    assert "scalesetpriority=regular" in problem.message
+
+
+def test_two_pools_that_azure_could_not_tell_apart_are_refused() -> None:
+    fine = settings()
+    (pool,) = fine.gpu_pools
+    # A name that is by chance exactly what the other one is shortened to.
+    twin = replace(pool, name=pool_name(pool.name), declared_at="gpuPools[1]")
+    (problem,) = refusals(replace(fine, gpu_pools=(pool, twin)))
+    assert problem.path == "gpuPools[1].name"
+    assert pool.name in problem.message
+
+
+@pytest.mark.parametrize("name", ["admin", "t4", "a" * POOL_NAME_LIMIT])
+def test_names_that_azure_takes_stay_as_they_are(name: str) -> None:
+    assert pool_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["t4-1", "a" * (POOL_NAME_LIMIT + 1), "a100-80gb-8-ondemand", "4t", "1-2", "A"])
+def test_shortened_names_are_ones_that_azure_takes_and_never_change(name: str) -> None:
+    made = pool_name(name)
+    assert len(made) <= POOL_NAME_LIMIT
+    assert made.isalnum()
+    assert made[0].isalpha()
+    assert made == made.lower() == pool_name(name)
+
+
+def test_names_that_differ_in_hyphens_or_in_their_ends_differ_in_azure() -> None:
+    names = ["a-1", "a1", "a--1", "spot-a100-80gb-1", "spot-a100-80gb-2", "spot-a100-80gb-1-x"]
+    assert len({pool_name(name) for name in names}) == len(names)
+
+
+def test_shortening_is_stable_across_versions() -> None:
+    # A change here would replace every pool of every stack.
+    assert pool_name("t4-1-spot") == "t41spod6zq6"
+    assert scale_set_pattern("admin") == "^aks-admin-[0-9]+-vmss$"
+
+
+@pytest.mark.parametrize("name", ["gpu-dev", "gpu_dev", "a" * 63, "a" * 53 + "-b", "1"])
+def test_host_names_begin_with_what_dns_takes(name: str) -> None:
+    made = dns_prefix(name)
+    assert re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9-]{0,52}[A-Za-z0-9])?", made)
+
+
+def test_zones_become_numbers() -> None:
+    assert zone_numbers(("eastus-1", "eastus-3")) == ["1", "3"]

@@ -1,0 +1,360 @@
+"""What a stack file means on every cloud: the same where the words are the same, its catalogue's where it differs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import catalog
+from components.settings import Settings, SettingsError, docs, from_stack_file, load
+from components.settings.check import big_enough
+from components.settings.expand import zone_suffix
+from components.settings.read import known_account_keys
+from concepts.pool import GPU_TAINT, POOL_LABEL, SIZE_KEY, Pool, size_taint
+from tests import one_stack
+
+each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+
+
+GROUPS = {"autoscaler": "cluster-autoscaler"}
+
+
+def load_stack(cloud: str, **changes: Any) -> Settings:
+    return load(own_keys(cloud, **changes), stack="one", project=account(cloud))
+
+
+def own_keys(cloud: str, **changes: Any) -> dict[str, Any]:
+    given = one_stack.config(cloud, **changes)
+    return {key.partition(":")[2]: value for key, value in given.items() if key.startswith("gpucluster:")}
+
+
+def account(cloud: str) -> str:
+    return str(one_stack.config(cloud)[catalog.of(cloud).account_key])
+
+
+def t4(**changes: Any) -> list[dict[str, Any]]:
+    return [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 3, **changes}]
+
+
+def problems(cloud: str, **changes: Any) -> dict[str, str]:
+    """Key path → the lines about it."""
+    with pytest.raises(SettingsError) as refused:
+        load_stack(cloud, **changes)
+    found: dict[str, str] = {}
+    for problem in refused.value.problems:
+        found[problem.path] = found.get(problem.path, "") + str(problem)
+    return found
+
+
+def of_entry(settings: Settings, entry: str) -> list[Pool]:
+    pools: Sequence[Pool] = (*settings.gpu_pools, *settings.cpu_pools)
+    return [pool for pool in pools if pool.declared_at == entry]
+
+
+def test_every_cloud_with_a_catalogue_has_the_one_stack() -> None:
+    assert catalog.clouds() == one_stack.CLOUDS
+
+
+@each_cloud
+def test_an_account_is_asked_for_by_the_providers_own_key(cloud: str) -> None:
+    known = catalog.of(cloud)
+    assert known.account_key in known_account_keys()
+    with pytest.raises(SettingsError, match=f"Add the line '{known.account_key}: "):
+        load(own_keys(cloud), stack="one", project=None)
+
+
+@each_cloud
+def test_a_stack_file_is_read_with_its_account(cloud: str, tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.one.yaml"
+    file.write_text(one_stack.text(cloud))
+    settings = from_stack_file(file)
+    assert settings == load_stack(cloud)
+    assert settings.project == account(cloud)
+
+
+@each_cloud
+def test_the_default_machines_are_good_enough_themselves(cloud: str) -> None:
+    known = catalog.of(cloud)
+    admin, cpu = known.machines.get(known.default_admin_machine), known.machines.get(known.default_cpu_machine)
+    assert admin is not None
+    assert cpu is not None
+    big_enough(admin, known)
+    assert (cpu.vcpus, cpu.memory_gib, cpu.gpus) == (4, 16, 0)
+
+
+@each_cloud
+def test_what_the_file_leaves_out_comes_from_the_catalogue(cloud: str) -> None:
+    known, settings = catalog.of(cloud), load_stack(cloud)
+    ranges = known.default_ranges
+    network = settings.network
+    assert {
+        "node_cidr": network.node_cidr,
+        "pod_cidr": network.pod_cidr,
+        "service_cidr": network.service_cidr,
+    } == ranges
+    assert settings.autoscaler == known.autoscalers[0]
+    assert (settings.expander, settings.unneeded_minutes, settings.addons) == (None, None, ())
+    assert {pool.image for pool in settings.gpu_pools} == {known.images[0]}
+    assert settings.admin_pool.machine_type == known.default_admin_machine
+    assert {pool.machine_type for pool in settings.cpu_pools} == {known.default_cpu_machine}
+
+
+@each_cloud
+def test_a_written_range_replaces_the_default_and_stays_apart_from_the_others(cloud: str) -> None:
+    network = {"privateEndpoint": True, "nodeCidr": "192.168.0.0/16"}
+    assert load_stack(cloud, network=network).network.node_cidr == "192.168.0.0/16"
+    service = catalog.of(cloud).default_ranges["service_cidr"]
+    assert "overlaps" in problems(cloud, network={**network, "nodeCidr": service})["network.serviceCidr"]
+
+
+@each_cloud
+def test_nodes_that_no_longer_fit_their_range_are_refused(cloud: str) -> None:
+    """One node less than the range has room for is accepted; each node takes the addresses that the catalogue says."""
+    known = catalog.of(cloud)
+    pods_apart = known.default_ranges["pod_cidr"] is not None
+    each, size = (1, 64) if pods_apart else (known.pod_addresses_per_node, 2**16)
+    room = (size - known.kept_addresses) // each
+    network = {"privateEndpoint": True, "nodeCidr": f"10.0.0.0/{33 - size.bit_length()}"}
+    refused = problems(cloud, network=network, availability="zonal", cpuPools=[], gpuPools=t4(maxNodes=room))
+    assert f"has room for {room} nodes" in refused["network.nodeCidr"]
+    assert f"may grow to {room + 1}" in refused["network.nodeCidr"]
+
+
+@each_cloud
+def test_pools_have_final_names_labels_and_taints(cloud: str) -> None:
+    known, settings = catalog.of(cloud), load_stack(cloud)
+    smallest = min(pool.gpus_per_node for pool in settings.gpu_pools)
+    for pool in settings.gpu_pools:
+        assert pool.labels[POOL_LABEL] == pool.name
+        assert pool.labels[SIZE_KEY] == str(pool.gpus_per_node)
+        assert known.gpu_labels(pool.gpus.type).items() <= pool.labels.items()
+        assert GPU_TAINT in pool.taints
+        assert (size_taint(pool.gpus_per_node) in pool.taints) == (pool.gpus_per_node > smallest)
+    for pool in (*settings.gpu_pools, *settings.cpu_pools):
+        assert set(known.spot_taints) & set(pool.taints) == (set(known.spot_taints) if pool.spot else set())
+        assert len(set(pool.taints)) == len(pool.taints)
+    for pool in of_entry(settings, "gpuPools[0]"):
+        assert pool.labels["nvidia.com/gpu"] == "true"
+        assert pool.labels["team"] == "vision"
+
+
+@each_cloud
+def test_a_taint_that_the_cloud_puts_on_spot_nodes_may_be_written_too(cloud: str) -> None:
+    written = [
+        {"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in catalog.of(cloud).spot_taints
+    ]
+    pools = t4(capacity="spot")
+    plain = load_stack(cloud, gpuPools=pools).gpu_pools
+    if written:
+        repeated = load_stack(cloud, gpuPools=t4(capacity="spot", taints=written)).gpu_pools
+        assert repeated == plain
+    assert all(len(set(pool.taints)) == len(pool.taints) for pool in plain)
+
+
+@each_cloud
+def test_one_pool_or_one_for_each_zone_as_the_cloud_needs(cloud: str) -> None:
+    known, settings = catalog.of(cloud), load_stack(cloud)
+    for entry, gpu in [(f"gpuPools[{index}]", True) for index in range(2)] + [("cpuPools[0]", False)]:
+        for spot in (True, False):
+            pools = [pool for pool in of_entry(settings, entry) if pool.spot is spot]
+            if not pools:
+                continue
+            sizes = len({pool.gpus_per_node for pool in pools if pool.role == "gpu"}) or 1
+            if known.pool_per_zone(gpu=gpu, spot=spot, autoscaler=settings.autoscaler):
+                assert len(pools) == sizes * len({pool.zones for pool in pools})
+                assert all(len(pool.zones) == 1 for pool in pools)
+                assert all(pool.name.endswith("-" + zone_suffix(pool.zones[0], settings.region)) for pool in pools)
+            else:
+                assert len(pools) == sizes
+            assert len({pool.max_nodes for pool in pools}) == 1, "each zone grows as far as the entry says"
+
+
+@pytest.mark.parametrize("autoscaler", ["cluster-autoscaler", "karpenter"])
+def test_spot_gpus_are_one_pool_per_zone_where_zones_are_balanced_behind_the_autoscaler(autoscaler: str) -> None:
+    pools = t4(gpusPerNode=[1, 4], capacity="spot-with-fallback")
+    settings = load_stack("eks", gpuPools=pools, cpuPools=[], autoscaling={"autoscaler": autoscaler})
+    names = [pool.name for pool in settings.gpu_pools]
+    if autoscaler == "karpenter":
+        assert names == ["t4-1-spot", "t4-1-ondemand", "t4-4-spot", "t4-4-ondemand"]
+    else:
+        spot = [f"t4-{size}-spot-{zone}" for size in (1, 4) for zone in "abc"]
+        assert sorted(names) == sorted([*spot, "t4-1-ondemand", "t4-4-ondemand"])
+        assert settings.max_nodes == settings.admin_pool.min_nodes + 8 * 3
+
+
+@pytest.mark.parametrize(
+    ("zone", "region", "suffix"),
+    [
+        ("us-west-2a", "us-west-2", "a"),
+        ("us-central1-a", "us-central1", "a"),
+        ("eastus-1", "eastus", "1"),
+        ("us-west-2-lax-1a", "us-west-2", "lax-1a"),
+    ],
+)
+def test_a_zones_suffix_is_what_it_adds_to_its_region(zone: str, region: str, suffix: str) -> None:
+    assert zone_suffix(zone, region) == suffix
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_zone_suffixes_distinguish_the_zones_of_every_region(cloud: str) -> None:
+    for region, zones in catalog.of(cloud).regions.items():
+        suffixes = {zone_suffix(zone, region) for zone in zones}
+        assert len(suffixes) == len(zones), region
+        assert all(suffix.replace("-", "").isalnum() for suffix in suffixes), region
+        assert all(catalog.region_of(cloud, zone) == region for zone in zones)
+    assert catalog.region_of(cloud, "mars-1a") is None
+
+
+@each_cloud
+def test_a_spot_pool_mixes_what_the_catalogue_says_and_an_on_demand_pool_nothing(cloud: str) -> None:
+    known = catalog.of(cloud)
+    for pool in load_stack(cloud).gpu_pools:
+        mixed = tuple(machine.type for machine in known.machines.spot(pool.gpus.type, pool.gpus_per_node))
+        assert pool.machine_types == (mixed if pool.spot else (pool.machine_type,))
+        assert (
+            pool.machine_type
+            == pool.machine_types[0]
+            == known.machines.having(pool.gpus.type, pool.gpus_per_node)[0].type
+        )
+
+
+def test_named_types_are_planned_with_the_smallest_whatever_their_order() -> None:
+    types = ["g4dn.4xlarge", "g4dn.xlarge", "g4dn.2xlarge"]
+    spot, on_demand = load_stack(
+        "eks", zones=["us-west-2a"], gpuPools=t4(capacity="spot-with-fallback", machineType=types)
+    ).gpu_pools
+    assert spot.machine_types == ("g4dn.xlarge", "g4dn.2xlarge", "g4dn.4xlarge")
+    assert spot.machine_type == "g4dn.xlarge"
+    # The fallback is for when no spot node is to be had, and no mixture makes that likelier.
+    assert (on_demand.machine_type, on_demand.machine_types) == ("g4dn.xlarge", ("g4dn.xlarge",))
+    assert spot.hourly_usd == load_stack("eks", zones=["us-west-2a"], gpuPools=t4(
+        capacity="spot", machineType="g4dn.xlarge")).gpu_pools[0].hourly_usd  # fmt: skip
+
+
+def test_a_cpu_pools_fallback_has_one_type_too() -> None:
+    types = ["m5a.xlarge", "m5.xlarge", "m6i.2xlarge"]
+    cpu = [{"name": "c", "maxNodes": 2, "capacity": "spot-with-fallback", "machineType": types}]
+    spot, on_demand = load_stack("eks", cpuPools=cpu).cpu_pools
+    assert sorted(spot.machine_types) == sorted(types)
+    assert on_demand.machine_types == (spot.machine_type,)
+
+
+def test_a_growing_spot_admin_pool_of_mixed_machines() -> None:
+    types = ["m4.2xlarge", "m4.4xlarge", "m5.2xlarge", "m5a.4xlarge", "c4.2xlarge", "c5.4xlarge"]
+    pool = {"capacity": "spot", "machineType": types, "maxNodes": 20, "diskGb": 100}
+    settings = load_stack("eks", autoscaling=GROUPS, adminPool=pool)
+    admin = settings.admin_pool
+    assert (admin.spot, admin.min_nodes, admin.max_nodes) == (True, 3, 20)
+    assert admin.machine_type == "c4.2xlarge"
+    assert sorted(admin.machine_types) == sorted(types)
+    fixed = load_stack("eks", autoscaling=GROUPS, adminPool={**pool, "maxNodes": 3})
+    assert settings.max_nodes - fixed.max_nodes == 17
+
+
+def test_nodes_that_the_autoscaler_may_add_to_the_admin_pool_count_in_the_maximum_only() -> None:
+    growing, fixed = (load_stack("eks", autoscaling=GROUPS, adminPool={"maxNodes": most}) for most in (20, 3))
+    price = growing.admin_pool.hourly_usd
+    assert growing.cost_idle_hourly == fixed.cost_idle_hourly
+    assert growing.cost_max_hourly is not None
+    assert fixed.cost_max_hourly is not None
+    assert price is not None
+    assert growing.cost_max_hourly - fixed.cost_max_hourly == pytest.approx(17 * price)
+
+
+@each_cloud
+@pytest.mark.parametrize("availability", ["zonal", "regional"])
+def test_the_way_out_is_one_per_zone_where_the_stack_is_regional(cloud: str, availability: str) -> None:
+    assert load_stack(cloud, availability=availability).nat_per_zone is (availability == "regional")
+
+
+def test_a_written_nat_decides_and_counts_in_the_costs() -> None:
+    def idle(nat: str) -> float:
+        settings = load_stack("eks", availability="zonal", network={"privateEndpoint": True, "nat": nat})
+        assert settings.nat_per_zone is (nat == "per-zone")
+        assert settings.cost_idle_hourly is not None, settings.unpriced
+        return settings.cost_idle_hourly
+
+    three, one = (catalog.of("eks").prices.nat(1, gateways) for gateways in (3, 1))
+    assert three is not None
+    assert one is not None
+    assert one.usd < three.usd
+    assert idle("per-zone") - idle("single") == pytest.approx(three.usd - one.usd)
+
+
+def test_idle_minutes_of_a_pool_and_of_the_stack_stay_apart() -> None:
+    settings = load_stack("eks", autoscaling={"unneededMinutes": 10}, gpuPools=t4(unneededMinutes=1440))
+    assert settings.unneeded_minutes == 10
+    assert {pool.unneeded_minutes for pool in settings.gpu_pools} == {1440}
+    assert {pool.unneeded_minutes for pool in settings.cpu_pools} == {None}
+
+
+def test_a_pool_per_zone_takes_names_only_of_zones_that_have_its_gpu() -> None:
+    """The V100 is in two of the region's zones; a name that the third would have is free."""
+    pools = [{"name": "v", "gpu": "nvidia-v100-32gb", "gpusPerNode": 8, "capacity": "spot", "maxNodes": 1}]
+    cpu = [{"name": "v-8-a", "maxNodes": 1}]
+    names = [pool.name for pool in load_stack("eks", autoscaling=GROUPS, gpuPools=pools, cpuPools=cpu).gpu_pools]
+    assert names == ["v-8-b", "v-8-c"]
+    found = problems("eks", autoscaling=GROUPS, gpuPools=pools, cpuPools=[{**cpu[0], "name": "v-8-b"}])
+    assert "v-8-b" in found["cpuPools[0].name"]
+
+
+def test_names_of_zones_are_free_where_the_autoscaler_needs_no_pool_per_zone() -> None:
+    changes = {"gpuPools": t4(capacity="spot"), "cpuPools": [{"name": "t4-1-b", "maxNodes": 1}]}
+    assert "cpuPools[0].name" in problems("eks", autoscaling=GROUPS, **changes)
+    assert load_stack("eks", **changes).cpu_pools[0].name == "t4-1-b"
+
+
+@each_cloud
+def test_who_brings_the_driver_is_written_per_pool(cloud: str) -> None:
+    written = {"managed", "none"}
+    pools = [{**t4()[0], "name": drivers, "drivers": drivers} for drivers in sorted(written)]
+    settings = load_stack(cloud, gpuPools=pools)
+    assert {pool.gpus.drivers for pool in settings.gpu_pools} == written
+    assert all(pool.name == f"{pool.gpus.drivers}-1" for pool in settings.gpu_pools)
+
+
+def test_partitions_of_a_gpu_are_in_its_spec() -> None:
+    pools = [{"name": "a", "gpu": "nvidia-a100-80gb", "maxNodes": 1, "mig": "2g"}]
+    assert [pool.gpus.mig for pool in load_stack("aks", gpuPools=pools).gpu_pools] == ["2g"]
+    pools[0].pop("mig")
+    assert [pool.gpus.mig for pool in load_stack("aks", gpuPools=pools).gpu_pools] == [None]
+
+
+def test_the_same_words_make_the_same_pools_on_every_cloud() -> None:
+    """Names of on-demand pools, sizes, maxima, preferences and the contract's labels do not depend on the cloud."""
+
+    def shape(settings: Settings) -> list[tuple[object, ...]]:
+        return [
+            (pool.name, pool.max_nodes, pool.min_nodes, pool.preference, pool.declared_at, pool.labels.get(SIZE_KEY))
+            for pool in (*settings.gpu_pools, *settings.cpu_pools)
+            if not pool.spot
+        ]
+
+    shapes = [shape(load_stack(cloud)) for cloud in one_stack.CLOUDS]
+    assert shapes[0]
+    assert all(other == shapes[0] for other in shapes)
+
+
+@each_cloud
+def test_the_same_file_is_the_same_settings(cloud: str) -> None:
+    one, other = load_stack(cloud), load_stack(cloud)
+    assert one == other
+    assert dataclasses.replace(one, region="elsewhere") != other
+
+
+@pytest.mark.parametrize("column", [*docs.columns()], ids=lambda column: f"{column.cloud}-{column.autoscaler}")
+def test_the_stack_that_wishes_are_added_to_is_accepted_everywhere(column: docs.Column) -> None:
+    """So a "no" in the reference is about the wish."""
+    assert docs.can(column, {})
+    assert not docs.can(column, {"gpuPools": {"maxNodes": 0}})
+
+
+def test_the_reference_tells_apart_what_clouds_can_do() -> None:
+    answers = dict(docs.answers())
+    assert all(len(row) == len([*docs.columns()]) for row in answers.values())
+    assert [title for title, row in answers.items() if not any(row)] == []
+    assert all(answers["`gpuPools[].drivers: none`"])

@@ -1,0 +1,58 @@
+"""Settings as the engine hands them over: JSON text, defaults of the project, encrypted values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pulumi
+import pytest
+from pulumi.runtime import config as engine_config
+
+from components.settings import from_pulumi
+
+STACK = {
+    "gcp:project": "my-project",
+    "gpucluster:cloud": "gke",
+    "gpucluster:region": "us-central1",
+    "gpucluster:zones": "[]",
+    "gpucluster:clusterName": "",
+    "gpucluster:network": json.dumps({"privateEndpoint": True}),
+    "gpucluster:gpuPools": json.dumps([{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1}]),
+    "other:key": "ignored",
+}
+
+
+@pytest.fixture(autouse=True)
+def stack(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    # Mocks of the engine would make a root stack, which outlives the test.
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "lab")
+    engine_config.set_all_config(dict(STACK), [])
+    yield
+    engine_config.set_all_config({}, [])
+
+
+def test_settings_of_the_running_stack() -> None:
+    settings = from_pulumi()
+    assert (settings.stack, settings.project, settings.cluster_name) == ("lab", "my-project", "gpu-lab")
+    assert [pool.name for pool in settings.gpu_pools] == ["t4-1"]
+
+
+def test_problems_reach_the_engine_as_one_text() -> None:
+    engine_config.set_all_config({**STACK, "gpucluster:regoin": "x", "gpucluster:availability": "both"}, [])
+    with pytest.raises(pulumi.RunError) as error:
+        from_pulumi()
+    assert "2 problems in the settings of stack 'lab'" in str(error.value)
+    assert "regoin: there is no key 'regoin'. Did you mean 'region'?" in str(error.value)
+
+
+def test_encrypted_values_are_refused() -> None:
+    engine_config.set_all_config(dict(STACK), ["gpucluster:network"])
+    with pytest.raises(pulumi.RunError, match="network: is encrypted"):
+        from_pulumi()
+
+
+def test_account_is_required() -> None:
+    engine_config.set_all_config({key: value for key, value in STACK.items() if key != "gcp:project"}, [])
+    with pytest.raises(pulumi.RunError, match="Add the line 'gcp:project: my-project'"):
+        from_pulumi()

@@ -1,0 +1,318 @@
+"""What a good stack file becomes, where each rule flips, and that no error hides another."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import catalog
+from catalog import Resources, SystemPod
+from components.settings import Settings, SettingsError, docs, from_stack_file, load
+from components.settings.check import big_enough, system_requests
+from components.settings.docs import type_name
+from components.settings.stack_file import StackFile
+from concepts.kubernetes import Taint
+from concepts.pool import GPU_TAINT, Pool, size_taint
+
+ROOT = Path(__file__).resolve().parents[3]
+STACKS = [*sorted(ROOT.glob("Pulumi.*.yaml")), *sorted((ROOT / "examples").glob("*.yaml"))]
+
+GOOD: Mapping[str, Any] = {
+    "cloud": "gke",
+    "region": "us-central1",
+    "network": {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}]},
+    "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2}],
+}
+
+
+def good(**changes: Any) -> dict[str, Any]:
+    return {**copy.deepcopy(dict(GOOD)), **changes}
+
+
+def pool(**changes: Any) -> dict[str, Any]:
+    return {"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2, **changes}
+
+
+def loaded(config: Mapping[str, Any]) -> Settings:
+    return load(config, stack="dev", project="my-project")
+
+
+def refused(config: Mapping[str, Any]) -> dict[str, str]:
+    """Key path → the whole line about it."""
+    with pytest.raises(SettingsError) as error:
+        loaded(config)
+    return {problem.path: str(problem) for problem in error.value.problems}
+
+
+@pytest.mark.parametrize("file", STACKS, ids=lambda file: file.stem)
+def test_every_shipped_stack_is_valid_and_priced(file: Path) -> None:
+    settings = from_stack_file(file)
+    assert settings.unpriced == ()
+    assert settings.cost_idle_hourly is not None
+    assert settings.cost_max_hourly is not None
+    assert settings.cost_idle_hourly < settings.cost_max_hourly
+    assert all(spec.min_nodes == 0 and GPU_TAINT in spec.taints for spec in settings.gpu_pools)
+    networks = settings.network.authorized_networks
+    assert all(network.cidr.startswith(("192.0.2.", "198.51.100.", "203.0.113.")) for network in networks)
+
+
+def test_defaults() -> None:
+    settings = loaded(good())
+    assert settings.cluster_name == "gpu-dev"
+    assert settings.zones == catalog.zones("gke", "us-central1")
+    assert not settings.regional
+    assert settings.kubernetes.channel == "regular"
+    assert settings.autoscaling_profile == "optimize-utilization"
+    admin = settings.admin_pool
+    assert (admin.machine_type, admin.zones, admin.min_nodes) == ("e2-custom-2-10240", settings.zones[:1], 1)
+    (spec,) = settings.gpu_pools
+    assert (spec.name, spec.machine_type, spec.gpus.accelerator) == ("t4-1", "n1-standard-4", "nvidia-tesla-t4")
+    assert (spec.spot, spec.disk_gb, spec.image, spec.gpus.drivers, spec.gpus.driver_version) == (
+        False, 100, "cos", "managed", "default",
+    )  # fmt: skip
+    assert spec.labels == {
+        "nvidia.com/gpu.present": "true",
+        "gpucluster.dev/pool": "t4-1",
+        "gpucluster.dev/gpu": "nvidia-t4",
+        "gpucluster.dev/gpus-per-node": "1",
+    }
+    assert spec.taints == (GPU_TAINT,)
+
+
+def test_regional_admin_pool_is_in_every_zone() -> None:
+    zones = ["us-central1-a", "us-central1-b", "us-central1-c"]
+    admin = loaded(good(availability="regional", zones=zones, adminPool={"nodes": 2})).admin_pool
+    assert (admin.zones, admin.min_nodes) == (tuple(zones), 6)
+
+
+def test_sizes_become_pools_and_only_larger_ones_carry_the_size_taint() -> None:
+    pools = [
+        pool(gpusPerNode=[4, 2], taints=[{"key": "team", "value": "a", "effect": "NoExecute"}]),
+        pool(name="l4", gpu="nvidia-l4", gpusPerNode=4),
+    ]
+    specs = {spec.name: spec for spec in loaded(good(gpuPools=pools)).gpu_pools}
+    team = Taint("team", "a", "NoExecute")
+    assert {name: spec.taints for name, spec in specs.items()} == {
+        "t4-2": (GPU_TAINT, team),
+        "t4-4": (GPU_TAINT, size_taint(4), team),
+        "l4-4": (GPU_TAINT, size_taint(4)),
+    }
+
+
+def test_fallback_makes_twins_in_order_of_preference() -> None:
+    pools = [pool(capacity="spot-with-fallback")]
+    settings = loaded(good(gpuPools=pools, cpuPools=[_cpu(capacity="spot-with-fallback", minNodes=1)]))
+    assert [(p.name, p.spot, p.preference) for p in settings.gpu_pools] == [
+        ("t4-1-spot", True, 0),
+        ("t4-1-ondemand", False, 1),
+    ]
+    assert [(p.name, p.spot, p.preference, p.min_nodes) for p in settings.cpu_pools] == [
+        ("cpu-spot", True, 0, 1),
+        ("cpu-ondemand", False, 1, 0),
+    ]
+    spot, on_demand = (spec.hourly_usd for spec in settings.gpu_pools)
+    assert spot is not None
+    assert on_demand is not None
+    assert spot < on_demand
+
+
+def test_pool_lands_in_the_stacks_zones_that_have_its_gpu() -> None:
+    def spec(**changes: Any) -> Pool:
+        (only,) = loaded(good(gpuPools=[pool(name="v", gpu="nvidia-p100", **changes)])).gpu_pools
+        return only
+
+    assert spec().zones == ("us-central1-c", "us-central1-f")
+    # Named zones are trusted: a cloud adds GPUs to zones faster than a table can follow.
+    assert spec(zones=["us-central1-a"]).zones == ("us-central1-a",)
+
+
+def test_costs_add_up() -> None:
+    settings = loaded(good(cpuPools=[_cpu(minNodes=1, maxNodes=3)]))
+    known = catalog.of("gke")
+    fee = known.prices.control_plane
+    assert fee is not None
+    (gpu,), (cpu,), admin = settings.gpu_pools, settings.cpu_pools, settings.admin_pool
+    assert gpu.hourly_usd is not None
+    assert cpu.hourly_usd is not None
+    assert admin.hourly_usd is not None
+    nat = {nodes: price.usd for nodes in (2, 6) if (price := known.prices.nat(nodes, 1))}
+    assert settings.cost_idle_hourly == pytest.approx(fee.usd + nat[2] + admin.hourly_usd + cpu.hourly_usd)
+    assert settings.cost_max_hourly == pytest.approx(
+        fee.usd + nat[6] + admin.hourly_usd + 3 * cpu.hourly_usd + 2 * gpu.hourly_usd
+    )
+    assert settings.max_nodes == 6
+
+
+def test_budget_flips_at_the_maximum_cost() -> None:
+    cost = loaded(good()).cost_max_hourly
+    assert cost is not None
+    assert loaded(good(budget={"maxHourlyUsd": cost})).budget_hourly_usd == cost
+    assert set(refused(good(budget={"maxHourlyUsd": cost - 0.01}))) == {"budget.maxHourlyUsd"}
+
+
+def test_pod_range_flips_with_one_node_too_many() -> None:
+    network = {**GOOD["network"], "podCidr": "10.4.0.0/22"}
+    assert loaded(good(network=network, gpuPools=[pool(maxNodes=3)])).max_nodes == 4
+    assert set(refused(good(network=network, gpuPools=[pool(maxNodes=4)]))) == {"network.podCidr"}
+
+
+def test_node_range_flips_with_one_node_too_many() -> None:
+    network = {**GOOD["network"], "nodeCidr": "10.0.0.0/28"}
+    assert loaded(good(network=network, gpuPools=[pool(maxNodes=11)])).max_nodes == 12
+    assert set(refused(good(network=network, gpuPools=[pool(maxNodes=12)]))) == {"network.nodeCidr"}
+
+
+@pytest.mark.parametrize(
+    ("machine", "accepted"),
+    [
+        ("e2-custom-2-10240", True),
+        ("e2-custom-2-9984", False),  # 4.875 GiB per vCPU
+        ("e2-standard-4", True),  # 16 GiB in all
+        ("e2-standard-2", False),
+        ("e2-highmem-2", True),
+        ("e2-medium", False),  # shared core
+        ("n1-highmem-2", True),
+        ("c3-standard-4", True),
+    ],
+)
+def test_admin_machine_flips_at_the_memory_that_system_pods_need(machine: str, accepted: bool) -> None:
+    config = good(adminPool={"machineType": machine})
+    if accepted:
+        assert loaded(config).admin_pool.machine_type == machine
+    else:
+        assert set(refused(config)) == {"adminPool.machineType"}
+
+
+@pytest.mark.parametrize(("extra_milli_cpu", "extra_mib"), [(0, 0), (1, 0), (0, 1)])
+def test_admin_machine_flips_when_system_pods_no_longer_fit(extra_milli_cpu: int, extra_mib: int) -> None:
+    machine = catalog.machine("gke", "e2-custom-2-10240")
+    assert machine is not None
+    known = catalog.of("gke")
+    room, need = known.allocatable(machine), system_requests(known)
+    rest = Resources(
+        milli_cpu=room.milli_cpu - need.milli_cpu + extra_milli_cpu,
+        memory_mib=room.memory_mib - need.memory_mib + extra_mib,
+    )
+
+    more = SystemPod(name="more", request=rest, per_node=True)
+    crowded = replace(known, system_pods=(*known.system_pods, more))
+    if extra_milli_cpu or extra_mib:
+        with pytest.raises(ValueError, match=f"leaves {room.milli_cpu}m CPU and {room.memory_mib} MiB"):
+            big_enough(machine, crowded)
+    else:
+        big_enough(machine, crowded)
+
+
+def test_address_range_of_everybody_is_accepted_when_written() -> None:
+    everybody = {"authorizedNetworks": [{"name": "all", "cidr": "0.0.0.0/0"}]}
+    assert loaded(good(network=everybody)).network.authorized_networks[0].cidr == "0.0.0.0/0"
+
+
+def test_private_endpoint_needs_no_authorized_network() -> None:
+    assert loaded(good(network={"privateEndpoint": True})).network.authorized_networks == ()
+
+
+@pytest.mark.parametrize("name", ["p" * 38, "p" * 39])
+def test_pool_name_flips_at_40_characters_with_its_size(name: str) -> None:
+    config = good(gpuPools=[pool(name=name)])
+    if len(f"{name}-1") <= 40:
+        assert loaded(config).gpu_pools[0].name == f"{name}-1"
+    else:
+        assert set(refused(config)) == {"gpuPools[0].name"}
+
+
+@pytest.mark.parametrize("stack", ["dev", "Dev_1", "a.b-c", "x" * 100, "ünï"])
+def test_default_cluster_name_is_valid_for_any_stack(stack: str) -> None:
+    name = load(GOOD, stack=stack, project="p").cluster_name
+    assert loaded(good(clusterName=name)).cluster_name == name
+
+
+def test_the_engines_json_text_means_the_same() -> None:
+    as_text = {key: value if isinstance(value, str) else json.dumps(value) for key, value in GOOD.items()}
+    defaults = {"zones": "[]", "clusterName": "", "kubernetes": "{}", "cpuPools": "[]", "budget": "{}", "labels": "{}"}
+    assert loaded({**defaults, **as_text}) == loaded(GOOD)
+
+
+def test_settings_and_specs_are_frozen() -> None:
+    settings = loaded(GOOD)
+    with pytest.raises(AttributeError):
+        settings.region = "us-east1"  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(ValueError, match="frozen"):
+        settings.security.deletion_protection = True
+
+
+def test_load_leaves_its_input_alone() -> None:
+    config = good()
+    loaded(config)
+    assert config == GOOD
+
+
+def _set(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:
+    def change(config: Any) -> None:
+        for step in path[:-1]:
+            config = config[step]
+        config[path[-1]] = to
+
+    return change
+
+
+MISTAKES: dict[str, Callable[[dict[str, Any]], None]] = {
+    "availability": _set("availability", to="everywhere"),
+    "clusterName": _set("clusterName", to="My Cluster"),
+    "kubernetes.channel": _set("kubernetes", to={"channel": "fast"}),
+    "network.nodeCidr": _set("network", "nodeCidr", to="ten"),
+    "network.authorizedNetworks[0].cidr": _set("network", "authorizedNetworks", 0, "cidr", to="ten"),
+    "security.deletionProtection": _set("security", to={"deletionProtection": 1}),
+    "adminPool.nodes": _set("adminPool", to={"nodes": 0}),
+    "gpuPools[0].gpu": _set("gpuPools", 0, "gpu", to="t4"),
+    "gpuPools[0].maxNodes": _set("gpuPools", 0, "maxNodes", to=0),
+    "gpuPools[0].minNodes": _set("gpuPools", 0, "minNodes", to=1),
+    "gpuPools[0].drivr": _set("gpuPools", 0, "drivr", to="managed"),
+    "gpuPools[0].labels.kubernetes.io/os": _set("gpuPools", 0, "labels", to={"kubernetes.io/os": "linux"}),
+    "gpuPools[1].gpusPerNode": _set("gpuPools", 1, "gpusPerNode", to=5),
+    "gpuPools[2].name": _set("gpuPools", 2, "name", to="t4"),
+    "cpuPools[0].machineType": _set("cpuPools", 0, "machineType", to="e2"),
+    "labels.Team": _set("labels", to={"Team": "ml"}),
+    "nodePools": _set("nodePools", to=[]),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(MISTAKES, 2)))
+def test_no_mistake_hides_another(one: str, other: str) -> None:
+    pools = [pool(), pool(name="l4", gpu="nvidia-l4"), pool(name="v", gpu="nvidia-v100")]
+    config = good(gpuPools=pools, cpuPools=[_cpu()])
+    loaded(config)
+    MISTAKES[one](config)
+    MISTAKES[other](config)
+    assert set(refused(config)) == {one, other}
+
+
+def test_project_schema_and_model_have_the_same_keys_and_defaults() -> None:
+    schema: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["config"]
+    fields = {field.alias or name: field for name, field in StackFile.model_fields.items()}
+    assert list(schema) == list(fields)
+    for key, field in fields.items():
+        kind = type_name(field.annotation).split()[0]
+        intro, empty, type = {"list": ("List: ", [], None), "mapping": ("Mapping: ", {}, None)}.get(
+            kind, ("", "", "string")
+        )
+        default = None if field.is_required() else field.get_default(call_default_factory=True)
+        assert schema[key]["description"] == f"{intro}{field.description}"
+        assert schema[key].get("type") == type
+        assert schema[key]["default"] == (default if isinstance(default, str) else empty)
+
+
+def test_configuration_reference_is_up_to_date() -> None:
+    assert docs.main(["--check"]) == 0
+
+
+def _cpu(**changes: Any) -> dict[str, Any]:
+    return {"name": "cpu", "machineType": "e2-standard-4", "maxNodes": 2, **changes}

@@ -1,0 +1,120 @@
+"""Boot data in every form that clouds take: what the kubelet registers with, or that it cannot be told."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from typing import Any
+
+import pytest
+
+from concepts.kubernetes import Taint
+from concepts.pool import GPU_TAINT
+from concepts.unknown import UNKNOWN
+from policies.readers.kubernetes.node_registration import NOTHING, UNREADABLE, parsed_taints, registration, taints_of
+
+BOOTSTRAP = (
+    "#!/bin/bash\nset -ex\n/etc/eks/bootstrap.sh ml --kubelet-extra-args "
+    "'--node-labels=team=ml,gpu=a10g --register-with-taints=nvidia.com/gpu=present:NoSchedule,spot:NoExecute'\n"
+)
+NODEADM = """\
+--BOUNDARY
+Content-Type: application/node.eks.aws
+
+apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec:
+  cluster:
+    name: ml
+  kubelet:
+    flags:
+      - --node-labels=team=ml,gpu=a10g
+    config:
+      registerWithTaints:
+      - key: nvidia.com/gpu
+        value: present
+        effect: NoSchedule
+      - {key: spot, effect: NoExecute}
+--BOUNDARY
+Content-Type: text/x-shellscript
+
+echo done
+--BOUNDARY--
+"""
+BOTTLEROCKET = """\
+[settings.kubernetes]
+cluster-name = "ml"
+[settings.kubernetes.node-labels]
+team = "ml"
+"gpu" = "a10g"
+[settings.kubernetes.node-taints]
+"nvidia.com/gpu" = ["present:NoSchedule"]
+spot = ":NoExecute"
+[settings.host-containers.admin]
+enabled = "true"
+"""
+KUBEADM = """\
+apiVersion: kubeadm.k8s.io/v1beta4
+kind: JoinConfiguration
+nodeRegistration:
+  taints:
+  - {key: nvidia.com/gpu, value: present, effect: NoSchedule}
+  - {key: spot, effect: NoExecute}
+"""
+K3S = """\
+#!/bin/sh
+curl -sfL https://get.k3s.io | sh -s - agent --server https://10.0.0.1:6443 \\
+  --node-label team=ml --node-label gpu=a10g \\
+  --node-taint nvidia.com/gpu=present:NoSchedule --node-taint 'spot=:NoExecute'
+"""
+TAINTS = (GPU_TAINT, Taint("spot", "", "NoExecute"))
+
+
+def base64_of(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+@pytest.mark.parametrize("script", [BOOTSTRAP, NODEADM, BOTTLEROCKET, KUBEADM, K3S])
+def test_every_language_of_boot_data(script: str) -> None:
+    for data in (script, base64_of(script.encode()), base64_of(gzip.compress(script.encode()))):
+        found = registration(data)
+        assert found.taints == TAINTS
+        assert found.joins is True
+    if script is not KUBEADM:
+        assert registration(script).labels == {"team": "ml", "gpu": "a10g"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        UNKNOWN,
+        base64_of(b"\xff\xfe\x00"),
+        base64_of(b"\x1f\x8bnot gzip after all"),
+        "kubelet --register-with-taints=$TAINTS",
+        "apiVersion: node.eks.aws/v1alpha1\nspec: {",
+    ],
+)
+def test_what_cannot_be_read_is_unknown(data: Any) -> None:
+    assert registration(data) == UNREADABLE
+
+
+@pytest.mark.parametrize("data", [None, ""])
+def test_no_boot_data(data: Any) -> None:
+    assert registration(data) == NOTHING
+
+
+def test_a_script_without_kubernetes_joins_nothing() -> None:
+    found = registration("#!/bin/bash\napt-get install -y nginx\n")
+    assert (found.taints, found.joins) == ((), False)
+
+
+def test_spellings_of_taints() -> None:
+    assert tuple(parsed_taints("a=b:NoSchedule, c:NoExecute,broken,d=e:Sometimes")) == (
+        Taint("a", "b", "NoSchedule"),
+        Taint("c", "", "NoExecute"),
+    )
+    assert taints_of([{"key": "a", "effect": "NoSchedule"}, {"key": "b", "effect": "no-schedule"}]) == (
+        Taint("a", "", "NoSchedule"),
+    )
+    assert taints_of([{"key": UNKNOWN, "effect": "NoSchedule"}]) is UNKNOWN
+    assert taints_of(UNKNOWN) is UNKNOWN

@@ -1,0 +1,121 @@
+"""The pack as a folder of its own: nothing of ours is missing, nothing else is needed, and nothing else is in it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions, requires
+from pathlib import Path
+
+import pytest
+import yaml
+
+from policies.bundle import PACKAGES, ROOT, bundle, main
+
+# Imports every module of the pack, with nothing but the pack and the installed packages to find it in.
+IMPORT_ALL = """
+import importlib, json, pkgutil, sys
+sys.path.insert(0, sys.argv[1])
+for package in sys.argv[2:]:
+    for found in pkgutil.walk_packages([f"{sys.argv[1]}/{package}"], f"{package}."):
+        importlib.import_module(found.name)
+print(json.dumps({name: getattr(module, "__file__", None) for name, module in sys.modules.items()}))
+"""
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundle") / "pack"
+    bundle(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def loaded(pack: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | None]:
+    """Module → file of all that the pack's modules load, in an interpreter that knows nothing of the repository."""
+    command = [sys.executable, "-I", "-B", "-c", IMPORT_ALL, str(pack), *PACKAGES]
+    empty = tmp_path_factory.mktemp("empty")
+    done = subprocess.run(command, cwd=empty, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def imported(file: Path) -> Iterator[str]:
+    """The first part of the name of each module that a file imports."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0]
+
+
+def test_every_module_of_the_pack_loads_from_the_pack_alone(pack: Path, loaded: dict[str, str | None]) -> None:
+    ours = {name: file for name, file in loaded.items() if name.partition(".")[0] in PACKAGES}
+    assert {"policies.pack", "policies.rules.money", "policies.readers.eks.clusters", "catalog.eks"} <= set(ours)
+    assert [file for file in ours.values() if file is not None and not file.startswith(str(pack))] == []
+    assert [name for name, file in loaded.items() if file is not None and file.startswith(f"{ROOT}/rehearsal")] == []
+    assert not {"components", "rehearsal", "policies.docs", "policies.bundle"} & set(loaded)
+
+
+def test_its_requirements_are_all_it_needs(pack: Path) -> None:
+    wanted = [line for line in (pack / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
+    allowed: set[str] = set()
+    while wanted:
+        name = re.split(r"[^\w.-]", wanted.pop().strip())[0].lower().replace("_", "-")
+        if name not in allowed:
+            allowed.add(name)
+            wanted += [line for line in requires(name) or [] if "extra ==" not in line]
+    used = {name for file in pack.rglob("*.py") for name in imported(file)} - sys.stdlib_module_names - set(PACKAGES)
+    # Several distributions share a name such as google, of which one has to be allowed.
+    homes = {name: {home.lower().replace("_", "-") for home in packages_distributions().get(name, [])} for name in used}
+    assert {"pulumi_policy", "yaml"} <= set(homes)
+    assert [name for name, found in homes.items() if not found & allowed] == []
+
+
+def test_it_is_the_same_pack_with_a_virtual_environment_of_its_own(pack: Path) -> None:
+    ours, built = (yaml.safe_load((at / "PulumiPolicy.yaml").read_text()) for at in (ROOT / "policies", pack))
+    assert built["runtime"]["options"].pop("virtualenv") == "venv"
+    assert ours["runtime"]["options"].pop("virtualenv") == "../.venv"
+    assert built == ours
+
+
+def test_what_is_published_is_sources_and_data(pack: Path) -> None:
+    files = [path for package in PACKAGES for path in (pack / package).rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".csv", ".json", ".py"}
+    assert {path.name for path in pack.iterdir()} == {
+        ".gitignore",
+        "LICENSE",
+        "PulumiPolicy.yaml",
+        "__main__.py",
+        "requirements.txt",
+        *PACKAGES,
+    }
+    assert "venv/" in (pack / ".gitignore").read_text().splitlines()
+
+
+def test_a_new_pack_leaves_nothing_of_the_old_one_but_its_virtual_environment(tmp_path: Path) -> None:
+    bundle(tmp_path)
+    (tmp_path / "policies" / "gone.py").touch()
+    (tmp_path / "venv").mkdir()
+    (tmp_path / "venv" / "kept").touch()
+    bundle(tmp_path)
+    assert not (tmp_path / "policies" / "gone.py").exists()
+    assert (tmp_path / "venv" / "kept").exists()
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "mine.py").touch()
+    assert main([str(tmp_path)]) == 2
+    assert "name another folder" in capsys.readouterr().err
+    assert (tmp_path / "policies" / "mine.py").exists()
+
+
+def test_the_command_prints_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "new")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'new'}\n"
+    assert (tmp_path / "new" / "PulumiPolicy.yaml").is_file()

@@ -1,0 +1,117 @@
+"""The engine drives the Azure stand-in: create, no changes, replacement on request, refused change, destroy."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rehearsal.standins.aks import AzureNativeProvider
+from rehearsal.standins.server import serve
+from tests.rehearsal.engine_project import Project
+from tests.rehearsal.noting_fleet import NotingFleet
+from tests.rehearsal.standins.aks.account import (
+    CLUSTER,
+    GROUP,
+    IDENTITY,
+    NETWORK,
+    POOL,
+    SUBNET,
+    SUBSCRIPTION,
+    cluster,
+    gpu_pool,
+    network,
+    subnet,
+)
+
+pytestmark = [
+    pytest.mark.rehearsal,
+    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
+]
+
+PROGRAM = """
+import json, pulumi
+from importlib.metadata import version
+
+values = json.load(open("values.json"))
+made = []
+for name, (token, inputs, options) in values.items():
+    options = pulumi.ResourceOptions(depends_on=made[-1:], version=version("pulumi-azure-native"), **options)
+    made.append(pulumi.CustomResource(token, name, {**inputs, "provisioningState": None, "name": None}, options))
+    pulumi.export(name, made[-1].id)
+"""
+
+
+@dataclass(frozen=True)
+class Azure:
+    """A project and the machines behind it."""
+
+    project: Project
+    fleet: NotingFleet
+
+    def write(self, pool: dict[str, Any] | None = None, **options: Any) -> None:
+        """The whole chain from the group to a GPU pool, in which ``pool`` changes."""
+        place = {"resourceGroupName": "gpu-dev"}
+        self.project.write(
+            group=[GROUP, place, {}],
+            network=[NETWORK, network(), {}],
+            subnet=[SUBNET, subnet(), {}],
+            identity=[IDENTITY, {**place, "resourceName": "control-plane"}, {}],
+            cluster=[CLUSTER, cluster(), {}],
+            pool=[POOL, gpu_pool(**(pool or {})), {"ignore_changes": ["count"], **options}],
+        )
+
+
+@pytest.fixture
+def azure(tmp_path: Path) -> Iterator[Azure]:
+    fleet = NotingFleet()
+    provider = AzureNativeProvider(tmp_path / "cloud", fleet)
+    server = serve(provider, log_file=tmp_path / "provider.log")
+    made = Azure(Project.create(tmp_path, PROGRAM, {provider: server.port}), fleet)
+    for key, value in {"subscriptionId": SUBSCRIPTION, "location": "eastus"}.items():
+        assert made.project.run("config", "set", "--stack=test", f"azure-native:{key}", value).code == 0
+    yield made
+    server.stop()
+    provider.close()
+
+
+def test_a_pool_through_the_engine(azure: Azure) -> None:
+    azure.write()
+    previewed = azure.project.preview()
+    assert previewed.code == 0, previewed.text
+    assert azure.fleet.groups == {}
+    first = azure.project.up()
+    assert first.code == 0, first.text
+    assert set(azure.fleet.groups) == {"system", "t4spot"}
+
+    azure.write({"count": 3})
+    again = azure.project.up()
+    assert again.code == 0, again.text
+    assert "7 unchanged" in again.text
+
+    # The provider sends an update, which Azure refuses …
+    azure.write({"availabilityZones": ["3"]})
+    refused = azure.project.up()
+    assert refused.code != 0
+    assert "PropertyChangeNotAllowed" in refused.text
+    # … unless the program asks for a replacement.
+    azure.write({"availabilityZones": ["3"]}, replace_on_changes=["availabilityZones"], delete_before_replace=True)
+    replaced = azure.project.up()
+    assert replaced.code == 0, replaced.text
+    assert "1 replaced" in replaced.text
+    assert azure.fleet.groups["t4spot"].zones == ("eastus-3",)
+
+    azure.write({"availabilityZones": ["3"], "vmSize": "Standard_NC8as_T4_v3"})
+    resized = azure.project.up()
+    assert resized.code == 0, resized.text
+    assert "1 replaced" in resized.text
+    assert azure.fleet.groups["t4spot"].machine.type == "Standard_NC8as_T4_v3"
+
+    gone = azure.project.destroy()
+    assert gone.code == 0, gone.text
+    assert azure.fleet.groups == {}
+    assert azure.fleet.clusters == {}

@@ -1,0 +1,109 @@
+"""Drives a cloud's stand-in: the engine's calls in the engine's order."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from concepts.unknown import UNKNOWN
+from rehearsal.standins.base import Created, Diff, Properties, ProviderError, Request
+from rehearsal.standins.standin import StandIn
+from rehearsal.standins.store import Store
+from tests.rehearsal.noting_fleet import NotingFleet
+
+
+@dataclass(frozen=True)
+class Step:
+    """One resource that can be made after the steps before it.
+
+    ``update`` changes it in place, ``replace`` cannot (``None``: there is no such change).
+    """
+
+    type: str
+    inputs: Properties
+    update: Properties | None
+    replace: Properties
+
+
+class Account:
+    """One program's view of a stand-in; ``restart`` is a new process on the same state."""
+
+    provider_type: ClassVar[type[StandIn[Any]]]
+    settings: ClassVar[dict[str, str]]
+    missing: ClassVar[str]
+    """What the cloud says about something that is not there, as a pattern."""
+    in_use: ClassVar[str]
+
+    def __init__(self, directory: Path, **config: str) -> None:
+        self.directory = directory
+        self.fleet = NotingFleet()
+        self.config = {**self.settings, **config}
+        self.provider = self._provider()
+
+    @classmethod
+    def steps(cls) -> Sequence[Step]:
+        """A resource of every type, each after those that it needs."""
+        raise NotImplementedError
+
+    def _provider(self) -> StandIn[Any]:
+        provider = self.provider_type(self.directory, self.fleet)
+        provider.configure(dict(self.config))
+        return provider
+
+    def restart(self) -> None:
+        self.provider.close()
+        self.provider = self._provider()
+
+    def store(self) -> Store:
+        """What exists, as another process sees it."""
+        return Store(self.directory, self.provider.name, self.provider_type.already_exists)
+
+    def request(self, type: str, name: str = "it", **more: Any) -> Request:
+        return Request(f"urn:pulumi:dev::test::{type}::{name}", type, name, random_seed=name.encode(), **more)
+
+    def check(self, type: str, inputs: Properties, olds: Properties | None = None, name: str = "it") -> Properties:
+        accepted, failures = self.provider.check(self.request(type, name), olds or {}, inputs)
+        if failures:
+            raise ProviderError("; ".join(f"{failure.property}: {failure.reason}" for failure in failures))
+        return accepted
+
+    def create(self, type: str, inputs: Properties, name: str = "it") -> Created:
+        accepted = self.check(type, inputs, name=name)
+        created = self.provider.create(self.request(type, name), accepted, 0)
+        return Created(created.id, created.state, accepted)
+
+    def preview(self, type: str, inputs: Properties) -> Properties:
+        accepted = self.check(type, inputs)
+        return self.provider.create(self.request(type, preview=True), accepted, 0).state
+
+    def diff(self, type: str, old: Properties, new: Properties, ignored: tuple[str, ...] = ()) -> Diff:
+        before = self.check(type, old)
+        after = self.check(type, new, before)
+        return self.provider.diff(self.request(type), "id", before, before, after, ignored)
+
+    def update(self, type: str, existing: Created, inputs: Properties, *, preview: bool = False) -> Properties:
+        old = existing.inputs or {}
+        accepted = self.check(type, inputs, old)
+        request = self.request(type, preview=preview)
+        return self.provider.update(request, existing.id, old, existing.state, accepted, 0)
+
+    def delete(self, type: str, existing: Created) -> None:
+        self.provider.delete(self.request(type), existing.id, existing.inputs or {}, existing.state, 0)
+
+    def read(self, type: str, id: str, inputs: Properties | None = None) -> Created:
+        return self.provider.read(self.request(type), id, inputs or {}, {})
+
+
+def with_one_unknown(value: Any) -> Iterator[Any]:
+    """Copies of ``value`` in which one part, at any depth, is known only at update."""
+    parts = (
+        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    )
+    for key, part in parts:
+        for changed in (UNKNOWN, *with_one_unknown(part)):
+            copied = copy.copy(value)
+            copied[key] = changed
+            yield copied

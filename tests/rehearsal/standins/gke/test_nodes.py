@@ -1,0 +1,229 @@
+"""What GKE adds to a pool, and the machines the fleet is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rehearsal.simulation import NodeGroup
+from rehearsal.standins.base import Properties
+from rehearsal.standins.gke.system import system_objects
+from tests.rehearsal.standins.gke.account import CLUSTER, POOL, Google, cluster, cpu_pool, gpu, gpu_pool
+
+GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
+ACCELERATOR = "cloud.google.com/gke-accelerator"
+DRIVER = "cloud.google.com/gke-gpu-driver-version"
+
+
+@pytest.fixture
+def google(tmp_path: Path) -> Google:
+    return Google(tmp_path)
+
+
+def group(google: Google, pool: Properties) -> NodeGroup:
+    google.create(POOL, pool)
+    return google.fleet.groups[pool["name"]]
+
+
+def effective(state: Properties) -> Any:
+    return state["nodeConfig"]["effectiveTaints"]
+
+
+def test_a_spot_gpu_pool(google: Google) -> None:
+    google.cluster()
+    made = group(google, gpu_pool())
+    assert made.machine.type == "n1-standard-4"
+    assert (made.machine.cpu, made.machine.memory_gib, made.machine.gpus) == (4, 15, 1)
+    assert made.taints == ({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},)
+    assert (made.autoscaled, made.min_nodes, made.max_nodes, made.per_zone, made.initial_nodes) == (
+        True,
+        0,
+        4,
+        False,
+        0,
+    )
+    assert made.spot
+    assert made.gpus_advertised_by == "cloud"
+    assert made.labels == {
+        "team": "vision",
+        ACCELERATOR: "nvidia-tesla-t4",
+        f"{ACCELERATOR}-count": "1",
+        DRIVER: "default",
+        "cloud.google.com/gke-boot-disk": "pd-balanced",
+        "cloud.google.com/gke-container-runtime": "containerd",
+        "cloud.google.com/gke-logging-variant": "DEFAULT",
+        "cloud.google.com/gke-nodepool": "t4-1",
+        "cloud.google.com/gke-os-distribution": "cos",
+        "cloud.google.com/gke-provisioning": "spot",
+        "cloud.google.com/gke-spot": "true",
+        "cloud.google.com/machine-family": "n1",
+    }
+
+
+def test_a_plain_pool_has_a_fixed_size_per_zone(google: Google) -> None:
+    google.cluster(nodeLocations=["us-central1-b"])
+    made = group(google, cpu_pool(nodeCount=2))
+    assert made.zones == ("us-central1-a", "us-central1-b")
+    assert (made.autoscaled, made.initial_nodes, made.machine.gpus, made.taints) == (False, 2, 0, ())
+    assert ACCELERATOR not in made.labels
+
+
+def test_limits_per_zone(google: Google) -> None:
+    google.cluster()
+    made = group(google, gpu_pool(autoscaling={"minNodeCount": 1, "maxNodeCount": 3}))
+    assert (made.min_nodes, made.max_nodes, made.per_zone) == (1, 3, True)
+
+
+def test_zones_of_a_regional_cluster(google: Google) -> None:
+    google.cluster(location="us-central1")
+    path = "projects/demo-project/locations/us-central1/clusters/gpu-dev"
+    assert len(group(google, gpu_pool(cluster=path)).zones) == 3
+    assert group(google, gpu_pool(cluster=path, name="one", nodeLocations=["us-central1-c"])).zones == (
+        "us-central1-c",
+    )
+
+
+@pytest.mark.parametrize(
+    ("driver", "image", "advertiser", "label"),
+    [
+        ("DEFAULT", "COS_CONTAINERD", "cloud", "default"),
+        ("LATEST", "COS_CONTAINERD", "cloud", "latest"),
+        (None, "COS_CONTAINERD", "cloud", "default"),
+        ("INSTALLATION_DISABLED", "UBUNTU_CONTAINERD", "daemonset", None),
+    ],
+)
+def test_who_installs_the_driver(
+    google: Google, driver: str | None, image: str, advertiser: str, label: str | None
+) -> None:
+    google.cluster()
+    config = {"imageType": image, "guestAccelerators": [gpu("nvidia-tesla-t4", 1, driver)]}
+    made = group(google, gpu_pool(nodeConfig=config))
+    assert made.gpus_advertised_by == advertiser
+    assert made.labels.get(DRIVER) == label
+
+
+def test_time_sharing_multiplies_the_gpus(google: Google) -> None:
+    google.cluster()
+    sharing = {"gpuSharingStrategy": "TIME_SHARING", "maxSharedClientsPerGpu": 4}
+    config = {"guestAccelerators": [gpu("nvidia-tesla-t4", 2, "DEFAULT", gpuSharingConfig=sharing)]}
+    made = group(google, gpu_pool(nodeConfig=config))
+    assert made.machine.gpus == 8
+    assert made.labels["cloud.google.com/gke-gpu-sharing-strategy"] == "time-sharing"
+    assert made.labels["cloud.google.com/gke-max-shared-clients-per-gpu"] == "4"
+
+
+def test_gpus_that_belong_to_the_machine(google: Google) -> None:
+    google.cluster()
+    made = group(google, gpu_pool(nodeConfig={"machineType": "a2-highgpu-2g", "guestAccelerators": []}))
+    assert made.machine.gpus == 2
+    assert made.labels[ACCELERATOR] == "nvidia-tesla-a100"
+
+
+def test_spot_is_cheaper_than_its_twin(google: Google) -> None:
+    google.cluster()
+    spot = group(google, gpu_pool())
+    on_demand = group(google, gpu_pool(name="twin", nodeConfig={"spot": False}))
+    assert 0 < spot.hourly_usd < on_demand.hourly_usd
+
+
+def test_gke_adds_its_gpu_taint_beside_a_cpu_pool(google: Google) -> None:
+    google.cluster()
+    google.create(POOL, cpu_pool())
+    assert effective(google.create(POOL, gpu_pool(nodeConfig={"taints": []})).state) == [GPU_TAINT]
+
+
+def test_gke_adds_no_taint_where_all_pools_have_gpus(google: Google) -> None:
+    google.cluster()
+    alone = google.create(POOL, gpu_pool(nodeConfig={"taints": []}))
+    assert effective(alone.state) == []
+    google.create(POOL, cpu_pool())
+    # Never added later: https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/703
+    changed = google.update(POOL, alone, gpu_pool(nodeConfig={"taints": [], "labels": {"team": "speech"}}))
+    assert effective(changed) == []
+
+
+def test_an_added_taint_stays_when_the_pool_changes(google: Google) -> None:
+    google.cluster()
+    admin = google.create(POOL, cpu_pool())
+    tainted = google.create(POOL, gpu_pool(nodeConfig={"taints": []}))
+    google.delete(POOL, admin)
+    assert effective(google.update(POOL, tainted, gpu_pool(nodeConfig={"taints": [], "labels": {}}))) == [GPU_TAINT]
+
+
+def test_a_declared_taint_is_not_doubled(google: Google) -> None:
+    google.cluster()
+    google.create(POOL, cpu_pool())
+    assert effective(google.create(POOL, gpu_pool()).state) == [GPU_TAINT]
+
+
+def test_the_location_policy_google_picks(google: Google) -> None:
+    google.cluster()
+    made = google.create(POOL, gpu_pool(autoscaling={"maxNodeCount": 3}))
+    assert made.state["autoscaling"]["locationPolicy"] == "BALANCED"
+    assert (made.inputs or {})["autoscaling"] == {"maxNodeCount": 3}
+
+
+def test_the_default_pool_runs_unless_it_is_removed(google: Google) -> None:
+    google.cluster(removeDefaultNodePool=False, nodeConfig={"machineType": "e2-standard-4"})
+    assert google.fleet.groups["default-pool"].machine.type == "e2-standard-4"
+    assert google.fleet.groups["default-pool"].initial_nodes == 1
+
+
+def test_a_removed_default_pool_leaves_nothing(google: Google) -> None:
+    google.cluster()
+    assert google.fleet.groups == {}
+
+
+def test_a_removed_default_pool_does_not_taint_gpu_pools(google: Google) -> None:
+    google.cluster()
+    assert effective(google.create(POOL, gpu_pool(nodeConfig={"taints": []})).state) == []
+
+
+def test_inline_pools(google: Google) -> None:
+    created = google.cluster(nodePools=[{"name": "inline", "nodeCount": 1}], removeDefaultNodePool=False)
+    assert set(google.fleet.groups) == {"inline"}
+    google.delete(CLUSTER, created)
+    assert google.fleet.groups == {}
+
+
+def test_an_inline_pool_obeys_the_rules_of_pools(google: Google) -> None:
+    with pytest.raises(Exception, match="Machine type 'e9' is unknown"):
+        google.preview(CLUSTER, cluster(nodePools=[{"name": "inline", "nodeConfig": {"machineType": "e9"}}]))
+
+
+def test_a_cluster_brings_its_system_pods(google: Google) -> None:
+    google.cluster()
+    names = {item["metadata"]["name"] for item in google.fleet.clusters["gpu-dev"]["system_objects"]}
+    assert {"kube-dns", "metrics-server", "konnectivity-agent", "fluentbit-gke", "kube-proxy", "pdcsi-node"} <= names
+
+
+def test_system_pods_keep_off_gpu_nodes_unless_they_are_daemons() -> None:
+    for item in system_objects():
+        if item["kind"] != "Deployment":
+            continue
+        for toleration in item["spec"]["template"]["spec"].get("tolerations", []):
+            assert toleration.get("key") not in (None, "nvidia.com/gpu")
+
+
+def test_system_pods_ask_for_what_the_catalogue_says() -> None:
+    """Settings size the admin pool by the catalogue; the rehearsal must ask for the same."""
+    from catalog import of
+
+    asked = {
+        item["metadata"]["name"]: item["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+        for item in system_objects()
+        if item["kind"] in ("Deployment", "DaemonSet")
+    }
+    known = {pod.name: pod.request for pod in of("gke").system_pods}
+    shared = known.keys() & asked.keys()
+    assert len(shared) >= 12
+    for name in shared:
+        assert asked[name]["cpu"] == f"{known[name].milli_cpu}m", name
+        assert asked[name].get("memory", "0Mi") == f"{known[name].memory_mib}Mi", name
+
+
+def test_callers_get_their_own_copy_of_the_system_objects() -> None:
+    system_objects()[0]["metadata"]["name"] = "spoilt"
+    assert system_objects()[0]["metadata"]["name"] != "spoilt"

@@ -1,0 +1,300 @@
+"""What every simulated resource of every cloud does: it is made, read, changed, replaced, referred to, ended."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from concepts.unknown import UNKNOWN
+from rehearsal.standins.base import Created, Properties, ProviderError
+from rehearsal.standins.resource import Refers, Resource
+from rehearsal.standins.values import without_none
+from tests.rehearsal.standins.aks.account import Microsoft
+from tests.rehearsal.standins.driver import Account, Step, with_one_unknown
+from tests.rehearsal.standins.gke.account import Google
+
+CLOUDS: tuple[type[Account], ...] = (Google, Microsoft)
+ROWS = [(cloud, step) for cloud in CLOUDS for step in cloud.steps()]
+REFERENCES = [
+    (cloud, step, path, refers)
+    for cloud, step in ROWS
+    for path, refers in cloud.provider_type.rows[step.type].refers.items()
+]
+NAMES = [step.type for _, step in ROWS]
+
+
+@dataclass
+class Case:
+    """A cloud in which everything exists that a resource needs."""
+
+    account: Account
+    step: Step
+
+    @property
+    def row(self) -> Resource[object]:  # type: ignore[type-var]
+        return self.account.provider_type.rows[self.step.type]
+
+    def make(self) -> Created:
+        return self.account.create(self.step.type, self.step.inputs)
+
+    def others(self) -> list[tuple[str, Properties]]:
+        return [(record.id, record.state) for record in self.account.store().everything()]
+
+
+def before(cloud: type[Account], step: Step, directory: Path) -> Case:
+    account = cloud(directory)
+    steps = list(cloud.steps())
+    for each in steps[: steps.index(step)]:
+        account.create(each.type, each.inputs)
+    return Case(account, step)
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
+    cloud, step = request.param
+    made = before(cloud, step, tmp_path)
+    yield made
+    made.account.provider.close()
+
+
+@pytest.fixture(params=CLOUDS, ids=lambda cloud: cloud.__name__)
+def account(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Account]:
+    made: Account = request.param(tmp_path)
+    yield made
+    made.provider.close()
+
+
+every_reference = pytest.mark.parametrize(
+    ("cloud", "step", "path", "refers"), REFERENCES, ids=[f"{step.type}-{path}" for _, step, path, _ in REFERENCES]
+)
+every_row = pytest.mark.parametrize("case", ROWS, ids=NAMES, indirect=True)
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_every_row_is_tried(cloud: type[Account]) -> None:
+    assert {step.type for step in cloud.steps()} == set(cloud.provider_type.rows)
+
+
+@every_row
+def test_a_preview_makes_nothing_and_announces_every_output(case: Case) -> None:
+    nothing = case.others()
+    foreseen = case.account.preview(case.step.type, case.step.inputs)
+    assert case.others() == nothing
+    state = case.make().state
+    inputs = case.account.provider.schema.inputs(case.step.type).properties
+    assert {key for key in state if key not in inputs} <= set(foreseen)
+
+
+@every_row
+def test_what_was_made_is_read_after_a_restart_and_in_an_import(case: Case) -> None:
+    made = case.make()
+    case.account.restart()
+    again = case.account.read(case.step.type, made.id, made.inputs)
+    assert (again.id, again.state, again.inputs) == (made.id, made.state, made.inputs)
+    assert case.account.read(case.step.type, made.id).inputs == made.inputs
+
+
+@every_row
+def test_a_crash_between_making_and_answering(case: Case) -> None:
+    made = case.make()
+    case.account.restart()  # the engine never got the answer and asks again
+    if case.row.idempotent(made.inputs or {}):
+        assert case.make() == made
+    else:
+        with pytest.raises(ProviderError, match=r"[Aa]lready exist|RoleAssignmentExists"):
+            case.make()
+
+
+@every_row
+def test_checked_inputs_are_their_own_check_and_no_change(case: Case) -> None:
+    once = case.account.check(case.step.type, case.step.inputs)
+    assert case.account.check(case.step.type, once, once) == once
+    assert case.account.diff(case.step.type, case.step.inputs, case.step.inputs).changes == ()
+
+
+@every_row
+def test_a_change_in_place(case: Case) -> None:
+    if case.step.update is None:
+        pytest.skip("every input of a grant is part of what it is")
+    made = case.make()
+    found = case.account.diff(case.step.type, case.step.inputs, case.step.update)
+    assert found.changes
+    assert found.replaces == ()
+    others = case.others()
+    foreseen = case.account.update(case.step.type, made, case.step.update, preview=True)
+    assert case.others() == others
+    state = case.account.update(case.step.type, made, case.step.update)
+    news = case.account.check(case.step.type, case.step.update, made.inputs)
+    assert case.account.read(case.step.type, made.id, news).inputs == without_none(news)
+    assert case.account.read(case.step.type, made.id).state == state
+    assert {key: value for key, value in foreseen.items() if value is not UNKNOWN and key not in state} == {}
+
+
+@every_row
+def test_a_change_that_replaces(case: Case) -> None:
+    found = case.account.diff(case.step.type, case.step.inputs, case.step.replace)
+    assert found.replaces
+    assert set(found.replaces) <= set(found.changes)
+
+
+@every_row
+def test_an_update_of_what_is_gone_is_refused(case: Case) -> None:
+    made = case.make()
+    case.account.delete(case.step.type, made)
+    with pytest.raises(ProviderError, match=case.account.missing):
+        case.account.update(case.step.type, made, case.step.inputs)
+
+
+@every_row
+def test_what_is_deleted_is_gone_with_its_machines_and_nothing_else_is(case: Case) -> None:
+    others, groups, clusters = case.others(), dict(case.account.fleet.groups), dict(case.account.fleet.clusters)
+    made = case.make()
+    case.account.delete(case.step.type, made)
+    case.account.delete(case.step.type, made)  # gone already is fine
+    assert case.account.read(case.step.type, made.id).id == ""
+    assert case.others() == others
+    assert (case.account.fleet.groups, case.account.fleet.clusters) == (groups, clusters)
+
+
+@every_row
+def test_any_input_may_be_unknown_in_a_preview(case: Case) -> None:
+    inputs = case.account.check(case.step.type, case.step.inputs)
+    made = case.make()
+    for unknown in with_one_unknown(inputs):
+        case.account.preview(case.step.type, unknown)
+        case.account.diff(case.step.type, inputs, unknown)
+        case.account.update(case.step.type, made, unknown, preview=True)
+
+
+@every_row
+def test_an_input_nobody_knows_is_named(case: Case) -> None:
+    with pytest.raises(ProviderError, match=r"^nobodyKnowsThis: .*check the spelling$"):
+        case.account.check(case.step.type, {**case.step.inputs, "nobodyKnowsThis": 1})
+
+
+def _named(cloud: type[Account], step: Step, refers: Refers) -> Step | None:
+    """The step whose resource ``step`` names."""
+    return next((each for each in cloud.steps() if each.type == refers.token), None)
+
+
+def _put(inputs: Properties, path: str, value: str) -> Properties | None:
+    """``inputs`` with another name at ``path``; ``None`` if they name nothing there."""
+    key, _, rest = path.partition(".")
+    found = inputs.get(key)
+    if found is None:
+        return None
+    if not rest:
+        return {**inputs, key: [value] if isinstance(found, list) else value}
+    blocks = found if isinstance(found, list) else [found]
+    changed = [_put(block, rest, value) for block in blocks]
+    if None in changed:
+        return None
+    return {**inputs, key: changed if isinstance(found, list) else changed[0]}
+
+
+@every_reference
+def test_what_is_named_must_exist(cloud: type[Account], step: Step, path: str, refers: Refers, tmp_path: Path) -> None:
+    case = before(cloud, step, tmp_path)
+    inputs = _put(step.inputs, path, "nowhere")
+    if inputs is None:
+        pytest.skip("the example names none")
+    others = case.others()
+    with pytest.raises(ProviderError, match=cloud.missing):
+        case.account.create(step.type, inputs)
+    assert case.others() == others
+
+
+@every_reference
+def test_what_is_used_stays_and_what_is_part_goes_along(
+    cloud: type[Account], step: Step, path: str, refers: Refers, tmp_path: Path
+) -> None:
+    case = before(cloud, step, tmp_path)
+    named = _named(cloud, step, refers)
+    assert named is not None
+    if _put(step.inputs, path, "x") is None:
+        pytest.skip("the example names none")
+    target = case.account.create(named.type, named.inputs) if named == step else None
+    found = next(record for record in case.account.store().all(refers.token))
+    target = target or Created(found.id, found.state, found.inputs)
+    made = case.make()
+    if refers.tie == "uses":
+        with pytest.raises(ProviderError, match=cloud.in_use):
+            case.account.delete(refers.token, target)
+        assert case.account.read(refers.token, target.id).id == target.id
+        assert case.account.read(step.type, made.id).id == made.id
+    elif refers.tie == "part":
+        case.account.delete(refers.token, target)
+        assert case.account.read(step.type, made.id).id == ""
+    else:
+        assert refers.tie == "names"
+
+
+def test_a_half_written_state_changes_nothing_and_a_damaged_one_is_named(account: Account) -> None:
+    step = account.steps()[0]
+    made = account.create(step.type, step.inputs)
+    file = account.directory / f"{account.provider.name}.json"
+    file.with_suffix(".99.1.tmp").write_text('{"half":')
+    account.restart()
+    assert account.read(step.type, made.id).id == made.id
+    file.write_text("{")
+    with pytest.raises(ValueError, match=rf"{account.provider.name}\.json is not a state of this provider"):
+        account.read(step.type, made.id)
+
+
+def test_two_processes_share_the_state(account: Account) -> None:
+    other = type(account)(account.directory)
+    step = account.steps()[0]
+    made = account.create(step.type, step.inputs)
+    assert other.read(step.type, made.id).id == made.id
+
+
+def test_parallel_creations_all_arrive(account: Account) -> None:
+    step = account.steps()[0]
+    (name,) = [key for key in step.inputs if account.provider.rows[step.type].name == key]
+    threads = [
+        threading.Thread(target=account.create, args=(step.type, {**step.inputs, name: f"it-{index}"}))
+        for index in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    account.restart()
+    assert len(account.store().all(step.type)) == 20
+
+
+def test_without_a_fleet_clusters_are_only_previewed(account: Account) -> None:
+    steps = [step for step in account.steps() if account.provider.rows[step.type].lives]
+    for each in account.steps():
+        if each == steps[0]:
+            break
+        account.create(each.type, each.inputs)
+    account.fleet = None  # type: ignore[assignment]
+    account.restart()
+    account.preview(steps[0].type, steps[0].inputs)
+    with pytest.raises(ProviderError, match="without a control plane"):
+        account.create(steps[0].type, steps[0].inputs)
+
+
+def test_instances_have_their_own_configuration(account: Account) -> None:
+    other = account.provider.instance()
+    other.configure({})
+    step = account.steps()[0]
+    assert account.check(step.type, step.inputs)
+    _, failures = other.check(account.request(step.type), {}, step.inputs)
+    assert [(failure.property, failure.reason.startswith("is required")) for failure in failures] in (
+        [("project", True)],
+        [("location", True)],
+    )
+
+
+def test_unknown_types_and_functions_are_named(account: Account) -> None:
+    plugin = account.provider.name
+    with pytest.raises(ProviderError, match=rf"^{plugin}: resource type {plugin}:a:B is not simulated; .*{plugin}:"):
+        account.check(f"{plugin}:a:B", {})
+    with pytest.raises(ProviderError, match=rf"^{plugin}: function {plugin}:a:b is not simulated"):
+        account.provider.invoke(f"{plugin}:a:b", {})

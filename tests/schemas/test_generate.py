@@ -1,0 +1,50 @@
+"""The generator: fresh files pass its check, stale ones do not, and nothing of an SDK is left out in silence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from schemas import FOLDER, generate
+from schemas.sources import azure, google
+from schemas.sources.azure.limits import LIMITS, Limit
+from schemas.sources.google.names import REQUESTS, Request, To
+
+SERVICE = "gcp:projects/service:Service"
+GROUP = "azure-native:resources:ResourceGroup"
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_gcp")
+
+
+def test_a_stale_file_is_named_and_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(generate, "FOLDER", tmp_path)
+    monkeypatch.setattr(generate, "USED", {"gke": (SERVICE,)})
+    assert generate.main(["--check", "gke"]) == 1
+    assert "gke.json" in capsys.readouterr().err
+    assert generate.main(["gke"]) == 0
+    assert generate.main(["--check", "gke"]) == 0
+    made = json.loads((tmp_path / "gke.json").read_text())
+    stored = json.loads((FOLDER / "gke.json").read_text())
+    assert made["resources"][SERVICE]["outputs"] == stored["resources"][SERVICE]["outputs"]
+    assert made["objects"]["EnableServiceRequest"] == stored["objects"]["EnableServiceRequest"]
+
+
+def test_an_input_that_nobody_accounts_for_stops_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {"EnableServiceRequest": {"service": To("service")}}
+    request = Request("serviceusage.v1", "EnableServiceRequest", table)
+    monkeypatch.setattr(google, "REQUESTS", {**REQUESTS, SERVICE: request})
+    with pytest.raises((KeyError, ValueError), match=r"service|EnableServiceRequest has no "):
+        google.made([SERVICE])
+
+
+def test_a_limit_of_nothing_stops_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(azure, "LIMITS", {"ResourceGroup": {"resourceGroupNam": Limit("x")}})
+    with pytest.raises(ValueError, match="resourceGroupNam"):
+        azure.made([GROUP])
+    monkeypatch.setattr(azure, "LIMITS", {"ResourceGrup": LIMITS["Subnet"]})
+    with pytest.raises(ValueError, match="ResourceGrup"):
+        azure.made([GROUP])

@@ -1,0 +1,123 @@
+"""docs/architecture.md says who may import what; this holds the code to that table, and finds circles of imports."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from tests.stacks import ROOT
+
+PACKAGES = ("catalog", "components", "concepts", "policies", "rehearsal", "schemas")
+EVERYTHING, NOTHING = "everything", "nothing of ours"
+
+
+@functools.cache
+def table() -> Mapping[str, tuple[str, ...]]:
+    """Part of the tree, as a module's name → the parts that it may import besides itself, or ``EVERYTHING``."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    head = text.index("| part | what | may import |")
+    rows = [line.split(" | ") for line in text[head:].split("\n\n")[0].splitlines()[2:]]
+    return {_module(row[0]): _allowed(row[-1]) for row in rows}
+
+
+def _module(cell: str) -> str:
+    (path,) = re.findall(r"`([^`]+)`", cell)
+    return path.removesuffix("/").removesuffix(".py").replace("/", ".")
+
+
+def _allowed(cell: str) -> tuple[str, ...]:
+    if cell.strip(" |") in (EVERYTHING, NOTHING):
+        return (EVERYTHING,) if EVERYTHING in cell else ()
+    return tuple(_module(word) for word in cell.strip(" |").split(", "))
+
+
+@functools.cache
+def modules() -> Mapping[str, Path]:
+    """Every module of ours by its name."""
+    files = [ROOT / "__main__.py", *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))]
+    return {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
+
+
+@functools.cache
+def imports() -> Mapping[str, frozenset[str]]:
+    """Module → those of ours that it imports, wherever in the file and for whatever purpose."""
+    return {name: frozenset(_imported(file)) - {name} for name, file in modules().items()}
+
+
+def _imported(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules())
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                found = (name for name in (f"{node.module}.{alias.name}", node.module) if name in modules())
+                yield from list(found)[:1]
+
+
+def part_of(module: str) -> str:
+    """The most special part of the table that the module belongs to."""
+    return max((part for part in table() if _inside(module, part)), key=len, default="")
+
+
+def _inside(module: str, part: str) -> bool:
+    return module == part or module.startswith(f"{part}.")
+
+
+def forbidden(edges: Mapping[str, Iterable[str]]) -> list[str]:
+    """What no row of the table allows."""
+    return sorted(
+        f"{one} imports {other}"
+        for one, others in edges.items()
+        for other in others
+        if (own := part_of(one)) != (its := part_of(other))
+        and EVERYTHING not in table()[own]
+        and its not in table()[own]
+    )
+
+
+def circles(edges: Mapping[str, Iterable[str]]) -> list[set[str]]:
+    """Modules that import each other, directly or by way of others."""
+    reached = {module: _reached(module, edges) for module in edges}
+    tied = [{other for other in reached[module] if module in reached[other]} for module in edges]
+    return [set(circle) for circle in {frozenset(circle) for circle in tied if circle}]
+
+
+def _reached(module: str, edges: Mapping[str, Iterable[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [*edges.get(module, ())]
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += edges.get(one, ())
+    return found
+
+
+def test_every_module_is_in_the_table() -> None:
+    assert [module for module in modules() if not part_of(module)] == []
+
+
+def test_the_table_names_only_what_there_is() -> None:
+    named = {part for part, allowed in table().items() for part in (part, *allowed)} - {EVERYTHING}
+    assert {part for part in named if not any(_inside(module, part) for module in modules())} == set()
+
+
+def test_nobody_imports_what_the_table_does_not_allow() -> None:
+    assert forbidden(imports()) == []
+
+
+def test_an_import_against_the_table_is_found() -> None:
+    assert forbidden({"concepts.pool": ["catalog.cloud"]}) == ["concepts.pool imports catalog.cloud"]
+    assert forbidden({"policies.pack": ["components.settings"]}) == ["policies.pack imports components.settings"]
+
+
+def test_no_modules_import_each_other() -> None:
+    assert circles(imports()) == []
+
+
+def test_a_circle_is_found_however_long() -> None:
+    assert circles({"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]}) == [{"a", "b", "c"}]
+    assert circles({"a": ["b"], "b": []}) == []
