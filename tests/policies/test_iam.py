@@ -119,3 +119,27 @@ def test_documents_are_json_or_objects() -> None:
     assert parsed(json.dumps({"Statement": []})) == parsed({"Statement": []}) == {"Statement": []}
     assert parsed(UNKNOWN) is UNKNOWN
     assert parsed("[]") is UNKNOWN
+
+
+@pytest.mark.parametrize("wildcard", ["*", "**", "?*", "*?"])
+def test_many_wildcards_are_matched_in_linear_time(wildcard: str) -> None:
+    # With backtracking, thirty stars would take longer than anybody waits.
+    never = (wildcard + "a") * 30 + "!"
+    assert allows([{"Statement": [statement(Action=never)]}], Call("a" * 200)) is False
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches"),
+    [
+        ("*", True),
+        ("a*:*SetDesired*", True),
+        ("autoscaling:*Set*Desired*Capacity", True),
+        ("autoscaling:**Capacity", True),
+        ("autoscaling:*Set*Set*", False),
+        ("autoscaling:*Capacity?", False),
+        ("autoscaling:*Desired?apacit?", True),
+        ("*scaling", False),
+    ],
+)
+def test_wildcards(pattern: str, matches: bool) -> None:
+    assert allows([{"Statement": [statement(Action=pattern)]}], Call(ACTION)) is matches
