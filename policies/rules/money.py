@@ -34,17 +34,17 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     remedy = (
         f"Lower the maximum of a node group, choose a cheaper machine, or raise maxHourlyUsd above {max_hourly_usd:g}."
     )
-    priced = {g.name: g.max_hourly_usd for g in stack.groups if isinstance(g.max_hourly_usd, (int, float))}
-    total = sum(priced.values())
+    priced = [(g.name, g.max_hourly_usd) for g in stack.groups if isinstance(g.max_hourly_usd, (int, float))]
+    total = sum(usd for _, usd in priced)
     if total > max_hourly_usd:
-        most = sorted(priced.items(), key=lambda item: -item[1])[:3]
+        most = sorted(priced, key=lambda item: -item[1])[:3]
         message = (
             f"At its maximum the stack costs ${total:.2f} an hour, over the ceiling of ${max_hourly_usd:.2f}; most: "
         )
         return [
             Violation(hourly_cost.id, message + ", ".join(f"{name} ${usd:.2f}" for name, usd in most) + ".", remedy)
         ]
-    unpriced = [group for group in stack.groups if group.name not in priced and not _never_runs(group)]
+    unpriced = [g for g in stack.groups if not isinstance(g.max_hourly_usd, (int, float)) and not _never_runs(g)]
     if unpriced:
         names = ", ".join(f"'{group.name}'" for group in unpriced)
         message = f"Cannot tell the stack's hourly cost: no price known for {names}; the rest is ${total:.2f} an hour."

@@ -36,15 +36,16 @@ def visible(stack: Stack) -> list[Violation]:
     remedy = "Declare the sharing on the node group where the cloud offers that, or give each pod a whole GPU."
     found = []
     for sharing in stack.sharing:
-        answers = {group.name: _planned(group, sharing.replicas) for group in _concerned(sharing, autoscaled, stack)}
-        hidden = [name for name, answer in answers.items() if answer is False]
+        concerned = _concerned(sharing, autoscaled, stack)
+        answers = [(group.name, _planned(group, sharing.replicas)) for group in concerned]
+        hidden = [name for name, answer in answers if answer is False]
         if hidden and sharing.replicas is not UNKNOWN:
             names = ", ".join(f"'{name}'" for name in hidden[:3])
             message = (
                 f"{sharing.what} offers each GPU {sharing.replicas} times, which the autoscaler of {names} cannot see."
             )
             found.append(Violation(visible.id, message, remedy, resource=sharing.resource))
-        elif hidden or UNKNOWN in answers.values():
+        elif hidden or any(answer is UNKNOWN for _, answer in answers):
             message = f"{sharing.what}: unknown at preview, checked at update: how many pods share a GPU."
             found.append(Violation(visible.id, message, remedy, undecided=True, resource=sharing.resource))
     return found

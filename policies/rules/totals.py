@@ -35,17 +35,17 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     if max_gpus is None or not groups:
         return []
     remedy = f"Lower the maximum of a GPU node group, or raise maxGpus above {max_gpus}."
-    known: dict[str, int] = {}
+    known: list[tuple[str, int]] = []
     undecided: list[str] = []
     for group in groups:
         nodes = group.max_nodes if group.autoscaled is True else group.initial_nodes
         if group.gpus_per_node is UNKNOWN or group.autoscaled is UNKNOWN or nodes is UNKNOWN or nodes is None:
             undecided.append(f"'{group.name}'")
         else:
-            known[group.name] = known.get(group.name, 0) + nodes * group.gpus_per_node
-    total = sum(known.values())
+            known.append((group.name, nodes * group.gpus_per_node))
+    total = sum(gpus for _, gpus in known)
     if total > max_gpus:
-        most = sorted(known.items(), key=lambda item: -item[1])[:3]
+        most = sorted(known, key=lambda item: -item[1])[:3]
         message = f"At its maximum the stack has {total} GPUs, over the ceiling of {max_gpus}; most: "
         return [
             Violation(stack_ceiling.id, message + ", ".join(f"{name} {count}" for name, count in most) + ".", remedy)
