@@ -224,6 +224,16 @@ class GpuSharing:
 
 
 @dataclass(frozen=True)
+class Unreadable:
+    """A resource that the gate fails to read, so that no rule can judge it."""
+
+    what: str
+    """Its type and name."""
+    why: str
+    resource: str = ""
+
+
+@dataclass(frozen=True)
 class Stack:
     """Everything one program declares, as far as the rules care."""
 

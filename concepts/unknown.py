@@ -49,7 +49,7 @@ def given(*values: Any) -> Any:
 def whole(value: Any, default: int | None = None) -> Maybe[int | None]:
     """A whole number, also from text or a float (the engine's numbers); ``default`` where nothing is given.
 
-    Text that is no number is ``UNKNOWN``: the cloud will refuse it, and no rule should take it for a zero.
+    What is no number is ``UNKNOWN``: the cloud will refuse it, and no rule should take it for a zero.
     """
     if value is None:
         return default
@@ -57,7 +57,7 @@ def whole(value: Any, default: int | None = None) -> Maybe[int | None]:
         return UNKNOWN
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return UNKNOWN
 
 
@@ -66,6 +66,29 @@ def items(value: Any) -> list[Any]:
     if value is UNKNOWN:
         return [UNKNOWN]
     return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def mapping(value: Any) -> Maybe[Mapping[str, Any]]:
+    """A map, empty where nothing is given; ``UNKNOWN`` for what is none: the cloud will refuse it."""
+    if isinstance(value, Mapping):
+        return value
+    return {} if value is None else UNKNOWN
+
+
+def texts(value: Any) -> Maybe[dict[str, Maybe[str | None]]]:
+    """A map of texts (labels), read as :func:`mapping`; a value in it may be ``UNKNOWN``."""
+    given = mapping(value)
+    if given is UNKNOWN:
+        return UNKNOWN
+    return {str(key): UNKNOWN if part is UNKNOWN else str(part) for key, part in given.items()}
+
+
+def known_texts(value: Any) -> Maybe[dict[str, str]]:
+    """A map of texts all of which are known, else ``UNKNOWN``."""
+    given = mapping(value)
+    if given is UNKNOWN or UNKNOWN in given.values():
+        return UNKNOWN
+    return {str(key): str(part) for key, part in given.items()}
 
 
 def text(value: Any) -> Maybe[str | None]:

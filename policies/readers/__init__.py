@@ -26,6 +26,7 @@ from concepts.declared import (
     NodeGroup,
     PodRole,
     Stack,
+    Unreadable,
     Workload,
     same_place,
 )
@@ -58,7 +59,13 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
 def read(resource: Declared) -> tuple[Item, ...]:
     """What the resource declares; empty for types that no rule is about."""
     reader = _reader(resource.type)
-    return tuple(located(item, resource.properties, resource.provider) for item in reader(resource)) if reader else ()
+    if reader is None:
+        return ()
+    try:
+        found = tuple(located(item, resource.properties, resource.provider) for item in reader(resource))
+    except Exception as error:  # whatever it is: the gate says so, and judges the rest
+        return (_unreadable(resource, _words(error)),)
+    return (*found, _unreadable(resource, resource.trouble)) if resource.trouble else found
 
 
 def additions_to(type_token: str) -> Additions | None:
@@ -70,7 +77,10 @@ def additions_to(type_token: str) -> Additions | None:
 def waits(resource: Declared) -> bool:
     """Whether the resource says what it is only together with others, so that it is judged with the whole stack."""
     referrer = _referrer(resource.type)
-    return referrer is not None and referrer.refers(resource)
+    try:
+        return referrer is not None and referrer.refers(resource)
+    except Exception:  # then reading it says what is wrong
+        return False
 
 
 def linked(resources: Iterable[Declared]) -> list[Declared]:
@@ -79,7 +89,11 @@ def linked(resources: Iterable[Declared]) -> list[Declared]:
     found = []
     for resource in everything:
         referrer = _referrer(resource.type)
-        references = tuple(referrer.finds(resource, everything)) if referrer else ()
+        try:
+            references = tuple(referrer.finds(resource, everything)) if referrer else ()
+        except Exception as error:
+            found.append(replace(resource, trouble=_words(error)))
+            continue
         found.append(replace(resource, references=references) if references else resource)
     return found
 
@@ -116,6 +130,14 @@ def read_stack(resources: Iterable[Declared]) -> Stack:
 def _same(one: NodeGroup, other: NodeGroup) -> bool:
     """Whether two declarations are about one pool; pools and clusters of one name in two places are not."""
     return (one.cluster, one.name, one.kind) == (other.cluster, other.name, other.kind) and same_place(one, other)
+
+
+def _unreadable(resource: Declared, why: str) -> Unreadable:
+    return Unreadable(f"{resource.type} '{resource.name}'", why, resource.urn)
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _package(type_token: str) -> str:

@@ -6,9 +6,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from concepts.declared import Cluster, Credential, DisruptionBudget, GpuSharing, NodeGroup, PodRole, Workload
+from concepts.declared import (
+    Cluster,
+    Credential,
+    DisruptionBudget,
+    GpuSharing,
+    NodeGroup,
+    PodRole,
+    Unreadable,
+    Workload,
+)
 
-Item = NodeGroup | Cluster | Workload | Credential | DisruptionBudget | GpuSharing | PodRole
+Item = NodeGroup | Cluster | Workload | Credential | DisruptionBudget | GpuSharing | PodRole | Unreadable
 Properties = Mapping[str, Any]
 
 
@@ -26,6 +35,8 @@ class Declared:
     """The resources that complete this one; ``linked`` finds them."""
     provider: Properties = field(default_factory=dict)
     """The configuration of its provider: which account and region it goes to, unless it says so itself."""
+    trouble: str = ""
+    """Why those that complete it could not be found."""
 
 
 @dataclass(frozen=True)

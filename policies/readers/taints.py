@@ -24,7 +24,7 @@ def taints_of(value: Any) -> Maybe[tuple[Taint, ...]]:
         if UNKNOWN in (entry, key, effect):
             return UNKNOWN
         taint_value = at(entry, "value")
-        if effect in _EFFECTS:
+        if isinstance(effect, str) and effect in _EFFECTS:
             found.append(Taint(str(key), "" if taint_value is UNKNOWN else str(taint_value or ""), _EFFECTS[effect]))
     return tuple(found)
 

@@ -10,6 +10,7 @@ from policies.rules import (
     clusters,
     money,
     node_groups,
+    readable,
     regions,
     scale_down,
     security,
@@ -30,6 +31,7 @@ _SUBJECTS: Final = (
     money,
     totals,
     regions,
+    readable,
 )
 
 RULES: Final[tuple[Rule[...], ...]] = tuple(

@@ -53,12 +53,15 @@ def zero_minimum(group: NodeGroup) -> list[Violation]:
     title="GPU node groups start without nodes",
     why="Nodes made at creation are paid for before the first job, and a fixed count works against the autoscaler.",
     remedy="Set the initial node count to 0 and declare no fixed node count.",
-    level="mandatory",
-    severity="high",
+    level="advisory",
+    severity="medium",
     example=replace(GPUS, initial_nodes=2),
 )
 def starts_empty(group: NodeGroup) -> list[Violation]:
-    """A GPU group has no nodes when it is created."""
+    """A GPU group has no nodes when it is created.
+
+    An autoscaler takes such nodes away again, so this is advice unless the configuration says more.
+    """
     remedy = "Set the initial or fixed node count to 0 and let the autoscaler own the size."
     if not has_gpus(group) or group.initial_nodes == 0:
         return []
@@ -83,6 +86,10 @@ def autoscaled(group: NodeGroup) -> list[Violation]:
     if not has_gpus(group) or group.autoscaled is True:
         return []
     if group.kind == "machine":
+        if group.initial_nodes == 0:
+            return []  # it is stopped, or there is none of it
+        if group.initial_nodes is UNKNOWN:
+            return [_undecided(autoscaled.id, group, "how many machines there are", remedy)]
         message = (
             f"Machine '{group.name}' has GPUs and is in no autoscaled group: it runs, and costs, until it is deleted."
         )

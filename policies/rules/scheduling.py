@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from concepts.declared import NodeGroup, Workload
 from concepts.kubernetes import Taint, Toleration
-from concepts.unknown import UNKNOWN, Maybe, both, either
+from concepts.unknown import UNKNOWN, Maybe, at, both, either, items
 
 _ABSENT: Final = object()
 _MAYBE: Final = object()
@@ -73,12 +73,8 @@ def _affinity_admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:
 
 
 def _required_terms(affinity: Mapping[str, Any] | None) -> list[Any]:
-    value: Any = affinity
-    for key in ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"):
-        if value is UNKNOWN:
-            return [UNKNOWN]
-        value = (value or {}).get(key)
-    return [UNKNOWN] if value is UNKNOWN else list(value or [])
+    terms = at(affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    return [UNKNOWN] if terms is UNKNOWN else items(terms)
 
 
 def _term_admits(term: Any, group: NodeGroup) -> Maybe[bool]:
@@ -88,7 +84,7 @@ def _term_admits(term: Any, group: NodeGroup) -> Maybe[bool]:
     if fields is UNKNOWN or fields or expressions is UNKNOWN:
         return UNKNOWN  # fields are a node's name, which no declaration tells
     # The API defines a term without expressions as matching nothing.
-    return both(_expression_admits(expression, group) for expression in expressions) if expressions else False
+    return both(_expression_admits(expression, group) for expression in items(expressions)) if expressions else False
 
 
 def _expression_admits(expression: Any, group: NodeGroup) -> Maybe[bool]:
@@ -97,7 +93,7 @@ def _expression_admits(expression: Any, group: NodeGroup) -> Maybe[bool]:
     key, operator, values = expression.get("key"), expression.get("operator"), expression.get("values")
     if not isinstance(key, str) or values is UNKNOWN:
         return UNKNOWN
-    values = list(values or [])
+    values = items(values)
     label = _label(group, key)
     if operator == "Exists":
         return UNKNOWN if label is _MAYBE else label is not _ABSENT

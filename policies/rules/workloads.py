@@ -11,7 +11,7 @@ from dataclasses import replace
 from concepts.declared import NodeGroup, Stack, Violation, Workload
 from concepts.kubernetes import GPU_RESOURCE, Taint, Toleration
 from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN, Maybe
+from concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, WEB, program
@@ -130,22 +130,38 @@ def daemon_sets(stack: Stack) -> list[Violation]:
 def blanket_toleration(stack: Stack) -> list[Violation]:
     """No workload but a DaemonSet tolerates every taint: its pods could settle on GPU nodes and keep them up.
 
+    One that selects other nodes only, or tolerates eviction alone (``NoExecute``), cannot.
+
     DaemonSets may: the autoscaler does not count their pods when it removes a node.
     """
     found = []
-    for workload in stack.workloads if _gpu_groups(stack) else ():
+    groups = _gpu_groups(stack)
+    for workload in stack.workloads if groups else ():
         if workload.kind == "DaemonSet":
             continue
         if workload.tolerations is UNKNOWN:
             found.append(_undecided(blanket_toleration.id, workload, "which taints it tolerates"))
             continue
-        if any(
-            t.key is None and t.operator == "Exists" and t.effect != "PreferNoSchedule" for t in workload.tolerations
-        ):
+        if not any(_is_blanket(toleration) for toleration in workload.tolerations):
+            continue
+        reached = either(_admits(workload, group) for group in groups)
+        if reached is True:
             message = f"{_subject(workload)} tolerates every taint, those of all GPU node groups included."
             remedy = "Name the taints it must tolerate: one toleration with a key for each."
             found.append(Violation(blanket_toleration.id, message, remedy, resource=workload.resource))
+        elif reached is UNKNOWN:
+            found.append(_undecided(blanket_toleration.id, workload, "whether it may run on GPU nodes"))
     return found
+
+
+def _is_blanket(toleration: Toleration) -> bool:
+    return toleration.key is None and toleration.operator == "Exists" and toleration.effect != "PreferNoSchedule"
+
+
+def _admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:
+    """Whether the group's nodes take the workload's pods, whatever these ask for."""
+    lacking = untolerated(workload, group)
+    return both((selects(workload, group), UNKNOWN if lacking is UNKNOWN else not lacking))
 
 
 @rule(

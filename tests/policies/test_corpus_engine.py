@@ -139,7 +139,7 @@ def test_allowed(project: Project, id: str) -> None:
     ("program", "token", "rules"),
     [
         (PLAIN_GKE, "gcp:container/nodePool:NodePool", {"gpu-zero-minimum"}),
-        (PLAIN_EKS, "aws:eks/nodeGroup:NodeGroup", {"gpu-zero-minimum", "gpu-starts-empty", "gpu-taint"}),
+        (PLAIN_EKS, "aws:eks/nodeGroup:NodeGroup", {"gpu-zero-minimum", "gpu-taint"}),
         (PLAIN_AKS, "azure-native:containerservice:AgentPool", {"gpu-taint"}),
     ],
     ids=["gcp", "aws", "azure-native"],

@@ -47,7 +47,7 @@ BROKEN: list[tuple[Check, dict[str, Any], str]] = [
     (zero_minimum, {"min_nodes": 1}, "keeps at least 1 node"),
     (starts_empty, {"initial_nodes": 3}, "starts with 3 node"),
     (autoscaled, {"autoscaled": False}, "fixed size"),
-    (autoscaled, {"autoscaled": False, "kind": "machine"}, "in no autoscaled group"),
+    (autoscaled, {"autoscaled": False, "kind": "machine", "initial_nodes": 1}, "in no autoscaled group"),
     (ceiling, {"max_nodes": None}, "has no maximum"),
     (ceiling, {"max_nodes": 0}, "never have a node"),
     (lambda group: ceiling(group, max_gpus=7), {"gpus_per_node": 2}, "may grow to 8 GPUs (4 x 2)"),

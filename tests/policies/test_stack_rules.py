@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import Carbon, Cluster, Credential, NodeGroup, Stack, Violation, Workload
+from concepts.declared import (
+    Carbon,
+    Cluster,
+    Credential,
+    GpuSharing,
+    NodeGroup,
+    ScalingGroup,
+    Stack,
+    Violation,
+    Workload,
+)
 from concepts.kubernetes import Taint, Toleration
 from concepts.pool import GPU_TAINT, size_taint
 from concepts.unknown import UNKNOWN
@@ -16,6 +26,7 @@ from policies.rules.clusters import not_alone, system_pods_home
 from policies.rules.money import hourly_cost
 from policies.rules.regions import low_carbon
 from policies.rules.security import no_static_keys, secrets_encryption
+from policies.rules.sharing import PLANNED_GPUS, visible
 from policies.rules.workloads import blanket_toleration, daemon_sets, placeable, reserved, tolerates
 
 SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
@@ -222,3 +233,21 @@ def test_static_keys() -> None:
     assert no_static_keys(Credential("k", False)) == []
     assert not no_static_keys(Credential("k", True))[0].undecided
     assert no_static_keys(Credential("k", UNKNOWN))[0].undecided
+
+
+def test_pools_of_one_name_each_cost_their_own() -> None:
+    other = replace(CLUSTER, name="d", resource="urn:d")
+    stack = replace(
+        GOOD, groups=(*GOOD.groups, replace(SMALL, cluster="d", max_hourly_usd=2.0)), clusters=(CLUSTER, other)
+    )
+    assert "$12.10 an hour" in hourly_cost(stack, 12)[0].message
+    unpriced = replace(GOOD, groups=(*GOOD.groups, replace(SMALL, cluster="d", max_hourly_usd=None)))
+    assert hourly_cost(unpriced, 100)[0].undecided, "a namesake's price is not its price"
+
+
+def test_sharing_is_judged_for_each_group_of_one_name() -> None:
+    told = ScalingGroup("t4-1", {PLANNED_GPUS: "4"})
+    seen, unseen = replace(SMALL, scaling=told), replace(SMALL, scaling=ScalingGroup("t4-1"), cluster="d")
+    sharing = (GpuSharing("ConfigMap 'plugin'", 4),)
+    assert visible(Stack((seen,), sharing=sharing)) == []
+    assert len(visible(Stack((unseen, seen), sharing=sharing))) == 1

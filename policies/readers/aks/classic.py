@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from concepts.unknown import UNKNOWN, at, text
+from concepts.unknown import UNKNOWN, at, flag, given, mapping, text
 from policies.readers.aks.clusters import read_agent_pool, read_managed_cluster, read_scale_set, read_virtual_machine
 from policies.readers.resource import Declared, Item, Reader
 
 _POOL_NAMES: Final[Mapping[str, str]] = {
     "autoScalingEnabled": "enableAutoScaling",
+    "enableNodePublicIp": "enableNodePublicIP",
     "nodeCount": "count",
     "nodePublicIpEnabled": "enableNodePublicIP",
     "priority": "scaleSetPriority",
@@ -24,6 +25,10 @@ _POOL_NAMES: Final[Mapping[str, str]] = {
 def read_pool(declared: Declared) -> Iterable[Item]:
     """``azure:containerservice/kubernetesClusterNodePool:KubernetesClusterNodePool``."""
     pool = _native_pool(declared.properties)
+    if flag(pool.get("enableAutoScaling")) is True and pool.get("count") is None:
+        # The provider then starts the pool with its minimum:
+        # https://github.com/hashicorp/terraform-provider-azurerm/blob/main/internal/services/containers/kubernetes_cluster_node_pool_resource.go
+        pool["count"] = given(pool.get("minCount"), 0)
     cluster = text(pool.get("kubernetesClusterId"))
     names = {
         "agentPoolName": pool.get("name"),
@@ -35,7 +40,7 @@ def read_pool(declared: Declared) -> Iterable[Item]:
 def read_cluster(declared: Declared) -> Iterable[Item]:
     """``azure:containerservice/kubernetesCluster:KubernetesCluster``; its default pool runs the system pods."""
     inputs = declared.properties
-    pool = inputs.get("defaultNodePool")
+    pool = mapping(inputs.get("defaultNodePool"))
     native = {
         "resourceName": inputs.get("name"),
         "location": inputs.get("location"),
@@ -51,7 +56,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
                 "keyId": at(inputs, "keyManagementService", "keyVaultKeyId"),
             }
         },
-        "agentPoolProfiles": UNKNOWN if pool is UNKNOWN else [{**_native_pool(pool or {}), "mode": "System"}],
+        "agentPoolProfiles": [pool if pool is UNKNOWN else {**_native_pool(pool), "mode": "System"}],
     }
     yield from read_managed_cluster(_with(declared, native))
 

@@ -11,7 +11,7 @@ from typing import Any, Final, cast, get_args
 
 from concepts.declared import Cluster, NodeGroup
 from concepts.kubernetes import Effect, Taint
-from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
+from concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
 from policies.readers.additions import Additions, add, put
 from policies.readers.aks.facts import CLOUD, gpus_of_size
 from policies.readers.resource import Declared, Item, Reader
@@ -44,7 +44,8 @@ def read_managed_cluster(declared: Declared) -> Iterable[Item]:
         resource=declared.urn,
     )
     disk_key = text(inputs.get("diskEncryptionSetID"))
-    for number, pool in enumerate(items(inputs.get("agentPoolProfiles"))):
+    for number, profile in enumerate(items(inputs.get("agentPoolProfiles"))):
+        pool = mapping(profile)
         own_name = at(pool, "name")
         label = own_name if isinstance(own_name, str) else f"{declared.name} agentPoolProfiles[{number}]"
         if pool is UNKNOWN:
@@ -84,7 +85,7 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
     priority = at(inputs, "virtualMachineProfile", "priority")
     tags = inputs.get("tags")
     if not isinstance(tags, Mapping) or "min" not in tags or "max" not in tags:
-        yield from _machines(declared, size, capacity, priority)
+        yield from _machines(declared, size, _number(at(inputs, "sku", "capacity"), 1), priority)
         return
     yield NodeGroup(
         name=declared.name,
@@ -153,7 +154,8 @@ def pool_groups(
     entries += [(entry, True) for entry in (items(autoscale) or ([autoscale] if autoscale else []))]
     if not entries:
         yield _group(pool, name, cluster, region, disk_key, urn)
-    for entry, autoscaled in entries:
+    for one, autoscaled in entries:
+        entry = mapping(one)
         if entry is UNKNOWN:
             yield unknown_group(name, urn)
             continue
@@ -280,7 +282,7 @@ def _labels(
     pool: Mapping[str, Any], name: str, gpus: Maybe[int], spot: Maybe[bool]
 ) -> Maybe[dict[str, Maybe[str | None]]]:
     """Declared labels, and those AKS adds: https://learn.microsoft.com/azure/aks/use-labels."""
-    declared = pool.get("nodeLabels")
+    declared = texts(pool.get("nodeLabels"))
     if declared is UNKNOWN:
         return UNKNOWN
     system = _is(pool.get("osType"), "Windows")
@@ -295,9 +297,7 @@ def _labels(
     size = text(pool.get("vmSize"))
     if size is not None:
         labels["node.kubernetes.io/instance-type"] = size
-    given: Mapping[str, Any] = declared or {}
-    labels.update({str(key): UNKNOWN if value is UNKNOWN else str(value) for key, value in given.items()})
-    return labels
+    return {**labels, **declared}
 
 
 def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from concepts.declared import Cluster, Credential, NodeGroup
 from concepts.kubernetes import Taint
-from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
+from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, texts, whole
 from policies.readers.additions import Additions, add, put
 from policies.readers.eks.facts import CLOUD, gpus_of
 from policies.readers.eks.roles import role_of_nodes, roles_among
@@ -170,11 +170,10 @@ def _open_api(network: Any) -> Maybe[bool]:
 
 
 def _labels(value: Any, template: Template) -> Maybe[dict[str, Maybe[str | None]]]:
-    if UNKNOWN in (value,):
+    declared = texts(value)
+    if declared is UNKNOWN:
         return UNKNOWN
-    labels: dict[str, Maybe[str | None]] = {"kubernetes.io/os": "linux", **template.registration.labels}
-    labels.update({str(key): UNKNOWN if entry is UNKNOWN else str(entry) for key, entry in (value or {}).items()})
-    return labels
+    return {"kubernetes.io/os": "linux", **template.registration.labels, **declared}
 
 
 def _larger(one: Maybe[int], other: Maybe[int]) -> Maybe[int]:

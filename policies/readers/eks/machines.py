@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from concepts.declared import NodeGroup
-from concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+from concepts.unknown import UNKNOWN, Maybe, at, given, items, text, whole
 from policies.readers.eks.clusters import LABEL_DOMAINS
 from policies.readers.eks.facts import CLOUD
-from policies.readers.eks.scaling import added_tags, scaling_group, tags_among
+from policies.readers.eks.scaling import added_tags, scaling_group, tag_key, tags_among
 from policies.readers.eks.template import (
     Choice,
     Template,
@@ -141,7 +141,7 @@ def _fleet(declared: Declared, listed: tuple[Choice, ...], capacity: Any, *, spo
     configs = items(declared.properties.get("launchTemplateConfigs"))
     overrides = tuple(choice for config in configs for choice in _choices(at(config, "overrides")))
     kinds = machines(listed + overrides or referenced(declared, "launchTemplateConfigs").choices)
-    yield from _fixed(declared, kinds.gpus, _count(capacity), kinds.first, spot=spot)
+    yield from _fixed(declared, kinds.gpus, _count(given(capacity, 1)), kinds.first, spot=spot)
 
 
 def _fixed(
@@ -168,7 +168,8 @@ def _choices(entries: Any) -> tuple[Choice, ...]:
 def _tags(declared: Declared) -> dict[Any, Any]:
     """The group's tags by key; the key ``UNKNOWN`` stands for tags whose keys are not known yet."""
     entries = items(declared.properties.get("tags"))
-    return {**{at(entry, "key"): at(entry, "value") for entry in entries}, **dict(added_tags(declared))}
+    own = {tag_key(at(entry, "key")): at(entry, "value") for entry in entries}
+    return {**own, **dict(added_tags(declared))}
 
 
 def _pattern(declared: Declared) -> Maybe[str]:

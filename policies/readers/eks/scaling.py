@@ -63,7 +63,12 @@ def added_tags(declared: Declared) -> Iterable[tuple[Any, Any]]:
             continue
         tag = other.properties.get("tag")
         elsewhere = other.properties.get("autoscalingGroupName") is UNKNOWN and not other.dependencies
-        yield (UNKNOWN, UNKNOWN) if elsewhere else (at(tag, "key"), at(tag, "value"))
+        yield (UNKNOWN, UNKNOWN) if elsewhere else (tag_key(at(tag, "key")), at(tag, "value"))
+
+
+def tag_key(value: Any) -> Maybe[str | None]:
+    """A tag's key; ``UNKNOWN`` for what is not known, or no text."""
+    return value if isinstance(value, str) or value is None else UNKNOWN
 
 
 def _value(value: Any) -> Maybe[str]:

@@ -117,15 +117,15 @@ def referenced(declared: Declared, *properties: str) -> Template:
 def templates_among(declared: Declared, properties: Iterable[str], everything: Iterable[Declared]) -> list[Declared]:
     """The templates that ``properties`` refer to: by the engine's word on where a value comes from, or by name."""
     urns: set[str] = set()
-    names: set[str] = set()
+    names: list[str] = []
     for name in properties:
         urns.update(declared.dependencies.get(name, ()))
-        names.update(_identifiers(declared.properties.get(name)))
+        names += _identifiers(declared.properties.get(name))
     return [
         other
         for other in everything
         if other.type in (TEMPLATE, CONFIGURATION)
-        and (other.urn in urns or names & {other.properties.get(key) for key in ("id", "name")})
+        and (other.urn in urns or any(other.properties.get(key) in names for key in ("id", "name")))
     ]
 
 

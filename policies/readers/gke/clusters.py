@@ -14,7 +14,7 @@ from catalog.carbon import carbon
 from concepts.declared import Cluster, Credential, NodeGroup
 from concepts.kubernetes import Taint
 from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
+from concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
 from policies.readers.additions import Additions, add, put
 from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader
@@ -137,7 +137,8 @@ def _own_pools(cluster: Mapping[str, Any], declared: Declared, name: Maybe[str])
     pools = items(cluster.get("nodePools"))
     if removed is True:
         return  # what the cluster lists then is pools declared by themselves, as its own outputs show them
-    for number, pool in enumerate(pools):
+    for number, entry in enumerate(pools):
+        pool = mapping(entry)
         own_name = at(pool, "name")
         label = own_name if isinstance(own_name, str) else f"{declared.name} nodePools[{number}]"
         if pool is UNKNOWN:
@@ -233,8 +234,8 @@ def _labels(
     config: Any, name: str, gpus: Maybe[int], spot: Maybe[bool], machine: Maybe[str | None]
 ) -> Maybe[dict[str, Maybe[str | None]]]:
     """Declared labels, and those GKE adds: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus."""
-    declared = at(config, "labels")
-    if declared is UNKNOWN or config is UNKNOWN:
+    declared = texts(at(config, "labels"))
+    if declared is UNKNOWN:
         return UNKNOWN
     labels: dict[str, Maybe[str | None]] = {"cloud.google.com/gke-nodepool": name, "kubernetes.io/os": "linux"}
     if machine is not None:
@@ -252,9 +253,7 @@ def _labels(
             labels["cloud.google.com/gke-gpu-driver-version"] = None
     if spot is not UNKNOWN:
         labels["cloud.google.com/gke-spot"] = "true" if at(config, "spot") is True else None
-    given: Mapping[str, Any] = declared or {}
-    labels.update({str(key): UNKNOWN if value is UNKNOWN else str(value) for key, value in given.items()})
-    return labels
+    return {**labels, **declared}
 
 
 def _bound(scaling: Any, total: str, per_zone: str, zones: Maybe[int]) -> Maybe[int | None]:

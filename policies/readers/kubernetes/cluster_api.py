@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from concepts.declared import NodeGroup
 from concepts.kubernetes import Taint
-from concepts.unknown import UNKNOWN, Maybe, at, given, items, text, whole
+from concepts.unknown import UNKNOWN, Maybe, at, given, items, text, texts, whole
 from policies.readers.aks.facts import gpus_of_size
 from policies.readers.eks.facts import gpus_of
 from policies.readers.eks.template import Choice, choice_of, machines, with_registered
@@ -199,13 +199,15 @@ def _managed_taints(pool: Any) -> Maybe[tuple[Taint, ...]]:
     entries = items(at(pool, "taints")) + items(at(pool, "kubernetesTaints"))
     if UNKNOWN in entries:
         return UNKNOWN
-    spelled = [{**entry, "effect": _effect(at(entry, "effect"))} for entry in entries]
+    spelled = [{**entry, "effect": _effect(at(entry, "effect"))} for entry in entries if isinstance(entry, Mapping)]
     return taints_of(spelled)
 
 
 def _effect(value: Any) -> Any:
     """Kubernetes' spelling of an effect that Cluster API's providers write as ``no-schedule`` or ``NO_SCHEDULE``."""
-    return value if value is UNKNOWN or value in EFFECTS else _CLOUD_EFFECTS.get(str(value).lower().replace("_", "-"))
+    return (
+        value if value is UNKNOWN or str(value) in EFFECTS else _CLOUD_EFFECTS.get(str(value).lower().replace("_", "-"))
+    )
 
 
 def _labels(
@@ -218,9 +220,10 @@ def _labels(
         return UNKNOWN
     found.update(parsed_labels(flag or ""))
     for source in (at(spec, "template", "metadata", "labels"), at(pool, "labels"), at(pool, "nodeLabels")):
-        if UNKNOWN in (source,):
+        labels = texts(source)
+        if labels is UNKNOWN:
             return UNKNOWN
-        found.update({str(key): UNKNOWN if value is UNKNOWN else str(value) for key, value in (source or {}).items()})
+        found.update(labels)
     return found
 
 

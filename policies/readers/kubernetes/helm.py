@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from concepts.declared import GpuSharing, Workload
 from concepts.kubernetes import GPU_RESOURCE, Toleration
-from concepts.unknown import UNKNOWN, at, items, text
+from concepts.unknown import UNKNOWN, at, items, mapping, text
 from policies.readers.eks.roles import role_of_account, roles_among
 from policies.readers.kubernetes.autoscalers import of_cluster_autoscaler_chart, of_karpenter_chart
 from policies.readers.kubernetes.objects import embedded_workloads, read_object
@@ -134,11 +134,16 @@ def _values(inputs: Mapping[str, Any]) -> tuple[Any, bool]:
         if isinstance(content, str):
             import yaml  # 0.1 s that few programs need to spend
 
-            merged = _over(yaml.safe_load(content) or {}, merged)
+            try:
+                parsed = mapping(yaml.safe_load(content))
+            except yaml.YAMLError:
+                parsed = UNKNOWN
+            complete = complete and parsed is not UNKNOWN
+            merged = merged if parsed is UNKNOWN else _over(parsed, merged)
         else:
             complete = False
-    own = inputs.get("values")
-    return (UNKNOWN if own is UNKNOWN else _over(own or {}, merged)), complete
+    own = mapping(inputs.get("values"))
+    return (UNKNOWN if own is UNKNOWN else _over(own, merged)), complete
 
 
 def _over(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from catalog.gpu_machines import gpu_machines
 from concepts.declared import NodeGroup
 from concepts.kubernetes import GPU_RESOURCE
-from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
+from concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
 from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.kubernetes.node_registration import taints_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
@@ -46,7 +46,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     gpus, most = _bounds(sizes, limits)
     fixed = whole(at(spec, "replicas"))
     node_class = next(iter(declared.references), None)
-    labels = at(metadata, "labels")
+    labels = texts(at(metadata, "labels"))
     final = UNKNOWN if labels is UNKNOWN else {str(key): value for key, value in _labels(labels, template)}
     yield NodeGroup(
         name=name if isinstance(name, str) else declared.name,
@@ -227,19 +227,19 @@ def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:
 
 
 def _as_requirements(labels: Any) -> list[Any]:
-    if labels is UNKNOWN:
+    given = mapping(labels)
+    if given is UNKNOWN:
         return [UNKNOWN]
-    return [{"key": key, "operator": "In", "values": [value]} for key, value in (labels or {}).items()]
+    return [{"key": key, "operator": "In", "values": [value]} for key, value in given.items()]
 
 
-def _labels(labels: Any, template: Any) -> Iterator[tuple[Any, Maybe[str | None]]]:
+def _labels(labels: Mapping[str, Maybe[str | None]], template: Any) -> Iterator[tuple[Any, Maybe[str | None]]]:
     """The template's labels, and those that one requirement leaves one value for."""
     for requirement in items(at(template, "requirements")):
         values = items(at(requirement, "values"))
         if at(requirement, "operator") == "In" and isinstance(at(requirement, "key"), str):
             yield at(requirement, "key"), str(values[0]) if len(values) == 1 and values[0] is not UNKNOWN else UNKNOWN
-    for key, value in (labels or {}).items():
-        yield key, UNKNOWN if value is UNKNOWN else str(value)
+    yield from labels.items()
 
 
 def _spot(labels: Maybe[Mapping[str, Maybe[str | None]]]) -> Maybe[bool]:

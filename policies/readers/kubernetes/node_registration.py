@@ -107,7 +107,7 @@ def taints_of(value: Any) -> Maybe[tuple[Taint, ...]]:
         key, effect, taint_value = at(entry, "key"), at(entry, "effect"), at(entry, "value")
         if UNKNOWN in (entry, key, effect):
             return UNKNOWN
-        if key and effect in EFFECTS:
+        if key and isinstance(effect, str) and effect in EFFECTS:
             found.append(Taint(str(key), "" if taint_value is UNKNOWN else str(taint_value or ""), EFFECTS[effect]))
     return tuple(found)
 

@@ -15,7 +15,7 @@ from concepts.declared import Workload
 from concepts.kubernetes import GPU_RESOURCE
 from concepts.unknown import UNKNOWN, at, items, text
 from policies.readers import read
-from policies.readers.kubernetes.workloads import container_gpus, gpus_of, selector_of, tolerations_of
+from policies.readers.kubernetes.workloads import affinity_of, container_gpus, gpus_of, selector_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader
 
 # Where a pod's placement is declared beside the resources of one container.
@@ -73,7 +73,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             gpus=gpus,
             tolerations=tolerations_of(placement.get("tolerations", missing)),
             node_selector=selector_of(placement.get("nodeSelector", missing)),
-            affinity=placement.get("affinity", missing),
+            affinity=affinity_of(placement.get("affinity", missing)),
             resource=declared.urn,
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from concepts.declared import DisruptionBudget
-from concepts.unknown import UNKNOWN, Maybe, at, items, text
+from concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, text
 from policies.readers.resource import Declared, Item
 
 _SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -49,7 +49,7 @@ def safe_to_evict(metadata: Any) -> Maybe[bool | None]:
 
 def labels(metadata: Any) -> Maybe[Mapping[str, str]]:
     """The pod's labels."""
-    return _texts(at(metadata, "labels"))
+    return known_texts(at(metadata, "labels"))
 
 
 def read_budget(declared: Declared) -> Iterable[Item]:
@@ -59,7 +59,7 @@ def read_budget(declared: Declared) -> Iterable[Item]:
     expressions = at(spec, "selector", "matchExpressions")
     yield DisruptionBudget(
         namespace=namespace if isinstance(namespace, str) else "default",
-        match_labels=UNKNOWN if expressions else _texts(at(spec, "selector", "matchLabels")),
+        match_labels=known_texts(at(spec, "selector", "matchLabels")) if expressions in (None, []) else UNKNOWN,
         lets_go=_lets_go(at(spec, "maxUnavailable"), at(spec, "minAvailable")),
     )
 
@@ -83,9 +83,3 @@ def _matches(pattern: re.Pattern[str], pod: Any) -> Maybe[bool]:
     if any(isinstance(image, str) and pattern.search(image) for image in images):
         return True
     return UNKNOWN if UNKNOWN in images else False
-
-
-def _texts(value: Any) -> Maybe[dict[str, str]]:
-    if value is UNKNOWN or (isinstance(value, Mapping) and UNKNOWN in value.values()):
-        return UNKNOWN
-    return {str(key): str(part) for key, part in (value or {}).items()}

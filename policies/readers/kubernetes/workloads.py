@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from concepts.declared import Credential, GpuSharing, Workload
 from concepts.kubernetes import GPU_RESOURCE, Effect, Toleration
-from concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+from concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, mapping, text, whole
 from policies.readers.kubernetes import parts
 from policies.readers.kubernetes.autoscalers import autoscaler_of
 from policies.readers.kubernetes.sharing import replicated
@@ -58,7 +58,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         gpus=gpus_of(pod),
         tolerations=tolerations_of(at(pod, "tolerations")),
         node_selector=selector_of(at(pod, "nodeSelector")),
-        affinity=at(pod, "affinity"),
+        affinity=affinity_of(at(pod, "affinity")),
         resource=declared.urn,
         pod_labels=parts.labels(template),
         safe_to_evict=parts.safe_to_evict(template),
@@ -160,9 +160,12 @@ def tolerations_of(value: Any) -> Maybe[tuple[Toleration, ...]]:
 
 def selector_of(value: Any) -> Maybe[dict[str, str]]:
     """A pod's ``nodeSelector``."""
-    if value is UNKNOWN or (isinstance(value, Mapping) and UNKNOWN in value.values()):
-        return UNKNOWN
-    return {str(key): str(wanted) for key, wanted in (value or {}).items()}
+    return known_texts(value)
+
+
+def affinity_of(value: Any) -> Maybe[Mapping[str, Any] | None]:
+    """A pod's ``affinity``."""
+    return None if value is None else mapping(value)
 
 
 def _holds_key(value: Any) -> bool:

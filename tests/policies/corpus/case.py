@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from concepts.declared import Violation
 from policies.readers import linked, read, read_stack
 from policies.readers.resource import Declared
-from policies.rules import RULES
+from policies.rules import BY_ID, RULES
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """A program's resources as ``(type token, name, properties)``, in the provider's spelling.
 
-    ``story`` says how a person comes to write this. ``rule`` is the mandatory rule that must block it; ``None`` if
-    nothing mandatory may. ``links`` says, as the engine does, where a value that is not known yet comes from:
-    ``(name of the resource, property, name of the resource whose output it is)``.
+    ``story`` says how a person comes to write this. ``rule`` is the rule that must find something in it, and blocks it
+    if it is mandatory; ``None`` if nothing mandatory may. ``limits`` are those of that rule. ``links`` says, as the
+    engine does, where a value that is not known yet comes from: ``(name of the resource, property, name of the
+    resource whose output it is)``.
     """
 
     id: str
     story: str
     resources: tuple[tuple[str, str, Mapping[str, Any]], ...]
     rule: str | None = None
+    limits: Mapping[str, Any] = field(default_factory=dict)
     links: tuple[tuple[str, str, str], ...] = ()
 
 
-def blockers(case: Case) -> list[Violation]:
-    """What mandatory rules at their default levels and limits report; undecided ones block nothing."""
+def declared_by(case: Case) -> list[Declared]:
+    """The case's resources as the readers get them."""
     urns = {name: f"urn:pulumi:test::test::{token}::{name}" for token, name, _ in case.resources}
-    declared = [
+    return [
         Declared(
             token,
             name,
@@ -41,14 +43,21 @@ def blockers(case: Case) -> list[Violation]:
         )
         for token, name, properties in case.resources
     ]
-    together = linked(declared)
+
+
+def blockers(case: Case) -> list[Violation]:
+    """What mandatory rules at their default levels and limits report; undecided ones block nothing."""
+    return [found for found in findings(case) if BY_ID[found.rule].level == "mandatory"]
+
+
+def findings(case: Case) -> list[Violation]:
+    """What rules report, the advisory ones too, except what is undecided."""
+    together = linked(declared_by(case))
     items = [item for resource in together for item in read(resource)]
     stack = read_stack(together)
     found: list[Violation] = []
     for rule in RULES:
-        if rule.level != "mandatory":
-            continue
         subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]
         for subject in subjects:
-            found += rule.check(subject, rule.limits())
+            found += rule.check(subject, rule.limits(case.limits if rule.id == case.rule else {}))
     return [violation for violation in found if not violation.undecided]
