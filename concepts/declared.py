@@ -33,6 +33,15 @@ class ScalingGroup:
 
 
 @dataclass(frozen=True)
+class IdleTime:
+    """How long a node stays after its last pod has gone, in minutes (infinity: for ever), and what says so."""
+
+    minutes: Maybe[float]
+    where: str
+    """The property or the flag, in its resource's own spelling."""
+
+
+@dataclass(frozen=True)
 class NodeGroup:
     """One group of identical nodes (a pool, a node group, an agent pool), with or without GPUs."""
 
@@ -75,6 +84,8 @@ class NodeGroup:
     """The GPU models of its machine types, each once, as far as they are known."""
     scaling: ScalingGroup | None = None
     """The cloud's own group behind it, where an autoscaler in the cluster plans by that; else ``None``."""
+    idle: IdleTime | None = None
+    """How long its idle nodes stay; ``None`` where its declaration leaves that to whoever scales it."""
     resource: str = ""
     """Where it is declared: the engine's URN, or a stack file's key path."""
 
@@ -145,6 +156,8 @@ class Workload:
     """Whether it is a node autoscaler."""
     autoscaler: Autoscaler | None = None
     """How it scales nodes, where its declaration tells."""
+    idle: IdleTime | None = None
+    """Of a node autoscaler: how long it leaves idle nodes; ``None`` for its own default, about ten minutes."""
     config_maps: tuple[str, ...] = ()
     """Names of the ConfigMaps that its pods mount."""
 
@@ -177,6 +190,8 @@ class Cluster:
     """Whether the cluster has administrators of its own, beside the cloud's identities."""
     carbon: Carbon | None = None
     """How clean the region's energy is, where the cloud publishes it."""
+    idle: IdleTime | None = None
+    """How long the cloud's autoscaler leaves idle nodes; ``None`` for its own default, about ten minutes."""
     account: Mapping[str, str] = field(default_factory=dict)
     """What tells the cloud account that it is in from others, as far as that is known."""
     resource: str = ""

@@ -8,6 +8,7 @@ from typing import Final
 from policies.rules import (
     autoscaler,
     clusters,
+    idle,
     money,
     node_groups,
     readable,
@@ -26,6 +27,7 @@ _SUBJECTS: Final = (
     workloads,
     autoscaler,
     scale_down,
+    idle,
     sharing,
     security,
     money,

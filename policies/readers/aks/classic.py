@@ -44,6 +44,7 @@ def read_cluster(declared: Declared) -> Iterable[Item]:
     native = {
         "resourceName": inputs.get("name"),
         "location": inputs.get("location"),
+        "autoScalerProfile": inputs.get("autoScalerProfile"),
         "diskEncryptionSetID": inputs.get("diskEncryptionSetId"),
         "disableLocalAccounts": inputs.get("localAccountDisabled"),
         "apiServerAccessProfile": {

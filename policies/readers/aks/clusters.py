@@ -14,6 +14,7 @@ from concepts.kubernetes import Effect, Taint
 from concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
 from policies.readers.additions import Additions, add, put
 from policies.readers.aks.facts import CLOUD, gpus_of_size
+from policies.readers.idle import idle_of_profile
 from policies.readers.resource import Declared, Item, Reader
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "kubernetes.azure.com")
@@ -41,6 +42,7 @@ def read_managed_cluster(declared: Declared) -> Iterable[Item]:
         secrets_key=None if flag(at(kms, "enabled")) is False else key,
         open_api=_open_api(inputs),
         local_accounts=_not(flag(inputs.get("disableLocalAccounts"))),
+        idle=idle_of_profile(inputs.get("autoScalerProfile"), "autoScalerProfile"),
         resource=declared.urn,
     )
     disk_key = text(inputs.get("diskEncryptionSetID"))

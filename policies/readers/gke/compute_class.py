@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from concepts.declared import NodeGroup
+from concepts.declared import IdleTime, NodeGroup
 from concepts.pool import GPU_TAINT
 from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
 from policies.readers.gke.clusters import LABEL_DOMAINS
@@ -41,8 +41,14 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
             max_nodes=UNKNOWN,
             taints=(GPU_TAINT,),
             cloud_label_domains=LABEL_DOMAINS,
+            idle=_idle_time(at(spec, "autoscalingPolicy", "consolidationDelayMinutes")),
             resource=declared.urn,
         )
+
+
+def _idle_time(minutes: object) -> IdleTime | None:
+    count = whole(minutes)
+    return None if count is None else IdleTime(count, "spec.autoscalingPolicy.consolidationDelayMinutes")
 
 
 def _gpus(priority: object) -> Maybe[int]:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from concepts.declared import Autoscaler, Right
+from concepts.declared import Autoscaler, IdleTime, Right
 from concepts.iam import ANY_RESOURCE
 from concepts.unknown import UNKNOWN, Maybe, at, items, text
+from policies.readers.idle import idle_of_flags, idle_of_profile
 
 _CLUSTER_AUTOSCALER: Final = re.compile(r"/cluster-autoscaler(-[a-z0-9]+)?[:@]")
 _KARPENTER: Final = re.compile(r"/karpenter(/controller)?[:@]")
@@ -73,6 +74,23 @@ def autoscaler_of(pod: Any) -> Autoscaler | None:
         if _KARPENTER.search(image):
             return None if _settings_of_azure(container) else Autoscaler(given, _RIGHTS_ON_MACHINES)
     return None
+
+
+def idle_of(pod: Any) -> IdleTime | None:
+    """How long the cluster autoscaler in this pod, of any cloud, leaves idle nodes; ``None`` where it does not say."""
+    for container in items(at(pod, "containers")):
+        image = at(container, "image")
+        if isinstance(image, str) and _CLUSTER_AUTOSCALER.search(image):
+            words = [*items(at(container, "command")), *items(at(container, "args"))]
+            given = {name: values[-1] if values else "true" for name, values in _flags(words).items()}
+            return idle_of_flags(given)
+    return None
+
+
+def idle_of_chart(values: Any) -> IdleTime | None:
+    """The same for the Helm chart."""
+    flags = at(values, "extraArgs")
+    return IdleTime(UNKNOWN, "values.extraArgs") if flags is UNKNOWN else idle_of_profile(flags, "values.extraArgs")
 
 
 def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:

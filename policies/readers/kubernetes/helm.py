@@ -15,7 +15,7 @@ from concepts.declared import GpuSharing, Workload
 from concepts.kubernetes import GPU_RESOURCE, Toleration
 from concepts.unknown import UNKNOWN, at, items, mapping, text
 from policies.readers.eks.roles import role_of_account, roles_among
-from policies.readers.kubernetes.autoscalers import of_cluster_autoscaler_chart, of_karpenter_chart
+from policies.readers.kubernetes.autoscalers import idle_of_chart, of_cluster_autoscaler_chart, of_karpenter_chart
 from policies.readers.kubernetes.objects import embedded_workloads, read_object
 from policies.readers.kubernetes.sharing import replicated
 from policies.readers.kubernetes.workloads import selector_of, tolerations_of
@@ -106,6 +106,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
             node_selector=selector_of(at(values, "nodeSelector")),
             safe_to_evict=True,
             scales_nodes=True,
+            idle=idle_of_chart(values if complete else UNKNOWN) if _chart(inputs) == "cluster-autoscaler" else None,
             autoscaler=(scaler := _AUTOSCALERS[_chart(inputs)](UNKNOWN if not complete else values, release)),
             resource=declared.urn,
         )

@@ -6,15 +6,17 @@ https://karpenter.sh/docs/concepts/nodepools/ and https://karpenter.sh/docs/conc
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 from catalog.gpu_machines import gpu_machines
-from concepts.declared import NodeGroup
+from concepts.declared import IdleTime, NodeGroup
 from concepts.kubernetes import GPU_RESOURCE
 from concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
+from policies.readers.durations import longest_window, minutes_of
 from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.kubernetes.node_registration import taints_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
@@ -60,6 +62,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         spot=_spot(final),
         private=True if node_class is None else _private(node_class),
         disk_encrypted=True if node_class is None else _encrypted(node_class),
+        idle=idle_time(spec),
         cloud_label_domains=_LABEL_DOMAINS,
         resource=declared.urn,
     )
@@ -206,6 +209,39 @@ def _gpu_limit(limits: Any) -> Maybe[int | None]:
     return int(int(number) * scale) // _MIN_VCPUS_PER_GPU if number.isdigit() else UNKNOWN
 
 
+def idle_time(spec: Any) -> IdleTime | None:
+    """How long an empty node of a NodePool or Provisioner stays; ``None`` where it says nothing.
+
+    A budget of no nodes keeps empty nodes while its window is open, unless its reasons leave empty ones out:
+    https://karpenter.sh/docs/concepts/disruption/#nodepool-disruption-budgets
+    """
+    written, where = at(spec, "disruption", "consolidateAfter"), "spec.disruption.consolidateAfter"
+    after = None if written == "Never" else minutes_of(written)  # never is said by ``autoscaled``
+    seconds = at(spec, "ttlSecondsAfterEmpty")
+    if seconds is not None:
+        count = whole(seconds)
+        return IdleTime(UNKNOWN if count is UNKNOWN or count is None else count / 60, "spec.ttlSecondsAfterEmpty")
+    found = [] if after is None else [IdleTime(after, where)]
+    for number, budget in enumerate(items(at(spec, "disruption", "budgets"))):
+        if not _holds_empty_nodes(budget) or at(budget, "schedule") is None:
+            continue  # without a schedule it holds for ever, which ``autoscaled`` says
+        window = longest_window(at(budget, "schedule"), at(budget, "duration"))
+        found.append(IdleTime(window, f"spec.disruption.budgets[{number}]"))
+    known = [(idle.minutes, idle) for idle in found if idle.minutes is not UNKNOWN]
+    if not known or (len(known) < len(found) and max(minutes for minutes, _ in known) != math.inf):
+        return next((idle for idle in found if idle.minutes is UNKNOWN), None)
+    return max(known, key=lambda pair: pair[0])[1]
+
+
+def _holds_empty_nodes(budget: Any) -> bool:
+    reasons = items(at(budget, "reasons"))
+    return _number(at(budget, "nodes")) in ("0", "0%") and (not reasons or "Empty" in reasons)
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:
     """Whether Karpenter removes a node that is empty."""
     if text(at(metadata, "annotations", _NEVER)) == "true":
@@ -217,9 +253,7 @@ def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:
     if any(value is UNKNOWN for value in (disruption, after)):
         return UNKNOWN
     for budget in items(at(disruption, "budgets")):
-        nodes, reasons = at(budget, "nodes"), items(at(budget, "reasons"))
-        always = at(budget, "schedule") is None
-        if always and str(nodes) in ("0", "0%") and (not reasons or "Empty" in reasons):
+        if at(budget, "schedule") is None and _holds_empty_nodes(budget):
             return False
     if at(spec, "template") is None:  # a Provisioner
         return flag(at(spec, "consolidation", "enabled")) is True or at(spec, "ttlSecondsAfterEmpty") is not None

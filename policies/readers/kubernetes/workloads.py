@@ -14,7 +14,7 @@ from concepts.declared import Credential, GpuSharing, Workload
 from concepts.kubernetes import GPU_RESOURCE, Effect, Toleration
 from concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, mapping, text, whole
 from policies.readers.kubernetes import parts
-from policies.readers.kubernetes.autoscalers import autoscaler_of
+from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of
 from policies.readers.kubernetes.sharing import replicated
 from policies.readers.resource import Declared, Item, Reader
 
@@ -65,6 +65,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         device_plugin=parts.device_plugin(pod),
         scales_nodes=parts.scales_nodes(pod),
         autoscaler=autoscaler_of(pod),
+        idle=idle_of(pod),
         config_maps=parts.config_maps(pod),
     )
     if _holds_key([at(pod, part) for part in ("containers", "initContainers")]):

@@ -305,8 +305,21 @@ ALLOWED = [
     ),
     Case(
         id="karpenter-gpu-budget-by-day",
-        story="No disruption in office hours only.",
-        resources=(node_pool(disruption={"budgets": [{"nodes": "0", "schedule": "0 9 * * 1-5", "duration": "8h"}]}),),
+        story="No disruption of running pods in office hours; empty nodes go.",
+        resources=(
+            node_pool(
+                disruption={
+                    "budgets": [
+                        {
+                            "nodes": "0",
+                            "schedule": "0 9 * * 1-5",
+                            "duration": "8h",
+                            "reasons": ["Drifted", "Underutilized"],
+                        }
+                    ]
+                }
+            ),
+        ),
     ),
     Case(
         id="karpenter-gpu-budget-for-drift",

@@ -1,0 +1,78 @@
+"""Durations and schedules as Kubernetes and its autoscalers write them, in minutes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from concepts.unknown import UNKNOWN, Maybe
+
+_UNITS: Final[Mapping[str, float]] = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
+_PART: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
+_DAY: Final = 24 * 60
+# https://github.com/robfig/cron/blob/v3/doc.go: the parser of Kubernetes and Karpenter
+_NAMED: Final[Mapping[str, str]] = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+
+
+def minutes_of(value: Any) -> Maybe[float | None]:
+    """A Go duration (``1h30m``, ``720h``) in minutes; ``None`` where nothing is given, ``UNKNOWN`` for other text."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        return 0.0 if value == 0 else UNKNOWN
+    words = value.strip()
+    if words == "0":
+        return 0.0
+    parts = _PART.findall(words)
+    if not parts or "".join(number + unit for number, unit in parts) != words:
+        return UNKNOWN
+    return sum(float(number) * _UNITS[unit] for number, unit in parts) / 60
+
+
+def longest_window(schedule: Any, duration: Any) -> Maybe[float]:
+    """How long a window lasts that opens by a cron ``schedule`` for ``duration``, in minutes; infinity if for ever.
+
+    Windows that touch are one. Days of the week and of the month are left out of account, so a window that is open
+    all day counts as open for ever only if the schedule says every day.
+    """
+    lasts = minutes_of(duration)
+    if not isinstance(schedule, str) or lasts is UNKNOWN or lasts is None:
+        return UNKNOWN
+    fields = _NAMED.get(schedule.strip(), schedule).split()
+    if len(fields) != 5:
+        return UNKNOWN
+    minutes, hours = _values(fields[0], 60), _values(fields[1], 24)
+    if not minutes or not hours:
+        return UNKNOWN
+    starts = sorted(hour * 60 + minute for hour in hours for minute in minutes)
+    gaps = [after - before for before, after in zip(starts, [*starts[1:], starts[0] + _DAY], strict=True)]
+    if max(gaps) <= lasts and fields[2:] == ["*", "*", "*"]:
+        return math.inf
+    longest = run = lasts
+    for gap in (*gaps, *gaps):  # twice around the clock: a run may go over midnight
+        run = run + gap if gap <= lasts else lasts
+        longest = max(longest, min(run, _DAY + lasts))
+    return longest
+
+
+def _values(field: str, end: int) -> set[int]:
+    """The minutes or hours that one field of a cron schedule names; empty for what is none."""
+    found: set[int] = set()
+    for part in field.split(","):
+        span, _, step = part.partition("/")
+        low, _, high = ("0", "", str(end - 1)) if span in ("*", "?") else span.partition("-")
+        if not low.isdecimal() or not (high or low).isdecimal() or not (step or "1").isdecimal() or step == "0":
+            return set()
+        last = int(high) if high else (end - 1 if step else int(low))
+        found.update(range(int(low), min(last, end - 1) + 1, int(step or 1)))
+    return found

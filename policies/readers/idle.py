@@ -1,0 +1,76 @@
+"""How long a cluster autoscaler leaves idle nodes, by its flags and by the profiles that clouds make of them.
+
+https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#what-are-the-parameters-to-ca
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from concepts.declared import IdleTime
+from concepts.unknown import UNKNOWN, mapping
+from policies.readers.durations import minutes_of
+
+_ENABLED: Final = "scale-down-enabled"
+# An idle node goes when it has been unneeded for the first and the others have passed; one of them alone delays it.
+_DELAYS: Final = (
+    "scale-down-unneeded-time",
+    "scale-down-delay-after-add",
+    "scale-down-delay-after-delete",
+    "scale-down-delay-after-failure",
+    "scan-interval",
+)
+# A node is removable if its utilization is below these: with 0 none is. GPU nodes have one of their own; whether a
+# cloud's profile sets both is not documented, so each counts.
+# https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/core/scaledown/eligibility/eligibility.go
+_THRESHOLDS: Final = ("scale-down-gpu-utilization-threshold", "scale-down-utilization-threshold")
+_OTHER_NAMES: Final[Mapping[str, str]] = {
+    "scale-down-unneeded": "scale-down-unneeded-time",  # azurerm's
+}
+
+
+def idle_of_profile(profile: Any, where: str) -> IdleTime | None:
+    """By a cloud's profile, whose keys are the flags in camelCase or as they are; ``where`` is its property."""
+    given = mapping(profile)
+    if given is UNKNOWN:
+        return IdleTime(UNKNOWN, where)
+    named = {key: _flag(str(key)) for key in given}
+    found = idle_of_flags({named[key]: value for key, value in given.items()}, "")
+    if found is None:
+        return None
+    key = next((key for key, flag in named.items() if flag == found.where), "")
+    return IdleTime(found.minutes, f"{where}.{key}")
+
+
+def idle_of_flags(flags: Mapping[str, Any], prefix: str = "--") -> IdleTime | None:
+    """By flags without dashes → values; ``None`` where the autoscaler's defaults hold."""
+    if str(flags.get(_ENABLED)).lower() == "false":
+        return IdleTime(math.inf, prefix + _ENABLED)
+    for name in _THRESHOLDS:
+        if _is_zero(flags.get(name)):
+            return IdleTime(math.inf, prefix + name)
+    delays = [(name, minutes_of(flags.get(name))) for name in _DELAYS]
+    known = [(minutes, name) for name, minutes in delays if minutes is not UNKNOWN and minutes is not None]
+    unknown = [name for name in (_ENABLED, *_THRESHOLDS) if flags.get(name) is UNKNOWN]
+    unknown += [name for name, minutes in delays if minutes is UNKNOWN]
+    if unknown:
+        return IdleTime(UNKNOWN, prefix + unknown[0])
+    if not known:
+        return None
+    minutes, name = max(known)
+    return IdleTime(minutes, prefix + name)
+
+
+def _is_zero(value: Any) -> bool:
+    try:
+        return value is not UNKNOWN and value is not None and float(value) == 0
+    except (TypeError, ValueError):
+        return False
+
+
+def _flag(key: str) -> str:
+    """``scaleDownUnneededTime`` → ``scale-down-unneeded-time``."""
+    flag = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in key)
+    return _OTHER_NAMES.get(flag, flag)

@@ -1,0 +1,79 @@
+"""How long a GPU node may stay after its last pod has gone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from concepts.declared import IdleTime, Stack, Violation
+from concepts.unknown import UNKNOWN
+from policies.rules.clusters import clusters_with_gpus, name_of
+from policies.rules.node_groups import has_gpus
+from policies.rules.rule import rule
+from policies.rules.samples import GPUS, program
+
+
+@rule(
+    "gpu-idle-time",
+    title="Idle GPU nodes go soon",
+    why="A minimum of 0 saves nothing if the last node stays for days after its last pod.",
+    remedy="Let idle nodes go after some minutes, at all hours.",
+    level="mandatory",
+    severity="high",
+    limits={
+        "maxIdleMinutes": {
+            "type": ["number", "null"],
+            "minimum": 0,
+            "description": "Most minutes that a GPU node may stay without a pod; null for no limit but never.",
+        }
+    },
+    example=program(replace(GPUS, idle=IdleTime(720 * 60, "spec.disruption.consolidateAfter"))),
+)
+def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> list[Violation]:
+    """A GPU node goes at most ``max_idle_minutes`` after its last pod: by its group, its cluster and its autoscaler.
+
+    An autoscaler in a program without node groups is judged too: which groups it scales is declared elsewhere.
+    """
+    found = []
+    for who, idle, certain, resource in _idle_times(stack):
+        if idle.minutes is not UNKNOWN and _is_short(idle.minutes, max_idle_minutes):
+            continue
+        within = "some minutes" if max_idle_minutes is None else f"{max_idle_minutes:g} minutes"
+        remedy = f"Set {idle.where} so that an idle node goes within {within}, at all hours."
+        if idle.minutes is UNKNOWN or not certain:
+            message = f"{who}: unknown at preview, checked at update: how long an idle GPU node stays ({idle.where})."
+        else:
+            message = (
+                f"{who} keeps an idle GPU node {_span(idle.minutes)} ({idle.where}), paid for while nobody uses it."
+            )
+        undecided = idle.minutes is UNKNOWN or not certain
+        found.append(Violation(idle_time.id, message, remedy, undecided=undecided, resource=resource))
+    return found
+
+
+def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str]]:
+    """Who says how long, what, whether there are GPU nodes for certain, and where it is declared."""
+    groups = [group for group in stack.groups if has_gpus(group) and group.kind != "machine"]
+    for group in groups:
+        if group.idle is not None:
+            yield f"GPU node group '{group.name}'", group.idle, group.gpus_per_node is not UNKNOWN, group.resource
+    for cluster, members in clusters_with_gpus(stack):
+        if cluster.idle is not None:
+            certain = any(has_gpus(group) and group.gpus_per_node is not UNKNOWN for group in members)
+            yield f"Cluster '{name_of(cluster)}'", cluster.idle, certain, cluster.resource
+    for workload in stack.workloads if groups or not stack.groups else ():
+        if workload.idle is not None:
+            name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
+            certain = not groups or any(group.gpus_per_node is not UNKNOWN for group in groups)
+            yield name, workload.idle, certain, workload.resource
+
+
+def _is_short(minutes: float, most: float | None) -> bool:
+    return minutes != math.inf if most is None else minutes <= most
+
+
+def _span(minutes: float) -> str:
+    if minutes == math.inf:
+        return "for ever"
+    return f"for {minutes / 60:g} hours" if minutes >= 120 else f"for {minutes:g} minutes"
