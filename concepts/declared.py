@@ -20,6 +20,15 @@ GroupKind = Literal["pool", "auto-provisioned", "machine", "serverless"]
 
 
 @dataclass(frozen=True)
+class Doubt:
+    """Why something cannot be known from the program, not even at the update, and what to write so that it can."""
+
+    why: str
+    """After "because": ``its launch template is not declared in this program``."""
+    remedy: str
+
+
+@dataclass(frozen=True)
 class ScalingGroup:
     """What an autoscaler in the cluster reads about a node group in place of its nodes, while there are none.
 
@@ -86,6 +95,8 @@ class NodeGroup:
     """The cloud's own group behind it, where an autoscaler in the cluster plans by that; else ``None``."""
     idle: IdleTime | None = None
     """How long its idle nodes stay; ``None`` where its declaration leaves that to whoever scales it."""
+    doubts: Mapping[str, Doubt] = field(default_factory=dict)
+    """Field that is ``UNKNOWN`` for good → why; a field that only the update will tell is not among them."""
     resource: str = ""
     """Where it is declared: the engine's URN, or a stack file's key path."""
 
@@ -249,6 +260,19 @@ class Unreadable:
 
 
 @dataclass(frozen=True)
+class Unjudged:
+    """Something that the gate cannot judge: ``what`` it is, in words (``Launch template 'x'``), and its doubt."""
+
+    what: str
+    doubt: Doubt
+    resource: str = ""
+    open_rules: tuple[str, ...] = ()
+    """The rules that stay undecided about it; empty where nobody can tell which ones concern it."""
+    opaque: bool = False
+    """Nothing in it looks like GPUs or nodes; it is one of those that may do anything."""
+
+
+@dataclass(frozen=True)
 class Stack:
     """Everything one program declares, as far as the rules care."""
 
@@ -264,8 +288,8 @@ class Stack:
 class Violation:
     """One broken rule: which, what is wrong (with the value seen), and what to write instead.
 
-    ``undecided``: nothing is known to be wrong, but a value that decides is not known before the update.
-    ``resource``: where the offending thing is declared, as its ``resource`` says.
+    ``undecided``: nothing is known to be wrong, but a value that decides is not known before the update, or, with a
+    ``doubt``, never. ``resource``: where the offending thing is declared, as its ``resource`` says.
     """
 
     rule: str
@@ -273,3 +297,4 @@ class Violation:
     remedy: str
     undecided: bool = False
     resource: str = ""
+    doubt: Doubt | None = None

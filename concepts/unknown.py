@@ -91,6 +91,15 @@ def known_texts(value: Any) -> Maybe[dict[str, str]]:
     return {str(key): str(part) for key, part in given.items()}
 
 
+def holds_unknown(value: Any) -> bool:
+    """Whether the value, or a part of it at any depth, is ``UNKNOWN``."""
+    if isinstance(value, Mapping):
+        return any(holds_unknown(part) for part in value.values())
+    if isinstance(value, (list, tuple)):
+        return any(holds_unknown(part) for part in value)
+    return value is UNKNOWN
+
+
 def text(value: Any) -> Maybe[str | None]:
     """Text, ``None`` where nothing (or an empty text) is given, ``UNKNOWN``."""
     return UNKNOWN if value is UNKNOWN else (str(value) if value not in (None, "") else None)

@@ -23,7 +23,8 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
-from concepts.declared import Stack, Violation
+from concepts.declared import Doubt, Stack, Unjudged, Violation
+from concepts.unknown import holds_unknown
 from policies import exemptions
 from policies.config import exemptions_of, limits_of
 from policies.engine_values import plain, target, unwrapped
@@ -34,12 +35,14 @@ from policies.readers.tags import tags_of
 from policies.remediation import remediated
 from policies.rules import RULES
 from policies.rules.rule import Limits, Rule
+from policies.rules.unjudged import unjudged
 from policies.unpacking import unpack_once
 
 EXEMPTED: Final = "exempted"
 """The policy that prints what passed by an exemption. It is no rule: no configuration may silence it."""
 REMEDIATED: Final = "remediated"
 """The policy that prints what the gate changed, of which the engine prints the number only."""
+_UNREADABLE: Final = Doubt("it cannot be read from the program", "Check these rules by hand, and exempt it by name.")
 
 
 class Undecided(UnknownValueError):
@@ -59,6 +62,11 @@ class _Resource:
     @cached_property
     def items(self) -> tuple[Item, ...]:
         return read(self.declared)
+
+    @cached_property
+    def waits_for_the_update(self) -> bool:
+        """Whether the engine does not know all of it yet."""
+        return holds_unknown(self.declared.properties) or holds_unknown(self.declared.provider)
 
     def violations(self, rule: Rule[...], limits: Limits) -> list[Violation]:
         subjects = [item for item in self.items if isinstance(item, rule.subjects)]
@@ -94,15 +102,19 @@ class Gate:
         self._last: _Whole | None = None
         self._exempted: dict[Violation, str] = {}
         self._remediated: dict[Violation, str] = {}
+        self._open: dict[tuple[str, Doubt], dict[str, None]] = {}
         self._policies: list[Policy] = []
         self._waiting = False
 
     def policies(self) -> list[Policy]:
-        """Every rule as one policy, and those that tell what the rules let pass or changed; they have to come last."""
+        """Every rule as one policy, and those that tell what the rules left open, let pass or changed: these come last.
+
+        ``unjudged`` is two: one tells of a resource before it is created, one of what only the whole stack leaves open.
+        """
         rules = [self._stack_policy(rule) if rule.scope == "stack" else self._resource_policy(rule) for rule in RULES]
         exempted = _notes(EXEMPTED, "Passes by an exemption", self._exempted)
         remediated = _notes(REMEDIATED, "Changed by the gate; change the program, too", self._remediated)
-        self._policies = [*rules, exempted, remediated]
+        self._policies = [*rules, self._unjudged_policy(), exempted, remediated]
         return self._policies
 
     def _resource_policy(self, rule: Rule[...]) -> Policy:
@@ -112,7 +124,10 @@ class Gate:
             if waits(resource.declared):
                 self._judge_again_with_the_stack()
                 return
-            self._report(rule, resource.violations(rule, limits), args.get_config(), report)
+            found = resource.violations(rule, limits)
+            if rule is unjudged:
+                found += self._left_open(limits)
+            self._report(rule, found, args.get_config(), report)
 
         def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
             properties = unwrapped(args.props)
@@ -150,6 +165,26 @@ class Gate:
             self._report(rule, found, args.get_config(), report)
 
         return StackValidationPolicy(validate=validate, **_described(rule))
+
+    def _unjudged_policy(self) -> Policy:
+        def validate(args: StackValidationArgs, report: ReportViolation) -> None:
+            found = self._left_open(limits_of(unjudged, args.get_config()))
+            self._report(unjudged, found, args.get_config(), report)
+
+        return StackValidationPolicy(validate=validate, **_described(unjudged))
+
+    def _left_open(self, limits: Limits) -> list[Violation]:
+        """What the rules could not decide since this was last asked, and never will, as violations."""
+        subjects = [
+            Unjudged(self._called(urn), doubt, urn, open_rules=tuple(rules))
+            for (urn, doubt), rules in self._open.items()
+        ]
+        self._open.clear()
+        return [violation for subject in subjects for violation in unjudged.check(subject, limits)]
+
+    def _called(self, urn: str) -> str:
+        resource = self._declared.get(urn)
+        return f"{resource.declared.type} '{resource.declared.name}'" if resource else "The stack as a whole"
 
     def _stack_policy(self, rule: Rule[...]) -> Policy:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
@@ -199,8 +234,25 @@ class Gate:
             lapsed = f"\nIts exemption expired on {exemption.expires} ({exemption.reason})." if exemption else ""
             report(f"{violation.message}\nFix: {violation.remedy}{lapsed}", violation.resource or None)
         undecided = [violation for violation in found if violation.undecided]
-        if undecided:
-            raise Undecided(undecided)
+        later = []
+        for violation in undecided:
+            if (doubt := self._doubt(rule, violation)) is None:
+                later.append(violation)
+            else:
+                self._open.setdefault((violation.resource, doubt), {})[rule.id] = None
+        if later:
+            raise Undecided(later)
+
+    def _doubt(self, rule: Rule[...], violation: Violation) -> Doubt | None:
+        """Why the violation stays undecided for good; ``None`` where the update may tell."""
+        if violation.doubt is not None:
+            return violation.doubt
+        judged = self._declared.get(violation.resource)
+        alone = judged is not None and rule.scope == "resource" and not waits(judged.declared)
+        # What is judged together with others may wait for a value of any of them.
+        if any(one.waits_for_the_update for one in ([judged] if judged and alone else self._declared.values())):
+            return None
+        return _UNREADABLE
 
     def _passes(self, rule: Rule[...], violation: Violation, config: Mapping[str, Any]) -> bool:
         exemption = self._exemption(rule, violation, config)

@@ -13,11 +13,12 @@ from concepts.declared import (
     GpuSharing,
     NodeGroup,
     PodRole,
+    Unjudged,
     Unreadable,
     Workload,
 )
 
-Item = NodeGroup | Cluster | Workload | Credential | DisruptionBudget | GpuSharing | PodRole | Unreadable
+Item = NodeGroup | Cluster | Workload | Credential | DisruptionBudget | GpuSharing | PodRole | Unjudged | Unreadable
 Properties = Mapping[str, Any]
 
 

@@ -17,6 +17,7 @@ from policies.rules import (
     security,
     sharing,
     totals,
+    unjudged,
     workloads,
 )
 from policies.rules.rule import Rule
@@ -34,6 +35,7 @@ _SUBJECTS: Final = (
     totals,
     regions,
     readable,
+    unjudged,  # last: it tells what the others leave open
 )
 
 RULES: Final[tuple[Rule[...], ...]] = tuple(

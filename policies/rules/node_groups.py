@@ -38,7 +38,7 @@ def zero_minimum(group: NodeGroup) -> list[Violation]:
     if not has_gpus(group) or group.min_nodes == 0:
         return []
     if group.min_nodes is UNKNOWN:
-        return [_undecided(zero_minimum.id, group, "its minimum", remedy)]
+        return [_undecided(zero_minimum.id, group, "min_nodes", "its minimum", remedy)]
     message = (
         f"GPU node group '{group.name}' keeps at least {group.min_nodes} node(s), paid for while nobody uses them."
     )
@@ -66,7 +66,7 @@ def starts_empty(group: NodeGroup) -> list[Violation]:
     if not has_gpus(group) or group.initial_nodes == 0:
         return []
     if group.initial_nodes is UNKNOWN:
-        return [_undecided(starts_empty.id, group, "its initial node count", remedy)]
+        return [_undecided(starts_empty.id, group, "initial_nodes", "its initial node count", remedy)]
     message = f"GPU node group '{group.name}' starts with {group.initial_nodes} node(s) that no pod asked for."
     return [_broken(starts_empty.id, group, message, remedy)]
 
@@ -89,7 +89,7 @@ def autoscaled(group: NodeGroup) -> list[Violation]:
         if group.initial_nodes == 0:
             return []  # it is stopped, or there is none of it
         if group.initial_nodes is UNKNOWN:
-            return [_undecided(autoscaled.id, group, "how many machines there are", remedy)]
+            return [_undecided(autoscaled.id, group, "initial_nodes", "how many machines there are", remedy)]
         message = (
             f"Machine '{group.name}' has GPUs and is in no autoscaled group: it runs, and costs, until it is deleted."
         )
@@ -97,7 +97,7 @@ def autoscaled(group: NodeGroup) -> list[Violation]:
             _broken(autoscaled.id, group, message, "Use a node pool that autoscales from 0 and run the work as a pod.")
         ]
     if group.autoscaled is UNKNOWN:
-        return [_undecided(autoscaled.id, group, "whether it is autoscaled", remedy)]
+        return [_undecided(autoscaled.id, group, "autoscaled", "whether it is autoscaled", remedy)]
     return [
         _broken(
             autoscaled.id, group, f"GPU node group '{group.name}' has a fixed size: nothing removes idle nodes.", remedy
@@ -128,7 +128,9 @@ def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
     if not has_gpus(group) or group.autoscaled is False:
         return []
     if group.max_nodes is UNKNOWN:
-        return [_undecided(ceiling.id, group, "its maximum", remedy)]
+        if max_gpus is None and "max_nodes" in group.doubts:
+            return []  # something limits it; how far is no matter without a limit of ours
+        return [_undecided(ceiling.id, group, "max_nodes", "its maximum", remedy)]
     if group.max_nodes is None:
         return [
             _broken(
@@ -144,7 +146,7 @@ def ceiling(group: NodeGroup, max_gpus: int | None = None) -> list[Violation]:
     if max_gpus is None:
         return []
     if group.gpus_per_node is UNKNOWN:
-        return [_undecided(ceiling.id, group, "its GPUs per node", remedy)]
+        return [_undecided(ceiling.id, group, "gpus_per_node", "its GPUs per node", remedy)]
     gpus = group.max_nodes * group.gpus_per_node
     if gpus <= max_gpus:
         return []
@@ -168,11 +170,12 @@ def gpu_taint(group: NodeGroup) -> list[Violation]:
     if not has_gpus(group) or group.kind == "machine":
         return []
     if group.taints is UNKNOWN:
-        return [_undecided(gpu_taint.id, group, "its taints", remedy)]
+        return [_undecided(gpu_taint.id, group, "taints", "its taints", remedy)]
     same_key = [taint for taint in group.taints if taint.key == GPU_RESOURCE]
     if any(taint.effect in _REPELLING for taint in same_key):
         return []
-    seen = ", ".join(str(taint) for taint in group.taints) or "none"
+    # Keys only: a value may come from a secret, which the engine hands over unwrapped.
+    seen = ", ".join(f"{taint.key}:{taint.effect}" for taint in group.taints) or "none"
     message = f"GPU node group '{group.name}' lacks the GPU taint (its taints: {seen}): any pod may keep it up."
     return [_broken(gpu_taint.id, group, message, remedy)]
 
@@ -199,7 +202,7 @@ def present_label(group: NodeGroup) -> list[Violation]:
     if value == "true":
         return []
     if value is UNKNOWN:
-        return [_undecided(present_label.id, group, "its labels", remedy)]
+        return [_undecided(present_label.id, group, "labels", "its labels", remedy)]
     message = (
         f"GPU node group '{group.name}' lacks the label {GPU_PRESENT_LABEL}=true: unless something else detects its "
         "GPUs, NVIDIA's device plugin does not start there."
@@ -250,10 +253,13 @@ def uniform_models(group: NodeGroup) -> list[Violation]:
 
 def _broken(rule: str, group: NodeGroup, message: str, remedy: str) -> Violation:
     if group.gpus_per_node is UNKNOWN:
-        return Violation(rule, f"If it has GPUs: {message}", remedy, undecided=True, resource=group.resource)
+        doubt = group.doubts.get("gpus_per_node")
+        message = f"If it has GPUs: {message}"
+        return Violation(rule, message, remedy, undecided=True, resource=group.resource, doubt=doubt)
     return Violation(rule, message, remedy, resource=group.resource)
 
 
-def _undecided(rule: str, group: NodeGroup, what: str, remedy: str) -> Violation:
+def _undecided(rule: str, group: NodeGroup, field: str, what: str, remedy: str) -> Violation:
     message = f"GPU node group '{group.name}': unknown at preview, checked at update: {what}."
-    return Violation(rule, message, remedy, undecided=True, resource=group.resource)
+    doubt = group.doubts.get(field)
+    return Violation(rule, message, remedy, undecided=True, resource=group.resource, doubt=doubt)

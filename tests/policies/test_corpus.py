@@ -8,7 +8,7 @@ import pkgutil
 import pytest
 
 from tests.policies import corpus
-from tests.policies.corpus.case import Case, blockers, findings
+from tests.policies.corpus.case import Case, blockers, doubts, findings
 
 
 def _cases(kind: str) -> list[Case]:
@@ -16,7 +16,7 @@ def _cases(kind: str) -> list[Case]:
     return [case for name in names for case in getattr(importlib.import_module(name), kind, ())]
 
 
-BLOCKED, ALLOWED = _cases("BLOCKED"), _cases("ALLOWED")
+BLOCKED, ALLOWED, UNJUDGED = _cases("BLOCKED"), _cases("ALLOWED"), _cases("UNJUDGED")
 
 
 def _id(case: Case) -> str:
@@ -33,8 +33,17 @@ def test_found(case: Case) -> None:
 @pytest.mark.parametrize("case", ALLOWED, ids=_id)
 def test_allowed(case: Case) -> None:
     assert blockers(case) == []
+    assert [why for why in doubts(case) if not case.unjudged or case.unjudged not in why] == []
+
+
+@pytest.mark.parametrize("case", UNJUDGED, ids=_id)
+def test_said_to_be_unjudged(case: Case) -> None:
+    assert blockers(case) == []
+    found = doubts(case)
+    assert case.unjudged
+    assert any(case.unjudged in why for why in found), found
 
 
 def test_every_case_has_its_own_id() -> None:
-    ids = [case.id for case in (*BLOCKED, *ALLOWED)]
+    ids = [case.id for case in (*BLOCKED, *ALLOWED, *UNJUDGED)]
     assert len(ids) == len(set(ids))

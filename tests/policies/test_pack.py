@@ -23,6 +23,7 @@ from policies.config import ConfigError
 from policies.engine_values import plain
 from policies.pack import EXEMPTED, REMEDIATED, Gate, Undecided
 from policies.rules import RULES
+from policies.rules.unjudged import unjudged
 
 OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
 POOL: dict[str, Any] = {
@@ -44,19 +45,20 @@ class Session:
     """One engine run: every resource goes to all resource policies, then the stack to all stack policies."""
 
     def __init__(self) -> None:
-        self.policies: dict[str, Policy] = {policy.name: policy for policy in Gate().policies()}
+        self.every = Gate().policies()
+        self.policies: dict[str, Policy] = {policy.name: policy for policy in reversed(self.every)}
         self.reported: list[str] = []
         self.undecided: list[str] = []
 
     def resource(self, type_token: str, properties: dict[str, Any], config: dict[str, Any] | None = None) -> None:
-        for policy in self.policies.values():
+        for policy in self.every:
             if isinstance(policy, ResourceValidationPolicy):
                 props = unknown_checking_proxy(properties)
                 args = ResourceValidationArgs(type_token, props, "urn:x", "x", OPTIONS, None, config)
                 self._validate(policy, args)
 
     def stack(self, outputs: dict[str, dict[str, Any]]) -> None:
-        for policy in self.policies.values():
+        for policy in self.every:
             if isinstance(policy, StackValidationPolicy):
                 resources = [
                     PolicyResource(kind, unknown_checking_proxy(out), "urn:x", "x", OPTIONS, None, None, [], {})
@@ -77,7 +79,13 @@ def session() -> Session:
 
 
 def test_every_rule_is_a_policy_with_its_level(session: Session) -> None:
-    assert list(session.policies) == [*(rule.id for rule in RULES), EXEMPTED, REMEDIATED]
+    # What only the whole stack leaves open is told at its end, once more by `unjudged`.
+    assert [policy.name for policy in session.every] == [
+        *(rule.id for rule in RULES),
+        unjudged.id,
+        EXEMPTED,
+        REMEDIATED,
+    ]
     for rule in RULES:
         policy = session.policies[rule.id]
         assert policy.enforcement_level == EnforcementLevel(rule.level)
@@ -114,6 +122,32 @@ def test_an_unknown_value_is_a_note_of_the_rules_it_decides(
     assert session.reported == []
     assert [note.partition(":")[0] for note in session.undecided] == notes
     assert all("unknown at preview, checked at update" in note for note in session.undecided)
+
+
+TEMPLATE_OF_OTHERS = {
+    "clusterName": "ml",
+    "scalingConfig": {"minSize": 2, "maxSize": 4, "desiredSize": 2},
+    "launchTemplate": {"id": "lt-0123", "version": "3"},
+}
+
+
+def test_what_no_update_will_tell_is_a_finding_of_its_own(session: Session) -> None:
+    session.resource("aws:eks/nodeGroup:NodeGroup", TEMPLATE_OF_OTHERS)
+    session.stack({"aws:eks/nodeGroup:NodeGroup": TEMPLATE_OF_OTHERS})
+    assert [report.partition(":")[0] for report in session.reported] == ["unjudged"]
+    assert "launch template" in session.reported[0]
+    assert "gpu-zero-minimum" in session.reported[0]
+    assert session.undecided == []
+
+
+def test_what_the_update_will_tell_is_a_note_beside_it(session: Session) -> None:
+    late = {**TEMPLATE_OF_OTHERS, "scalingConfig": {"minSize": UNKNOWN_NUMBER_VALUE, "maxSize": 4, "desiredSize": 0}}
+    session.resource("aws:eks/nodeGroup:NodeGroup", late)
+    session.stack({"aws:eks/nodeGroup:NodeGroup": late})
+    assert [report.partition(":")[0] for report in session.reported] == ["unjudged"]
+    assert "gpu-taint" in session.reported[0]
+    assert "gpu-zero-minimum" not in session.reported[0]
+    assert [note for note in session.undecided if "its minimum" in note]
 
 
 def test_a_known_problem_is_reported_beside_an_unknown_one(session: Session) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from concepts.unknown import UNKNOWN
 from tests.policies.corpus.case import Case, blockers
-from tests.policies.test_corpus import ALLOWED, BLOCKED
+from tests.policies.test_corpus import ALLOWED, BLOCKED, UNJUDGED
 
 
 def hidden(value: Any) -> Iterator[Any]:
@@ -26,7 +26,7 @@ def hidden(value: Any) -> Iterator[Any]:
                 yield [*value[:index], variant, *value[index + 1 :]]
 
 
-@pytest.mark.parametrize("case", [*BLOCKED, *ALLOWED], ids=lambda case: case.id)
+@pytest.mark.parametrize("case", [*BLOCKED, *ALLOWED, *UNJUDGED], ids=lambda case: case.id)
 def test_any_part_may_be_unknown(case: Case) -> None:
     for index, (token, name, properties) in enumerate(case.resources):
         for variant in hidden(properties):

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast, get_args
 
-from concepts.declared import Cluster, NodeGroup
+from concepts.declared import Cluster, Doubt, NodeGroup
 from concepts.kubernetes import Effect, Taint
 from concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
 from policies.readers.additions import Additions, add, put
 from policies.readers.aks.facts import CLOUD, gpus_of_size
+from policies.readers.doubts import unlisted
 from policies.readers.idle import idle_of_profile
 from policies.readers.resource import Declared, Item, Reader
 
@@ -80,9 +81,7 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
         text(at(inputs, "sku", "name")),
         *(text(at(mix, "name")) for mix in items(at(inputs, "skuProfile", "vmSizes"))),
     ]
-    known = [size for size in sizes if size is not UNKNOWN]
-    largest = max(known, key=gpus_of_size, default=None)
-    size: Maybe[str | None] = UNKNOWN if UNKNOWN in sizes and gpus_of_size(largest) == 0 else largest
+    size = max(sizes, key=_by_gpus)
     capacity = _number(at(inputs, "sku", "capacity"))
     priority = at(inputs, "virtualMachineProfile", "priority")
     tags = inputs.get("tags")
@@ -102,6 +101,7 @@ def read_scale_set(declared: Declared) -> Iterable[Item]:
         spot=_is(priority, "Spot"),
         region=region_of(inputs.get("location")),
         machine_type=text(size),
+        doubts=_doubts(_gpus(size), size),
         resource=declared.urn,
     )
 
@@ -192,6 +192,8 @@ def _group(
 ) -> NodeGroup:
     size = pool.get("vmSize")
     gpus = _gpus(size)
+    if gpus is UNKNOWN and size is not UNKNOWN and at(pool, "gpuInstanceProfile") is not None:
+        gpus = 1  # only GPUs are divided into instances
     spot = _is(pool.get("scaleSetPriority"), "Spot")
     # A pool for system pods cannot be empty: https://learn.microsoft.com/azure/aks/use-system-pools
     system = _is(pool.get("mode"), "System")
@@ -215,6 +217,7 @@ def _group(
         disk_key=disk_key,
         cluster=cluster,
         cloud_label_domains=LABEL_DOMAINS,
+        doubts=_doubts(gpus, size),
         resource=urn,
     )
 
@@ -238,13 +241,25 @@ def _machines(declared: Declared, size: Any, count: Maybe[int], priority: Any) -
             spot=_is(priority, "Spot"),
             region=region_of(declared.properties.get("location")),
             machine_type=text(size),
+            doubts=_doubts(gpus, size),
             resource=declared.urn,
         )
+
+
+def _doubts(gpus: Maybe[int], size: Any) -> dict[str, Doubt]:
+    doubt = unlisted(text(size)) if gpus is UNKNOWN else None
+    return {} if doubt is None else {"gpus_per_node": doubt}
 
 
 def _gpus(size: Any) -> Maybe[int]:
     name = text(size)
     return UNKNOWN if name is UNKNOWN else gpus_of_size(name)
+
+
+def _by_gpus(size: Maybe[str | None]) -> tuple[bool, int]:
+    """Orders sizes: one that surely has GPUs decides, then one that may have some."""
+    gpus = _gpus(size)
+    return (False, 1) if gpus is UNKNOWN else (gpus > 0, 0 if gpus == 0 else gpus)
 
 
 def _taints(value: Any, spot: Maybe[bool]) -> Maybe[tuple[Taint, ...]]:

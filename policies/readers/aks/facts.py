@@ -11,24 +11,30 @@ from functools import cache
 from typing import Final
 
 from catalog.gpu_machines import gpu_machines
+from concepts.unknown import UNKNOWN, Maybe
 
 CLOUD: Final = "aks"
 
 # NC and NCC (compute), ND (deep learning), NV (visualisation) hold GPUs; NG is AMD's, NP holds FPGAs.
 _GPU_FAMILY: Final = re.compile(r"^(?:standard|basic)_n(?:cc?|d|v)\d")
 # MI25 (NVv4), MI300X (ND v5) and V710 (NV v5) are AMD's: no nvidia.com/gpu.
+# All other families: those without accelerators, FPGAs (NP), AMD's GPUs (NG) and media cards (NM).
+_OTHER_FAMILY: Final = re.compile(r"^(?:standard|basic)_(?:[a-mo-z][a-z]*|n[pgm][a-z]*)\d|^mix$")
 _AMD: Final = re.compile(r"^standard_nv\d+as_v4$|_mi\d+|_v710")
 
 
-def gpus_of_size(size: str | None) -> int:
+def gpus_of_size(size: str | None) -> Maybe[int]:
     """NVIDIA GPUs that a node of this size offers; 0 for sizes without. Azure ignores the case of sizes.
 
-    A size of a GPU family that the catalogue does not know counts as one GPU, so that it is never taken for a CPU
-    machine; so does a size with a part of a GPU (``NV6ads_A10_v5``), which Kubernetes sees as one device.
+    No size is taken for a CPU machine because nobody lists it: one of a GPU family that the catalogue does not know
+    counts as one GPU, and one of a family that is not known at all is ``UNKNOWN``. A size with a part of a GPU
+    (``NV6ads_A10_v5``) is one device to Kubernetes.
     """
     name = (size or "").lower().removesuffix("_promo")
-    if not _GPU_FAMILY.match(name) or _AMD.search(name):
+    if not name or _AMD.search(name):
         return 0
+    if not _GPU_FAMILY.match(name):
+        return 0 if _OTHER_FAMILY.match(name) else UNKNOWN
     return _by_size().get(name, 1)
 
 

@@ -12,16 +12,20 @@ from concepts.declared import Cluster, Credential, NodeGroup
 from concepts.kubernetes import Taint
 from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, texts, whole
 from policies.readers.additions import Additions, add, put
-from policies.readers.eks.facts import CLOUD, gpus_of
+from policies.readers.eks.facts import CLOUD
 from policies.readers.eks.roles import role_of_nodes, roles_among
 from policies.readers.eks.scaling import group_name, of_node_group, tags_among
 from policies.readers.eks.template import (
     Choice,
     Template,
+    doubts_about,
+    is_gpu_image,
     machines,
     referenced,
     templates_among,
+    typed,
     warm_nodes,
+    with_image,
     with_registered,
 )
 from policies.readers.resource import Declared, Item, Reader, Referrer
@@ -56,8 +60,11 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
     template = referenced(declared, "launchTemplate")
     scaling = inputs.get("scalingConfig")
     least, most = whole(at(scaling, "minSize")), whole(at(scaling, "maxSize"))
-    listed = tuple(Choice(gpus_of(text(entry)), text(entry)) for entry in items(inputs.get("instanceTypes")))
-    kinds = machines(listed or template.choices or (Choice(0, _DEFAULT_TYPE),))
+    listed = tuple(typed(text(entry)) for entry in items(inputs.get("instanceTypes")))
+    gpu_image = is_gpu_image(inputs.get("amiType")) or template.gpu_image
+    # Nothing tells which type EKS would take for an image with NVIDIA's driver.
+    default = Choice(UNKNOWN) if gpu_image else Choice(0, _DEFAULT_TYPE)
+    kinds = with_image(machines(listed or template.choices or (default,)), gpu_image)
     fixed = least is not UNKNOWN and least == most
     warm = warm_nodes(inputs.get("warmPoolConfig"), most)
     name = _name_of(declared)
@@ -84,6 +91,7 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
         cloud_label_domains=LABEL_DOMAINS,
         gpu_models=kinds.models,
         scaling=of_node_group(declared, name, cluster),
+        doubts=doubts_about(kinds, template.registration),
         resource=declared.urn,
     )
     yield from role_of_nodes(declared)

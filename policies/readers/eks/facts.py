@@ -14,22 +14,37 @@ CLOUD: Final = "eks"
 
 _GPU_FAMILY: Final = re.compile(r"^(p\d|gr?\d)")
 _AMD_FAMILIES: Final = ("g4ad",)
-_INSTANCE_TYPE: Final = re.compile(r"^(?P<family>[a-z0-9-]+)\.(?P<size>[a-z0-9-]+)$")
+# Every other family there is: general purpose, compute, memory, storage, HPC, and accelerators that are no NVIDIA GPUs.
+# https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-types.html
+_OTHER_FAMILY: Final = re.compile(
+    r"^(?:[acmrtdihxfz]\d+[a-z0-9]*(?:-[a-z0-9]+)*|cc\d|cr\d|hs\d|is4gen|im4gn|i[a-z]?\d[a-z0-9]*|hpc\d[a-z]*|u\d*[a-z0-9]*-[a-z0-9]+|"
+    r"mac[a-z0-9-]*|trn\d[a-z0-9]*|inf\d[a-z0-9]*|dl\d[a-z0-9]*|vt\d[a-z0-9]*)$"
+)
 _GPU: Final = re.compile(r"nvidia-(?P<chip>.+?)(?:-(?P<memory>\d+gb))?")
 
 
 def gpus_of(instance_type: Maybe[str | None]) -> Maybe[int]:
     """NVIDIA GPUs of an instance type; 0 for types without and for ``None``.
 
-    ``UNKNOWN`` for a type of a GPU family that the catalogue does not know yet: it is never taken for a CPU machine.
+    No type is taken for a CPU machine because nobody lists it: one of a GPU family counts as one GPU, one of a family
+    that is not known at all is ``UNKNOWN``.
     """
     if instance_type is UNKNOWN:
         return UNKNOWN
-    parts = _INSTANCE_TYPE.match(instance_type or "")
-    if parts is None or not is_gpu_family(parts["family"]):
+    if instance_type is None:
         return 0
-    known = gpu_machines(CLOUD).get(parts.string)
-    return UNKNOWN if known is None else known.gpus
+    known = gpu_machines(CLOUD).get(instance_type)
+    if known is not None:
+        return known.gpus
+    if is_gpu_family(instance_type):
+        return 1
+    return 0 if is_other_family(instance_type) else UNKNOWN
+
+
+def is_other_family(pattern: str) -> bool:
+    """Whether an instance type, or a pattern such as ``m7i.*``, is of a family that certainly has no NVIDIA GPUs."""
+    family = pattern.partition(".")[0].rstrip("*")
+    return family in _AMD_FAMILIES or bool(_OTHER_FAMILY.match(family))
 
 
 def model_of(instance_type: Maybe[str | None]) -> str | None:

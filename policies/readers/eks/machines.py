@@ -17,14 +17,18 @@ from policies.readers.eks.facts import CLOUD
 from policies.readers.eks.scaling import added_tags, scaling_group, tag_key, tags_among
 from policies.readers.eks.template import (
     Choice,
+    Machines,
     Template,
     choice_of,
+    doubts_about,
     machines,
     referenced,
     template_of,
     templates_among,
     warm_nodes,
+    with_image,
 )
+from policies.readers.kubernetes.node_registration import NOTHING
 from policies.readers.resource import Declared, Item, Reader, Referrer
 
 _GROUP_TEMPLATES: Final = ("mixedInstancesPolicy", "launchTemplate", "launchConfiguration")
@@ -45,7 +49,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
     template = referenced(declared, *_GROUP_TEMPLATES)
     overrides = items(at(inputs, "mixedInstancesPolicy", "launchTemplate", "overrides"))
     chosen = tuple(choice for entry in overrides if (choice := choice_of(entry)))
-    kinds = machines(chosen or template.choices)
+    kinds = with_image(machines(chosen or template.choices), template.gpu_image)
     tags = _tags(declared)
     least, most = whole(inputs.get("minSize"), default=0), whole(inputs.get("maxSize"))
     warm = warm_nodes(inputs.get("warmPool"), most)
@@ -75,6 +79,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
         cloud_label_domains=LABEL_DOMAINS,
         gpu_models=kinds.models,
         scaling=None if for_pods is False else scaling_group(_pattern(declared), tags),
+        doubts=doubts_about(kinds, template.registration),
         resource=declared.urn,
     )
 
@@ -82,8 +87,8 @@ def read_group(declared: Declared) -> Iterable[Item]:
 def read_instance(declared: Declared) -> Iterable[Item]:
     """``aws:ec2/instance:Instance`` and a spot request for one: a machine that no cluster autoscaler removes."""
     own, launched = template_of(declared), referenced(declared, "launchTemplate")
-    kinds = machines(own.choices or launched.choices)
-    yield from _fixed(declared, kinds.gpus, 1, kinds.first, spot="spotPrice" in declared.properties)
+    kinds = with_image(machines(own.choices or launched.choices), own.gpu_image or launched.gpu_image)
+    yield from _fixed(declared, kinds, 1, spot="spotPrice" in declared.properties)
 
 
 def read_spot_fleet(declared: Declared) -> Iterable[Item]:
@@ -141,22 +146,21 @@ def _fleet(declared: Declared, listed: tuple[Choice, ...], capacity: Any, *, spo
     configs = items(declared.properties.get("launchTemplateConfigs"))
     overrides = tuple(choice for config in configs for choice in _choices(at(config, "overrides")))
     kinds = machines(listed + overrides or referenced(declared, "launchTemplateConfigs").choices)
-    yield from _fixed(declared, kinds.gpus, _count(given(capacity, 1)), kinds.first, spot=spot)
+    yield from _fixed(declared, kinds, _count(given(capacity, 1)), spot=spot)
 
 
-def _fixed(
-    declared: Declared, gpus: Maybe[int], count: Maybe[int], kind: Maybe[str | None], *, spot: bool
-) -> Iterable[NodeGroup]:
-    if gpus != 0:
+def _fixed(declared: Declared, kinds: Machines, count: Maybe[int], *, spot: bool) -> Iterable[NodeGroup]:
+    if kinds.gpus != 0:
         yield NodeGroup(
             name=declared.name,
             cloud=CLOUD,
             kind="machine",
-            gpus_per_node=gpus,
+            gpus_per_node=kinds.gpus,
             initial_nodes=count,
             spot=spot,
             region=text(declared.properties.get("region")),
-            machine_type=kind,
+            machine_type=kinds.first,
+            doubts=doubts_about(kinds, NOTHING),
             resource=declared.urn,
         )
 

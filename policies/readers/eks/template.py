@@ -6,13 +6,16 @@ which resource such a value comes from, so the template is found all the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from concepts.declared import Doubt
 from concepts.kubernetes import GPU_RESOURCE, Taint
-from concepts.unknown import UNKNOWN, Maybe, at, flag, given, items, text, whole
-from policies.readers.eks.facts import gpus_of, is_gpu_family, model_of
+from concepts.unknown import UNKNOWN, Maybe, at, flag, given, holds_unknown, items, text, whole
+from policies.readers.doubts import unlisted
+from policies.readers.eks.facts import gpus_of, is_other_family, model_of
 from policies.readers.kubernetes.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.readers.resource import Declared
 
@@ -27,6 +30,8 @@ class Choice:
 
     gpus: Maybe[int]
     type: Maybe[str | None] = None
+    doubt: Doubt | None = None
+    """Why its GPUs stay unknown for good."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +44,24 @@ class Template:
     disk_key: Maybe[str | None] = None
     private: Maybe[bool] = True
     tags: Maybe[Mapping[str, Any]] = UNKNOWN
+    gpu_image: bool = False
+    """Whether its machine image brings NVIDIA's driver, as the image's name says."""
 
 
 NO_TEMPLATE: Final = Template(tags={})
-ELSEWHERE: Final = Template(choices=(Choice(UNKNOWN, UNKNOWN),), registration=UNREADABLE)
+_NOT_DECLARED: Final = Doubt(
+    "its launch template is not declared in this program",
+    "Declare the launch template in this program; for the GPUs alone, name instance types on the group itself.",
+)
+_ANY_MACHINE: Final = Doubt(
+    "its instance requirements leave machines with and without GPUs to EC2's choice",
+    "Set acceleratorCount: {max: 0} for machines without GPUs, or acceleratorManufacturers and a minimum for GPUs.",
+)
+ELSEWHERE: Final = Template(
+    choices=(Choice(UNKNOWN, UNKNOWN, _NOT_DECLARED),), registration=replace(UNREADABLE, doubt=_NOT_DECLARED)
+)
 """A template that the program does not declare."""
+_GPU_IMAGE: Final = re.compile(r"nvidia|[-_/]gpu\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -54,6 +72,7 @@ class Machines:
     other_gpus: tuple[int, ...]
     first: Maybe[str | None]
     models: tuple[str, ...] = ()
+    doubt: Doubt | None = None
 
 
 def machines(choices: Sequence[Choice]) -> Machines:
@@ -63,7 +82,25 @@ def machines(choices: Sequence[Choice]) -> Machines:
     gpus: Maybe[int] = UNKNOWN if most == 0 and any(choice.gpus is UNKNOWN for choice in choices) else most
     first = choices[0].type if choices else None
     models = dict.fromkeys(model for choice in choices if (model := model_of(choice.type)))
-    return Machines(gpus, tuple(sorted(known - {most})) if most else (), first, tuple(models))
+    doubt = next((choice.doubt for choice in choices if choice.doubt is not None), None)
+    return Machines(gpus, tuple(sorted(known - {most})) if most else (), first, tuple(models), doubt)
+
+
+def with_image(kinds: Machines, gpu_image: bool) -> Machines:
+    """The same, where an image with NVIDIA's driver says that machines of which nothing else is known have GPUs."""
+    return replace(kinds, gpus=1) if gpu_image and kinds.gpus is UNKNOWN else kinds
+
+
+def doubts_about(kinds: Machines, registered: Registration) -> dict[str, Doubt]:
+    """What stays unknown for good of a group of these machines, by its field."""
+    found = {} if kinds.doubt is None else {"gpus_per_node": kinds.doubt}
+    return found if registered.doubt is None else {**found, "taints": registered.doubt, "labels": registered.doubt}
+
+
+def typed(kind: Maybe[str | None]) -> Choice:
+    """The machine of an instance type."""
+    gpus = gpus_of(kind)
+    return Choice(gpus, kind, unlisted(kind) if gpus is UNKNOWN else None)
 
 
 def choice_of(entry: Any) -> Choice | None:
@@ -72,8 +109,11 @@ def choice_of(entry: Any) -> Choice | None:
         return Choice(UNKNOWN, UNKNOWN)
     kind, requirements = text(at(entry, "instanceType")), at(entry, "instanceRequirements")
     if kind is not None:
-        return Choice(gpus_of(kind), kind)
-    return None if requirements is None else Choice(_required_gpus(requirements))
+        return typed(kind)
+    if requirements is None:
+        return None
+    gpus = _required_gpus(requirements)
+    return Choice(gpus, doubt=_ANY_MACHINE if gpus is UNKNOWN and not holds_unknown(requirements) else None)
 
 
 def template_of(declared: Declared) -> Template:
@@ -92,7 +132,17 @@ def template_of(declared: Declared) -> Template:
         disk_key=next((text(at(disk, "kmsKeyId")) for disk in disks if at(disk, "kmsKeyId") is not None), None),
         private=_none_true(public),
         tags=_instance_tags(inputs),
+        gpu_image=is_gpu_image(given(inputs.get("imageId"), inputs.get("ami"))),
     )
+
+
+def is_gpu_image(name: Any) -> bool:
+    """Whether a machine image, an SSM parameter that names one, or an EKS AMI type is made for NVIDIA GPUs.
+
+    https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html (``amiType``) and
+    https://docs.aws.amazon.com/eks/latest/userguide/retrieve-ami-id.html
+    """
+    return isinstance(name, str) and _GPU_IMAGE.search(name) is not None
 
 
 def referenced(declared: Declared, *properties: str) -> Template:
@@ -110,6 +160,7 @@ def referenced(declared: Declared, *properties: str) -> Template:
             together,
             choices=together.choices + other.choices,
             registration=replace(together.registration, taints=common),
+            gpu_image=together.gpu_image or other.gpu_image,
         )
     return together
 
@@ -162,7 +213,7 @@ def _required_gpus(requirements: Any) -> Maybe[int]:
     if most == 0:
         return 0
     allowed = items(at(requirements, "allowedInstanceTypes"))
-    if allowed and UNKNOWN not in allowed and not any(is_gpu_family(str(pattern)) for pattern in allowed):
+    if allowed and UNKNOWN not in allowed and all(is_other_family(str(pattern)) for pattern in allowed):
         return 0
     types, makers = items(at(requirements, "acceleratorTypes")), items(at(requirements, "acceleratorManufacturers"))
     other_kind = types and UNKNOWN not in types and "gpu" not in types

@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from catalog.carbon import carbon
-from concepts.declared import Cluster, Credential, NodeGroup
+from concepts.declared import Cluster, Credential, Doubt, NodeGroup
 from concepts.kubernetes import Taint
 from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
+from concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
 from policies.readers.additions import Additions, add, put
+from policies.readers.doubts import unlisted
 from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader
 from policies.readers.taints import entry_of, taints_of
@@ -81,6 +82,7 @@ def read_instance(declared: Declared) -> Iterable[Item]:
             region=_region(zone),
             zones=(str(zone),) if isinstance(zone, str) else (),
             machine_type=text(inputs.get("machineType")),
+            doubts=_doubts(inputs),
             resource=declared.urn,
         )
     if _PRIVATE_KEY.search(str(inputs.get("metadata"))):
@@ -211,8 +213,16 @@ def _group(
         max_hourly_usd=_cost_at_most(node_hourly_usd(config, region, spot), initial if scaling is None else max_nodes),
         cluster=cluster,
         cloud_label_domains=LABEL_DOMAINS,
+        doubts=_doubts(config),
         resource=urn,
     )
+
+
+def _doubts(config: Any) -> dict[str, Doubt]:
+    machine = text(at(config, "machineType"))
+    unknown = isinstance(machine, str) and whole_machine_gpus(machine) is UNKNOWN
+    doubt = unlisted(machine) if unknown and not holds_unknown(at(config, "guestAccelerators")) else None
+    return {} if doubt is None else {"gpus_per_node": doubt}
 
 
 def _gpus(config: Any, accelerators: str) -> Maybe[int]:

@@ -8,12 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from concepts.declared import IdleTime, NodeGroup
+from concepts.declared import Doubt, IdleTime, NodeGroup
 from concepts.pool import GPU_TAINT
 from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
 from policies.readers.gke.clusters import LABEL_DOMAINS
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader
+
+_LIMITED_ELSEWHERE: Final = Doubt(
+    "how many nodes may come is limited by the cluster's auto-provisioning or the project's quota",
+    "Set resource limits for GPUs in the cluster's auto-provisioning, and see that the quota is no larger.",
+)
 
 
 def read_compute_class(declared: Declared) -> Iterable[Item]:
@@ -30,7 +35,7 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
     own_name = name if isinstance(name, str) else declared.name
     counts = [_gpus(priority) for priority in items(at(spec, "priorities"))]
     most = max((count for count in counts if count is not UNKNOWN), default=0)
-    gpus = UNKNOWN if UNKNOWN in counts else most
+    gpus = UNKNOWN if UNKNOWN in counts and not most else most
     if gpus != 0:
         yield NodeGroup(
             name=f"compute class {own_name}",
@@ -42,6 +47,7 @@ def read_compute_class(declared: Declared) -> Iterable[Item]:
             taints=(GPU_TAINT,),
             cloud_label_domains=LABEL_DOMAINS,
             idle=_idle_time(at(spec, "autoscalingPolicy", "consolidationDelayMinutes")),
+            doubts={"max_nodes": _LIMITED_ELSEWHERE},
             resource=declared.urn,
         )
 

@@ -14,17 +14,22 @@ _DEFAULT_DISK_GB: Final = 100
 
 # Machine families whose machines bring their GPUs: https://cloud.google.com/compute/docs/gpus
 _GPU_FAMILY: Final = re.compile(r"^(a[2-9]x?|g[2-9])-")
+# All other families, TPUs among them: https://cloud.google.com/compute/docs/machine-resource
+_OTHER_FAMILY: Final = re.compile(r"^(?:(?:[cehmntxz]\d+[a-z]?|f1|g1|ct\w+|tpu\w+|custom)-|custom$)")
 _GPUS_IN_NAME: Final = re.compile(r"gpu-(\d+)g")
 
 
-def whole_machine_gpus(machine_type: str | None) -> int:
+def whole_machine_gpus(machine_type: str | None) -> Maybe[int]:
     """GPUs that are part of the machine type; 0 for types without.
 
-    A type of a GPU family that the catalogue does not know has as many as its name says, else it counts as one GPU, so
-    that it is never taken for a CPU machine.
+    No type is taken for a CPU machine because nobody lists it: one of a GPU family that the catalogue does not know has
+    as many as its name says, else it counts as one GPU, and one of a family that is not known at all is ``UNKNOWN``.
     """
-    if machine_type is None or not _GPU_FAMILY.match(machine_type):
+    if not machine_type:
         return 0
+    machine_type = machine_type.rpartition("/")[2]  # the API takes a link, too
+    if not _GPU_FAMILY.match(machine_type):
+        return 0 if _OTHER_FAMILY.match(machine_type) else UNKNOWN
     if known := catalog.machine(CLOUD, machine_type):
         return known.gpus
     named = _GPUS_IN_NAME.search(machine_type)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from concepts.declared import NodeGroup
+from concepts.declared import Doubt, NodeGroup
 from concepts.kubernetes import Taint
-from concepts.unknown import UNKNOWN, Maybe, at, given, items, text, texts, whole
+from concepts.unknown import UNKNOWN, Maybe, at, given, holds_unknown, items, text, texts, whole
 from policies.readers.aks.facts import gpus_of_size
-from policies.readers.eks.facts import gpus_of
-from policies.readers.eks.template import Choice, choice_of, machines, with_registered
+from policies.readers.doubts import unlisted
+from policies.readers.eks.template import Choice, Machines, choice_of, machines, typed, with_registered
 from policies.readers.gke.facts import whole_machine_gpus
 from policies.readers.kubernetes.node_registration import EFFECTS, parsed_labels, parsed_taints, taints_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
@@ -48,12 +48,12 @@ def read_machines(declared: Declared) -> Iterable[Item]:
         least, most, scaled = *scaling, True
     replicas = whole(at(spec, "replicas"))
     name = text(at(metadata, "name"))
-    gpus, others = _gpus(annotations, at(machine, "infrastructureRef"), infrastructure)
+    kinds = _machines(annotations, at(machine, "infrastructureRef"), infrastructure)
     yield NodeGroup(
         name=name if isinstance(name, str) else declared.name,
         cloud=CLOUD,
-        gpus_per_node=gpus,
-        other_gpus_per_node=others,
+        gpus_per_node=kinds.gpus,
+        other_gpus_per_node=kinds.other_gpus,
         autoscaled=UNKNOWN if scaled is UNKNOWN else scaled and (least is UNKNOWN or least != most),
         min_nodes=0 if least is None else least,
         max_nodes=most,
@@ -63,6 +63,7 @@ def read_machines(declared: Declared) -> Iterable[Item]:
         labels=_labels(spec, bootstrap, infrastructure),
         cluster=text(at(spec, "clusterName")),
         cloud_label_domains=("kubernetes.io", "k8s.io"),
+        doubts=_doubts(kinds, at(machine, "bootstrap", "configRef"), bootstrap),
         resource=declared.urn,
     )
 
@@ -115,42 +116,61 @@ def _own_scaling(infrastructure: Declared | None) -> tuple[Maybe[int | None], Ma
     return None
 
 
-def _gpus(annotations: Any, reference: Any, infrastructure: Declared | None) -> tuple[Maybe[int], tuple[int, ...]]:
+def _doubts(kinds: Machines, reference: Any, bootstrap: Declared | None) -> dict[str, Doubt]:
+    found = {} if kinds.doubt is None else {"gpus_per_node": kinds.doubt}
+    if reference is not None and not holds_unknown(reference) and bootstrap is None:
+        found["taints"] = _not_declared(reference)
+    return found
+
+
+def _not_declared(reference: Any) -> Doubt:
+    what = f"{at(reference, 'kind')} '{at(reference, 'name')}'"
+    return Doubt(f"its {what} is not declared in this program", f"Declare the {what} in this program.")
+
+
+def _machines(annotations: Any, reference: Any, infrastructure: Declared | None) -> Machines:
     """GPUs per machine: what the autoscaler is told, or what the machine type has."""
     told = whole(at(annotations, _GPU_COUNT))
     if told is not None and told is not UNKNOWN and told > 0:
-        return told, ()
+        return Machines(told, (), None)
     if infrastructure is None:
         kind = text(at(reference, "kind"))
-        return (0 if isinstance(kind, str) and kind.startswith(_WITHOUT_GPUS) else UNKNOWN), ()
+        if isinstance(kind, str) and kind.startswith(_WITHOUT_GPUS):
+            return Machines(0, (), None)
+        known = reference is not None and not holds_unknown(reference)
+        return Machines(UNKNOWN, (), None, doubt=_not_declared(reference) if known else None)
     annotated = whole(at(infrastructure.properties, "metadata", "annotations", _GPU_COUNT))
     kind = infrastructure.type.rpartition(":")[2]
     spec = infrastructure.properties.get("spec")
     machine = at(spec, "template", "spec") if kind.endswith("Template") else spec
     for prefix, count in _BY_PROVIDER.items():
         if kind.startswith(prefix):
-            kinds = machines(tuple(count(machine)))
-            return kinds.gpus, kinds.other_gpus
+            return machines(tuple(count(machine)))
+    if told is UNKNOWN or annotated is UNKNOWN:
+        return Machines(UNKNOWN, (), None)
     claims = [count for count in (told, annotated) if count is not None]
-    return (UNKNOWN if not claims or UNKNOWN in claims else max(count for count in claims if count is not UNKNOWN)), ()
+    doubt = Doubt(f"no table says which {kind} has GPUs", f"Annotate the {kind} with {_GPU_COUNT}, 0 for none.")
+    return Machines(max(claims, default=UNKNOWN), (), None, doubt=None if claims else doubt)
 
 
 def _amazon(machine: Any) -> Iterable[Choice]:
     overrides = [choice_of(entry) for entry in items(at(machine, "mixedInstancesPolicy", "overrides"))]
     listed = [choice for choice in overrides if choice is not None]
     kind = text(given(at(machine, "instanceType"), at(machine, "awsLaunchTemplate", "instanceType")))
-    return listed or [Choice(gpus_of(kind), kind)]
+    return listed or [typed(kind)]
 
 
 def _google(machine: Any) -> Iterable[Choice]:
     kind = text(given(at(machine, "instanceType"), at(machine, "machineType")))
     attached = sum(count for entry in items(at(machine, "guestAccelerators")) if (count := _number(at(entry, "count"))))
-    yield Choice(attached or (UNKNOWN if kind is UNKNOWN else whole_machine_gpus(kind)), kind)
+    gpus = attached or (UNKNOWN if kind is UNKNOWN else whole_machine_gpus(kind))
+    yield Choice(gpus, kind, unlisted(kind) if gpus is UNKNOWN else None)
 
 
 def _microsoft(machine: Any) -> Iterable[Choice]:
     size = text(given(at(machine, "vmSize"), at(machine, "sku"), at(machine, "template", "vmSize")))
-    yield Choice(UNKNOWN if size is UNKNOWN else gpus_of_size(size), size)
+    gpus = UNKNOWN if size is UNKNOWN else gpus_of_size(size)
+    yield Choice(gpus, size, unlisted(size) if gpus is UNKNOWN else None)
 
 
 _BY_PROVIDER: Final[Mapping[str, Callable[[Any], Iterable[Choice]]]] = {

@@ -13,11 +13,13 @@ from fractions import Fraction
 from typing import Any, Final
 
 from catalog.gpu_machines import gpu_machines
-from concepts.declared import IdleTime, NodeGroup
+from concepts.declared import Doubt, IdleTime, NodeGroup
 from concepts.kubernetes import GPU_RESOURCE
-from concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
+from concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
+from policies.readers.doubts import unlisted
 from policies.readers.durations import longest_window, minutes_of
 from policies.readers.eks.facts import CLOUD as AMAZON
+from policies.readers.eks.facts import is_gpu_family, is_other_family
 from policies.readers.kubernetes.node_registration import taints_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
 
@@ -27,6 +29,8 @@ _NEVER: Final = "karpenter.sh/do-not-disrupt"
 # Labels that say what an Amazon machine is, in Karpenter's and in EKS Auto Mode's domain.
 _AMAZON: Final = re.compile(r"^(?:karpenter\.k8s\.aws|eks\.amazonaws\.com)/(instance-.+)$")
 _AZURE: Final = re.compile(r"^karpenter\.azure\.com/(sku-.+)$")
+_FAMILY: Final = "instance-family"
+_NVIDIA: Final[Mapping[str, str]] = {"instance-gpu-manufacturer": "nvidia", "kubernetes.io/os": "linux"}
 _TYPE: Final = "node.kubernetes.io/instance-type"
 # The fewest vCPUs that clouds sell with one whole NVIDIA GPU (g4dn.xlarge, NC4as_T4_v3): a vCPU limit limits GPUs too.
 _MIN_VCPUS_PER_GPU: Final = 4
@@ -44,7 +48,8 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
     metadata = at(spec, "template", "metadata") if template is not spec else spec
     name = text(at(declared.properties, "metadata", "name"))
     limits = at(spec, "limits") if template is not spec else at(spec, "limits", "resources")
-    sizes = _gpu_sizes(template, metadata)
+    requirements = [*items(at(template, "requirements")), *_as_requirements(at(metadata, "labels"))]
+    sizes = _gpu_sizes(template, requirements)
     gpus, most = _bounds(sizes, limits)
     fixed = whole(at(spec, "replicas"))
     node_class = next(iter(declared.references), None)
@@ -64,6 +69,7 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         disk_encrypted=True if node_class is None else _encrypted(node_class),
         idle=idle_time(spec),
         cloud_label_domains=_LABEL_DOMAINS,
+        doubts=_doubts(requirements, at(template, "nodeClassRef")) | _limit_doubts(limits),
         resource=declared.urn,
     )
 
@@ -90,9 +96,8 @@ REFERRERS: Final[Mapping[str, Referrer]] = {
 }
 
 
-def _gpu_sizes(template: Any, metadata: Any) -> Maybe[tuple[int, ...]]:
+def _gpu_sizes(template: Any, requirements: Sequence[Any]) -> Maybe[tuple[int, ...]]:
     """GPU counts of the machines that the requirements admit; empty if none has GPUs."""
-    requirements = [*items(at(template, "requirements")), *_as_requirements(at(metadata, "labels"))]
     reference = at(template, "nodeClassRef")
     if UNKNOWN in requirements or reference is UNKNOWN:
         return UNKNOWN
@@ -103,10 +108,64 @@ def _gpu_sizes(template: Any, metadata: Any) -> Maybe[tuple[int, ...]]:
     if "AKSNodeClass" in provider or "azure" in provider:
         return _azure_sizes(requirements)
     if "EC2NodeClass" in provider or "aws" in provider or reference is None:
-        admitted = [(_admits(requirements, machine), count) for machine, count in _amazon_machines()]
-        sizes = sorted({count for answer, count in admitted if answer is True})
-        return UNKNOWN if not sizes and any(answer is UNKNOWN for answer, _ in admitted) else tuple(sizes)
+        sizes = _sizes(requirements, _amazon_machines())
+        if sizes == ():
+            sizes = _sizes(requirements, _unlisted_machines(requirements))
+        return UNKNOWN if sizes == () and any(_of_no_family(requirements)) else sizes
     return UNKNOWN
+
+
+def _sizes(requirements: Sequence[Any], machines: Iterable[tuple[Candidate, int]]) -> Maybe[tuple[int, ...]]:
+    admitted = [(_admits(requirements, machine), count) for machine, count in machines]
+    sizes = sorted({count for answer, count in admitted if answer is True})
+    return UNKNOWN if not sizes and any(answer is UNKNOWN for answer, _ in admitted) else tuple(sizes)
+
+
+def _unlisted_machines(requirements: Sequence[Any]) -> Iterator[tuple[Candidate, int]]:
+    """Machines that the requirements name, that the catalogue does not list, and whose name says GPUs: one each."""
+    named = [*_wanted(requirements, _FAMILY), *_wanted(requirements, _TYPE)]
+    for name in named:
+        if is_gpu_family(name):
+            family, _, size = name.partition(".")
+            digits = re.search(r"\d+", family)
+            generation = {"instance-generation": digits.group()} if digits else {}
+            own_type = {_TYPE: name} if size else {}
+            yield {_FAMILY: family, "instance-category": name[:1], **own_type, **generation, **_NVIDIA}, 1
+    if not named:
+        for category in _wanted(requirements, "instance-category"):
+            if category in ("g", "p"):
+                yield {"instance-category": category, **_NVIDIA}, 1
+
+
+def _of_no_family(requirements: Sequence[Any]) -> Iterator[str]:
+    """The machines that are wanted of which nobody knows whether they have GPUs."""
+    for name in (*_wanted(requirements, _FAMILY), *_wanted(requirements, _TYPE)):
+        if not is_gpu_family(name) and not is_other_family(name):
+            yield name
+
+
+def _wanted(requirements: Sequence[Any], short_key: str) -> Iterator[str]:
+    """The values that a machine's label may have, as far as they are listed."""
+    for requirement in requirements:
+        label = _AMAZON.match(str(at(requirement, "key")))
+        if (label.group(1) if label else at(requirement, "key")) == short_key and at(requirement, "operator") == "In":
+            yield from (str(value) for value in items(at(requirement, "values")) if value is not UNKNOWN)
+
+
+def _doubts(requirements: Sequence[Any], reference: Any) -> dict[str, Doubt]:
+    """Why nobody can tell whether machines have GPUs: another cloud's node class, or a family that is not known."""
+    if holds_unknown(reference) or holds_unknown(requirements):
+        return {}
+    for machine in _of_no_family(requirements):
+        if (doubt := unlisted(machine)) is not None:
+            return {"gpus_per_node": doubt}
+    kind = at(reference, "kind")
+    return {
+        "gpus_per_node": Doubt(
+            f"no table says which machines node class {kind} '{at(reference, 'name')}' may start",
+            f"Name machine types in the requirements that a node class of kind {', '.join(_NODE_CLASSES)} offers.",
+        )
+    }
 
 
 def _amazon_machines() -> Iterator[tuple[Candidate, int]]:
@@ -116,14 +175,13 @@ def _amazon_machines() -> Iterator[tuple[Candidate, int]]:
         yield (
             {
                 _TYPE: machine.type,
-                "instance-family": family,
+                _FAMILY: family,
                 "instance-size": size,
                 "instance-category": family[: digits.start()] if digits else family,
                 "instance-generation": digits.group() if digits else "",
                 "instance-gpu-count": str(machine.gpus),
-                "instance-gpu-manufacturer": "nvidia",
                 "kubernetes.io/arch": machine.arch,
-                "kubernetes.io/os": "linux",
+                **_NVIDIA,
             },
             machine.gpus,
         )
@@ -240,6 +298,12 @@ def _holds_empty_nodes(budget: Any) -> bool:
 
 def _number(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _limit_doubts(limits: Any) -> dict[str, Doubt]:
+    if holds_unknown(limits):
+        return {}
+    return {"max_nodes": Doubt("its limits do not tell how many GPUs it may have", f"Set limits: {GPU_RESOURCE}.")}
 
 
 def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import yaml
 
+from concepts.declared import Doubt
 from concepts.kubernetes import Effect, Taint
 from concepts.unknown import UNKNOWN, Maybe, at, items
 
@@ -42,26 +43,41 @@ class Registration:
     taints: Maybe[tuple[Taint, ...]] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     joins: Maybe[bool] = False
+    doubt: Doubt | None = None
+    """Why its taints stay unknown for good."""
 
 
 NOTHING: Final = Registration()
 UNREADABLE: Final = Registration(taints=UNKNOWN, joins=UNKNOWN)
+_SHELL: Final = Registration(
+    taints=UNKNOWN,
+    joins=UNKNOWN,
+    doubt=Doubt(
+        "its boot data takes taints or labels from a shell variable",
+        "Write the taints into the boot data as they are, or on the group, where its cloud has a place for them.",
+    ),
+)
+_NO_TEXT: Final = Registration(
+    taints=UNKNOWN,
+    joins=UNKNOWN,
+    doubt=Doubt("its boot data is not text that the gate reads", "Write the boot data as text, base64 or gzip of it."),
+)
 
 
 def registration(user_data: Any) -> Registration:
-    """Reads boot data; ``UNREADABLE`` if it is unknown or no text."""
+    """Reads boot data; all unknown, some of it for good, if it is unknown, no text or a shell's business."""
     if user_data is UNKNOWN:
         return UNREADABLE
     if not user_data:
         return NOTHING
     script = _decoded(str(user_data))
     if script is None:
-        return UNREADABLE
+        return _NO_TEXT
     taints: list[Taint] = []
     labels: dict[str, str] = {}
     for flag, value in _FLAG.findall(script):
         if "$" in value:  # a shell variable: what it holds is not visible here
-            return UNREADABLE
+            return _SHELL
         if flag.startswith("node-label"):
             labels.update(parsed_labels(value))
         else:
@@ -76,7 +92,7 @@ def registration(user_data: Any) -> Registration:
         try:
             config = yaml.safe_load(document)
         except yaml.YAMLError:
-            return UNREADABLE
+            return _NO_TEXT
         listed = taints_of(at(config, "spec", "kubelet", "config", "registerWithTaints"))
         joining = taints_of(at(config, "nodeRegistration", "taints"))
         if listed is UNKNOWN or joining is UNKNOWN:

@@ -10,6 +10,7 @@ from concepts.declared import Violation
 from policies.readers import linked, read, read_stack
 from policies.readers.resource import Declared
 from policies.rules import BY_ID, RULES
+from policies.rules.unjudged import unjudged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,8 @@ class Case:
     rule: str | None = None
     limits: Mapping[str, Any] = field(default_factory=dict)
     links: tuple[tuple[str, str, str], ...] = ()
+    unjudged: str = ""
+    """Words of the reason for which the gate says that it cannot judge it; empty where it must not say so."""
 
 
 def declared_by(case: Case) -> list[Declared]:
@@ -52,6 +55,17 @@ def blockers(case: Case) -> list[Violation]:
 
 def findings(case: Case) -> list[Violation]:
     """What rules report, the advisory ones too, except what is undecided."""
+    return [violation for violation in _judged(case) if not violation.undecided]
+
+
+def doubts(case: Case) -> list[str]:
+    """Why rules, whatever their level, can never judge something in the program."""
+    found = _judged(case)
+    open_for_good = [violation.doubt.why for violation in found if violation.undecided and violation.doubt]
+    return [*open_for_good, *(violation.message for violation in found if violation.rule == unjudged.id)]
+
+
+def _judged(case: Case) -> list[Violation]:
     together = linked(declared_by(case))
     items = [item for resource in together for item in read(resource)]
     stack = read_stack(together)
@@ -60,4 +74,4 @@ def findings(case: Case) -> list[Violation]:
         subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]
         for subject in subjects:
             found += rule.check(subject, rule.limits(case.limits if rule.id == case.rule else {}))
-    return [violation for violation in found if not violation.undecided]
+    return found

@@ -223,6 +223,7 @@ ALLOWED = [
     ),
     Case(
         id="capi-template-elsewhere",
+        unjudged="is not declared in this program",
         story="The machines' template belongs to another program: nothing is known to be wrong.",
         resources=(machines(annotations={}, replicas=2),),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -85,17 +86,24 @@ def test_every_language_of_boot_data(script: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
+    ("data", "why"),
     [
-        UNKNOWN,
-        base64_of(b"\xff\xfe\x00"),
-        base64_of(b"\x1f\x8bnot gzip after all"),
-        "kubelet --register-with-taints=$TAINTS",
-        "apiVersion: node.eks.aws/v1alpha1\nspec: {",
+        (base64_of(b"\xff\xfe\x00"), "not text"),
+        (base64_of(b"\x1f\x8bnot gzip after all"), "not text"),
+        ("kubelet --register-with-taints=$TAINTS", "a shell variable"),
+        ("apiVersion: node.eks.aws/v1alpha1\nspec: {", "not text"),
     ],
 )
-def test_what_cannot_be_read_is_unknown(data: Any) -> None:
-    assert registration(data) == UNREADABLE
+def test_what_cannot_be_read_is_unknown_for_good_and_says_why(data: Any, why: str) -> None:
+    found = registration(data)
+    assert replace(found, doubt=None) == UNREADABLE
+    assert found.doubt is not None
+    assert why in found.doubt.why
+
+
+def test_what_the_engine_does_not_know_yet_is_no_doubt() -> None:
+    assert registration(UNKNOWN) == UNREADABLE
+    assert UNREADABLE.doubt is None
 
 
 @pytest.mark.parametrize("data", [None, ""])
