@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from policies import exemptions
+from policies import exemptions, lowered
 from policies.exemptions import Exemption, today_utc
 from policies.rules import BY_ID
 from policies.rules.rule import LEVELS, Rule
@@ -70,8 +70,8 @@ def problems(config: Mapping[str, Any]) -> list[str]:
     """Everything that is wrong with a configuration, one sentence each."""
     found = []
     for name, given in config.items():
-        if name == "all":
-            found += _level_problems("all", given, LEVELS)
+        if name == lowered.ALL:
+            found += _all_problems(given)
         elif name not in BY_ID:
             found.append(f"{name}: no such rule{_nearest(name, BY_ID)}")
         elif isinstance(given, dict):
@@ -80,7 +80,27 @@ def problems(config: Mapping[str, Any]) -> list[str]:
             found += _properties_problems(BY_ID[name], {key: value for key, value in given.items() if key != _LEVEL})
         else:
             found += _level_problems(name, given, BY_ID[name].levels)
+    return found + ([] if found else lowered.problems(_configured(config), today_utc()))
+
+
+def _configured(config: Mapping[str, Any]) -> lowered.Configured:
+    """A file's content as the engine hands it over."""
+    found = {}
+    for name, given in config.items():
+        said = dict(given) if isinstance(given, dict) else {_LEVEL: given}
+        found[name] = (said.pop(_LEVEL, ""), said)
     return found
+
+
+def _all_problems(given: object) -> list[str]:
+    if not isinstance(given, dict):
+        return _level_problems(lowered.ALL, given, LEVELS)
+    found = [
+        f"{lowered.ALL}.{key}: no such key; it has {_LEVEL}, {', '.join(lowered.KEYS)}"
+        for key in given
+        if key not in (_LEVEL, *lowered.KEYS)
+    ]
+    return found + _level_problems(f"{lowered.ALL}.{_LEVEL}", given.get(_LEVEL), LEVELS)
 
 
 def limit_problems(rule: Rule[...], limits: Mapping[str, Any]) -> list[str]:
@@ -127,7 +147,7 @@ def expired(config: Mapping[str, Any], today: date) -> list[str]:
     return [
         f"{name}.{exemptions.KEY}: expired on {exemption.expires} ({exemption.reason}); remove it, or renew it"
         for name, given in config.items()
-        if isinstance(given, dict)
+        if isinstance(given, dict) and name in BY_ID
         for exemption in exemptions_of(BY_ID[name], given, today)
         if exemption.expired(today)
     ]
@@ -135,7 +155,8 @@ def expired(config: Mapping[str, Any], today: date) -> list[str]:
 
 def _divided(given: Mapping[str, Any]) -> tuple[dict[str, Any], object]:
     """A rule's properties as limits and exemptions."""
-    return {key: value for key, value in given.items() if key != exemptions.KEY}, given.get(exemptions.KEY, [])
+    others = (exemptions.KEY, *lowered.KEYS)
+    return {key: value for key, value in given.items() if key not in others}, given.get(exemptions.KEY, [])
 
 
 def _properties_problems(rule: Rule[...], properties: Mapping[str, Any]) -> list[str]:

@@ -1,5 +1,8 @@
 """Exemptions: resources that a rule lets pass for a while, each with a reason and a date on which it ends.
 
+Only the gate's configuration gives them. A tag or label ``gpucluster-exempt`` on a resource asks for one: what the rule
+reports then says so, for the people who decide.
+
 They stand in a stack's configuration, under the rule: ``{"gpu-ceiling": {"exemptions": [{"resource": "bench-*",
 "reason": "load test, ask ml-platform", "expires": "2027-01-31"}]}}``. What passes by one is printed, with the reason.
 """
@@ -7,6 +10,7 @@ They stand in a stack's configuration, under the rule: ``{"gpu-ceiling": {"exemp
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
@@ -17,6 +21,11 @@ KEY: Final = "exemptions"
 LONGEST: Final = timedelta(days=366)
 """How far ahead an exemption may end: what should pass for ever is a limit or a level of its rule."""
 
+ASKS: Final = "gpucluster-exempt"
+"""The tag or label by which a resource asks for an exemption."""
+
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_FEWEST_WORDS: Final = 2
 _TEXTS: Final = ("resource", "tag", "reason", "expires")
 SCHEMA: Final[Mapping[str, Any]] = {
     "type": "array",
@@ -24,7 +33,7 @@ SCHEMA: Final[Mapping[str, Any]] = {
     "description": "Resources that pass for a while; each is printed until it expires.",
     "items": {
         "type": "object",
-        "required": ["reason", "expires"],
+        "required": ["resource", "reason", "expires"],
         "additionalProperties": False,
         "properties": {name: {"type": "string", "minLength": 1} for name in _TEXTS},
     },
@@ -34,20 +43,27 @@ SCHEMA: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Exemption:
-    """What passes (``resource``: a pattern for its name or URN, and ``tag``: ``key=value``), why, and until when.
+    """What passes (``resource``; with a ``tag``, ``key=value``, only what carries it), why, and until when.
 
-    With both, both must fit. ``expires`` is the last day on which it counts, in UTC.
+    ``resource`` is a pattern for the name; with ``::`` in it for type and name (``gcp:container/*::bench-*``), and one
+    that starts with ``urn:`` for the URN. ``expires`` is the last day on which it counts, in UTC.
     """
 
     reason: str
     expires: date
-    resource: str | None = None
+    resource: str
     tag: str | None = None
 
     def covers(self, urn: str, tags: Mapping[str, str]) -> bool:
         """Whether the resource at ``urn`` with ``tags`` is meant; an empty ``urn`` is the stack as a whole."""
-        names = (urn, urn.rpartition("::")[2])
-        if self.resource is not None and not any(fnmatchcase(name, self.resource) for name in names):
+        # urn:pulumi:<stack>::<project>::<types of its parents>$<type>::<name>
+        before, _, name = urn.rpartition("::")
+        shown = name
+        if self.resource.startswith("urn:"):
+            shown = urn
+        elif "::" in self.resource:
+            shown = f"{before.rpartition('::')[2].rpartition('$')[2]}::{name}"
+        if not fnmatchcase(shown, self.resource):
             return False
         if self.tag is None:
             return True
@@ -68,9 +84,7 @@ def parse(given: object) -> tuple[Exemption, ...]:
     """The exemptions of one rule, of a list in which ``problems`` finds nothing."""
     entries: list[Mapping[str, str]] = given if isinstance(given, list) else []
     return tuple(
-        Exemption(
-            entry["reason"].strip(), date.fromisoformat(entry["expires"]), entry.get("resource"), entry.get("tag")
-        )
+        Exemption(entry["reason"].strip(), date.fromisoformat(entry["expires"]), entry["resource"], entry.get("tag"))
         for entry in entries
     )
 
@@ -84,28 +98,43 @@ def problems(where: str, given: object, today: date) -> list[str]:
 
 def _problems(where: str, entry: object, today: date) -> list[str]:
     if not isinstance(entry, dict):
-        return [f"{where}: must be an object with reason, expires and resource or tag, got {json.dumps(entry)}"]
+        return [f"{where}: must be an object with resource, reason and expires, got {json.dumps(entry)}"]
     found = [f"{where}.{key}: no such key; an exemption has {', '.join(_TEXTS)}" for key in entry if key not in _TEXTS]
     empty = [key for key in _TEXTS if key in entry and not (isinstance(entry[key], str) and entry[key].strip())]
     found += [f"{where}.{key}: must be a text, got {json.dumps(entry[key])}" for key in empty]
     if "reason" not in entry:
         found.append(f"{where}.reason: missing; say why, and who decides what happens when it expires")
-    if "resource" not in entry and "tag" not in entry:
-        found.append(f"{where}: exempts nothing; add resource (a name, URN or pattern with *) or tag (key=value)")
+    elif "reason" not in empty:
+        found += reason_problems(f"{where}.reason", entry["reason"])
+    if "resource" not in entry:
+        more = "; a tag alone would leave it to the program what passes" if "tag" in entry else ""
+        found.append(f"{where}.resource: missing; give a name, or a pattern with *{more}")
     if "tag" not in empty and "tag" in entry and "=" not in entry["tag"].strip("="):
         found.append(f"{where}.tag: must be key=value, got {json.dumps(entry['tag'])}")
     if "expires" not in entry:
         found.append(f"{where}.expires: missing; give the last day, for example {today + timedelta(days=30)}")
     elif "expires" not in empty:
-        found += _date_problems(f"{where}.expires", entry["expires"], today)
+        found += date_problems(f"{where}.expires", entry["expires"], today)
     return found
 
 
-def _date_problems(where: str, text: str, today: date) -> list[str]:
+def reason_problems(where: str, reason: object) -> list[str]:
+    """What is wrong with a reason: it has to be words, not a character that fills the field."""
+    if isinstance(reason, str) and len(_WORD.findall(reason)) >= _FEWEST_WORDS:
+        return []
+    return [f"{where}: say why in at least {_FEWEST_WORDS} words, got {json.dumps(reason)}"]
+
+
+def date_problems(where: str, text: object, today: date, *, past: bool = False) -> list[str]:
+    """What is wrong with a last day; ``past``: it may not be over."""
     try:
-        expires = date.fromisoformat(text)
+        expires = date.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:
+        expires = None
+    if expires is None:
         return [f"{where}: must be a date like {today + timedelta(days=30)}, got {json.dumps(text)}"]
+    if past and expires < today:
+        return [f"{where}: {text} is over; remove it, or decide anew and give a later day"]
     if expires > today + LONGEST:
         return [f"{where}: at most a year ahead ({today + LONGEST}), got {text}; for longer, change the rule's limit"]
     return []

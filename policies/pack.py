@@ -25,8 +25,8 @@ from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
 from concepts.declared import Doubt, Stack, Unjudged, Violation
 from concepts.unknown import holds_unknown
-from policies import exemptions
-from policies.config import exemptions_of, limits_of
+from policies import exemptions, lowered
+from policies.config import ConfigError, exemptions_of, limits_of
 from policies.engine_values import plain, target, unwrapped
 from policies.exemptions import Exemption, today_utc
 from policies.readers import linked, read, read_stack, waits
@@ -36,21 +36,24 @@ from policies.remediation import remediated
 from policies.rules import RULES
 from policies.rules.rule import Limits, Rule
 from policies.rules.unjudged import unjudged
+from policies.secrets import Secrets
 from policies.unpacking import unpack_once
 
 EXEMPTED: Final = "exempted"
 """The policy that prints what passed by an exemption. It is no rule: no configuration may silence it."""
 REMEDIATED: Final = "remediated"
 """The policy that prints what the gate changed, of which the engine prints the number only."""
+_NAMES: Final = (*(rule.id for rule in RULES), EXEMPTED, REMEDIATED, lowered.ALL)
+_ASKS: Final = f"Its tag {exemptions.ASKS} asks for an exemption; only the gate's configuration gives one."
 _UNREADABLE: Final = Doubt("it cannot be read from the program", "Check these rules by hand, and exempt it by name.")
 
 
 class Undecided(UnknownValueError):
     """Ends a policy with an advisory note: the SDK's way to say that a value it needs is not known yet."""
 
-    def __init__(self, violations: Iterable[Violation]) -> None:
+    def __init__(self, messages: Iterable[str]) -> None:
         super().__init__(UNKNOWN_OBJECT_VALUE, [])
-        self.message = " ".join(violation.message for violation in violations)
+        self.message = " ".join(messages)
 
 
 @dataclass(frozen=True)
@@ -92,30 +95,43 @@ class _Whole:
 class Gate:
     """The policies of one engine run, and what the program has declared in it so far.
 
-    ``today`` is the day by which exemptions expire, by default the current one in UTC.
+    ``today`` is the day by which exemptions expire, by default the current one in UTC. ``secrets`` are covered in all
+    that it reports.
     """
 
-    def __init__(self, today: date | None = None) -> None:
+    def __init__(self, today: date | None = None, secrets: Secrets | None = None) -> None:
+        self._hidden = (secrets or Secrets()).hidden
         self._today = today or today_utc()
         self._declared: dict[str, _Resource] = {}
         self._handed: dict[str, tuple[object, _Resource]] = {}
         self._last: _Whole | None = None
         self._exempted: dict[Violation, str] = {}
         self._remediated: dict[Violation, str] = {}
+        self._lowered: list[str] = []
         self._open: dict[tuple[str, Doubt], dict[str, None]] = {}
         self._policies: list[Policy] = []
         self._waiting = False
+        self._told_at_the_end = False
 
     def policies(self) -> list[Policy]:
-        """Every rule as one policy, and those that tell what the rules left open, let pass or changed: these come last.
-
-        ``unjudged`` is two: one tells of a resource before it is created, one of what only the whole stack leaves open.
-        """
+        """Every rule as one policy, and those that tell what the rules let pass or changed; they have to come last."""
         rules = [self._stack_policy(rule) if rule.scope == "stack" else self._resource_policy(rule) for rule in RULES]
-        exempted = _notes(EXEMPTED, "Passes by an exemption", self._exempted)
-        remediated = _notes(REMEDIATED, "Changed by the gate; change the program, too", self._remediated)
-        self._policies = [*rules, self._unjudged_policy(), exempted, remediated]
+        exempted = self._notes(EXEMPTED, "Passes by an exemption", self._exempted, self._lowered)
+        remediated = self._notes(REMEDIATED, "Changed by the gate; change the program, too", self._remediated)
+        self._policies = [*rules, exempted, remediated]
         return self._policies
+
+    def configured(self, configured: lowered.Configured) -> None:
+        """Takes note of levels below the rules' own, which ``exempted`` prints.
+
+        Raises:
+            ConfigError: a level is lowered without a reason, without an end, or past it, or a rule is unknown.
+        """
+        unknown = [f"{name}: no such rule" for name in configured if name not in _NAMES]
+        found = unknown + lowered.problems(configured, self._today)
+        if found:
+            raise ConfigError(found)
+        self._lowered[:] = [one.note for one in lowered.lowered(configured)]
 
     def _resource_policy(self, rule: Rule[...]) -> Policy:
         def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
@@ -156,6 +172,15 @@ class Gate:
             self._policies[len(RULES) : len(RULES)] = [
                 self._late_policy(rule) for rule in RULES if rule.scope == "resource"
             ]
+
+    def _tell_at_the_end(self) -> None:
+        """Adds, under the same name, a second ``unjudged``, for what only the whole stack leaves open.
+
+        As above: only where there is something to tell.
+        """
+        if not self._told_at_the_end:
+            self._told_at_the_end = True
+            self._policies.insert(-2, self._unjudged_policy())
 
     def _late_policy(self, rule: Rule[...]) -> Policy:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
@@ -232,7 +257,9 @@ class Gate:
                 self._exempted[violation] = f"Exempt until {exemption.expires}, because: {exemption.reason}"
                 continue
             lapsed = f"\nIts exemption expired on {exemption.expires} ({exemption.reason})." if exemption else ""
-            report(f"{violation.message}\nFix: {violation.remedy}{lapsed}", violation.resource or None)
+            asks = f"\n{_ASKS}" if self._asks(violation) else ""
+            text = f"{violation.message}\nFix: {violation.remedy}{lapsed}{asks}"
+            report(self._hidden(text), violation.resource or None)
         undecided = [violation for violation in found if violation.undecided]
         later = []
         for violation in undecided:
@@ -240,8 +267,9 @@ class Gate:
                 later.append(violation)
             else:
                 self._open.setdefault((violation.resource, doubt), {})[rule.id] = None
+                self._tell_at_the_end()
         if later:
-            raise Undecided(later)
+            raise Undecided(self._hidden(violation.message) for violation in later)
 
     def _doubt(self, rule: Rule[...], violation: Violation) -> Doubt | None:
         """Why the violation stays undecided for good; ``None`` where the update may tell."""
@@ -258,6 +286,10 @@ class Gate:
         exemption = self._exemption(rule, violation, config)
         return exemption is not None and not exemption.expired(self._today)
 
+    def _asks(self, violation: Violation) -> bool:
+        resource = self._declared.get(violation.resource)
+        return resource is not None and exemptions.ASKS in tags_of(resource.declared.properties)
+
     def _exemption(self, rule: Rule[...], violation: Violation, config: Mapping[str, Any]) -> Exemption | None:
         """The exemption that covers the violation; of several, the one that ends last. It may have expired."""
         resource = self._declared.get(violation.resource)
@@ -266,38 +298,41 @@ class Gate:
         covering = [exemption for exemption in listed if exemption.covers(violation.resource, tags)]
         return max(covering, key=lambda exemption: exemption.expires, default=None)
 
+    def _notes(self, name: str, title: str, notes: dict[Violation, str], more: Iterable[str] = ()) -> Policy:
+        """A policy that reports each note once, as advice, and ``more`` about the run as a whole."""
+
+        def validate(_: StackValidationArgs, report: ReportViolation) -> None:
+            for note in more:
+                report(note, None)
+            for violation, note in notes.items():
+                report(self._hidden(f"{violation.rule}: {violation.message}\n{note}"), violation.resource or None)
+            notes.clear()
+
+        return StackValidationPolicy(
+            name=name, description=title, validate=validate, enforcement_level=EnforcementLevel.ADVISORY
+        )
+
 
 def _provider_of(resource: ResourceValidationArgs | PolicyResource) -> Mapping[str, Any]:
     found = plain(target(resource.provider.props)) if resource.provider is not None else {}
     return found if isinstance(found, dict) else {}
 
 
-def _notes(name: str, title: str, notes: dict[Violation, str]) -> Policy:
-    """A policy that reports each note once, as advice."""
-
-    def validate(_: StackValidationArgs, report: ReportViolation) -> None:
-        for violation, note in notes.items():
-            report(f"{violation.rule}: {violation.message}\n{note}", violation.resource or None)
-        notes.clear()
-
-    return StackValidationPolicy(
-        name=name, description=title, validate=validate, enforcement_level=EnforcementLevel.ADVISORY
-    )
-
-
 def _described(rule: Rule[...]) -> dict[str, Any]:
     schema = {name: dict(option) for name, option in rule.schema.items()}
+    others = {name: dict(option) for name, option in {exemptions.KEY: exemptions.SCHEMA, **lowered.SCHEMA}.items()}
     return {
         "name": rule.id,
         "description": rule.title,
         "enforcement_level": EnforcementLevel(rule.level),
         "severity": Severity(rule.severity),
         "remediation_steps": rule.remedy,
-        "config_schema": PolicyConfigSchema({**schema, exemptions.KEY: dict(exemptions.SCHEMA)}),
+        "config_schema": PolicyConfigSchema({**schema, **others}),
     }
 
 
 def serve() -> None:
     """Starts the policy pack: serves the engine, and does not return."""
-    unpack_once()
-    PolicyPack("gpucluster", Gate().policies())
+    gate = Gate(secrets=unpack_once())
+    lowered.tell(gate.configured)
+    PolicyPack("gpucluster", gate.policies())

@@ -16,6 +16,8 @@ from google.protobuf.message import Message
 from pulumi_policy import policy as sdk
 from pulumi_policy.deserialize import deserialize_properties
 
+from policies.secrets import Secrets
+
 _deserialize: Final = deserialize_properties
 
 
@@ -30,7 +32,8 @@ class _Properties(dict[str, Any]):
 class _Unpacked:
     """Takes the place of ``json_format`` in the SDK, and remembers by content what it unpacked."""
 
-    def __init__(self) -> None:
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
         self._from_wire: dict[bytes, _Properties] = {}
 
     def MessageToDict(self, message: Message) -> dict[str, Any]:  # noqa: N802 - the name that the SDK calls
@@ -38,6 +41,7 @@ class _Unpacked:
         found = self._from_wire.get(wire)
         if found is None:
             found = self._from_wire[wire] = _Properties(json_format.MessageToDict(message))
+            self._secrets.learn(found)
         return found
 
 
@@ -48,8 +52,10 @@ def _unpacked(properties: dict[str, Any], proxy_secrets: bool = False) -> dict[s
     return properties.plain
 
 
-def unpack_once() -> None:
-    """Install it, for the rest of the process."""
-    setattr(sdk, "json_format", _Unpacked())  # noqa: B010 - the SDK's type has no such attribute
+def unpack_once() -> Secrets:
+    """Install it, for the rest of the process; returns the secrets that it comes across."""
+    secrets = Secrets()
+    setattr(sdk, "json_format", _Unpacked(secrets))  # noqa: B010 - the SDK's type has no such attribute
     setattr(sdk, "deserialize_properties", _unpacked)  # noqa: B010
     setattr(sdk, "unknown_checking_proxy", lambda properties: properties)  # noqa: B010
+    return secrets

@@ -39,7 +39,10 @@ URN = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::bench-a"
         ({"expires": "soon"}, '[0].expires: must be a date like 2026-12-21, got "soon"'),
         ({"expires": 20261231}, "[0].expires: must be a text"),
         ({"expires": "2027-11-23"}, "[0].expires: at most a year ahead (2027-11-22)"),
-        ({"resource": None}, "[0]: exempts nothing; add resource"),
+        ({"reason": "."}, '[0].reason: say why in at least 2 words, got "."'),
+        ({"reason": "ok"}, '[0].reason: say why in at least 2 words, got "ok"'),
+        ({"resource": None}, "[0].resource: missing; give a name, or a pattern with *"),
+        ({"resource": None, "tag": "a=b"}, "[0].resource: missing; give a name, or a pattern with *; a tag alone"),
         ({"tag": "team"}, '[0].tag: must be key=value, got "team"'),
         ({"until": "2026-12-31"}, "[0].until: no such key; an exemption has resource, tag, reason, expires"),
     ],
@@ -60,8 +63,14 @@ def test_all_problems_of_all_exemptions_at_once() -> None:
         ({"resource": "bench-*"}, True),
         ({"resource": URN}, True),
         ({"resource": "bench"}, False),
-        ({"tag": "team=research"}, True),
-        ({"tag": "team=web"}, False),
+        ({"resource": "*nodePool*"}, False),
+        ({"resource": "dev*"}, False),
+        ({"resource": "urn:*nodePool*"}, True),
+        ({"resource": "gcp:container/nodePool:NodePool::bench-*"}, True),
+        ({"resource": "gcp:container/*::*"}, True),
+        ({"resource": "gcp:container/cluster:Cluster::*"}, False),
+        ({"resource": "*", "tag": "team=research"}, True),
+        ({"resource": "*", "tag": "team=web"}, False),
         ({"resource": "bench-a", "tag": "team=web"}, False),
     ],
 )
@@ -105,7 +114,7 @@ def test_expired_ones_are_printed_by_the_check(tmp_path: Path, capsys: pytest.Ca
 class Run:
     """A gate on one day, given one GPU node pool with a minimum of 1 and one configuration of that rule."""
 
-    def __init__(self, *listed: dict[str, str]) -> None:
+    def __init__(self, *listed: dict[str, str], labels: dict[str, str] | None = None) -> None:
         self.reported: list[tuple[str, str, str | None]] = []
         options = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
         pool = {
@@ -114,7 +123,7 @@ class Run:
                 "guestAccelerators": [{"type": "nvidia-l4", "count": 1}],
                 "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
                 "labels": {"nvidia.com/gpu.present": "true"},
-                "resourceLabels": {"team": "research"},
+                "resourceLabels": {"team": "research", **(labels or {})},
             },
         }
         token = "gcp:container/nodePool:NodePool"
@@ -131,7 +140,13 @@ class Run:
                 policy.validate(stack, lambda text, urn=None, rule=policy.name: self.reported.append((rule, text, urn)))
 
 
-@pytest.mark.parametrize("by", [{"resource": "bench-*"}, {"tag": "team=research"}])
+def test_a_pattern_for_the_type_means_the_resource_s_own_and_not_its_parent_s() -> None:
+    inside = "urn:pulumi:dev::p::gpucluster:index:Pool$gcp:container/nodePool:NodePool::bench-a"
+    assert Exemption("r", TODAY, "gcp:container/nodePool:NodePool::bench-a").covers(inside, {})
+    assert not Exemption("r", TODAY, "gpucluster:*::*").covers(inside, {})
+
+
+@pytest.mark.parametrize("by", [{"resource": "bench-*"}, {"resource": "*", "tag": "team=research"}])
 def test_what_passes_by_an_exemption_is_printed_with_reason_and_end(by: dict[str, str]) -> None:
     ((rule, text, urn),) = Run({**by, "reason": "load test", "expires": "2026-12-31"}).reported
     assert (rule, urn) == (EXEMPTED, URN)
@@ -143,6 +158,12 @@ def test_an_expired_exemption_does_not_count_and_is_named_in_the_violation() -> 
     ((rule, text, _),) = Run({**GOOD, "expires": "2026-11-20"}).reported
     assert rule == "gpu-zero-minimum"
     assert text.endswith("\nIts exemption expired on 2026-11-20 (load test).")
+
+
+def test_a_tag_in_the_program_only_asks() -> None:
+    ((rule, text, _),) = Run(labels={exemptions.ASKS: "demo"}).reported
+    assert rule == "gpu-zero-minimum"
+    assert text.endswith("Its tag gpucluster-exempt asks for an exemption; only the gate's configuration gives one.")
 
 
 def test_an_exemption_of_something_else_does_not_count() -> None:

@@ -23,7 +23,6 @@ from policies.config import ConfigError
 from policies.engine_values import plain
 from policies.pack import EXEMPTED, REMEDIATED, Gate, Undecided
 from policies.rules import RULES
-from policies.rules.unjudged import unjudged
 
 OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
 POOL: dict[str, Any] = {
@@ -79,13 +78,7 @@ def session() -> Session:
 
 
 def test_every_rule_is_a_policy_with_its_level(session: Session) -> None:
-    # What only the whole stack leaves open is told at its end, once more by `unjudged`.
-    assert [policy.name for policy in session.every] == [
-        *(rule.id for rule in RULES),
-        unjudged.id,
-        EXEMPTED,
-        REMEDIATED,
-    ]
+    assert [policy.name for policy in session.every] == [*(rule.id for rule in RULES), EXEMPTED, REMEDIATED]
     for rule in RULES:
         policy = session.policies[rule.id]
         assert policy.enforcement_level == EnforcementLevel(rule.level)

@@ -111,7 +111,7 @@ def test_what_is_right_uncertain_or_not_one_pool_is_left_alone(token: str, prope
 
 
 def test_what_is_exempt_is_left_alone() -> None:
-    exempt = {"resource": "urn:p", "reason": "r", "expires": "2020-01-31"}
+    exempt = {"resource": "urn:p", "reason": "load test", "expires": "2020-01-31"}
     assert remediate(GKE, POOLS[GKE], {"exemptions": [exempt]}) is not None, "expired"
     current = {**exempt, "expires": today_utc().isoformat()}
     assert remediate(GKE, POOLS[GKE], {"exemptions": [current]}) is None

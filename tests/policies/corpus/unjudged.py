@@ -45,7 +45,7 @@ BLOCKED = [
                 TEMPLATE,
                 "machine",
                 {
-                    "imageId": "resolve:ssm:/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/nvidia/image_id",
+                    "imageId": "resolve:ssm:/aws/service/eks/optimized-ami/1.34/amazon-linux-2-gpu/image_id",
                     "instanceRequirements": {"vcpuCount": {"min": 8}, "memoryMib": {"min": 32768}},
                     "userData": UNTAINTED,
                 },
@@ -164,9 +164,7 @@ UNJUDGED = [
     Case(
         id="karpenter-node-class-of-another-cloud",
         story="Karpenter for a cloud whose machines the gate does not know.",
-        resources=(
-            node_pool({"key": FAMILY, "operator": "Exists"}, node_class=OTHER_CLOUD, taints=(TAINT,), replicas=1),
-        ),
+        resources=(node_pool({"key": FAMILY, "operator": "Exists"}, node_class=OTHER_CLOUD, replicas=1),),
         unjudged="GCENodeClass",
     ),
     Case(
