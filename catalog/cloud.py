@@ -27,10 +27,14 @@ stack on one cloud loads nothing of another.
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialPlugin:
-    """The program that a kubeconfig names for its credentials, and the ``arguments`` that ask it for a token."""
+    """The program that a kubeconfig names for its credentials, and the ``arguments`` that ask it for a token.
+
+    ``otherwise`` is whose credentials it looks for without these arguments: nobody who followed the README has any.
+    """
 
     command: str
     arguments: str = ""
+    otherwise: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,7 +66,13 @@ CATALOG: Final = CloudCatalog(
     name="gke",
     account_key="gcp:project",
     account_example="my-project",
-    credential_plugin=CredentialPlugin(command="gke-gcloud-auth-plugin"),
+    # Without the argument it takes the account of `gcloud auth login`, which may be another one or none:
+    # https://github.com/kubernetes/cloud-provider-gcp/blob/master/cmd/gke-gcloud-auth-plugin/cred.go
+    credential_plugin=CredentialPlugin(
+        command="gke-gcloud-auth-plugin",
+        arguments="--use_application_default_credentials",
+        otherwise="gcloud has no active account here (gcloud auth login), only application-default credentials",
+    ),
     images=("cos", "ubuntu"),
     autoscalers=("managed",),
     default_admin_machine="e2-custom-2-10240",

@@ -11,15 +11,15 @@ from typing import Final
 from catalog import clouds, of
 from rehearsal.cluster.pki import write_private
 
-PLUGINS: Final = {plugin.command: plugin.arguments for plugin in (of(cloud).credential_plugin for cloud in clouds())}
-"""The programs that kubeconfigs of the simulated clouds name → the arguments that ask for a token."""
+PLUGINS: Final = {plugin.command: plugin for plugin in (of(cloud).credential_plugin for cloud in clouds())}
+"""The programs that kubeconfigs of the simulated clouds name → what each has to be asked."""
 
 # A shell script starts in two milliseconds; clients run it before every command.
 _SCRIPT: Final = """\
 #!/bin/sh
 case "$*" in
   '{arguments}'*) ;;
-  *) echo "{name} $*: the rehearsal's stand-in only knows {name} {arguments}" >&2; exit 2 ;;
+  *) echo "{name} $*: {otherwise}; write {name} {arguments}" >&2; exit 2 ;;
 esac
 if ! read -r token < '{token}'; then
   echo "{name}: the rehearsal that made this cluster is gone; start another" >&2
@@ -36,8 +36,9 @@ def write_credential_plugins(plugins: Path, token: str) -> None:
     plugins.mkdir(parents=True, exist_ok=True)
     file = plugins.absolute() / ".cluster-user-token"
     write_private(file, token + "\n")
-    for name, arguments in PLUGINS.items():
+    for name, known in PLUGINS.items():
         plugin = plugins / name
         quoted = str(file).replace("'", "'\\''")
-        plugin.write_text(_SCRIPT.format(token=quoted, name=name, arguments=arguments))
+        otherwise = known.otherwise or "the rehearsal's stand-in does not know this command"
+        plugin.write_text(_SCRIPT.format(token=quoted, name=name, arguments=known.arguments, otherwise=otherwise))
         plugin.chmod(0o755)

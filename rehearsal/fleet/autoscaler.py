@@ -154,6 +154,9 @@ class Autoscaler:
             [
                 self._tools / "karpenter",
                 f"--instance-types-file-path={self._file}",
+                # The clouds' autoscalers do not see what a pod prefers, only what it requires:
+                # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md
+                "--preference-policy=Ignore",
                 "--metrics-port=0",
                 "--health-probe-port=0",
             ],

@@ -121,6 +121,8 @@ def test_the_kubeconfig_logs_in_by_plugin_at_whatever_port() -> None:
     }
     plugin = config["users"][0]["user"]["exec"]
     assert plugin["apiVersion"] == "client.authentication.k8s.io/v1beta1"
+    # As the Google Cloud provider logs in: another account must not declare the objects.
+    assert plugin["args"] == ["--use_application_default_credentials"]
     assert (plugin["command"], plugin["interactiveMode"], plugin["provideClusterInfo"]) == (
         "gke-gcloud-auth-plugin",
         "IfAvailable",

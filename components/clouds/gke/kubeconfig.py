@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from catalog import of
 from concepts.kubeconfig import kubeconfig as document
 
 
 def kubeconfig(context: str, endpoint: str, ca_pem_base64: str) -> str:
     """A kubeconfig, as JSON (which is YAML); ``endpoint`` is a host, with a port if it is not 443.
 
+    The plugin takes the application-default credentials, as the Google Cloud provider does, so that whoever makes the
+    cluster is who declares the objects in it.
+
     https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl
     """
+    plugin = of("gke").credential_plugin
     cluster = {"server": f"https://{endpoint}", "certificate-authority-data": ca_pem_base64}
     credential_plugin = {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
-        "command": "gke-gcloud-auth-plugin",
+        "command": plugin.command,
+        "args": plugin.arguments.split(),
         "installHint": "Install it: gcloud components install gke-gcloud-auth-plugin",
         "interactiveMode": "IfAvailable",
         "provideClusterInfo": True,

@@ -118,6 +118,7 @@ def test_a_kubeconfig_with_the_credential_plugin_works(plane: ControlPlane, tmp_
         "exec": {
             "apiVersion": "client.authentication.k8s.io/v1beta1",
             "command": "gke-gcloud-auth-plugin",
+            "args": ["--use_application_default_credentials"],
             "interactiveMode": "Never",
         }
     }

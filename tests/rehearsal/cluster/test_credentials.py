@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from catalog.cloud import CredentialPlugin
 from rehearsal.cluster.credentials import Credentials
+from rehearsal.cluster.exec_credential import PLUGINS, write_credential_plugins
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 
 CLUSTER = {"server": "https://a:443"}
@@ -121,3 +123,25 @@ def test_the_plugin_learns_about_the_cluster_if_it_wants(plugin: Plugin, wanted:
 def test_a_plugin_that_fails_is_told_in_its_own_words(plugin: Plugin, script: str, reason: str) -> None:
     with pytest.raises(KubeconfigError, match=reason):
         plugin(script).token()
+
+
+@pytest.mark.parametrize("plugin", PLUGINS.values(), ids=lambda plugin: plugin.command)
+def test_a_clouds_plugin_gives_the_token_only_to_who_asks_as_the_kubeconfig_must(
+    plugin: CredentialPlugin, tmp_path: Path
+) -> None:
+    write_credential_plugins(tmp_path, "the token")
+
+    def ask(*arguments: str) -> str:
+        entry = {"apiVersion": VERSION, "command": plugin.command, "args": list(arguments)}
+        return Credentials(Kubeconfig(CLUSTER, {"exec": entry}), [tmp_path]).token()
+
+    assert ask(*plugin.arguments.split()) == "the token"
+    with pytest.raises(KubeconfigError, match=plugin.command):
+        ask("--another-way")
+
+
+def test_the_account_of_gcloud_does_not_stand_in_for_application_default_credentials(tmp_path: Path) -> None:
+    write_credential_plugins(tmp_path, "the token")
+    entry = {"apiVersion": VERSION, "command": "gke-gcloud-auth-plugin", "args": []}
+    with pytest.raises(KubeconfigError, match="gcloud has no active account"):
+        Credentials(Kubeconfig(CLUSTER, {"exec": entry}), [tmp_path]).token()
