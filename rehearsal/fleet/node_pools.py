@@ -67,9 +67,8 @@ def refused_by_karpenter(key: str) -> bool:
 def weights(groups: Iterable[NodeGroup]) -> dict[str, int]:
     """Group name → NodePool weight: the lower its rank, then the cheaper a node, the earlier its group is tried.
 
-    GKE's autoscaler prefers the least expensive pool that fits
-    (https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler). A group without a rank comes after
-    all that have one: the priority expander takes it only if none of those fits
+    Whose ranks there are, and why, the cloud says. A group without a rank comes after all that have one: the priority
+    expander takes it only if none of those fits
     (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/expander/priority/readme.md). Equal ranks
     and prices share a weight; from the hundredth place on, all groups share the lowest.
     """

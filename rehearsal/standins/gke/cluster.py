@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
+from ipaddress import ip_network
 from typing import Any, Final
 
 from rehearsal.standins.base import Properties, ProviderError
@@ -70,6 +71,7 @@ def _default_pool(cluster: Properties) -> Properties:
 def _require_ranges(inputs: Properties, subnetwork: Record) -> None:
     policy = inputs.get("ipAllocationPolicy") or {}
     known = {entry["rangeName"] for entry in subnetwork.inputs.get("secondaryIpRanges") or []}
+    _require_apart(inputs, subnetwork)
     for key, what in (("clusterSecondaryRangeName", "Pod"), ("servicesSecondaryRangeName", "Services")):
         name = policy.get(key)
         if name and name not in known:
@@ -77,6 +79,18 @@ def _require_ranges(inputs: Properties, subnetwork: Record) -> None:
                 f"{what} secondary range '{name}' does not exist in subnetwork '{last_part(subnetwork.id)}' "
                 f"(it has: {', '.join(sorted(known)) or 'none'})."
             )
+
+
+def _require_apart(inputs: Properties, subnetwork: Record) -> None:
+    """400 for a control plane in the nodes', pods' or services' range: "must not overlap with any other ranges".
+
+    https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/projects.locations.clusters#PrivateClusterConfig
+    """
+    text = at(inputs, "privateClusterConfig.masterIpv4CidrBlock")
+    ranges = [subnetwork.inputs, *(subnetwork.inputs.get("secondaryIpRanges") or [])]
+    for taken in (entry.get("ipCidrRange") for entry in ranges):
+        if text and taken and ip_network(text).overlaps(ip_network(taken)):
+            raise bad_request(f"master_ipv4_cidr_block {text} overlaps with {taken} of subnetwork {subnetwork.id}.")
 
 
 def _range(made: Made[Cloud], name: str, block: str) -> str | None:

@@ -10,6 +10,7 @@ from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import Cloud
 from rehearsal.standins.gke import versions
 from rehearsal.standins.gke.cloud import Rules, is_zone, region_of
+from rehearsal.standins.gke.machine_rules import LABELING, bad_resource_label
 from rehearsal.standins.values import at
 
 CLUSTER_RULES: Final = Rules()
@@ -24,8 +25,26 @@ PROVIDER: Final = (
     "resource_container_cluster.go.tmpl"
 )
 
+# What Google's networks take as private addresses: https://cloud.google.com/vpc/docs/subnets#valid-ranges
+RESERVED: Final = tuple(
+    ipaddress.ip_network(block)
+    for block in (
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "192.88.99.0/24",
+        "198.18.0.0/15",
+        "240.0.0.0/4",
+    )
+)
+
 NAME: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?")
-KEY: Final = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+")
+KEY: Final = re.compile(r"projects/[^/]+/locations/([^/]+)/keyRings/[^/]+/cryptoKeys/[^/]+")
 # With private nodes; the page once said 50 without them, the API's own description 10.
 MAX_AUTHORIZED_NETWORKS: Final = 100
 RANGE_NAMES: Final = ("clusterSecondaryRangeName", "servicesSecondaryRangeName")
@@ -90,7 +109,7 @@ def _version(cluster: Properties, cloud: Cloud) -> str | None:
     wanted = cluster.get("minMasterVersion")
     if versions.resolve(wanted):
         return None
-    return f'Master version "{wanted}" is unsupported (this rehearsal offers {versions.VERSION}).'
+    return f'Master version "{wanted}" is unsupported (this rehearsal runs {versions.VERSION}).'
 
 
 @CLUSTER_RULES.add(
@@ -180,13 +199,98 @@ def _workload_pool(cluster: Properties, cloud: Cloud) -> str | None:
     return f"workload_pool '{pool}' is not supported: use '{cluster['project']}.svc.id.goog'."
 
 
-@CLUSTER_RULES.add("encryption-key", SECRETS, "databaseEncryption")
+@CLUSTER_RULES.add("encryption-key", SECRETS, "databaseEncryption", "location")
 def _encryption(cluster: Properties, cloud: Cloud) -> str | None:
     encryption = cluster.get("databaseEncryption") or {}
-    if encryption.get("state") != "ENCRYPTED" or KEY.fullmatch(encryption.get("keyName") or ""):
+    if encryption.get("state") != "ENCRYPTED":
         return None
-    form = "projects/P/locations/L/keyRings/R/cryptoKeys/K"
-    return f"Invalid database_encryption.key_name '{encryption.get('keyName') or ''}': use {form}."
+    key, region = encryption.get("keyName") or "", region_of(cluster.get("location") or "")
+    match = KEY.fullmatch(key)
+    if match is None:
+        form = "projects/P/locations/L/keyRings/R/cryptoKeys/K"
+        return f"Invalid database_encryption.key_name '{key}': use {form}."
+    if match[1] != region:
+        return f"database_encryption.key_name is in location '{match[1]}'; the cluster needs a key in '{region}'."
+    return None
+
+
+@CLUSTER_RULES.add(
+    "private-endpoint-reserved-networks",
+    "https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/153",
+    "privateClusterConfig.enablePrivateEndpoint",
+    "masterAuthorizedNetworksConfig",
+)
+def _reserved_networks(cluster: Properties, cloud: Cloud) -> str | None:
+    if not at(cluster, "privateClusterConfig.enablePrivateEndpoint"):
+        return None
+    for block in at(cluster, "masterAuthorizedNetworksConfig.cidrBlocks") or []:
+        network = ipaddress.ip_network(block["cidrBlock"])
+        if not any(network.version == 4 and network.subnet_of(reserved) for reserved in RESERVED):  # type: ignore[arg-type]
+            return (
+                f'Invalid master authorized networks: network "{block["cidrBlock"]}" is not a reserved network, '
+                "which is required for private endpoints."
+            )
+    return None
+
+
+@CLUSTER_RULES.add(
+    "dataplane-v2-has-network-policy",
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/dataplane-v2",
+    "datapathProvider",
+    "networkPolicy",
+)
+def _network_policy(cluster: Properties, cloud: Cloud) -> str | None:
+    if cluster.get("datapathProvider") == "ADVANCED_DATAPATH" and at(cluster, "networkPolicy.enabled"):
+        return "Network policy is part of Dataplane V2: do not enable network_policy with ADVANCED_DATAPATH."
+    return None
+
+
+@CLUSTER_RULES.add(
+    "multi-networking-needs-dataplane-v2",
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/setup-multinetwork-support-for-pods",
+    "enableMultiNetworking",
+    "datapathProvider",
+)
+def _multi_networking(cluster: Properties, cloud: Cloud) -> str | None:
+    if cluster.get("enableMultiNetworking") and cluster.get("datapathProvider") != "ADVANCED_DATAPATH":
+        return "Multi-networking needs Dataplane V2: set datapath_provider ADVANCED_DATAPATH."
+    return None
+
+
+@CLUSTER_RULES.add("maintenance-window", f"{REST}#Cluster.DailyMaintenanceWindow", "maintenancePolicy")
+def _window(cluster: Properties, cloud: Cloud) -> str | None:
+    start = at(cluster, "maintenancePolicy.dailyMaintenanceWindow.startTime")
+    if start is None or re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", start):
+        return None
+    return f"Invalid start_time '{start}' of the daily maintenance window: use HH:MM, in GMT."
+
+
+@CLUSTER_RULES.add("maintenance-exclusion-ends-once", PROVIDER, "maintenancePolicy")
+def _exclusion(cluster: Properties, cloud: Cloud) -> str | None:
+    for exclusion in at(cluster, "maintenancePolicy.maintenanceExclusions") or []:
+        if bool(exclusion.get("endTime")) == bool(at(exclusion, "exclusionOptions.endTimeBehavior")):
+            name = exclusion.get("exclusionName")
+            return (
+                f"Maintenance exclusion '{name}': give exactly one of end_time and exclusion_options.end_time_behavior."
+            )
+    return None
+
+
+@CLUSTER_RULES.add(
+    "gpu-metrics-need-prometheus",
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/dcgm-metrics",
+    "monitoringConfig",
+)
+def _gpu_metrics(cluster: Properties, cloud: Cloud) -> str | None:
+    monitoring = cluster.get("monitoringConfig") or {}
+    if "DCGM" in (monitoring.get("enableComponents") or []) and at(monitoring, "managedPrometheus.enabled") is False:
+        return "The component DCGM needs Managed Service for Prometheus: set managed_prometheus.enabled."
+    return None
+
+
+@CLUSTER_RULES.add("cluster-resource-labels", LABELING, "resourceLabels")
+def _resource_labels(cluster: Properties, cloud: Cloud) -> str | None:
+    return bad_resource_label(cluster.get("resourceLabels") or {})
 
 
 def vpc_native(cluster: Properties) -> bool:

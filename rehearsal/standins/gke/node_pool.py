@@ -6,10 +6,12 @@ from typing import Any, Final
 
 from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import Cloud, last_part
+from rehearsal.standins.gke import versions
 from rehearsal.standins.gke.cloud import ABSENT, region_of
 from rehearsal.standins.gke.cluster_rules import cluster_zones, zones_outside
 from rehearsal.standins.gke.errors import bad_request
 from rehearsal.standins.gke.iam import require_account
+from rehearsal.standins.gke.machine_rules import MACHINE_RULES
 from rehearsal.standins.gke.nodes import effective_taints, gpus_of, node_group
 from rehearsal.standins.gke.pool_rules import POOL_RULES
 from rehearsal.standins.gke.replacement import NODE_POOL_FIELDS_REPLACED
@@ -37,9 +39,16 @@ def _require(made: Made[Cloud]) -> None:
     wrong = zones_outside(region_of(cluster.inputs["location"]), made.inputs.get("nodeLocations") or [], made.cloud)
     if wrong:
         raise bad_request(wrong)
+    _require_version(made.inputs.get("version"), cluster.outputs["masterVersion"])
     account = _config(made).get("serviceAccount")
     if account and account != "default":
         require_account(made.cloud, account)
+
+
+def _require_version(version: str | None, master: str) -> None:
+    """400 for nodes newer than their control plane: https://kubernetes.io/releases/version-skew-policy/."""
+    if version and not versions.not_newer(version, master):
+        raise bad_request(f'Node version "{version}" must not be newer than the master\'s, "{master}".')
 
 
 def _cluster_of(cloud: Cloud, pool: str) -> Record:
@@ -82,8 +91,10 @@ def _node_config(made: Made[Cloud]) -> Properties:
 
 def _autoscaling(made: Made[Cloud]) -> Properties | None:
     scaling = made.inputs.get("autoscaling")
-    # Google picks BALANCED where the request says nothing.
-    return {"locationPolicy": "BALANCED", **without_none(scaling)} if scaling else None
+    # What Google picks where the request says nothing:
+    # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#default-values
+    chosen = "ANY" if _config(made).get("spot") or _config(made).get("preemptible") else "BALANCED"
+    return {"locationPolicy": chosen, **without_none(scaling)} if scaling else None
 
 
 def pools_of(cloud: Cloud, cluster: str) -> list[Record]:
@@ -128,7 +139,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
             "nodeConfig.shieldedInstanceConfig.enableIntegrityMonitoring": True,
             "upgradeSettings.strategy": "SURGE",
         },
-        rules=POOL_RULES.rules,
+        rules=[*POOL_RULES.rules, *MACHINE_RULES.rules],
         refers={"cluster": Refers(CLUSTER, "part")},
         requires=_require,
         replaces=NODE_POOL_FIELDS_REPLACED,

@@ -18,7 +18,7 @@ DEFAULT_MACHINE: Final = "e2-medium"
 """https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/NodeConfig (machineType)"""
 
 PRICED_REGION: Final = "us-central1"
-# A pool whose price nobody knows is chosen last, not first.
+# A pool whose price nobody knows counts as the dearest.
 _PRICE_UNKNOWN: Final = 1e6
 EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
 OS_DISTRIBUTIONS: Final = {"COS": "cos", "UBUNTU": "ubuntu", "WINDOWS": "windows"}
@@ -120,7 +120,12 @@ def effective_taints(config: Mapping[str, Any], gpus: Gpus | None, beside_cpu_po
 def node_group(
     cloud: Cloud, cluster: str, pool: Properties, zones: tuple[str, ...], taints: list[dict[str, str]]
 ) -> NodeGroup:
-    """The machines behind a pool whose inputs were checked."""
+    """The machines behind a pool whose inputs were checked.
+
+    A minimum keeps nodes that are there and makes none: of a pool it is what the pool was created with, at most
+    (https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#minimum_and_maximum_node_pool_size:
+    raised later, the pool has to be resized by hand).
+    """
     config = pool.get("nodeConfig") or {}
     machine, gpus = machine_of(cloud, config), gpus_of(cloud, config)
     if machine is None:
@@ -129,6 +134,7 @@ def node_group(
     per_zone = scaling.get("totalMaxNodeCount") is None
     low, high = ("minNodeCount", "maxNodeCount") if per_zone else ("totalMinNodeCount", "totalMaxNodeCount")
     initial = int(pool.get("nodeCount") or pool.get("initialNodeCount") or 0)
+    usd = _hourly_usd(cloud, config, machine, region_of(zones[0]))
     return NodeGroup(
         name=pool["name"],
         cluster=cluster,
@@ -143,14 +149,31 @@ def node_group(
         labels=node_labels(pool["name"], config, machine, gpus),
         taints=tuple({**taint, "effect": EFFECTS[taint["effect"]]} for taint in taints),
         autoscaled=bool(scaling),
-        min_nodes=int(scaling.get(low) or 0),
+        min_nodes=min(int(scaling.get(low) or 0), initial if per_zone else initial * len(zones)),
         max_nodes=int(scaling.get(high) or 0) if scaling else initial,
         per_zone=per_zone,
         initial_nodes=initial,
         spot=bool(config.get("spot") or config.get("preemptible")),
-        hourly_usd=_hourly_usd(cloud, config, machine, region_of(zones[0])),
+        hourly_usd=usd,
+        rank=choice_rank(config, usd),
         gpus_advertised_by="cloud" if gpus is None or gpus.managed else "daemonset",
     )
+
+
+def choice_rank(config: Mapping[str, Any], usd: float) -> float:
+    """When GKE's autoscaler takes this pool among those that fit; the smaller, the earlier.
+
+    A pool with a matching unused reservation comes first, if that is the project's own. Then spot: among several spot
+    pools it does not choose by price, so here the dearest is taken, which nobody may be surprised by. Then on demand,
+    which ``hourly_usd`` orders, the cheapest first.
+
+    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria and ``#reservations``
+    """
+    affinity = config.get("reservationAffinity") or {}
+    names = affinity.get("values") or []
+    if affinity.get("consumeReservationType") == "SPECIFIC_RESERVATION" and not any("/" in name for name in names):
+        return 0
+    return 1 + 1 / (1 + usd) if config.get("spot") or config.get("preemptible") else 2
 
 
 def _provisioning(config: Mapping[str, Any]) -> str:

@@ -35,6 +35,9 @@ IMAGES: Final = ("COS_CONTAINERD", "UBUNTU_CONTAINERD", "WINDOWS_LTSC_CONTAINERD
 MAX_LIFETIME_SECONDS: Final = 7 * 24 * 3600
 # As container.v1beta1's discovery document says: 15 GB from 1.36.2-gke.2933000 on, later than the rehearsal's version.
 SMALLEST_DISK_GB: Final = 12
+# https://cloud.google.com/compute/docs/disks/persistent-disks
+LARGEST_DISK_GB: Final = 65536
+MAX_LABEL_CHARACTERS: Final = 1024
 
 
 @POOL_RULES.add("pool-name", "https://github.com/pulumi/pulumi-gcp/issues/1510", "name")
@@ -216,9 +219,12 @@ def _image(pool: Properties, cloud: Cloud) -> str | None:
 @POOL_RULES.add("disk-size", f"{NODE_CONFIG}", "nodeConfig.diskSizeGb")
 def _disk(pool: Properties, cloud: Cloud) -> str | None:
     size = at(pool, "nodeConfig.diskSizeGb")
-    if size is None or size >= SMALLEST_DISK_GB:
+    if size is None or SMALLEST_DISK_GB <= size <= LARGEST_DISK_GB:
         return None
-    return f"Invalid value for field 'node_config.disk_size_gb': {size}. The smallest disk is {SMALLEST_DISK_GB} GB."
+    return (
+        f"Invalid value for field 'node_config.disk_size_gb': {size}. "
+        f"A boot disk has {SMALLEST_DISK_GB} to {LARGEST_DISK_GB} GB."
+    )
 
 
 @POOL_RULES.add(
@@ -249,6 +255,14 @@ def _surge(pool: Properties, cloud: Cloud) -> str | None:
 )
 def _labels(pool: Properties, cloud: Cloud) -> str | None:
     return _first_bad(("label", key, value) for key, value in (at(pool, "nodeConfig.labels") or {}).items())
+
+
+@POOL_RULES.add("labels-length", NODE_CONFIG, "nodeConfig.labels")
+def _labels_length(pool: Properties, cloud: Cloud) -> str | None:
+    characters = sum(len(key) + len(value) for key, value in (at(pool, "nodeConfig.labels") or {}).items())
+    if characters <= MAX_LABEL_CHARACTERS:
+        return None
+    return f"The node labels have {characters} characters in all, at most {MAX_LABEL_CHARACTERS} are allowed."
 
 
 @POOL_RULES.add(
@@ -300,10 +314,27 @@ def _queued(pool: Properties, cloud: Cloud) -> str | None:
     return None
 
 
-@POOL_RULES.add("flex-start", QUEUED, "nodeConfig.flexStart", "nodeConfig.spot", "nodeConfig.preemptible", "management")
+@POOL_RULES.add(
+    "flex-start",
+    QUEUED,
+    "nodeConfig.flexStart",
+    "nodeConfig.spot",
+    "nodeConfig.preemptible",
+    "nodeConfig.reservationAffinity",
+    "management",
+    "nodeCount",
+    "autoscaling",
+)
 def _flex(pool: Properties, cloud: Cloud) -> str | None:
+    """The preconditions of the pool: ``modules/compute/gke-node-pool/main.tf`` of Google's cluster-toolkit."""
     if not at(pool, "nodeConfig.flexStart"):
         return None
+    if at(pool, "nodeConfig.reservationAffinity.consumeReservationType") != "NO_RESERVATION":
+        return "Flex-start needs reservation_affinity NO_RESERVATION."
+    if pool.get("nodeCount"):
+        return "Flex-start nodes come one by one: node_count cannot be given, only autoscaling."
+    if at(pool, "autoscaling.locationPolicy") == "BALANCED":
+        return "Flex-start does not support the location policy BALANCED: use ANY."
     if at(pool, "nodeConfig.spot") or at(pool, "nodeConfig.preemptible"):
         return "Flex-start cannot be used with spot or preemptible nodes."
     if at(pool, "management.autoRepair"):
@@ -317,6 +348,18 @@ def _lifetime(pool: Properties, cloud: Cloud) -> str | None:
     if text is None or 0 < float(str(text).removesuffix("s")) <= MAX_LIFETIME_SECONDS:
         return None
     return f"max_run_duration {text} must be more than 0 and at most {MAX_LIFETIME_SECONDS}s (7 days)."
+
+
+@POOL_RULES.add(
+    "compact-in-one-zone",
+    "https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main/modules/compute/gke-node-pool/main.tf",
+    "placementPolicy",
+    "nodeLocations",
+)
+def _compact(pool: Properties, cloud: Cloud) -> str | None:
+    if at(pool, "placementPolicy.type") == "COMPACT" and len(pool.get("nodeLocations") or ["one"]) > 1:
+        return "Compact placement is only available for node pools in a single zone."
+    return None
 
 
 def _first_bad(pairs: Iterable[tuple[str, str, str]]) -> str | None:

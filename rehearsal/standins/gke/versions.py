@@ -1,7 +1,8 @@
-"""Kubernetes versions that the simulated GKE offers: the one the rehearsal's control plane really runs."""
+"""Kubernetes versions that the simulated GKE offers. Its control plane really runs one of them, ``KUBERNETES``."""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 KUBERNETES: Final = "1.34.4"
@@ -10,14 +11,36 @@ KUBERNETES: Final = "1.34.4"
 # Google's patch number after ``-gke.`` has no counterpart here.
 VERSION: Final = f"{KUBERNETES}-gke.1000000"
 CHANNELS: Final = ("RAPID", "REGULAR", "STABLE")
+# Which ones Google offers changes by the week (https://cloud.google.com/kubernetes-engine/docs/release-schedule): these
+# are the control plane's own minor and those around it that a stack may be pinned to.
+MINORS: Final = range(30, 38)
+_WANTED: Final = re.compile(r"1\.(\d+)(\.\d+(-gke\.\d+)?)?")
 
 
 def resolve(wanted: str | None) -> str | None:
     """The version that ``wanted`` (nothing, ``latest``, ``-``, ``1.34`` or all of it) means; ``None`` if not offered.
 
+    Another version than the control plane's is accepted and reported by cluster and nodes, but not run.
+
     https://cloud.google.com/kubernetes-engine/versioning#specifying_cluster_version
     """
     if not wanted or wanted in ("latest", "-") or wanted == VERSION:
         return VERSION
+    match = _WANTED.fullmatch(wanted)
+    if match is None or int(match[1]) not in MINORS:
+        return None
+    if match[3]:
+        return wanted
     parts = wanted.split(".")
-    return VERSION if "-" not in wanted and KUBERNETES.split(".")[: len(parts)] == parts else None
+    if KUBERNETES.split(".")[: len(parts)] == parts:
+        return VERSION
+    return f"{wanted if match[2] else wanted + '.0'}-gke.1000000"
+
+
+def not_newer(version: str, master: str) -> bool:
+    """Whether nodes of ``version`` may be in a cluster of ``master``."""
+    return _numbers(version) <= _numbers(master)[: len(_numbers(version))]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))

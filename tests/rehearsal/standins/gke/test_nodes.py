@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rehearsal.simulation import NodeGroup
-from rehearsal.standins.base import Properties
+from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.gke.system import system_objects
 from tests.rehearsal.standins.gke.account import CLUSTER, POOL, Google, cluster, cpu_pool, gpu, gpu_pool
 
@@ -72,7 +72,7 @@ def test_a_plain_pool_has_a_fixed_size_per_zone(google: Google) -> None:
 
 def test_limits_per_zone(google: Google) -> None:
     google.cluster()
-    made = group(google, gpu_pool(autoscaling={"minNodeCount": 1, "maxNodeCount": 3}))
+    made = group(google, gpu_pool(initialNodeCount=1, autoscaling={"minNodeCount": 1, "maxNodeCount": 3}))
     assert (made.min_nodes, made.max_nodes, made.per_zone) == (1, 3, True)
 
 
@@ -158,13 +158,6 @@ def test_a_declared_taint_is_not_doubled(google: Google) -> None:
     assert effective(google.create(POOL, gpu_pool()).state) == [GPU_TAINT]
 
 
-def test_the_location_policy_google_picks(google: Google) -> None:
-    google.cluster()
-    made = google.create(POOL, gpu_pool(autoscaling={"maxNodeCount": 3}))
-    assert made.state["autoscaling"]["locationPolicy"] == "BALANCED"
-    assert (made.inputs or {})["autoscaling"] == {"maxNodeCount": 3}
-
-
 def test_the_default_pool_runs_unless_it_is_removed(google: Google) -> None:
     google.cluster(removeDefaultNodePool=False, nodeConfig={"machineType": "e2-standard-4"})
     assert google.fleet.groups["default-pool"].machine.type == "e2-standard-4"
@@ -227,3 +220,80 @@ def test_system_pods_ask_for_what_the_catalogue_says() -> None:
 def test_callers_get_their_own_copy_of_the_system_objects() -> None:
     system_objects()[0]["metadata"]["name"] = "spoilt"
     assert system_objects()[0]["metadata"]["name"] != "spoilt"
+
+
+@pytest.mark.parametrize(
+    ("limits", "initial", "kept"),
+    [
+        ({"totalMinNodeCount": 2, "totalMaxNodeCount": 2}, 0, 0),
+        ({"totalMinNodeCount": 2, "totalMaxNodeCount": 6}, 1, 2),
+        ({"totalMinNodeCount": 5, "totalMaxNodeCount": 6}, 1, 3),
+        ({"minNodeCount": 2, "maxNodeCount": 2}, 1, 1),
+    ],
+)
+def test_a_minimum_keeps_nodes_and_makes_none(google: Google, limits: dict[str, int], initial: int, kept: int) -> None:
+    google.cluster(nodeLocations=["us-central1-b", "us-central1-c"])
+    assert group(google, cpu_pool(nodeCount=None, initialNodeCount=initial, autoscaling=limits)).min_nodes == kept
+
+
+def test_a_minimum_raised_later_makes_no_node(google: Google) -> None:
+    google.cluster()
+
+    def sized(minimum: int) -> Properties:
+        scaling = {"totalMinNodeCount": minimum, "totalMaxNodeCount": 4}
+        return cpu_pool(nodeCount=None, initialNodeCount=1, autoscaling=scaling)
+
+    made = google.create(POOL, sized(1))
+    google.update(POOL, made, sized(3))
+    assert google.fleet.groups["admin"].min_nodes == 1
+
+
+def test_the_autoscaler_takes_reservations_then_any_spot_then_the_cheapest_on_demand(google: Google) -> None:
+    google.cluster()
+
+    def rank(name: str, **config: Any) -> tuple[float | None, float]:
+        made = group(google, gpu_pool(name=name, nodeConfig=config))
+        return made.rank, made.hourly_usd
+
+    def named(value: str) -> Properties:
+        key = "compute.googleapis.com/reservation-name"
+        return {"consumeReservationType": "SPECIFIC_RESERVATION", "key": key, "values": [value]}
+
+    reserved = rank("reserved", spot=False, reservationAffinity=named("june"))
+    shared = rank("shared", spot=False, reservationAffinity=named("projects/other/reservations/june"))
+    dear = rank("dear", guestAccelerators=[gpu("nvidia-tesla-v100", 1)])
+    cheap = rank("cheap")
+    on_demand = rank("on-demand", spot=False)
+    dear_on_demand = rank("dear-on-demand", spot=False, machineType="n1-standard-16")
+    # Among spot pools Google does not promise the cheapest, so the dearest is taken.
+    assert sorted([cheap, on_demand, dear, dear_on_demand, reserved]) == [
+        reserved,
+        dear,
+        cheap,
+        on_demand,
+        dear_on_demand,
+    ]
+    # The autoscaler looks for reservations in its own project only.
+    assert shared == on_demand
+
+
+@pytest.mark.parametrize(("spot", "policy"), [(True, "ANY"), (False, "BALANCED")])
+def test_the_location_policy_that_google_picks(google: Google, spot: bool, policy: str) -> None:
+    google.cluster()
+    made = google.create(POOL, gpu_pool(autoscaling={"totalMaxNodeCount": 2}, nodeConfig={"spot": spot}))
+    assert made.state["autoscaling"]["locationPolicy"] == policy
+    assert (made.inputs or {})["autoscaling"] == {"totalMaxNodeCount": 2}
+
+
+def test_nodes_are_not_newer_than_their_control_plane(google: Google) -> None:
+    google.cluster(minMasterVersion="1.34")
+    google.create(POOL, cpu_pool(name="older", version="1.33.2-gke.1"))
+    google.create(POOL, cpu_pool(name="same", version="1.34"))
+    with pytest.raises(ProviderError, match="must not be newer than the master's"):
+        google.create(POOL, cpu_pool(name="newer", version="1.35.0-gke.1"))
+
+
+def test_the_control_plane_is_apart_from_the_subnetwork(google: Google) -> None:
+    access = {"enablePrivateNodes": True, "masterIpv4CidrBlock": "10.0.1.0/28"}
+    with pytest.raises(ProviderError, match=r"10\.0\.1\.0/28 overlaps with 10\.0\.0\.0/20"):
+        google.cluster(privateClusterConfig=access)

@@ -15,6 +15,7 @@ from rehearsal.standins.gke.cloud import Rules
 from rehearsal.standins.gke.cluster_rules import CLUSTER_RULES
 from rehearsal.standins.gke.errors import already_exists
 from rehearsal.standins.gke.iam import ACCOUNT_RULES, MEMBER_RULES, SERVICE_RULES
+from rehearsal.standins.gke.machine_rules import MACHINE_RULES
 from rehearsal.standins.gke.network import SUBNETWORK_RULES
 from rehearsal.standins.gke.pool_rules import POOL_RULES
 from rehearsal.standins.rules import broken as first_broken
@@ -23,6 +24,7 @@ from tests.rehearsal.standins.gke.account import POOL, PROJECT, Google, cluster,
 
 HAPPY: dict[int, Properties] = {
     id(POOL_RULES): gpu_pool(project=PROJECT),
+    id(MACHINE_RULES): gpu_pool(project=PROJECT),
     id(CLUSTER_RULES): cluster(project=PROJECT),
     id(SUBNETWORK_RULES): subnetwork(),
     id(ACCOUNT_RULES): {"accountId": "gpu-dev-nodes"},
@@ -35,6 +37,27 @@ QUEUED = {"enabled": True}
 NO_RESERVATION = {"consumeReservationType": "NO_RESERVATION"}
 NAMED = {"consumeReservationType": "SPECIFIC_RESERVATION", "key": "compute.googleapis.com/reservation-name"}
 TAINT = {"key": "dedicated", "value": "ml", "effect": "NO_SCHEDULE"}
+
+FLEX: Properties = {
+    "nodeConfig.flexStart": True,
+    "nodeConfig.spot": False,
+    "nodeConfig.reservationAffinity": NO_RESERVATION,
+}
+G4: Properties = {"nodeConfig.machineType": "g4-standard-48"}
+TWO_ZONES = ["us-central1-a", "us-central1-b"]
+KEY = "projects/p/locations/{}/keyRings/r/cryptoKeys/k"
+PRIVATE: Properties = {"privateClusterConfig.enablePrivateEndpoint": True}
+
+
+def allowing(block: str) -> Properties:
+    return {"masterAuthorizedNetworksConfig": {"cidrBlocks": [{"cidrBlock": block}]}}
+
+
+def excluding(**end: Any) -> Properties:
+    return {
+        "maintenanceExclusions": [{"exclusionName": "training", "startTime": "2026-11-01T00:00:00Z", **end}],
+    }
+
 
 BROKEN: list[tuple[Rules, str, Properties]] = [
     (POOL_RULES, "pool-name", {"name": "a" * 41}),
@@ -87,6 +110,34 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     ),
     (POOL_RULES, "queued-provisioning", {"queuedProvisioning": QUEUED, "nodeConfig.spot": False}),
     (POOL_RULES, "flex-start", {"nodeConfig.flexStart": True}),
+    (POOL_RULES, "flex-start", {**FLEX, "nodeConfig.reservationAffinity": {**NAMED, "values": ["r"]}}),
+    (POOL_RULES, "flex-start", {**FLEX, "nodeCount": 1}),
+    (POOL_RULES, "flex-start", {**FLEX, "autoscaling.locationPolicy": "BALANCED"}),
+    (POOL_RULES, "compact-in-one-zone", {"placementPolicy": {"type": "COMPACT"}, "nodeLocations": TWO_ZONES}),
+    (POOL_RULES, "disk-size", {"nodeConfig.diskSizeGb": 100_000}),
+    (POOL_RULES, "labels-length", {"nodeConfig.labels": {f"key-{n}": "x" * 60 for n in range(16)}}),
+    (MACHINE_RULES, "disk-type-exists", {"nodeConfig.diskType": "floppy"}),
+    (MACHINE_RULES, "disk-fits-machine", {"nodeConfig.diskType": "hyperdisk-balanced"}),
+    (MACHINE_RULES, "disk-fits-machine", {"nodeConfig.machineType": "a4-highgpu-8g"}),
+    (MACHINE_RULES, "disk-fits-machine", {**G4, "nodeConfig.diskType": "pd-balanced"}),
+    (MACHINE_RULES, "local-ssd-on-machine", {"nodeConfig.machineType": "e2-standard-4", "nodeConfig.localSsdCount": 1}),
+    (
+        MACHINE_RULES,
+        "partition-size",
+        {"nodeConfig.guestAccelerators": [gpu("nvidia-tesla-t4", 1, gpuPartitionSize="1g.5gb")]},
+    ),
+    (
+        MACHINE_RULES,
+        "partition-size",
+        {"nodeConfig.guestAccelerators": [gpu("nvidia-tesla-a100", 1, gpuPartitionSize="9g.99gb")]},
+    ),
+    (
+        MACHINE_RULES,
+        "image-streaming-on-cos",
+        {"nodeConfig.gcfsConfig": {"enabled": True}, "nodeConfig.imageType": "UBUNTU_CONTAINERD"},
+    ),
+    (MACHINE_RULES, "node-resource-labels", {"nodeConfig.resourceLabels": {"Team": "ml"}}),
+    (MACHINE_RULES, "node-resource-labels", {"nodeConfig.resourceLabels": {"team": "ML"}}),
     (POOL_RULES, "max-run-duration", {"nodeConfig.maxRunDuration": "700000s"}),
     (CLUSTER_RULES, "cluster-name", {"name": "Prod"}),
     (CLUSTER_RULES, "cluster-location", {"location": "us-central9-a"}),
@@ -108,6 +159,40 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
         {"masterAuthorizedNetworksConfig": {"cidrBlocks": [{"cidrBlock": "office"}]}},
     ),
     (CLUSTER_RULES, "workload-pool", {"workloadIdentityConfig": {"workloadPool": "other.svc.id.goog"}}),
+    (
+        CLUSTER_RULES,
+        "encryption-key",
+        {"databaseEncryption": {"state": "ENCRYPTED", "keyName": KEY.format("europe-west4")}},
+    ),
+    (CLUSTER_RULES, "private-endpoint-reserved-networks", {**PRIVATE, **allowing("73.89.231.174/32")}),
+    (CLUSTER_RULES, "private-endpoint-reserved-networks", {**PRIVATE, **allowing("0.0.0.0/0")}),
+    (
+        CLUSTER_RULES,
+        "dataplane-v2-has-network-policy",
+        {"datapathProvider": "ADVANCED_DATAPATH", "networkPolicy": {"enabled": True}},
+    ),
+    (CLUSTER_RULES, "multi-networking-needs-dataplane-v2", {"enableMultiNetworking": True}),
+    (
+        CLUSTER_RULES,
+        "maintenance-window",
+        {"maintenancePolicy": {"dailyMaintenanceWindow": {"startTime": "25:00"}}},
+    ),
+    (CLUSTER_RULES, "maintenance-exclusion-ends-once", {"maintenancePolicy": excluding()}),
+    (
+        CLUSTER_RULES,
+        "maintenance-exclusion-ends-once",
+        {
+            "maintenancePolicy": excluding(
+                endTime="2027-01-01T00:00:00Z", exclusionOptions={"endTimeBehavior": "UNTIL_END_OF_SUPPORT"}
+            )
+        },
+    ),
+    (
+        CLUSTER_RULES,
+        "gpu-metrics-need-prometheus",
+        {"monitoringConfig": {"enableComponents": ["DCGM"], "managedPrometheus": {"enabled": False}}},
+    ),
+    (CLUSTER_RULES, "cluster-resource-labels", {"resourceLabels": {"Team": "ml"}}),
     (CLUSTER_RULES, "encryption-key", {"databaseEncryption": {"state": "ENCRYPTED", "keyName": "my-key"}}),
     (SUBNETWORK_RULES, "subnet-range-valid", {"ipCidrRange": "10.0.0.1/20"}),
     (SUBNETWORK_RULES, "subnet-range-valid", {"ipCidrRange": "10.0.0.0/30"}),
@@ -119,7 +204,7 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (SERVICE_RULES, "service-name", {"service": "container"}),
 ]
 
-BOOKS = (POOL_RULES, CLUSTER_RULES, SUBNETWORK_RULES, ACCOUNT_RULES, MEMBER_RULES, SERVICE_RULES)
+BOOKS = (POOL_RULES, MACHINE_RULES, CLUSTER_RULES, SUBNETWORK_RULES, ACCOUNT_RULES, MEMBER_RULES, SERVICE_RULES)
 
 
 @pytest.fixture
@@ -201,3 +286,36 @@ def test_the_range_names_rule_is_about_one_pair(cloud: Cloud) -> None:
 def test_queued_provisioning_as_documented_passes(cloud: Cloud) -> None:
     config = {"spot": False, "reservationAffinity": NO_RESERVATION}
     assert broken(POOL_RULES, gpu_pool(queuedProvisioning=QUEUED, nodeConfig=config), cloud) == []
+
+
+def test_flex_start_as_documented_passes(cloud: Cloud) -> None:
+    pool = changed(gpu_pool(management={"autoRepair": False}), FLEX)
+    assert broken(POOL_RULES, pool, cloud) == []
+
+
+@pytest.mark.parametrize("block", ["10.1.0.0/16", "192.168.7.0/24", "100.64.0.0/10", "192.0.2.0/24"])
+def test_private_endpoints_take_private_networks(block: str, cloud: Cloud) -> None:
+    assert broken(CLUSTER_RULES, changed(HAPPY[id(CLUSTER_RULES)], {**PRIVATE, **allowing(block)}), cloud) == []
+
+
+def test_public_endpoints_take_any_network(cloud: Cloud) -> None:
+    assert broken(CLUSTER_RULES, changed(HAPPY[id(CLUSTER_RULES)], allowing("0.0.0.0/0")), cloud) == []
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        {"nodeConfig.machineType": "a4-highgpu-8g", "nodeConfig.diskType": "hyperdisk-balanced"},
+        {"nodeConfig.machineType": "a2-ultragpu-1g", "nodeConfig.ephemeralStorageLocalSsdConfig": {"localSsdCount": 1}},
+        {"nodeConfig.guestAccelerators": [gpu("nvidia-tesla-a100", 1, gpuPartitionSize="1g.5gb")]},
+        {"nodeConfig.gcfsConfig": {"enabled": True}},
+        {"nodeConfig.resourceLabels": {"team": "ml-1", "cost_centre": ""}},
+    ],
+)
+def test_what_goes_together_on_a_machine(right: Properties, cloud: Cloud) -> None:
+    assert broken(MACHINE_RULES, changed(gpu_pool(), right), cloud) == []
+
+
+@pytest.mark.parametrize("wanted", ["1.30", "1.33", "1.34", "1.35.2", "1.36.1-gke.77", "latest"])
+def test_a_stack_may_be_pinned_to_any_plausible_version(wanted: str, cloud: Cloud) -> None:
+    assert broken(CLUSTER_RULES, cluster(project=PROJECT, minMasterVersion=wanted), cloud) == []
