@@ -44,6 +44,9 @@ class CloudCatalog:
     - ``account_key``: the provider's own configuration key that names the account; ``account_example`` a value of it
     - ``images``: operating systems of GPU nodes; ``autoscalers``: who can decide the size of pools
     - ``addons``: parts of the cloud that a stack file may ask for by name
+    - ``dataplanes``: what carries the pods' traffic, where a stack file may choose
+    - ``location_policies``: how nodes are spread over zones, where a GPU pool may choose
+    - ``gpu_metrics``: whether the cloud collects the metrics of GPUs, if the cluster asks for it
     - ``default_admin_machine``, ``default_cpu_machine`` (4 vCPUs with 16 GiB): unless the stack file names others
     - ``default_ranges``: ``node_cidr``, ``pod_cidr`` (``None``: pods have addresses of the nodes' range) and
       ``service_cidr``
@@ -69,6 +72,9 @@ class CloudCatalog:
     images: tuple[str, ...]
     autoscalers: tuple[str, ...]
     addons: tuple[str, ...] = ()
+    dataplanes: tuple[str, ...] = ()
+    location_policies: tuple[str, ...] = ()
+    gpu_metrics: bool = False
     default_admin_machine: str
     default_cpu_machine: str
     default_ranges: Mapping[str, str | None]

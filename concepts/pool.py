@@ -73,6 +73,7 @@ class Pool:
     ``machine_types`` are all types the pool may consist of, the one that an autoscaler plans with first; more than one
     only where the cloud mixes types in a spot pool. All have the same number of GPUs.
     ``preference`` orders the twins of one size: 0 is tried first (spot), 1 is its on-demand fallback.
+    ``location_policy`` is one that the catalogue lists; ``None`` leaves it to what the pool is.
     ``unneeded_minutes`` is how long a node stays idle before it goes; ``None`` leaves it to the cluster's profile.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk); ``None`` where it is not known.
     ``declared_at`` is the key path of the stack file's entry (``gpuPools[0]``), for messages.
@@ -90,6 +91,7 @@ class Pool:
     spot: bool = False
     preference: int = 0
     zones: tuple[str, ...]
+    location_policy: str | None = None
     labels: Mapping[str, str]
     taints: tuple[Taint, ...] = ()
     unneeded_minutes: int | None = None

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, StrictStr, ValidationInfo, field_validator
 
-from components.settings import fields
+from components.settings import check, fields
 from components.settings.fields import Cidr, Flag, Section, context, wrong
 
 _VERSION: Final = re.compile(r"1\.\d{1,3}(\.\d{1,3}(-[a-z0-9.]+)?)?")
@@ -59,10 +59,23 @@ class Network(Section):
         default=None, description="addresses of the control plane; the cloud's choice"
     )
 
+    dataplane: StrictStr | None = Field(
+        default=None,
+        description="what carries the pods' traffic, where there is a choice. A cluster keeps what it was made with "
+        "unless given; another one replaces it",
+    )
     nat: Literal["single", "per-zone"] | None = Field(
         default=None,
         description="gateways of the private nodes; one per zone if the availability is regional, else a single one",
     )
+
+    @field_validator("dataplane")
+    @classmethod
+    def _dataplane(cls, value: str | None, info: ValidationInfo) -> str | None:
+        known = context(info).catalog
+        if value is None or known is None:
+            return value
+        return check.listed(value, known.dataplanes, "choice of dataplane", context(info))
 
     @field_validator("authorized_networks")
     @classmethod
@@ -95,6 +108,26 @@ class Network(Section):
             if value and taken and IPv4Network(value).overlaps(IPv4Network(taken)):
                 camel = other.replace("_cidr", "Cidr")
                 raise wrong(f"{value} overlaps with {camel} ({taken})", "Choose ranges that do not overlap")
+        return value
+
+
+class Monitoring(Section):
+    """What is measured."""
+
+    gpu_metrics: Flag | None = Field(
+        default=None,
+        description="collect the GPUs' utilisation, memory and temperature (DCGM); where the cloud can, unless given",
+    )
+
+    @field_validator("gpu_metrics")
+    @classmethod
+    def _gpu_metrics(cls, value: bool | None, info: ValidationInfo) -> bool | None:
+        known = context(info).catalog
+        if value and known is not None and not known.gpu_metrics:
+            raise wrong(
+                f"{context(info).cloud} does not collect metrics of GPUs by itself",
+                "Leave it out, and install NVIDIA's DCGM exporter in the cluster",
+            )
         return value
 
 

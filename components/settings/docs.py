@@ -74,7 +74,7 @@ WISHES: Final[Mapping[str, Sections]] = {
     "`autoscaling.unneededMinutes`": {"autoscaling": {"unneededMinutes": 5}},
     "`adminPool.capacity: spot`": {"adminPool": {"capacity": "spot"}},
     "`adminPool.maxNodes`": {"adminPool": {"maxNodes": 3}},
-    "`cpuPools[].minNodes`": {"cpuPools": {"minNodes": 1}},
+    "`cpuPools[].minNodes`": {"cpuPools": {"minNodes": 1, "maxNodes": 6}},
     "`gpuPools[].unneededMinutes`": {"gpuPools": {"unneededMinutes": 5}},
     "`gpuPools[].drivers: daemonset`": {"gpuPools": {"drivers": "daemonset"}},
     "`gpuPools[].drivers: none`": {"gpuPools": {"drivers": "none"}},
@@ -160,6 +160,9 @@ _ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
     "`network.nodeCidr` unless given": lambda known: f"`{known.default_ranges['node_cidr']}`",
     "`network.podCidr` unless given": lambda known: _pod_range(known),
     "`network.serviceCidr` unless given": lambda known: f"`{known.default_ranges['service_cidr']}`",
+    "`network.dataplane`": lambda known: _words(known.dataplanes),
+    "`gpuPools[].locationPolicy`": lambda known: _words(known.location_policies),
+    "`monitoring.gpuMetrics`": lambda known: "yes" if known.gpu_metrics else "no",
     "`addons`": lambda known: _words(known.addons),
     "characters of a pool's name": lambda known: f"{known.max_name_length}",
 }

@@ -109,6 +109,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int) -> Iterat
                 spot=variant.spot,
                 preference=variant.preference,
                 zones=variant.zones,
+                location_policy=pool.location_policy,
                 disk_gb=pool.disk_gb,
                 image=cast(Image, pool.image or known.images[0]),
                 labels=gpu_pool_labels(variant.name, pool.gpu, size, {**known.gpu_labels(pool.gpu), **pool.labels}),

@@ -22,7 +22,6 @@ from components.settings.fields import (
     Sizes,
     Taints,
     context,
-    rfc1035,
     wrong,
 )
 from components.settings.problems import HERE
@@ -59,6 +58,10 @@ class GpuPool(Section):
     max_nodes: StrictInt = Field(description="nodes of each resulting pool at most, over all its zones; 1 or more")
     zones: tuple[StrictStr, ...] = Field(
         default=(), validate_default=True, description="the stack's zones that have the GPU unless given"
+    )
+    location_policy: StrictStr | None = Field(
+        default=None,
+        description="`any`: in whichever zone has a node, unused reservations first; `balanced`: spread over the zones",
     )
     disk_gb: DiskGb = Field(default=100, description="boot disk of a node in GB, 20 or more")
     image: StrictStr | None = Field(
@@ -108,7 +111,9 @@ class GpuPool(Section):
     @field_validator("reservation")
     @classmethod
     def _reservation(cls, value: str | None) -> str | None:
-        return None if value is None else rfc1035(value)
+        if value is not None and not value:
+            raise wrong("is empty", "Write the reservation's name, or leave it out")
+        return value
 
     @field_validator("capacity")
     @classmethod
@@ -142,6 +147,14 @@ class GpuPool(Section):
         if value:
             return check.zones_in_region(value, context(info))
         return check.gpu_zones(info.data["gpu"], context(info)) if "gpu" in info.data else ()
+
+    @field_validator("location_policy")
+    @classmethod
+    def _location_policy(cls, value: str | None, info: ValidationInfo) -> str | None:
+        known = context(info).catalog
+        if value is None or known is None:
+            return value
+        return check.listed(value, known.location_policies, "location policy", context(info))
 
     @field_validator("image")
     @classmethod

@@ -132,6 +132,7 @@ def _resolved(file: StackFile, *, stack: str, project: str) -> Settings:
         kubernetes=file.kubernetes,
         network=file.network,
         security=file.security,
+        gpu_metrics=known.gpu_metrics if file.monitoring.gpu_metrics is None else file.monitoring.gpu_metrics,
         nat_per_zone=nat == "per-zone",
         autoscaling_profile=file.autoscaling.profile,
         autoscaler=autoscaler,

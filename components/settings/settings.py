@@ -17,7 +17,8 @@ class Settings:
     ``project`` is the cloud account. ``zones`` are in the order of the file; a zonal control plane is in the first.
     ``network.pod_cidr`` is what the file says or the cloud's default, and ``None`` where pods have addresses of the
     nodes' range. ``autoscaler`` is one that the catalogue lists; ``expander`` and ``unneeded_minutes`` are ``None``
-    unless the file says. ``nat_per_zone`` has its default from the availability.
+    unless the file says. ``gpu_metrics``: the cloud is asked to collect them. ``nat_per_zone`` has its default from the
+    availability.
     Costs are list prices in US dollars an hour, without traffic and taxes: ``cost_idle_hourly`` with every autoscaled
     pool at its minimum, ``cost_max_hourly`` at its maximum (twin pools both). ``None`` if a price is not known;
     ``unpriced`` names the pools without one.
@@ -33,6 +34,7 @@ class Settings:
     kubernetes: Kubernetes
     network: Network
     security: Security
+    gpu_metrics: bool
     nat_per_zone: bool
     autoscaling_profile: str
     autoscaler: str

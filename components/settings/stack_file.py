@@ -8,7 +8,7 @@ from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationInfo, f
 
 import catalog
 from components.settings import check
-from components.settings.cluster import Kubernetes, Network, Security
+from components.settings.cluster import Kubernetes, Monitoring, Network, Security
 from components.settings.fields import Minutes, ResourceLabels, Section, context, rfc1035, wrong
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import instead
@@ -61,6 +61,7 @@ class StackFile(Section):
     kubernetes: Kubernetes = Field(default=Kubernetes(), description="release channel and version")
     network: Network = Field(description="who may reach the control plane, address ranges")
     security: Security = Field(default=Security(), description="secrets encryption key; protected cluster")
+    monitoring: Monitoring = Field(default=Monitoring(), description="what is measured")
     autoscaling: Autoscaling = Field(
         default=Autoscaling(), description="who decides the size of pools, how eagerly idle nodes go"
     )

@@ -102,6 +102,34 @@ def test_auto_provisioning_is_off_and_the_profile_is_the_written_one() -> None:
     assert autoscaling == {"enabled": False, "autoscalingProfile": "BALANCED"}
 
 
+@pytest.mark.parametrize(
+    ("written", "sent", "kept"),
+    [(None, "ADVANCED_DATAPATH", True), ("v2", "ADVANCED_DATAPATH", False), ("legacy", "LEGACY_DATAPATH", False)],
+)
+def test_a_cluster_keeps_its_dataplane_unless_the_stack_file_says_which(
+    written: str | None, sent: str, kept: bool
+) -> None:
+    cluster = run_cluster(dataplane=written).only(CLUSTER)
+    assert cluster.inputs["datapathProvider"] == sent
+    assert ("datapathProvider" in cluster.ignore_changes) is kept
+
+
+@pytest.mark.parametrize(
+    ("wanted", "components"), [(True, ["SYSTEM_COMPONENTS", "DCGM"]), (False, ["SYSTEM_COMPONENTS"])]
+)
+def test_metrics_of_gpus_come_with_where_they_are_stored(wanted: bool, components: list[str]) -> None:
+    monitoring = run_cluster(gpu_metrics=wanted).only(CLUSTER).inputs["monitoringConfig"]
+    assert monitoring == {"enableComponents": components, "managedPrometheus": {"enabled": wanted}}
+
+
+def test_a_node_gets_as_many_ports_as_it_needs_and_running_ones_keep_theirs() -> None:
+    nat = run_cluster().only("gcp:compute/routerNat:RouterNat")
+    ports = {"enableDynamicPortAllocation": True, "enableEndpointIndependentMapping": False}
+    assert ports.items() <= nat.inputs.items()
+    assert nat.inputs["minPortsPerVm"] < nat.inputs["maxPortsPerVm"]
+    assert {*ports, "minPortsPerVm", "maxPortsPerVm"} <= set(nat.ignore_changes)
+
+
 def test_the_version_is_pinned_only_when_written() -> None:
     assert "minMasterVersion" not in run_cluster().only(CLUSTER).inputs
     assert run_cluster(version="1.34").only(CLUSTER).inputs["minMasterVersion"] == "1.34"

@@ -18,7 +18,15 @@ _SCALE_DOWN: Final = {
     "optimize-utilization": "sooner than the about 10 minutes of the balanced profile; Google publishes no figure",
 }
 _UNTAINTED: Final = "yes when no pod is left; it has no taint, so a system pod may hold its last node"
-_CHOICE: Final = "the least expensive pool whose nodes fit the pending pods, so spot before its on-demand twin"
+_CHOICE: Final = (
+    "of the pools whose nodes fit the pending pods one with an unused reservation of this project, else the least "
+    "expensive, so usually spot before its on-demand twin; among several spot pools Google does not promise the "
+    "cheapest"
+)
+_KEPT: Final = (
+    "; its minimum of {} nodes is kept, not made: it starts with them, and after raising minNodes somebody resizes it "
+    "once (gcloud container clusters resize)"
+)
 
 
 def governance(pool: Pool, profile: str) -> PoolGovernance:
@@ -29,7 +37,8 @@ def governance(pool: Pool, profile: str) -> PoolGovernance:
         max_nodes=pool.max_nodes,
         location_policy=location_policy(pool),
         choice=_CHOICE,
-        scale_up="a pending pod that fits this pool's labels, taints and free capacity",
+        scale_up="a pending pod that fits this pool's labels, taints and free capacity"
+        + (_KEPT.format(pool.min_nodes) if pool.min_nodes else ""),
         scale_down=_SCALE_DOWN[profile],
         reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
     )

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 _PROFILES: Final = {"optimize-utilization": "OPTIMIZE_UTILIZATION", "balanced": "BALANCED"}
 
+# Without v2 network policies have no effect, and multi-networking (GPUDirect) cannot be had:
+# https://cloud.google.com/kubernetes-engine/docs/concepts/dataplane-v2
+_DATAPLANES: Final = {"v2": "ADVANCED_DATAPATH", "legacy": "LEGACY_DATAPATH"}
+
 # GKE deletes this pool as soon as the cluster exists; e2-medium is what it would choose by itself.
 _TEMPORARY_POOL_MACHINE: Final = "e2-medium"
 _TEMPORARY_POOL_DISK_GB: Final = 20
@@ -46,8 +50,7 @@ class GkeCluster:
                 parent=parent,
                 depends_on=needs,
                 protect=settings.security.deletion_protection,
-                # These describe the temporary pool, which no longer exists when they are compared.
-                ignore_changes=["initialNodeCount", "nodeConfig", "nodePools", "nodeVersion"],
+                ignore_changes=_kept(settings),
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="45m"),
             ),
             outputs=["endpoint", "masterAuth"],
@@ -86,6 +89,16 @@ class GkeCluster:
         return self
 
 
+def _kept(settings: Settings) -> list[str]:
+    """What a cluster keeps as it was created with.
+
+    The temporary pool's own, which no longer exists when they are compared; and the dataplane, unless the stack file
+    says which: another one replaces the cluster, and clusters made before there was a choice have the legacy one.
+    """
+    of_the_temporary_pool = ["initialNodeCount", "nodeConfig", "nodePools", "nodeVersion"]
+    return of_the_temporary_pool + (["datapathProvider"] if settings.network.dataplane is None else [])
+
+
 def _kubeconfig(settings: Settings, cluster: CustomResource) -> pulumi.Output[str]:
     context = f"gke_{settings.project}_{location(settings)}_{settings.cluster_name}"
     authority = cluster.output("masterAuth").apply(lambda auth: auth["clusterCaCertificate"])
@@ -104,6 +117,7 @@ def _inputs(settings: Settings, network: Network, identity: NodeIdentity) -> gke
         "network": network.network,
         "subnetwork": network.subnetwork,
         "networkingMode": "VPC_NATIVE",
+        "datapathProvider": _DATAPLANES[settings.network.dataplane or "v2"],
         "ipAllocationPolicy": {
             "clusterSecondaryRangeName": POD_RANGE,
             "servicesSecondaryRangeName": SERVICE_RANGE,
@@ -130,9 +144,11 @@ def _inputs(settings: Settings, network: Network, identity: NodeIdentity) -> gke
         # Auto-provisioning stays off: every pool is one the stack file names, with its taint, limit and price.
         "clusterAutoscaling": {"enabled": False, "autoscalingProfile": _PROFILES[settings.autoscaling_profile]},
         "loggingConfig": {"enableComponents": ["SYSTEM_COMPONENTS", "WORKLOADS"]},
+        # Google stores the GPUs' metrics in Managed Service for Prometheus, where samples cost; no GPU node, no sample:
+        # https://cloud.google.com/kubernetes-engine/docs/how-to/dcgm-metrics
         "monitoringConfig": {
-            "enableComponents": ["SYSTEM_COMPONENTS"],
-            "managedPrometheus": {"enabled": False},
+            "enableComponents": ["SYSTEM_COMPONENTS", *(["DCGM"] if settings.gpu_metrics else [])],
+            "managedPrometheus": {"enabled": settings.gpu_metrics},
         },
         "costManagementConfig": {"enabled": True},
         "removeDefaultNodePool": True,

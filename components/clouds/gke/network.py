@@ -76,9 +76,24 @@ class Network:
                 "subnetworks": [
                     {"name": subnetwork.output("selfLink"), "sourceIpRangesToNats": ["ALL_IP_RANGES"]},
                 ],
+                # A node that fetches a data set opens more connections to one address than the 64 ports it would get:
+                # https://cloud.google.com/nat/docs/ports-and-addresses#dynamic-port
+                "enableDynamicPortAllocation": True,
+                "enableEndpointIndependentMapping": False,
+                "minPortsPerVm": 64,
+                "maxPortsPerVm": 65536,
                 "logConfig": {"enable": True, "filter": "ERRORS_ONLY"},
             },
-            pulumi.ResourceOptions(parent=parent),
+            # Changed, it would cut the connections of running jobs, so a gateway keeps what it was created with.
+            pulumi.ResourceOptions(
+                parent=parent,
+                ignore_changes=[
+                    "enableDynamicPortAllocation",
+                    "enableEndpointIndependentMapping",
+                    "minPortsPerVm",
+                    "maxPortsPerVm",
+                ],
+            ),
         )
         self.network: pulumi.Output[Any] = vpc.output("selfLink")
         self.subnetwork: pulumi.Output[Any] = subnetwork.output("selfLink")

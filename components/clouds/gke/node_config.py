@@ -22,6 +22,11 @@ IMAGE_TYPES: Final[Mapping[Image, str]] = {"cos": "COS_CONTAINERD", "ubuntu": "U
 # https://cloud.google.com/compute/docs/disks/hyperdisks#machine-type-support
 _HYPERDISK_ONLY: Final = ("a3-ultragpu-", "a4-", "a4x-", "c4-", "c4a-", "c4d-", "g4-", "n4-", "n4a-", "n4d-")
 
+# Local SSDs that come with the machine and that GKE leaves unused unless told; they become pods' ephemeral storage.
+# Machines of the third generation and later (A3, A4 …) use theirs by themselves:
+# https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/NodeConfig#ephemeralstoragelocalssdconfig
+_LOCAL_SSDS: Final = {"a2-ultragpu-1g": 1, "a2-ultragpu-2g": 2, "a2-ultragpu-4g": 4, "a2-ultragpu-8g": 8}
+
 _EFFECTS: Final = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 
 
@@ -38,7 +43,7 @@ def node_config(
     secure_boot: bool = True,
 ) -> gke.NodePoolNodeConfig:
     """A ``nodeConfig`` block: ``disk_gb`` in GB, ``labels`` for the node object, ``resource_labels`` for the bill."""
-    return {
+    config: gke.NodePoolNodeConfig = {
         "machineType": machine_type,
         "imageType": IMAGE_TYPES[image],
         "diskSizeGb": disk_gb,
@@ -54,6 +59,13 @@ def node_config(
         "taints": [gke_taint(taint) for taint in taints],
         "resourceLabels": dict(resource_labels),
     }
+    if image == "cos":
+        # Above 32 Gbit/s (A2, N1 with GPUs) only gVNIC carries what the machine can:
+        # https://cloud.google.com/compute/docs/networking/using-gvnic
+        config["gvnic"] = {"enabled": True}
+    if machine_type in _LOCAL_SSDS:
+        config["ephemeralStorageLocalSsdConfig"] = {"localSsdCount": _LOCAL_SSDS[machine_type]}
+    return config
 
 
 def gke_taint(taint: Taint) -> gke.NodeTaint:

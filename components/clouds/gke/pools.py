@@ -25,6 +25,15 @@ _UPGRADE_BY_SURPLUS: Final[gke.ClusterNodePoolUpgradeSettings] = {
 }
 
 
+# An upgrade drains a node within an hour, whatever runs on it. So a pool with GPUs stays at its version until Google no
+# longer supports that, or until somebody upgrades it:
+# https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions
+_NO_UPGRADES_BY_ITSELF: Final[gke.NodePoolMaintenancePolicy] = {"exclusionUntilEndOfSupports": [{"enabled": True}]}
+
+# Changed, these would replace all nodes, with whatever runs there: a pool keeps what it was created with.
+_KEPT: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.gvnic")
+
+
 def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
     """One pool; the admin pool never has fewer nodes than it starts with, so that system pods always have a home."""
     settings = context.settings
@@ -52,6 +61,8 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         "upgradeSettings": _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS,
         "nodeConfig": config,
     }
+    if pool.gpu_part:
+        inputs["maintenancePolicies"] = [_NO_UPGRADES_BY_ITSELF]
     if pool.autoscaled:
         inputs["initialNodeCount"] = _initial_nodes_per_zone(pool)
         inputs["autoscaling"] = _autoscaling(pool)
@@ -59,7 +70,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         inputs["nodeCount"] = pool.nodes_per_zone
     behaviour = pulumi.ResourceOptions(
         # After creation the autoscaler owns the size; only that of a pool without one is ours to change.
-        ignore_changes=["initialNodeCount", "nodeCount"] if pool.autoscaled else [],
+        ignore_changes=[*_KEPT, *(("initialNodeCount", "nodeCount") if pool.autoscaled else ())],
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
@@ -68,8 +79,14 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
 
 
 def location_policy(pool: Pool) -> str:
-    """``ANY`` where capacity is scarce (GPUs, spot): a node in whichever zone has one, unused reservations first."""
-    return "ANY" if pool.role != "admin" and (pool.gpu_part or pool.spot) else "BALANCED"
+    """``ANY`` where capacity is scarce (GPUs, spot) unless the pool says otherwise: a node in whichever zone has one.
+
+    It wants pools that start empty, so one that keeps nodes is balanced:
+    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#location_policy
+    """
+    if pool.location_policy is not None:
+        return pool.location_policy.upper()
+    return "ANY" if not pool.min_nodes and (pool.gpu_part or pool.spot) else "BALANCED"
 
 
 def _autoscaling(pool: Pool) -> gke.NodePoolAutoscaling:
@@ -81,8 +98,11 @@ def _autoscaling(pool: Pool) -> gke.NodePoolAutoscaling:
 
 
 def _initial_nodes_per_zone(pool: Pool) -> int:
-    enough = math.ceil(pool.min_nodes / len(pool.zones))
-    return enough if enough * len(pool.zones) <= pool.max_nodes else pool.nodes_per_zone
+    """As many as make the minimum, which GKE keeps and never makes; settings refuse one that no number makes.
+
+    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#minimum_and_maximum_node_pool_size
+    """
+    return math.ceil(pool.min_nodes / len(pool.zones))
 
 
 def _gpus(gpus: PoolGpus) -> gke.NodePoolNodeConfig:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
-from ipaddress import ip_network
+from ipaddress import IPv4Network
 from typing import Final
 
 from components.settings.limits import common
@@ -22,6 +23,27 @@ _KMS_KEYS: Final = common.KmsKeys(
 
 # https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_cluster#master_ipv4_cidr_block
 _CONTROL_PLANE_PREFIX: Final = 28
+
+# What Google's networks take as private addresses: https://cloud.google.com/vpc/docs/subnets#valid-ranges
+_PRIVATE: Final = tuple(
+    IPv4Network(block)
+    for block in (
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "192.88.99.0/24",
+        "198.18.0.0/15",
+        "240.0.0.0/4",
+    )
+)
+
+_NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
+_RESERVATION: Final = re.compile(rf"(projects/[^/]+/reservations/)?{_NAME}(/reservationBlocks/{_NAME})?")
 
 # GKE sets these from what the pool is. The API's description of ``NodeConfig.labels`` (container.v1beta1's discovery
 # document) calls a conflict with such a key unpredictable. Other keys with this prefix are for users to set.
@@ -53,6 +75,9 @@ def refusals(settings: Settings) -> list[Problem]:
         *_labels(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
         *_control_plane(settings),
+        *_private_endpoint(settings),
+        *_reservations(settings),
+        *_minimum(settings),
         *_nat(settings),
         *_autoscaling(settings),
     )
@@ -93,12 +118,64 @@ def _labels(settings: Settings) -> Iterator[Problem]:
 
 def _control_plane(settings: Settings) -> Iterator[Problem]:
     cidr = settings.network.control_plane_cidr
-    if cidr is not None and ip_network(cidr).prefixlen != _CONTROL_PLANE_PREFIX:
+    if cidr is not None and IPv4Network(cidr).prefixlen != _CONTROL_PLANE_PREFIX:
         yield Problem(
             "network.controlPlaneCidr",
-            f"{cidr} has prefix /{ip_network(cidr).prefixlen}, and GKE wants exactly /{_CONTROL_PLANE_PREFIX}",
+            f"{cidr} has prefix /{IPv4Network(cidr).prefixlen}, and GKE wants exactly /{_CONTROL_PLANE_PREFIX}",
             f"Write a range with prefix /{_CONTROL_PLANE_PREFIX}, or leave it out and GKE chooses",
         )
+
+
+def _private_endpoint(settings: Settings) -> Iterator[Problem]:
+    """GKE's words: "is not a reserved network, which is required for private endpoints"
+    (https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/153)."""
+    if not settings.network.private_endpoint:
+        return
+    for index, allowed in enumerate(settings.network.authorized_networks):
+        if not any(IPv4Network(allowed.cidr).subnet_of(private) for private in _PRIVATE):
+            yield Problem(
+                f"network.authorizedNetworks[{index}].cidr",
+                f"{allowed.cidr} is public, and a private endpoint is reached from private addresses only",
+                "Write the range inside your network, such as 10.20.0.0/16, or privateEndpoint: false",
+            )
+
+
+def _reservations(settings: Settings) -> Iterator[Problem]:
+    """Names as in ``gke-node-pool/main.tf`` of https://github.com/GoogleCloudPlatform/cluster-toolkit; their zone:
+    https://cloud.google.com/compute/docs/instances/reservations-overview"""
+    for pool in settings.gpu_pools:
+        reservation, where = pool.gpus.reservation, f"{pool.declared_at}.reservation"
+        if reservation is None:
+            continue
+        if not _RESERVATION.fullmatch(reservation):
+            yield Problem(
+                where,
+                f"'{reservation}' is not the name of a reservation",
+                "Write its name, projects/<project>/reservations/<name> if another project shares it, or "
+                "<name>/reservationBlocks/<block> for a block of it",
+            )
+        elif len(pool.zones) > 1:
+            yield Problem(
+                where,
+                f"a reservation is in one zone, and the pool is in {', '.join(pool.zones)}",
+                f"Write zones: [{pool.zones[0]}], if that is the reservation's",
+            )
+
+
+def _minimum(settings: Settings) -> Iterator[Problem]:
+    """GKE starts a pool with the same number of nodes in every zone, and later never adds nodes to make its minimum:
+    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#minimum_and_maximum_node_pool_size"""
+    for pool in settings.cpu_pools:
+        zones = len(pool.zones)
+        started = math.ceil(pool.min_nodes / zones) * zones
+        if started > pool.max_nodes:
+            fewer = next(n for n in range(zones, 0, -1) if math.ceil(pool.min_nodes / n) * n <= pool.max_nodes)
+            yield Problem(
+                f"{pool.declared_at}.minNodes",
+                f"{pool.min_nodes} nodes over {zones} zones: GKE starts with as many in every zone, {started} or more, "
+                f"and maxNodes is {pool.max_nodes}",
+                f"Write maxNodes: {started} or more, or fewer zones, such as [{', '.join(pool.zones[:fewer])}]",
+            )
 
 
 def _nat(settings: Settings) -> Iterator[Problem]:
@@ -117,7 +194,7 @@ def _autoscaling(settings: Settings) -> Iterator[Problem]:
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#autoscaling_profiles
     """
     if settings.expander is not None:
-        yield Problem("autoscaling.expander", "GKE's autoscaler chooses the least expensive pool", "Leave it out")
+        yield Problem("autoscaling.expander", "how GKE's autoscaler chooses a pool is Google's", "Leave it out")
     pools: list[Pool] = [*settings.gpu_pools, *settings.cpu_pools]
     waiting = [
         ("autoscaling", settings.unneeded_minutes),
@@ -127,6 +204,6 @@ def _autoscaling(settings: Settings) -> Iterator[Problem]:
         if minutes is not None:
             yield Problem(
                 f"{path}.unneededMinutes",
-                "GKE's autoscaler has profiles and no time of its own for them",
+                "the pinned Google Cloud provider cannot set it (the API can: NodeConfig.consolidationDelay)",
                 "Leave it out; autoscaling.profile says how eagerly idle nodes go",
             )

@@ -109,7 +109,9 @@ def test_sizes_become_pools_and_only_larger_ones_carry_the_size_taint() -> None:
 
 def test_fallback_makes_twins_in_order_of_preference() -> None:
     pools = [pool(capacity="spot-with-fallback")]
-    settings = loaded(good(gpuPools=pools, cpuPools=[_cpu(capacity="spot-with-fallback", minNodes=1)]))
+    settings = loaded(
+        good(gpuPools=pools, cpuPools=[_cpu(capacity="spot-with-fallback", minNodes=1, zones=["us-central1-a"])])
+    )
     assert [(p.name, p.spot, p.preference) for p in settings.gpu_pools] == [
         ("t4-1-spot", True, 0),
         ("t4-1-ondemand", False, 1),
@@ -135,7 +137,7 @@ def test_pool_lands_in_the_stacks_zones_that_have_its_gpu() -> None:
 
 
 def test_costs_add_up() -> None:
-    settings = loaded(good(cpuPools=[_cpu(minNodes=1, maxNodes=3)]))
+    settings = loaded(good(cpuPools=[_cpu(minNodes=1, maxNodes=3, zones=["us-central1-a"])]))
     known = catalog.of("gke")
     fee = known.prices.control_plane
     assert fee is not None
