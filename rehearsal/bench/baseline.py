@@ -69,7 +69,7 @@ def main() -> None:
         fleet = KarpenterFleet(plane, options.run_dir, options.tools)
         try:
             fleet.create_cluster(
-                _CLUSTER, version="1.34.4", region="us-central1", zones=_ZONES, system_objects=system_objects()
+                _CLUSTER, version="1.34.4", region="us-central1", zones=_ZONES, system_objects=system_objects({})
             )
             for group in groups(options.max_nodes):
                 fleet.apply_group(group)

@@ -103,3 +103,11 @@ def test_the_installer_of_cos_knows_each_path_on_both_sides() -> None:
 def test_ubuntu_has_no_latest_driver() -> None:
     with pytest.raises(ValueError, match=r"driverVersion: .*write 'default'"):
         driver_pod("ubuntu", "latest")
+
+
+def test_the_latest_driver_is_installed_once_and_for_everybody() -> None:
+    (installer,) = driver_pod("cos", "latest")["initContainers"]
+    *shell, script = installer["command"]
+    assert shell == ["bash", "-c"]
+    there, install, open_to_all = (script.index(word) for word in ("lsmod", "--version=latest", "chmod 755"))
+    assert there < install < open_to_all

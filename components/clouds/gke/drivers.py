@@ -50,6 +50,12 @@ _COS_MOUNTS: Final = (
     ),
     _Mount("cos-tools", "/var/lib/cos-tools", "/build/cos-tools", "COS_TOOLS_DIR_HOST", "COS_TOOLS_DIR_CONTAINER"),
 )
+# As Google's daemonset-preloaded-latest.yaml does: a driver in use cannot be installed over, and without the mode only
+# root could use the libraries (https://github.com/2i2c-org/infrastructure/pull/3478).
+_INSTALL_LATEST: Final = (
+    "lsmod | grep -q '^nvidia ' || "
+    "{ /cos-gpu-installer install --version=latest && chmod 755 /root/home/kubernetes/bin/nvidia; }"
+)
 _UBUNTU_MOUNTS: Final = (
     _Mount("dev", "/dev", "/dev"),
     _Mount("root", "/", "/root"),
@@ -73,17 +79,17 @@ def driver_pod(image: Image, version: DriverVersion) -> Mapping[str, Any]:
     """The pod spec that puts the driver on a node running ``image``, without placement.
 
     Raises:
-        ValueError: ``latest`` on Ubuntu, whose preloaded installer has one version only.
+        ValueError: ``latest`` on Ubuntu, whose installer is used as it is preloaded.
     """
     if image == "ubuntu":
         if version == "latest":
             raise ValueError(
-                "driverVersion: Ubuntu nodes offer one driver version only; write 'default', or image 'cos'"
+                "driverVersion: on Ubuntu nodes the preloaded driver is installed; write 'default', or image 'cos'"
             )
         return _pod("gke-nvidia-installer:fixed", _UBUNTU_MOUNTS)
     pod = _pod("cos-nvidia-installer:fixed", _COS_MOUNTS)
     if version == "latest":
-        pod["initContainers"][0]["command"] = ["/cos-gpu-installer", "install", "--version=latest"]
+        pod["initContainers"][0]["command"] = ["bash", "-c", _INSTALL_LATEST]
     # The installer of COS talks to the metadata server of the machine and inspects processes of the host.
     return {**pod, "hostNetwork": True, "hostPID": True}
 

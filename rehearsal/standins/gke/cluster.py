@@ -121,7 +121,7 @@ def _start(cloud: Cloud, cluster: Record, before: Record | None) -> Record:
         version=cluster.outputs["masterVersion"],
         region=region_of(inputs["location"]),
         zones=cluster_zones(inputs, cloud),
-        system_objects=system_objects(),
+        system_objects=system_objects(inputs),
     )
     auth = {**cluster.outputs["masterAuth"], "clusterCaCertificate": endpoint.ca_pem_base64}
     return replace(cluster, outputs={**cluster.outputs, "endpoint": endpoint.host, "masterAuth": auth})

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import copy
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
-MANIFESTS = Path(__file__).parent
+from rehearsal.standins.base import Properties
+from rehearsal.standins.values import at
+
+MANIFESTS: Final = Path(__file__).parent
 
 
-def system_objects() -> list[dict[str, Any]]:
-    """Every object of a new cluster's system, in the order in which they can be applied."""
-    return copy.deepcopy(_objects())
+def system_objects(cluster: Properties) -> list[dict[str, Any]]:
+    """Every object of the new cluster's system, in the order in which they can be applied."""
+    files = ["deployments", "nodes", "gpus"]
+    files.append("dataplane_v2" if cluster.get("datapathProvider") == "ADVANCED_DATAPATH" else "kube_proxy")
+    # https://cloud.google.com/stackdriver/docs/managed-prometheus/setup-managed
+    if at(cluster, "monitoringConfig.managedPrometheus.enabled") is not False:
+        files.append("prometheus")
+    if "DCGM" in (at(cluster, "monitoringConfig.enableComponents") or []):
+        files.append("gpu_metrics")
+    return [copy.deepcopy(each) for name in files for each in _objects(name)]
 
 
-@lru_cache(maxsize=1)
-def _objects() -> list[dict[str, Any]]:
-    documents = [d for path in sorted(MANIFESTS.glob("*.yaml")) for d in yaml.safe_load_all(path.read_text("utf-8"))]
-    return [document for document in documents if document]
+@cache
+def _objects(name: str) -> list[dict[str, Any]]:
+    text = (MANIFESTS / f"{name}.yaml").read_text("utf-8")
+    return [document for document in yaml.safe_load_all(text) if document]

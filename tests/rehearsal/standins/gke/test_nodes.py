@@ -15,6 +15,10 @@ from tests.rehearsal.standins.gke.account import CLUSTER, POOL, Google, cluster,
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
 ACCELERATOR = "cloud.google.com/gke-accelerator"
 DRIVER = "cloud.google.com/gke-gpu-driver-version"
+EVERYTHING: Properties = {
+    "datapathProvider": "ADVANCED_DATAPATH",
+    "monitoringConfig": {"enableComponents": ["SYSTEM_COMPONENTS", "DCGM"]},
+}
 
 
 @pytest.fixture
@@ -192,8 +196,23 @@ def test_a_cluster_brings_its_system_pods(google: Google) -> None:
     assert {"kube-dns", "metrics-server", "konnectivity-agent", "fluentbit-gke", "kube-proxy", "pdcsi-node"} <= names
 
 
+@pytest.mark.parametrize(
+    ("changes", "there", "not_there"),
+    [
+        ({}, {"kube-proxy", "collector", "gmp-operator"}, {"anetd", "dcgm-exporter"}),
+        ({"datapathProvider": "ADVANCED_DATAPATH"}, {"anetd"}, {"kube-proxy"}),
+        ({"monitoringConfig": {"managedPrometheus": {"enabled": False}}}, set(), {"collector", "gmp-operator"}),
+        ({"monitoringConfig": {"enableComponents": ["DCGM"]}}, {"dcgm-exporter"}, set()),
+    ],
+)
+def test_what_a_cluster_is_asked_for_brings_its_pods(changes: Properties, there: set[str], not_there: set[str]) -> None:
+    names = {item["metadata"]["name"] for item in system_objects(cluster(**changes))}
+    assert there <= names
+    assert not names & not_there
+
+
 def test_system_pods_keep_off_gpu_nodes_unless_they_are_daemons() -> None:
-    for item in system_objects():
+    for item in system_objects(EVERYTHING):
         if item["kind"] != "Deployment":
             continue
         for toleration in item["spec"]["template"]["spec"].get("tolerations", []):
@@ -206,7 +225,7 @@ def test_system_pods_ask_for_what_the_catalogue_says() -> None:
 
     asked = {
         item["metadata"]["name"]: item["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
-        for item in system_objects()
+        for item in system_objects(EVERYTHING)
         if item["kind"] in ("Deployment", "DaemonSet")
     }
     known = {pod.name: pod.request for pod in of("gke").system_pods}
@@ -218,8 +237,8 @@ def test_system_pods_ask_for_what_the_catalogue_says() -> None:
 
 
 def test_callers_get_their_own_copy_of_the_system_objects() -> None:
-    system_objects()[0]["metadata"]["name"] = "spoilt"
-    assert system_objects()[0]["metadata"]["name"] != "spoilt"
+    system_objects({})[0]["metadata"]["name"] = "spoilt"
+    assert system_objects({})[0]["metadata"]["name"] != "spoilt"
 
 
 @pytest.mark.parametrize(
