@@ -5,7 +5,7 @@ A cloud has one name (``gke``); its plugin has another (``gcp``), which is writt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -13,9 +13,15 @@ from typing import Final
 
 from catalog import tables
 from catalog.machines import Machines
-from catalog.model import Accelerator, Machine, Resources, SystemPod, WithdrawnGpu
+from catalog.model import Accelerator, Machine, Quota, Resources, SystemPod, WithdrawnGpu
 from catalog.prices import Prices
 from concepts.kubernetes import Taint
+from concepts.pool import Pool
+
+
+def _not_known(region: str, pools: Sequence[Pool]) -> tuple[Quota, ...]:
+    return ()
+
 
 PLUGINS: Final[Mapping[str, str]] = {"gke": "gcp", "eks": "aws", "aks": "azure-native"}
 """Cloud → its Pulumi plugin, the first part of its resources' type tokens. Every list of clouds derives from this one.
@@ -56,6 +62,7 @@ class CloudCatalog:
     - ``reference_region``: one whose prices are representative, for tables
     - ``withdrawn_gpus``: GPUs that existed once, by the names people still write
     - ``allocatable``: what a node of a machine leaves for pods; ``system_pods``: the cloud's own pods in a new cluster
+    - ``quotas``: region and pools → what they need of the account's limits; nothing where that is not known
     - ``kubernetes_versions``: release channel → the minor version (``1.34``) that it means; empty where the cloud's own
       channels decide
     - ``unneeded_minutes``: autoscaling profile → how long a node is idle before it goes; empty where the cloud does not
@@ -87,6 +94,7 @@ class CloudCatalog:
     prices: Prices
     allocatable: Callable[[Machine], Resources]
     system_pods: tuple[SystemPod, ...]
+    quotas: Callable[[str, Sequence[Pool]], tuple[Quota, ...]] = _not_known
     kubernetes_versions: Mapping[str, str] = field(default_factory=dict)
     unneeded_minutes: Mapping[str, int] = field(default_factory=dict)
     spot_taints: tuple[Taint, ...] = ()

@@ -26,6 +26,23 @@ class Accelerator:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Quota:
+    """What a stack with every pool at its maximum needs of one of the account's limits, called ``name`` by the cloud.
+
+    ``place`` is the region that it holds in, or ``global``. ``needed`` counts ``unit`` (``GPUs``, ``vCPUs``, ``GB``,
+    ``machines``) of the ``pools``. ``instead`` is the limit that counts where the account has never been given this
+    one; empty if none.
+    """
+
+    name: str
+    place: str
+    needed: int
+    unit: str
+    pools: tuple[str, ...]
+    instead: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WithdrawnGpu:
     """A GPU that a cloud no longer gives out, and what to use in its place."""
 

@@ -101,5 +101,24 @@ def cost(settings: Settings) -> dict[str, Any]:
     }
 
 
+def quotas(settings: Settings) -> list[dict[str, Any]]:
+    """What the stack with every pool at its maximum needs of the account's limits; empty where that is not known.
+
+    ``instead`` is the limit that counts where the account has never been given the one that is named.
+    """
+    pools = [settings.admin_pool, *settings.gpu_pools, *settings.cpu_pools]
+    return [
+        {
+            "quota": quota.name,
+            "where": quota.place,
+            "needed": quota.needed,
+            "unit": quota.unit,
+            "pools": list(quota.pools),
+            **({"instead": quota.instead} if quota.instead else {}),
+        }
+        for quota in catalog.of(settings.cloud).quotas(settings.region, pools)
+    ]
+
+
 def _cents(usd: float | None) -> float | None:
     return None if usd is None else round(usd, 2)

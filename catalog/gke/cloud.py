@@ -25,6 +25,7 @@ from typing import Final
 from catalog.cloud import CloudCatalog, CredentialPlugin
 from catalog.gke.machines import GkeMachines, is_custom
 from catalog.gke.nodes import SYSTEM_PODS, allocatable
+from catalog.gke.quotas import quotas
 from catalog.model import Price, WithdrawnGpu
 from catalog.prices import Prices, Source
 
@@ -111,4 +112,5 @@ CATALOG: Final = CloudCatalog(
     ),
     allocatable=allocatable,
     system_pods=SYSTEM_PODS,
+    quotas=quotas,
 )

@@ -58,6 +58,34 @@ N1_LIMITS: Final[Mapping[str, tuple[AttachLimit, ...]]] = {
 }
 
 
+# Families whose virtual machines take no Persistent Disk:
+# https://cloud.google.com/compute/docs/disks/hyperdisks#machine-type-support
+_HYPERDISK_ONLY: Final = ("a3-ultragpu-", "a4-", "a4x-", "c4-", "c4a-", "c4d-", "g4-", "n4-", "n4a-", "n4d-")
+
+LOCAL_SSD_GB: Final = 375
+LOCAL_SSDS: Final[Mapping[str, int]] = {
+    "a2-ultragpu-1g": 1,
+    "a2-ultragpu-2g": 2,
+    "a2-ultragpu-4g": 4,
+    "a2-ultragpu-8g": 8,
+    "a3-highgpu-1g": 2,
+    "a3-highgpu-2g": 4,
+    "a3-highgpu-4g": 8,
+    "a3-highgpu-8g": 16,
+    "a3-megagpu-8g": 16,
+    "a3-ultragpu-8g": 32,
+    "a4-highgpu-8g": 32,
+}
+"""Machine type → the local SSDs of ``LOCAL_SSD_GB`` (of A3 Ultra and A4: as much room) that come with it.
+https://cloud.google.com/compute/docs/disks/local-ssd#machine-series-lssd; A3 and A4 with 8 GPUs as
+https://github.com/GoogleCloudPlatform/cluster-toolkit has them."""
+
+
+def boot_disk(type: str) -> str:
+    """The type of boot disk that nodes of the machine type get: balanced, persistent where the machine takes it."""
+    return "hyperdisk-balanced" if type.startswith(_HYPERDISK_ONLY) else "pd-balanced"
+
+
 @dataclass(frozen=True)
 class _CustomRule:
     """Limits of ``custom-<vcpus>-<MiB>``: vCPUs in steps of 2 up to ``even_up_to``, then of 4; GiB per vCPU."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
+from catalog.gke.machines import LOCAL_SSDS, boot_disk
 from concepts.kubernetes import Taint
 from concepts.pool import Image
 
@@ -18,14 +19,10 @@ if TYPE_CHECKING:
 
 IMAGE_TYPES: Final[Mapping[Image, str]] = {"cos": "COS_CONTAINERD", "ubuntu": "UBUNTU_CONTAINERD"}
 
-# Families whose virtual machines take no Persistent Disk:
-# https://cloud.google.com/compute/docs/disks/hyperdisks#machine-type-support
-_HYPERDISK_ONLY: Final = ("a3-ultragpu-", "a4-", "a4x-", "c4-", "c4a-", "c4d-", "g4-", "n4-", "n4a-", "n4d-")
-
-# Local SSDs that come with the machine and that GKE leaves unused unless told; they become pods' ephemeral storage.
-# Machines of the third generation and later (A3, A4 …) use theirs by themselves:
+# GKE leaves their local SSDs unused unless told; they become pods' ephemeral storage. Machines of the third generation
+# and later (A3, A4 …) use theirs by themselves:
 # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/NodeConfig#ephemeralstoragelocalssdconfig
-_LOCAL_SSDS: Final = {"a2-ultragpu-1g": 1, "a2-ultragpu-2g": 2, "a2-ultragpu-4g": 4, "a2-ultragpu-8g": 8}
+_SSDS_UNUSED: Final = "a2-ultragpu-"
 
 _EFFECTS: Final = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 
@@ -47,7 +44,7 @@ def node_config(
         "machineType": machine_type,
         "imageType": IMAGE_TYPES[image],
         "diskSizeGb": disk_gb,
-        "diskType": "hyperdisk-balanced" if machine_type.startswith(_HYPERDISK_ONLY) else "pd-balanced",
+        "diskType": boot_disk(machine_type),
         "serviceAccount": service_account,
         # What the nodes may do is decided by their account's roles, not by scopes.
         "oauthScopes": ["https://www.googleapis.com/auth/cloud-platform"],
@@ -63,8 +60,8 @@ def node_config(
         # Above 32 Gbit/s (A2, N1 with GPUs) only gVNIC carries what the machine can:
         # https://cloud.google.com/compute/docs/networking/using-gvnic
         config["gvnic"] = {"enabled": True}
-    if machine_type in _LOCAL_SSDS:
-        config["ephemeralStorageLocalSsdConfig"] = {"localSsdCount": _LOCAL_SSDS[machine_type]}
+    if machine_type.startswith(_SSDS_UNUSED):
+        config["ephemeralStorageLocalSsdConfig"] = {"localSsdCount": LOCAL_SSDS[machine_type]}
     return config
 
 
