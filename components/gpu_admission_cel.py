@@ -87,7 +87,27 @@ PLACEMENT_VARIABLES: Final = [
 
 _ASKS: Final = "'asks for ' + string(variables.gpus) + ' GPU(s) per pod, '"
 
+# Whoever names GPU types, even several, has chosen.
+_CHOSEN: Final = (
+    f"'{GPU_LABEL}' in variables.selector || "
+    "variables.pod.?affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.orValue([])"
+    f".exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == '{GPU_LABEL}'))"
+)
+
 PLACEMENT_VALIDATIONS: Final = [
+    {
+        "expression": (
+            f"{_CHOSEN} || size(variables.reachable) == 0 || "
+            "variables.reachable.all(p, variables.types[p] == variables.types[variables.reachable[0]])"
+        ),
+        "message": "may get any of several GPU types, the dearest too",
+        "messageExpression": (
+            f"{_ASKS} + 'and may get any of those in the pools ' + variables.reachable.join(', ') + ', the dearest "
+            "too: which one is up to the autoscaler; in ' + variables.where + "
+            f"' write nodeSelector: {{{GPU_LABEL}: ' + variables.types[variables.reachable[0]] + '}}, or a node "
+            f"affinity with all values of {GPU_LABEL} that will do'"
+        ),
+    },
     {
         "expression": "size(variables.selected) > 0",
         "message": "asks for GPUs, but its nodeSelector matches no GPU pool",
@@ -149,6 +169,7 @@ def facts(pools: Sequence[Pool], *, adds_gpu_toleration: bool) -> list[dict[str,
     known: dict[str, Any] = {
         "pools": [pool.name for pool in ordered],
         "sizes": {pool.name: pool.gpus_per_node for pool in ordered},
+        "types": {pool.name: pool.gpus.type for pool in ordered},
         "capacity": {pool.name: gpus_per_pod(pool) for pool in ordered},
         "smallerSiblings": {pool.name: _most_gpus_of_smaller(pool, pools) for pool in ordered},
         "labelKeys": label_keys,

@@ -264,3 +264,30 @@ def test_nobody_is_asked_for_the_toleration_that_the_cloud_adds() -> None:
         placement, _ = manifests(POOLS[:1], adds_gpu_toleration=adds)
         (advice,) = [one["expression"] for one in placement.policy["spec"]["variables"] if one["name"] == "advice"]
         assert ("key: nvidia.com/gpu" in advice) is asked
+
+
+L4_OR_P4 = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {
+                    "matchExpressions": [
+                        {"key": "gpucluster.dev/gpu", "operator": "In", "values": ["nvidia-l4", "nvidia-p4"]}
+                    ]
+                }
+            ]
+        }
+    }
+}
+
+
+@real
+def test_whoever_may_get_several_gpu_types_is_told_and_whoever_chose_is_not(submit: Submit) -> None:
+    undecided = pod(1, tolerations=[TOLERATE_SPOT])
+    (warning,) = submit(undecided).warnings
+    assert "l4-1, p4-1" in warning
+    assert "nodeSelector: {gpucluster.dev/gpu: nvidia-l4}" in warning
+    decided = pod(1, tolerations=[TOLERATE_SPOT], selector={"gpucluster.dev/gpu": "nvidia-l4"})
+    assert submit(decided).silent
+    undecided["spec"]["affinity"] = L4_OR_P4
+    assert submit(undecided).silent
