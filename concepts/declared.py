@@ -70,10 +70,18 @@ class NodeGroup:
     region: Maybe[str | None] = None
     zones: Maybe[tuple[str, ...]] = ()
     machine_type: Maybe[str | None] = None
+    """The first of its machine types."""
+    machine_types: tuple[Maybe[str | None], ...] = ()
+    """All of them, where it may take several; ``None`` or ``UNKNOWN`` for one that nobody names."""
+    sold_by: str | None = None
+    """The catalogue's name of the cloud that sells its machines, where that is not ``cloud``."""
+    limited_by_gpus: bool = False
+    """Whether ``max_nodes`` comes of a limit in GPUs, which more nodes of smaller machines may use up."""
     disk_encrypted: Maybe[bool] = True
     private: Maybe[bool | None] = True
     """Whether its nodes have private addresses only; ``None`` where the group leaves that to its cluster."""
-    max_hourly_usd: Maybe[float | None] = None
+    hourly_usd: Maybe[float | None] = None
+    """List price of one node, of the dearest machine that the group may take; ``None`` where it is not known."""
     initial_nodes: Maybe[int] = 0
     """Nodes that exist as soon as the group does, whatever the autoscaler's minimum says; 0 when not declared."""
     kind: GroupKind = "pool"
@@ -158,6 +166,11 @@ class Workload:
     affinity: Maybe[Mapping[str, object] | None] = None
     resource: str = ""
     """Where it is declared: the engine's URN."""
+    always: Maybe[int] = 0
+    """Its pods that are there whether or not there is work: a Deployment's replicas, none of a Job."""
+    keeps_room: Maybe[bool] = False
+    """Whether its pods do nothing but keep room for others, which they make way for."""
+    priority_class: str | None = None
     pod_labels: Maybe[Mapping[str, str]] = field(default_factory=dict)
     safe_to_evict: Maybe[bool | None] = None
     """The pods' annotation ``cluster-autoscaler.kubernetes.io/safe-to-evict``; ``None`` where there is none."""
@@ -171,6 +184,41 @@ class Workload:
     """Of a node autoscaler: how long it leaves idle nodes; ``None`` for its own default, about ten minutes."""
     config_maps: tuple[str, ...] = ()
     """Names of the ConfigMaps that its pods mount."""
+
+
+@dataclass(frozen=True)
+class PodScaler:
+    """What sets a workload's number of pods (HPA, KEDA), and the fewest that it leaves."""
+
+    kind: str
+    namespace: str
+    name: str
+    least: Maybe[int]
+
+
+@dataclass(frozen=True)
+class PriorityClass:
+    """What pods that name it come before or after: a negative ``value`` makes way for every ordinary pod."""
+
+    name: str
+    value: Maybe[int]
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Something beside a node group that keeps ``nodes`` of it up: a schedule, an autoscaler's flag.
+
+    The group goes by its cloud's name for it (``group``), or by where it is declared (``declared_at``).
+    """
+
+    what: str
+    """In words: ``schedule 'morning'``."""
+    nodes: Maybe[int]
+    group: Maybe[str | None] = None
+    declared_at: tuple[str, ...] = ()
+    where: str = ""
+    """The property or the flag, in its resource's own spelling."""
+    resource: str = ""
 
 
 @dataclass(frozen=True)
@@ -282,6 +330,9 @@ class Stack:
     budgets: tuple[DisruptionBudget, ...] = ()
     sharing: tuple[GpuSharing, ...] = ()
     pod_roles: tuple[PodRole, ...] = ()
+    minimums: tuple[Minimum, ...] = ()
+    pod_scalers: tuple[PodScaler, ...] = ()
+    priorities: tuple[PriorityClass, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -181,5 +181,5 @@ def as_node_group(pool: Pool, *, cloud: str, region: str) -> NodeGroup:
         region=region,
         zones=pool.zones,
         machine_type=pool.machine_type,
-        max_hourly_usd=None if pool.hourly_usd is None else pool.hourly_usd * pool.max_nodes,
+        hourly_usd=pool.hourly_usd,
     )

@@ -23,8 +23,11 @@ from concepts.declared import (
     Cluster,
     DisruptionBudget,
     GpuSharing,
+    Minimum,
     NodeGroup,
     PodRole,
+    PodScaler,
+    PriorityClass,
     Stack,
     Unreadable,
     Workload,
@@ -32,18 +35,20 @@ from concepts.declared import (
 )
 from policies.readers.accounts import located
 from policies.readers.additions import Additions
+from policies.readers.prices import priced
 from policies.readers.resource import Declared, Item, Reader, Referrer
 
 T = TypeVar("T")
 
 _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
-    "aws": ("eks.clusters", "eks.machines", "eks.roles"),
-    "azure": ("aks.classic",),
-    "azure-native": ("aks.clusters",),
+    "aws": ("eks.clusters", "eks.machines", "eks.roles", "eks.schedules"),
+    "azure": ("aks.classic", "aks.autoscale_settings"),
+    "azure-native": ("aks.clusters", "aks.autoscale_settings"),
     "gcp": ("gke.clusters",),
     "google-native": ("gke.google_native",),
     "kubernetes": (
         "kubernetes.workloads",
+        "kubernetes.capacity",
         "kubernetes.service_accounts",
         "kubernetes.karpenter",
         "kubernetes.cluster_api",
@@ -102,29 +107,32 @@ def read_stack(resources: Iterable[Declared]) -> Stack:
     """Everything that resources, each ``linked``, declare. A group that its cluster lists as well counts once."""
     groups: list[NodeGroup] = []
     listed: list[NodeGroup] = []
-    workloads: list[Workload] = []
-    clusters: list[Cluster] = []
-    budgets: list[DisruptionBudget] = []
-    sharing: list[GpuSharing] = []
-    pod_roles: list[PodRole] = []
+    others: list[Item] = []
     for resource in resources:
         found = read(resource)
         in_a_cluster = any(isinstance(item, Cluster) for item in found)
         for item in found:
             if isinstance(item, NodeGroup):
                 (listed if in_a_cluster else groups).append(item)
-            elif isinstance(item, Workload):
-                workloads.append(item)
-            elif isinstance(item, Cluster):
-                clusters.append(item)
-            elif isinstance(item, DisruptionBudget):
-                budgets.append(item)
-            elif isinstance(item, GpuSharing):
-                sharing.append(item)
-            elif isinstance(item, PodRole):
-                pod_roles.append(item)
+            else:
+                others.append(item)
     groups = [*(group for group in listed if not any(_same(group, other) for other in groups)), *groups]
-    return Stack(tuple(groups), tuple(workloads), tuple(clusters), tuple(budgets), tuple(sharing), tuple(pod_roles))
+    clusters = _of(Cluster, others)
+    return Stack(
+        groups=tuple(priced(group, clusters) for group in groups),
+        workloads=_of(Workload, others),
+        clusters=clusters,
+        budgets=_of(DisruptionBudget, others),
+        sharing=_of(GpuSharing, others),
+        pod_roles=_of(PodRole, others),
+        minimums=_of(Minimum, others),
+        pod_scalers=_of(PodScaler, others),
+        priorities=_of(PriorityClass, others),
+    )
+
+
+def _of(kind: type[T], items: Iterable[object]) -> tuple[T, ...]:
+    return tuple(item for item in items if isinstance(item, kind))
 
 
 def _same(one: NodeGroup, other: NodeGroup) -> bool:

@@ -1,4 +1,4 @@
-"""How long a cluster autoscaler leaves idle nodes, by its flags and by the profiles that clouds make of them.
+"""How long an autoscaler leaves idle nodes: by its flags, by the profiles that clouds make of them, by Karpenter's pools.
 
 https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#what-are-the-parameters-to-ca
 """
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from concepts.declared import IdleTime
-from concepts.unknown import UNKNOWN, mapping
-from policies.readers.durations import minutes_of
+from concepts.unknown import UNKNOWN, at, items, mapping, whole
+from policies.readers.durations import longest_window, minutes_of
 
 _ENABLED: Final = "scale-down-enabled"
 # An idle node goes when it has been unneeded for the first and the others have passed; one of them alone delays it.
@@ -74,3 +74,43 @@ def _flag(key: str) -> str:
     """``scaleDownUnneededTime`` → ``scale-down-unneeded-time``."""
     flag = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in key)
     return _OTHER_NAMES.get(flag, flag)
+
+
+def idle_of_karpenter(spec: Any) -> IdleTime | None:
+    """How long an empty node of a NodePool or Provisioner stays; ``None`` where it says nothing.
+
+    A budget of no nodes keeps empty nodes while its window is open, unless its reasons leave empty ones out:
+    https://karpenter.sh/docs/concepts/disruption/#nodepool-disruption-budgets
+    """
+    written, where = at(spec, "disruption", "consolidateAfter"), "spec.disruption.consolidateAfter"
+    after = None if written == "Never" else minutes_of(written)  # never is said by ``autoscaled``
+    seconds = at(spec, "ttlSecondsAfterEmpty")
+    if seconds is not None:
+        count = whole(seconds)
+        return IdleTime(UNKNOWN if count is UNKNOWN or count is None else count / 60, "spec.ttlSecondsAfterEmpty")
+    found = [] if after is None else [IdleTime(after, where)]
+    for number, budget in enumerate(items(at(spec, "disruption", "budgets"))):
+        if not holds_empty_nodes(budget) or at(budget, "schedule") is None:
+            continue  # without a schedule it holds for ever, which ``autoscaled`` says
+        window = longest_window(at(budget, "schedule"), at(budget, "duration"))
+        found.append(IdleTime(window, f"spec.disruption.budgets[{number}]"))
+    known = [(idle.minutes, idle) for idle in found if idle.minutes is not UNKNOWN]
+    if not known or (len(known) < len(found) and max(minutes for minutes, _ in known) != math.inf):
+        return next((idle for idle in found if idle.minutes is UNKNOWN), None)
+    return max(known, key=lambda pair: pair[0])[1]
+
+
+def holds_empty_nodes(budget: Any) -> bool:
+    """Whether a disruption budget, while it is in force, keeps nodes without pods."""
+    reasons = items(at(budget, "reasons"))
+    return _number(at(budget, "nodes")) in ("0", "0%") and (not reasons or "Empty" in reasons)
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _limit_doubts(limits: Any) -> dict[str, Doubt]:
+    if holds_unknown(limits):
+        return {}
+    return {"max_nodes": Doubt("its limits do not tell how many GPUs it may have", f"Set limits: {GPU_RESOURCE}.")}

@@ -11,14 +11,30 @@ from concepts.declared import (
     Credential,
     DisruptionBudget,
     GpuSharing,
+    Minimum,
     NodeGroup,
     PodRole,
+    PodScaler,
+    PriorityClass,
     Unjudged,
     Unreadable,
     Workload,
 )
 
-Item = NodeGroup | Cluster | Workload | Credential | DisruptionBudget | GpuSharing | PodRole | Unjudged | Unreadable
+Item = (
+    NodeGroup
+    | Cluster
+    | Workload
+    | Credential
+    | DisruptionBudget
+    | GpuSharing
+    | Minimum
+    | PodRole
+    | PodScaler
+    | PriorityClass
+    | Unjudged
+    | Unreadable
+)
 Properties = Mapping[str, Any]
 
 

@@ -34,7 +34,8 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     remedy = (
         f"Lower the maximum of a node group, choose a cheaper machine, or raise maxHourlyUsd above {max_hourly_usd:g}."
     )
-    priced = [(g.name, g.max_hourly_usd) for g in stack.groups if isinstance(g.max_hourly_usd, (int, float))]
+    costs = [(group.name, _usd(group, most_nodes(group))) for group in stack.groups]
+    priced = [(name, usd) for name, usd in costs if usd is not UNKNOWN]
     total = sum(usd for _, usd in priced)
     if total > max_hourly_usd:
         most = sorted(priced, key=lambda item: -item[1])[:3]
@@ -44,9 +45,9 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
         return [
             Violation(hourly_cost.id, message + ", ".join(f"{name} ${usd:.2f}" for name, usd in most) + ".", remedy)
         ]
-    unpriced = [g for g in stack.groups if not isinstance(g.max_hourly_usd, (int, float)) and not _never_runs(g)]
+    unpriced = [name for name, usd in costs if usd is UNKNOWN]
     if unpriced:
-        names = ", ".join(f"'{group.name}'" for group in unpriced)
+        names = ", ".join(f"'{name}'" for name in unpriced)
         message = f"Cannot tell the stack's hourly cost: no price known for {names}; the rest is ${total:.2f} an hour."
         return [Violation(hourly_cost.id, message, "Check the price of these by hand.", undecided=True)]
     return []
@@ -77,7 +78,7 @@ def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation
         f"Lower a node group's minimum, choose a smaller machine for it, or raise maxIdleUsd above {max_idle_usd:g}."
     )
     costs = [(group.name, _idle_usd(group)) for group in stack.groups]
-    priced = [(name, usd) for name, usd in costs if isinstance(usd, float)]
+    priced = [(name, usd) for name, usd in costs if usd is not UNKNOWN]
     total = sum(usd for _, usd in priced)
     if total > max_idle_usd:
         most = ", ".join(f"{name} ${usd:.2f}" for name, usd in sorted(priced, key=lambda item: -item[1])[:3])
@@ -90,22 +91,24 @@ def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation
     return []
 
 
-def _idle_usd(group: NodeGroup) -> Maybe[float]:
-    """A group's cost an hour at its smallest; ``UNKNOWN`` where its size or its price is."""
+def most_nodes(group: NodeGroup) -> Maybe[int]:
+    """Nodes of the group at its largest."""
     if group.autoscaled is UNKNOWN:
         return UNKNOWN
-    nodes = group.min_nodes if group.autoscaled else group.initial_nodes
-    if nodes == 0:
+    most = group.max_nodes if group.autoscaled and group.kind != "machine" else group.initial_nodes
+    return UNKNOWN if most is None else most
+
+
+def _idle_usd(group: NodeGroup) -> Maybe[float]:
+    """A group's cost an hour at its smallest."""
+    if group.autoscaled is UNKNOWN:
+        return UNKNOWN
+    return _usd(group, group.min_nodes if group.autoscaled else group.initial_nodes)
+
+
+def _usd(group: NodeGroup, nodes: Maybe[int]) -> Maybe[float]:
+    """The cost an hour of this many nodes; ``UNKNOWN`` where their number or their price is."""
+    if nodes == 0 or group.kind == "serverless":
         return 0.0
-    most = group.max_hourly_usd
-    if nodes is UNKNOWN or most is UNKNOWN or most is None:
-        return UNKNOWN
-    if not group.autoscaled:
-        return float(most)
-    if group.max_nodes is UNKNOWN or not group.max_nodes:
-        return UNKNOWN
-    return most * nodes / group.max_nodes
-
-
-def _never_runs(group: NodeGroup) -> bool:
-    return group.max_nodes is not UNKNOWN and group.max_nodes == 0
+    price = group.hourly_usd
+    return UNKNOWN if nodes is UNKNOWN or price is UNKNOWN or price is None else price * nodes

@@ -9,9 +9,9 @@ from concepts.kubernetes import Toleration
 from concepts.pool import GPU_TAINT
 
 GPUS: Final = NodeGroup(
-    "l4", "cloud", gpus_per_node=1, autoscaled=True, max_nodes=4, taints=(GPU_TAINT,), max_hourly_usd=6.0
+    "l4", "cloud", gpus_per_node=1, autoscaled=True, max_nodes=4, taints=(GPU_TAINT,), hourly_usd=1.5
 )
-CPUS: Final = NodeGroup("web", "cloud", autoscaled=True, max_nodes=3, max_hourly_usd=0.6)
+CPUS: Final = NodeGroup("web", "cloud", autoscaled=True, max_nodes=3, hourly_usd=0.2)
 CLUSTER: Final = Cluster("ml", "cloud", region="europe-central2")
 JOB: Final = Workload("train", "research", "Job", gpus=1, tolerations=(Toleration(GPU_TAINT.key, "Exists"),))
 WEB: Final = Workload("shop", "default", "Deployment")

@@ -23,8 +23,8 @@ from policies.rules.totals import stack_ceiling
 from policies.rules.workloads import daemon_sets
 
 CLUSTER = Cluster(name="c", cloud="x", managed_autoscaler=False, resource="urn:c")
-ADMIN = NodeGroup(name="admin", cloud="x", initial_nodes=1, cluster="c", max_hourly_usd=0.1)
-WEB = NodeGroup(name="web", cloud="x", autoscaled=True, max_nodes=3, cluster="c", max_hourly_usd=0.9, private=None)
+ADMIN = NodeGroup(name="admin", cloud="x", initial_nodes=1, cluster="c", hourly_usd=0.1)
+WEB = NodeGroup(name="web", cloud="x", autoscaled=True, max_nodes=3, cluster="c", hourly_usd=0.3, private=None)
 GPUS = NodeGroup(
     name="l4", cloud="x", gpus_per_node=2, autoscaled=True, max_nodes=4, cluster="c", taints=(GPU_TAINT,), private=None
 )
@@ -76,7 +76,7 @@ def test_the_good_stack_passes(check: Check) -> None:
         (ceiling, with_group(GPUS, max_nodes=5), "has 10 GPUs, over the ceiling of 8; most: l4 10"),
         (ceiling, with_group(GPUS, kind="machine", autoscaled=False, initial_nodes=5), "has 10 GPUs"),
         (idle, with_group(WEB, min_nodes=1), "costs $0.40 an hour, over $0.10; most: web $0.30, admin $0.10"),
-        (idle, with_group(ADMIN, max_hourly_usd=0.2), "costs $0.20 an hour"),
+        (idle, with_group(ADMIN, hourly_usd=0.2), "costs $0.20 an hour"),
         (gpu_nodes_private, with_group(GPUS, private=False), "'l4' gives its nodes public addresses"),
         (gpu_nodes_private, with_cluster(private_nodes=False), "'l4' gives its nodes public addresses"),
         (system_pods_evictable, replace(GOOD, budgets=()), "the autoscaler keeps the node they are on"),
@@ -105,7 +105,7 @@ def test_one_change_breaks_it(check: Check, stack: Stack, says: str) -> None:
         (ceiling, with_group(GPUS, max_nodes=None)),
         (ceiling, with_group(GPUS, gpus_per_node=UNKNOWN)),
         (idle, with_group(WEB, min_nodes=UNKNOWN)),
-        (idle, with_group(ADMIN, max_hourly_usd=None)),
+        (idle, with_group(ADMIN, hourly_usd=None)),
         (gpu_nodes_private, with_group(GPUS, private=UNKNOWN)),
         (gpu_nodes_private, with_cluster(private_nodes=UNKNOWN)),
         (gpu_nodes_private, with_group(GPUS, private=False, gpus_per_node=UNKNOWN)),

@@ -44,7 +44,7 @@ GPU_NODES: dict[str, Any] = {
 }
 
 CLUSTER = Cluster(name="c", cloud="gke", region="us-central1", secrets_key="k", resource="urn:c")
-ADMIN = NodeGroup(name="admin", cloud="gke", initial_nodes=1, cluster="c", max_hourly_usd=0.1, labels={"role": "admin"})
+ADMIN = NodeGroup(name="admin", cloud="gke", initial_nodes=1, cluster="c", hourly_usd=0.1, labels={"role": "admin"})
 SMALL = NodeGroup(
     name="t4-1",
     cloud="gke",
@@ -54,9 +54,9 @@ SMALL = NodeGroup(
     taints=(GPU_TAINT, SPOT),
     labels={"cloud.google.com/gke-accelerator": "nvidia-tesla-t4"},
     cluster="c",
-    max_hourly_usd=2.0,
+    hourly_usd=0.5,
 )
-LARGE = replace(SMALL, name="t4-4", gpus_per_node=4, taints=(GPU_TAINT, SPOT, size_taint(4)), max_hourly_usd=8.0)
+LARGE = replace(SMALL, name="t4-4", gpus_per_node=4, taints=(GPU_TAINT, SPOT, size_taint(4)), hourly_usd=2.0)
 JOB = Workload("train", "ml", "Job", gpus=1, tolerations=(GPU, SPOT_TOO), resource="urn:train")
 DRIVERS = Workload(
     name="drivers",
@@ -168,8 +168,8 @@ def test_one_change_is_one_violation(check: Check, stack: Stack, says: str, reme
         (blanket_toleration, with_workload(of="web", tolerations=UNKNOWN)),
         (reserved, with_workload(of="web", tolerations=UNKNOWN)),
         (reserved, with_workload(of="web", gpus=UNKNOWN, tolerations=JOB.tolerations)),
-        (lambda stack: hourly_cost(stack, 100), replace(GOOD, groups=(ADMIN, replace(SMALL, max_hourly_usd=UNKNOWN)))),
-        (lambda stack: hourly_cost(stack, 100), replace(GOOD, groups=(ADMIN, replace(SMALL, max_hourly_usd=None)))),
+        (lambda stack: hourly_cost(stack, 100), replace(GOOD, groups=(ADMIN, replace(SMALL, hourly_usd=UNKNOWN)))),
+        (lambda stack: hourly_cost(stack, 100), replace(GOOD, groups=(ADMIN, replace(SMALL, hourly_usd=None)))),
     ],
 )
 def test_what_is_unknown_is_undecided(check: Check, stack: Stack) -> None:
@@ -237,11 +237,9 @@ def test_static_keys() -> None:
 
 def test_pools_of_one_name_each_cost_their_own() -> None:
     other = replace(CLUSTER, name="d", resource="urn:d")
-    stack = replace(
-        GOOD, groups=(*GOOD.groups, replace(SMALL, cluster="d", max_hourly_usd=2.0)), clusters=(CLUSTER, other)
-    )
+    stack = replace(GOOD, groups=(*GOOD.groups, replace(SMALL, cluster="d", hourly_usd=0.5)), clusters=(CLUSTER, other))
     assert "$12.10 an hour" in hourly_cost(stack, 12)[0].message
-    unpriced = replace(GOOD, groups=(*GOOD.groups, replace(SMALL, cluster="d", max_hourly_usd=None)))
+    unpriced = replace(GOOD, groups=(*GOOD.groups, replace(SMALL, cluster="d", hourly_usd=None)))
     assert hourly_cost(unpriced, 100)[0].undecided, "a namesake's price is not its price"
 
 

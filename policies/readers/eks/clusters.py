@@ -84,6 +84,7 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
         spot=UNKNOWN if spot is UNKNOWN else spot == "SPOT",
         region=text(inputs.get("region")),
         machine_type=kinds.first,
+        machine_types=kinds.types,
         disk_encrypted=template.disk_encrypted,
         disk_key=template.disk_key,
         private=template.private,

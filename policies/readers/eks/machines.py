@@ -72,6 +72,7 @@ def read_group(declared: Declared) -> Iterable[Item]:
         region=text(inputs.get("region")),
         zones=tuple(str(zone) for zone in items(inputs.get("availabilityZones")) if zone is not UNKNOWN),
         machine_type=kinds.first,
+        machine_types=kinds.types,
         disk_encrypted=template.disk_encrypted,
         disk_key=template.disk_key,
         private=template.private,

@@ -73,6 +73,7 @@ class Machines:
     first: Maybe[str | None]
     models: tuple[str, ...] = ()
     doubt: Doubt | None = None
+    types: tuple[Maybe[str | None], ...] = ()
 
 
 def machines(choices: Sequence[Choice]) -> Machines:
@@ -83,7 +84,8 @@ def machines(choices: Sequence[Choice]) -> Machines:
     first = choices[0].type if choices else None
     models = dict.fromkeys(model for choice in choices if (model := model_of(choice.type)))
     doubt = next((choice.doubt for choice in choices if choice.doubt is not None), None)
-    return Machines(gpus, tuple(sorted(known - {most})) if most else (), first, tuple(models), doubt)
+    types = tuple(choice.type for choice in choices)
+    return Machines(gpus, tuple(sorted(known - {most})) if most else (), first, tuple(models), doubt, types)
 
 
 def with_image(kinds: Machines, gpu_image: bool) -> Machines:

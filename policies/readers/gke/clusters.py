@@ -6,7 +6,7 @@ Field meanings: https://cloud.google.com/kubernetes-engine/docs/reference/rest/v
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -18,13 +18,21 @@ from concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, map
 from policies.readers.additions import Additions, add, put
 from policies.readers.doubts import unlisted
 from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
-from policies.readers.resource import Declared, Item, Reader
+from policies.readers.resource import Declared, Item, Reader, Referrer
 from policies.readers.taints import entry_of, taints_of
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
 # A regional cluster puts each pool into three zones unless told otherwise:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/regional-clusters
 _ZONES_OF_A_REGION: Final = 3
+_TEMPLATES: Final = (
+    "gcp:compute/instanceTemplate:InstanceTemplate",
+    "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate",
+)
+_MANAGERS: Final = (
+    "gcp:compute/instanceGroupManager:InstanceGroupManager",
+    "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager",
+)
 _ZONE: Final = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
 _PRIVATE_KEY: Final = re.compile(r"\"private_key\"|-----BEGIN [A-Z ]*PRIVATE KEY-----")
 
@@ -93,9 +101,14 @@ def read_instance_template(declared: Declared) -> Iterable[Item]:
     """``gcp:compute/instanceTemplate:InstanceTemplate``: machines that an instance group, or anybody, makes of it.
 
     The group names its template by a link that a preview does not know, so the template is where GPUs are found.
+    Without a group in the program one machine is counted.
     """
+    sizes = [whole(group.properties.get("targetSize"), default=1) for group in declared.references]
+    known = [size for size in sizes if size is not UNKNOWN and size is not None]
+    count = 1 if not sizes else (sum(known) if len(known) == len(sizes) else UNKNOWN)
     for item in read_instance(declared):
-        yield replace(item, name=f"{declared.name} (template)") if isinstance(item, NodeGroup) else item
+        named = replace(item, name=f"{declared.name} (template)") if isinstance(item, NodeGroup) else item
+        yield replace(named, initial_nodes=count) if isinstance(named, NodeGroup) else named
 
 
 def read_service_account_key(declared: Declared) -> Iterable[Item]:
@@ -116,13 +129,27 @@ READERS: Final[Mapping[str, Reader]] = {
     "gcp:container/nodePool:NodePool": read_node_pool,
     "gcp:container/cluster:Cluster": read_cluster,
     "gcp:compute/instance:Instance": read_instance,
-    "gcp:compute/instanceTemplate:InstanceTemplate": read_instance_template,
-    "gcp:compute/regionInstanceTemplate:RegionInstanceTemplate": read_instance_template,
+    **dict.fromkeys(_TEMPLATES, read_instance_template),
     "gcp:compute/instanceFromTemplate:InstanceFromTemplate": read_instance,
     "gcp:compute/instanceFromMachineImage:InstanceFromMachineImage": read_instance,
     "gcp:serviceaccount/key:Key": read_service_account_key,
     "pulumi:providers:gcp": read_provider,
 }
+
+
+def _groups(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+    """The managed instance groups that make machines of the template, by the engine's word or by its name."""
+    name = text(declared.properties.get("name"))
+    for other in everything:
+        if other.type not in _MANAGERS:
+            continue
+        sources = (*other.dependencies.get("versions", ()), *other.dependencies.get("instanceTemplate", ()))
+        links = [at(version, "instanceTemplate") for version in items(other.properties.get("versions"))]
+        if declared.urn in sources or any(isinstance(link, str) and link.rpartition("/")[2] == name for link in links):
+            yield other
+
+
+REFERRERS: Final[Mapping[str, Referrer]] = dict.fromkeys(_TEMPLATES, Referrer(refers=lambda _: True, finds=_groups))
 
 
 def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
@@ -137,11 +164,11 @@ def _open_api(cluster: Mapping[str, Any]) -> Maybe[bool]:
 def _own_pools(cluster: Mapping[str, Any], declared: Declared, name: Maybe[str]) -> Iterable[NodeGroup]:
     removed = flag(cluster.get("removeDefaultNodePool"))
     pools = items(cluster.get("nodePools"))
-    if removed is True:
-        return  # what the cluster lists then is pools declared by themselves, as its own outputs show them
     for number, entry in enumerate(pools):
         pool = mapping(entry)
         own_name = at(pool, "name")
+        if removed is True and own_name == "default-pool":
+            continue  # the provider deletes the pool of this name, and no other
         label = own_name if isinstance(own_name, str) else f"{declared.name} nodePools[{number}]"
         if pool is UNKNOWN:
             yield NodeGroup(
@@ -149,7 +176,7 @@ def _own_pools(cluster: Mapping[str, Any], declared: Declared, name: Maybe[str])
             )
         else:
             yield _group(pool, label, name, cluster, declared.urn)
-    if not pools:
+    if not pools and removed is not True:
         yield _group({**cluster, "autoscaling": None}, "default-pool", name, cluster, declared.urn)
 
 
@@ -210,7 +237,7 @@ def _group(
         machine_type=machine,
         private=None if own_private is None else flag(own_private),
         disk_key=text(at(config, "bootDiskKmsKey")),
-        max_hourly_usd=_cost_at_most(node_hourly_usd(config, region, spot), initial if scaling is None else max_nodes),
+        hourly_usd=node_hourly_usd(config, region, spot),
         cluster=cluster,
         cloud_label_domains=LABEL_DOMAINS,
         doubts=_doubts(config),
@@ -276,12 +303,6 @@ def _bound(scaling: Any, total: str, per_zone: str, zones: Maybe[int]) -> Maybe[
     if each is UNKNOWN:
         return UNKNOWN
     return whole_pool if each is None else _times(each, zones)
-
-
-def _cost_at_most(node: float | None, nodes: Maybe[int | None]) -> Maybe[float | None]:
-    if nodes is UNKNOWN:
-        return UNKNOWN
-    return None if node is None or nodes is None else node * nodes
 
 
 def _zones(pool: Mapping[str, Any], located: Mapping[str, Any]) -> tuple[str, ...]:

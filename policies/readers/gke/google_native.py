@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from concepts.declared import NodeGroup
 from concepts.unknown import UNKNOWN, at, flag, items
 from policies.readers.gke.clusters import read_cluster, read_instance, read_node_pool
+from policies.readers.gke.facts import CLOUD
 from policies.readers.resource import Declared, Item, Reader
 
 
@@ -29,6 +31,7 @@ def read_native_cluster(declared: Declared) -> Iterable[Item]:
             declared,
             {
                 **inputs,
+                "nodeConfig": _config(inputs.get("nodeConfig")),
                 "enableAutopilot": at(inputs, "autopilot", "enabled"),
                 "nodeLocations": inputs.get("locations"),
                 "nodePools": pools if pools is None or pools is UNKNOWN else [_pool(pool) for pool in items(pools)],
@@ -43,7 +46,11 @@ def read_native_cluster(declared: Declared) -> Iterable[Item]:
 
 def read_native_instance(declared: Declared) -> Iterable[Item]:
     """``google-native:compute/v1:Instance`` and ``InstanceTemplate``."""
-    inputs: Mapping[str, Any] = at(declared.properties, "properties") or declared.properties
+    inner = at(declared.properties, "properties")
+    if inner is UNKNOWN:  # of a template: what it is made of is not known yet
+        yield NodeGroup(declared.name, CLOUD, kind="machine", gpus_per_node=UNKNOWN, resource=declared.urn)
+        return
+    inputs: Mapping[str, Any] = inner if isinstance(inner, Mapping) else declared.properties
     machine = inputs.get("machineType")
     # The API takes a URL: projects/P/zones/Z/machineTypes/TYPE.
     named = machine.rpartition("/")[2] if isinstance(machine, str) else machine
@@ -66,17 +73,20 @@ def _with(declared: Declared, properties: Mapping[str, Any]) -> Declared:
 def _pool(pool: Any) -> Any:
     if not isinstance(pool, Mapping):
         return pool
-    config = pool.get("config")
     scaling = pool.get("autoscaling")
-    if isinstance(config, Mapping):
-        config = {**config, "guestAccelerators": _accelerators(config.get("accelerators"))}
     off = scaling is not UNKNOWN and flag(at(scaling, "enabled")) is False
     return {
         **pool,
-        "nodeConfig": config,
+        "nodeConfig": _config(pool.get("config")),
         "nodeLocations": pool.get("locations"),
         "autoscaling": None if off else scaling,
     }
+
+
+def _config(config: Any) -> Any:
+    if not isinstance(config, Mapping):
+        return config
+    return {**config, "guestAccelerators": _accelerators(config.get("accelerators"))}
 
 
 def _accelerators(value: Any) -> Any:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from concepts.declared import Autoscaler, IdleTime, Right
+from concepts.declared import Autoscaler, IdleTime, Minimum, Right
 from concepts.iam import ANY_RESOURCE
-from concepts.unknown import UNKNOWN, Maybe, at, items, text
+from concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
 from policies.readers.idle import idle_of_flags, idle_of_profile
 
 _CLUSTER_AUTOSCALER: Final = re.compile(r"/cluster-autoscaler(-[a-z0-9]+)?[:@]")
@@ -85,6 +85,33 @@ def idle_of(pod: Any) -> IdleTime | None:
             given = {name: values[-1] if values else "true" for name, values in _flags(words).items()}
             return idle_of_flags(given)
     return None
+
+
+def minimums_of(pod: Any, what: str, resource: str) -> Iterator[Minimum]:
+    """The minimums of groups that the cluster autoscaler in this pod is told: ``--nodes=min:max:name``."""
+    for container in items(at(pod, "containers")):
+        image = at(container, "image")
+        if isinstance(image, str) and _CLUSTER_AUTOSCALER.search(image):
+            words = [*items(at(container, "command")), *items(at(container, "args"))]
+            for spec in _flags(words).get("nodes", []):
+                least, _, rest = spec.partition(":")
+                name = rest.partition(":")[2]
+                yield Minimum(what, _count(least), name, where=f"--nodes={spec}", resource=resource)
+
+
+def minimums_of_chart(values: Any, what: str, resource: str) -> Iterator[Minimum]:
+    """The same for the Helm chart; its default is 1."""
+    for number, group in enumerate(items(at(values, "autoscalingGroups"))):
+        where = f"values.autoscalingGroups[{number}].minSize"
+        least = at(group, "minSize")
+        yield Minimum(
+            what, _count(1 if least is None else least), text(at(group, "name")), where=where, resource=resource
+        )
+
+
+def _count(value: Any) -> Maybe[int]:
+    count = whole(value)
+    return UNKNOWN if count is None else count
 
 
 def idle_of_chart(values: Any) -> IdleTime | None:

@@ -15,8 +15,14 @@ from concepts.declared import GpuSharing, Workload
 from concepts.kubernetes import GPU_RESOURCE, Toleration
 from concepts.unknown import UNKNOWN, at, items, mapping, text
 from policies.readers.eks.roles import role_of_account, roles_among
-from policies.readers.kubernetes.autoscalers import idle_of_chart, of_cluster_autoscaler_chart, of_karpenter_chart
+from policies.readers.kubernetes.autoscalers import (
+    idle_of_chart,
+    minimums_of_chart,
+    of_cluster_autoscaler_chart,
+    of_karpenter_chart,
+)
 from policies.readers.kubernetes.objects import embedded_workloads, read_object
+from policies.readers.kubernetes.placeholders import placeholders
 from policies.readers.kubernetes.sharing import replicated
 from policies.readers.kubernetes.workloads import selector_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
@@ -110,6 +116,8 @@ def read_release(declared: Declared) -> Iterable[Item]:
             autoscaler=(scaler := _AUTOSCALERS[_chart(inputs)](UNKNOWN if not complete else values, release)),
             resource=declared.urn,
         )
+        if _chart(inputs) == "cluster-autoscaler":
+            yield from minimums_of_chart(values, f"Helm release '{release}'", declared.urn)
         if scaler is not None:
             annotations = [at(values, *place, "annotations") for place in _SERVICE_ACCOUNTS]
             for given in annotations:
@@ -117,6 +125,7 @@ def read_release(declared: Declared) -> Iterable[Item]:
     metadata = {"name": release, "namespace": space}
     asking = Declared(declared.type, declared.name, declared.urn, {"metadata": metadata})
     yield from (found for found in embedded_workloads(values, "Release", asking) if found.gpus != 0)
+    yield from placeholders(_chart(inputs), values, release, space, declared.urn)
     if (replicas := replicated(values)) is not None:
         yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)
 

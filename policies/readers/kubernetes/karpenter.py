@@ -6,20 +6,19 @@ https://karpenter.sh/docs/concepts/nodepools/ and https://karpenter.sh/docs/conc
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 from catalog.gpu_machines import gpu_machines
-from concepts.declared import Doubt, IdleTime, NodeGroup
+from concepts.declared import Doubt, NodeGroup
 from concepts.kubernetes import GPU_RESOURCE
 from concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
 from policies.readers.doubts import unlisted
-from policies.readers.durations import longest_window, minutes_of
 from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family
+from policies.readers.idle import holds_empty_nodes, idle_of_karpenter
 from policies.readers.kubernetes.node_registration import taints_of
 from policies.readers.resource import Declared, Item, Reader, Referrer
 
@@ -67,17 +66,46 @@ def read_node_pool(declared: Declared) -> Iterable[Item]:
         spot=_spot(final),
         private=True if node_class is None else _private(node_class),
         disk_encrypted=True if node_class is None else _encrypted(node_class),
-        idle=idle_time(spec),
+        idle=idle_of_karpenter(spec),
+        machine_types=(types := _machine_types(template, requirements)),
+        sold_by=AMAZON if types else None,
+        limited_by_gpus=isinstance(_gpu_limit(limits), int),
         cloud_label_domains=_LABEL_DOMAINS,
         doubts=_doubts(requirements, at(template, "nodeClassRef")) | _limit_doubts(limits),
         resource=declared.urn,
     )
 
 
-READERS: Final[Mapping[str, Reader]] = {
+def read_node_claim(declared: Declared) -> Iterable[Item]:
+    """A ``NodeClaim`` that the program declares itself: one machine, which no pool removes when it is empty."""
+    spec = declared.properties.get("spec")
+    requirements = items(at(spec, "requirements"))
+    sizes = _gpu_sizes(spec, requirements)
+    if sizes != ():
+        gpus = UNKNOWN if sizes is UNKNOWN else sizes[-1]
+        name = text(at(declared.properties, "metadata", "name"))
+        yield NodeGroup(
+            name=name if isinstance(name, str) else declared.name,
+            cloud="karpenter",
+            kind="machine",
+            gpus_per_node=gpus,
+            initial_nodes=1,
+            machine_types=(types := _machine_types(spec, requirements)),
+            sold_by=AMAZON if types else None,
+            doubts=_doubts(requirements, at(spec, "nodeClassRef")),
+            resource=declared.urn,
+        )
+
+
+_POOL_READERS: Final[Mapping[str, Reader]] = {
     f"kubernetes:karpenter.sh/{version}:{kind}{suffix}": read_node_pool
     for version, kind in (("v1", "NodePool"), ("v1beta1", "NodePool"), ("v1alpha5", "Provisioner"))
     for suffix in ("", "Patch")
+}
+READERS: Final[Mapping[str, Reader]] = {
+    **_POOL_READERS,
+    "kubernetes:karpenter.sh/v1:NodeClaim": read_node_claim,
+    "kubernetes:karpenter.sh/v1beta1:NodeClaim": read_node_claim,
 }
 
 
@@ -92,7 +120,7 @@ def _node_class(declared: Declared, everything: Sequence[Declared]) -> Iterable[
 
 # A NodePool is judged at once: what its node class adds (disks, addresses) is no matter of idle GPUs.
 REFERRERS: Final[Mapping[str, Referrer]] = {
-    type_token: Referrer(refers=lambda _: False, finds=_node_class) for type_token in READERS
+    type_token: Referrer(refers=lambda _: False, finds=_node_class) for type_token in _POOL_READERS
 }
 
 
@@ -166,6 +194,14 @@ def _doubts(requirements: Sequence[Any], reference: Any) -> dict[str, Doubt]:
             f"Name machine types in the requirements that a node class of kind {', '.join(_NODE_CLASSES)} offers.",
         )
     }
+
+
+def _machine_types(template: Any, requirements: Sequence[Any]) -> tuple[str, ...]:
+    """Amazon's GPU machines that the requirements certainly admit; none for another cloud's node class."""
+    group = at(template, "nodeClassRef", "group")
+    if not isinstance(group, str) or not group.endswith(("karpenter.k8s.aws", "eks.amazonaws.com")):
+        return ()
+    return tuple(machine[_TYPE] for machine, _ in _amazon_machines() if _admits(requirements, machine) is True)
 
 
 def _amazon_machines() -> Iterator[tuple[Candidate, int]]:
@@ -267,45 +303,6 @@ def _gpu_limit(limits: Any) -> Maybe[int | None]:
     return int(int(number) * scale) // _MIN_VCPUS_PER_GPU if number.isdigit() else UNKNOWN
 
 
-def idle_time(spec: Any) -> IdleTime | None:
-    """How long an empty node of a NodePool or Provisioner stays; ``None`` where it says nothing.
-
-    A budget of no nodes keeps empty nodes while its window is open, unless its reasons leave empty ones out:
-    https://karpenter.sh/docs/concepts/disruption/#nodepool-disruption-budgets
-    """
-    written, where = at(spec, "disruption", "consolidateAfter"), "spec.disruption.consolidateAfter"
-    after = None if written == "Never" else minutes_of(written)  # never is said by ``autoscaled``
-    seconds = at(spec, "ttlSecondsAfterEmpty")
-    if seconds is not None:
-        count = whole(seconds)
-        return IdleTime(UNKNOWN if count is UNKNOWN or count is None else count / 60, "spec.ttlSecondsAfterEmpty")
-    found = [] if after is None else [IdleTime(after, where)]
-    for number, budget in enumerate(items(at(spec, "disruption", "budgets"))):
-        if not _holds_empty_nodes(budget) or at(budget, "schedule") is None:
-            continue  # without a schedule it holds for ever, which ``autoscaled`` says
-        window = longest_window(at(budget, "schedule"), at(budget, "duration"))
-        found.append(IdleTime(window, f"spec.disruption.budgets[{number}]"))
-    known = [(idle.minutes, idle) for idle in found if idle.minutes is not UNKNOWN]
-    if not known or (len(known) < len(found) and max(minutes for minutes, _ in known) != math.inf):
-        return next((idle for idle in found if idle.minutes is UNKNOWN), None)
-    return max(known, key=lambda pair: pair[0])[1]
-
-
-def _holds_empty_nodes(budget: Any) -> bool:
-    reasons = items(at(budget, "reasons"))
-    return _number(at(budget, "nodes")) in ("0", "0%") and (not reasons or "Empty" in reasons)
-
-
-def _number(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _limit_doubts(limits: Any) -> dict[str, Doubt]:
-    if holds_unknown(limits):
-        return {}
-    return {"max_nodes": Doubt("its limits do not tell how many GPUs it may have", f"Set limits: {GPU_RESOURCE}.")}
-
-
 def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:
     """Whether Karpenter removes a node that is empty."""
     if text(at(metadata, "annotations", _NEVER)) == "true":
@@ -317,7 +314,7 @@ def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:
     if any(value is UNKNOWN for value in (disruption, after)):
         return UNKNOWN
     for budget in items(at(disruption, "budgets")):
-        if at(budget, "schedule") is None and _holds_empty_nodes(budget):
+        if at(budget, "schedule") is None and holds_empty_nodes(budget):
             return False
     if at(spec, "template") is None:  # a Provisioner
         return flag(at(spec, "consolidation", "enabled")) is True or at(spec, "ttlSecondsAfterEmpty") is not None

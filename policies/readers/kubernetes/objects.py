@@ -13,13 +13,34 @@ from typing import Any, Final
 
 from concepts.declared import Workload
 from concepts.kubernetes import GPU_RESOURCE
-from concepts.unknown import UNKNOWN, at, items, text
+from concepts.unknown import UNKNOWN, Maybe, at, given, items, text, whole
 from policies.readers import read
-from policies.readers.kubernetes.workloads import affinity_of, container_gpus, gpus_of, selector_of, tolerations_of
+from policies.readers.kubernetes.workloads import (
+    affinity_of,
+    container_gpus,
+    gpus_of,
+    makes_way,
+    selector_of,
+    tolerations_of,
+)
 from policies.readers.resource import Declared, Item, Reader
 
 # Where a pod's placement is declared beside the resources of one container.
 _PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
+_COUNTS: Final = ("minReplicas", "replicas")
+_MIN_SCALE: Final = "autoscaling.knative.dev/min-scale"
+# Kinds whose pods stay while there is no work, and how many that are where nothing is said:
+# https://kserve.github.io/website/docs/reference/crd-api, https://docs.ray.io/en/latest/cluster/kubernetes/user-guides,
+# https://knative.dev/docs/serving/autoscaling/scale-bounds/, https://lws.sigs.k8s.io/docs/reference/
+_PERMANENT: Final[Mapping[str, int]] = {
+    "InferenceService": 1,
+    "LeaderWorkerSet": 1,
+    "LLMInferenceService": 1,
+    "NIMService": 1,
+    "RayCluster": 1,
+    "RayService": 1,
+    "Service": 0,
+}
 _RESOURCES: Final = ("resources", "resourcesPerNode")
 _NO_BODY: Final = ("apiVersion", "kind", "metadata", "status")
 # They hold patterns and definitions, not pods; what a chart renders are resources of their own.
@@ -66,6 +87,7 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
         gpus = gpus_of(found.pod) if found.whole else container_gpus(found.pod)
         placement = found.pod if found.whole else found.placement
         missing = None if found.whole else UNKNOWN  # the operator may add its own
+        priority = text(placement.get("priorityClassName"))
         yield Workload(
             name="/".join((own_name, *found.path)),
             namespace=namespace if isinstance(namespace, str) else "default",
@@ -74,18 +96,30 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
             tolerations=tolerations_of(placement.get("tolerations", missing)),
             node_selector=selector_of(placement.get("nodeSelector", missing)),
             affinity=affinity_of(placement.get("affinity", missing)),
+            always=_always(kind, found.around),
+            keeps_room=makes_way(placement.get("priority")) if found.whole else False,
+            priority_class=priority if isinstance(priority, str) else None,
             resource=declared.urn,
         )
 
 
+def _always(kind: str, around: Mapping[str, Any]) -> Maybe[int]:
+    """How many of these pods stay while there is no work: the fewest that the object, or its kind by default, says."""
+    if kind not in _PERMANENT:
+        return 0
+    count = whole(given(around.get("minReplicas"), around.get(_MIN_SCALE), around.get("replicas"), _PERMANENT[kind]))
+    return UNKNOWN if count is None else count
+
+
 @dataclass(frozen=True)
 class _Found:
-    """A pod's spec (``whole``) or one container's; ``placement`` is what stands around the latter."""
+    """A pod's spec (``whole``) or one container's; ``around`` is what stands around it, ``placement`` the latter's."""
 
     pod: Mapping[str, Any]
     whole: bool
     path: tuple[str, ...]
     placement: Mapping[str, Any]
+    around: Mapping[str, Any]
 
 
 def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any]) -> Iterator[_Found]:
@@ -97,11 +131,13 @@ def _pods(value: Any, path: tuple[str, ...], around: Mapping[str, Any]) -> Itera
             yield from _pods(part, (*path, label), around)
     elif isinstance(value, Mapping):
         if _is_pod(value):
-            yield _Found(value, True, _short(path), {})
+            yield _Found(value, True, _short(path), {}, around)
             return
-        around = {**around, **{key: value[key] for key in _PLACEMENT if key in value}}
+        annotated = at(value, "metadata", "annotations", _MIN_SCALE)
+        around = {**around, **{key: value[key] for key in (*_PLACEMENT, *_COUNTS) if key in value}}
+        around = around if annotated is None else {**around, _MIN_SCALE: annotated}
         if (resources := _gpu_resources(value)) is not None:
-            yield _Found({"resources": resources}, False, _short(path), around)
+            yield _Found({"resources": resources}, False, _short(path), around, around)
             return
         for key, part in value.items():
             yield from _pods(part, (*path, str(key)), around)

@@ -6,6 +6,7 @@ resources of the same types).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
@@ -13,8 +14,9 @@ from typing import Any, Final, cast
 from concepts.declared import Credential, GpuSharing, Workload
 from concepts.kubernetes import GPU_RESOURCE, Effect, Toleration
 from concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, mapping, text, whole
+from policies.readers.durations import longest_window
 from policies.readers.kubernetes import parts
-from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of
+from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of
 from policies.readers.kubernetes.sharing import replicated
 from policies.readers.resource import Declared, Item, Reader
 
@@ -38,6 +40,7 @@ _API_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "DaemonSet": ("apps/v1", "apps/v1beta2", "extensions/v1beta1"),
     "ReplicaSet": ("apps/v1", "apps/v1beta2", "extensions/v1beta1"),
 }
+_REPLICATED: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 # Shares of a GPU by time (renamed) and by hardware: https://github.com/NVIDIA/k8s-device-plugin
 _GPU_PARTS: Final = ("nvidia.com/gpu.", "nvidia.com/mig-")
 _STATIC_KUBECONFIG: Final = re.compile(r"\b(client-key-data|client-key|token|password)\"?\s*:\s*\"?[^\s\"]")
@@ -51,6 +54,7 @@ def read_workload(declared: Declared) -> Iterable[Item]:
     template = at(declared.properties, *_POD_PATHS[kind][:-1], "metadata")
     metadata = declared.properties.get("metadata")
     name, namespace = text(at(metadata, "name")), text(at(metadata, "namespace"))
+    priority = text(at(pod, "priorityClassName"))
     yield Workload(
         name=name if isinstance(name, str) else declared.name,
         namespace=namespace if isinstance(namespace, str) else "default",
@@ -60,6 +64,9 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         node_selector=selector_of(at(pod, "nodeSelector")),
         affinity=affinity_of(at(pod, "affinity")),
         resource=declared.urn,
+        always=_always(kind, declared.properties.get("spec")),
+        keeps_room=makes_way(at(pod, "priority")),
+        priority_class=priority if isinstance(priority, str) else None,
         pod_labels=parts.labels(template),
         safe_to_evict=parts.safe_to_evict(template),
         device_plugin=parts.device_plugin(pod),
@@ -68,8 +75,24 @@ def read_workload(declared: Declared) -> Iterable[Item]:
         idle=idle_of(pod),
         config_maps=parts.config_maps(pod),
     )
+    yield from minimums_of(pod, f"{kind} '{declared.name}'", declared.urn)
     if _holds_key([at(pod, part) for part in ("containers", "initContainers")]):
         yield Credential(f"a static key in the pod of {kind} '{declared.name}'", True, declared.urn)
+
+
+def _always(kind: str, spec: Any) -> Maybe[int]:
+    if kind in _REPLICATED:
+        count = whole(at(spec, "replicas"), default=1)
+        return UNKNOWN if count is None else count
+    # A pod every few minutes keeps its node up like one that stays: autoscalers wait about ten minutes by default.
+    often = kind == "CronJob" and longest_window(at(spec, "schedule"), "10m") == math.inf
+    return 1 if often else 0
+
+
+def makes_way(priority: Any) -> Maybe[bool]:
+    """Whether a pod of this priority makes way for every ordinary one."""
+    value = whole(priority, default=0)
+    return UNKNOWN if value is UNKNOWN or value is None else value < 0
 
 
 def read_config_map(declared: Declared) -> Iterable[Item]:

@@ -61,7 +61,7 @@ def test_a_node_pool() -> None:
     assert group.labels["cloud.google.com/gke-accelerator"] == "nvidia-tesla-t4"
     assert group.labels["cloud.google.com/gke-gpu-driver-version"] == "default"
     assert group.labels["cloud.google.com/gke-spot"] == "true"
-    assert isinstance(group.max_hourly_usd, float)
+    assert isinstance(group.hourly_usd, float)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,40 @@
+"""Reads Azure Monitor's autoscale settings, which keep machines of a scale set whatever the cluster's autoscaler says.
+
+https://learn.microsoft.com/azure/azure-monitor/autoscale/autoscale-understanding-settings
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from concepts.declared import Minimum
+from concepts.unknown import UNKNOWN, at, given, items, text, whole
+from policies.readers.resource import Declared, Item, Reader
+
+_TARGETS: Final = ("targetResourceUri", "targetResourceId")
+
+
+def read_setting(declared: Declared) -> Iterable[Item]:
+    """``azure-native:monitor:AutoscaleSetting`` and ``azure:monitoring/autoscaleSetting:AutoscaleSetting``."""
+    inputs = declared.properties
+    if str(inputs.get("enabled")).lower() == "false":
+        return
+    target = text(given(*(inputs.get(name) for name in _TARGETS)))
+    for number, profile in enumerate(items(inputs.get("profiles"))):
+        least = whole(at(profile, "capacity", "minimum"), default=0)
+        yield Minimum(
+            what=f"autoscale setting '{declared.name}'",
+            nodes=UNKNOWN if least is None else least,
+            group=target.rpartition("/")[2] if isinstance(target, str) else target,
+            declared_at=tuple(urn for name in _TARGETS for urn in declared.dependencies.get(name, ())),
+            where=f"profiles[{number}].capacity.minimum",
+            resource=declared.urn,
+        )
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "azure-native*:insights*:AutoscaleSetting": read_setting,
+    "azure-native*:monitor*:AutoscaleSetting": read_setting,
+    "azure:monitoring/autoscaleSetting:AutoscaleSetting": read_setting,
+}

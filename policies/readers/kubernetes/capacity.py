@@ -1,0 +1,108 @@
+"""Reads what sets how many pods there are, or keeps room for pods to come: scalers, priorities, capacity buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from concepts.declared import PodScaler, PriorityClass, Workload
+from concepts.unknown import UNKNOWN, Maybe, at, text, whole
+from policies.readers.kubernetes.workloads import affinity_of, gpus_of, selector_of, tolerations_of
+from policies.readers.resource import Declared, Item, Reader, Referrer
+
+_POD_TEMPLATE: Final = "kubernetes:core/v1:PodTemplate"
+
+
+def read_scaler(declared: Declared) -> Iterable[Item]:
+    """A HorizontalPodAutoscaler: at least one pod unless it says otherwise."""
+    yield from _scaler(declared, "minReplicas", default=1)
+
+
+def read_scaled_object(declared: Declared) -> Iterable[Item]:
+    """KEDA's ScaledObject: no pod unless it says otherwise. https://keda.sh/docs/latest/reference/scaledobject-spec/."""
+    yield from _scaler(declared, "minReplicaCount", default=0)
+
+
+def read_priority_class(declared: Declared) -> Iterable[Item]:
+    """``scheduling.k8s.io/v1`` ``PriorityClass``."""
+    value = whole(declared.properties.get("value"), default=0)
+    yield PriorityClass(_name(declared), UNKNOWN if value is None else value)
+
+
+def read_capacity_buffer(declared: Declared) -> Iterable[Item]:
+    """``CapacityBuffer``: nodes for pods that do not exist, which both node autoscalers keep.
+
+    Its pods are those of a PodTemplate or of a workload. With a percentage of that workload's pods, or a limit in
+    place of a number, at least one is counted.
+    https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/proposals/buffers.md
+    """
+    spec = declared.properties.get("spec")
+    source = next(iter(declared.references), None)
+    pod = UNKNOWN if source is None else _pod_of(source)
+    replicas = whole(at(spec, "replicas"), default=1)
+    namespace = text(at(declared.properties, "metadata", "namespace"))
+    yield Workload(
+        name=_name(declared),
+        namespace=namespace if isinstance(namespace, str) else "default",
+        kind="CapacityBuffer",
+        gpus=gpus_of(pod),
+        tolerations=tolerations_of(at(pod, "tolerations")),
+        node_selector=selector_of(at(pod, "nodeSelector")),
+        affinity=affinity_of(at(pod, "affinity")),
+        always=UNKNOWN if replicas is None else replicas,
+        keeps_room=True,
+        resource=declared.urn,
+    )
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    **{f"kubernetes:autoscaling/{version}:HorizontalPodAutoscaler": read_scaler for version in ("v1", "v2", "v2beta2")},
+    "kubernetes:keda.sh/v1alpha1:ScaledObject": read_scaled_object,
+    "kubernetes:scheduling.k8s.io/v1:PriorityClass": read_priority_class,
+    "kubernetes:autoscaling.x-k8s.io/v1alpha1:CapacityBuffer": read_capacity_buffer,
+    "kubernetes:autoscaling.x-k8s.io/v1beta1:CapacityBuffer": read_capacity_buffer,
+}
+
+
+def _sources(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+    spec = declared.properties.get("spec")
+    template, scalable = at(spec, "podTemplateRef", "name"), at(spec, "scalableRef")
+    for other in everything:
+        kind, name = other.type.rpartition(":")[2], at(other.properties, "metadata", "name")
+        by_template = other.type == _POD_TEMPLATE and template is not None and name == template
+        by_scale = scalable is not None and (kind, name) == (at(scalable, "kind"), at(scalable, "name"))
+        if isinstance(name, str) and (by_template or by_scale):
+            yield other
+
+
+REFERRERS: Final[Mapping[str, Referrer]] = {
+    type_token: Referrer(refers=lambda _: False, finds=_sources)
+    for type_token in READERS
+    if type_token.endswith(":CapacityBuffer")
+}
+
+
+def _pod_of(source: Declared) -> Any:
+    if source.type == _POD_TEMPLATE:
+        return at(source.properties, "template", "spec")
+    return at(source.properties, "spec", "template", "spec")
+
+
+def _scaler(declared: Declared, least: str, default: int) -> Iterable[PodScaler]:
+    spec = declared.properties.get("spec")
+    target = at(spec, "scaleTargetRef")
+    kind, name = text(at(target, "kind")), text(at(target, "name"))
+    count: Maybe[int | None] = whole(at(spec, least), default=default)
+    namespace = text(at(declared.properties, "metadata", "namespace"))
+    if isinstance(name, str):
+        yield PodScaler(
+            kind=kind if isinstance(kind, str) else "Deployment",
+            namespace=namespace if isinstance(namespace, str) else "default",
+            name=name,
+            least=UNKNOWN if count is None else count,
+        )
+
+
+def _name(declared: Declared) -> str:
+    name = text(at(declared.properties, "metadata", "name"))
+    return name if isinstance(name, str) else declared.name
