@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from concepts.declared import Cluster, NodeGroup, Stack, Violation, same_place
-from concepts.unknown import UNKNOWN, Maybe, both
+from concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import CLUSTER, CPUS, GPUS, program
 from policies.rules.scheduling import repelling_taints
+
+_FOR_SYSTEM_PODS: Final = "CriticalAddonsOnly"
 
 
 @rule(
@@ -42,14 +47,20 @@ def not_alone(stack: Stack) -> list[Violation]:
     example=program(CLUSTER, GPUS, CPUS),
 )
 def system_pods_home(stack: Stack) -> list[Violation]:
-    """A cluster with GPU groups has a CPU group that is always on and that no taint closes to system pods."""
+    """A cluster with GPU groups has a CPU group that is always on and that no taint closes to system pods.
+
+    The clouds' own system pods tolerate ``CriticalAddonsOnly``, as Kubernetes' add-ons do:
+    https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/,
+    https://learn.microsoft.com/azure/aks/use-system-pools. With an autoscaler on an always-on group, a group that it
+    adds nodes to is a home for all others.
+    """
     remedy = "Add a CPU node group with at least 1 node at all times and no NoSchedule or NoExecute taint."
     found = []
     for cluster, groups in clusters_with_gpus(stack):
-        homes = [both((_without_gpus(group), _always_on(group), _open(group))) for group in groups]
-        if True in homes:
+        home = _home(groups)
+        if home is True:
             continue
-        if UNKNOWN in homes:
+        if home is UNKNOWN:
             message = f"Cluster '{name_of(cluster)}': whether a CPU node group is always on and untainted is unknown"
             message += " at preview, checked at update."
             found.append(Violation(system_pods_home.id, message, remedy, undecided=True, resource=cluster.resource))
@@ -57,9 +68,22 @@ def system_pods_home(stack: Stack) -> list[Violation]:
         message = (
             f"Cluster '{name_of(cluster)}' has no untainted CPU node group that is always on: its system pods wait, "
         )
-        message += "or wake a GPU node and keep it up."
+        message += "or settle on GPU nodes wherever these are open to them, and keep them up."
         found.append(Violation(system_pods_home.id, message, remedy, resource=cluster.resource))
     return found
+
+
+def _home(groups: Sequence[NodeGroup]) -> Maybe[bool]:
+    """Whether system pods find a place: always on and open to them, or added for them by an autoscaler that has one."""
+    cpus = [(group, _without_gpus(group)) for group in groups]
+    own = either(both((cpu, _always_on(group), _open(group))) for group, cpu in cpus)
+    always = either(both((cpu, _always_on(group))) for group, cpu in cpus)
+    added = either(both((cpu, _grows(group), _open(group))) for group, cpu in cpus)
+    return either((own, both((always, added))))
+
+
+def _grows(group: NodeGroup) -> Maybe[bool]:
+    return both((group.autoscaled, UNKNOWN if group.max_nodes is UNKNOWN else group.max_nodes != 0))
 
 
 def clusters_with_gpus(stack: Stack) -> list[tuple[Cluster, list[NodeGroup]]]:
@@ -97,7 +121,7 @@ def _always_on(group: NodeGroup) -> Maybe[bool]:
 
 def _open(group: NodeGroup) -> Maybe[bool]:
     taints = repelling_taints(group)
-    return UNKNOWN if taints is UNKNOWN else not taints
+    return UNKNOWN if taints is UNKNOWN else all(taint.key == _FOR_SYSTEM_PODS for taint in taints)
 
 
 def name_of(cluster: Cluster) -> str:

@@ -74,7 +74,7 @@ def eks(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: b
 def aks(suffix: str, place: dict[str, Any], provider: dict[str, Any], *, home: bool) -> list[Declared]:
     # Azure wants a system pool: where it is not to be a home, it is tainted.
     system = {"name": "system", "mode": "System", "vmSize": "Standard_D2s_v5", "count": 1}
-    profile = system if home else {**system, "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"]}
+    profile = system if home else {**system, "nodeTaints": ["team=web:NoSchedule"]}
     return [
         resource(AKS, f"c{suffix}", place, provider, resourceName="ml", agentPoolProfiles=[profile]),
         resource(

@@ -163,10 +163,13 @@ def _cluster_autoscaler(words: Sequence[Any], account: Maybe[str]) -> Autoscaler
         return None
     if UNKNOWN in words:
         return Autoscaler(account, _RIGHTS_ON_GROUPS, UNKNOWN, UNKNOWN)
+    # With its built-in list of machine types it asks EC2 nothing (the README's minimal policy).
+    static = flags.get("aws-use-static-instance-list", [""])[-1] == "true"
+    rights = tuple(right for right in _RIGHTS_ON_GROUPS if not static or not right.action.startswith("ec2:"))
     specs = [spec.partition("tag=") for spec in flags.get("node-group-auto-discovery", [])]
     return Autoscaler(
         account,
-        _RIGHTS_ON_GROUPS,
+        rights,
         discovery=tuple(_tags(tags) for kind, _, tags in specs if kind == "asg:"),
         groups=tuple(spec.split(":", 2)[-1] for spec in flags.get("nodes", [])),
     )

@@ -41,8 +41,9 @@ _API_VERSIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "ReplicaSet": ("apps/v1", "apps/v1beta2", "extensions/v1beta1"),
 }
 _REPLICATED: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
-# Shares of a GPU by time (renamed) and by hardware: https://github.com/NVIDIA/k8s-device-plugin
-_GPU_PARTS: Final = ("nvidia.com/gpu.", "nvidia.com/mig-")
+# Shares of a GPU by time (under any name) and by hardware (https://github.com/NVIDIA/k8s-device-plugin), and whole GPUs
+# for virtual machines, by their model (https://github.com/NVIDIA/kubevirt-gpu-device-plugin)
+_GPU_PARTS: Final = "nvidia.com/"
 _STATIC_KUBECONFIG: Final = re.compile(r"\b(client-key-data|client-key|token|password)\"?\s*:\s*\"?[^\s\"]")
 _KEYS: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\"private_key\"")
 

@@ -172,10 +172,8 @@ BLOCKED: Final = [
     blocked(
         "system-pool-tainted",
         "system-pods-home",
-        "CriticalAddonsOnly on the only system pool: nothing else finds a place",
-        cluster(
-            inline(), agentPoolProfiles=[{**SYSTEM, "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"]}, inline()]
-        ),
+        "the only system pool is kept for a team: system pods find no place",
+        cluster(inline(), agentPoolProfiles=[{**SYSTEM, "nodeTaints": ["team=web:NoSchedule"]}, inline()]),
     ),
     blocked(
         "generic-resource",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from concepts.unknown import UNKNOWN
-from tests.policies.corpus import azure
+from tests.policies.corpus import aws, aws_scaling, azure, karpenter
 from tests.policies.corpus.case import Case
 from tests.policies.corpus.kubernetes import BLANKET, allowed, blocked, pod, template, thing
 
@@ -20,7 +20,38 @@ CLASSIC_POOL: Final[dict[str, Any]] = {
     "nodeTaints": [azure.GPU],
 }
 
+CRITICAL: Final = "CriticalAddonsOnly=true:NoSchedule"
+ADD_ONS: Final = {"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}
+MINIMAL: Final = [action for action in (*aws_scaling.READS, *aws_scaling.WRITES) if not action.startswith("ec2:")]
+
+
+def part(resource: str) -> dict[str, Any]:
+    """A container that asks for one of ``resource``."""
+    return {"name": "main", "image": "i", "resources": {"limits": {resource: 1}}}
+
+
 BLOCKED: Final = [
+    Case(
+        id="eks-add-ons-alone",
+        story="add-ons apart, and no group for anything else that is always there",
+        rule="system-pods-home",
+        resources=(
+            (aws.CLUSTER, "ml", {"name": "ml"}),
+            (aws.NODE_GROUP, "team", {**aws.cpu_group()[2], "taints": [{**ADD_ONS, "key": "team"}]}),
+            aws.node_group(),
+        ),
+    ),
+    Case(
+        id="eks-static-instance-list-off",
+        story="without the list the autoscaler asks EC2, and may not",
+        rule="autoscaler-permitted",
+        resources=(
+            *aws_scaling.NODES,
+            aws_scaling.scaler(),
+            *aws_scaling.rights(aws_scaling.document(aws_scaling.allow(MINIMAL))),
+        ),
+        links=aws_scaling.LINKS,
+    ),
     blocked(
         "everything-but-eviction",
         BLANKET,
@@ -48,6 +79,41 @@ BLOCKED: Final = [
 ]
 
 ALLOWED: Final = [
+    Case(
+        id="aks-system-pool-for-system-pods",
+        story="what Microsoft advises: a system pool that takes system pods only",
+        resources=(azure.cluster(agentPoolProfiles=[{**azure.SYSTEM, "nodeTaints": [CRITICAL]}]), azure.pool()),
+    ),
+    Case(
+        id="eks-add-ons-apart",
+        story="a group for add-ons and Karpenter for all else, as its blueprints have it",
+        resources=(
+            (aws.CLUSTER, "ml", {"name": "ml"}),
+            (aws.NODE_GROUP, "add-ons", {**aws.cpu_group()[2], "taints": [ADD_ONS]}),
+            karpenter.cpu_pool(name="cpu"),
+            karpenter.node_pool(),
+        ),
+    ),
+    Case(
+        id="eks-static-instance-list",
+        story="the autoscaler's own list of machine types: EC2 is asked nothing",
+        resources=(
+            *aws_scaling.NODES,
+            aws_scaling.scaler(aws_scaling.DISCOVERY, "--aws-use-static-instance-list=true"),
+            *aws_scaling.rights(aws_scaling.document(aws_scaling.allow(MINIMAL))),
+        ),
+        links=aws_scaling.LINKS,
+    ),
+    allowed(
+        "renamed-slice",
+        "a part of a GPU under a name of one's own, on GPU nodes",
+        template("apps/v1:StatefulSet", pod(containers=[part("nvidia.com/tiny")])),
+    ),
+    allowed(
+        "gpu-for-a-virtual-machine",
+        "a GPU passed through to a virtual machine, by its model",
+        template("apps/v1:StatefulSet", pod(containers=[part("nvidia.com/TU104GL_Tesla_T4")])),
+    ),
     allowed(
         "storage-controller-chart",
         "a CSI controller by its chart: a pod that survives eviction for a while opens no NoSchedule taint",
