@@ -36,7 +36,7 @@ from concepts.declared import (
 from policies.readers.accounts import located
 from policies.readers.additions import Additions
 from policies.readers.prices import priced
-from policies.readers.resource import Declared, Item, Reader, Referrer
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ def waits(resource: Declared) -> bool:
 
 def linked(resources: Iterable[Declared]) -> list[Declared]:
     """The same resources, each with those that complete it."""
-    everything = list(resources)
+    everything = Program(resources)
     found = []
     for resource in everything:
         referrer = _referrer(resource.type)

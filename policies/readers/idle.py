@@ -1,4 +1,4 @@
-"""How long an autoscaler leaves idle nodes: by its flags, by the profiles that clouds make of them, by Karpenter's pools.
+"""How long an autoscaler leaves idle nodes: by its flags, by clouds' profiles of them, by Karpenter's pools.
 
 https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#what-are-the-parameters-to-ca
 """
@@ -108,9 +108,3 @@ def holds_empty_nodes(budget: Any) -> bool:
 
 def _number(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _limit_doubts(limits: Any) -> dict[str, Doubt]:
-    if holds_unknown(limits):
-        return {}
-    return {"max_nodes": Doubt("its limits do not tell how many GPUs it may have", f"Set limits: {GPU_RESOURCE}.")}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from concepts.declared import (
@@ -56,13 +57,33 @@ class Declared:
     """Why those that complete it could not be found."""
 
 
+class Program(tuple[Declared, ...]):
+    """Everything that is declared, found by type without a look at the rest."""
+
+    @cached_property
+    def _by_type(self) -> Mapping[str, list[Declared]]:
+        found: dict[str, list[Declared]] = {}
+        for resource in self:
+            found.setdefault(resource.type, []).append(resource)
+        return found
+
+    def of(self, *types: str) -> list[Declared]:
+        """The resources of these types."""
+        return [resource for token in types for resource in self._by_type.get(token, ())]
+
+    def of_kinds(self, *kinds: Any) -> list[Declared]:
+        """The objects of these kinds (the last part of their type), patches of them too."""
+        tokens = (token for token in self._by_type if token.rpartition(":")[2].removesuffix("Patch") in kinds)
+        return self.of(*tokens)
+
+
 @dataclass(frozen=True)
 class Referrer:
     """How resources of one type are completed by others."""
 
     refers: Callable[[Declared], bool]
     """Whether this one is completed by others at all."""
-    finds: Callable[[Declared, Sequence[Declared]], Iterable[Declared]]
+    finds: Callable[[Declared, Program], Iterable[Declared]]
     """Those that complete it, among everything that is declared."""
 
 

@@ -11,7 +11,7 @@ from concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, program
-from policies.rules.scheduling import selects, untolerated
+from policies.rules.scheduling import distinct, selects, untolerated
 
 _MORE_OR_LESS = "unknown at preview, checked at update"
 
@@ -28,10 +28,11 @@ _MORE_OR_LESS = "unknown at preview, checked at update"
 def minimum_elsewhere(stack: Stack) -> list[Violation]:
     """No schedule, autoscale setting or autoscaler's flag keeps nodes of a GPU group."""
     found = []
+    groups = [group for group in stack.groups if has_gpus(group)]
     for minimum in stack.minimums:
         if minimum.nodes is not UNKNOWN and minimum.nodes <= 0:
             continue
-        group = next((group for group in stack.groups if has_gpus(group) and _is_about(minimum, group)), None)
+        group = next((group for group in groups if _is_about(minimum, group)), None)
         if group is None:
             continue
         remedy = f"Set {minimum.where} to 0, or remove it: nodes come when a pod asks for a GPU."
@@ -58,6 +59,7 @@ def minimum_elsewhere(stack: Stack) -> list[Violation]:
 def placeholders(stack: Stack) -> list[Violation]:
     """No pods of negative priority, and no buffers for pods to come, hold GPUs for ever."""
     found = []
+    stack = distinct(stack)
     for workload in stack.workloads:
         if workload.gpus == 0 or workload.kind == "DaemonSet":
             continue
@@ -106,6 +108,7 @@ def daemon_set_asks(workload: Workload) -> list[Violation]:
 def held_for_ever(stack: Stack) -> list[Violation]:
     """No workload asks for GPUs whether or not there is work; those that do are noted, with their price."""
     found = []
+    stack = distinct(stack)
     for workload in stack.workloads:
         if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
             continue

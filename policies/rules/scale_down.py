@@ -13,7 +13,7 @@ from concepts.declared import DisruptionBudget, NodeGroup, Stack, Violation, Wor
 from concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.rule import rule
 from policies.rules.samples import CPUS, WEB, program
-from policies.rules.scheduling import selects, untolerated
+from policies.rules.scheduling import distinct, selects, untolerated
 
 _SYSTEM: frozenset[str] = frozenset({"kube-system"})
 _MANY_PODS: frozenset[str] = frozenset({"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"})
@@ -31,13 +31,17 @@ _MANY_PODS: frozenset[str] = frozenset({"Deployment", "StatefulSet", "ReplicaSet
 def system_pods_evictable(stack: Stack) -> list[Violation]:
     """A long-running workload of kube-system that autoscaled nodes may take has a budget that lets its pods move."""
     found = []
+    groups = distinct(stack).groups
+    budgets: dict[str, list[DisruptionBudget]] = {}
+    for budget in stack.budgets:
+        budgets.setdefault(budget.namespace, []).append(budget)
     for workload in stack.workloads:
         if workload.namespace not in _SYSTEM or workload.kind not in _MANY_PODS or workload.safe_to_evict is True:
             continue
-        on = either(_may_run_on(workload, group) for group in stack.groups)
+        on = either(_may_run_on(workload, group) for group in groups)
         if on is False:
             continue
-        allowed = either(_lets_go(budget, workload) for budget in stack.budgets)
+        allowed = either(_lets_go(budget, workload) for budget in budgets.get(workload.namespace, ()))
         if allowed is True:
             continue
         name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
@@ -62,8 +66,6 @@ def _may_run_on(workload: Workload, group: NodeGroup) -> Maybe[bool]:
 
 
 def _lets_go(budget: DisruptionBudget, workload: Workload) -> Maybe[bool]:
-    if budget.namespace != workload.namespace:
-        return False
     if budget.match_labels is UNKNOWN or workload.pod_labels is UNKNOWN:
         return UNKNOWN
     labels = workload.pod_labels

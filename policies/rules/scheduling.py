@@ -8,9 +8,10 @@ https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from concepts.declared import NodeGroup, Workload
+from concepts.declared import NodeGroup, Stack, Workload
 from concepts.kubernetes import Taint, Toleration
 from concepts.unknown import UNKNOWN, Maybe, at, both, either, items
 
@@ -22,6 +23,31 @@ _REPELLING: Final = ("NoSchedule", "NoExecute")
 def selects(workload: Workload, group: NodeGroup) -> Maybe[bool]:
     """Whether the workload's node selector and required node affinity admit the group's nodes."""
     return both((_selector_admits(workload, group), _affinity_admits(workload, group)))
+
+
+def distinct(stack: Stack) -> Stack:
+    """The stack with one of each set of groups that the scheduler cannot tell apart for any of its workloads.
+
+    A program may declare hundreds of both, and most groups differ only in labels that no workload asks for.
+    """
+    keys = sorted({key for workload in stack.workloads for key in _keys_of(workload)})
+    found: dict[tuple[object, ...], NodeGroup] = {}
+    for group in stack.groups:
+        size = group.max_nodes if group.kind == "auto-provisioned" else group.gpus_per_node
+        shape = (group.taints, group.kind, group.gpus_per_node, size, group.autoscaled, group.hourly_usd)
+        found.setdefault((shape, *(_label(group, key) for key in keys)), group)
+    return replace(stack, groups=tuple(found.values()))
+
+
+def _keys_of(workload: Workload) -> Iterable[str]:
+    """The labels that the workload's selector and affinity are about."""
+    if workload.node_selector is not UNKNOWN:
+        yield from workload.node_selector
+    terms = () if workload.affinity is UNKNOWN else _required_terms(workload.affinity)
+    for term in terms:
+        for expression in items(at(term, "matchExpressions")):
+            if isinstance(key := at(expression, "key"), str):
+                yield key
 
 
 def picks_nodes(workload: Workload) -> Maybe[bool]:

@@ -15,7 +15,7 @@ from concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, WEB, program
-from policies.rules.scheduling import offers_gpus, picks_nodes, selects, untolerated
+from policies.rules.scheduling import distinct, offers_gpus, picks_nodes, selects, untolerated
 
 
 @rule(
@@ -32,7 +32,7 @@ def placeable(stack: Stack) -> list[Violation]:
 
     The ``nvidia.com/gpu`` taint is left to ``tolerates``, because some clouds add that toleration by themselves.
     """
-    groups = _gpu_groups(stack)
+    groups = _gpu_groups(distinct(stack))
     found: list[Violation] = []
     for workload in stack.workloads if groups else ():
         if workload.kind == "DaemonSet" or workload.gpus == 0:
@@ -66,7 +66,7 @@ def placeable(stack: Stack) -> list[Violation]:
 )
 def tolerates(stack: Stack) -> list[Violation]:
     """A workload that asks for GPUs tolerates the GPU taint itself, rather than rely on the cloud to add it."""
-    groups = _gpu_groups(stack)
+    groups = _gpu_groups(distinct(stack))
     found = []
     for workload in stack.workloads if groups else ():
         if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
@@ -96,6 +96,7 @@ def tolerates(stack: Stack) -> list[Violation]:
 def daemon_sets(stack: Stack) -> list[Violation]:
     """A DaemonSet for GPU nodes (drivers, device plugin, metrics) tolerates every taint of each group it selects."""
     found = []
+    stack = distinct(stack)
     for workload in stack.workloads:
         if workload.kind != "DaemonSet" or _for_gpu_nodes(workload, stack) is False:
             continue
@@ -135,7 +136,7 @@ def blanket_toleration(stack: Stack) -> list[Violation]:
     DaemonSets may: the autoscaler does not count their pods when it removes a node.
     """
     found = []
-    groups = _gpu_groups(stack)
+    groups = _gpu_groups(distinct(stack))
     for workload in stack.workloads if groups else ():
         if workload.kind == "DaemonSet":
             continue
@@ -176,6 +177,7 @@ def _admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:
 def reserved(stack: Stack) -> list[Violation]:
     """No workload without a GPU request selects GPU nodes or could be placed on them; DaemonSets excepted."""
     found = []
+    stack = distinct(stack)
     for workload in stack.workloads:
         if workload.kind == "DaemonSet" or (workload.gpus is not UNKNOWN and workload.gpus > 0):
             continue

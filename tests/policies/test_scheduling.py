@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from concepts.declared import NodeGroup, Workload
+from concepts.declared import NodeGroup, Stack, Workload
 from concepts.kubernetes import Taint, Toleration
 from concepts.unknown import UNKNOWN
-from policies.rules.scheduling import offers_gpus, selects
+from policies.rules import workloads as rules
+from policies.rules.samples import GPUS as SAMPLE
+from policies.rules.samples import JOB
+from policies.rules.scheduling import distinct, offers_gpus, selects, untolerated
 
 GROUP = NodeGroup(
     name="g",
@@ -93,3 +97,21 @@ def test_an_auto_provisioned_group_is_made_to_fit() -> None:
 )
 def test_tolerations(toleration: Toleration, tolerated: bool) -> None:
     assert toleration.tolerates(Taint("a", "x", "NoSchedule")) is tolerated
+
+
+def test_groups_that_no_workload_tells_apart_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+
+    def counted(workload: Workload, group: NodeGroup) -> Any:
+        nonlocal calls
+        calls += 1
+        return untolerated(workload, group)
+
+    monkeypatch.setattr(rules, "untolerated", counted)
+    groups = tuple(replace(SAMPLE, name=f"g{n}", labels={"pool": f"g{n}"}) for n in range(100))
+    jobs = tuple(replace(JOB, name=f"j{n}", node_selector={"pool": "g7"} if n == 0 else {}) for n in range(100))
+    assert rules.placeable(Stack(groups, jobs[1:])) == []
+    assert calls == len(jobs) - 1
+    assert rules.placeable(Stack(groups, jobs)) == []
+    assert [group.name for group in distinct(Stack(groups, jobs[1:])).groups] == ["g0"]
+    assert len(distinct(Stack(groups, jobs)).groups) == len(groups), "one workload tells all of them apart"

@@ -5,7 +5,7 @@ Field meanings: https://docs.aws.amazon.com/eks/latest/APIReference/API_Nodegrou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from concepts.declared import Cluster, Credential, NodeGroup
@@ -28,7 +28,7 @@ from policies.readers.eks.template import (
     with_image,
     with_registered,
 )
-from policies.readers.resource import Declared, Item, Reader, Referrer
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import entry_of, taints_of
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "eks.amazonaws.com", "k8s.aws", "amazonaws.com")
@@ -140,7 +140,7 @@ READERS: Final[Mapping[str, Reader]] = {
 }
 
 
-def _group_parts(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+def _group_parts(declared: Declared, everything: Program) -> Iterable[Declared]:
     yield from templates_among(declared, ("launchTemplate",), everything)
     yield from tags_among(declared, group_name(_name_of(declared)), everything)
     yield from roles_among(declared, "nodeRoleArn", everything)

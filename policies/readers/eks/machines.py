@@ -7,7 +7,7 @@ hold GPUs too, if it is empty until something asks for them; single machines and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from concepts.declared import NodeGroup
@@ -29,7 +29,7 @@ from policies.readers.eks.template import (
     with_image,
 )
 from policies.readers.kubernetes.node_registration import NOTHING
-from policies.readers.resource import Declared, Item, Reader, Referrer
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 _GROUP_TEMPLATES: Final = ("mixedInstancesPolicy", "launchTemplate", "launchConfiguration")
 _CLUSTER_TAG: Final = "kubernetes.io/cluster/"
@@ -119,13 +119,13 @@ def _referrer(*properties: str) -> Referrer:
     def refers(declared: Declared) -> bool:
         return any(declared.properties.get(name) is not None for name in properties)
 
-    def finds(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+    def finds(declared: Declared, everything: Program) -> Iterable[Declared]:
         return templates_among(declared, properties, everything)
 
     return Referrer(refers, finds)
 
 
-def _group_parts(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+def _group_parts(declared: Declared, everything: Program) -> Iterable[Declared]:
     yield from tags_among(declared, _pattern(declared), everything)
     yield from templates_among(declared, _GROUP_TEMPLATES, everything)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from concepts.declared import PodRole
 from concepts.iam import Document, parsed, trusts
 from concepts.unknown import UNKNOWN, Maybe, at, items, text
-from policies.readers.resource import Declared, Item, Reader, Referrer
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 ASSOCIATION: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 _ROLE: Final = "aws:iam/role:Role"
@@ -89,18 +89,18 @@ def read_service_account(declared: Declared) -> Iterable[Item]:
     )
 
 
-def roles_among(declared: Declared, property: str, everything: Sequence[Declared]) -> list[Declared]:
+def roles_among(declared: Declared, property: str, everything: Program) -> list[Declared]:
     """The roles that ``property`` comes from or names, with everything that gives them rights."""
     sources = declared.dependencies.get(property, ())
     written = declared.properties.get(property)
-    roles = [other for other in everything if other.type == _ROLE and (other.urn in sources or _named(other, written))]
+    roles = [other for other in everything.of(_ROLE) if other.urn in sources or _named(other, written)]
     givers = [
         other
-        for other in everything
+        for other in everything.of(_INLINE, *_ATTACHMENTS)
         if any(_belongs(other, where, role) for role in roles for where in _places(other.type))
     ]
     attached = {urn for giver in givers for urn in giver.dependencies.get("policyArn", ())}
-    return [*roles, *givers, *(other for other in everything if other.type == _POLICY and other.urn in attached)]
+    return [*roles, *givers, *(other for other in everything.of(_POLICY) if other.urn in attached)]
 
 
 READERS: Final[Mapping[str, Reader]] = {

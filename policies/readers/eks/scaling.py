@@ -6,13 +6,13 @@ https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudpro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from concepts.declared import ScalingGroup
 from concepts.unknown import UNKNOWN, Maybe, at, text
 from policies.readers.kubernetes.autoscalers import ENABLED_TAG, OWNED_TAG
-from policies.readers.resource import Declared
+from policies.readers.resource import Declared, Program
 
 TAG: Final = "aws:autoscaling/tag:Tag"
 _UUID: Final = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -42,14 +42,12 @@ def scaling_group(name: Maybe[str], tags: Mapping[Any, Any]) -> ScalingGroup:
     return ScalingGroup(name, known, UNKNOWN in tags)
 
 
-def tags_among(declared: Declared, pattern: Maybe[str], everything: Sequence[Declared]) -> Iterable[Declared]:
+def tags_among(declared: Declared, pattern: Maybe[str], everything: Program) -> Iterable[Declared]:
     """The tags that resources of their own put on the group of ``declared``, whose name fits ``pattern``.
 
     A tag of which nobody knows yet where it goes may be for this group, too.
     """
-    for other in everything:
-        if other.type != TAG:
-            continue
+    for other in everything.of(TAG):
         named, sources = other.properties.get("autoscalingGroupName"), other.dependencies.get("autoscalingGroupName")
         by_name = isinstance(named, str) and pattern is not UNKNOWN and re.fullmatch(pattern, named) is not None
         if by_name or declared.urn in (sources or ()) or (named is UNKNOWN and not sources):

@@ -17,7 +17,7 @@ from concepts.unknown import UNKNOWN, Maybe, at, flag, given, holds_unknown, ite
 from policies.readers.doubts import unlisted
 from policies.readers.eks.facts import gpus_of, is_other_family, model_of
 from policies.readers.kubernetes.node_registration import NOTHING, UNREADABLE, Registration, registration
-from policies.readers.resource import Declared
+from policies.readers.resource import Declared, Program
 
 TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"
 CONFIGURATION: Final = "aws:ec2/launchConfiguration:LaunchConfiguration"
@@ -167,7 +167,7 @@ def referenced(declared: Declared, *properties: str) -> Template:
     return together
 
 
-def templates_among(declared: Declared, properties: Iterable[str], everything: Iterable[Declared]) -> list[Declared]:
+def templates_among(declared: Declared, properties: Iterable[str], everything: Program) -> list[Declared]:
     """The templates that ``properties`` refer to: by the engine's word on where a value comes from, or by name."""
     urns: set[str] = set()
     names: list[str] = []
@@ -176,9 +176,8 @@ def templates_among(declared: Declared, properties: Iterable[str], everything: I
         names += _identifiers(declared.properties.get(name))
     return [
         other
-        for other in everything
-        if other.type in (TEMPLATE, CONFIGURATION)
-        and (other.urn in urns or any(other.properties.get(key) in names for key in ("id", "name")))
+        for other in everything.of(TEMPLATE, CONFIGURATION)
+        if (other.urn in urns or any(other.properties.get(key) in names for key in ("id", "name")))
     ]
 
 

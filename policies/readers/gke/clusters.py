@@ -6,7 +6,7 @@ Field meanings: https://cloud.google.com/kubernetes-engine/docs/reference/rest/v
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, map
 from policies.readers.additions import Additions, add, put
 from policies.readers.doubts import unlisted
 from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus
-from policies.readers.resource import Declared, Item, Reader, Referrer
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.taints import entry_of, taints_of
 
 LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "cloud.google.com", "gke.io")
@@ -137,12 +137,10 @@ READERS: Final[Mapping[str, Reader]] = {
 }
 
 
-def _groups(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+def _groups(declared: Declared, everything: Program) -> Iterable[Declared]:
     """The managed instance groups that make machines of the template, by the engine's word or by its name."""
     name = text(declared.properties.get("name"))
-    for other in everything:
-        if other.type not in _MANAGERS:
-            continue
+    for other in everything.of(*_MANAGERS):
         sources = (*other.dependencies.get("versions", ()), *other.dependencies.get("instanceTemplate", ()))
         links = [at(version, "instanceTemplate") for version in items(other.properties.get("versions"))]
         if declared.urn in sources or any(isinstance(link, str) and link.rpartition("/")[2] == name for link in links):

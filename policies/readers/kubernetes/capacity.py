@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from concepts.declared import PodScaler, PriorityClass, Workload
 from concepts.unknown import UNKNOWN, Maybe, at, text, whole
 from policies.readers.kubernetes.workloads import affinity_of, gpus_of, selector_of, tolerations_of
-from policies.readers.resource import Declared, Item, Reader, Referrer
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 _POD_TEMPLATE: Final = "kubernetes:core/v1:PodTemplate"
 
@@ -64,10 +64,10 @@ READERS: Final[Mapping[str, Reader]] = {
 }
 
 
-def _sources(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+def _sources(declared: Declared, everything: Program) -> Iterable[Declared]:
     spec = declared.properties.get("spec")
     template, scalable = at(spec, "podTemplateRef", "name"), at(spec, "scalableRef")
-    for other in everything:
+    for other in everything.of_kinds("PodTemplate", at(scalable, "kind")):
         kind, name = other.type.rpartition(":")[2], at(other.properties, "metadata", "name")
         by_template = other.type == _POD_TEMPLATE and template is not None and name == template
         by_scale = scalable is not None and (kind, name) == (at(scalable, "kind"), at(scalable, "name"))

@@ -6,7 +6,7 @@ https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudpro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from concepts.declared import Doubt, NodeGroup
@@ -17,7 +17,7 @@ from policies.readers.doubts import unlisted
 from policies.readers.eks.template import Choice, Machines, choice_of, machines, typed, with_registered
 from policies.readers.gke.facts import whole_machine_gpus
 from policies.readers.kubernetes.node_registration import EFFECTS, parsed_labels, parsed_taints, taints_of
-from policies.readers.resource import Declared, Item, Reader, Referrer
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 CLOUD: Final = "cluster-api"
 _SCALER: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
@@ -76,10 +76,10 @@ READERS: Final[Mapping[str, Reader]] = {
 }
 
 
-def _parts(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+def _parts(declared: Declared, everything: Program) -> Iterable[Declared]:
     machine = at(declared.properties, "spec", "template", "spec")
     wanted = [at(machine, "infrastructureRef"), at(machine, "bootstrap", "configRef")]
-    for other in everything:
+    for other in everything.of_kinds(*(at(reference, "kind") for reference in wanted)):
         if any(_is(other, reference) for reference in wanted):
             yield other
 

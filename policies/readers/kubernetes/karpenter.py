@@ -20,7 +20,7 @@ from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family
 from policies.readers.idle import holds_empty_nodes, idle_of_karpenter
 from policies.readers.kubernetes.node_registration import taints_of
-from policies.readers.resource import Declared, Item, Reader, Referrer
+from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 _NODE_CLASSES: Final = ("EC2NodeClass", "NodeClass", "AKSNodeClass")
 _LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "karpenter.sh", "k8s.aws", "amazonaws.com", "azure.com")
@@ -109,12 +109,12 @@ READERS: Final[Mapping[str, Reader]] = {
 }
 
 
-def _node_class(declared: Declared, everything: Sequence[Declared]) -> Iterable[Declared]:
+def _node_class(declared: Declared, everything: Program) -> Iterable[Declared]:
     reference = at(declared.properties, "spec", "template", "spec", "nodeClassRef")
-    for other in everything:
+    for other in everything.of_kinds(*_NODE_CLASSES):
         kind = other.type.rpartition(":")[2]
         same_name = at(other.properties, "metadata", "name") == at(reference, "name")
-        if kind in _NODE_CLASSES and kind == at(reference, "kind") and same_name:
+        if kind == at(reference, "kind") and same_name:
             yield other
 
 
@@ -301,6 +301,12 @@ def _gpu_limit(limits: Any) -> Maybe[int | None]:
     scale = {"m": Fraction(1, 1000), "k": Fraction(1000)}.get(vcpus[-1], Fraction(1))
     number = (vcpus[:-1] if scale != 1 else vcpus).removesuffix(".0")
     return int(int(number) * scale) // _MIN_VCPUS_PER_GPU if number.isdigit() else UNKNOWN
+
+
+def _limit_doubts(limits: Any) -> dict[str, Doubt]:
+    if holds_unknown(limits):
+        return {}
+    return {"max_nodes": Doubt("its limits do not tell how many GPUs it may have", f"Set limits: {GPU_RESOURCE}.")}
 
 
 def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:
