@@ -290,11 +290,13 @@ def test_what_scales_nodes_runs_where_no_autoscaler_takes_the_node_away(file: Pa
 @each_stack
 def test_the_outputs_describe_every_pool(file: Path) -> None:
     outputs, settings = run_program(file).stack_outputs, from_stack_file(file)
-    assert outputs.keys() == {"clusterName", "kubeconfig", "pools", "gpuJobs", "cost", "autoscaling"}
+    assert outputs.keys() == {"clusterName", "kubeconfig", "pools", "gpuJobs", "cost", "quotas", "autoscaling"}
     names = {spec.name for spec in settings.gpu_pools}
     assert outputs["pools"].keys() == outputs["gpuJobs"].keys() == names
     assert outputs["autoscaling"].keys() == names | {spec.name for spec in settings.cpu_pools}
     assert outputs["clusterName"] == settings.cluster_name
+    limited = {pool for quota in outputs["quotas"] for pool in quota["pools"]}
+    assert limited in (set(), {"admin", *outputs["autoscaling"]})
     cloud = load_cloud(settings.cloud)
     for pool in (*settings.gpu_pools, *settings.cpu_pools):
         told = outputs["autoscaling"][pool.name]

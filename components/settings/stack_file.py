@@ -25,7 +25,8 @@ class Autoscaling(Section):
     )
     expander: Literal["priority", "least-waste", "most-pods", "random"] | None = Field(
         default=None,
-        description="how it chooses among pools that fit; `priority`: spot first, then the smallest that fits",
+        description="how it chooses among pools that fit; `priority`: spot first, then the smallest that fits; the "
+        "others may wake the dearest GPU for a pod that names none",
     )
     unneeded_minutes: Minutes | None = Field(
         default=None, description="idle minutes until a node goes, 1 to 1440; the profile's unless given"

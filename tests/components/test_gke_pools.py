@@ -19,6 +19,11 @@ NODE_POOL = "gcp:container/nodePool:NodePool"
 
 def declared(spec: Pool) -> recorder.Registration:
     """The node pool that the spec becomes, beside an admin pool."""
+    return recording(spec).named(f"{spec.name}-pool")
+
+
+def recording(spec: Pool) -> recorder.Recording:
+    """All that is declared for the spec's pool, beside an admin pool."""
 
     def program() -> None:
         cluster = Cluster("cluster", ClusterArgs(settings=specs.cluster_settings()))
@@ -32,7 +37,7 @@ def declared(spec: Pool) -> recorder.Registration:
         if spec.role == "cpu":
             CpuNodePool(spec.name, NodePoolArgs(cluster=cluster, admin_pool=admin, autoscaler=autoscaler, pool=spec))
 
-    return recorder.run(program).named(f"{spec.name}-pool")
+    return recorder.run(program)
 
 
 def node_config(**changes: Any) -> dict[str, Any]:
@@ -121,6 +126,12 @@ def test_upgrading_gpu_nodes_needs_no_further_quota() -> None:
         "maxSurge": 0,
         "maxUnavailable": 1,
     }
+
+
+@pytest.mark.parametrize("pool", [specs.gpu_pool(), specs.cpu_pool(), specs.admin_pool()], ids=lambda pool: pool.role)
+def test_pools_go_with_their_cluster(pool: Pool) -> None:
+    found = recording(pool)
+    assert found.named(f"{pool.name}-pool").deleted_with == found.only("gcp:container/cluster:Cluster").urn
 
 
 def test_pools_of_one_name_are_replaced_one_after_the_other() -> None:

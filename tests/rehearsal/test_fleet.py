@@ -312,6 +312,18 @@ def test_the_cheapest_group_first_then_the_next(running: Running) -> None:
     eventually("the second pod runs", lambda: group_of(running.api, "second") == "dear")
 
 
+def test_what_a_pod_only_prefers_is_not_seen(running: Running) -> None:
+    running.fleet.apply_group(gpu_group("preferred", hourly_usd=2, labels={"example.com/kind": "new"}))
+    running.fleet.apply_group(gpu_group("cheap", hourly_usd=1))
+    eventually("the autoscaler has taken in both", lambda: ready_pools(running.api) == {"preferred", "cheap"})
+    term = {"matchExpressions": [{"key": "example.com/kind", "operator": "In", "values": ["new"]}]}
+    affinity = {
+        "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": term}]}
+    }
+    running.api.create(PODS, pod("choosy", gpus=1, seconds=60, affinity=affinity))
+    eventually("the pod runs", lambda: group_of(running.api, "choosy") == "cheap")
+
+
 def test_a_new_machine_type_while_nodes_are_being_made_costs_no_extra_node(running: Running) -> None:
     running.fleet.apply_group(gpu_group("t4", max_nodes=8))
     running.fleet.settle()
