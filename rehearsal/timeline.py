@@ -340,10 +340,14 @@ def _pod(known: PodRecord | None, change: str, item: Mapping[str, Any], moment: 
 
 
 def _requests(spec: Mapping[str, Any]) -> dict[str, float]:
+    """https://kubernetes.io/docs/concepts/workloads/pods/init-containers/#resource-sharing-within-containers."""
     total: dict[str, float] = {}
     for container in spec["containers"]:
         for name, amount in _amounts((container.get("resources") or {}).get("requests")).items():
             total[name] = total.get(name, 0.0) + amount
+    for container in spec.get("initContainers") or ():
+        for name, amount in _amounts((container.get("resources") or {}).get("requests")).items():
+            total[name] = max(total.get(name, 0.0), amount)
     return total
 
 
