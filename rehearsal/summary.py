@@ -1,4 +1,4 @@
-"""The end of a rehearsal, for a person: what was checked, who ran where, what it would have cost."""
+"""The end of a rehearsal, for a person: what was checked, who ran where, list prices."""
 
 from __future__ import annotations
 
