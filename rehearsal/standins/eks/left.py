@@ -1,6 +1,6 @@
 """What exists in the simulated account, whoever made it: the program, a controller in the cluster, or AWS itself.
 
-Default VPCs, service-linked roles and keys that wait for their deletion cost nothing and do not count.
+Default VPCs, service-linked roles, AWS's own keys and keys that wait for their deletion cost nothing and do not count.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from rehearsal.standins.eks.account import Account
 
 _GONE: Final = ("terminated", "shutting-down")
 _SERVICE_LINKED: Final = "/aws-service-role/"
+_MANAGED: Final = "alias/aws/"
+"""https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html#aws-managed-key"""
 
 Find = Callable[[Account], Iterator[str]]
 
@@ -62,9 +64,12 @@ def _roles(account: Account) -> Iterator[str]:
 
 
 def _keys(account: Account) -> Iterator[str]:
+    aliases = account.call("kms", "ListAliases")["Aliases"]
+    # AWS makes those when something is first encrypted by default: moto calls them customers', their alias tells.
+    managed = {each.get("TargetKeyId") for each in aliases if each["AliasName"].startswith(_MANAGED)}
     for each in account.call("kms", "ListKeys")["Keys"]:
         key: dict[str, Any] = account.call("kms", "DescribeKey", KeyId=each["KeyId"])["KeyMetadata"]
-        if key["KeyManager"] == "CUSTOMER" and key["KeyState"] != "PendingDeletion":
+        if each["KeyId"] not in managed and key["KeyState"] != "PendingDeletion":
             yield f"KMS key {each['KeyId']}"
 
 

@@ -11,6 +11,7 @@ def test_a_new_account_holds_nothing_that_counts(tmp_path: Path) -> None:
     amazon = Amazon(tmp_path)
     account = amazon.account
     account.call("ec2", "DescribeVpcs")
+    account.call("ec2", "ModifyEbsDefaultKmsKeyId", KmsKeyId="")
     account.call("iam", "CreateServiceLinkedRole", AWSServiceName="eks.amazonaws.com")
     assert amazon.provider.inventory() == []
 
