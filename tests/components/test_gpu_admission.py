@@ -22,6 +22,7 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.tools import folder
 from tests import recorder
 from tests.components import specs
+from tests.components.gpu_workloads import bound, controller, demanding, expression, pod, workload
 
 POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
@@ -44,6 +45,8 @@ TOLERATE_8 = {"key": "gpucluster.dev/gpus-per-node", "operator": "Equal", "value
 TOLERATE_SPOT = {"key": "cloud.google.com/gke-spot", "operator": "Exists"}
 TOLERATE_ALL = {"operator": "Exists"}
 A100 = {"gpucluster.dev/gpu": "nvidia-a100-80gb"}
+P4 = {"gpucluster.dev/gpu": "nvidia-p4"}
+L4_ONLY = {"gpucluster.dev/gpu": "nvidia-l4"}
 OPT_OUT = {"gpucluster.dev/allow-larger-node": "true"}
 
 
@@ -91,69 +94,6 @@ def _wait_until_in_force(post: Submit) -> None:
     while post(pod(1, tolerations=[TOLERATE_ALL])).status != 403 or not post(pod(99)).warnings:
         assert time.monotonic() < deadline, "the policies did not come into force within 30 s"
         time.sleep(0.1)
-
-
-def pod(
-    gpus: int,
-    *,
-    tolerations: list[dict[str, str]] | None = None,
-    selector: dict[str, str] | None = None,
-    labels: dict[str, str] | None = None,
-    **metadata: Any,
-) -> dict[str, Any]:
-    limits = {"limits": {"nvidia.com/gpu": gpus}} if gpus else {}
-    spec: dict[str, Any] = {
-        "restartPolicy": "Never",
-        "containers": [{"name": "main", "image": "main", "resources": limits}],
-        "tolerations": tolerations or [],
-        "nodeSelector": selector or {},
-    }
-    metadata = {"name": "one", "labels": {"app": "one", **(labels or {})}, **metadata}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-
-
-def demanding(given: dict[str, Any], kind: str = "requests", *, init: bool = False, **asked: str) -> dict[str, Any]:
-    """The pod, asking for CPU and memory too."""
-    resources = given["spec"]["containers"][0]["resources"]
-    resources = {**resources, kind: {**resources.get(kind, {}), **asked}}
-    if init:
-        given["spec"]["initContainers"] = [{"name": "first", "image": "first", "resources": {kind: asked}}]
-    else:
-        given["spec"]["containers"][0]["resources"] = resources
-    return given
-
-
-def bound(given: dict[str, Any], *terms: list[dict[str, Any]]) -> dict[str, Any]:
-    """The pod, with required node affinity: the terms are alternatives."""
-    required = {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    return {**given, "spec": {**given["spec"], "affinity": affinity}}
-
-
-def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
-    return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
-
-
-P4 = {"gpucluster.dev/gpu": "nvidia-p4"}
-L4_ONLY = {"gpucluster.dev/gpu": "nvidia-l4"}
-
-
-def workload(kind: str, template: Mapping[str, Any]) -> dict[str, Any]:
-    """A workload of ``kind`` whose template is that pod."""
-    spec = {**template["spec"], "restartPolicy": "Never" if kind in ("Job", "CronJob") else "Always"}
-    inner: dict[str, Any] = {"template": {"metadata": {"labels": template["metadata"]["labels"]}, "spec": spec}}
-    if kind == "CronJob":
-        inner = {"schedule": "0 3 * * *", "jobTemplate": {"spec": inner}}
-    elif kind == "ReplicationController":
-        inner["selector"] = {"app": "one"}
-    elif kind != "Job":
-        inner["selector"] = {"matchLabels": {"app": "one"}}
-    group = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": "v1"}.get(kind, "apps/v1")
-    return {"apiVersion": group, "kind": kind, "metadata": {"name": "one"}, "spec": inner}
-
-
-def controller(kind: str) -> dict[str, Any]:
-    return {"apiVersion": "apps/v1", "kind": kind, "name": "owner", "uid": "1", "controller": True}
 
 
 real = pytest.mark.rehearsal
