@@ -5,6 +5,8 @@ STACK ?= dev
 KEEP ?=
 PLUGINS ?=
 CHARTS ?=
+APPLY ?=
+SEED ?=
 CASE ?=
 BASE ?= origin/main
 ARGS ?=
@@ -21,7 +23,7 @@ WITH_TOOLS = tools="$$($(PYTHON) -m rehearsal.tools)" && GPUCLUSTER_TOOLS="$$too
 .PHONY: help setup tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place sabotage quick test test-all check bench docs schemas lock format clean
 
 help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
 
 setup: ## Virtual environment with the locked Python packages (.venv)
 	@$(PYTHON) -m rehearsal.tools.environment
@@ -29,8 +31,9 @@ setup: ## Virtual environment with the locked Python packages (.venv)
 tools: ## Build or check all the binaries (each command builds what it needs); the last line is their folder
 	@$(PYTHON) -m rehearsal.tools
 
-rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, PLUGINS=DIR, CHARTS=DIR)
-	@$(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(PLUGINS),--plugins "$(PLUGINS)")
+rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, APPLY=DIR, SEED=1, PLUGINS=DIR, CHARTS=DIR)
+	@$(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(APPLY),--apply "$(APPLY)") \
+	  $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
 
 rehearse-changed: setup ## Rehearse the stacks that a change since BASE= touches
 	@stacks="$$($(VENV)/python -m rehearsal.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \

@@ -17,6 +17,8 @@ from typing import Any, Final, Literal
 
 import pulumi
 
+import catalog
+from catalog.model import Resources
 from components import gpu_admission_cel as cel
 from components.cluster import Cluster
 from concepts.pool import Pool
@@ -52,10 +54,27 @@ class GpuAdmission(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: GpuAdmissionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:GpuAdmission", name, None, opts)
-        for manifest in manifests(args.pools, adds_gpu_toleration=args.cluster.cloud.adds_gpu_toleration):
+        for manifest in manifests(
+            args.pools,
+            adds_gpu_toleration=args.cluster.cloud.adds_gpu_toleration,
+            room=rooms(args.cluster.cloud.name, args.pools),
+        ):
             policy = args.cluster.objects.declare(f"{name}-{manifest.suffix}", manifest.policy, self)
             args.cluster.objects.declare(f"{name}-{manifest.suffix}-binding", manifest.binding, self, policy)
         self.register_outputs({"policies": [PLACEMENT_POLICY, ISOLATION_POLICY], "optOutLabel": cel.OPT_OUT_LABEL})
+
+
+def rooms(cloud: str, pools: Sequence[Pool]) -> dict[str, Resources]:
+    """Pool → what a node of it leaves for pods; of several machine types the most, so that no warning is false."""
+    known = catalog.of(cloud)
+    found = {}
+    for pool in pools:
+        machines = [known.machines.get(type) for type in pool.machine_types]
+        free = [known.allocatable(machine) for machine in machines if machine is not None]
+        if free and len(free) == len(machines):
+            cpu, memory = max(each.milli_cpu for each in free), max(each.memory_mib for each in free)
+            found[pool.name] = Resources(milli_cpu=cpu, memory_mib=memory)
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +86,15 @@ class PolicyManifests:
     binding: Mapping[str, Any]
 
 
-def manifests(pools: Sequence[Pool], *, adds_gpu_toleration: bool) -> tuple[PolicyManifests, PolicyManifests]:
+def manifests(
+    pools: Sequence[Pool], *, adds_gpu_toleration: bool, room: Mapping[str, Resources] | None = None
+) -> tuple[PolicyManifests, PolicyManifests]:
     """The policies for these pools.
 
     ``adds_gpu_toleration`` says that the API server adds the toleration of the GPU taint, so nobody is asked for it.
+    ``room`` is what a node of a pool leaves for pods; a pool that it does not name holds pods of any size.
     """
-    facts = cel.facts(pools, adds_gpu_toleration=adds_gpu_toleration)
+    facts = cel.facts(pools, adds_gpu_toleration=adds_gpu_toleration, room=room)
     placement = _policy(
         PLACEMENT_POLICY,
         action="Warn",

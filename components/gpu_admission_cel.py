@@ -1,18 +1,21 @@
 """The CEL of the GPU admission policies: facts about the pools, then what follows for one workload.
 
-A workload reaches a pool when its node selector matches the pool's labels and its tolerations cover the pool's taints.
-Selector keys that no pool's labels use are somebody else's labels and are ignored; so is node affinity, which can only
-narrow the choice further.
+A workload reaches a pool when its node selector and its required node affinity match the pool's labels and its
+tolerations cover the pool's taints. Keys that no pool's labels use are somebody else's labels and are ignored, except
+those that nodes get only once they run: no autoscaler can know them of an empty pool.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from catalog.model import Resources
 from concepts.kubernetes import GPU_RESOURCE, Taint
 from concepts.pool import GPU_LABEL, GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool
+
+_MIB: Final = 1024 * 1024
 
 OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
 """A pod (or pod template) with this label set to ``"true"`` may use a larger node than it needs."""
@@ -36,6 +39,17 @@ def _gpus_of(containers: str) -> str:
     )
 
 
+def _asked_of(resource: str) -> str:
+    """What the pod asks for, as a double: of its containers together, or of its largest init container."""
+
+    def amounts(containers: str) -> str:
+        asked = f"c.?resources.requests['{resource}'].or(c.?resources.limits['{resource}']).orValue('0')"
+        return f"variables.pod.?{containers}.orValue([]).map(c, quantity(string({asked})).asApproximateFloat()) + [0.0]"
+
+    together, largest = f"({amounts('containers')}).sum()", f"({amounts('initContainers')}).max()"
+    return f"{together} > {largest} ? {together} : {largest}"
+
+
 _GPUS: Final = f"({_gpus_of('containers')} + [0]).sum()"
 
 # Init containers run before the others, one at a time, so the larger demand counts.
@@ -53,9 +67,36 @@ NOT_OF_A_DAEMON_SET: Final = {
     "expression": "!object.metadata.?ownerReferences.orValue([]).exists(o, o.kind == 'DaemonSet')",
 }
 
+# https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#node-affinity: terms are alternatives.
+_VALUE_IS_LISTED: Final = "(e.key in variables.labels[p] && variables.labels[p][e.key] in e.values)"
 _SELECTED: Final = (
     "variables.pools.filter(p, variables.selector.all(k, !(k in variables.labelKeys) || "
-    "(k in variables.labels[p] && variables.labels[p][k] == variables.selector[k])))"
+    "(k in variables.labels[p] && variables.labels[p][k] == variables.selector[k])) && "
+    "(size(variables.terms) == 0 || variables.terms.exists(t, t.?matchExpressions.orValue([]).all(e, "
+    f"!(e.key in variables.labelKeys) || (e.operator == 'In' ? {_VALUE_IS_LISTED} : "
+    f"e.operator == 'NotIn' ? !{_VALUE_IS_LISTED} : e.operator == 'Exists' ? e.key in variables.labels[p] : "
+    "e.operator == 'DoesNotExist' ? !(e.key in variables.labels[p]) : true)))))"
+)
+
+
+# Labels that NVIDIA's GPU feature discovery and Node Feature Discovery give to nodes that run
+# (https://github.com/NVIDIA/k8s-device-plugin/tree/main/docs/gpu-feature-discovery).
+def _of_discovery(key: str) -> str:
+    return (
+        f"!({key} in variables.labelKeys) && "
+        f"({key}.startsWith('nvidia.com/') || {key}.startsWith('feature.node.kubernetes.io/'))"
+    )
+
+
+_DISCOVERED_BY_TERM: Final = (
+    "t.?matchExpressions.orValue([]).map(e, e.operator in ['In', 'Exists'], string(e.key))"
+    f".filter(k, {_of_discovery('k')})"
+)
+_DISCOVERED: Final = (
+    f"variables.selector.map(k, string(k)).filter(k, {_of_discovery('k')}) + "
+    # One term without such a key is enough.
+    f"(size(variables.terms) > 0 && variables.terms.all(t, size({_DISCOVERED_BY_TERM}) > 0) ? "
+    f"variables.terms.map(t, {_DISCOVERED_BY_TERM})[0] : [])"
 )
 # string(): where no pool of the stack repels anything, the compiler knows no type for the taints' fields.
 _TOLERATED: Final = (
@@ -77,11 +118,29 @@ PLACEMENT_VARIABLES: Final = [
     {"name": "gpus", "expression": f"{_GPUS} > {_INIT_GPUS} ? {_GPUS} : {_INIT_GPUS}"},
     {"name": "tolerations", "expression": "variables.pod.?tolerations.orValue([])"},
     {"name": "selector", "expression": "variables.pod.?nodeSelector.orValue({})"},
+    {
+        "name": "terms",
+        "expression": (
+            "variables.pod.?affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+            ".orValue([])"
+        ),
+    },
+    {"name": "discovered", "expression": _DISCOVERED},
+    # Whole numbers: sums of fractions are not exact.
+    {"name": "cpu", "expression": f"int(({_asked_of('cpu')}) * 1000.0 + 0.5)"},
+    {"name": "memory", "expression": f"int(({_asked_of('memory')}) / {_MIB}.0)"},
     {"name": "selected", "expression": _SELECTED},
     {"name": "fitting", "expression": "variables.selected.filter(p, variables.capacity[p] >= variables.gpus)"},
     {
         "name": "reachable",
         "expression": f"variables.fitting.filter(p, variables.taints[p].all(t, {_TOLERATED}))",
+    },
+    {
+        "name": "roomy",
+        "expression": (
+            "variables.reachable.filter(p, !(p in variables.room) || "
+            "(variables.cpu <= variables.room[p].cpu && variables.memory <= variables.room[p].memory))"
+        ),
     },
 ]
 
@@ -110,9 +169,9 @@ PLACEMENT_VALIDATIONS: Final = [
     },
     {
         "expression": "size(variables.selected) > 0",
-        "message": "asks for GPUs, but its nodeSelector matches no GPU pool",
+        "message": "asks for GPUs, but its nodeSelector or node affinity matches no GPU pool",
         "messageExpression": (
-            f"{_ASKS} + 'but its nodeSelector matches no GPU pool; in ' + variables.where + "
+            f"{_ASKS} + 'but its nodeSelector or node affinity matches no GPU pool; in ' + variables.where + "
             f"' write nodeSelector: {{{POOL_LABEL}: <pool>}} with one of ' + variables.pools.join(', ')"
         ),
     },
@@ -131,6 +190,25 @@ PLACEMENT_VALIDATIONS: Final = [
         "messageExpression": (
             f"{_ASKS} + 'but does not tolerate the nodes that have them, so it stays Pending; in ' + variables.where + "
             "' add ' + variables.advice[variables.fitting[0]]"
+        ),
+    },
+    {
+        "expression": "size(variables.reachable) == 0 || size(variables.roomy) > 0",
+        "message": "asks for more CPU or memory than any node that it can use has",
+        "messageExpression": (
+            f"{_ASKS} + string(variables.cpu) + 'm CPU and ' + string(variables.memory) + 'Mi memory, more than a node "
+            "of ' + variables.reachable[0] + ' leaves for pods (' + string(variables.room[variables.reachable[0]].cpu) "
+            "+ 'm, ' + string(variables.room[variables.reachable[0]].memory) + 'Mi), so it stays Pending; "
+            "ask for less, or for a pool of larger machines'"
+        ),
+    },
+    {
+        "expression": "size(variables.discovered) == 0",
+        "message": "selects nodes by a label that they get only once they run",
+        "messageExpression": (
+            f"{_ASKS} + 'and selects nodes by ' + variables.discovered[0] + ', a label that nodes get only once they "
+            "run, so no empty pool is started for it; in ' + variables.where + "
+            f"' write nodeSelector: {{{GPU_LABEL}: <gpu>}} in its place'"
         ),
     },
 ]
@@ -161,8 +239,13 @@ ISOLATION_VALIDATION: Final = {
 }
 
 
-def facts(pools: Sequence[Pool], *, adds_gpu_toleration: bool) -> list[dict[str, str]]:
-    """The variables that describe ``pools``, smallest and preferred first; tolerated-by-default taints are left out."""
+def facts(
+    pools: Sequence[Pool], *, adds_gpu_toleration: bool, room: Mapping[str, Resources] | None = None
+) -> list[dict[str, str]]:
+    """The variables that describe ``pools``, smallest and preferred first; tolerated-by-default taints are left out.
+
+    ``room`` is what a node of a pool leaves for pods, where that is known.
+    """
     ordered = sorted(pools, key=lambda pool: (pool.gpus_per_node, pool.preference))
     implied = {GPU_TAINT} if adds_gpu_toleration else set()
     label_keys = sorted({ROLE_LABEL, *(key for pool in pools for key in pool.labels)})
@@ -172,6 +255,7 @@ def facts(pools: Sequence[Pool], *, adds_gpu_toleration: bool) -> list[dict[str,
         "types": {pool.name: pool.gpus.type for pool in ordered},
         "capacity": {pool.name: gpus_per_pod(pool) for pool in ordered},
         "smallerSiblings": {pool.name: _most_gpus_of_smaller(pool, pools) for pool in ordered},
+        "room": {name: {"cpu": each.milli_cpu, "memory": each.memory_mib} for name, each in (room or {}).items()},
         "labelKeys": label_keys,
         "labels": {pool.name: dict(pool.labels) for pool in ordered},
         "taints": {pool.name: _repelling(pool, implied) for pool in ordered},

@@ -44,19 +44,37 @@ def run(
     plugins: Annotated[
         Path | None, typer.Option("--plugins", help="A directory of provider plugins to use before the stand-ins.")
     ] = None,
+    apply: Annotated[
+        Path | None, typer.Option("--apply", help="A folder of your own manifests, applied after the update.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Another order of what is in no promised order.")] = 0,
 ) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0, destroy. Exit code 0 only if every check passes."""
+    from rehearsal.applied import ManifestsError, read
     from rehearsal.run import Options, Rehearsal
 
     console = _console()
     if plugins is not None and not plugins.is_dir():
         _bad_input(f"--plugins {plugins}: there is no such directory")
+    if apply is not None:
+        try:
+            read(apply)
+        except ManifestsError as error:
+            _bad_input(f"--apply: {error}")
     chosen = resolve(stack)
-    options = Options(tools=provide(chosen.tools), gate=gate_for(ROOT, chosen.name), plugins=plugins, keep=keep)
+    options = Options(
+        tools=provide(chosen.tools),
+        gate=gate_for(ROOT, chosen.name),
+        plugins=plugins,
+        keep=keep,
+        apply=apply,
+        seed=seed,
+    )
     finished = Rehearsal(chosen, options, console).run()
-    if finished.kubeconfig is not None:
-        console.print("\nThe cluster keeps running. Look around, then end it with `make rehearse-stop`:")
-        console.print(f"  export KUBECONFIG={finished.kubeconfig}", highlight=False, soft_wrap=True)
+    if finished.kept is not None:
+        console.print()
+        for line in finished.kept.next_steps():
+            console.print(line, highlight=False, soft_wrap=True, markup=False)
     if finished.interrupted:
         raise typer.Exit(EXIT_INTERRUPTED)
     raise typer.Exit(0 if finished.passed else EXIT_FAIL)

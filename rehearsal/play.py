@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from rehearsal.scenario import Burst, RunsOn, Scenario, Submission
-from rehearsal.timeline import NodeRecord, PodRecord, Timeline
+from rehearsal.scenario import Burst, RunsOn, Scenario, Submission, whole_node
+from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
 from rehearsal.user import Reply, User, essence
 
 RUN_TIMEOUT_SECONDS: Final = 60.0
@@ -31,11 +31,13 @@ class Played:
     """What happened when; moments are the timeline's. A moment that never came is ``None``."""
 
     submitted: list[Submitted] = field(default_factory=list)
+    cpu_done: float | None = None
     first_gpu_submission: float | None = None
     pool_full: float | None = None
     extra_waited_until: float | None = None
     all_deleted: float | None = None
     back_to_zero: float | None = None
+    ended: float | None = None
 
     def of(self, id: str) -> Submitted | None:
         """A workload by its id, or ``None`` when the scenario did not get that far."""
@@ -51,7 +53,7 @@ class Player:
 
     ``say`` gets one line per step. ``alive`` is called while waiting; it raises when the world has died.
     ``while_scaled_up`` is called once, when the last pods are gone and their nodes are still there. With ``fail_fast``
-    the first wait that is in vain, or a GPU node that nobody asked for, ends the play.
+    the first wait that is in vain, or a GPU node that nobody asked for, ends the play. ``played`` takes what happens.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Player:
         alive: Callable[[], None],
         while_scaled_up: Callable[[], None],
         fail_fast: bool = False,
+        played: Played | None = None,
     ) -> None:
         self._user = user
         self._timeline = timeline
@@ -69,19 +72,26 @@ class Player:
         self._alive = alive
         self._while_scaled_up = while_scaled_up
         self._fail_fast = fail_fast
-        self.played = Played()
+        self.played = played or Played()
 
     def play(self, scenario: Scenario) -> Played:
         """From zero GPU nodes to many and back; returns what happened, also when something never did."""
         with suppress(_InVain):
             self._play(scenario)
+        self.played.ended = self._timeline.now()
         return self.played
 
     def _play(self, scenario: Scenario) -> None:
         self._cpu(scenario)
-        self.played.first_gpu_submission = self._timeline.now()
+        self.played.cpu_done = self._timeline.now()
+        if self.played.first_gpu_submission is None:
+            self.played.first_gpu_submission = self.played.cpu_done
         if self._fail_fast and self._timeline.gpu_nodes_now():
             raise _InVain
+        # Before any node is there that would take them because it is free.
+        for one in scenario.twins:
+            self._submit(one)
+        self._wait_running(scenario.twins)
         for one in (scenario.plain, *scenario.hopeless, *scenario.refused):
             self._submit(one)
         self._wait_running([scenario.plain])
@@ -89,6 +99,7 @@ class Player:
         self._burst(scenario.burst)
         self._reasons(scenario)
         self._scale_down()
+        self._again(scenario)
 
     def _cpu(self, scenario: Scenario) -> None:
         for one in scenario.cpu:
@@ -139,6 +150,24 @@ class Player:
         if self._until(lambda: not self._timeline.gpu_nodes_now(), IDLE_TIMEOUT_SECONDS):
             self.played.back_to_zero = self._timeline.now()
 
+    def _again(self, scenario: Scenario) -> None:
+        """From zero once more: autoscalers remember nodes, and a pod may need all that one has."""
+        jobs = [whole_node(pool, job, free) for pool, job in scenario.again.items() if (free := self._free(pool))]
+        for one in jobs:
+            self._submit(one)
+        self._until(lambda: all(self._finished(one) for one in jobs), RUN_TIMEOUT_SECONDS)
+        self._delete(jobs)
+
+    def _free(self, pool: str) -> Mapping[str, float]:
+        """What a node of the pool had left beside its own agents: the least of those seen."""
+        seen = [node for node in self._timeline.nodes if node.pool == pool and node.gpus_since is not None]
+        left = []
+        for node in seen:
+            agents = [pod for pod in self._timeline.pods if pod.node == node.name and pod.owner in NODE_AGENTS]
+            taken = {name: sum(pod.requests.get(name, 0.0) for pod in agents) for name in node.allocatable}
+            left.append({name: amount - taken[name] for name, amount in node.allocatable.items()})
+        return min(left, key=lambda free: (free.get("cpu", 0.0), free.get("memory", 0.0)), default={})
+
     def _submit(self, submission: Submission) -> None:
         idle = self._idle_larger(submission)
         at = self._timeline.now()
@@ -149,7 +178,7 @@ class Player:
         for warning in reply.warnings:
             self._say(f"{submission.workload}: warning: {essence(warning)}")
 
-    def _delete(self, submissions: list[Submission] | tuple[Submission, ...]) -> None:
+    def _delete(self, submissions: Sequence[Submission]) -> None:
         for one in submissions:
             self._user.delete(one.kind, one.workload)
 
@@ -167,7 +196,7 @@ class Player:
     def _considered(self, submission: Submission) -> bool:
         return any(self._timeline.considered(pod.name) for pod in self._pods(submission))
 
-    def _wait_running(self, submissions: list[Submission] | tuple[Submission, ...]) -> bool:
+    def _wait_running(self, submissions: Sequence[Submission]) -> bool:
         accepted = {one.submission.id for one in self.played.submitted if one.reply.ok}
         waited = [one for one in submissions if one.id in accepted]
         # A pod that is expected to stay pending is not waited for.

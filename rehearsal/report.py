@@ -4,17 +4,20 @@ Schema version 1, all keys in camelCase, durations in seconds, money in US dolla
 
 - ``schemaVersion``, ``stack``, ``stackFile``, ``startedAt`` (ISO 8601, UTC), ``seconds``
 - ``verdict``: ``pass`` only if every check passed and nothing interrupted; ``reasons``: why not, in words
+- ``scope``: ``{notRehearsed, estimates}``: what a pass says nothing about, subject → sentence;
+  ``seed``: the order in which the jobs were submitted follows from it
 - ``stages``: ``{name, seconds, passed, detail}`` in the order in which they ran
 - ``checks``: ``{id, title, passed, detail}``
 - ``policyViolations``: ``{rule, level, resource, message}`` that the gate reported
 - ``pools``: ``{name, gpu, gpusPerNode, maxNodes, spot, hourlyUsd, nodes, peak, nodeSeconds, series}``; ``nodes`` counts
   all that ever existed, ``series`` the pool's size in equal slices of the timeline's ``seconds``
 - ``workloads``: ``{id, title, accepted, warnings, message, pods}``; a pod: ``{name, pool, node, waitedSeconds, phase}``
+- ``applied``: ``{kind, namespace, name, accepted, warnings, message, pods}`` of each of the user's own manifests
 - ``machineTroubles``: ``{kind, name, pool, reason}``, each once: a Node whose GPUs never became usable, or a Pod for
   whose node group (``pool``, null if unknown) nothing may start a node
 - ``systemPodsOnGpuNodes``: ``{namespace, name, node}``, node agents (DaemonSets) left out
 - ``waiting``: ``{pods, medianSeconds, longestSeconds}``
-- ``cost``: ``{idleHourlyUsd, peakHourlyUsd, maxHourlyUsd, totalUsd, unpricedPools, note}``
+- ``cost``: ``{idleHourlyUsd, peakHourlyUsd, maxHourlyUsd, unpricedPools}``, list prices an hour
 - ``evidence``: files with what real programs wrote, and with their calls to the cloud (``rehearsal/evidence.py``)
 - ``logs``: the directory with every log, or null when the verdict is pass and nothing was kept
 """
@@ -26,22 +29,21 @@ import os
 import statistics
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
 from concepts.pool import Pool
+from rehearsal.applied import Applied
 from rehearsal.checks import NOT_REACHED, Check, Pools
 from rehearsal.engine_events import PolicyViolation
 from rehearsal.play import Played
+from rehearsal.scope import Scope
 from rehearsal.timeline import EventRecord, PodRecord, Timeline
 
 SCHEMA_VERSION: Final = 1
 SERIES_POINTS: Final = 60
-COST_NOTE: Final = (
-    "list prices for the rehearsal's compressed time: seconds here are minutes in a cloud, which bills them"
-)
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Cost:
-    """``peak`` is the dearest moment observed, ``total`` what the observed node-seconds cost at list price."""
+    """List prices an hour: ``peak`` is that of the nodes at the dearest moment observed.
+
+    There is no total: nodes live for seconds here and for minutes or hours in a cloud, each by another factor.
+    """
 
     idle_hourly: float | None
     peak_hourly: float
     max_hourly: float | None
-    total: float
     unpriced: tuple[str, ...] = ()
 
 
@@ -81,6 +85,9 @@ class Record:
     declared_cost: Mapping[str, Any] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     complete: bool = False
+    scope: Scope = field(default_factory=lambda: Scope({}, {}))
+    seed: int = 0
+    applied: tuple[Applied, ...] = ()
     ended: float | None = None
     evidence: tuple[Path, ...] = ()
 
@@ -101,18 +108,15 @@ class Record:
 
 def cost_of(record: Record) -> Cost:
     """Prices of what was observed. Pools without a known price are named, not guessed."""
-    end = record.timeline.now() if record.ended is None else record.ended
     prices = {pool.name: pool.hourly_usd for pool in record.pools.all}
     priced = {name: price for name, price in prices.items() if price is not None}
     nodes = [node for node in record.timeline.nodes if node.pool in priced]
     moments = [node.created for node in nodes]
     peak = max((sum(priced[n.pool] for n in nodes if n.exists_at(moment)) for moment in moments), default=0.0)
-    total = sum(record.timeline.node_seconds(name, end) / 3600 * price for name, price in priced.items())
     return Cost(
         idle_hourly=record.declared_cost.get("idleHourlyUsd"),
         peak_hourly=peak,
         max_hourly=record.declared_cost.get("maxHourlyUsd"),
-        total=total,
         unpriced=tuple(name for name, price in prices.items() if price is None),
     )
 
@@ -127,11 +131,17 @@ def system_pods_on_gpu_nodes(timeline: Timeline) -> list[tuple[PodRecord, str]]:
 
 
 def machine_troubles(record: Record) -> list[EventRecord]:
-    """Everything that kept pods from GPUs, also where it passed, each trouble once and with its first subject."""
+    """What kept pods from GPUs, each trouble once and with its first subject.
+
+    A node whose GPUs were only late has had no trouble. The pool of a node is known from the node.
+    """
+    nodes = {node.name: node for node in record.timeline.nodes}
     found: dict[str, EventRecord] = {}
     for event in record.timeline.events:
-        if event.machines:
-            found.setdefault(event.message, event)
+        node = nodes.get(event.name) if event.kind == "Node" else None
+        if event.machines and (node is None or node.gpus_since is None):
+            pool = event.pool or (node.pool if node is not None else "")
+            found.setdefault(event.message, replace(event, pool=pool))
     return list(found.values())
 
 
@@ -154,11 +164,14 @@ def to_json(record: Record, logs: Path | None) -> dict[str, Any]:
         "seconds": round(end, 1),
         "verdict": record.verdict,
         "reasons": record.reasons,
+        "scope": {"notRehearsed": dict(record.scope.not_rehearsed), "estimates": dict(record.scope.estimates)},
+        "seed": record.seed,
         "stages": [_rounded(asdict(stage)) for stage in record.stages],
         "checks": [asdict(check) for check in record.checks],
         "policyViolations": [asdict(violation) for violation in record.violations],
         "pools": [_pool(record, pool, end) for pool in record.pools.all],
         "workloads": _workloads(record),
+        "applied": [_applied(record.timeline, one) for one in record.applied],
         "machineTroubles": [
             {"kind": event.kind, "name": event.name, "pool": event.pool or None, "reason": event.message}
             for event in machine_troubles(record)
@@ -176,9 +189,7 @@ def to_json(record: Record, logs: Path | None) -> dict[str, Any]:
             "idleHourlyUsd": cost.idle_hourly,
             "peakHourlyUsd": round(cost.peak_hourly, 4),
             "maxHourlyUsd": cost.max_hourly,
-            "totalUsd": round(cost.total, 4),
             "unpricedPools": list(cost.unpriced),
-            "note": COST_NOTE,
         },
         "evidence": [str(path) for path in record.evidence],
         "logs": str(logs) if logs is not None else None,
@@ -228,19 +239,36 @@ def _workloads(record: Record) -> list[dict[str, Any]]:
                 "accepted": one.reply.ok,
                 "warnings": list(one.reply.warnings),
                 "message": one.reply.message,
-                "pods": [
-                    {
-                        "name": pod.name,
-                        "pool": node.pool if (node := timeline.node_of(pod)) is not None else None,
-                        "node": pod.node,
-                        "waitedSeconds": None if pod.waited is None else round(pod.waited, 1),
-                        "phase": pod.phase,
-                    }
-                    for pod in pods
-                ],
+                "pods": [_pod(timeline, pod) for pod in pods],
             }
         )
     return found
+
+
+def _applied(timeline: Timeline, one: Applied) -> dict[str, Any]:
+    return {
+        "kind": one.kind,
+        "namespace": one.namespace or None,
+        "name": one.name,
+        "accepted": one.reply.ok,
+        "warnings": list(one.reply.warnings),
+        "message": one.reply.message,
+        "pods": [
+            {**_pod(timeline, pod), "reason": timeline.why_pending(pod.name) if pod.running is None else ""}
+            for pod in one.pods(timeline)
+        ],
+    }
+
+
+def _pod(timeline: Timeline, pod: PodRecord) -> dict[str, Any]:
+    node = timeline.node_of(pod)
+    return {
+        "name": pod.name,
+        "pool": node.pool if node is not None else None,
+        "node": pod.node,
+        "waitedSeconds": None if pod.waited is None else round(pod.waited, 1),
+        "phase": pod.phase,
+    }
 
 
 def _rounded(values: dict[str, Any]) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from os import getpid
@@ -15,20 +15,25 @@ from typing import Final
 
 from rich.console import Console
 
-from rehearsal import autoscaler_words, cloud_calls, evidence, leftovers
-from rehearsal.checks import Check, Pools, calls_allowed, cluster_checks
-from rehearsal.cluster.api import Api
+from rehearsal import autoscaler_words, cloud_calls, disk, evidence, leftovers
+from rehearsal.applied import ManifestsError, apply, read, settle
+from rehearsal.applied import checks as checks_of_applied
+from rehearsal.checks import Check, Pools, autoscaler_rights, calls_allowed, cluster_checks
+from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+from rehearsal.disk import DiskFull
 from rehearsal.display import Display
 from rehearsal.engine import Engine, EngineError, Gate, Result
 from rehearsal.engine_events import Step
-from rehearsal.play import Player
+from rehearsal.kept import Kept
+from rehearsal.play import IDLE_TIMEOUT_SECONDS, Player
 from rehearsal.report import Record, Stage, to_json, write_atomically
 from rehearsal.scenario import derive
+from rehearsal.scope import scope_of
 from rehearsal.stack import ROOT, Stack, without_protection
 from rehearsal.summary import show
 from rehearsal.timeline import Timeline
-from rehearsal.user import User
+from rehearsal.user import DEVELOPERS, User, essence
 from rehearsal.watcher import Watcher
 from rehearsal.world_client import World, WorldError
 
@@ -43,6 +48,7 @@ class StageFailed(Exception):
 @dataclass(frozen=True)
 class Options:
     """How to rehearse. ``plugins`` go before the stand-ins; ``keep`` leaves the cluster running if all went well.
+    ``apply`` is a folder of the user's own manifests, ``seed`` shuffles what is in no promised order.
 
     For sabotage: ``gate=None`` leaves the policies out, and ``fail_fast`` ends the run at the first thing gone wrong.
     """
@@ -52,6 +58,8 @@ class Options:
     project: Path = ROOT
     plugins: Path | None = None
     keep: bool = False
+    apply: Path | None = None
+    seed: int = 0
     fail_fast: bool = False
     build: Path = BUILD
 
@@ -62,7 +70,7 @@ class Finished:
 
     record: Record
     report: Path
-    kubeconfig: Path | None = None
+    kept: Kept | None = None
     interrupted: bool = False
 
     @property
@@ -81,10 +89,12 @@ class Rehearsal:
         self._pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
         self._timeline = Timeline()
         self._record = Record(stack.name, str(stack.file), self._timeline, self._pools)
+        self._record.scope, self._record.seed = scope_of(settings), options.seed
         self._folder = options.build / stack.name
         stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
         self.run_dir = self._folder / "runs" / f"{stamp}-{getpid()}"
         self._admin: Api | None = None
+        self._control_plane: Path | None = None
         self._watcher: Watcher | None = None
         self._display = Display(console, self._timeline, self._pools)
         self._world: World | None = None
@@ -93,17 +103,20 @@ class Rehearsal:
 
     def run(self) -> Finished:
         """Rehearse. Never raises for a failing stack or an interruption: the report says what happened."""
-        record, kubeconfig = self._record, None
+        record, kept = self._record, None
         with self._display:
             try:
                 self.run_dir.mkdir(parents=True)
-                kubeconfig = self._stages()
+                disk.require(self.run_dir)
+                kept = self._stages()
                 record.complete = True
             except KeyboardInterrupt:
                 self._interrupted = True
                 record.failures.append(f"interrupted during {self._current}")
-            except (StageFailed, EngineError, KubeconfigError, WorldError) as failure:
+            except (StageFailed, EngineError, KubeconfigError, WorldError, DiskFull, ManifestsError) as failure:
                 record.failures.append(f"{self._current}: {failure}")
+            except OSError as failure:
+                record.failures.append(f"{self._current}: {disk.words(failure)}")
             except Exception as failure:  # a defect here must not cost the report, nor leave the world running
                 record.failures.append(f"{self._current}: {type(failure).__name__}: {failure}")
                 self._console.print_exception()
@@ -111,19 +124,22 @@ class Rehearsal:
                 with _uninterrupted():
                     self._stop()
         with _uninterrupted():
-            return self._finish(kubeconfig)
+            return self._finish(kept)
 
-    def _stages(self) -> Path | None:
+    def _stages(self) -> Kept | None:
         with self._stage("start the world"):
             engine, kubeconfig = self._start()
         with self._stage("pulumi up"):
             self._up(engine)
+        if self._options.apply is not None:
+            with self._stage("apply your manifests"):
+                self._apply(engine, read(self._options.apply))
         with self._stage("scenario"):
             self._scenario(engine)
             if self._options.fail_fast and self._failed_checks():
                 raise StageFailed("the first failure ends this run")
         if self._options.keep:
-            return kubeconfig
+            return Kept.prepare(engine, self.run_dir, kubeconfig)
         with self._stage("pulumi destroy"):
             self._destroy(engine)
         return None
@@ -144,6 +160,7 @@ class Rehearsal:
         facts = self._world.ready()
         if facts.kubeconfig is None:
             raise WorldError("the world is ready but has no control plane")
+        self._control_plane = facts.kubeconfig.parent
         self._admin = Api(Kubeconfig.parse(facts.kubeconfig.read_text()))
         self._watcher = Watcher(self._admin, self._timeline)
         first = () if options.plugins is None else (options.plugins.resolve(),)
@@ -158,12 +175,39 @@ class Rehearsal:
         if not result.ok:
             raise StageFailed(f"pulumi up failed: {result.reason}")
 
+    def _apply(self, engine: Engine, manifests: list[Object]) -> None:
+        """Apply the user's manifests as the deployer, and take those that ask for GPUs away once they were seen."""
+        record, deployer = self._record, self._deployer(engine)
+        record.played.first_gpu_submission = self._timeline.now()
+        record.applied = apply(deployer, manifests, self._wait)
+        for one in record.applied:
+            answer = "accepted" if one.reply.ok else f"refused: {essence(one.reply.message)}"
+            self._display.say(f"{one.kind} {one.name}: {answer}")
+            for warning in one.reply.warnings:
+                self._display.say(f"{one.kind} {one.name}: warning: {essence(warning)}")
+        settle(record.applied, self._timeline, self._wait)
+        record.checks += checks_of_applied(record.applied, self._timeline)
+        using = [one for one in record.applied if one.gpus and one.reply.ok]
+        for one in using:
+            deployer.delete(deployer.resource(one.manifest["apiVersion"], one.kind).path(one.name, one.namespace))
+        if using:
+            self._display.say("deleting those that ask for GPUs: the scenario begins without GPU nodes")
+            self._wait(lambda: not self._timeline.gpu_nodes_now(), IDLE_TIMEOUT_SECONDS)
+
+    def _deployer(self, engine: Engine) -> Api:
+        return Api(Kubeconfig.parse(engine.outputs()["kubeconfig"]), engine.path)
+
+    def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+        return self._timeline.wait_until(condition, seconds, self._alive)
+
     def _scenario(self, engine: Engine) -> None:
         outputs = engine.outputs()
         self._record.declared_cost = outputs["cost"]
-        user = User(Api(Kubeconfig.parse(outputs["kubeconfig"]), engine.path))
+        Api(Kubeconfig.parse(outputs["kubeconfig"]), engine.path).apply_manifest(DEVELOPERS)
+        assert self._admin is not None
+        user = User(Api(Kubeconfig.parse(self._facts("developer.kubeconfig").read_text())))
         admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
-        scenario = derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus)
+        scenario = derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus, self._options.seed)
         player = Player(
             user,
             self._timeline,
@@ -171,13 +215,13 @@ class Rehearsal:
             self._alive,
             while_scaled_up=lambda: self._idempotence(engine),
             fail_fast=self._options.fail_fast,
+            played=self._record.played,
         )
-        self._record.played = player.played
         player.play(scenario)
-        assert self._admin is not None
         calls = cloud_calls.read(self.run_dir / "logs")
         said = autoscaler_words.of_pools(self._admin, self._timeline, calls)
         self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played, said)
+        self._record.checks += autoscaler_rights(self._admin)
         self._record.checks += calls_allowed(calls)
 
     def _idempotence(self, engine: Engine) -> None:
@@ -185,7 +229,7 @@ class Rehearsal:
         again = engine.up(self._options.gate, name="up-again", expect_no_changes=True)
         title = f"With {nodes} GPU nodes running, another update changes nothing"
         self._engine_check("second-up-no-changes", title, again)
-        self._engine_check("no-drift", "A refresh finds no drift", engine.drift())
+        self._engine_check("no-drift", "The cloud and the cluster are as the state says", engine.drift())
 
     def _destroy(self, engine: Engine) -> None:
         protected = self._stack.settings.security.deletion_protection
@@ -197,9 +241,10 @@ class Rehearsal:
             self._engine_check("unprotect", "Switching deletionProtection off lifts the protection", lifted)
         destroyed = engine.destroy()
         self._engine_check("destroy", "The stack is destroyed", destroyed)
-        left = [node.name for node in self._timeline.living_nodes()]
-        detail = f"still there: {', '.join(left)}" if left else "no node left"
-        self._check("nothing-left", "Nothing is left in the cloud", not left, detail)
+        assert self._world is not None
+        left = [*(f"node {node.name}" for node in self._timeline.living_nodes()), *self._world.inventory()]
+        detail = f"still there: {', '.join(left)}" if left else "no node, and no resource in the simulated account"
+        self._check("nothing-left", "No node and no resource of the cloud is left", not left, detail)
 
     def _refused_destroy(self, engine: Engine) -> None:
         title = "A protected stack refuses a plain destroy, and nothing is lost"
@@ -225,25 +270,29 @@ class Rehearsal:
             killed = self._world.stop()
             found = leftovers.ended(self.run_dir)
         names = ", ".join((*(str(pid) for pid in killed), *found))
-        detail = f"these had to be killed: {names}" if names else "every process of this run has ended"
-        self._check("no-process-left", "No process is left", not names, detail)
+        if names:
+            self._record.failures.append(f"stop: processes of this run had to be killed: {names}")
 
-    def _finish(self, kubeconfig: Path | None) -> Finished:
+    def _finish(self, prepared: Kept | None) -> Finished:
         record = self._record
         kept = self._world is not None and self._world.kept
-        record.evidence = evidence.keep(self.run_dir, self._folder)
+        with suppress(OSError):
+            record.evidence = evidence.keep(self.run_dir, self._folder)
         if record.verdict == "pass" and not kept:
             shutil.rmtree(self.run_dir, ignore_errors=True)
         _forget_old_runs(self._folder / "runs")
         report = self._folder / "report.json"
-        write_atomically(report, to_json(record, self.run_dir if self.run_dir.exists() else None))
+        try:
+            write_atomically(report, to_json(record, self.run_dir if self.run_dir.exists() else None))
+        except OSError as failure:
+            record.failures.append(f"the report could not be written: {disk.words(failure)}")
         show(self._console, record)
         for path in record.evidence:
             self._console.print(f"Evidence: {path}", highlight=False, soft_wrap=True)
-        if self.run_dir.exists():
+        if self.run_dir.exists() and not any(str(self.run_dir) in reason for reason in record.failures):
             self._console.print(f"Logs: {self.run_dir}", highlight=False, soft_wrap=True)
         self._console.print(f"Report: {report}", highlight=False, soft_wrap=True)
-        return Finished(record, report, kubeconfig if kept else None, self._interrupted)
+        return Finished(record, report, prepared if kept else None, self._interrupted)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -270,6 +319,10 @@ class Rehearsal:
     def _on_step(self, step: Step) -> None:
         if step.alters and not step.planned:
             self._display.say(f"{step.op} {step.type} {step.name}")
+
+    def _facts(self, name: str) -> Path:
+        assert self._control_plane is not None
+        return self._control_plane / name
 
     def _alive(self) -> None:
         if self._world is not None:

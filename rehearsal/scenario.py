@@ -7,6 +7,7 @@ Nothing here knows a stack by name: sizes, maxima and taints come from its pool 
 from __future__ import annotations
 
 import copy
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ HELD: Final = "3600"
 BURST_LIMIT: Final = 50
 """Pools that hold more pods than this are not filled to their maximum: a rehearsal should take a minute."""
 
+# A Job's name is a label of its pods: https://kubernetes.io/docs/concepts/workloads/controllers/job/#writing-a-job-spec
+_JOB_NAME_LIMIT: Final = 63
 _FOLDER: Final = Path(__file__).parent / "scenarios"
 
 
@@ -93,38 +96,76 @@ class Burst:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One rehearsal's workloads, in the order in which they are played."""
+    """One rehearsal's workloads, in the order in which they are played.
+
+    ``again`` are the jobs of the second time: pool → the program's own job, which ``whole_node`` makes larger.
+    """
 
     cpu: tuple[Submission, ...]
+    twins: tuple[Submission, ...]
     plain: Submission
     hopeless: tuple[Submission, ...]
     refused: tuple[Submission, ...]
     jobs: tuple[Submission, ...]
     fragment: Submission | None
     burst: Burst
+    again: Mapping[str, Object]
 
     @property
     def submissions(self) -> tuple[Submission, ...]:
         """All workloads."""
-        parts = (*self.cpu, self.plain, *self.hopeless, *self.refused, *self.jobs, *self.burst.fill)
+        parts = (*self.cpu, *self.twins, self.plain, *self.hopeless, *self.refused, *self.jobs, *self.burst.fill)
         return parts + tuple(one for one in (self.fragment, self.burst.extra, self.burst.fallback) if one is not None)
 
 
-def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: float) -> Scenario:
-    """The scenario for a stack; ``gpu_jobs``: pool → its ready-to-apply YAML (``ValueError`` if one lacks)."""
+def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: float, seed: int = 0) -> Scenario:
+    """The scenario for a stack; ``gpu_jobs``: pool → its ready-to-apply YAML (``ValueError`` if one lacks).
+
+    ``seed`` shuffles the order of the jobs, which nobody promises.
+    """
     missing = sorted({pool.name for pool in pools} - set(gpu_jobs))
     if missing:
         raise ValueError(f"the program's output gpuJobs has no job for {', '.join(missing)}: add one per GPU pool")
     jobs = {pool.name: _snippet(gpu_jobs[pool.name]) for pool in pools}
+    order = list(pools)
+    random.Random(seed).shuffle(order)
     return Scenario(
         cpu=_cpu(admin_vcpus),
-        plain=_plain("gpu-pod", "the published plain pod (a GPU limit and nothing else)", load("gpu-pod"), pools),
+        plain=_plain("gpu-pod", "a plain pod: a GPU limit and nothing else", load("gpu-pod"), pools),
         hopeless=_hopeless(pools),
         refused=_refused(pools),
-        jobs=tuple(_job(pool, jobs[pool.name]) for pool in pools),
+        twins=_twins(pools, jobs),
+        jobs=tuple(_job(pool, jobs[pool.name]) for pool in order),
         fragment=_fragment(pools),
         burst=_burst(pools, jobs),
+        # Where types are mixed the next node may be another machine than the one that was seen.
+        again={pool.name: jobs[pool.name] for pool in pools if len(pool.machine_types) == 1},
     )
+
+
+def whole_node(pool: str, job: Object, free: Mapping[str, float]) -> Submission:
+    """The job, asking for all that a node of ``pool`` had left beside its own agents: ``free`` cores and bytes.
+
+    Of the disk half: no cloud promises an exact size. A job of several pods divides it among them.
+    """
+    larger = copy.deepcopy(job)
+    larger["metadata"]["name"] = f"again-{job['metadata']['name']}"[:_JOB_NAME_LIMIT].rstrip("-")
+    spec = larger["spec"]
+    pods = spec.get("parallelism", 1)
+    requests = {
+        "cpu": f"{int(free['cpu'] * 1000) // pods}m",
+        "memory": f"{int(free['memory']) // pods // 1024**2}Mi",
+        **(
+            {"ephemeral-storage": f"{int(disk) // 2 // pods // 1024**2}Mi"}
+            if (disk := free.get("ephemeral-storage"))
+            else {}
+        ),
+    }
+    resources = spec["template"]["spec"]["containers"][0]["resources"]
+    resources["requests"] = {**(resources.get("requests") or {}), **requests}
+    spec["template"].setdefault("metadata", {}).setdefault("annotations", {})[SECONDS] = "3"
+    title = f"a job that asks for a whole node of {pool}, from zero for the second time"
+    return Submission(f"again:{pool}", title, larger, RunsOn(frozenset({pool})))
 
 
 def load(name: str) -> Object:
@@ -172,6 +213,18 @@ def _plain(id: str, title: str, manifest: Object, pools: Sequence[Pool]) -> Subm
     if not reachable:
         expect = StaysPending(("tolerat",))
     return Submission(id, title, manifest, expect)
+
+
+def _twins(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[Submission, ...]:
+    """For each size with twins, a pod that names no pool: while all are empty, it must get the preferred one."""
+    found = []
+    for first in (pool for pool in pools if pool.preference == 0):
+        others = [pool for pool in pools if pool.preference > 0 and _interchangeable(pool, first)]
+        if others:
+            pod = _pod_for_any(first, f"twin-{first.name}", jobs[first.name]["spec"]["template"])
+            title = f"a pod that names no pool and may use {first.name} or {', '.join(pool.name for pool in others)}"
+            found.append(Submission(f"twin:{first.name}", title, pod, RunsOn(frozenset({first.name}))))
+    return tuple(found)
 
 
 def _hopeless(pools: Sequence[Pool]) -> tuple[Submission, ...]:
@@ -236,8 +289,7 @@ def _fallback(full: Pool, pools: Sequence[Pool], template: Mapping[str, Any]) ->
     twins = [pool for pool in pools if _interchangeable(pool, full) and pool.name != full.name]
     if not twins:
         return None
-    pod = _held_pod("burst-fallback", template)
-    pod["spec"]["nodeSelector"] = {GPU_LABEL: full.gpus.type, SIZE_KEY: str(full.gpus_per_node)}
+    pod = _pod_for_any(full, "burst-fallback", template, HELD)
     title = f"the same pod without naming a pool, while {full.name} is full: it takes the fallback"
     return Submission("burst-fallback", title, pod, RunsOn(frozenset(pool.name for pool in twins)))
 
@@ -247,11 +299,18 @@ def _interchangeable(one: Pool, other: Pool) -> bool:
     return same and set(one.taints) <= set(other.taints)
 
 
-def _held_pod(name: str, template: Mapping[str, Any]) -> Object:
+def _pod_for_any(pool: Pool, name: str, template: Mapping[str, Any], seconds: str = "3") -> Object:
+    """A pod that asks for the kind of GPU and the size, and leaves the pool to the autoscaler."""
+    pod = _held_pod(name, template, seconds)
+    pod["spec"]["nodeSelector"] = {GPU_LABEL: pool.gpus.type, SIZE_KEY: str(pool.gpus_per_node)}
+    return pod
+
+
+def _held_pod(name: str, template: Mapping[str, Any], seconds: str = HELD) -> Object:
     spec = copy.deepcopy(dict(template["spec"]))
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "annotations": {SECONDS: HELD}},
+        "metadata": {"name": name, "annotations": {SECONDS: seconds}},
         "spec": {**spec, "restartPolicy": "Never"},
     }

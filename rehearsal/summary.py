@@ -1,4 +1,4 @@
-"""The end of a rehearsal, for a person: what was checked, who ran where, what it would have cost."""
+"""The end of a rehearsal, for a person: what was checked, who ran where, list prices."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rehearsal.applied import where_it_ran
 from rehearsal.report import (
-    COST_NOTE,
     SERIES_POINTS,
     Record,
     cost_of,
@@ -20,15 +20,19 @@ from rehearsal.report import (
     waits,
 )
 from rehearsal.timeline import Timeline
+from rehearsal.user import essence
 
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 _PLACES_SHOWN: Final = 3
+_NARROWEST: Final = 10
+"""Columns of the narrowest chart of nodes over time."""
 
 
 def show(console: Console, record: Record) -> None:
     """Print the summary: chart, placements, checks, money, verdict last."""
     _nodes_over_time(console, record)
     _placements(console, record)
+    _applied(console, record)
     _machine_troubles(console, record)
     _checks(console, record)
     _figures(console, record)
@@ -43,13 +47,22 @@ def sparkline(series: list[int]) -> str:
     return "".join(_BLOCKS[0 if value == 0 else max(1, round(value / top * 8))] for value in series)
 
 
+def say(console: Console, markup: str) -> None:
+    """Print a paragraph: wrapped at words in a terminal, one line for whoever reads it otherwise."""
+    console.print(markup, highlight=False, soft_wrap=not console.is_terminal)
+
+
 def _nodes_over_time(console: Console, record: Record) -> None:
     end = record.timeline.now() if record.ended is None else record.ended
+    maxima = record.pools.maxima
+    # The names must be whole, and so must the chart's end: the return to zero.
+    others = max(map(len, maxima)) + len("most") + len("allowed") + len("▕▏") + 3 * 2
+    points = max(_NARROWEST, min(SERIES_POINTS, console.width - others))
     table = Table(title=f"Nodes per pool over {end:.0f} s", title_justify="left", box=None, pad_edge=False)
     for heading in ("pool", "", "most", "allowed"):
         table.add_column(heading, no_wrap=True)
-    for name, most in record.pools.maxima.items():
-        series = record.timeline.series(name, end, SERIES_POINTS)
+    for name, most in maxima.items():
+        series = record.timeline.series(name, end, points)
         table.add_row(name, f"▕{sparkline(series)}▏", str(record.timeline.peak(name)), str(most))
     console.print(table)
     console.print()
@@ -92,10 +105,26 @@ def _row(timeline: Timeline, label: str, workloads: list[str], accepted: bool) -
     return label, str(len(pods)), where, f"{longest:.1f} s"
 
 
+def _applied(console: Console, record: Record) -> None:
+    if not record.applied:
+        return
+    table = Table(title="What you applied", title_justify="left", box=None, pad_edge=False)
+    for heading in ("object", "pods", "ran on, or why not"):
+        table.add_column(heading, overflow="fold")
+    for one in record.applied:
+        pods = one.pods(record.timeline)
+        where = where_it_ran(one, record.timeline)[1] if one.reply.ok else f"refused: {one.reply.message}"
+        table.add_row(f"{one.kind} {one.name}", str(len(pods)) if one.has_pods else "", escape(where))
+        for warning in one.reply.warnings:
+            table.add_row("", "", f"[yellow]warning[/] {escape(essence(warning))}")
+    console.print(table)
+    console.print()
+
+
 def _machine_troubles(console: Console, record: Record) -> None:
     troubles = machine_troubles(record)
     for event in troubles:
-        console.print(f"[yellow]![/] {escape(event.name)}: {escape(event.message)}", soft_wrap=True, highlight=False)
+        say(console, f"[yellow]![/] {escape(event.name)}: {escape(event.message)}")
     if troubles:
         console.print()
 
@@ -103,7 +132,7 @@ def _machine_troubles(console: Console, record: Record) -> None:
 def _checks(console: Console, record: Record) -> None:
     for check in record.checks:
         mark = "[green]✓[/]" if check.passed else "[bold red]✗[/]"
-        console.print(f"{mark} {escape(check.title)}: {escape(check.detail)}", soft_wrap=True, highlight=False)
+        say(console, f"{mark} {escape(check.title)}: {escape(check.detail)}")
     console.print()
 
 
@@ -116,23 +145,25 @@ def _figures(console: Console, record: Record) -> None:
     console.print(f"System pods on GPU nodes: {len(held) or 'none'}", highlight=False)
     idle = "unknown" if cost.idle_hourly is None else f"${cost.idle_hourly:.2f}/h"
     most = "unknown" if cost.max_hourly is None else f"${cost.max_hourly:.2f}/h"
-    peak, total = f"${cost.peak_hourly:.2f}/h", f"${cost.total:.4f}"
-    console.print(
-        f"Cost: idle {idle}, nodes at this run's peak {peak}, at maximum {most}, nodes in total {total}",
-        highlight=False,
-    )
-    console.print(f"[dim]({COST_NOTE})[/]", highlight=False)
+    peak = f"${cost.peak_hourly:.2f}/h"
+    console.print(f"List price: idle {idle}, nodes at this run's peak {peak}, at maximum {most}", highlight=False)
     if cost.unpriced:
         console.print(f"[dim](without {', '.join(cost.unpriced)}: no known price)[/]", highlight=False)
     stages = ", ".join(f"{stage.name} {stage.seconds:.1f} s" for stage in record.stages)
-    console.print(f"Time: {stages}", highlight=False, soft_wrap=True)
+    say(console, f"Time: {stages}")
 
 
 def _verdict(console: Console, record: Record) -> None:
     reasons = record.reasons
+    console.print()
+    scope = record.scope
+    if scope.not_rehearsed:
+        say(console, f"[dim]Not rehearsed (why: report.json): {escape(', '.join(scope.not_rehearsed))}.[/]")
+        say(console, f"[dim]Estimated: {escape(', '.join(scope.estimates))}.[/]")
     if not reasons:
-        console.print(f"\n[bold green]PASS[/] {escape(record.stack)}: 0 → N → 0, {len(record.checks)} checks")
+        counted = f"{len(record.checks)} checks, seed {record.seed}"
+        say(console, f"\n[bold green]PASS[/] {escape(record.stack)}: 0 → N → 0 → N, {counted}")
         return
     console.print(f"\n[bold red]FAIL[/] {escape(record.stack)}:")
     for reason in reasons:
-        console.print(f"  [red]•[/] {escape(reason)}", soft_wrap=True, highlight=False)
+        say(console, f"  [red]•[/] {escape(reason)}")

@@ -15,12 +15,15 @@ from typing import Any, Final, Literal
 from concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE
 from concepts.pool import POOL_LABEL, ROLE_LABEL, SIZE_KEY
 from rehearsal.simulation import MACHINE_GPUS, NO_DEVICE_PLUGIN, NO_DRIVER, NO_NODE, NOT_SCALED, PROGRAM_FAILED
+from rehearsal.workloads.environment import quantity
 
 Kind = Literal["Node", "Pod", "Event"]
 _LOOK_SECONDS: Final = 0.05
 AUTOSCALER: Final = "karpenter"
 NO_POOL: Final = "(no pool)"
 MACHINE_TROUBLE: Final = frozenset({NO_DRIVER, NO_DEVICE_PLUGIN, NOT_SCALED, NO_NODE, PROGRAM_FAILED})
+_STARTING: Final = ("karpenter.sh/unregistered", "rehearsal.gpucluster.dev/unseen")
+"""Taints of a node that its autoscaler has not completed."""
 _STANDING_TROUBLE: Final = frozenset({NO_NODE, PROGRAM_FAILED})
 """Troubles that no pod and no node is there to show."""
 
@@ -30,7 +33,12 @@ NODE_AGENTS: Final = frozenset({"DaemonSet", "Node"})
 
 @dataclass(frozen=True)
 class NodeRecord:
-    """One node's life. ``gpu_pool`` says whether it belongs to a GPU pool, whatever it advertises at the moment."""
+    """One node's life.
+
+    ``gpu_pool`` says whether it belongs to a GPU pool, whatever it advertises at the moment; ``most_gpus`` is the most
+    that it ever did. ``registered`` says whether its autoscaler has completed it: before, labels and taints may lack.
+    ``allocatable`` is what pods can have, in cores, bytes and pieces.
+    """
 
     name: str
     pool: str
@@ -45,6 +53,9 @@ class NodeRecord:
     cpus: float = 0.0
     gpus: int = 0
     gpus_since: float | None = None
+    most_gpus: int = 0
+    registered: bool = False
+    allocatable: Mapping[str, float] = field(default_factory=dict)
     gone: float | None = None
 
     def exists_at(self, moment: float) -> bool:
@@ -54,7 +65,10 @@ class NodeRecord:
 
 @dataclass(frozen=True)
 class PodRecord:
-    """One pod's life. ``workload`` is its Job's name if a Job made it, else its own; ``owner`` a controller's kind."""
+    """One pod's life. ``workload`` is its Job's name if a Job made it, else its own; ``owner`` a controller's kind.
+
+    ``requests`` are those of its containers together, in cores, bytes and pieces.
+    """
 
     uid: str
     namespace: str
@@ -63,6 +77,8 @@ class PodRecord:
     owner: str | None
     gpus: int
     created: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+    requests: Mapping[str, float] = field(default_factory=dict)
     phase: str = "Pending"
     node: str | None = None
     scheduled: float | None = None
@@ -73,7 +89,12 @@ class PodRecord:
     @property
     def system(self) -> bool:
         """Whether the pod is the cluster's own and would hold its node: not the user's, and not a node's agent."""
-        return self.namespace != "default" and self.owner not in NODE_AGENTS
+        return self.system_namespace and self.owner not in NODE_AGENTS
+
+    @property
+    def system_namespace(self) -> bool:
+        """Whether the pod is the cluster's own, a node's agent or not."""
+        return self.namespace != "default"
 
     @property
     def waited(self) -> float | None:
@@ -278,8 +299,11 @@ def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment
         labels=dict(labels),
         taints=tuple(f"{taint['key']}={taint.get('value', '')}:{taint['effect']}" for taint in taints),
         ready=moment if ready and node.ready is None else node.ready,
-        cpus=_cores((status.get("capacity") or {}).get("cpu", "0")),
+        cpus=float(quantity((status.get("capacity") or {}).get("cpu", "0"))),
         gpus=gpus,
+        most_gpus=max(gpus, node.most_gpus),
+        registered=node.registered or not any(taint["key"].startswith(_STARTING) for taint in taints),
+        allocatable=_amounts(status.get("allocatable")) or node.allocatable,
         gpus_since=moment if gpus and node.gpus_since is None else node.gpus_since,
         gone=moment if change == "DELETED" else None,
     )
@@ -297,6 +321,8 @@ def _pod(known: PodRecord | None, change: str, item: Mapping[str, Any], moment: 
             owner=owner["kind"] if owner else None,
             gpus=sum(_gpu_limit(container) for container in spec["containers"]),
             created=moment,
+            labels=dict(metadata.get("labels") or {}),
+            requests=_requests(spec),
         )
     phase = status.get("phase", "Pending")
     placed = spec.get("nodeName")
@@ -313,8 +339,20 @@ def _pod(known: PodRecord | None, change: str, item: Mapping[str, Any], moment: 
     )
 
 
-def _cores(quantity: str) -> float:
-    return int(quantity[:-1]) / 1000 if quantity.endswith("m") else float(quantity)
+def _requests(spec: Mapping[str, Any]) -> dict[str, float]:
+    """https://kubernetes.io/docs/concepts/workloads/pods/init-containers/#resource-sharing-within-containers."""
+    total: dict[str, float] = {}
+    for container in spec["containers"]:
+        for name, amount in _amounts((container.get("resources") or {}).get("requests")).items():
+            total[name] = total.get(name, 0.0) + amount
+    for container in spec.get("initContainers") or ():
+        for name, amount in _amounts((container.get("resources") or {}).get("requests")).items():
+            total[name] = max(total.get(name, 0.0), amount)
+    return total
+
+
+def _amounts(resources: Mapping[str, Any] | None) -> dict[str, float]:
+    return {name: float(quantity(str(value))) for name, value in (resources or {}).items()}
 
 
 def _gpu_limit(container: Mapping[str, Any]) -> int:

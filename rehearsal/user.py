@@ -1,4 +1,4 @@
-"""A user of the rehearsed cluster: submits and deletes workloads, and reads what the API server answers."""
+"""A developer who uses the rehearsed cluster: submits and deletes workloads, and reads what the API server answers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ from typing import Final
 from rehearsal.cluster.api import Api, ApiError, Object
 
 _PLURALS: Final = {"Pod": "/api/v1/namespaces/default/pods", "Job": "/apis/batch/v1/namespaces/default/jobs"}
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+DEVELOPERS: Final[Object] = {
+    "apiVersion": f"{_RBAC}/v1",
+    "kind": "RoleBinding",
+    "metadata": {"name": "developers", "namespace": "default"},
+    "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": "edit"},
+    "subjects": [{"apiGroup": _RBAC, "kind": "User", "name": "developer"}],
+}
+"""What a team's administrator gives those who submit jobs: Kubernetes' own role for it, in one namespace
+(https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles)."""
 
 _PREAMBLE: Final = re.compile(r"^.*ValidatingAdmissionPolicy '[^']*' with binding '[^']*'(?: denied request)?: ")
 

@@ -1,9 +1,11 @@
 """The background process of a rehearsal: provider stand-ins, simulated cloud, control plane and fleet.
 
 ``python -m rehearsal.world --run-dir D`` runs until its standard input closes, or until SIGTERM or SIGINT; after the
-line ``keep`` on standard input, only a signal ends it. One world has one run directory:
+line ``keep`` on standard input, only a signal ends it; the line ``inventory`` makes it write down what exists in the
+simulated account. One world has one run directory:
 
     D/world.json                          written when the world is ready, and when its processes change
+    D/inventory.json                      a list of what exists in the simulated account, when it was last asked for
     D/plugins/                            for PATH: the kubeconfigs' credential plugins
     D/pulumi/home/plugins/resource-*      the engine's plugin cache, for ``PULUMI_HOME=D/pulumi/home``
     D/cloud/                              the state of a simulated cloud that keeps one on disk
@@ -59,6 +61,7 @@ class World:
         self._control_plane: ControlPlane | None = None
         self._fleet: KarpenterFleet | None = None
         self._ports: dict[str, int] = {}
+        self._providers: list[Provider] = []
         self._written: dict[str, Any] = {}
 
     def __enter__(self) -> World:
@@ -103,6 +106,13 @@ class World:
             draft.replace(self._run_dir / "world.json")
             self._written = facts
 
+    def write_inventory(self) -> None:
+        """Write ``inventory.json``: everything that exists in the simulated account."""
+        found = [each for provider in self._providers for each in provider.inventory()]
+        draft = self._run_dir / ".inventory.json"
+        draft.write_text(json.dumps(found, indent=2))
+        draft.replace(self._run_dir / "inventory.json")
+
     @property
     def _plugins(self) -> Path:
         return self._run_dir / "plugins"
@@ -144,6 +154,7 @@ class World:
             ports[provider] = server.port
             self._ports[provider.name] = server.port
         write_launchers(self._pulumi_home / "plugins", ports)
+        self._providers = providers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -158,15 +169,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", level=logging.INFO)
 
-    end = threading.Event()
+    end, asked = threading.Event(), threading.Event()
     _end_on_signals(end)
-    threading.Thread(target=_end_with_input, args=(end,), name="input", daemon=True).start()
+    threading.Thread(target=_end_with_input, args=(end, asked), name="input", daemon=True).start()
     try:
         tools = None if options.no_control_plane else options.tools or folder()
         with World(options.run_dir.absolute(), tools=tools, clouds=options.cloud or CLOUD_PLUGINS) as world:
             while not end.wait(_TICK_SECONDS):
                 world.check()
                 world.write_facts()
+                if asked.is_set():
+                    asked.clear()
+                    world.write_inventory()
     except (ProcessError, FleetError, ToolsError, OSError) as error:
         _log.error("%s", error)
         return 1
@@ -181,10 +195,12 @@ def _end_on_signals(end: threading.Event) -> None:
         signal.signal(number, stop)
 
 
-def _end_with_input(end: threading.Event) -> None:
+def _end_with_input(end: threading.Event, asked: threading.Event) -> None:
     for line in sys.stdin:
         if line.strip() == "keep":
             return
+        if line.strip() == "inventory":
+            asked.set()
     end.set()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -22,7 +23,11 @@ from rehearsal import leftovers
 
 READY_TIMEOUT_SECONDS: Final = 90.0
 STOP_TIMEOUT_SECONDS: Final = 20.0
+INVENTORY: Final = "inventory.json"
+"""In the run's folder: the answer to the line ``inventory`` on the world's standard input."""
+INVENTORY_TIMEOUT_SECONDS: Final = 60.0
 _LOG_LINES: Final = 15
+_MIN_FREE: Final = 1024 * 1024
 
 
 class WorldError(Exception):
@@ -104,6 +109,21 @@ class World:
         self._process.stdin.flush()
         self.kept = True
 
+    def inventory(self) -> tuple[str, ...]:
+        """What exists in the simulated account now, in words. Raises ``WorldError``."""
+        assert self._process.stdin is not None
+        answer = self.run_dir / INVENTORY
+        answer.unlink(missing_ok=True)
+        self._process.stdin.write(b"inventory\n")
+        self._process.stdin.flush()
+        deadline = time.monotonic() + INVENTORY_TIMEOUT_SECONDS
+        while not answer.exists():
+            self.check_alive()
+            if time.monotonic() > deadline:
+                raise WorldError(f"the simulated account did not answer within {INVENTORY_TIMEOUT_SECONDS:.0f} s")
+            time.sleep(0.05)
+        return tuple(json.loads(answer.read_text()))
+
     def stop(self) -> tuple[int, ...]:
         """End the world and all its processes; returns those that had to be killed."""
         if self._process.stdin is not None:
@@ -125,7 +145,9 @@ class World:
 
     def _last_words(self) -> str:
         lines = self.log.read_text(errors="replace").strip().splitlines()[-_LOG_LINES:]
-        return "Its last words:\n  " + "\n  ".join(lines or ["(none)"]) + f"\nLogs: {self.run_dir}"
+        full = shutil.disk_usage(self.run_dir).free < _MIN_FREE
+        why = f"The disk of {self.run_dir} is full. " if full else ""
+        return why + "Its last words:\n  " + "\n  ".join(lines or ["(none)"]) + f"\nLogs: {self.run_dir}"
 
 
 def stop_left_behind(root: Path) -> list[Path]:

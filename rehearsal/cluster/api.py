@@ -103,6 +103,10 @@ class Api:
             return False
         return True
 
+    def version(self) -> str:
+        """The API server's own version, with ``v``."""
+        return str(self.get("/version")["gitVersion"])
+
     def get(self, path: str, **query: str) -> Object:
         """One object, or a whole List."""
         return self._send("GET", path, query=query)
@@ -127,9 +131,12 @@ class Api:
 
     def submit(self, path: str, body: Object, **query: str) -> tuple[Object, tuple[str, ...]]:
         """Like ``create``, with the API server's admission warnings, as ``kubectl`` prints them."""
-        response = self._exchange("POST", path, body, query=query)
-        said = [text for header in response.headers.getlist("Warning") for text in _WARNING.findall(header)]
-        return json.loads(response.data), tuple(text.replace('\\"', '"') for text in said)
+        return _with_warnings(self._exchange("POST", path, body, query=query))
+
+    def submit_apply(self, path: str, body: Object) -> tuple[Object, tuple[str, ...]]:
+        """Like ``apply``, with the API server's admission warnings."""
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        return _with_warnings(self._exchange("PATCH", path, body, _APPLY, query))
 
     def merge(self, path: str, body: Object) -> Object:
         """JSON merge patch."""
@@ -279,6 +286,11 @@ def resource_path(version: str, plural: str, name: str | None = None, namespace:
     if namespace:
         parts += ["namespaces", quote(namespace, safe="")]
     return "/".join(part for part in (*parts, plural, name and quote(name, safe=":")) if part)
+
+
+def _with_warnings(response: urllib3.BaseHTTPResponse) -> tuple[Object, tuple[str, ...]]:
+    said = [text for header in response.headers.getlist("Warning") for text in _WARNING.findall(header)]
+    return json.loads(response.data), tuple(text.replace('\\"', '"') for text in said)
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

@@ -19,10 +19,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from concepts.kubeconfig import kubeconfig
-from rehearsal.cluster.api import Api
+from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.pki import Certificates, make_certificates, write_private
 from rehearsal.processes import Child, PortTaken, ProcessError, Processes, free_ports
@@ -38,13 +38,34 @@ _PROGRAMS: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-s
 _CARRIED: Final = "CARRIED_IMAGES"
 """Stands in the stages for the images that kwok leaves to ``rehearsal/workloads``."""
 
+# One line in the format of container runtimes:
+# https://github.com/kubernetes/design-proposals-archive/blob/main/node/kubelet-cri-logging.md
+_CONTAINER_LOG: Final = (
+    "2026-01-01T00:00:00.000000000Z stdout F A rehearsal simulates its machines: this container's program did not run."
+    " A pod that ends does so after 3 seconds, or those of its annotation rehearsal.gpucluster.dev/seconds.\n"
+)
+
+# What the clouds give whoever made a cluster: all of Kubernetes' rights, which it can be asked for
+# (https://cloud.google.com/kubernetes-engine/docs/how-to/iam#container.admin,
+# https://docs.aws.amazon.com/eks/latest/userguide/access-policy-permissions.html,
+# https://learn.microsoft.com/azure/aks/manage-azure-rbac).
+_DEPLOYER: Final[Object] = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "cluster-user"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "cluster-user"}],
+}
+
 _ATTEMPTS: Final = 5
 _READY_SECONDS: Final = 60.0
 
-# user → groups; every component authenticates as the RBAC user that Kubernetes' bootstrap roles expect.
+# user → groups; every component authenticates as the RBAC user that Kubernetes' bootstrap roles expect. Who is in
+# system:masters is asked for no right, so only the rehearsal's own are: its observer, its kubelets, its autoscaler.
 _USERS: Final = {
     "admin": "system:masters",
-    "cluster-user": "system:masters",
+    "cluster-user": "",
+    "developer": "",
     "kwok": "system:masters",
     "autoscaler": "system:masters",
     "system:kube-controller-manager": "",
@@ -141,7 +162,7 @@ class ControlPlane:
             self.processes.close()
 
     def kubeconfig_for(self, user: str) -> Path:
-        """A kubeconfig with a token of ``user`` (``admin``, ``autoscaler``, ``kwok`` or a component's RBAC name)."""
+        """A kubeconfig with a token of ``user`` (``admin``, ``developer``, ``kwok`` … or a component's RBAC name)."""
         path = self.kubeconfig if user == "admin" else self._folder / f"{user.removeprefix('system:')}.kubeconfig"
         write_private(path, kubeconfig("rehearsal", self._cluster, {"token": self._tokens[user]}))
         return path
@@ -152,16 +173,18 @@ class ControlPlane:
 
     def _start_once(self) -> None:
         shutil.rmtree(self._folder / "etcd", ignore_errors=True)
-        etcd_port, peer_port, api_port = free_ports(3)
+        etcd_port, peer_port, api_port, kubelet_port = free_ports(4)
         self.port = self.port or api_port
         self.kubeconfig_for("admin")
         self._start_etcd(etcd_port, peer_port)
         self._start_api_server(etcd_port)
         api = self.api
         self._wait("the API server", api.ready)
+        api.apply_manifest(_DEPLOYER)
+        self.kubeconfig_for("developer")
         self._start_controller_manager()
         self._start_scheduler()
-        self._start_kwok()
+        self._start_kwok(kubelet_port)
         # The controller manager makes it; without it the API server refuses every pod.
         self._wait("the default service account", lambda: api.find(_DEFAULT_SERVICE_ACCOUNT) is not None)
 
@@ -202,6 +225,9 @@ class ControlPlane:
             "kube-apiserver",
             f"--etcd-servers=http://127.0.0.1:{etcd_port}",
             "--bind-address=127.0.0.1",
+            # Else it looks for the address of a default route, which a machine without a network has not.
+            "--advertise-address=127.0.0.1",
+            "--kubelet-preferred-address-types=InternalIP",  # the names of simulated nodes are in no DNS
             f"--secure-port={self.port}",
             "--endpoint-reconciler-type=none",  # a loopback address cannot be an endpoint of the kubernetes Service
             f"--tls-cert-file={files.server}",
@@ -255,10 +281,13 @@ class ControlPlane:
         path.write_text(json.dumps(config, indent=2))
         self._run("kube-scheduler", f"--config={path}", "--secure-port=0")
 
-    def _start_kwok(self) -> None:
-        stages = self._folder / "stages.yaml"
-        text = "---\n".join(path.read_text() for path in sorted(STAGES.glob("*.yaml")))
-        stages.write_text(text.replace(_CARRIED, images.expression()))
+    def _start_kwok(self, port: int) -> None:
+        """Start the kubelets, which answer for all nodes at one ``port``: every container has the same log."""
+        stages, log = self._folder / "stages.yaml", self._folder / "container.log"
+        log.write_text(_CONTAINER_LOG)
+        parts = [path.read_text() for path in sorted(STAGES.glob("*.yaml"))]
+        parts.append(json.dumps(_logs(log)) + "\n")
+        stages.write_text("---\n".join(parts).replace(_CARRIED, images.expression()))
         self._run(
             "kwok",
             f"--kubeconfig={self.kubeconfig_for('kwok')}",
@@ -266,4 +295,14 @@ class ControlPlane:
             "--manage-all-nodes=true",
             "--node-lease-duration-seconds=0",
             "--node-ip=127.0.0.1",
+            f"--node-port={port}",
+            f"--server-address=127.0.0.1:{port}",
+            f"--tls-cert-file={self._certificates.server}",
+            f"--tls-private-key-file={self._certificates.server_key}",
         )
+
+
+def _logs(file: Path) -> dict[str, Any]:
+    """What kwok answers to ``kubectl logs``: https://kwok.sigs.k8s.io/docs/user/kwok-manage-logs/."""
+    spec = {"logs": [{"logsFile": str(file), "follow": False}]}
+    return {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "ClusterLogs", "metadata": {"name": "logs"}, "spec": spec}

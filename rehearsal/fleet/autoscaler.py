@@ -24,6 +24,8 @@ CRDS: Final = (
 )
 """Files that ``make tools`` puts beside the programs."""
 
+_HIDDEN_KINDS: Final = Path(__file__).parent / "hidden_kinds.yaml"
+
 _QUIET_SECONDS: Final = 0.3
 """Pools are created several at once: wait for a pause before a restart."""
 
@@ -62,8 +64,14 @@ class Autoscaler:
         self._worker: threading.Thread | None = None
 
     def install(self) -> None:
-        """Create the autoscaler's resource types and node class in the cluster."""
+        """Create the autoscaler's resource types and node class in the cluster, for itself alone.
+
+        Where the cluster has the types already, from a Karpenter of its own, everybody keeps them.
+        """
         api = self._control_plane.api
+        if api.find("/apis/karpenter.sh/v1") is None:
+            for manifest in yaml.safe_load_all(_HIDDEN_KINDS.read_text()):
+                api.apply_manifest(manifest)
         for name in CRDS:
             api.apply_manifest(yaml.safe_load((self._tools / name).read_text()))
         deadline = time.monotonic() + _START_SECONDS

@@ -1,8 +1,7 @@
 """What NVIDIA's device plugin would make of a node's GPUs, read from its DaemonSet, pod and configuration file.
 
-It is recognised by its image (``…/k8s-device-plugin``) or by a name or label that contains ``nvidia-device-plugin``.
-Of its configuration, time slicing matters here; the file counts only where the plugin would find it: mounted from a
-ConfigMap and named by ``CONFIG_FILE`` or ``--config-file``
+How it is recognised: ``installers.py``. Of its configuration, time slicing matters here; the file counts only where
+the plugin would find it: mounted from a ConfigMap and named by ``CONFIG_FILE`` or ``--config-file``
 (https://github.com/NVIDIA/k8s-device-plugin#shared-access-to-gpus).
 """
 
@@ -17,7 +16,6 @@ import yaml
 from rehearsal.fleet.capacity import GPU
 
 PLUGIN: Final = "nvidia-device-plugin"
-_IMAGE: Final = "k8s-device-plugin"
 _VARIABLE: Final = "CONFIG_FILE"
 _FLAG: Final = "--config-file"
 
@@ -27,11 +25,6 @@ ConfigMaps = Callable[[str], Mapping[str, Any] | None]
 
 class PluginError(Exception):
     """Why a device plugin offers no ``nvidia.com/gpu``; continues a sentence that names its pod."""
-
-
-def runs_plugin(pod_spec: Mapping[str, Any]) -> bool:
-    """Whether a container has the device plugin's image."""
-    return any(_image_name(container["image"]) == _IMAGE for container in pod_spec["containers"])
 
 
 def replicas(pod_spec: Mapping[str, Any], config_maps: ConfigMaps) -> int:
@@ -61,10 +54,6 @@ def replicas(pod_spec: Mapping[str, Any], config_maps: ConfigMaps) -> int:
     if not isinstance(count, int) or count < 1:
         raise PluginError(f"has sharing.timeSlicing.resources[].replicas: {count}; at least 1 is needed")
     return count
-
-
-def _image_name(image: str) -> str:
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]
 
 
 def _config(pod_spec: Mapping[str, Any], config_maps: ConfigMaps) -> str | None:

@@ -2,10 +2,11 @@
 
 Which DaemonSet that is, the group says (``gpus_advertised_by``):
 
-- ``daemonset``: a driver installer. Its name or a label of its pods contains ``nvidia-driver`` (Google's is
-  ``nvidia-driver-installer``, the GPU Operator's ``nvidia-driver-daemonset``).
-- ``device-plugin``: NVIDIA's device plugin; how it is recognised, and how it multiplies GPUs: ``device_plugin.py``.
+- ``daemonset``: a driver installer.
+- ``device-plugin``: NVIDIA's device plugin; how it multiplies GPUs: ``device_plugin.py``.
 
+Only a pod that would really do it counts (``installers.py``); one that is merely called so
+(its name or a label of its pods contains ``nvidia-driver`` or ``nvidia-device-plugin``) is named in the reason.
 Where none can run, an Event ``DriverMissing`` or ``DevicePluginMissing`` on the Node says why. What was offered stays
 as it is: a plugin that is configured anew matters to new nodes only.
 """
@@ -23,8 +24,9 @@ from urllib3.exceptions import HTTPError
 
 from rehearsal.cluster.api import Api, ApiError, Object, resource_path
 from rehearsal.cluster_events import warning
-from rehearsal.fleet.device_plugin import PLUGIN, PluginError, replicas, runs_plugin
-from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, GROUP_LABEL, condition
+from rehearsal.fleet.device_plugin import PLUGIN, PluginError, replicas
+from rehearsal.fleet.installers import installer_problem, plugin_problem
+from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, GROUP_LABEL, UNSEEN_TAINT, condition
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import NO_DEVICE_PLUGIN, NO_DRIVER
 
@@ -32,7 +34,12 @@ _INSTALLER: Final = "nvidia-driver"
 _NAME_LABELS: Final = ("k8s-app", "app", "app.kubernetes.io/name", "name")
 _POLL_SECONDS: Final = 0.4
 _PATIENCE_SECONDS: Final = 3.0
-"""A DaemonSet pod is there within a second; then it is worth saying that none is."""
+"""A DaemonSet pod that cannot come to a node will not come later, either."""
+_LONG_PATIENCE_SECONDS: Final = 30.0
+"""One that belongs there comes within a second, unless the machine that rehearses is busy."""
+
+_STARTING: Final = ("karpenter.sh/", UNSEEN_TAINT["key"])
+"""Taints of nodes that their autoscaler has not taken over yet; it removes them by itself."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +53,10 @@ class MissingDriver:
 
 @dataclass(frozen=True)
 class _Kind:
-    """One way to GPUs: the DaemonSets that count (name part, or a test of the pod), and how their absence is told."""
+    """One way to GPUs: the DaemonSets that are meant for it (name part), why a pod is none (``problem``), and words."""
 
     name: str
-    by_pod: Callable[[Mapping[str, Any]], bool]
+    problem: Callable[[Mapping[str, Any]], str | None]
     event: str
     lack: str
     absence: str
@@ -58,15 +65,15 @@ class _Kind:
         template = daemon_set["spec"]["template"]
         pod_labels = template["metadata"].get("labels", {})
         names = [daemon_set["metadata"]["name"], *(pod_labels.get(key, "") for key in _NAME_LABELS)]
-        return any(self.name in name for name in names) or self.by_pod(template["spec"])
+        return any(self.name in name for name in names) or self.problem(template["spec"]) is None
 
 
 _KINDS: Final = {
     "daemonset": _Kind(
-        _INSTALLER, lambda _: False, NO_DRIVER, "the node has no NVIDIA driver", "no DaemonSet installs it"
+        _INSTALLER, installer_problem, NO_DRIVER, "the node has no NVIDIA driver", "no DaemonSet installs it"
     ),
     "device-plugin": _Kind(
-        PLUGIN, runs_plugin, NO_DEVICE_PLUGIN, "the node offers no GPU", "no DaemonSet runs NVIDIA's device plugin"
+        PLUGIN, plugin_problem, NO_DEVICE_PLUGIN, "the node offers no GPU", "no DaemonSet runs NVIDIA's device plugin"
     ),
 }
 
@@ -117,7 +124,7 @@ class Drivers(threading.Thread):
 
     def _serve(self, nodes: list[Object], kind: _Kind, daemon_sets: list[Object]) -> None:
         mine = [each for each in daemon_sets if kind.matches(each)]
-        pods = self._ready_pods(mine)
+        pods = self._ready_pods([each for each in mine if kind.problem(each["spec"]["template"]["spec"]) is None])
         config_map = functools.cache(self._config_map)
         for node in nodes:
             name = node["metadata"]["name"]
@@ -133,8 +140,10 @@ class Drivers(threading.Thread):
                     continue
                 except PluginError as error:
                     problem = f"pod {pod['metadata']['namespace']}/{pod['metadata']['name']} {error}"
-            if time.monotonic() - self._waiting_since[name] > _PATIENCE_SECONDS:
-                self._complain(node, kind, problem or _reason(node, kind, mine))
+            reason = problem or _reason(node, kind, mine)
+            patience = _PATIENCE_SECONDS if reason else _LONG_PATIENCE_SECONDS
+            if time.monotonic() - self._waiting_since[name] > patience:
+                self._complain(node, kind, reason or "its DaemonSet's pod is not Ready on the node")
 
     def _ready_pods(self, daemon_sets: list[Object]) -> dict[str, Object]:
         """Node → a Ready pod of one of the DaemonSets on it; the newest, which registers with the kubelet last."""
@@ -167,14 +176,20 @@ def _advertiser(node: Mapping[str, Any]) -> str:
 
 
 def _waits(node: Mapping[str, Any]) -> bool:
-    return node["metadata"].get("annotations", {}).get(DRIVER) == "missing" and condition(node, "Ready")
+    starting = any(taint["key"].startswith(_STARTING) for taint in node["spec"].get("taints") or ())
+    missing = node["metadata"].get("annotations", {}).get(DRIVER) == "missing"
+    return missing and not starting and condition(node, "Ready")
 
 
 def _reason(node: Object, kind: _Kind, daemon_sets: list[Object]) -> str:
+    """Why no pod of the DaemonSets makes the node's GPUs usable; empty if one of them belongs on the node."""
     if not daemon_sets:
         return f"{kind.absence} (none is called {kind.name}…)"
-    return "; ".join(
-        f"DaemonSet {each['metadata']['namespace']}/{each['metadata']['name']} "
-        + (refusal(each["spec"]["template"]["spec"], node) or "has no Ready pod on the node")
-        for each in daemon_sets
-    )
+    reasons = []
+    for each in daemon_sets:
+        spec = each["spec"]["template"]["spec"]
+        reason = kind.problem(spec) or refusal(spec, node)
+        if reason is None:
+            return ""
+        reasons.append(f"DaemonSet {each['metadata']['namespace']}/{each['metadata']['name']} {reason}")
+    return "; ".join(reasons)

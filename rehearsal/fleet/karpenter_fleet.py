@@ -29,6 +29,7 @@ from rehearsal.fleet.nodes import (
     GROUP_LABEL,
     ClusterFacts,
     condition,
+    kubelet_version,
     own_gpus,
     permanent_counts,
 )
@@ -79,7 +80,7 @@ class KarpenterFleet:
     ) -> Endpoint:
         """Make the control plane this cluster's own; the same name again returns the same endpoint.
 
-        ``version`` (``1.34.4-gke.100``, with or without ``v``) is what the nodes' kubelets report.
+        ``version`` (``1.34.4-gke.100``, ``1.34``) is what kubelets report, unless the real API server is older.
 
         Raises:
             FleetError: another cluster exists, or one of ``system_objects`` is refused; then there is no cluster.
@@ -90,7 +91,7 @@ class KarpenterFleet:
                 if self._stopped:
                     self._control_plane.start()
                     self._stopped = False
-                self._cluster = ClusterFacts(name, region, version.removeprefix("v"))
+                self._cluster = ClusterFacts(name, region, kubelet_version(version, self._control_plane.api.version()))
                 try:
                     self._install(system_objects)
                 except BaseException:
@@ -340,7 +341,7 @@ class KarpenterFleet:
     def _start_controllers(self, api: Api, group: NodeGroup) -> None:
         if group.gpus_advertised_by != "cloud" and own_gpus(group):
             self._start_drivers(api)
-        if group.autoscaled and self._late_of(group.name) != Late():
+        if group.autoscaled:
             self._start_node_watch(api)
         if group.not_scaled_because and self._stuck_pods is None:
             self._stuck_pods = StuckPods(api, self._unscaled)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, Final
 
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster_events import warning
-from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, PREFIX
+from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, PREFIX, kubelet_version
 from rehearsal.simulation import NO_NODE, Node
 
 STOPPED: Final = PREFIX + "stopped"
@@ -18,6 +19,7 @@ _NODES: Final = "/api/v1/nodes"
 
 def make(api: Api, node: Node) -> None:
     """Register the node as its kubelet does; one that is there already stays as it is."""
+    node = replace(node, kubelet_version="v" + kubelet_version(node.kubelet_version, api.version()))
     try:
         api.create(_NODES, manifest(node))
     except ApiError as error:

@@ -1,6 +1,7 @@
 """What nodes lack when Karpenter has made them, the fleet adds as they appear; and it remembers who had any.
 
-Karpenter refuses some labels, and must not see others, nor some taints, while it plans.
+Karpenter refuses some labels, and must not see others, nor some taints, while it plans. What its kwok provider adds
+and no cloud has goes, except the labels by which Karpenter itself knows its nodes (``karpenter.sh/…``).
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from rehearsal.fleet.nodes import (
 from rehearsal.simulation import NodeGroup
 
 _RETRY_SECONDS: Final = 0.5
+_HOST_NAME: Final = "kubernetes.io/hostname"
+_OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
+"""https://github.com/kubernetes-sigs/karpenter/blob/v1.8.2/kwok/cloudprovider/cloudprovider.go"""
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,10 @@ class NodeWatch(threading.Thread):
 def missing(node: Object, late: Late) -> Object | None:
     """A merge patch that completes the node, or ``None`` if nothing is missing."""
     labels: Mapping[str, Any] = node["metadata"].get("labels", {})
-    lacking = {key: value for key, value in late.labels.items() if labels.get(key) != value}
+    # Every cloud's kubelet calls its node by its own name; Karpenter takes that of its NodeClaim.
+    wanted = {**late.labels, _HOST_NAME: node["metadata"]["name"]}
+    lacking: dict[str, str | None] = {key: value for key, value in wanted.items() if labels.get(key) != value}
+    lacking |= dict.fromkeys(key for key in _OF_NO_CLOUD if key in labels)
     metadata: Object = {"labels": lacking} if lacking else {}
     present = node["spec"].get("taints", [])
     others = [taint for taint in present if taint["key"] != UNSEEN_TAINT["key"]]

@@ -7,6 +7,7 @@ autoscaler makes starts with the size of the pods it was made for.
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -37,6 +38,18 @@ class ClusterFacts:
     name: str
     region: str
     version: str
+
+
+def kubelet_version(wanted: str, server: str) -> str:
+    """A kubelet's version without ``v``: three parts, and never newer than the API server's.
+
+    https://kubernetes.io/releases/version-skew-policy/#kubelet
+    """
+    wanted, server = wanted.removeprefix("v"), server.removeprefix("v")
+    number = [int(part) for part in re.findall(r"[0-9]+", wanted.partition("-")[0])]
+    if number[:2] > [int(part) for part in server.split(".")[:2]]:
+        return server
+    return wanted if len(number) > 2 else ".".join(map(str, [*number, 0]))
 
 
 def labels(group: NodeGroup, cluster: ClusterFacts) -> dict[str, str]:

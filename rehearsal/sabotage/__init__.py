@@ -9,16 +9,22 @@ from __future__ import annotations
 from rehearsal.sabotage.case import Case
 from rehearsal.sabotage.cases import (
     asg_tags_missing,
+    autoscaler_blind,
     autoscaler_without_rights,
     discovery_mismatch,
     driver_without_spot,
     gpu_in_system_pool,
+    installer_by_name,
     job_without_toleration,
     minimum_one,
     mixed_gpu_counts,
+    other_machine,
     pinned_system_pod,
     plugin_without_spot,
+    spot_forgotten,
+    system_pod_too_large,
     taint_removed,
+    twins_reversed,
 )
 from rehearsal.sabotage.cases.karpenter import image_missing, queue_missing, subnets_mistyped, without_rights
 
@@ -36,6 +42,12 @@ CASES: dict[str, Case] = {
         mixed_gpu_counts.CASE,
         plugin_without_spot.CASE,
         gpu_in_system_pool.CASE,
+        spot_forgotten.CASE,
+        other_machine.CASE,
+        twins_reversed.CASE,
+        system_pod_too_large.CASE,
+        installer_by_name.CASE,
+        autoscaler_blind.CASE,
         without_rights.CASE,
         subnets_mistyped.CASE,
         image_missing.CASE,

@@ -91,6 +91,10 @@ class Provider(ABC):
     def close(self) -> None:  # noqa: B027 - optional
         """End what the provider runs in the background; nothing is called after it."""
 
+    def inventory(self) -> list[str]:
+        """What exists in the simulated account, in words, whoever made it; none where there is no account."""
+        return []
+
     @abstractmethod
     def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
         """Validate inputs and fill in defaults; unknown resource types are an error that names them."""

@@ -142,6 +142,10 @@ class StandIn(Provider, Generic[CloudT]):
         return copy.copy(self)
 
     @override
+    def inventory(self) -> list[str]:
+        return [f"{record.type} {record.id}" for record in self._cloud.store.everything()]
+
+    @override
     def configure(self, config: Properties) -> None:
         known = {key: config[key] for key in self.settings if config.get(key) not in (None, UNKNOWN)}
         self._cloud = replace(self._cloud, config=known)

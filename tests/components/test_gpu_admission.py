@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 import yaml
 
+import catalog
+from catalog.model import Resources
 from components.cluster import Cluster, ClusterArgs
-from components.gpu_admission import GpuAdmission, GpuAdmissionArgs, manifests
+from components.gpu_admission import GpuAdmission, GpuAdmissionArgs, manifests, rooms
 from components.outputs import gpu_job
 from concepts.kubernetes import Taint
 from concepts.pool import Pool, TimeSharing
@@ -20,6 +22,7 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.tools import folder
 from tests import recorder
 from tests.components import specs
+from tests.components.gpu_workloads import bound, controller, demanding, expression, pod, workload
 
 POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
@@ -30,11 +33,20 @@ POOLS = (
     specs.gpu_pool("p4-1", gpu="nvidia-p4", extra_taints=(SPOT,), time_sharing=TimeSharing(clients_per_gpu=4)),
 )
 
+# p4-1 is a pool of which this is not known.
+ROOM = {
+    "l4-1": Resources(milli_cpu=3900, memory_mib=12 * 1024),
+    "l4-4": Resources(milli_cpu=47_500, memory_mib=170 * 1024),
+    "a100-8": Resources(milli_cpu=95_000, memory_mib=1300 * 1024),
+}
+
 TOLERATE_4 = {"key": "gpucluster.dev/gpus-per-node", "operator": "Equal", "value": "4", "effect": "NoSchedule"}
 TOLERATE_8 = {"key": "gpucluster.dev/gpus-per-node", "operator": "Equal", "value": "8", "effect": "NoSchedule"}
 TOLERATE_SPOT = {"key": "cloud.google.com/gke-spot", "operator": "Exists"}
 TOLERATE_ALL = {"operator": "Exists"}
 A100 = {"gpucluster.dev/gpu": "nvidia-a100-80gb"}
+P4 = {"gpucluster.dev/gpu": "nvidia-p4"}
+L4_ONLY = {"gpucluster.dev/gpu": "nvidia-l4"}
 OPT_OUT = {"gpucluster.dev/allow-larger-node": "true"}
 
 
@@ -59,7 +71,7 @@ def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
     """Submits a manifest, without storing it, to an API server with the policies in force."""
     with ControlPlane(tmp_path_factory.mktemp("admission"), tools=folder()) as control_plane:
         root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
-        for made in manifests(POOLS, adds_gpu_toleration=True):
+        for made in manifests(POOLS, adds_gpu_toleration=True, room=ROOM):
             control_plane.api.apply(f"{root}ies/{made.policy['metadata']['name']}", dict(made.policy))
             control_plane.api.apply(f"{root}ybindings/{made.binding['metadata']['name']}", dict(made.binding))
         api = control_plane.api
@@ -82,43 +94,6 @@ def _wait_until_in_force(post: Submit) -> None:
     while post(pod(1, tolerations=[TOLERATE_ALL])).status != 403 or not post(pod(99)).warnings:
         assert time.monotonic() < deadline, "the policies did not come into force within 30 s"
         time.sleep(0.1)
-
-
-def pod(
-    gpus: int,
-    *,
-    tolerations: list[dict[str, str]] | None = None,
-    selector: dict[str, str] | None = None,
-    labels: dict[str, str] | None = None,
-    **metadata: Any,
-) -> dict[str, Any]:
-    limits = {"limits": {"nvidia.com/gpu": gpus}} if gpus else {}
-    spec: dict[str, Any] = {
-        "restartPolicy": "Never",
-        "containers": [{"name": "main", "image": "main", "resources": limits}],
-        "tolerations": tolerations or [],
-        "nodeSelector": selector or {},
-    }
-    metadata = {"name": "one", "labels": {"app": "one", **(labels or {})}, **metadata}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-
-
-def workload(kind: str, template: Mapping[str, Any]) -> dict[str, Any]:
-    """A workload of ``kind`` whose template is that pod."""
-    spec = {**template["spec"], "restartPolicy": "Never" if kind in ("Job", "CronJob") else "Always"}
-    inner: dict[str, Any] = {"template": {"metadata": {"labels": template["metadata"]["labels"]}, "spec": spec}}
-    if kind == "CronJob":
-        inner = {"schedule": "0 3 * * *", "jobTemplate": {"spec": inner}}
-    elif kind == "ReplicationController":
-        inner["selector"] = {"app": "one"}
-    elif kind != "Job":
-        inner["selector"] = {"matchLabels": {"app": "one"}}
-    group = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": "v1"}.get(kind, "apps/v1")
-    return {"apiVersion": group, "kind": kind, "metadata": {"name": "one"}, "spec": inner}
-
-
-def controller(kind: str) -> dict[str, Any]:
-    return {"apiVersion": "apps/v1", "kind": kind, "name": "owner", "uid": "1", "controller": True}
 
 
 real = pytest.mark.rehearsal
@@ -147,6 +122,30 @@ real = pytest.mark.rehearsal
         ),
         pytest.param(pod(99, ownerReferences=[controller("ReplicaSet")]), id="a warning that nobody would read"),
         pytest.param(workload("DaemonSet", pod(1, tolerations=[TOLERATE_ALL])), id="a DaemonSet"),
+        pytest.param(
+            demanding(pod(1, selector=L4_ONLY), cpu="3900m", memory="12Gi"), id="a whole node, to the last bit"
+        ),
+        pytest.param(
+            demanding(pod(1, selector=P4, tolerations=[TOLERATE_SPOT]), cpu="64", memory="2Ti"),
+            id="nobody knows how large that pool's machines are",
+        ),
+        pytest.param(
+            bound(pod(1), [expression("gpucluster.dev/pool", "In", "l4-1", "other")]),
+            id="affinity that a pool satisfies",
+        ),
+        pytest.param(
+            bound(
+                pod(1),
+                [expression("gpucluster.dev/pool", "In", "other")],
+                [expression("gpucluster.dev/gpu", "NotIn", "nvidia-a100-80gb")],
+            ),
+            id="of two terms one is enough",
+        ),
+        pytest.param(bound(pod(1), [expression("topology.kubernetes.io/zone", "In", "x")]), id="affinity not ours"),
+        pytest.param(
+            bound(pod(1), [expression("nvidia.com/gpu.product", "DoesNotExist")]), id="what no empty pool has"
+        ),
+        pytest.param(pod(1, selector={"nvidia.com/gpu.present": "true"}), id="a label of NVIDIA's that our pools have"),
         *(pytest.param(gpu_job(pool), id=f"the job of {pool.name}") for pool in POOLS),
     ],
 )
@@ -217,6 +216,39 @@ def test_adding_the_lines_of_the_warning_makes_the_pod_right(submit: Submit, gpu
         pytest.param(
             pod(2, selector={"gpucluster.dev/gpu": "nvidia-p4"}), "(at most 1)", id="two shares of a shared GPU"
         ),
+        pytest.param(
+            demanding(pod(1, selector=L4_ONLY), memory="16G"),
+            "and 15258Mi memory, more than a node of l4-1 leaves for pods (3900m, 12288Mi)",
+            id="more memory than the machine has",
+        ),
+        pytest.param(demanding(pod(1, selector=L4_ONLY), cpu="3901m"), "3901m CPU", id="a little too much CPU"),
+        pytest.param(
+            demanding(pod(1, selector=L4_ONLY), "limits", cpu="4"), "4000m CPU", id="limits count as requests"
+        ),
+        pytest.param(demanding(pod(1, selector=L4_ONLY), init=True, cpu="5"), "5000m CPU", id="an init container"),
+        pytest.param(
+            bound(pod(1), [expression("gpucluster.dev/pool", "In", "l4")]),
+            "node affinity matches no GPU pool",
+            id="typo",
+        ),
+        pytest.param(
+            bound(pod(1), [expression("gpucluster.dev/gpu", "DoesNotExist")]),
+            "matches no GPU pool",
+            id="not a GPU node",
+        ),
+        pytest.param(
+            bound(pod(4, tolerations=[TOLERATE_4]), [expression("gpucluster.dev/pool", "NotIn", "l4-4", "a100-8")]),
+            "(at most 1)",
+            id="affinity leaves the small ones",
+        ),
+        pytest.param(
+            pod(1, selector={"nvidia.com/gpu.product": "NVIDIA-L4"}), "nodes by nvidia.com/gpu.product", id="discovered"
+        ),
+        pytest.param(
+            bound(pod(1), [expression("feature.node.kubernetes.io/pci-10de.present", "Exists")]),
+            "nodes by feature.node.kubernetes.io/pci-10de.present",
+            id="discovered, by affinity",
+        ),
     ],
 )
 def test_a_pod_that_no_pool_can_run_is_warned(submit: Submit, given: dict[str, Any], words: str) -> None:
@@ -257,6 +289,26 @@ def test_each_policy_is_in_force_and_only_one_of_them_refuses() -> None:
         "gpu-isolation.gpucluster.dev": "Fail",
         "gpu-placement.gpucluster.dev": "Ignore",
     }
+
+
+@pytest.mark.parametrize("cloud", ["gke", "eks", "aks"])
+def test_the_room_of_a_pool_is_that_of_its_largest_machine_and_unknown_machines_have_none(cloud: str) -> None:
+    known = catalog.of(cloud)
+    by_memory = sorted(known.machines.types, key=lambda type: _memory(cloud, type))
+    small, large = by_memory[0], by_memory[-1]
+    mixed = replace(POOLS[0], machine_types=(small, large))
+    odd = replace(POOLS[1], machine_types=(small, "no-such-machine"))
+    found = rooms(cloud, [mixed, odd])
+    assert found.keys() == {mixed.name}
+    assert 0 < found[mixed.name].memory_mib < _memory(cloud, large) * 1024
+    smaller = rooms(cloud, [replace(mixed, machine_types=(small,))])
+    assert found[mixed.name].memory_mib > smaller[mixed.name].memory_mib
+
+
+def _memory(cloud: str, type: str) -> float:
+    machine = catalog.of(cloud).machines.get(type)
+    assert machine is not None
+    return machine.memory_gib
 
 
 def test_nobody_is_asked_for_the_toleration_that_the_cloud_adds() -> None:

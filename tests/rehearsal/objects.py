@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from concepts.kubernetes import Taint
 from concepts.pool import (
     ADMIN_POOL_NAME,
     POOL_LABEL,
@@ -43,17 +45,32 @@ class Cluster:
         self.clock.moment += seconds
         return self
 
-    def node(self, name: str, pool: str, *, size: int = 0, gpus: int | None = None, change: str = "ADDED") -> None:
-        labels = admin_pool_labels() if size == 0 else gpu_pool_labels(pool, "nvidia-t4", size, {})
-        allocatable = {"nvidia.com/gpu": str(size if gpus is None else gpus)} if size else {}
+    def node(
+        self,
+        name: str,
+        pool: str,
+        *,
+        size: int = 0,
+        gpus: int | None = None,
+        change: str = "ADDED",
+        machine_type: str | None = None,
+        zone: str = "us-central1-a",
+        labels: Mapping[str, str] | None = None,
+        taints: Sequence[Taint] = (),
+    ) -> None:
+        """A node as ``gpu_pool`` and ``admin_pool`` declare theirs, but for the taints."""
+        machine = machine_type or ("n1-standard-4" if size else "e2-custom-2-10240")
+        own = admin_pool_labels() if size == 0 else gpu_pool_labels(pool, "nvidia-t4", size, {})
+        places = {"node.kubernetes.io/instance-type": machine, "topology.kubernetes.io/zone": zone}
+        offered = {"nvidia.com/gpu": str(size if gpus is None else gpus)} if size else {}
         status = {
             "conditions": [{"type": "Ready", "status": "True"}],
-            "allocatable": allocatable,
+            "allocatable": {"cpu": "1930m", "memory": "6Gi", **offered},
             "capacity": {"cpu": "2"},
         }
-        self.timeline.observe(
-            "Node", change, {"metadata": {"uid": name, "name": name, "labels": labels}, "status": status}
-        )
+        metadata = {"uid": name, "name": name, "labels": {**own, **places, **(labels or {})}}
+        spec = {"taints": [{"key": each.key, "value": each.value or "", "effect": each.effect} for each in taints]}
+        self.timeline.observe("Node", change, {"metadata": metadata, "spec": spec, "status": status})
 
     def gone(self, name: str, pool: str, *, size: int = 0) -> None:
         self.node(name, pool, size=size, change="DELETED")
@@ -68,8 +85,10 @@ class Cluster:
         namespace: str = "default",
         owner: tuple[str, str] | None = None,
         change: str = "ADDED",
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         metadata: dict[str, Any] = {"uid": f"{namespace}/{name}", "name": name, "namespace": namespace}
+        metadata["labels"] = dict(labels or {})
         if owner is not None:
             metadata["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]
         limits = {"nvidia.com/gpu": str(gpus)} if gpus else {}

@@ -81,14 +81,26 @@ def daemon_set(name: str, **fields: Any) -> Object:
 
 def plugin_pod(config_map: str | None, **fields: Any) -> Object:
     """The pod spec of a device plugin that reads ``config.yaml`` from a ConfigMap, or is told of no file."""
+    sockets = "/var/lib/kubelet/device-plugins"
     container: Object = {"name": "plugin", "image": "nvidia/k8s-device-plugin:1.11"}
-    if config_map is None:
-        return {"containers": [container], **fields}
-    container |= {
-        "env": [{"name": "CONFIG_FILE", "value": "/config/config.yaml"}],
-        "volumeMounts": [{"name": "config", "mountPath": "/config"}],
+    container["volumeMounts"] = [{"name": "sockets", "mountPath": sockets}]
+    volumes: list[Object] = [{"name": "sockets", "hostPath": {"path": sockets}}]
+    if config_map is not None:
+        container["env"] = [{"name": "CONFIG_FILE", "value": "/config/config.yaml"}]
+        container["volumeMounts"].append({"name": "config", "mountPath": "/config"})
+        volumes.append({"name": "config", "configMap": {"name": config_map}})
+    return {"containers": [container], "volumes": volumes, **fields}
+
+
+def installer_pod(**fields: Any) -> Object:
+    """The pod spec of a driver installer."""
+    container = {
+        "name": "installer",
+        "image": "cos-nvidia-installer:fixed",
+        "securityContext": {"privileged": True},
+        "volumeMounts": [{"name": "root", "mountPath": "/root"}],
     }
-    return {"containers": [container], "volumes": [{"name": "config", "configMap": {"name": config_map}}], **fields}
+    return {"containers": [container], "volumes": [{"name": "root", "hostPath": {"path": "/"}}], **fields}
 
 
 def eventually(what: str, condition: Callable[[], object], seconds: float = 60) -> Any:

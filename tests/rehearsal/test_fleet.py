@@ -40,6 +40,7 @@ from tests.rehearsal.simulated_cluster import (
     eventually,
     gpu_group,
     group_of,
+    installer_pod,
     job,
     nodes,
     plugin_pod,
@@ -121,7 +122,7 @@ def test_a_node_is_not_used_before_its_gpus_are_there(running: Running) -> None:
     assert event["involvedObject"]["name"] == node["metadata"]["name"]
     assert group_of(running.api, "waits") is None
 
-    running.api.apply_manifest(daemon_set("nvidia-driver-installer", tolerations=TOLERATIONS))
+    running.api.apply_manifest(daemon_set("nvidia-driver-installer", **installer_pod(tolerations=TOLERATIONS)))
     eventually("the pod runs", lambda: group_of(running.api, "waits") == "t4")
     eventually("nothing is missing any more", lambda: running.missing_drivers() == [])
     eventually("the pod ends", lambda: running.api.get(f"{PODS}/waits")["status"]["phase"] == "Succeeded")
@@ -131,7 +132,7 @@ def test_a_node_is_not_used_before_its_gpus_are_there(running: Running) -> None:
 
 def test_a_driver_installer_without_a_toleration_leaves_the_gpus_invisible(running: Running) -> None:
     installer = "/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-driver-installer"
-    running.api.apply_manifest(daemon_set("nvidia-driver-installer", tolerations=TOLERATIONS))
+    running.api.apply_manifest(daemon_set("nvidia-driver-installer", **installer_pod(tolerations=TOLERATIONS)))
     running.fleet.apply_group(
         gpu_group("t4-spot", gpus_advertised_by="daemonset", taints=(GPU_TAINT, SPOT_TAINT), spot=True)
     )

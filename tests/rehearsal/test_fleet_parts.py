@@ -12,7 +12,7 @@ from rehearsal.fleet.capacity import allocatable, capacity
 from rehearsal.fleet.instance_types import InstanceTypes
 from rehearsal.fleet.node_pools import node_pools, refused_by_karpenter, weights
 from rehearsal.fleet.node_watch import Late, missing
-from rehearsal.fleet.nodes import ClusterFacts, permanent_counts
+from rehearsal.fleet.nodes import ClusterFacts, kubelet_version, permanent_counts
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.fleet.stuck_pods import would_fit
 from rehearsal.simulation import Machine
@@ -117,12 +117,13 @@ def test_a_declared_instance_type_or_zone_never_contradicts_the_requirements() -
     assert template(labels=labels)["metadata"]["labels"].keys().isdisjoint(labels)
 
 
+HOST_NAME = "kubernetes.io/hostname"
 HELD_BACK = {"key": "rehearsal.gpucluster.dev/unseen", "effect": "NoSchedule"}
 
 
 def held_back(**labels: str) -> dict[str, Any]:
     return {
-        "metadata": {"labels": labels, "resourceVersion": "7"},
+        "metadata": {"name": "n", "labels": {HOST_NAME: "n", **labels}, "resourceVersion": "7"},
         "spec": {"taints": [dict(GPU_TAINT), dict(HELD_BACK)]},
     }
 
@@ -140,9 +141,32 @@ def test_a_held_back_node_is_released_with_everything_at_once() -> None:
 
 
 def test_a_complete_node_is_left_alone() -> None:
-    node = {"metadata": {"labels": {**UNSEEN_LABEL, "other": "x"}}, "spec": {}}
+    node = {"metadata": {"name": "n", "labels": {**UNSEEN_LABEL, HOST_NAME: "n", "other": "x"}}, "spec": {}}
     assert missing(node, Late(UNSEEN_LABEL)) is None
     assert missing(node, Late({"team": "speech"})) == {"metadata": {"labels": {"team": "speech"}}}
+
+
+def test_a_nodes_host_name_is_its_own_and_no_label_of_another_cloud_stays() -> None:
+    labels = {HOST_NAME: "claim-7", "eks-node-viewer/instance-price": "0.5", "karpenter.sh/nodepool": "t4-1"}
+    patch = missing({"metadata": {"name": "n", "labels": labels}, "spec": {}}, Late())
+    assert patch == {"metadata": {"labels": {HOST_NAME: "n", "eks-node-viewer/instance-price": None}}}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reported"),
+    [
+        ("1.34.4-gke.100", "1.34.4-gke.100"),
+        ("v1.33", "1.33.0"),
+        ("1.34", "1.34.0"),
+        ("1.34.9-eks-1", "1.34.9-eks-1"),
+        ("1.35", "1.34.4"),
+        ("v1.35.1", "1.34.4"),
+    ],
+)
+def test_a_kubelet_has_a_whole_version_and_no_newer_minor_one_than_the_control_plane(
+    wanted: str, reported: str
+) -> None:
+    assert kubelet_version(wanted, "v1.34.4") == reported
 
 
 MAX_PODS = 29

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from rich.console import Console
+from typing_extensions import override
 
 from rehearsal import leftovers
+from rehearsal.engine import Engine
+from rehearsal.run import Options, Rehearsal
+from rehearsal.stack import ROOT, resolve
 from rehearsal.tools import ToolsMissing, folder
 from tests.rehearsal.rehearsals import REPORTS, passes, rehearse
 
 pytestmark = pytest.mark.rehearsal
+
+MANIFESTS = Path(__file__).parent / "manifests"
+NODE_POOL = "gcp:container/nodePool:NodePool"
+NETWORK = "gcp:compute/network:Network"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -72,17 +88,99 @@ def test_a_world_that_dies_is_the_reason() -> None:
     assert leftovers.processes(REPORTS / "gke-tips") == {}
 
 
-def test_a_kept_cluster_answers_until_it_is_stopped() -> None:
+def test_a_kept_cluster_takes_the_readmes_first_job_by_the_commands_that_it_prints() -> None:
     process = rehearse("run", "--stack", "examples/gke-tips.yaml", "--keep")
-    output, _ = process.communicate(timeout=600)
+    output, _ = process.communicate(timeout=900)
     assert process.returncode == 0, output
-    kubeconfig = next(line.split("=", 1)[1] for line in output.splitlines() if "export KUBECONFIG=" in line)
-    command = [folder() / "kubectl", "--kubeconfig", kubeconfig, "get", "nodes", "-o", "name"]
-    nodes = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert len(nodes) == 1
-    stopped, _ = rehearse("stop", "--stack", "examples/gke-tips.yaml").communicate(timeout=60)
+    read_environment = next(line.split("#")[0] for line in output.splitlines() if line.startswith("  . "))
+    apply = next(line for line in output.splitlines() if "kubectl apply -f" in line)
+
+    def shell(command: str) -> str:
+        command = f"{read_environment} && {command}"
+        done = subprocess.run(
+            ["sh", "-ec", command], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    environment = Path(read_environment.split()[1])
+    assert environment.stat().st_mode & 0o077 == 0, "it holds the state's passphrase"
+    jobs = json.loads(shell("pulumi stack output -s gke-tips gpuJobs --json"))
+    assert [yaml.safe_load(text) for text in jobs.values()] == [yaml.safe_load(Path(apply.split()[-1]).read_text())]
+    assert "created" in shell(apply)
+    name = yaml.safe_load(Path(apply.split()[-1]).read_text())["metadata"]["name"]
+    shell(f"kubectl wait --for=condition=complete job/{name} --timeout=300s")
+    assert "did not run" in shell(f"kubectl logs job/{name}")
+    stopped, _ = rehearse("stop", "--stack", "examples/gke-tips.yaml").communicate(timeout=120)
     assert "stopped" in stopped
     assert leftovers.processes(REPORTS / "gke-tips") == {}
+
+
+@pytest.mark.exhaustive
+def test_a_users_own_installer_makes_a_stack_without_drivers_pass(tmp_path: Path) -> None:
+    stack = tmp_path / "own-drivers.yaml"
+    stack.write_text((ROOT / "examples" / "gke-tips.yaml").read_text().rstrip() + "\n      drivers: none\n")
+    process = rehearse("run", "--stack", str(stack), "--apply", str(MANIFESTS / "driver-installer"))
+    output, _ = process.communicate(timeout=900)
+    assert process.returncode == 0, output
+    report = json.loads((REPORTS / "own-drivers" / "report.json").read_text())
+    (installer,) = report["applied"]
+    assert installer["accepted"]
+    assert {pod["pool"] for pod in installer["pods"]} == {"gpu-1"}
+
+
+@pytest.mark.exhaustive
+def test_a_users_workloads_are_told_where_they_ran_or_why_not() -> None:
+    process = rehearse("run", "--stack", "examples/gke-tips.yaml", "--apply", str(MANIFESTS / "workloads"))
+    output, _ = process.communicate(timeout=900)
+    assert process.returncode == 1, output
+    report = json.loads((REPORTS / "gke-tips" / "report.json").read_text())
+    applied = {one["name"]: one for one in report["applied"]}
+    ran = {name: {pod["pool"] for pod in one["pods"]} for name, one in applied.items()}
+    assert ran == {"notebook": {"admin"}, "train": {"gpu-1"}, "too-much-memory": {None}, "no-such-gpu": {None}}
+    for name in ("too-much-memory", "no-such-gpu"):
+        assert applied[name]["pods"][0]["reason"]
+    failed = {check["id"] for check in report["checks"] if not check["passed"]}
+    assert failed == {"applied:Pod/too-much-memory", "applied:Pod/no-such-gpu"}
+
+
+def test_no_network_is_needed() -> None:
+    inside = ["unshare", "--net", "--map-root-user", "--", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+    if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine allows no network namespace of one's own")
+    command = [*inside, sys.executable, "-m", "rehearsal", "run", "--stack", "examples/gke-tips.yaml"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+class _Meddled(Rehearsal):
+    """Somebody else changes a pool and leaves a network behind, both behind the engine's back."""
+
+    @override
+    def _idempotence(self, engine: Engine) -> None:
+        with self._cloud() as records:
+            pool = next(each for each in records.values() if each["type"] == NODE_POOL and "gpu" in json.dumps(each))
+            pool["inputs"]["nodeConfig"]["labels"]["changed-by"] = "somebody-else"
+        super()._idempotence(engine)
+        with self._cloud() as records:
+            records["projects/my-gcp-project/global/networks/litter"] = {"type": NETWORK, "inputs": {}, "outputs": {}}
+
+    @contextmanager
+    def _cloud(self) -> Iterator[dict[str, Any]]:
+        (state,) = (self.run_dir / "cloud").glob("gcp.json")
+        records = json.loads(state.read_text())
+        yield records
+        state.write_text(json.dumps(records))
+
+
+@pytest.mark.exhaustive
+def test_a_change_behind_the_engines_back_and_what_somebody_left_are_seen(tmp_path: Path) -> None:
+    options = Options(tools=folder(), gate=None, build=tmp_path)
+    output = io.StringIO()
+    finished = _Meddled(resolve("examples/gke-tips.yaml"), options, Console(file=output, width=160)).run()
+    failed = {check.id: check.detail for check in finished.record.checks if not check.passed}
+    assert failed.keys() == {"no-drift", "nothing-left"}, failed
+    assert "networks/litter" in failed["nothing-left"]
 
 
 def _wait_for_world(pid: int) -> int:

@@ -13,6 +13,8 @@ from rehearsal.display import Display
 from rehearsal.play import Played, Submitted
 from rehearsal.report import Record, Stage, cost_of, to_json, write_atomically
 from rehearsal.scenario import derive
+from rehearsal.scope import Scope, scope_of
+from rehearsal.stack import available, resolve
 from rehearsal.summary import show, sparkline
 from rehearsal.user import Reply
 from tests.rehearsal.objects import Clock, Cluster, admin_pool, gpu_pool, job_yaml
@@ -27,6 +29,7 @@ def record() -> Record:
     pools = Pools((POOL,), (), admin_pool())
     plain = derive(pools.gpu, {POOL.name: job_yaml(POOL)}, 2.0).plain
     record = Record("dev", "Pulumi.dev.yaml", cluster.timeline, pools)
+    record.scope, record.seed = Scope({"network": "lets everything through"}, {"prices": "list prices"}), 7
     record.played = Played([Submitted(plain, 0.0, Reply(True, warnings=("a warning",)))])
     cluster.node("admin-0", "admin")
     cluster.pod("gpu-pod")
@@ -38,16 +41,14 @@ def record() -> Record:
     return record
 
 
-def test_node_seconds_become_money_at_list_price(record: Record) -> None:
-    cost = cost_of(record)
-    assert cost.total == pytest.approx(10 * 1.0 + 20 * 0.09 / 3600)
-    assert cost.peak_hourly == pytest.approx(3600.09)
+def test_the_dearest_moment_has_its_list_price(record: Record) -> None:
+    assert cost_of(record).peak_hourly == pytest.approx(3600.09)
 
 
 def test_a_pool_without_a_price_is_named_not_guessed(record: Record) -> None:
     record.pools = Pools((gpu_pool("t4-1", 1, hourly_usd=None),), (), admin_pool())
     assert cost_of(record).unpriced == ("t4-1",)
-    assert cost_of(record).total == pytest.approx(20 * 0.09 / 3600)
+    assert cost_of(record).peak_hourly == pytest.approx(0.09)
 
 
 def test_the_report_holds_what_the_docstring_promises(record: Record) -> None:
@@ -58,6 +59,9 @@ def test_the_report_holds_what_the_docstring_promises(record: Record) -> None:
     report = to_json(record, None)
     documented = re.findall(r"``(\w+)``", (rehearsal.report.__doc__ or "").split("\n\n")[2].replace(",", " "))
     assert set(report) <= set(documented)
+    assert report["seed"] == 7
+    assert set(report["scope"]) == {"notRehearsed", "estimates"}
+    assert report["scope"]["notRehearsed"]["network"]
     (workload,) = report["workloads"]
     assert workload["pods"] == [
         {"name": "gpu-pod", "pool": "t4-1", "node": "gpu-0", "waitedSeconds": 5.0, "phase": "Running"}
@@ -93,6 +97,58 @@ def test_the_summary_shows_the_verdict_last_with_its_reasons(record: Record) -> 
     last = output.getvalue().strip().splitlines()[-2:]
     assert last == ["FAIL dev:", "  • x: because [brackets] matter"]
     assert "gpu-pod" in output.getvalue()
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+def test_the_chart_of_nodes_shows_whole_names_and_its_end_at_any_width(record: Record, columns: int) -> None:
+    long = gpu_pool("a100-40gb-8-ondemand", 8)
+    record.pools = Pools((POOL, long), (), admin_pool())
+    output = io.StringIO()
+    show(Console(file=output, width=columns), record)
+    lines = output.getvalue().splitlines()
+    heading = next(index for index, line in enumerate(lines) if line.startswith("pool "))
+    assert lines[heading].split() == ["pool", "most", "allowed"]
+    for line, pool in zip(lines[heading + 1 :], record.pools.all, strict=False):
+        assert line.startswith(f"{pool.name} ")
+        chart = line[line.index("▕") + 1 : line.index("▏")]
+        assert len(line.rstrip()) <= columns
+        assert chart.endswith(" ") is (pool.role == "gpu"), "the return to zero is there to see"
+
+
+def test_text_is_wrapped_at_words_in_a_terminal_and_not_at_all_in_a_file(record: Record) -> None:
+    words = "word " * 40
+    record.checks.append(Check("x", "A title", True, words.strip()))
+    for terminal in (True, False):
+        output = io.StringIO()
+        show(Console(file=output, width=80, force_terminal=terminal, color_system=None), record)
+        lines = [line for line in output.getvalue().splitlines() if "word" in line]
+        assert (len(lines) == 1) is not terminal
+        assert all(part in ("✓", "A", "title:", "word") for line in lines for part in line.split())
+
+
+def test_the_verdict_says_what_it_does_not_cover(record: Record) -> None:
+    output = io.StringIO()
+    show(Console(file=output, width=100), record)
+    assert "Not rehearsed (why: report.json): network." in output.getvalue()
+    assert "seed 7" in output.getvalue()
+
+
+def test_every_stack_has_a_scope_that_names_who_scales() -> None:
+    for name in available():
+        settings = resolve(name).settings
+        subjects = scope_of(settings).not_rehearsed
+        assert ("idle times" in subjects) is (settings.autoscaler == "karpenter")
+        assert ("the cloud's autoscaler" in subjects) is (settings.autoscaler != "karpenter")
+
+
+def test_a_node_whose_gpus_were_only_late_has_had_no_trouble(record: Record) -> None:
+    cluster = Cluster(record.timeline, Clock())
+    for node, size in (("gpu-0", 1), ("gpu-1", 0)):
+        cluster.node(node, "t4-1", size=1, gpus=size)
+        cluster.warning(node, f"{node} offers no GPU", kind="Node", reason="DevicePluginMissing")
+    assert to_json(record, None)["machineTroubles"] == [
+        {"kind": "Node", "name": "gpu-1", "pool": "t4-1", "reason": "gpu-1 offers no GPU"}
+    ]
 
 
 def test_troubles_with_machines_are_told_once_also_when_they_are_over(record: Record) -> None:

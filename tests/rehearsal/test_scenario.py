@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from concepts.kubernetes import Taint
-from rehearsal.scenario import BURST_LIMIT, OffGpus, Refused, RunsOn, Scenario, StaysPending, derive, load
+from rehearsal.scenario import BURST_LIMIT, OffGpus, Refused, RunsOn, Scenario, StaysPending, derive, load, whole_node
 from tests.rehearsal.objects import gpu_pool, job_yaml
 
 
@@ -19,24 +19,17 @@ ONE_SIZE = (gpu_pool("t4-1", 1),)
 THREE_SIZES = (gpu_pool("t4-1", 1), gpu_pool("t4-4", 4), gpu_pool("v100-8", 8))
 
 
-def test_the_published_pod_is_played_as_it_was_published() -> None:
-    assert load("gpu-pod") == {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "gpu-pod"},
-        "spec": {
-            "restartPolicy": "Never",
-            "containers": [
-                {
-                    "name": "gpu-container",
-                    "image": "nvidia/cuda:10.0-base",
-                    "command": ["nvidia-smi"],
-                    "resources": {"limits": {"nvidia.com/gpu": 1}},
-                }
-            ],
-        },
-    }
+def test_the_plain_pod_asks_for_a_gpu_and_nothing_else() -> None:
+    (container,) = load("gpu-pod")["spec"].pop("containers")
+    assert container["resources"] == {"limits": {"nvidia.com/gpu": 1}}
+    assert load("gpu-pod")["spec"].keys() == {"restartPolicy", "containers"}
     assert scenario(*THREE_SIZES).plain.manifest == load("gpu-pod")
+
+
+def test_no_image_is_played_that_cannot_be_pulled() -> None:
+    images = {each["image"] for each in load("gpu-pod")["spec"]["containers"]}
+    # NVIDIA deletes them half a year after their end: https://gitlab.com/nvidia/container-images/cuda/-/issues/177
+    assert not any(re.match(r"nvidia/cuda:(\d|10|11)\.", image) for image in images)
 
 
 def test_the_plain_pod_may_only_run_on_the_smallest_size() -> None:
@@ -51,12 +44,42 @@ def test_the_plain_pod_must_be_told_what_it_lacks_when_every_pool_has_a_further_
 
 
 def test_every_pool_gets_the_programs_own_job_unchanged_but_for_its_duration() -> None:
-    for pool, job in zip(THREE_SIZES, scenario(*THREE_SIZES).jobs, strict=True):
+    jobs = {job.id: job for job in scenario(*THREE_SIZES).jobs}
+    assert len(jobs) == len(THREE_SIZES)
+    for pool in THREE_SIZES:
+        job = jobs[f"job:{pool.name}"]
         assert job.expect == RunsOn(frozenset({pool.name}))
         published = yaml.safe_load(job_yaml(pool))
         played = dict(job.manifest)
         assert played["spec"]["template"].pop("metadata")["annotations"]
         assert played == published
+
+
+def test_the_seed_is_the_order_of_the_jobs_and_nothing_else() -> None:
+    def orders(seed: int) -> tuple[str, ...]:
+        gpu_jobs = {pool.name: job_yaml(pool) for pool in THREE_SIZES}
+        return tuple(job.id for job in derive(THREE_SIZES, gpu_jobs, 2.0, seed).jobs)
+
+    assert orders(1) == orders(1)
+    assert len({orders(seed) for seed in range(20)}) > 1
+    assert {frozenset(orders(seed)) for seed in range(20)} == {frozenset(orders(0))}
+
+
+def test_a_whole_node_is_what_its_agents_left_divided_among_the_jobs_pods() -> None:
+    free = {"cpu": 3.5, "memory": 12.5 * 1024**3, "ephemeral-storage": 90.0 * 1024**3}
+    job = scenario(*ONE_SIZE).again["t4-1"]
+    one = whole_node("t4-1", job, free)
+    asked = one.manifest["spec"]["template"]["spec"]["containers"][0]["resources"]
+    assert asked["requests"] == {"cpu": "3500m", "memory": "12800Mi", "ephemeral-storage": "46080Mi"}
+    assert asked["limits"] == {"nvidia.com/gpu": 1}
+    assert one.workload != job["metadata"]["name"]
+    shared = {**job, "spec": {**job["spec"], "parallelism": 4}}
+    asked = whole_node("t4-1", shared, free).manifest["spec"]["template"]["spec"]["containers"][0]["resources"]
+    assert asked["requests"] == {"cpu": "875m", "memory": "3200Mi", "ephemeral-storage": "11520Mi"}
+
+
+def test_a_pool_of_mixed_machines_has_no_whole_node_to_ask_for() -> None:
+    assert set(scenario(gpu_pool("t4-1", 1, machine_types=("a", "b")), gpu_pool("t4-4", 4)).again) == {"t4-4"}
 
 
 def test_larger_sizes_bring_the_fragmentation_the_multi_gpu_and_the_refused_pod() -> None:
@@ -103,6 +126,13 @@ def test_twins_bring_a_pod_that_takes_the_fallback_when_spot_is_full() -> None:
     assert burst.fallback is not None
     assert burst.fallback.expect == RunsOn(frozenset({"t4-1-ondemand"}))
     assert "gpucluster.dev/pool" not in burst.fallback.manifest["spec"]["nodeSelector"]
+    (twin,) = scenario(on_demand, spot).twins
+    assert twin.expect == RunsOn(frozenset({"t4-1-spot"}))
+    assert "gpucluster.dev/pool" not in twin.manifest["spec"]["nodeSelector"]
+
+
+def test_pools_without_a_twin_have_no_order() -> None:
+    assert scenario(*THREE_SIZES).twins == ()
 
 
 def test_cpu_work_never_asks_for_a_gpu_nor_tolerates_one() -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from rehearsal import checks
-from rehearsal.checks import Check, Pools
+from concepts.kubernetes import Taint
+from rehearsal.checks import Check, Pools, declared, workloads
+from rehearsal.checks import cluster as of_cluster
 from rehearsal.play import Played, Submitted
-from rehearsal.scenario import Scenario, Submission, derive
+from rehearsal.scenario import Scenario, Submission, derive, whole_node
 from rehearsal.user import Reply
 from tests.rehearsal.objects import Cluster, admin_pool, gpu_pool, job_yaml
 
@@ -36,34 +38,34 @@ def cluster() -> Cluster:
 
 def test_a_gpu_node_before_the_first_gpu_pod_is_found(cluster: Cluster) -> None:
     played = Played(first_gpu_submission=cluster.timeline.now())
-    assert checks.starts_at_zero(cluster.timeline, played).passed
+    assert of_cluster.starts_at_zero(cluster.timeline, played).passed
     cluster.node("gpu-0", "t4-1", size=1)
     later = Played(first_gpu_submission=cluster.after(1).timeline.now())
-    assert "gpu-0 (t4-1)" in checks.starts_at_zero(cluster.timeline, later).detail
-    assert not checks.starts_at_zero(cluster.timeline, later).passed
+    assert "gpu-0 (t4-1)" in of_cluster.starts_at_zero(cluster.timeline, later).detail
+    assert not of_cluster.starts_at_zero(cluster.timeline, later).passed
 
 
 def test_a_system_pod_on_a_gpu_node_is_found_a_node_agent_is_not(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1)
     cluster.pod("agent", node="gpu-0", phase="Running", gpus=0, namespace="kube-system", owner=("DaemonSet", "agent"))
-    assert checks.system_pods_off_gpus(cluster.timeline).passed
+    assert of_cluster.system_pods_off_gpus(cluster.timeline).passed
     cluster.pod("metrics", node="gpu-0", phase="Running", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
-    found = checks.system_pods_off_gpus(cluster.timeline)
+    found = of_cluster.system_pods_off_gpus(cluster.timeline)
     assert not found.passed
     assert found.detail == "kube-system/metrics on gpu-0 (t4-1)"
 
 
 def test_a_timeline_that_saw_no_system_pod_proves_nothing() -> None:
-    assert not checks.system_pods_off_gpus(Cluster.empty().timeline).passed
+    assert not of_cluster.system_pods_off_gpus(Cluster.empty().timeline).passed
 
 
 def test_a_pool_above_its_maximum_is_found(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1)
     cluster.node("gpu-1", "t4-1", size=1)
-    (check,) = checks.limits(cluster.timeline, POOLS)
+    (check,) = of_cluster.limits(cluster.timeline, POOLS)
     assert check.passed
     cluster.node("gpu-2", "t4-1", size=1)
-    (check,) = checks.limits(cluster.timeline, POOLS)
+    (check,) = of_cluster.limits(cluster.timeline, POOLS)
     assert check.detail == "t4-1 had 3 nodes at once, its maximum is 2"
 
 
@@ -77,20 +79,20 @@ def test_nodes_one_after_the_other_are_not_at_once(cluster: Cluster) -> None:
 def test_gpus_that_never_appear_are_not_a_pool_that_scaled_up(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1, gpus=0)
     cluster.warning("gpu-0", "no driver: the DaemonSet does not tolerate spot", kind="Node", reason="DriverMissing")
-    found = list(checks.reached(cluster.timeline, POOLS, {}))
+    found = list(of_cluster.reached(cluster.timeline, POOLS, {}))
     assert not by_id(found, "reached:t4-1").passed
     assert "does not tolerate spot" in by_id(found, "reached:t4-1").detail
     cluster.node("gpu-0", "t4-1", size=1, change="MODIFIED")
-    assert by_id(list(checks.reached(cluster.timeline, POOLS, {})), "reached:t4-1").passed
+    assert by_id(list(of_cluster.reached(cluster.timeline, POOLS, {})), "reached:t4-1").passed
 
 
 def test_a_pool_without_nodes_is_explained_by_its_autoscaler(cluster: Cluster) -> None:
     said = {"t4-1": "no image", "t4-4": "no subnet"}
-    found = list(checks.reached(cluster.timeline, POOLS, said))
+    found = list(of_cluster.reached(cluster.timeline, POOLS, said))
     assert by_id(found, "reached:t4-1").detail.endswith(": no image")
     assert by_id(found, "reached:t4-4").detail.endswith(": no subnet")
     cluster.node("gpu-0", "t4-1", size=1)
-    assert "no image" not in by_id(list(checks.reached(cluster.timeline, POOLS, said)), "reached:t4-1").detail
+    assert "no image" not in by_id(list(of_cluster.reached(cluster.timeline, POOLS, said)), "reached:t4-1").detail
 
 
 def test_cpu_work_on_a_gpu_node_and_nodes_woken_for_it_are_found(cluster: Cluster) -> None:
@@ -98,21 +100,21 @@ def test_cpu_work_on_a_gpu_node_and_nodes_woken_for_it_are_found(cluster: Cluste
     played = Played([submitted(job, cluster), submitted(crowd, cluster)])
     cluster.pod("cpu-job-x", node="admin-0", phase="Succeeded", gpus=0, owner=("Job", "cpu-job"))
     cluster.pod("cpu-crowd", gpus=0)
-    played.first_gpu_submission = cluster.after(5).timeline.now()
-    assert checks.cpu_work_wakes_none(cluster.timeline, played).passed
-    played.first_gpu_submission = cluster.after(5).timeline.now()
+    played.cpu_done = cluster.after(5).timeline.now()
+    assert of_cluster.cpu_work_wakes_none(cluster.timeline, played).passed
+    played.cpu_done = cluster.after(5).timeline.now()
     cluster.clock.moment -= 1
     cluster.node("gpu-0", "t4-1", size=1)
-    assert "GPU nodes started while only" in checks.cpu_work_wakes_none(cluster.timeline, played).detail
+    assert "GPU nodes started while only" in of_cluster.cpu_work_wakes_none(cluster.timeline, played).detail
     cluster.pod("cpu-crowd", node="gpu-0", phase="Running", gpus=0, change="MODIFIED")
-    assert "cpu-crowd ran on GPU node gpu-0" in checks.cpu_work_wakes_none(cluster.timeline, played).detail
+    assert "cpu-crowd ran on GPU node gpu-0" in of_cluster.cpu_work_wakes_none(cluster.timeline, played).detail
 
 
 def test_the_wrong_pool_is_found(cluster: Cluster) -> None:
     played = Played([submitted(SCENARIO.plain, cluster)])
     cluster.node("gpu-0", "t4-4", size=4)
     cluster.after(2).pod("gpu-pod", node="gpu-0", phase="Running")
-    found = by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
+    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
     assert not found.passed
     assert found.detail == "gpu-pod ran on t4-4, expected t4-1"
 
@@ -121,7 +123,7 @@ def test_a_pod_that_never_ran_is_told_with_the_schedulers_reason(cluster: Cluste
     played = Played([submitted(SCENARIO.plain, cluster)])
     cluster.pod("gpu-pod")
     cluster.warning("gpu-pod", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
-    found = by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
+    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
     assert not found.passed
     assert "Insufficient nvidia.com/gpu" in found.detail
 
@@ -131,9 +133,9 @@ def test_a_group_that_nobody_scales_is_the_reason_whatever_others_say_later(clus
     cluster.pod("gpu-pod")
     cluster.warning("gpu-pod", "t4-1 cannot grow: no tag", reason="NodeGroupNotScaled", pool="t4-1")
     cluster.warning("gpu-pod", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
-    found = by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
+    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
     assert found.detail == "gpu-pod never ran: t4-1 cannot grow: no tag"
-    reached = list(checks.reached(cluster.timeline, POOLS, {}))
+    reached = list(of_cluster.reached(cluster.timeline, POOLS, {}))
     assert by_id(reached, "reached:t4-1").detail.endswith("with usable GPUs: t4-1 cannot grow: no tag")
     assert "no tag" not in by_id(reached, "reached:t4-4").detail
 
@@ -168,7 +170,7 @@ def test_a_multi_gpu_pod_needs_a_reason_that_names_the_line_to_add(cluster: Clus
     cluster.pod("plain-multi-gpu", gpus=4)
     if said:
         cluster.warning("plain-multi-gpu", said)
-    found = by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "plain-multi-gpu")
+    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "plain-multi-gpu")
     assert found.passed is passed
 
 
@@ -176,7 +178,7 @@ def test_a_pod_that_should_wait_and_was_placed_is_found(cluster: Cluster) -> Non
     one = SCENARIO.hopeless[0]
     played = Played([submitted(one, cluster, Reply(True, warnings=("asks for too many",)))])
     cluster.pod("over-large", node="gpu-0", phase="Running", gpus=5)
-    assert not by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "over-large").passed
+    assert not by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "over-large").passed
 
 
 @pytest.mark.parametrize(
@@ -189,7 +191,7 @@ def test_a_pod_that_should_wait_and_was_placed_is_found(cluster: Cluster) -> Non
 )
 def test_a_blanket_toleration_must_be_refused_for_that_reason(cluster: Cluster, reply: Reply, passed: bool) -> None:
     played = Played([submitted(SCENARIO.refused[0], cluster, reply)])
-    found = by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "blanket-toleration")
+    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "blanket-toleration")
     assert found.passed is passed
 
 
@@ -200,11 +202,11 @@ def test_fragmentation_is_only_rehearsed_beside_an_idle_larger_node(cluster: Clu
     for idle, passed in (((), False), (("gpu-9",), True)):
         played = Played([submitted(fragment, cluster, idle=idle)])
         cluster.pod("fragment", node="gpu-0", phase="Succeeded")
-        assert by_id(list(checks.workload_checks(cluster.timeline, SCENARIO, played)), "fragment").passed is passed
+        assert by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "fragment").passed is passed
 
 
 def test_what_was_not_submitted_did_not_pass() -> None:
-    found = list(checks.workload_checks(Cluster.empty().timeline, SCENARIO, Played()))
+    found = list(workloads.workload_checks(Cluster.empty().timeline, SCENARIO, Played()))
     assert found
     assert not any(check.passed for check in found)
 
@@ -212,21 +214,127 @@ def test_what_was_not_submitted_did_not_pass() -> None:
 def test_a_node_that_stays_is_told_with_the_pod_that_holds_it(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1)
     cluster.pod("metrics", node="gpu-0", phase="Running", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
-    found = checks.back_to_zero(cluster.timeline, Played(all_deleted=cluster.timeline.now()))
+    found = of_cluster.back_to_zero(cluster.timeline, Played(all_deleted=cluster.timeline.now()))
     assert not found.passed
     assert found.detail == "gpu-0 (t4-1) still there, held by metrics"
 
 
 def test_the_admin_pool_must_not_shrink_even_for_a_moment(cluster: Cluster) -> None:
     played = Played(first_gpu_submission=cluster.timeline.now())
-    assert checks.admin_stays(cluster.timeline, POOLS, played).passed
+    assert of_cluster.admin_stays(cluster.timeline, POOLS, played).passed
     cluster.after(1).gone("admin-0", "admin")
     cluster.after(1).node("admin-1", "admin")
-    assert not checks.admin_stays(cluster.timeline, POOLS, played).passed
+    assert not of_cluster.admin_stays(cluster.timeline, POOLS, played).passed
 
 
-def test_long_waits_are_found(cluster: Cluster) -> None:
-    played = Played([submitted(SCENARIO.plain, cluster)])
-    cluster.pod("gpu-pod")
-    cluster.after(checks.LONGEST_WAIT_SECONDS + 1).pod("gpu-pod", node="gpu-0", phase="Running", change="MODIFIED")
-    assert not checks.waiting_time(cluster.timeline, played).passed
+GPU_NODE = {"size": 1, "taints": SMALL.taints}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({}, None),
+        ({"machine_type": "n1-standard-8"}, "is a n1-standard-8, declared n1-standard-4"),
+        ({"zone": "us-central1-f"}, "is in zone us-central1-f, declared us-central1-a"),
+        ({"taints": ()}, "lacks the taint nvidia.com/gpu=present:NoSchedule"),
+        ({"labels": {"karpenter.sh/capacity-type": "on-demand"}}, "is on-demand, declared spot"),
+        ({"labels": {"karpenter.sh/capacity-type": "spot"}}, None),
+        ({"labels": {"gpucluster.dev/gpu": "nvidia-l4"}}, "has label gpucluster.dev/gpu=nvidia-l4, declared nvidia-t4"),
+        ({"gpus": 2}, "offers 2 GPUs, declared 1"),
+        ({"gpus": 0}, None),
+    ],
+)
+def test_a_node_that_is_not_what_its_pool_declares_is_found(
+    cluster: Cluster, change: dict[str, Any], problem: str | None
+) -> None:
+    cluster.node("gpu-0", "t4-1", **{**GPU_NODE, **change})
+    found = declared.nodes_as_declared(cluster.timeline, POOLS)
+    assert found.passed is (problem is None), found.detail
+    if problem is not None:
+        assert found.detail == f"gpu-0 (t4-1) {problem}"
+
+
+def test_a_node_of_no_declared_pool_is_found_and_no_node_proves_nothing(cluster: Cluster) -> None:
+    cluster.node("gpu-0", "v100-8", **GPU_NODE)
+    assert declared.nodes_as_declared(cluster.timeline, POOLS).detail == "gpu-0 belongs to no pool of the stack"
+    assert not declared.nodes_as_declared(Cluster.empty().timeline, POOLS).passed
+
+
+def test_a_node_that_its_autoscaler_has_not_completed_is_not_judged(cluster: Cluster) -> None:
+    starting = Taint("karpenter.sh/unregistered", None, "NoExecute")
+    cluster.node("gpu-0", "t4-1", size=1, taints=(starting,))
+    assert declared.nodes_as_declared(cluster.timeline, POOLS).passed
+    cluster.node("gpu-0", "t4-1", size=1, change="MODIFIED")
+    assert not declared.nodes_as_declared(cluster.timeline, POOLS).passed
+
+
+def test_a_pod_of_the_clusters_own_that_waits_or_failed_is_found(cluster: Cluster) -> None:
+    played = Played()
+    assert declared.system_pods_run(cluster.timeline, played).passed
+    cluster.pod("metrics", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
+    cluster.warning("metrics", "0/1 nodes are available: 1 Insufficient cpu.")
+    found = declared.system_pods_run(cluster.timeline, played)
+    assert found.detail == "kube-system/metrics never ran: 0/1 nodes are available: 1 Insufficient cpu."
+    assert not found.passed
+    cluster.pod("metrics", node="admin-0", phase="Running", gpus=0, namespace="kube-system", change="MODIFIED")
+    assert declared.system_pods_run(cluster.timeline, played).passed
+    cluster.pod("metrics", node="admin-0", phase="Failed", gpus=0, namespace="kube-system", change="MODIFIED")
+    assert not declared.system_pods_run(cluster.timeline, played).passed
+
+
+def test_what_comes_after_the_last_gpu_pod_is_not_waited_for(cluster: Cluster) -> None:
+    played = Played(all_deleted=cluster.after(1).timeline.now())
+    cluster.after(1).pod("late", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
+    assert declared.system_pods_run(cluster.timeline, played).passed
+
+
+@pytest.mark.parametrize(("phase", "passed"), [("Running", False), ("Failed", False), ("Succeeded", True)])
+def test_a_job_must_succeed(cluster: Cluster, phase: str, passed: bool) -> None:
+    job = next(one for one in SCENARIO.jobs if one.id == "job:t4-1")
+    played = Played([submitted(job, cluster)])
+    cluster.node("gpu-0", "t4-1", **GPU_NODE)
+    cluster.pod("try-t4-1-x", node="gpu-0", phase=phase, owner=("Job", "try-t4-1"))
+    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "job:t4-1")
+    assert found.passed is passed
+
+
+@pytest.mark.parametrize(("pool", "passed"), [("t4-1-spot", True), ("t4-1-ondemand", False)])
+def test_a_pod_that_names_no_pool_gets_the_preferred_twin(cluster: Cluster, pool: str, passed: bool) -> None:
+    twins = (gpu_pool("t4-1-spot", 1), gpu_pool("t4-1-ondemand", 1, spot=False, preference=1))
+    scenario = derive(twins, {each.name: job_yaml(each) for each in twins}, 2.0)
+    (twin,) = scenario.twins
+    played = Played([submitted(twin, cluster)])
+    cluster.node("gpu-0", pool, size=1)
+    cluster.pod(twin.workload, node="gpu-0", phase="Succeeded")
+    found = by_id(list(workloads.workload_checks(cluster.timeline, scenario, played)), twin.id)
+    assert found.passed is passed
+
+
+def test_a_pool_that_does_not_come_back_is_found(cluster: Cluster) -> None:
+    free = {"cpu": 3.9, "memory": 12 * 1024.0**3}
+    again = whole_node("t4-1", SCENARIO.again["t4-1"], free)
+    played = Played([submitted(again, cluster)])
+    cluster.pod("again-x", owner=("Job", again.workload))
+    cluster.warning("again-x", "Insufficient cpu")
+    found = list(workloads.again_checks(cluster.timeline, SCENARIO, played))
+    assert {check.id: check.passed for check in found} == {"again:t4-1": False, "again:t4-4": False}
+    assert "Insufficient cpu" in by_id(found, "again:t4-1").detail
+    cluster.node("gpu-0", "t4-1", **GPU_NODE)
+    cluster.pod("again-x", node="gpu-0", phase="Succeeded", owner=("Job", again.workload), change="MODIFIED")
+    found = list(workloads.again_checks(cluster.timeline, SCENARIO, played))
+    assert by_id(found, "again:t4-1").passed
+
+
+def test_a_pods_requests_are_those_of_its_containers_or_of_its_largest_init_container() -> None:
+    cluster = Cluster.empty()
+
+    def container(**requests: str) -> dict[str, Any]:
+        return {"image": "x", "resources": {"requests": requests}}
+
+    spec = {
+        "initContainers": [container(cpu="150m", memory="8Mi"), container(cpu="100m")],
+        "containers": [container(cpu="20m", memory="16Mi"), container(cpu="30m")],
+    }
+    metadata = {"uid": "1", "name": "agent", "namespace": "kube-system"}
+    cluster.timeline.observe("Pod", "ADDED", {"metadata": metadata, "spec": spec, "status": {}})
+    assert cluster.timeline.pods[0].requests == {"cpu": pytest.approx(0.15), "memory": 16 * 1024.0**2}

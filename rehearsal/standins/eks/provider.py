@@ -25,6 +25,7 @@ from rehearsal.standins.eks.background import Background
 from rehearsal.standins.eks.cluster import ClusterKind
 from rehearsal.standins.eks.functions import FUNCTIONS
 from rehearsal.standins.eks.kind import Kind
+from rehearsal.standins.eks.left import left
 from rehearsal.standins.eks.node_group import NodeGroupKind
 from rehearsal.standins.eks.scaling_group import TagKind
 from rehearsal.standins.eks.shape import auto_named
@@ -122,6 +123,10 @@ class AwsProvider(Provider):
         if self._server is None:
             raise RuntimeError("a provider without a fleet has no cluster, so nothing in one calls AWS")
         return self._server
+
+    @override
+    def inventory(self) -> list[str]:
+        return left(self._account, moto_backend.regions(self._account.id))
 
     @override
     def configure(self, config: Properties) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -135,6 +136,65 @@ def test_a_kubeconfig_with_the_credential_plugin_works(plane: ControlPlane, tmp_
     assert result.stdout == "cluster-user", result.stderr
 
 
+def test_a_log_says_what_is_simulated_and_a_command_is_refused(plane: ControlPlane, api: Api) -> None:
+    api.create(PODS, pod("talker", seconds=100))
+    eventually("it runs", lambda: phase(api, "talker") == "Running")
+
+    def kubectl(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [tools() / "kubectl", "--kubeconfig", plane.kubeconfig, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+    shown = kubectl("logs", "talker")
+    assert "did not run" in shown.stdout, shown.stderr
+    refused = kubectl("exec", "talker", "--", "id")
+    assert refused.returncode != 0
+    assert "no exec found" in refused.stderr
+
+
+def test_who_made_the_cluster_has_all_rights_by_a_role_that_can_be_asked_for(plane: ControlPlane) -> None:
+    cluster = json.loads(plane.kubeconfig.read_text())
+    cluster["users"][0]["user"] = {"token": plane.user_token}
+    deployer = Api(Kubeconfig.parse(json.dumps(cluster)))
+    deployer.create("/api/v1/namespaces", {"metadata": {"name": "deployed"}})
+    role = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/cluster-user"
+    binding = plane.api.get(role)
+    plane.api.delete(role)
+    refused = lambda: _status(deployer, "/api/v1/namespaces") == 403  # noqa: E731
+    eventually("without the role nothing is allowed", refused)
+    plane.api.apply_manifest(
+        {key: binding[key] for key in ("apiVersion", "kind", "roleRef", "subjects")}
+        | {"metadata": {"name": "cluster-user"}}
+    )
+
+
+def test_a_developer_has_no_right_before_somebody_gives_one(plane: ControlPlane) -> None:
+    developer = Api(Kubeconfig.parse(plane.kubeconfig_for("developer").read_text()))
+    assert _status(developer, PODS) == 403
+
+
+def test_no_route_to_anywhere_is_needed(tmp_path: Path) -> None:
+    program = f"""
+from pathlib import Path
+from rehearsal.cluster.control_plane import ControlPlane
+with ControlPlane(Path({str(tmp_path)!r}), tools=Path({str(tools())!r})) as plane:
+    print("ready:", plane.api.ready())
+"""
+    unshared = ["unshare", "--net", "--map-root-user", "--", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+    if subprocess.run([*unshared, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine allows no network namespace of one's own")
+    command = [*unshared, sys.executable, "-c", program]
+    shown = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert "ready: True" in shown.stdout, shown.stderr
+
+
+def _status(api: Api, path: str) -> int:
+    try:
+        api.list(path)
+    except ApiError as error:
+        return error.status
+    return 200
+
+
 def test_two_run_side_by_side_and_stop_completely(plane: ControlPlane, tmp_path: Path) -> None:
     with ControlPlane(tmp_path, tools=tools()) as other:
         pids = [*other.processes.pids.values(), other.processes.watchdog_pid]
@@ -152,7 +212,7 @@ def test_a_port_that_is_taken_meanwhile_is_replaced(tmp_path: Path, monkeypatch:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        answers = iter([[port, *free_ports(2)], free_ports(3)])
+        answers = iter([[port, *free_ports(3)], free_ports(4)])
         monkeypatch.setattr(module, "free_ports", lambda count: next(answers))
         with ControlPlane(tmp_path, tools=tools()) as plane:
             assert plane.api.ready()

@@ -26,6 +26,15 @@ def forget() -> None:
         BackendDict.reset()
 
 
+def regions(account_id: str) -> tuple[str, ...]:
+    """The regions in which an account has been used."""
+    if "moto.ec2.models" not in sys.modules:
+        return ()
+    from moto.ec2.models import ec2_backends
+
+    return tuple(ec2_backends[account_id])
+
+
 def answer(request: Any) -> Answered | None:
     """moto's answer to an ``AWSPreparedRequest``: status, headers and body; ``None`` for what it does not know."""
     asked = _text(request.body)

@@ -1,0 +1,42 @@
+"""What a rehearsal must show.
+
+Every check looks at what was observed (nodes, pods, events, the engine's results), never at the plan, and says in words
+what it saw. What a title promises is what the check looks at, and each can fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rehearsal.checks import cluster, declared, workloads
+from rehearsal.checks.autoscaler_rights import autoscaler_rights
+from rehearsal.checks.calls import calls_allowed
+from rehearsal.checks.check import NOT_REACHED, Check, Pools
+from rehearsal.play import Played
+from rehearsal.scenario import Scenario
+from rehearsal.timeline import Timeline
+
+__all__ = ["NOT_REACHED", "Check", "Pools", "autoscaler_rights", "calls_allowed", "cluster_checks"]
+
+
+def cluster_checks(
+    timeline: Timeline, pools: Pools, scenario: Scenario, played: Played, said: Mapping[str, str] | None = None
+) -> list[Check]:
+    """All checks of what happened in the cluster, in the order of the story.
+
+    ``said`` are the autoscaler's own words about pools (``rehearsal/autoscaler_words.py``).
+    """
+    return [
+        cluster.starts_at_zero(timeline, played),
+        cluster.cpu_work_wakes_none(timeline, played),
+        *workloads.workload_checks(timeline, scenario, played),
+        *workloads.burst_checks(timeline, scenario, played),
+        *cluster.reached(timeline, pools, said or {}),
+        declared.nodes_as_declared(timeline, pools),
+        *cluster.limits(timeline, pools),
+        cluster.system_pods_off_gpus(timeline),
+        declared.system_pods_run(timeline, played),
+        cluster.back_to_zero(timeline, played),
+        *workloads.again_checks(timeline, scenario, played),
+        cluster.admin_stays(timeline, pools, played),
+    ]

@@ -1,0 +1,18 @@
+"""What programs in the cluster asked of the cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rehearsal.checks.check import Check
+from rehearsal.cloud_calls import Calls
+
+
+def calls_allowed(calls: Calls) -> Iterator[Check]:
+    """Programs in the cluster had the right to every call that they made to the cloud; no check where none made any.
+
+    What such a call was for may be missing without a trace: a queue that nobody reads looks like a quiet one.
+    """
+    if calls.made:
+        detail = "; ".join(calls.denied) or f"{calls.made} calls, none denied"
+        yield Check("cloud-calls-allowed", "Programs in the cluster may make their calls", not calls.denied, detail)

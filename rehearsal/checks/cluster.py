@@ -1,0 +1,118 @@
+"""What happened to the cluster's pools and nodes while the scenario was played."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rehearsal.checks.check import NOT_REACHED, Check, Pools
+from rehearsal.checks.workloads import why
+from rehearsal.play import Played
+from rehearsal.scenario import OffGpus
+from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
+
+
+def starts_at_zero(timeline: Timeline, played: Played) -> Check:
+    """After the update and before the first GPU pod, no GPU node exists or ever existed."""
+    first = played.first_gpu_submission
+    until = first if first is not None else timeline.now()
+    early = [node for node in timeline.nodes if node.gpu_pool and node.created < until]
+    names = ", ".join(f"{node.name} ({node.pool})" for node in early)
+    detail = f"GPU nodes before any pod asked for a GPU: {names}" if early else "no GPU node before a pod asked for one"
+    return Check("starts-at-zero", "GPU pools start empty", not early, detail)
+
+
+def cpu_work_wakes_none(timeline: Timeline, played: Played) -> Check:
+    """Pods without GPUs ran off the GPU nodes and made the autoscaler start none."""
+    problems = []
+    for one in played.submitted:
+        if not isinstance(one.submission.expect, OffGpus):
+            continue
+        pods = timeline.pods_of(one.submission.workload)
+        for pod in pods:
+            node = timeline.node_of(pod)
+            if node is not None and node.gpu_pool:
+                problems.append(f"{pod.name} ran on GPU node {node.name}")
+        if one.submission.expect.runs and not any(pod.running is not None for pod in pods):
+            problems.append(f"{one.submission.workload} never ran: {why(timeline, one)}")
+        until = played.cpu_done or timeline.now()
+        woken = [node.name for node in timeline.nodes if node.gpu_pool and one.at <= node.created < until]
+        if woken:
+            problems.append(f"GPU nodes started while only {one.submission.workload} waited: {', '.join(woken)}")
+    detail = "; ".join(problems) or "CPU work ran on CPU nodes, and none of it started a GPU node"
+    return Check("cpu-job-wakes-none", "CPU work wakes no GPU node", not problems and bool(played.submitted), detail)
+
+
+def reached(timeline: Timeline, pools: Pools, said: Mapping[str, str]) -> Iterator[Check]:
+    """Every GPU pool got at least one node, whose GPUs became usable; if not, ``said`` is part of the reason."""
+    for pool in pools.gpu:
+        nodes = [node for node in timeline.nodes if node.pool == pool.name]
+        usable = [node for node in nodes if node.gpus_since is not None]
+        detail = f"{len(nodes)} nodes in all, {timeline.peak(pool.name)} at once, {len(usable)} with usable GPUs"
+        reasons = (_about_machines(timeline, pool.name, nodes), said.get(pool.name, ""))
+        if not usable and any(reasons):
+            detail += f": {'; '.join(filter(None, reasons))}"
+        yield Check(f"reached:{pool.name}", f"{pool.name} scales up from zero", bool(usable), detail)
+
+
+def limits(timeline: Timeline, pools: Pools) -> Iterator[Check]:
+    """No pool ever had more nodes than its maximum, at any observed moment."""
+    sized = pools.maxima.items()
+    over = [(name, timeline.peak(name), most) for name, most in sized if timeline.peak(name) > most]
+    detail = "; ".join(f"{name} had {peak} nodes at once, its maximum is {most}" for name, peak, most in over)
+    peaks = ", ".join(f"{name} {timeline.peak(name)} of {most}" for name, most in sized)
+    title = "No pool ever had more nodes than its maximum"
+    yield Check("max-never-exceeded", title, not over, detail or f"most nodes at once: {peaks}")
+
+
+def system_pods_off_gpus(timeline: Timeline) -> Check:
+    """No pod of the cluster's own, node agents aside, was ever placed on a GPU node: it would keep the node alive."""
+    guilty = [(pod, node) for pod, node in placements(timeline) if pod.system and node.gpu_pool]
+    seen = sum(pod.system for pod, _ in placements(timeline))
+    detail = "; ".join(f"{pod.namespace}/{pod.name} on {node.name} ({node.pool})" for pod, node in guilty)
+    kept = f"{seen} placements of system pods, none on a GPU node"
+    return Check("system-pods-off-gpu", "System pods stay off GPU nodes", not guilty and seen > 0, detail or kept)
+
+
+def back_to_zero(timeline: Timeline, played: Played) -> Check:
+    """After the last pod, every GPU pool returned to zero nodes."""
+    title = "GPU pools return to zero"
+    if played.back_to_zero is not None and played.all_deleted is not None:
+        took = played.back_to_zero - played.all_deleted
+        return Check("returned-to-zero", title, True, f"no GPU node {took:.1f} s after the last pod was deleted")
+    left = timeline.gpu_nodes_now()
+    reasons = []
+    for node in left:
+        holders = [
+            p.name for p in timeline.pods if p.node == node.name and p.gone is None and p.owner not in NODE_AGENTS
+        ]
+        reasons.append(
+            f"{node.name} ({node.pool}) still there" + (f", held by {', '.join(holders)}" if holders else "")
+        )
+    return Check("returned-to-zero", title, False, "; ".join(reasons) or NOT_REACHED)
+
+
+def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
+    """The admin pool had all its nodes (autoscaled: at least those) from the first GPU pod to the end."""
+    start = played.first_gpu_submission
+    end = played.ended or timeline.now()
+    lowest = timeline.lowest(pools.admin.name, start, end) if start is not None else 0
+    wanted = pools.admin.min_nodes
+    return Check(
+        "admin-stays",
+        "The admin pool keeps its nodes while GPU nodes come and go",
+        lowest >= wanted,
+        f"never fewer than {lowest} admin nodes, declared {wanted}",
+    )
+
+
+def _about_machines(timeline: Timeline, pool: str, nodes: Sequence[NodeRecord]) -> str:
+    """What is known of a pool without usable GPUs: from its nodes, else from the pods that waited for one."""
+    names = {node.name for node in nodes}
+    said = [event.message for event in timeline.events if event.name in names and event.type == "Warning"]
+    said = said or [event.message for event in timeline.events if event.machines and event.pool == pool]
+    return said[-1] if said else ""
+
+
+def placements(timeline: Timeline) -> list[tuple[PodRecord, NodeRecord]]:
+    """Every pod that was ever placed, with its node."""
+    return [(pod, node) for pod in timeline.pods if pod.node and (node := timeline.node_of(pod)) is not None]

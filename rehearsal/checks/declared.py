@@ -1,0 +1,73 @@
+"""Whether what ran is what the stack declared: every node of a pool, every pod of the cluster's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from concepts.kubernetes import Taint
+from concepts.pool import Pool
+from rehearsal.checks.check import Check, Pools
+from rehearsal.play import Played
+from rehearsal.timeline import NODE_AGENTS, NodeRecord, Timeline
+
+_ZONE = "topology.kubernetes.io/zone"
+_CAPACITY = "karpenter.sh/capacity-type"
+"""How a node was bought. All autoscaled nodes have it here, as Karpenter or its stand-in made them; the clouds' own
+labels say the same under names of their own."""
+
+_TOLD = 5
+
+
+def nodes_as_declared(timeline: Timeline, pools: Pools) -> Check:
+    """Every node that ran equals its pool: machine, zone, labels, taints, spot or not, and its GPUs once usable."""
+    declared = {pool.name: pool for pool in pools.all}
+    seen = [node for node in timeline.nodes if node.ready is not None and node.registered]
+    strange = [f"{node.name} belongs to no pool of the stack" for node in seen if node.pool not in declared]
+    wrong = [
+        f"{node.name} ({node.pool}) {problem}"
+        for node in seen
+        if node.pool in declared
+        for problem in _differences(node, declared[node.pool])
+    ]
+    found = [*strange, *wrong]
+    detail = "; ".join(found[:_TOLD]) + (f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else "")
+    kept = f"{len(seen)} nodes, each with its pool's machine, zones, labels, taints, kind of capacity and GPUs"
+    title = "Every node is what its pool declares"
+    return Check("nodes-as-declared", title, bool(seen) and not found, detail or (kept if seen else "no node was seen"))
+
+
+def system_pods_run(timeline: Timeline, played: Played) -> Check:
+    """Every pod of the cluster's own runs: none that was there before the GPU pods were deleted is still waiting."""
+    until = played.all_deleted or timeline.now()
+    mine = [pod for pod in timeline.pods if pod.system_namespace and pod.gone is None and pod.created <= until]
+    waiting = [pod for pod in mine if pod.running is None]
+    failed = [pod for pod in mine if pod.phase == "Failed" and pod.owner not in NODE_AGENTS]
+    reasons = [
+        f"{pod.namespace}/{pod.name} never ran: {timeline.why_pending(pod.name) or 'no reason'}" for pod in waiting
+    ]
+    reasons += [f"{pod.namespace}/{pod.name} failed" for pod in failed]
+    detail = "; ".join(reasons[:_TOLD]) or f"{len(mine)} pods outside the namespace default, all of them have run"
+    return Check("system-pods-run", "The cluster's own pods run", bool(mine) and not reasons, detail)
+
+
+def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
+    if node.machine_type not in pool.machine_types:
+        yield f"is a {node.machine_type or 'machine of no type'}, declared {' or '.join(pool.machine_types)}"
+    zone = node.labels.get(_ZONE, "")
+    if zone not in pool.zones:
+        yield f"is in zone {zone or 'none'}, declared {' or '.join(pool.zones)}"
+    for key, value in pool.labels.items():
+        if node.labels.get(key) != value:
+            yield f"has label {key}={node.labels.get(key, '(none)')}, declared {value}"
+    lacking = [text for text in map(_text, pool.taints) if text not in node.taints]
+    if lacking:
+        yield f"lacks the taint {', '.join(lacking)}"
+    bought, wanted = node.labels.get(_CAPACITY), "spot" if pool.spot else "on-demand"
+    if bought is not None and bought != wanted:
+        yield f"is {bought}, declared {wanted}"
+    if node.gpus_since is not None and node.most_gpus != pool.allocatable_gpus:
+        yield f"offers {node.most_gpus} GPUs, declared {pool.allocatable_gpus}"
+
+
+def _text(taint: Taint) -> str:
+    return f"{taint.key}={taint.value or ''}:{taint.effect}"

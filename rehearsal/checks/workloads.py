@@ -1,0 +1,155 @@
+"""Every workload of the scenario did what its expectation says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rehearsal.checks.check import NOT_REACHED, Check
+from rehearsal.play import Played, Submitted
+from rehearsal.scenario import OffGpus, Refused, RunsOn, Scenario, StaysPending
+from rehearsal.timeline import Timeline
+from rehearsal.user import essence
+
+
+def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
+    """One check for every GPU workload: it did what its expectation says."""
+    for submission in scenario.submissions:
+        expect = submission.expect
+        if isinstance(expect, OffGpus) or submission.id.startswith("burst"):
+            continue
+        title = submission.title[0].upper() + submission.title[1:]
+        one = played.of(submission.id)
+        if one is None:
+            yield Check(submission.id, title, False, NOT_REACHED)
+        elif isinstance(expect, Refused):
+            yield Check(submission.id, title, *_refused(one, expect))
+        elif isinstance(expect, StaysPending):
+            yield Check(submission.id, title, *_pending(timeline, one, expect))
+        else:
+            passed, detail = _placed(timeline, one, expect)
+            if submission.id == "fragment":
+                passed, detail = _beside_idle(one, passed, detail)
+            yield Check(submission.id, title, passed, detail)
+
+
+def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
+    """Each pool comes back from zero for a pod that asks for all that a node had left beside its own agents."""
+    for pool in scenario.again:
+        title = f"{pool} comes back from zero for a job that takes a whole node"
+        one = played.of(f"again:{pool}")
+        if one is None:
+            yield Check(f"again:{pool}", title, False, NOT_REACHED)
+            continue
+        passed, detail = _placed(timeline, one, _runs(one))
+        asked = one.submission.manifest["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+        words = ", ".join(f"{value} {name}" for name, value in asked.items())
+        yield Check(f"again:{pool}", title, passed, f"{detail} ({words})")
+
+
+def burst_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
+    """The burst filled its pool; what came then waited, or took the fallback."""
+    burst = scenario.burst
+    full = timeline.peak(burst.pool) >= burst.nodes and played.pool_full is not None
+    astray = [
+        detail
+        for one in _submitted(played, burst.fill)
+        for ok, detail in [_placed(timeline, one, _runs(one))]
+        if not ok
+    ]
+    detail = f"{timeline.peak(burst.pool)} nodes at once, maximum {burst.max_nodes}"
+    if astray:
+        detail += "; " + "; ".join(astray[:3])
+    yield Check("burst-fills", f"A burst fills {burst.pool}", full and not astray, detail)
+    if burst.extra is not None:
+        yield _extra_check(timeline, played, burst.extra.id, burst.pool)
+    if burst.fallback is not None:
+        one = played.of(burst.fallback.id)
+        title = f"When {burst.pool} is full, its fallback takes over"
+        yield Check("fallback", title, *(_placed(timeline, one, _runs(one)) if one else (False, NOT_REACHED)))
+
+
+def _extra_check(timeline: Timeline, played: Played, id: str, pool: str) -> Check:
+    title = f"At its maximum, {pool} makes the next pod wait"
+    one = played.of(id)
+    if one is None:
+        return Check("waits-at-max", title, False, NOT_REACHED)
+    ran, where = _placed(timeline, one, _runs(one))
+    reason = why(timeline, one)
+    if played.extra_waited_until is None:
+        return Check("waits-at-max", title, False, f"it did not wait for a full pool: {where}")
+    full = f"it still waited {played.extra_waited_until - one.at:.1f} s after its submission, the pool full ({reason})"
+    return Check("waits-at-max", title, ran and bool(reason), f"{full}; once another pod had ended it {where}")
+
+
+def _submitted(played: Played, submissions: Sequence[object]) -> list[Submitted]:
+    return [one for one in played.submitted if one.submission in submissions]
+
+
+def _runs(one: Submitted) -> RunsOn:
+    assert isinstance(one.submission.expect, RunsOn)
+    return one.submission.expect
+
+
+def _placed(timeline: Timeline, one: Submitted, expect: RunsOn) -> tuple[bool, str]:
+    if not one.reply.ok:
+        return False, f"refused by the API server: {one.reply.message}"
+    pods = timeline.pods_of(one.submission.workload)
+    ran = [pod for pod in pods if pod.running is not None]
+    if not ran or len(ran) < len(pods):
+        return False, f"{one.submission.workload} never ran: {why(timeline, one)}"
+    wrong, places = [], []
+    for pod in ran:
+        node = timeline.node_of(pod)
+        pool = node.pool if node is not None else "an unobserved node"
+        places.append(f"ran on {pod.node} ({pool}) after {pod.waited or 0:.1f} s")
+        if pool not in expect.pools:
+            wrong.append(f"{pod.name} ran on {pool}, expected {' or '.join(sorted(expect.pools))}")
+        if pod.phase == "Failed":
+            wrong.append(f"{pod.name} failed")
+        elif one.submission.kind == "Job" and pod.phase != "Succeeded":
+            wrong.append(f"{pod.name} ran and did not succeed: its phase is {pod.phase}")
+    return not wrong, "; ".join(wrong or places)
+
+
+def _beside_idle(one: Submitted, passed: bool, detail: str) -> tuple[bool, str]:
+    if not one.idle_larger:
+        return False, "no larger node was idle when it was submitted, so this was not rehearsed"
+    return passed, f"{detail}, while {', '.join(one.idle_larger)} stood idle"
+
+
+def _pending(timeline: Timeline, one: Submitted, expect: StaysPending) -> tuple[bool, str]:
+    if not one.reply.ok:
+        return False, f"refused by the API server instead of waiting: {one.reply.message}"
+    pods = timeline.pods_of(one.submission.workload)
+    ran = [pod for pod in pods if pod.scheduled is not None]
+    if ran:
+        return False, f"{ran[0].name} was placed on {ran[0].node}"
+    said = [
+        *one.reply.warnings,
+        *(event.message for pod in pods for event in timeline.events if event.name == pod.name),
+    ]
+    if not said:
+        return False, "it stays Pending, but nothing says why"
+    for word in expect.mentions:
+        if not any(word in text for text in said):
+            return False, f"it stays Pending, but nothing mentions {word}: {said[-1]}"
+    best = next((text for text in said if all(word in text for word in expect.mentions)), said[0])
+    return True, f"Pending: {essence(best)}"
+
+
+def _refused(one: Submitted, expect: Refused) -> tuple[bool, str]:
+    if one.reply.ok:
+        return False, "it was accepted"
+    lacking = [word for word in expect.mentions if word not in one.reply.message]
+    if lacking:
+        return False, f"refused without mentioning {', '.join(lacking)}: {one.reply.message}"
+    return True, f"refused: {essence(one.reply.message)}"
+
+
+def why(timeline: Timeline, one: Submitted) -> str:
+    """The newest reason that anybody gave for a workload's waiting, the machines' own (a missing driver) first."""
+    pods = timeline.pods_of(one.submission.workload)
+    names = {node.name for node in timeline.nodes if node.gpu_pool and node.gpus_since is None}
+    unusable = [event.message for event in timeline.events if event.machines and event.name in names]
+    waiting = [said for pod in pods if (said := timeline.why_pending(pod.name))]
+    return (unusable or waiting or ["no reason was reported"])[-1]

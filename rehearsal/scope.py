@@ -1,0 +1,43 @@
+"""What a verdict is about, and what it is not: printed with it, so that a pass is not read for more than it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from components.settings import Settings
+
+_NEVER: Final[Mapping[str, str]] = {
+    "quota and stock": "the simulated cloud has every machine, at once",
+    "network": "routes, name resolution, firewalls and private endpoints let everything through",
+    "images": "none is pulled, and in no container runs a program, unless it is the autoscaler's",
+    "drivers": "whether one would be installed is read from its pod, not tried on a GPU",
+    "time": "starting nodes, idle times, time-outs and certificates that run out take minutes to months in a cloud",
+    "upgrades and failures": "versions stay as they are, and no node breaks or is taken back",
+    "changed settings": "none changes on the running cluster, but for deletionProtection on a protected stack",
+    "the deployer's rights": "whoever runs the program may do everything in the cloud account",
+}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a pass says nothing about, and the facts that are not known exactly: subject → sentence, both."""
+
+    not_rehearsed: Mapping[str, str]
+    estimates: Mapping[str, str]
+
+
+def scope_of(settings: Settings) -> Scope:
+    """The scope of a rehearsal of these settings."""
+    if settings.autoscaler == "karpenter":
+        own = {"idle times": "Karpenter really runs, but a node that was idle for a second counts as idle for long"}
+    else:
+        own = {"the cloud's autoscaler": "Karpenter decides in its place, told what that one would see of a pool"}
+    prices = "list prices of the catalogue"
+    if settings.unpriced:
+        prices += f", and none is known for {', '.join(settings.unpriced)}"
+    sizes = "what a node keeps for its system, and what the cluster's own pods ask for: formulas and samples"
+    return Scope({**_NEVER, **own}, {"sizes": sizes, "prices": prices})

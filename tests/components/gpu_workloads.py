@@ -1,0 +1,66 @@
+"""Pods that ask for GPUs, and the workloads that people wrap them in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def pod(
+    gpus: int,
+    *,
+    tolerations: list[dict[str, str]] | None = None,
+    selector: dict[str, str] | None = None,
+    labels: dict[str, str] | None = None,
+    **metadata: Any,
+) -> dict[str, Any]:
+    limits = {"limits": {"nvidia.com/gpu": gpus}} if gpus else {}
+    spec: dict[str, Any] = {
+        "restartPolicy": "Never",
+        "containers": [{"name": "main", "image": "main", "resources": limits}],
+        "tolerations": tolerations or [],
+        "nodeSelector": selector or {},
+    }
+    metadata = {"name": "one", "labels": {"app": "one", **(labels or {})}, **metadata}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def demanding(given: dict[str, Any], kind: str = "requests", *, init: bool = False, **asked: str) -> dict[str, Any]:
+    """The pod, asking for CPU and memory too."""
+    resources = given["spec"]["containers"][0]["resources"]
+    resources = {**resources, kind: {**resources.get(kind, {}), **asked}}
+    if init:
+        given["spec"]["initContainers"] = [{"name": "first", "image": "first", "resources": {kind: asked}}]
+    else:
+        given["spec"]["containers"][0]["resources"] = resources
+    return given
+
+
+def bound(given: dict[str, Any], *terms: list[dict[str, Any]]) -> dict[str, Any]:
+    """The pod, with required node affinity: the terms are alternatives."""
+    required = {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return {**given, "spec": {**given["spec"], "affinity": affinity}}
+
+
+def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
+    return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
+
+
+def workload(kind: str, template: Mapping[str, Any]) -> dict[str, Any]:
+    """A workload of ``kind`` whose template is that pod."""
+    spec = {**template["spec"], "restartPolicy": "Never" if kind in ("Job", "CronJob") else "Always"}
+    metadata = {key: value for key, value in template["metadata"].items() if key in ("labels", "annotations")}
+    inner: dict[str, Any] = {"template": {"metadata": metadata, "spec": spec}}
+    if kind == "CronJob":
+        inner = {"schedule": "0 3 * * *", "jobTemplate": {"spec": inner}}
+    elif kind == "ReplicationController":
+        inner["selector"] = {"app": "one"}
+    elif kind != "Job":
+        inner["selector"] = {"matchLabels": {"app": "one"}}
+    group = {"Job": "batch/v1", "CronJob": "batch/v1", "ReplicationController": "v1"}.get(kind, "apps/v1")
+    return {"apiVersion": group, "kind": kind, "metadata": {"name": "one"}, "spec": inner}
+
+
+def controller(kind: str) -> dict[str, Any]:
+    return {"apiVersion": "apps/v1", "kind": kind, "name": "owner", "uid": "1", "controller": True}
