@@ -14,15 +14,13 @@ as it is: a plugin that is configured anew matters to new nodes only.
 from __future__ import annotations
 
 import functools
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from urllib3.exceptions import HTTPError
-
-from rehearsal.cluster.api import Api, ApiError, Object, resource_path
+from rehearsal.cluster.api import Api, Object, resource_path
+from rehearsal.cluster.threads import PollingThread
 from rehearsal.cluster_events import warning
 from rehearsal.fleet.device_plugin import PLUGIN, PluginError, replicas
 from rehearsal.fleet.installers import installer_problem, plugin_problem
@@ -78,35 +76,21 @@ _KINDS: Final = {
 }
 
 
-class Drivers(threading.Thread):
+class Drivers(PollingThread):
     """Watches over the nodes of groups whose GPUs a DaemonSet advertises.
 
     ``report`` gets the complete list whenever it changes.
     """
 
     def __init__(self, api: Api, report: Callable[[tuple[MissingDriver, ...]], None]) -> None:
-        super().__init__(name="drivers", daemon=True)
+        super().__init__("drivers", _POLL_SECONDS)
         self._api = api
         self._report = report
-        self._closed = threading.Event()
         self._waiting_since: dict[str, float] = {}
         self._missing: dict[str, MissingDriver] = {}
 
-    def close(self) -> None:
-        """End the thread."""
-        self._closed.set()
-        self.join()
-
-    def run(self) -> None:
-        """The thread's loop."""
-        while not self._closed.wait(_POLL_SECONDS):
-            try:
-                self._look()
-            except (ApiError, HTTPError):
-                # The API server is busy or stopping; whether it is dead is its process's watcher's concern.
-                continue
-
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Serve the nodes that wait, and forget those that are gone."""
         nodes = [node for node in self._api.list("/api/v1/nodes", resourceVersion="0") if _waits(node)]
         now = time.monotonic()
         self._waiting_since = {

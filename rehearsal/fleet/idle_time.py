@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import datetime
 import re
-import threading
 from collections.abc import Mapping
 from typing import Any, Final
 
-from urllib3.exceptions import HTTPError
-
-from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.threads import PollingThread
 from rehearsal.fleet.node_pools import NODE_CLASS_GROUP, claim_path, pool_path
 
 _POLL_SECONDS: Final = 0.5
@@ -27,29 +25,15 @@ _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(h|ms|m|s)")
 _UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
-class IdleTime(threading.Thread):
+class IdleTime(PollingThread):
     """Looks at the NodeClaims twice a second."""
 
     def __init__(self, api: Api) -> None:
-        super().__init__(name="idle-time", daemon=True)
+        super().__init__("idle-time", _POLL_SECONDS)
         self._api = api
-        self._closed = threading.Event()
 
-    def close(self) -> None:
-        """End the thread."""
-        self._closed.set()
-        self.join()
-
-    def run(self) -> None:
-        """The thread's loop."""
-        while not self._closed.wait(_POLL_SECONDS):
-            try:
-                self._look()
-            except (ApiError, HTTPError):
-                # The API server is busy or stopping; whether it is dead is its process's watcher's concern.
-                continue
-
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Put back what is idle."""
         claims = (self._api.find(claim_path()) or {}).get("items") or ()
         if not claims:
             return

@@ -6,14 +6,12 @@ and no cloud has goes, except the labels by which Karpenter itself knows its nod
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from urllib3.exceptions import HTTPError
-
 from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.cluster.threads import WatchingThread
 from rehearsal.fleet.node_pools import refused_by_karpenter
 from rehearsal.fleet.nodes import (
     BETA_INSTANCE_TYPE,
@@ -25,7 +23,6 @@ from rehearsal.fleet.nodes import (
 )
 from rehearsal.simulation import NodeGroup
 
-_RETRY_SECONDS: Final = 0.5
 _HOST_NAME: Final = "kubernetes.io/hostname"
 _OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
 """https://github.com/kubernetes-sigs/karpenter/blob/v1.8.2/kwok/cloudprovider/cloudprovider.go"""
@@ -51,43 +48,20 @@ def late(group: NodeGroup, cluster: ClusterFacts, type_name: str) -> Late:
     return Late(labels, group.unseen_taints)
 
 
-class NodeWatch(threading.Thread):
+class NodeWatch(WatchingThread):
     """Watches nodes: ``seen`` is told the group of each, ``late_of`` says what every node of a group must also have."""
 
     def __init__(self, api: Api, late_of: Callable[[str], Late], seen: Callable[[str], None]) -> None:
-        super().__init__(name="node-watch", daemon=True)
-        self._api = api
+        super().__init__("node-watch", api, "/api/v1/nodes")
         self._late_of = late_of
         self._seen = seen
-        self._closed = threading.Event()
 
-    def close(self) -> None:
-        """End the thread."""
-        self._closed.set()
-        self.join()
+    def notice(self, kind: str, node: Object, /) -> None:
+        """Give a node what it lacks, once Karpenter has registered it."""
+        if kind != "DELETED":
+            self._complete(node)
 
-    def run(self) -> None:
-        """The thread's loop."""
-        while not self._closed.is_set():
-            try:
-                listed = self._api.get("/api/v1/nodes")
-                for node in listed["items"]:
-                    self._notice(node)
-                self._follow(listed["metadata"]["resourceVersion"])
-            except (ApiError, HTTPError):
-                # Too old a version, or the API server is busy or stopping: list again.
-                self._closed.wait(_RETRY_SECONDS)
-
-    def _follow(self, version: str) -> None:
-        while not self._closed.is_set():
-            for kind, node in self._api.watch("/api/v1/nodes", version, seconds=2):
-                version = node["metadata"]["resourceVersion"]
-                if kind in ("ADDED", "MODIFIED"):
-                    self._notice(node)
-                if self._closed.is_set():
-                    return
-
-    def _notice(self, node: Object) -> None:
+    def _complete(self, node: Object) -> None:
         labels: Mapping[str, Any] = node["metadata"].get("labels", {})
         group = labels.get(GROUP_LABEL, "")
         self._seen(group)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from urllib3.exceptions import HTTPError
-
-from rehearsal.cluster.api import Api, ApiError, Object, resource_path
+from rehearsal.cluster.api import Api, Object, resource_path
+from rehearsal.cluster.threads import PollingThread
 from rehearsal.cluster_events import warning
 from rehearsal.fleet.capacity import GPU
 from rehearsal.fleet.nodes import ClusterFacts, own_gpus, permanent_node
@@ -33,32 +31,18 @@ class _Told:
     reason: str
 
 
-class StuckPods(threading.Thread):
+class StuckPods(PollingThread):
     """Watches the pods that wait for a GPU; ``unscaled`` gives the groups with a reason for not being scaled."""
 
     def __init__(self, api: Api, unscaled: UnscaledGroups) -> None:
-        super().__init__(name="stuck-pods", daemon=True)
+        super().__init__("stuck-pods", _POLL_SECONDS)
         self._api = api
         self._unscaled = unscaled
-        self._closed = threading.Event()
         self._since: dict[str, float] = {}
         self._told: set[_Told] = set()
 
-    def close(self) -> None:
-        """End the thread."""
-        self._closed.set()
-        self.join()
-
-    def run(self) -> None:
-        """The thread's loop."""
-        while not self._closed.wait(_POLL_SECONDS):
-            try:
-                self._look()
-            except (ApiError, HTTPError):
-                # The API server is busy or stopping; whether it is dead is its process's watcher's concern.
-                continue
-
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Tell the pods that have waited long enough."""
         cluster, groups = self._unscaled()
         groups = list(groups)
         pods = self._api.list("/api/v1/pods", fieldSelector="spec.nodeName=,status.phase=Pending") if groups else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +22,7 @@ from rehearsal.tools import folder
 from tests import recorder
 from tests.components import specs
 from tests.components.gpu_workloads import bound, controller, demanding, expression, pod, workload
+from tests.rehearsal.simulated_cluster import eventually
 
 POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
@@ -90,10 +90,10 @@ def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
 
 
 def _wait_until_in_force(post: Submit) -> None:
-    deadline = time.monotonic() + 30
-    while post(pod(1, tolerations=[TOLERATE_ALL])).status != 403 or not post(pod(99)).warnings:
-        assert time.monotonic() < deadline, "the policies did not come into force within 30 s"
-        time.sleep(0.1)
+    eventually(
+        "the policies are in force",
+        lambda: post(pod(1, tolerations=[TOLERATE_ALL])).status == 403 and post(pod(99)).warnings,
+    )
 
 
 real = pytest.mark.rehearsal

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from rehearsal.standins.base import Created, Diff, Properties, Request
 from rehearsal.standins.kubernetes import KubernetesProvider
+from tests.rehearsal.simulated_cluster import PATIENCE, eventually
 
 
 @dataclass
@@ -37,7 +41,7 @@ class Resource:
             return self.provider.create(self.request(preview=True), checked, 0).state
         return self.provider.update(self.request(preview=True), self.id, self.inputs, self.state, checked, 0)
 
-    def create(self, manifest: Properties, timeout: float = 20) -> Properties:
+    def create(self, manifest: Properties, timeout: float = PATIENCE) -> Properties:
         """Create, and remember."""
         checked = self.check(manifest)
         return self._keep(self.provider.create(self.request(), checked, timeout), checked)
@@ -46,7 +50,7 @@ class Resource:
         """What would change."""
         return self.provider.diff(self.request(), self.id, self.inputs, self.state, self.check(manifest), ())
 
-    def update(self, manifest: Properties, timeout: float = 20) -> Properties:
+    def update(self, manifest: Properties, timeout: float = PATIENCE) -> Properties:
         """Update in place, and remember."""
         checked = self.check(manifest)
         state = self.provider.update(self.request(), self.id, self.inputs, self.state, checked, timeout)
@@ -58,13 +62,27 @@ class Resource:
         self._keep(found, found.inputs or {})
         return found
 
-    def delete(self, timeout: float = 20) -> None:
+    def delete(self, timeout: float = PATIENCE) -> None:
         """Delete."""
         self.provider.delete(self.request(), self.id, self.inputs, self.state, timeout)
 
     def _keep(self, created: Created, inputs: Properties) -> Properties:
         self.id, self.state, self.inputs = created.id, created.state, inputs
         return created.state
+
+
+@contextmanager
+def interrupted(provider: KubernetesProvider, once: Callable[[], object]) -> Iterator[None]:
+    """Ctrl-C reaches the engine as soon as ``once`` is true."""
+
+    def interrupt() -> None:
+        eventually("the moment to interrupt", once)
+        provider.cancel()
+
+    interrupter = threading.Thread(target=interrupt, daemon=True)
+    interrupter.start()
+    yield
+    interrupter.join()
 
 
 def config_map(name: str | None = None, annotations: dict[str, str] | None = None, **data: str) -> dict[str, Any]:

@@ -6,12 +6,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rehearsal import leftovers
 from rehearsal.stack import ROOT, stack_name
 
 REPORTS = ROOT / "build" / "rehearsal"
+
+LONGEST: Final = 1800.0
+"""Seconds after which a test gives up on a whole rehearsal; most take one to three minutes."""
 
 
 def rehearse(*arguments: str) -> subprocess.Popen[str]:
@@ -23,7 +26,7 @@ def passes(stack: str) -> dict[str, Any]:
     """Rehearse a stack that must pass; its report, after checks that hold for every stack on every cloud."""
     before = {path: path.read_bytes() for path in ROOT.glob("*.yaml")}
     process = rehearse("run", "--stack", stack)
-    output, _ = process.communicate(timeout=900)
+    output, _ = process.communicate(timeout=LONGEST)
     assert process.returncode == 0, output
     report: dict[str, Any] = json.loads((REPORTS / stack_name(Path(stack)) / "report.json").read_text())
     assert report["verdict"] == "pass"

@@ -6,13 +6,16 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import psutil
 
 from rehearsal.cluster.api import Api, Object
 from rehearsal.simulation import Machine, NodeGroup
 from rehearsal.tools import folder
+
+PATIENCE: Final = 240.0
+"""Seconds after which a test gives up on another process or thread: machines may be loaded. What works waits less."""
 
 CLUSTER = "demo"
 ZONES = ("us-central1-a", "us-central1-b")
@@ -103,7 +106,7 @@ def installer_pod(**fields: Any) -> Object:
     return {"containers": [container], "volumes": [{"name": "root", "hostPath": {"path": "/"}}], **fields}
 
 
-def eventually(what: str, condition: Callable[[], object], seconds: float = 60) -> Any:
+def eventually(what: str, condition: Callable[[], object], seconds: float = PATIENCE) -> Any:
     """The first true value of ``condition``."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

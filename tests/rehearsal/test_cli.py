@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.stack import ROOT, StackError, available, locate, resolve, without_protection
+from tests.rehearsal.simulated_cluster import PATIENCE
 
 GOOD = (ROOT / "Pulumi.dev.yaml").read_text()
 
@@ -18,7 +19,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         env={"PATH": "/bin:/usr/bin", **environment},
     )

@@ -14,6 +14,7 @@ from rehearsal.engine import Engine, EngineError, Gate, gate_for, has_secure_val
 from rehearsal.engine_events import Step
 from rehearsal.stack import ROOT
 from rehearsal.tools import ToolsMissing, folder
+from tests.rehearsal.simulated_cluster import eventually
 
 PROJECT = "name: probe\nruntime:\n  name: python\n  options:\n    virtualenv: .venv\nconfig: {}\n"
 
@@ -80,12 +81,17 @@ def test_a_programs_error_is_the_reason(tmp_path: Path, tools: Path) -> None:
 
 @pytest.mark.rehearsal
 def test_an_interrupted_update_leaves_no_process(tmp_path: Path, tools: Path) -> None:
-    driver = engine(tmp_path, tools, "import time; time.sleep(600)")
-    timer = threading.Timer(4, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    driver = engine(tmp_path, tools, "import pathlib, time; pathlib.Path('running').touch(); time.sleep(600)")
+
+    def press() -> None:
+        eventually("the program runs", (driver.project / "running").exists)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    presser = threading.Thread(target=press, daemon=True)
+    presser.start()
     with pytest.raises(KeyboardInterrupt):
         driver.preview()
-    timer.join()
+    presser.join()
     assert leftovers.processes(tmp_path) == {}
 
 

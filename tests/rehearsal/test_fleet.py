@@ -110,14 +110,14 @@ def test_from_zero_to_the_declared_nodes_and_back(running: Running) -> None:
         "late labels", lambda: all(late.items() <= n["metadata"]["labels"].items() for n in nodes(running.api, "t4"))
     )
     eventually("all done", lambda: running.api.get(f"{JOBS}/j")["status"].get("succeeded") == 3)
-    eventually("empty again", lambda: not nodes(running.api, "t4"), 90)
+    eventually("empty again", lambda: not nodes(running.api, "t4"))
 
 
 def test_a_node_is_not_used_before_its_gpus_are_there(running: Running) -> None:
     running.fleet.apply_group(gpu_group("t4", gpus_advertised_by="daemonset"))
     running.api.create(PODS, pod("waits", gpus=1))
     (node,) = eventually("a node", lambda: nodes(running.api, "t4"))
-    event = eventually("the reason", lambda: events(running.api, "DriverMissing"), 20)[-1]
+    event = eventually("the reason", lambda: events(running.api, "DriverMissing"))[-1]
     assert "no DaemonSet installs it" in event["message"]
     assert event["involvedObject"]["name"] == node["metadata"]["name"]
     assert group_of(running.api, "waits") is None
@@ -126,7 +126,7 @@ def test_a_node_is_not_used_before_its_gpus_are_there(running: Running) -> None:
     eventually("the pod runs", lambda: group_of(running.api, "waits") == "t4")
     eventually("nothing is missing any more", lambda: running.missing_drivers() == [])
     eventually("the pod ends", lambda: running.api.get(f"{PODS}/waits")["status"]["phase"] == "Succeeded")
-    eventually("empty again", lambda: not nodes(running.api, "t4"), 90)
+    eventually("empty again", lambda: not nodes(running.api, "t4"))
     running.api.delete("/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-driver-installer")
 
 
@@ -138,7 +138,7 @@ def test_a_driver_installer_without_a_toleration_leaves_the_gpus_invisible(runni
     )
     tolerations = [*TOLERATIONS, {"key": SPOT_TAINT["key"], "operator": "Exists"}]
     running.api.create(PODS, pod("waits", gpus=1, tolerations=tolerations))
-    (missing,) = eventually("the reason", running.missing_drivers, 30)
+    (missing,) = eventually("the reason", running.missing_drivers)
     assert missing["group"] == "t4-spot"
     assert "DaemonSet kube-system/nvidia-driver-installer does not tolerate the taint" in missing["reason"]
     assert "cloud.google.com/gke-spot=true:NoSchedule" in missing["reason"]
@@ -163,7 +163,7 @@ def test_a_device_plugin_offers_what_it_is_configured_to_not_what_the_autoscaler
     expected = "the node offers no GPU: pod kube-system/gpus-"
     # The node of the test before may be among them until the fleet looks again.
     told = lambda: [each["reason"] for each in running.missing_drivers() if each["reason"].startswith(expected)]  # noqa: E731
-    assert eventually("the reason", told, 30)[0].endswith("mounts the ConfigMap plugin, which does not exist")
+    assert eventually("the reason", told)[0].endswith("mounts the ConfigMap plugin, which does not exist")
     assert events(api, "DevicePluginMissing")
     metadata = {"name": "plugin", "namespace": "kube-system"}
     data = {"config.yaml": json.dumps(config)}
@@ -198,7 +198,7 @@ def test_a_group_that_nobody_scales_says_so_and_comes_and_goes_with_its_autoscal
     fixed = gpu_group("t4", autoscaled=False, not_scaled_because="the ASG has no tag k8s.io/x")
     fleet.apply_group(fixed)
     api.create(PODS, pod("first", gpus=1, seconds=120))
-    (event,) = eventually("the reason", lambda: events(api, "NodeGroupNotScaled"), 20)
+    (event,) = eventually("the reason", lambda: events(api, "NodeGroupNotScaled"))
     assert event["involvedObject"]["name"] == "first"
     assert event["message"].endswith("nothing may start a node of it: the ASG has no tag k8s.io/x")
     assert event["metadata"]["labels"]["gpucluster.dev/pool"] == "t4"
@@ -217,7 +217,7 @@ def test_a_group_that_nobody_scales_says_so_and_comes_and_goes_with_its_autoscal
     eventually("the node that stayed serves the second pod", lambda: group_of(api, "second") == "t4")
     assert [each["metadata"]["name"] for each in nodes(api, "t4")] == [node["metadata"]["name"]]
     api.create(PODS, pod("third", gpus=1, seconds=120))
-    eventually("nothing comes for the third", lambda: len(events(api, "NodeGroupNotScaled")) == 2, 20)
+    eventually("nothing comes for the third", lambda: len(events(api, "NodeGroupNotScaled")) == 2)
 
     fleet.apply_group(replace(scaled, rank=1, max_nodes=2))
     eventually("now it does", lambda: group_of(api, "third") == "t4")
@@ -298,7 +298,7 @@ def test_pods_go_where_taints_and_sizes_allow(running: Running) -> None:
     )
     eventually("the plain pod runs", lambda: group_of(running.api, "plain") == "admin")
     (large,) = nodes(running.api, "t4-4")
-    eventually("the machine's own name", lambda: instance_type(running.api, "t4-4") == "n1-standard-4", 5)
+    eventually("the machine's own name", lambda: instance_type(running.api, "t4-4") == "n1-standard-4")
     assert large["status"]["capacity"]["nvidia.com/gpu"] == "4"
     assert len(nodes(running.api, "t4-1")) == 1
 
@@ -354,7 +354,7 @@ def test_limits_per_zone_and_initial_nodes(running: Running) -> None:
     )
     placed = sorted(node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes(running.api, "wide"))
     assert placed == [ZONES[0], ZONES[0], ZONES[1], ZONES[1]]
-    eventually("idle nodes above the minimum go", lambda: len(nodes(running.api, "wide")) == 2, 90)
+    eventually("idle nodes above the minimum go", lambda: len(nodes(running.api, "wide")) == 2)
     left = sorted(node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes(running.api, "wide"))
     assert left == list(ZONES)
 

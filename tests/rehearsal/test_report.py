@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from rehearsal.stack import available, resolve
 from rehearsal.summary import show, sparkline
 from rehearsal.user import Reply
 from tests.rehearsal.objects import Clock, Cluster, admin_pool, gpu_pool, job_yaml
+from tests.rehearsal.simulated_cluster import eventually
 
 POOL = gpu_pool("t4-1", 1, hourly_usd=3600.0)
 
@@ -172,10 +172,7 @@ def test_the_live_display_says_why_machines_are_missing(record: Record, terminal
     console = Console(file=output, width=100, force_terminal=terminal, color_system=None)
     with Display(console, record.timeline, record.pools):
         cluster.warning("waits", "t4-1 cannot grow", reason="NodeGroupNotScaled", pool="t4-1")
-        deadline = time.monotonic() + 30
-        while "waits: t4-1 cannot grow" not in output.getvalue():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        eventually("it is told", lambda: "waits: t4-1 cannot grow" in output.getvalue())
     if not terminal:
         assert output.getvalue().count("t4-1 cannot grow") == 1
 

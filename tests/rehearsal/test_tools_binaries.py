@@ -8,6 +8,7 @@ import pytest
 
 import rehearsal.tools
 from rehearsal.tools.modules import HELM, KUBERNETES
+from tests.rehearsal.simulated_cluster import PATIENCE
 
 pytestmark = pytest.mark.rehearsal
 
@@ -31,5 +32,5 @@ pytestmark = pytest.mark.rehearsal
 )
 def test_runs(command: list[str], answer: str) -> None:
     folder = rehearsal.tools.folder()
-    shown = subprocess.run([str(folder / command[0]), *command[1:]], text=True, capture_output=True, timeout=60)
+    shown = subprocess.run([str(folder / command[0]), *command[1:]], text=True, capture_output=True, timeout=PATIENCE)
     assert answer in shown.stdout + shown.stderr

@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.rehearsal.fake_go import FakeGo
+from tests.rehearsal.simulated_cluster import PATIENCE, eventually
 
 _PROJECT = Path(__file__).resolve().parents[2]
 
@@ -38,19 +38,12 @@ def start(tmp_path: Path, go: FakeGo) -> Callable[[], subprocess.Popen[str]]:
     return run
 
 
-def _wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "waited 20 s in vain"
-        time.sleep(0.02)
-
-
 def _temporary(tmp_path: Path) -> list[str]:
     return [path.name for path in (tmp_path / "cache").glob("tmp-*")]
 
 
 def test_the_last_line_is_the_folder(start: Callable[[], subprocess.Popen[str]], tmp_path: Path) -> None:
-    output, errors = start().communicate(timeout=30)
+    output, errors = start().communicate(timeout=PATIENCE)
     folder = Path(output.splitlines()[-1])
     assert folder.parent == tmp_path / "cache"
     assert (folder / "actionlint").exists()
@@ -60,7 +53,7 @@ def test_the_last_line_is_the_folder(start: Callable[[], subprocess.Popen[str]],
 def test_a_failed_build_is_exit_code_1(start: Callable[[], subprocess.Popen[str]], go: FakeGo) -> None:
     go.steer("fail", "undefined: frobnicate")
     process = start()
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output) == (1, "")
     assert "undefined: frobnicate" in errors
     assert "Traceback" not in errors
@@ -72,9 +65,9 @@ def test_an_interrupted_build_leaves_nothing(
 ) -> None:
     go.steer("hang")
     process = start()
-    _wait_for((go.folder / "hanging").exists)
+    eventually("the build hangs", (go.folder / "hanging").exists)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=10)  # returns only when Go, which holds the pipe, has ended too
+    _, errors = process.communicate(timeout=PATIENCE)  # returns only when Go, which holds the pipe, has ended too
     assert process.returncode == 130
     assert "Nothing is half-installed" in errors
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
@@ -85,12 +78,12 @@ def test_what_a_killed_build_leaves_is_removed_by_the_next(
 ) -> None:
     go.steer("hang")
     killed = start()
-    _wait_for((go.folder / "hanging").exists)
+    eventually("the build hangs", (go.folder / "hanging").exists)
     killed.kill()
     killed.wait()
     (left,) = _temporary(tmp_path)
     go.release("hang")
-    output, errors = start().communicate(timeout=30)
+    output, errors = start().communicate(timeout=PATIENCE)
     assert f"removed what an interrupted run left: {left}" in errors
     assert _temporary(tmp_path) == []
     assert (Path(output.strip()) / "actionlint").exists()
@@ -101,12 +94,12 @@ def test_of_two_at_a_time_the_second_waits_and_uses_the_result(
 ) -> None:
     go.steer("hang")
     first = start()
-    _wait_for((go.folder / "hanging").exists)
+    eventually("the build hangs", (go.folder / "hanging").exists)
     second = start()
     assert second.stderr is not None
     assert f"waiting for process {first.pid}" in second.stderr.readline()
     go.release("hang")
-    outputs = [process.communicate(timeout=30)[0] for process in (first, second)]
+    outputs = [process.communicate(timeout=PATIENCE)[0] for process in (first, second)]
     assert outputs[0] == outputs[1]
     assert len(go.calls("build")) == 1
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import time
 
 import pytest
 
 from rehearsal.tools.progress import Progress, duration
+from tests.rehearsal.simulated_cluster import eventually
 
 
 class _Terminal(io.StringIO):
@@ -18,9 +18,7 @@ class _Terminal(io.StringIO):
 def _run_stage(out: io.StringIO) -> str:
     with Progress(out, interval=0.01).stage("etcd: build", "about 6 s") as stage:
         stage.detail = "7 packages compiled, " * 40
-        deadline = time.monotonic() + 5
-        while "7 packages" not in out.getvalue() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        eventually("its detail is shown", lambda: "7 packages" in out.getvalue())
     return out.getvalue()
 
 

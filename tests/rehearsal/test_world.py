@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.rehearsal.simulated_cluster import alive, eventually, tools
+from tests.rehearsal.simulated_cluster import PATIENCE, alive, eventually, tools
 
 pytestmark = pytest.mark.rehearsal
 
@@ -57,8 +57,8 @@ def test_nothing_survives(tmp_path: Path, how: str) -> None:
             process.stdin.close()
         else:
             process.send_signal(getattr(signal, how))
-        code = process.wait(20)
-        eventually("every process has ended", lambda: not any(map(alive, pids)), 10)
+        code = process.wait(PATIENCE)
+        eventually("every process has ended", lambda: not any(map(alive, pids)))
         assert code == (-signal.SIGKILL if how == "SIGKILL" else 0)
 
 
@@ -71,7 +71,7 @@ def test_a_kept_world_outlives_its_parent_and_ends_on_sigterm(tmp_path: Path) ->
             process.wait(2)
         assert all(map(alive, children(facts)))
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
         assert not any(map(alive, children(facts)))
 
 
@@ -80,7 +80,7 @@ def test_two_worlds_side_by_side_share_nothing(tmp_path: Path) -> None:
         assert not set(one["ports"].values()) & set(two["ports"].values())
         assert not set(children(one)) & set(children(two))
         first.terminate()
-        first.wait(20)
+        first.wait(PATIENCE)
         assert not any(map(alive, children(one)))
         assert all(map(alive, children(two)))
 
@@ -88,7 +88,7 @@ def test_two_worlds_side_by_side_share_nothing(tmp_path: Path) -> None:
 def test_a_dead_part_ends_the_world_with_the_reason(tmp_path: Path) -> None:
     with world(tmp_path) as (process, facts):
         os.kill(facts["pids"]["kube-scheduler"], signal.SIGKILL)
-        assert process.wait(20) == 1
+        assert process.wait(PATIENCE) == 1
         assert not any(map(alive, children(facts)))
     assert "kube-scheduler ended with signal SIGKILL" in (tmp_path / "world.log").read_text()
 
@@ -101,12 +101,12 @@ def test_a_preview_needs_no_control_plane_and_no_tools(tmp_path: Path) -> None:
         launchers = Path(facts["pulumi_home"]).rglob("pulumi-resource-*")
         assert {path.name for path in launchers} >= {"pulumi-resource-gcp", "pulumi-resource-kubernetes"}
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 def test_missing_tools_are_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     process = start(tmp_path / "run", "--tools", str(tmp_path))
-    assert process.wait(20) == 1
+    assert process.wait(PATIENCE) == 1
     process.communicate()
     text = (tmp_path / "run" / "world.log").read_text()
     assert "make tools" in text
@@ -121,7 +121,7 @@ def test_a_program_that_cannot_start_ends_the_world(tmp_path: Path) -> None:
     (broken / "etcd").write_text("#!/bin/sh\necho disk full >&2\nexit 1\n")
     (broken / "etcd").chmod(0o755)
     process = start(tmp_path / "run", "--tools", str(broken))
-    assert process.wait(30) == 1
+    assert process.wait(PATIENCE) == 1
     process.communicate()
     text = (tmp_path / "run" / "world.log").read_text()
     assert "etcd ended with exit code 1" in text

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.processes import PortTaken, ProcessError, Processes, free_ports
-from tests.rehearsal.simulated_cluster import alive, eventually
+from tests.rehearsal.simulated_cluster import PATIENCE, alive, eventually
 
 SH = "/bin/sh"
 PARENT = """
@@ -55,9 +55,9 @@ def test_nothing_survives_the_parent(tmp_path: Path, ending: str) -> None:
     assert len(pids) == 2
     if "sleep" in ending:
         parent.kill()
-    parent.wait(timeout=20)
+    parent.wait(PATIENCE)
     parent.stdout.close()
-    eventually("every process has ended", lambda: not any(map(alive, pids)), 10)
+    eventually("every process has ended", lambda: not any(map(alive, pids)))
 
 
 def test_ctrl_c_in_the_terminal_does_not_reach_children(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_node_has_its_declared_size_and_no_gpu_before_the_driver(api: Api) -> 
 def test_a_bare_pod_that_never_restarts_succeeds_after_its_seconds(api: Api) -> None:
     api.create(PODS, pod("short", seconds=0.5))
     api.create(PODS, pod("long", seconds=100))
-    eventually("short succeeds", lambda: phase(api, "short") == "Succeeded", 15)
+    eventually("short succeeds", lambda: phase(api, "short") == "Succeeded")
     assert phase(api, "long") == "Running"
     state = api.get(f"{PODS}/short")["status"]["containerStatuses"][0]["state"]
     assert state["terminated"]["reason"] == "Completed"
@@ -85,7 +85,7 @@ def test_a_bare_pod_that_never_restarts_succeeds_after_its_seconds(api: Api) -> 
 def test_a_job_completes_and_a_server_keeps_running(api: Api) -> None:
     api.create(JOBS, job("sum", pods=2, gpus=0))
     api.create(PODS, pod("server", seconds=0, restartPolicy="Always"))
-    eventually("the job is complete", lambda: api.get(f"{JOBS}/sum")["status"].get("succeeded") == 2, 20)
+    eventually("the job is complete", lambda: api.get(f"{JOBS}/sum")["status"].get("succeeded") == 2)
     assert phase(api, "server") == "Running"
 
 
@@ -93,11 +93,11 @@ def test_a_privileged_daemon_set_is_ready_and_a_deleted_pod_is_gone_at_once(api:
     container = {"name": "main", "image": "example.com/image", "securityContext": {"privileged": True}}
     api.apply_manifest(daemon_set("agent", containers=[container]))
     path = "/apis/apps/v1/namespaces/kube-system/daemonsets/agent"
-    eventually("ready", lambda: api.get(path)["status"].get("numberReady") == 1, 15)
+    eventually("ready", lambda: api.get(path)["status"].get("numberReady") == 1)
     api.create(PODS, pod("doomed", seconds=100, terminationGracePeriodSeconds=300))
-    eventually("it runs", lambda: phase(api, "doomed") == "Running", 15)
+    eventually("it runs", lambda: phase(api, "doomed") == "Running")
     api.delete(f"{PODS}/doomed")
-    eventually("it is gone", lambda: api.find(f"{PODS}/doomed") is None, 5)
+    eventually("it is gone", lambda: api.find(f"{PODS}/doomed") is None)
 
 
 def test_clients_need_a_token_and_roles_limit_it(plane: ControlPlane) -> None:

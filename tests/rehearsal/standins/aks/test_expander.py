@@ -15,6 +15,7 @@ from rehearsal.standins.aks.expander import NAME, NAMESPACE, parse
 from rehearsal.standins.aks.nodes import scale_set
 from rehearsal.standins.aks.ranking import Ranking, Ranks
 from rehearsal.standins.store import Store
+from tests.rehearsal.simulated_cluster import PATIENCE
 from tests.rehearsal.standins.aks.account import CLUSTER, CLUSTER_ID, POOL, Microsoft, cluster, gpu_pool
 
 PRIORITY = {"expander": "priority"}
@@ -162,6 +163,6 @@ def test_the_watch_outlives_an_error() -> None:
 
     watch = Ranks(look, seconds=0.01)
     watch.start()
-    assert twice.wait(10)
+    assert twice.wait(PATIENCE)
     watch.close()
     assert not watch.is_alive()

@@ -20,6 +20,7 @@ from rehearsal.standins.eks.groups import Groups
 from tests import recorder
 from tests.components import eks_specs
 from tests.rehearsal.noting_fleet import NotingFleet
+from tests.rehearsal.simulated_cluster import PATIENCE
 from tests.rehearsal.standins.eks.account import NODE_GROUP, Amazon
 
 _PATHS = {
@@ -257,6 +258,6 @@ def test_the_thread_notices_by_itself(stage: Stage) -> None:
     stage.governor.start()
     try:
         stage.remove("Deployment", "cluster-autoscaler")
-        assert seen.wait(30)
+        assert seen.wait(PATIENCE)
     finally:
         stage.governor.stop()

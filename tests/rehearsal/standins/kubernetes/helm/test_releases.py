@@ -6,8 +6,6 @@ import copy
 import json
 import shutil
 import subprocess
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,8 @@ from rehearsal.standins.base import ProviderError
 from rehearsal.standins.kubernetes import KubernetesProvider
 from rehearsal.standins.kubernetes.helm import RELEASE
 from rehearsal.tools.modules import KARPENTER_AWS
-from tests.rehearsal.kubernetes_cluster import Resource
+from tests.rehearsal.kubernetes_cluster import Resource, interrupted
+from tests.rehearsal.simulated_cluster import PATIENCE
 from tests.rehearsal.standins.kubernetes.helm.charts import write_chart
 
 _HELM = shutil.which("helm")
@@ -92,7 +91,8 @@ def helm(control_plane: ControlPlane, *arguments: str) -> str:
 
 
 def inputs(chart: Path, values: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    return {"chart": str(chart), "name": "web", "timeout": 20, "skipCrds": True, "values": values or {}, **more}
+    usual = {"chart": str(chart), "name": "web", "timeout": int(PATIENCE), "skipCrds": True}
+    return {**usual, "values": values or {}, **more}
 
 
 def fail(release: Resource, wanted: dict[str, Any], said: str) -> None:
@@ -147,7 +147,7 @@ def test_the_real_charts_of_karpenter(provider: KubernetesProvider, release: Res
         for each in KARPENTER_AWS.charts
     )
     crds = Resource(provider, RELEASE, "definitions")
-    crds.create({**definitions, "namespace": "kube-system", "timeout": 30})
+    crds.create({**definitions, "namespace": "kube-system", "timeout": int(PATIENCE)})
     values = {"replicas": 1, "settings": {"clusterName": "demo"}}
     unawaited = {"namespace": "kube-system", "skipAwait": True, "skipCrds": True, "values": values}
     release.create({**controller, **unawaited})
@@ -172,7 +172,7 @@ def test_the_real_charts_of_karpenter(provider: KubernetesProvider, release: Res
 
 
 def test_what_is_not_ready_in_time_stays_as_a_failed_release(release: Resource, chart: Path) -> None:
-    nowhere = inputs(chart, {"replicas": 1, "nodeSelector": {"no": "node"}}, timeout=4)
+    nowhere = inputs(chart, {"replicas": 1, "nodeSelector": {"no": "node"}}, timeout=10)
     said = r"failed to initialize completely.*deadline exceeded \(.* is not ready: default/web"
     fail(release, nowhere, said)
     assert release.state["status"]["status"] == "failed"
@@ -188,15 +188,9 @@ def test_nobody_waits_with_skip_await(release: Resource, chart: Path) -> None:
 def test_an_interrupted_release_has_failed_and_the_next_update_mends_it(
     control_plane: ControlPlane, provider: KubernetesProvider, release: Resource, chart: Path
 ) -> None:
-    def interrupt() -> None:
-        while control_plane.api.find(f"{DEPLOYMENTS}/web") is None:
-            time.sleep(0.05)
-        provider.cancel()
-
-    interrupter = threading.Thread(target=interrupt, daemon=True)
-    interrupter.start()
-    fail(release, inputs(chart, {"replicas": 1, "nodeSelector": {"no": "node"}}, timeout=60), "context canceled")
-    interrupter.join()
+    nowhere = inputs(chart, {"replicas": 1, "nodeSelector": {"no": "node"}}, timeout=3600)
+    with interrupted(provider, lambda: control_plane.api.find(f"{DEPLOYMENTS}/web")):
+        fail(release, nowhere, "context canceled")
     assert release.state["status"]["status"] == "failed"
     release.provider = configured(control_plane)
     assert release.update(inputs(chart, {"replicas": 1}))["status"]["status"] == "deployed"

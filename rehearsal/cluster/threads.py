@@ -1,0 +1,85 @@
+"""Threads that keep an eye on the cluster until they are closed, whatever its API server does meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from typing import Final
+
+from urllib3.exceptions import HTTPError
+
+from rehearsal.cluster.api import Api, ApiError, Object
+
+_RETRY_SECONDS: Final = 0.5
+_WATCH_SECONDS: Final = 2
+
+_BUSY_OR_STOPPING: Final = (ApiError, HTTPError)
+"""Whether the API server is dead is its process's watcher's concern."""
+
+
+class _Thread(threading.Thread):
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._closed = threading.Event()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._closed.set()
+        self.join()
+
+
+class PollingThread(_Thread, ABC):
+    """Looks every ``seconds``."""
+
+    def __init__(self, name: str, seconds: float) -> None:
+        super().__init__(name)
+        self._seconds = seconds
+
+    @abstractmethod
+    def look(self) -> None:
+        """One look. If the API server fails it, the next one comes as usual."""
+
+    def run(self) -> None:
+        """The thread's loop."""
+        while not self._closed.wait(self._seconds):
+            try:
+                self.look()
+            except _BUSY_OR_STOPPING:
+                continue
+
+
+class WatchingThread(_Thread, ABC):
+    """Lists what is at ``path`` and then follows its changes; lists again when a watch breaks."""
+
+    def __init__(self, name: str, api: Api, path: str) -> None:
+        super().__init__(name)
+        self._api = api
+        self._path = path
+
+    @abstractmethod
+    def notice(self, kind: str, item: Object, /) -> None:
+        """Something was ``ADDED`` (also: listed again), ``MODIFIED`` or ``DELETED``."""
+
+    def listed(self, items: list[Object], /) -> None:
+        """Everything that there is, before each of it is noticed; what is missing went unnoticed."""
+
+    def run(self) -> None:
+        """The thread's loop."""
+        while not self._closed.is_set():
+            try:
+                found = self._api.get(self._path)
+                self.listed(found["items"])
+                for item in found["items"]:
+                    self.notice("ADDED", item)
+                self._follow(found["metadata"]["resourceVersion"])
+            except _BUSY_OR_STOPPING:
+                self._closed.wait(_RETRY_SECONDS)
+
+    def _follow(self, version: str) -> None:
+        while not self._closed.is_set():
+            for kind, item in self._api.watch(self._path, version, seconds=_WATCH_SECONDS):
+                version = item["metadata"]["resourceVersion"]
+                if kind in ("ADDED", "MODIFIED", "DELETED"):
+                    self.notice(kind, item)
+                if self._closed.is_set():
+                    return
