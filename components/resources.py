@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import Any, NewType
 
@@ -114,5 +115,7 @@ def object_token(manifest: Inputs) -> ObjectToken:
     return ObjectToken(f"kubernetes:{group_version}:{manifest['kind']}")
 
 
+@cache
 def _plugin_version(package: str) -> str:
+    """Of each provider once: the files of an installed package are read anew for each question."""
     return version(f"pulumi-{package}")

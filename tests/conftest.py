@@ -1,7 +1,7 @@
-"""Puts the rehearsal's binaries on PATH, where the tests marked ``rehearsal`` look for them.
+"""Puts the rehearsal's binaries on PATH, where the tests marked ``rehearsal`` look for them, and long tests first.
 
-``make test`` names their folder (``GPUCLUSTER_TOOLS``): then a binary that is missing ends the run, so that no test is
-skipped unseen. A plain ``pytest`` without binaries skips those tests.
+``make test`` names the binaries' folder (``GPUCLUSTER_TOOLS``): then one that is missing ends the run, so that no test
+is skipped unseen. A plain ``pytest`` without binaries skips those tests.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from pathlib import Path
+
+import pytest
 
 from rehearsal.tools import ToolsMissing, folder
 
@@ -19,3 +22,13 @@ with contextlib.ExitStack() as missing_is_fine:
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: tests of Ctrl-C need it to arrive.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with long tests first: a worker that gets one last would work alone in the end."""
+    lengths: dict[Path, int] = {}
+    for item in items:
+        length = sum(item.get_closest_marker(mark) is not None for mark in ("rehearsal", "exhaustive"))
+        lengths[item.path] = max(length, lengths.get(item.path, 0))
+    items.sort(key=lambda item: -lengths[item.path])

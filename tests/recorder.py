@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ParamSpec
 
 import pulumi
 from google.protobuf import empty_pb2
@@ -15,6 +17,7 @@ from pulumi.runtime.stack import run_in_stack
 from tests import aks_answers, eks_answers
 
 Properties = dict[str, Any]
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True)
@@ -142,21 +145,45 @@ def run(
     stack: str = "test",
     config: Mapping[str, str] | None = None,
 ) -> Recording:
-    """Run ``program`` as a stack and return what it registered; its exception, if it raises one."""
+    """Run ``program`` as a stack and return what it registered; its exception, if it raises one.
+
+    It runs in a thread of its own, because the SDK reads the whole stack at each registration, and pytest's is deep.
+    """
     recording = Recording()
+    with ThreadPoolExecutor(1) as apart:
+        apart.submit(_run, recording, program, project, stack, config or {}).result()
+    return recording
+
+
+def remembered(run: Callable[P, Recording]) -> Callable[P, Recording]:
+    """``run``, but only once for equal arguments: for tests that only look."""
+    known: dict[str, Recording] = {}
+
+    @functools.wraps(run)
+    def look_up(*args: P.args, **kwargs: P.kwargs) -> Recording:
+        key = repr((args, sorted(kwargs.items())))
+        if key not in known:
+            known[key] = run(*args, **kwargs)
+        return known[key]
+
+    return look_up
+
+
+def _run(
+    recording: Recording, program: Callable[[], None], project: str, stack: str, config: Mapping[str, str]
+) -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
         # set_mocks would make a root stack of its own; run_in_stack makes the one whose outputs we record.
         settings.configure(_settings(RecordingMonitor(recording), project, stack))
         settings.set_root_resource(None)  # pyright: ignore[reportArgumentType]
-        pulumi.runtime.set_all_config(dict(config or {}))
+        pulumi.runtime.set_all_config(dict(config))
         loop.run_until_complete(run_in_stack(program))
     finally:
         pulumi.runtime.set_all_config({})
         loop.close()
         asyncio.set_event_loop(None)
-    return recording
 
 
 def _settings(monitor: mocks.MockMonitor, project: str, stack: str) -> settings.Settings:

@@ -16,7 +16,6 @@ from tests.components import specs
 REGION = "us-west-2"
 ZONE = "us-west-2a"
 THREE_ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
-_recorded: dict[str, recorder.Recording] = {}
 
 ACCELERATOR = "k8s.amazonaws.com/accelerator"
 
@@ -67,16 +66,7 @@ def run(
     return recorder.run(lambda: _declare(settings, pools))
 
 
-def recorded(
-    *pools: Pool,
-    admin: Pool | None = None,
-    cluster: Mapping[str, Any] | None = None,
-) -> recorder.Recording:
-    """The same, recorded once for equal arguments: for tests that only look."""
-    key = repr((pools, admin, cluster))
-    if key not in _recorded:
-        _recorded[key] = run(*pools, admin=admin, cluster=cluster)
-    return _recorded[key]
+recorded = recorder.remembered(run)
 
 
 def _declare(settings: Settings, pools: Sequence[Pool]) -> None:

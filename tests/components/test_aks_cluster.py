@@ -43,6 +43,7 @@ def cluster_args(**changes: Any) -> ClusterArgs:
     return ClusterArgs(settings=specs.cluster_settings(**{**usual, **changes}))
 
 
+@recorder.remembered
 def run_cluster(**changes: Any) -> recorder.Recording:
     args = cluster_args(**changes)
 

@@ -23,6 +23,7 @@ AGENT_POOL = "azure-native:containerservice:AgentPool"
 SPOT = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
 
 
+@recorder.remembered
 def run(*pools: Pool, admin: Pool | None = None, **cluster_changes: Any) -> recorder.Recording:
     home = admin or admin_spec()
 

@@ -14,37 +14,15 @@ from components.settings.limits import refusals
 from tests.stacks import ROOT
 
 
-def loaded_by(statement: str) -> set[str]:
-    """Top-level packages and our own modules in memory after ``statement`` ran in a fresh interpreter."""
-    script = f"{statement}\nimport sys\nprint(*sys.modules)"
-    answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    return set(answer.stdout.split())
-
-
 def test_an_unknown_cloud_is_an_error_that_lists_those_there_are() -> None:
     with pytest.raises(ValueError, match=r"cloud: 'gcp' is not supported; write one of .*gke"):
         load_cloud("gcp")
 
 
-@pytest.mark.parametrize("name", cloud_names())
-def test_a_cloud_loads_no_other_cloud(name: str) -> None:
-    loaded = loaded_by(f"from components.clouds.base import load_cloud; load_cloud('{name}')")
-    others = {f"components.clouds.{other}" for other in cloud_names()} - {f"components.clouds.{name}"}
-    assert not others & loaded
-    assert f"components.clouds.{name}" in loaded
-
-
-@pytest.mark.parametrize("name", cloud_names())
-def test_what_a_cloud_cannot_do_is_known_without_pulumi(name: str) -> None:
-    assert "pulumi" not in loaded_by(f"import components.settings.limits.{name}")
-
-
-def test_the_program_loads_no_generated_sdk() -> None:
-    """Their import costs more time than the rest of a preview (see components/resources.py)."""
-    modules = "cluster_autoscaler driver_daemon_set gpu_admission node_pool outputs"
-    imports = "; ".join(f"import components.{module}" for module in modules.split())
-    loaded = loaded_by(f"{imports}; from components.clouds.base import load_cloud; load_cloud('gke')")
-    assert not {"pulumi_gcp", "pulumi_kubernetes", "pulumi_aws", "pulumi_azure_native"} & loaded
+def test_what_a_cloud_cannot_do_is_known_without_pulumi() -> None:
+    limits = "; ".join(f"import components.settings.limits.{name}" for name in cloud_names())
+    script = f"{limits}\nimport sys\nassert 'pulumi' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ EVERY_ADDON = ("ebs", "efs", "fsx", "load-balancer", "cloudwatch")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_aws")
 
 
+@recorder.remembered
 def run_cluster(**changes: Any) -> recorder.Recording:
     args = ClusterArgs(settings=eks_specs.cluster_settings(**changes))
     return recorder.run(lambda: _declare(args))

@@ -18,6 +18,7 @@ CLUSTER = "gcp:container/cluster:Cluster"
 KEY = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
 
 
+@recorder.remembered
 def run_cluster(**changes: Any) -> recorder.Recording:
     args = ClusterArgs(settings=specs.cluster_settings(**changes))
     return recorder.run(lambda: _declare(args))

@@ -22,6 +22,7 @@ def declared(spec: Pool) -> recorder.Registration:
     return recording(spec).named(f"{spec.name}-pool")
 
 
+@recorder.remembered
 def recording(spec: Pool) -> recorder.Recording:
     """All that is declared for the spec's pool, beside an admin pool."""
 

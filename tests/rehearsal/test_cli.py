@@ -1,32 +1,60 @@
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from rehearsal import cli
 from rehearsal.stack import ROOT, StackError, available, locate, resolve, without_protection
 from tests.rehearsal.simulated_cluster import PATIENCE
 
 GOOD = (ROOT / "Pulumi.dev.yaml").read_text()
 
 
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "rehearsal", *arguments]
-    return subprocess.run(
-        command,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-        env={"PATH": "/bin:/usr/bin", **environment},
-    )
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and what it printed."""
+
+    returncode: object
+    stdout: str
+    stderr: str
+
+
+def run(*arguments: str, **environment: str) -> Ended:
+    """One command in this process, where everything is imported already."""
+    output, errors = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, signals_kept():
+        patch.setattr(sys, "argv", ["rehearsal", *arguments])
+        with (
+            mock.patch.dict(os.environ, {"PATH": "/bin:/usr/bin", **environment}, clear=True),
+            contextlib.redirect_stdout(output),
+            contextlib.redirect_stderr(errors),
+            pytest.raises(SystemExit) as ended,
+        ):
+            cli.main()
+    return Ended(ended.value.code, output.getvalue(), errors.getvalue())
+
+
+@contextlib.contextmanager
+def signals_kept() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_help_explains_itself_to_a_newcomer() -> None:
-    shown = run("--help")
+    command = [sys.executable, "-m", "rehearsal", "--help"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert shown.returncode == 0
     for word in ("no cloud account", "run", "preview", "stop", "sabotage", "bench"):
         assert word in shown.stdout

@@ -13,18 +13,9 @@ from rehearsal import leftovers
 from rehearsal.engine import Engine, EngineError, Gate, gate_for, has_secure_values, user_passphrase
 from rehearsal.engine_events import Step
 from rehearsal.stack import ROOT
-from rehearsal.tools import ToolsMissing, folder
 from tests.rehearsal.simulated_cluster import eventually
 
 PROJECT = "name: probe\nruntime:\n  name: python\n  options:\n    virtualenv: .venv\nconfig: {}\n"
-
-
-@pytest.fixture
-def tools() -> Path:
-    try:
-        return folder()
-    except ToolsMissing as missing:
-        pytest.skip(str(missing))
 
 
 def engine(tmp_path: Path, tools: Path, program: str, steps: list[Step] | None = None) -> Engine:

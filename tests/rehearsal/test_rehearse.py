@@ -22,23 +22,15 @@ from rehearsal import leftovers
 from rehearsal.engine import Engine
 from rehearsal.run import Options, Rehearsal
 from rehearsal.stack import ROOT, resolve
-from rehearsal.tools import ToolsMissing, folder
+from rehearsal.tools import folder
 from tests.rehearsal.rehearsals import LONGEST, REPORTS, passes, rehearse
 from tests.rehearsal.simulated_cluster import PATIENCE, eventually
 
-pytestmark = pytest.mark.rehearsal
+pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
 
 MANIFESTS = Path(__file__).parent / "manifests"
 NODE_POOL = "gcp:container/nodePool:NodePool"
 NETWORK = "gcp:compute/network:Network"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _tools() -> None:
-    try:
-        folder()
-    except ToolsMissing as missing:
-        pytest.skip(str(missing))
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,11 @@ def _stubber() -> Any:
     # Hundreds of images that no node here boots.
     os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
     from moto.core.botocore_stubber import BotocoreStubber
+    from moto.eks import utils
     from moto.iam.models import SERVICE_NAME_CONVERSION
 
     # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
     SERVICE_NAME_CONVERSION.setdefault("spot", "EC2Spot")
+    # For each cluster and node group a new session, which reads a megabyte, only to list AWS's partitions.
+    utils.Session = lru_cache(maxsize=1)(utils.Session)
     return BotocoreStubber()

@@ -33,6 +33,7 @@ from tests.rehearsal.standins.eks.account import Amazon
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 CLUSTER: Final = "judged"
 _PODS: Final = "/api/v1/namespaces/kube-system/pods"
+_CLAIMS: Final = "/apis/karpenter.sh/v1/nodeclaims"
 _CONTROLLER: Final = "app.kubernetes.io/name=karpenter"
 CLASSES: Final = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
 POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
@@ -117,7 +118,7 @@ class KarpenterWorld:
 
     def claims(self) -> list[Object]:
         """The NodeClaims."""
-        return self.api.list("/apis/karpenter.sh/v1/nodeclaims")
+        return self.api.list(_CLAIMS)
 
     def submit(self, pod: Object) -> str:
         """A pod in the default namespace; its name."""
@@ -136,10 +137,20 @@ class KarpenterWorld:
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def settle(self) -> None:
-        """Remove what tests left, and return when no instance is left of it."""
+        """Remove what tests left, and return when no instance is left of it.
+
+        Karpenter would take half a minute to find a node idle and to make sure of it.
+        """
         self.api.delete(PODS, gracePeriodSeconds=0)
-        eventually("no instance is left", lambda: not self.instances("pending", "running"), 180)
-        eventually("no claim is left", lambda: not self.claims(), 120)
+        eventually("no claim is left", self._no_claim)
+        eventually("no instance is left", lambda: not self.instances("pending", "running"))
+
+    def _no_claim(self) -> bool:
+        claims = self.claims()
+        # Again and again: Karpenter may have planned one for a pod that was still there.
+        if any("deletionTimestamp" not in each["metadata"] for each in claims):
+            self.api.delete(_CLAIMS)
+        return not claims
 
 
 @contextmanager

@@ -79,7 +79,9 @@ def test_a_pod_gets_a_machine_of_its_pool_and_the_machine_goes_after_it(world: K
     assert pool["metadata"]["labels"].items() <= node["metadata"]["labels"].items()
     assert GPU_TAINT in node["spec"]["taints"]
     assert node["status"]["allocatable"]["nvidia.com/gpu"] == "1"
-    world.settle()
+    world.api.delete(f"{PODS}/first", gracePeriodSeconds=0)
+    eventually("the machine is gone", lambda: not world.instances("pending", "running"), SECONDS)
+    eventually("so is its claim", lambda: not world.claims(), SECONDS)
     assert [
         each for each in world.api.list("/api/v1/nodes") if "karpenter.sh/nodepool" in each["metadata"]["labels"]
     ] == []
