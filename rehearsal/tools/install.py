@@ -12,6 +12,7 @@ from rehearsal.tools.module import Module
 from rehearsal.tools.modules import MODULES
 from rehearsal.tools.plan import Plan, make_plan
 from rehearsal.tools.progress import Progress, duration
+from rehearsal.tools.prune import prune
 from rehearsal.tools.system_pulumi import SystemPulumi
 
 
@@ -56,6 +57,9 @@ def _install(plan: Plan, environ: Mapping[str, str], progress: Progress) -> None
                 _place(source, folder / name)
             else:
                 (folder / name).symlink_to(source)
+    wanted = {plan.folder, *(plan.root / module.folder for module in plan.modules)}
+    if old := prune(plan.root, wanted):
+        progress.say(f"removed builds that are out of date: {', '.join(old)}")
 
 
 def _place(source: Path, target: Path) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import io
 import os
 import shutil
+import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,32 @@ def test_a_changed_pin_rebuilds_one_module(environ: dict[str, str], go: FakeGo, 
     assert go.calls("build")[-1].endswith("example.org/lint/cmd/lint")
     assert first != second
     assert (first / "lint").exists()  # another checkout may still use it
+
+
+def test_of_each_module_the_two_newest_builds_stay_and_those_in_use(
+    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
+) -> None:
+    lint, go_mod = modules[1:], modules[1].directory / "go.mod"
+    first = go_mod.read_text()
+    cache = Path(environ["GPUCLUSTER_CACHE"])
+
+    def built(version: str) -> Path:
+        go_mod.write_text(first.replace("v1.2.3", version))
+        return install(Progress(io.StringIO()), environ, lint)
+
+    running = built("v1.2.4")
+    with (running / "lint").open("w") as program:
+        program.write("#!/bin/sh\necho up; read _\n")
+    with subprocess.Popen([running / "lint"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        old, kept, newest = (built(version) for version in ("v1.2.5", "v1.2.6", "v1.2.7"))
+        assert [folder.exists() for folder in (running, old, kept, newest)] == [True, False, True, True]
+        assert (built("v1.2.6"), len(go.calls("build"))) == (kept, 4), "an older checkout finds its own"
+        process.communicate(b"end\n")
+    built("v1.2.8")
+    assert not running.exists()
+    assert len([*cache.glob("lint-*")]) == len([*cache.glob("bin-*")]) == 2
 
 
 def test_a_deleted_binary_is_noticed(environ: dict[str, str], modules: tuple[Module, ...]) -> None:

@@ -75,5 +75,5 @@ def _stubber() -> Any:
     # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
     SERVICE_NAME_CONVERSION.setdefault("spot", "EC2Spot")
     # For each cluster and node group a new session, which reads a megabyte, only to list AWS's partitions.
-    utils.Session = lru_cache(maxsize=1)(utils.Session)
+    utils.Session = lru_cache(maxsize=1)(utils.Session)  # pyright: ignore[reportPrivateImportUsage]
     return BotocoreStubber()

@@ -137,7 +137,23 @@ def test_install_upgrade_uninstall(control_plane: ControlPlane, release: Resourc
     assert json.loads(helm(control_plane, "list", "--all", "--output", "json")) == []
 
 
-def test_the_real_charts_of_karpenter(provider: KubernetesProvider, release: Resource) -> None:
+def serve_everything(control_plane: ControlPlane) -> None:
+    """Let the API server list what each definition defines, as it has wherever a controller watches that.
+
+    It deletes a definition only after its objects, for which it has to serve them. If it begins to with the deletion, a
+    loaded one fails ("storage is (re)initializing"), tries again with its outdated copy of the definition, and then
+    waits for a change that has come already: until it looks at everything anew, after 5 minutes.
+    https://github.com/kubernetes/apiextensions-apiserver/blob/v0.34.4/pkg/controller/finalizer/crd_finalizer.go
+    """
+    for definition in control_plane.api.list(DEFINITIONS):
+        spec = definition["spec"]
+        for version in spec["versions"]:
+            control_plane.api.list(f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}")
+
+
+def test_the_real_charts_of_karpenter(
+    control_plane: ControlPlane, provider: KubernetesProvider, release: Resource
+) -> None:
     """Its definitions, served and validated; its controller's objects, accepted by the API server.
 
     Nothing is awaited: Karpenter is ready when its program is, and there is no AWS for it here.
@@ -168,6 +184,7 @@ def test_the_real_charts_of_karpenter(provider: KubernetesProvider, release: Res
         wrong[path[0]][path[1]] = value
         with pytest.raises(ProviderError, match=said):
             node_class.preview(wrong)
+    serve_everything(control_plane)
     crds.delete()
 
 
