@@ -20,22 +20,27 @@ Type = Literal["string", "boolean", "integer", "number", "list", "map", "object"
 
 @dataclass(frozen=True, kw_only=True)
 class Property:
-    """One input. ``items`` are a list's elements or a map's values, ``object`` the name of a nested block's object.
+    """One input. ``items`` are a list's elements or a map's values, ``keys`` its keys, ``object`` a block's object.
 
-    ``pattern`` is the whole string's; ``format`` one of Google's (``int64``, ``google-duration``, …); ``minimum`` and
-    ``maximum`` are inclusive; ``most`` is a list's longest length. ``refused`` says why an input is not simulated.
+    ``pattern`` is the whole string's; ``minimum`` and ``maximum`` of a number and ``shortest`` and ``longest`` of a
+    string, list or map are inclusive. ``format`` is one of Google's (``int64``, ``google-duration``, …) or what AWS
+    makes of it: of text a ``boolean`` or an ``integer``, of a block a ``list`` of one, of a map a list of ``pairs``.
+    ``sent`` is its name in AWS's request, if it is part of it. ``refused`` says why an input is not simulated.
     """
 
     type: Type
     required: bool = False
     items: Property | None = None
+    keys: Property | None = None
     object: str = ""
     enum: tuple[str, ...] = ()
     pattern: str = ""
     format: str = ""
     minimum: float | None = None
     maximum: float | None = None
-    most: int | None = None
+    shortest: int | None = None
+    longest: int | None = None
+    sent: str = ""
     refused: str = ""
 
 
@@ -52,7 +57,10 @@ class Object:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceType:
-    """One resource type: the ``api`` (or its version) that the provider calls, the inputs' ``object``, the outputs."""
+    """One resource type: the inputs' ``object`` and the outputs.
+
+    ``api`` is what the provider calls: Google's API, Azure's version, or the request of AWS that makes the resource.
+    """
 
     api: str
     object: str
@@ -101,7 +109,7 @@ def _object(raw: dict[str, Any]) -> Object:
 
 
 def _property(raw: dict[str, Any]) -> Property:
-    nested = {"items": _property(raw["items"])} if "items" in raw else {}
+    nested = {key: _property(raw[key]) for key in ("items", "keys") if key in raw}
     return Property(**{**_tuples(raw), **nested})
 
 

@@ -456,7 +456,7 @@ class LaunchTemplateCpuOptions(TypedDict, total=False):
     threadsPerCore: Input[int]
 
 class LaunchTemplateCreditSpecification(TypedDict, total=False):
-    cpuCredits: Input[str]
+    cpuCredits: Required[Input[str]]
 
 class LaunchTemplateEnclaveOptions(TypedDict, total=False):
     enabled: Input[bool]

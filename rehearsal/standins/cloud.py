@@ -47,8 +47,7 @@ class Cloud:
 
     def find(self, id: str, type: str) -> Record | None:
         """The resource of a type at ``id``."""
-        found = self.store.get(id)
-        return found if found is not None and found.type == type else None
+        return self.store.get(type, id)
 
 
 def last_part(link: str) -> str:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from concepts.unknown import UNKNOWN
 from rehearsal.standins.base import Diff, Properties
-
-# The engine's property paths: names, [0], [*], and ["keys with other characters"].
-PART: Final = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+|\*)\]|([^.\[\]]+)')
-NAME: Final = re.compile(r"[A-Za-z_$][\w$]*")
+from rehearsal.standins.paths import Path, covers, format_path, parse_path
 
 
 class Comparable(Protocol):
@@ -45,16 +41,10 @@ def diff(shape: Comparable, old: Properties, new: Properties, ignored: tuple[str
     Paths are those of leaves (``nodeConfig.taints[0].value``); an added or removed list element is one path. A value
     that becomes known only at update counts as changed, as it does in the real provider.
     """
-    covers = [parts(path) for path in ignored]
-    changes = [path for path in _changes(old, new, "", shape) if not any(_covers(i, parts(path)) for i in covers)]
-    return Diff(changes=tuple(changes), replaces=tuple(path for path in changes if _replaces(shape, path)))
-
-
-def parts(path: str) -> list[str]:
-    """A property path taken apart; indices are kept as ``[0]`` so that they differ from keys."""
-    return [
-        f"[{index}]" if index else key.replace('\\"', '"') if key else name for key, index, name in PART.findall(path)
-    ]
+    patterns = [parse_path(path) for path in ignored]
+    changes = [path for path in _changes(old, new, (), shape) if not any(covers(pattern, path) for pattern in patterns)]
+    replaces = (format_path(path) for path in changes if _replaces(shape, path))
+    return Diff(changes=tuple(map(format_path, changes)), replaces=tuple(replaces))
 
 
 def same_resource(one: str, other: str) -> bool:
@@ -63,8 +53,8 @@ def same_resource(one: str, other: str) -> bool:
     return longer[-len(shorter) :] == shorter
 
 
-def _replaces(shape: Comparable, path: str) -> bool:
-    named = _without_indices(path)
+def _replaces(shape: Comparable, path: Path) -> bool:
+    named = _names(path)
     for candidate in shape.replaces:
         wanted = candidate.removesuffix("[]").split(".")
         if named == wanted or (not candidate.endswith("[]") and named[: len(wanted)] == wanted):
@@ -72,49 +62,38 @@ def _replaces(shape: Comparable, path: str) -> bool:
     return False
 
 
-def _covers(ignored: list[str], path: list[str]) -> bool:
-    wild = ("*", "[*]")
-    return len(ignored) <= len(path) and all(i in wild or i == p for i, p in zip(ignored, path, strict=False))
+def _names(path: Path) -> list[str]:
+    """The path without its indices."""
+    return [step for step in path if isinstance(step, str)]
 
 
-def _without_indices(path: str) -> list[str]:
-    return [part for part in parts(path) if not part.startswith("[")]
-
-
-def _changes(old: Any, new: Any, path: str, shape: Comparable) -> Iterator[str]:
+def _changes(old: Any, new: Any, path: Path, shape: Comparable) -> Iterator[Path]:
     if _empty(old, shape) and _empty(new, shape):
         return
     before, after = _comparable(old, new, shape), _comparable(new, old, shape)
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({*before, *after}):
-            yield from _changes(before.get(key), after.get(key), _below(path, key), shape)
+            yield from _changes(before.get(key), after.get(key), (*path, key), shape)
     elif isinstance(before, list) and isinstance(after, list):
         yield from _list_changes(before, after, path, shape)
     elif not _same(old, new, path, shape):
         yield path
 
 
-def _below(path: str, key: str) -> str:
-    if not NAME.fullmatch(key):
-        escaped = key.replace('"', '\\"')
-        return f'{path}["{escaped}"]'
-    return f"{path}.{key}" if path else key
-
-
-def _list_changes(old: list[Any], new: list[Any], path: str, shape: Comparable) -> Iterator[str]:
-    if ".".join(_without_indices(path)) in shape.unordered and UNKNOWN not in new:
+def _list_changes(old: list[Any], new: list[Any], path: Path, shape: Comparable) -> Iterator[Path]:
+    if ".".join(_names(path)) in shape.unordered and UNKNOWN not in new:
         old, new = sorted(old, key=_canonical), sorted(new, key=_canonical)
     for index in range(max(len(old), len(new))):
         if index >= len(old) or index >= len(new):
-            yield f"{path}[{index}]"
+            yield (*path, index)
         else:
-            yield from _changes(old[index], new[index], f"{path}[{index}]", shape)
+            yield from _changes(old[index], new[index], (*path, index), shape)
 
 
-def _same(old: Any, new: Any, path: str, shape: Comparable) -> bool:
+def _same(old: Any, new: Any, path: Path, shape: Comparable) -> bool:
     if old is UNKNOWN or new is UNKNOWN:
         return False
-    if path in shape.links and isinstance(old, str) and isinstance(new, str):
+    if format_path(path) in shape.links and isinstance(old, str) and isinstance(new, str):
         return same_resource(old, new)
     return bool(old == new)
 

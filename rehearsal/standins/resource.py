@@ -18,12 +18,16 @@ CloudT = TypeVar("CloudT", bound=Cloud)
 
 @dataclass(frozen=True)
 class Made(Generic[CloudT]):
-    """A resource on its way: its future ``id``, its ``inputs``, and what it was ``before`` (``None``: it is new)."""
+    """A resource on its way: its future ``id``, its ``inputs``, and what it was ``before`` (``None``: it is new).
+
+    ``answer`` is what the cloud says of it, where its state is not in the records alone.
+    """
 
     cloud: CloudT
     id: str
     inputs: Properties
     before: Record | None = None
+    answer: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,9 @@ class Resource(Generic[CloudT]):
         id: its id as a template of inputs, whose change therefore means another resource.
         outputs: what the cloud adds: a template of inputs and ``{id}``, or a function, whose ``None`` is left out.
         early: outputs that the provider knows before it asks the cloud.
-        unknown: outputs that are inputs, too: in a preview they are known only if the program gives the whole value.
+        unknown: outputs that are inputs, too: in a preview they are known only if the program gives a value that the
+            cloud adds nothing to. A path into a block (``vpcConfig.vpcId``) is what the cloud adds to it.
+        renews: the outputs that an update from one set of inputs to another makes anew.
         name: the input that is made up if the program leaves it open; empty if none is.
         completes: adds inputs that depend on the provider's configuration or on other inputs.
         required: inputs that must be given, although the provider has an alternative that is not simulated.
@@ -91,6 +97,7 @@ class Resource(Generic[CloudT]):
     outputs: Mapping[str, str | Callable[[Made[CloudT]], Any]] = field(default_factory=dict)
     early: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    renews: Callable[[Properties, Properties], tuple[str, ...]] = lambda _, __: ()
     name: str = ""
     completes: Callable[[CloudT, Properties], Properties] = lambda _, inputs: inputs
     required: tuple[str, ...] = ()

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import copy
-import importlib.metadata
-from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import Any
 
 from typing_extensions import override
 
-from catalog import of
 from concepts.unknown import UNKNOWN
-from rehearsal.simulation import Fleet
-from rehearsal.standins import check
 from rehearsal.standins.base import CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
 from rehearsal.standins.differences import diff
 from rehearsal.standins.registry import simulated
 from rehearsal.standins.resource import CloudT, Inside, Made, Refers, Resource, values_at
 from rehearsal.standins.rules import broken
-from rehearsal.standins.store import Record, Store
+from rehearsal.standins.store import Record
 from rehearsal.standins.values import without_none
-from schemas import Schema, schema
-
-if TYPE_CHECKING:
-    from catalog import CloudCatalog
+from rehearsal.standins.vendor import Vendor
 
 
 @dataclass(frozen=True)
@@ -41,10 +31,10 @@ class Compared:
     absent: tuple[Any, ...]
 
 
-class StandIn(Provider, Generic[CloudT]):
+class StandIn(Vendor[CloudT]):
     """One simulated cloud, whose resources are in ``directory`` and whose machines are ``fleet``'s.
 
-    A cloud's subclass brings its rows, its functions and its words for errors.
+    A cloud's subclass brings what ``Vendor`` asks for.
 
     Args:
         directory: holds ``<plugin>.json``; made if it is not there. Several processes may share it.
@@ -52,90 +42,7 @@ class StandIn(Provider, Generic[CloudT]):
         catalog: machines, GPUs, zones and prices; the project's own by default.
     """
 
-    cloud_name: ClassVar[str]
-    rows: ClassVar[Mapping[str, Resource[Any]]]
-    functions: ClassVar[Mapping[str, Callable[[Any, Properties], Properties]]]
-    settings: ClassVar[tuple[str, ...]]
-    """The provider's settings that the resources use."""
-    words: ClassVar[check.Words]
-    answers: ClassVar[tuple[str, ...]] = ()
-    """Outputs of every resource (``answered``)."""
-    make_cloud: ClassVar[Callable[..., Any]]
-
-    def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
-        self.version = importlib.metadata.version(f"pulumi-{self.name}")
-        self._cloud: CloudT = type(self).make_cloud(
-            Store(directory, self.name, self.already_exists), fleet, lambda: catalog or of(self.cloud_name)
-        )
-
-    # What a cloud's stand-in brings.
-
-    @abstractmethod
-    def auto_name(self, row: Resource[CloudT], request: Request) -> str:
-        """The name that the provider gives a resource that the program does not name."""
-
-    @abstractmethod
-    def completed(self, row: Resource[CloudT], inputs: Properties) -> Properties:
-        """``inputs`` with what every type takes from the provider's configuration."""
-
-    @abstractmethod
-    def deletes_first(self, row: Resource[CloudT], request: Request, old: Properties, new: Properties) -> bool:
-        """Whether a replacement cannot exist beside what it replaces."""
-
-    @abstractmethod
-    def place(self, row: Resource[CloudT], inputs: Properties) -> Mapping[str, Any]:
-        """What the places in an id's template are for ``inputs``."""
-
-    @abstractmethod
-    def target(self, path: str, refers: Refers, value: str, inputs: Properties) -> str:
-        """The id of the resource that ``value``, which is at ``path`` in ``inputs``, names."""
-
-    @staticmethod
-    @abstractmethod
-    def already_exists(id: str) -> ProviderError:
-        """The cloud's error about a resource that exists."""
-
-    @abstractmethod
-    def bad_request(self, message: str) -> ProviderError:
-        """The cloud's error about a request that breaks one of its rules."""
-
-    @abstractmethod
-    def missing(self, refers: Refers, value: str, id: str) -> ProviderError:
-        """The cloud's error about an input whose ``value`` names the resource at ``id``, which does not exist."""
-
-    @abstractmethod
-    def gone(self, id: str) -> ProviderError:
-        """The cloud's error about a resource that should be there."""
-
-    @abstractmethod
-    def in_use(self, row: Resource[CloudT], id: str, by: str) -> ProviderError:
-        """The cloud's error about a resource that cannot go while another uses it."""
-
-    def answered(self, row: Resource[CloudT], inputs: Properties) -> Properties:
-        """The outputs called ``answers``."""
-        return {}
-
-    def replacing(self, row: Resource[CloudT]) -> tuple[str, ...]:
-        """Further inputs of a resource type that cannot be updated in place, as they say where it is."""
-        return ()
-
-    def require_unchanged(self, row: Resource[CloudT], old: Properties, new: Properties, *, inside: bool) -> None:
-        """Raise the cloud's error if an update would change what it refuses to change; ``inside`` another resource?"""
-
-    def failures(self, row: Resource[CloudT], inputs: Properties) -> list[CheckFailure]:
-        """Everything wrong with ``inputs`` that needs no server to tell."""
-        missing = [CheckFailure(key, "is required") for key in row.required if inputs.get(key) is None]
-        return [*missing, *check.failures(self.schema, row.token, inputs, self.words)]
-
-    def changed(self) -> None:
-        """Called after a resource came or changed."""
-
     # The engine's calls.
-
-    @cached_property
-    def schema(self) -> Schema:
-        """What the provider takes and answers."""
-        return schema(self.cloud_name)
 
     @override
     def instance(self) -> Provider:
@@ -155,7 +62,7 @@ class StandIn(Provider, Generic[CloudT]):
         row = self.row(request.type)
         inputs = row.with_defaults(without_none(copy.deepcopy(news)))
         if row.name and inputs.get(row.name) is None:
-            inputs[row.name] = olds.get(row.name) or self.auto_name(row, request)
+            inputs[row.name] = olds.get(row.name) or self.auto_name(row, request, inputs)
         inputs = without_none(row.completes(self._cloud, self.completed(row, inputs)))
         return inputs, self.failures(row, inputs)
 
@@ -186,21 +93,25 @@ class StandIn(Provider, Generic[CloudT]):
         self._enforce(row, inputs)
         if request.preview:
             return Created("", self._foreseen(row, inputs))
-        made = self.made(row, inputs)
-        existing = self._cloud.store.get(made.id) if row.idempotent(inputs) else None
+        made = self.made(row, without_none(inputs))
+        existing = self._cloud.find(made.id, row.token) if row.idempotent(inputs) else None
         if existing is None:
-            self._look(row, made)
-            if row.lives:
-                self._cloud.machines()
-            existing = self._record(row, made)
-            self._cloud.store.add(existing)
+            with self._cloud.store.held():
+                self.require(row, made)
+                if row.lives:
+                    self._cloud.machines()
+                existing = self.recorded(row, self.make(row, made))
+                self._cloud.store.put(existing)
             existing = self._started(row, existing, None, "creating")
             self.changed()
         return Created(existing.id, existing.state)
 
     @override
     def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
-        record = self._cloud.find(id, self.row(request.type).token)
+        row = self.row(request.type)
+        with self._cloud.store.held():
+            record = self._cloud.find(id, row.token)
+            record = record and self.now(row, record)
         if record is None:
             return Created("", {})
         # An import has no inputs and gets all live ones.
@@ -222,14 +133,15 @@ class StandIn(Provider, Generic[CloudT]):
         if request.preview:
             self._require_unchanged(row, old_inputs, news)
             return self._foreseen(row, news, old_inputs, old_state)
-        existing = self._cloud.find(id, row.token)
-        if existing is None:
-            raise self.gone(id)
-        self._require_unchanged(row, existing.inputs, news)
-        made = Made(self._cloud, existing.id, news, existing)
-        self._look(row, made)
-        record = self._record(row, made)
-        self._cloud.store.put(record)
+        with self._cloud.store.held():
+            existing = self._cloud.find(id, row.token)
+            if existing is None or self.now(row, existing) is None:
+                raise self.gone(row, id)
+            self._require_unchanged(row, existing.inputs, news)
+            made = Made(self._cloud, existing.id, without_none(news), existing)
+            self.require(row, made)
+            record = self.recorded(row, self.change(row, made))
+            self._cloud.store.put(record)
         record = self._started(row, record, existing, "updating")
         self.changed()
         return record.state
@@ -240,14 +152,8 @@ class StandIn(Provider, Generic[CloudT]):
         record = self._cloud.find(id, row.token)
         if record is None:
             return
-        row.keeps(self._cloud, record)
-        parts = list(self._parts(record))
-        going = {each.id for each in (*parts, record)}
-        for each in (record, *parts):
-            user = next((user for user in self._tied(each, "uses") if user.id not in going), None)
-            if user is not None:
-                raise self.in_use(row, record.id, user.id)
-        for each in (*parts, record):
+        self.retried(lambda: self._require_unused(row, record))
+        for each in (*self._parts(record), record):
             self._end(each)
 
     @override
@@ -277,7 +183,7 @@ class StandIn(Provider, Generic[CloudT]):
         """Raise the first broken rule; rules about values that are not known yet wait for the update."""
         message = broken(row.rules, inputs, self._cloud)
         if message:
-            raise self.bad_request(message)
+            raise self.bad_request(row, message)
         for each in row.inside(inputs):
             self._enforce(self.row(each.token), each.inputs)
 
@@ -292,7 +198,7 @@ class StandIn(Provider, Generic[CloudT]):
     def _called(self, each: Inside) -> tuple[str, Any]:
         return each.token, each.inputs.get(self.address(self.row(each.token))[-1])
 
-    def _look(self, row: Resource[CloudT], made: Made[CloudT]) -> None:
+    def require(self, row: Resource[CloudT], made: Made[CloudT]) -> None:
         """Raise the cloud's error if what the inputs refer to does not exist or conflicts with them."""
         for path, refers in row.refers.items():
             for value in values_at(made.inputs, path):
@@ -301,7 +207,18 @@ class StandIn(Provider, Generic[CloudT]):
                     raise self.missing(refers, value, id)
         row.requires(made)
 
-    def _record(self, row: Resource[CloudT], made: Made[CloudT]) -> Record:
+    def _require_unused(self, row: Resource[CloudT], record: Record) -> None:
+        """Raise the cloud's error if a resource cannot be deleted now."""
+        row.keeps(self._cloud, record)
+        parts = list(self._parts(record))
+        going = {(each.type, each.id) for each in (*parts, record)}
+        for each in (record, *parts):
+            user = next((user for user in self._tied(each, "uses") if (user.type, user.id) not in going), None)
+            if user is not None:
+                raise self.in_use(row, record.id, user.id)
+
+    def recorded(self, row: Resource[CloudT], made: Made[CloudT]) -> Record:
+        """The record of a resource, with what the cloud adds to its inputs."""
         answered = self.answered(row, made.inputs)
         places = {**self.place(row, made.inputs), "id": made.id}
         own = {
@@ -318,17 +235,25 @@ class StandIn(Provider, Generic[CloudT]):
     ) -> Properties:
         """The state as far as it is known before the request; an update keeps what it had."""
         given = self.schema.inputs(row.token).properties
-        always = {*self.answers, *row.unknown}
+        always = {*self.answers, *(path.partition(".")[0] for path in row.unknown)}
         later = [key for key in (*self.answers, *row.outputs) if key not in given or key in always]
         state = {**dict.fromkeys(later, UNKNOWN), **inputs}
-        state |= {key: UNKNOWN for key in row.unknown if not isinstance(inputs.get(key), str)}
+        for path in row.unknown:
+            key, _, inner = path.partition(".")
+            if inner and isinstance(state[key], dict):
+                state[key] = {**state[key], inner: UNKNOWN}
+            elif isinstance(state[key], dict):
+                state[key] = UNKNOWN
         if old_inputs is not None and old_state is not None:
-            kept = (key for key in later if old_inputs.get(key) == inputs.get(key) and key in old_state)
-            return {**state, **{key: old_state[key] for key in kept}}
+            new = row.renews(old_inputs, inputs)
+            kept = (key for key in later if old_inputs.get(key) == inputs.get(key) and key not in new)
+            state |= {key: old_state[key] for key in kept if key in old_state}
         places = self.place(row, inputs)
         for key in row.early:
             template = row.outputs[key]
-            if isinstance(template, str) and all(isinstance(places.get(name), str) for name in row.address):
+            if not isinstance(template, str):
+                state[key] = template(Made(self._cloud, "", inputs))
+            elif all(isinstance(places.get(name), str) for name in row.address):
                 state[key] = template.format_map(places)
         return state
 
@@ -336,7 +261,7 @@ class StandIn(Provider, Generic[CloudT]):
         """Start what does not run yet: the resource itself, and what is declared inside it."""
         if row.lives is None:
             return self._inside(row, record)
-        with _kept(record, f"error {doing} {row.lives.what} {record.id}"):
+        with _kept(record, self.unfinished(row.lives.what, record.id, doing)):
             started = row.lives.start(self._cloud, record, before)
             self._cloud.store.put(started)
             return self._inside(row, started)
@@ -346,9 +271,9 @@ class StandIn(Provider, Generic[CloudT]):
             if each.kept:
                 inner = self.row(each.token)
                 made = self.made(inner, without_none(each.inputs))
-                made = replace(made, before=self._cloud.store.get(made.id))
-                self._look(inner, made)
-                part = self._record(inner, made)
+                made = replace(made, before=self._cloud.store.get(inner.token, made.id))
+                self.require(inner, made)
+                part = self.recorded(inner, made)
                 self._cloud.store.put(part)
                 if inner.lives:
                     inner.lives.start(self._cloud, part, made.before)
@@ -358,12 +283,16 @@ class StandIn(Provider, Generic[CloudT]):
         row = self.rows.get(record.type)
         if row is not None and row.lives is not None:
             row.lives.stop(self._cloud, record)
-        self._cloud.store.remove(record.id)
+        with self._cloud.store.held():
+            if row is not None:
+                self.remove(row, record)
+            self._cloud.store.remove(record.type, record.id)
 
     def _parts(self, record: Record) -> Iterator[Record]:
         """What goes with ``record``: the innermost first."""
         below = f"{record.id.lower()}/"
-        parts = [each for each in self._cloud.store.everything() if each.id.lower().startswith(below)]
+        everything = self._cloud.store.everything() if self.ids_are_paths else ()
+        parts = [each for each in everything if each.id.lower().startswith(below)]
         parts += [each for each in self._tied(record, "part") if each not in parts]
         yield from sorted(parts, key=lambda each: each.id.count("/"), reverse=True)
 

@@ -20,7 +20,7 @@ class Collection:
 
     def add(self, cls: type, name: str, fill: Callable[[dict[str, Any]], None]) -> str:
         """The reference to the object of ``cls``, which the vendor calls ``name``; ``fill`` completes a new one."""
-        key = (_short(cls), name)
+        key = (name_of(cls), name)
         if key not in self.objects:
             self.objects[key] = {"name": name, "properties": {}}
             fill(self.objects[key])
@@ -42,7 +42,7 @@ class Collection:
             for each in sdk.arguments(cls):
                 made["properties"][each.name] = required(self.plain(each.type), each.required)
 
-        return {"type": "object", "object": self.add(cls, _short(cls), fill)}
+        return {"type": "object", "object": self.add(cls, name_of(cls), fill)}
 
     def result(self, resources: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The resources and objects under their final names: the vendor's where one object has it, else the SDK's."""
@@ -67,7 +67,8 @@ def required(raw: Raw, needed: bool) -> Raw:
     return {**raw, "required": True} if needed else raw
 
 
-def _short(cls: type) -> str:
+def name_of(cls: type) -> str:
+    """What the SDK calls the object of an argument class."""
     return cls.__name__.removesuffix("Args")
 
 

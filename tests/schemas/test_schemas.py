@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import botocore.session
 import pytest
 
 from rehearsal.standins.aks import AzureNativeProvider
-from rehearsal.standins.eks import provider as eks
+from rehearsal.standins.eks import AwsProvider
+from rehearsal.standins.eks.row import Row
 from rehearsal.standins.gke import GcpProvider
 from rehearsal.standins.resource import Resource
 from schemas import schema
+from schemas.sources.amazon.names import REQUESTS, To
 from schemas.used import USED
 
 ROWS: list[tuple[str, Resource[Any]]] = [
-    (provider.cloud_name, row) for provider in (GcpProvider, AzureNativeProvider) for row in provider.rows.values()
+    (provider.cloud_name, row)
+    for provider in (GcpProvider, AwsProvider, AzureNativeProvider)
+    for row in provider.rows.values()
 ]
 TYPES = [row.token for _, row in ROWS]
 # Given by the provider's configuration, or made up.
@@ -23,7 +28,7 @@ every_row = pytest.mark.parametrize(("cloud", "row"), ROWS, ids=TYPES)
 
 
 def test_every_type_in_use_has_a_row_and_every_row_a_schema() -> None:
-    assert sorted([*TYPES, *eks.KINDS]) == sorted(token for tokens in USED.values() for token in tokens)
+    assert sorted(TYPES) == sorted(token for tokens in USED.values() for token in tokens)
     assert {cloud: set(schema(cloud).resources) for cloud in USED} == {cloud: set(each) for cloud, each in USED.items()}
 
 
@@ -31,7 +36,8 @@ def test_every_type_in_use_has_a_row_and_every_row_a_schema() -> None:
 def test_the_inputs_that_a_row_names_exist(cloud: str, row: Resource[Any]) -> None:
     """A misspelt path would quietly turn a replacement or a refusal into an update."""
     paths = (*row.replaces, *row.fixed, *row.unordered, *row.links, *row.required, *row.defaults, *row.replaces_if)
-    for path in (*paths, *row.refers, *([row.name] if row.name else [])):
+    more = row.one_of if isinstance(row, Row) else ()
+    for path in (*paths, *more, *row.refers, *([row.name] if row.name else [])):
         assert schema(cloud).find(row.token, path.removesuffix("[]")), path
 
 
@@ -39,7 +45,7 @@ def test_the_inputs_that_a_row_names_exist(cloud: str, row: Resource[Any]) -> No
 def test_the_outputs_of_a_row_exist(cloud: str, row: Resource[Any]) -> None:
     known = set(schema(cloud).resources[row.token].outputs)
     assert set(row.outputs) <= known
-    assert set(row.unknown) <= set(row.outputs)
+    assert {path.partition(".")[0] for path in row.unknown} <= set(row.outputs)
     assert set(row.early) <= set(row.outputs)
 
 
@@ -54,6 +60,17 @@ def test_an_id_is_made_of_inputs_that_must_be_there(cloud: str, row: Resource[An
 @every_row
 def test_what_refers_refers_to_a_row(cloud: str, row: Resource[Any]) -> None:
     assert {refers.token for refers in row.refers.values()} <= set(TYPES)
+
+
+@pytest.mark.parametrize("token", sorted(REQUESTS))
+def test_the_names_of_aws_are_in_its_models(token: str) -> None:
+    """A misspelt structure would quietly leave its inputs under the names that they have by default."""
+    request = REQUESTS[token]
+    model = botocore.session.get_session().get_service_model(request.service)
+    for structure, names in request.names.items():
+        members = model.shape_for(structure).members
+        sent = {name.name for name in names.values() if isinstance(name, To)}
+        assert sent <= set(members), structure
 
 
 @pytest.mark.parametrize(
@@ -71,7 +88,7 @@ def test_what_refers_refers_to_a_row(cloud: str, row: Resource[Any]) -> None:
             "maintenancePolicy.maintenanceExclusions.startTime",
             {"format": "google-datetime"},
         ),
-        ("gke", "gcp:container/cluster:Cluster", "addonsConfig.rayOperatorConfigs", {"most": 1}),
+        ("gke", "gcp:container/cluster:Cluster", "addonsConfig.rayOperatorConfigs", {"longest": 1}),
         (
             "gke",
             "gcp:container/cluster:Cluster",
@@ -86,6 +103,26 @@ def test_what_refers_refers_to_a_row(cloud: str, row: Resource[Any]) -> None:
         ("aks", "azure-native:containerservice:ManagedCluster", "location", {"required": True}),
         ("aks", "azure-native:compute:DiskEncryptionSet", "activeKey.keyUrl", {"required": True}),
         ("aks", "azure-native:network:VirtualNetwork", "subnets.addressPrefix", {"type": "string"}),
+        ("eks", "aws:eks/nodeGroup:NodeGroup", "subnetIds", {"type": "list", "required": True, "sent": "subnets"}),
+        ("eks", "aws:eks/nodeGroup:NodeGroup", "taints.effect", {"required": True, "sent": "effect"}),
+        ("eks", "aws:eks/nodeGroup:NodeGroup", "scalingConfig.maxSize", {"type": "integer", "minimum": 1}),
+        (
+            "eks",
+            "aws:eks/cluster:Cluster",
+            "name",
+            {"shortest": 1, "longest": 100, "pattern": "^[0-9A-Za-z][A-Za-z0-9\\-_]*"},
+        ),
+        ("eks", "aws:eks/cluster:Cluster", "encryptionConfig", {"format": "list"}),
+        ("eks", "aws:ec2/vpc:Vpc", "enableDnsSupport", {"sent": ""}),
+        ("eks", "aws:ec2/launchTemplate:LaunchTemplate", "blockDeviceMappings.ebs.encrypted", {"format": "boolean"}),
+        ("eks", "aws:ec2/launchTemplate:LaunchTemplate", "tagSpecifications.tags", {"format": "pairs"}),
+        ("eks", "aws:ec2/routeTable:RouteTable", "routes.cidrBlock", {"sent": "DestinationCidrBlock"}),
+        (
+            "eks",
+            "aws:ec2/vpc:Vpc",
+            "assignGeneratedIpv6CidrBlock",
+            {"refused": "is not an input that the rehearsal simulates"},
+        ),
     ],
 )
 def test_facts_of_the_sdk_and_of_the_vendor_are_one(cloud: str, token: str, path: str, fact: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from rehearsal.standins.aks.cluster_rules import inline_pools
 from rehearsal.standins.aks.errors import bad_request
 from rehearsal.standins.aks.expander import rank_of
 from rehearsal.standins.aks.group import IN_GROUP
-from rehearsal.standins.aks.network import SUBNET
+from rehearsal.standins.aks.network import NETWORK, SUBNET
 from rehearsal.standins.aks.nodes import effective_labels, effective_taints, max_pods, node_group
 from rehearsal.standins.aks.pool_rules import POOL_RULES, count_at_creation, is_system
 from rehearsal.standins.aks.versions import KUBERNETES
@@ -54,7 +54,7 @@ def require_subnets(cloud: Cloud, pool: Properties, cluster: Properties) -> None
     for key in ("vnetSubnetID", "podSubnetID"):
         if pool.get(key):
             subnet = require(cloud, pool[key], SUBNET)
-            network = cloud.store.get(subnet.id.rpartition("/subnets/")[0])
+            network = cloud.store.get(NETWORK, subnet.id.rpartition("/subnets/")[0])
             if network is not None and network.inputs["location"] != cluster["location"]:
                 raise bad_request(
                     f"{key}: subnet {subnet.id} is in {network.inputs['location']}, the cluster in "
@@ -91,7 +91,7 @@ def _start(cloud: Cloud, pool: Record, before: Record | None) -> Record:
 def _stop(cloud: Cloud, pool: Record) -> None:
     with cloud.changing:
         cloud.machines().delete_group(last_part(cluster_of(pool.id)), last_part(pool.id))
-        cloud.store.remove(pool.id)
+        cloud.store.remove(POOL, pool.id)
 
 
 def _or(key: str, default: Any) -> Callable[[Made[Cloud]], Any]:

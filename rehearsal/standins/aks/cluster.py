@@ -93,7 +93,7 @@ def _kubelet(made: Made[Cloud]) -> Properties:
 
 def _start(cloud: Cloud, cluster: Record, before: Record | None) -> Record:
     """Start the control plane, unless an earlier attempt did, and order the pools anew if their order changed."""
-    if cloud.store.get(endpoint_path(cluster)) is None:
+    if cloud.store.get("endpoint", endpoint_path(cluster)) is None:
         _start_control_plane(cloud, cluster)
     if before is not None and (uses_priorities(cluster) or uses_priorities(before)):
         for pool in pools_of(cloud, cluster.id):
@@ -103,7 +103,7 @@ def _start(cloud: Cloud, cluster: Record, before: Record | None) -> Record:
 
 def _stop(cloud: Cloud, cluster: Record) -> None:
     cloud.machines().delete_cluster(cluster.inputs["resourceName"])
-    cloud.store.remove(endpoint_path(cluster))
+    cloud.store.remove("endpoint", endpoint_path(cluster))
 
 
 def endpoint_path(cluster: Record) -> str:

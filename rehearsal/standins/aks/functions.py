@@ -42,7 +42,7 @@ def user_credentials(cloud: Cloud, args: Properties) -> Properties:
             f"cluster {cluster.inputs['resourceName']}: the rehearsal gives user credentials of clusters with Entra ID "
             "(aadProfile.managed) only, whose kubeconfig holds no secret"
         )
-    endpoint = cloud.store.get(endpoint_path(cluster))
+    endpoint = cloud.store.get("endpoint", endpoint_path(cluster))
     if endpoint is None:
         raise ProviderError(f"cluster {cluster.inputs['resourceName']} has no control plane yet")
     content = yaml.safe_dump(_kubeconfig(cloud, cluster.inputs, endpoint.outputs), sort_keys=False)

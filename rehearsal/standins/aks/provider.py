@@ -61,7 +61,7 @@ class AzureNativeProvider(StandIn[Cloud]):
         self._ranks.watch()
 
     @override
-    def auto_name(self, row: Resource[Cloud], request: Request) -> str:
+    def auto_name(self, row: Resource[Cloud], request: Request, inputs: Properties) -> str:
         digits = random.Random(request.random_seed or None)
         if row.token == identity.ROLE_ASSIGNMENT:
             return str(uuid.UUID(int=digits.getrandbits(128), version=4))
@@ -129,13 +129,12 @@ class AzureNativeProvider(StandIn[Cloud]):
             if known and _comparable(before, default) != _comparable(after, default):
                 raise errors.change_refused(path)
 
-    @staticmethod
     @override
-    def already_exists(id: str) -> ProviderError:
+    def already_exists(self, id: str) -> ProviderError:
         return errors.already_exists(id)
 
     @override
-    def bad_request(self, message: str) -> ProviderError:
+    def bad_request(self, row: Resource[Cloud], message: str) -> ProviderError:
         return errors.bad_request(message)
 
     @override
@@ -143,7 +142,7 @@ class AzureNativeProvider(StandIn[Cloud]):
         return errors.no_group(value) if refers.token == GROUP else errors.not_found(id)
 
     @override
-    def gone(self, id: str) -> ProviderError:
+    def gone(self, row: Resource[Cloud], id: str) -> ProviderError:
         return errors.not_found(id)
 
     @override

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from rehearsal.standins.aks.agent_pool import CLUSTER, pools_of, start_nodes
+from rehearsal.standins.aks.agent_pool import CLUSTER, POOL, pools_of, start_nodes
 from rehearsal.standins.aks.cloud import Cloud
 from rehearsal.standins.aks.expander import rank_of, uses_priorities
 from rehearsal.standins.cloud import last_part
@@ -49,7 +49,7 @@ class Ranking:
                 if self._known.get(pool.id, _UNSEEN) != rank:
                     with self._cloud.changing:
                         # The pool may have changed, or gone, since it was looked at.
-                        present = self._cloud.store.get(pool.id)
+                        present = self._cloud.store.get(POOL, pool.id)
                         if present is not None:
                             start_nodes(self._cloud, present)
                 self._known[pool.id] = rank

@@ -5,21 +5,20 @@ from __future__ import annotations
 import random
 import re
 import zlib
-from typing import Any, Final
-
-from typing_extensions import override
+from typing import Final
 
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import POD_IDENTITY, Account
 from rehearsal.standins.eks.addons import CREATED
 from rehearsal.standins.eks.cluster import ACCESS_ENTRY, require_cluster
 from rehearsal.standins.eks.iam import require_role
-from rehearsal.standins.eks.kind import Kind
-from rehearsal.standins.eks.shape import Shape
-from rehearsal.standins.eks.translate import To
+from rehearsal.standins.eks.network import CLUSTER
+from rehearsal.standins.eks.row import Row, refused
+from rehearsal.standins.resource import Made, Refers
 from rehearsal.standins.rules import RuleBook
 from rehearsal.standins.values import at
 
+POLICY_ASSOCIATION: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
 ENTRY_RULES: Final = RuleBook[Account]()
 POLICY_RULES: Final = RuleBook[Account]()
 TYPES: Final = ("EC2", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "HYBRID_LINUX", "HYPERPOD_LINUX", "STANDARD")
@@ -83,124 +82,81 @@ def _scope(inputs: Properties, account: Account) -> str | None:
     )
 
 
-class _OwnKind(Kind):
-    """What exists in the store alone."""
-
-    in_moto = False
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        cluster = account.store.get("aws:eks/cluster:Cluster", inputs["clusterName"])
-        return None if cluster is None else self.facts(account, id, inputs)
-
-    def facts(self, account: Account, id: str, inputs: Properties) -> Properties:
-        """The outputs."""
-        raise NotImplementedError
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        """Nothing in AWS: the store forgets it."""
+def _entry_requires(made: Made[Account]) -> None:
+    cluster = require_cluster(made.cloud, made.inputs["clusterName"])
+    if made.before is not None:
+        return
+    if at(cluster.inputs, "accessConfig.authenticationMode") not in ("API", "API_AND_CONFIG_MAP"):
+        reason = "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP]"
+        raise refused(ACCESS_ENTRY, "InvalidRequestException", reason)
+    if made.cloud.store.get(ACCESS_ENTRY, made.id):
+        reason = "The specified access entry resource is already in use on this cluster."
+        raise refused(ACCESS_ENTRY, "ResourceInUseException", reason)
 
 
-class AccessEntryKind(_OwnKind):
-    """``aws:eks/accessEntry:AccessEntry``."""
+def _entry_arn(made: Made[Account]) -> str:
+    entry = f"access-entry/{made.inputs['clusterName']}/{zlib.crc32(made.id.encode()):08x}"
+    return made.cloud.arn("eks", entry)
 
-    token = ACCESS_ENTRY
-    shape = Shape(
-        service="eks",
-        operation="CreateAccessEntry",
-        table={"CreateAccessEntryRequest": {"userName": To("username")}},
-        required=("clusterName", "principalArn"),
+
+def _association_requires(made: Made[Account]) -> None:
+    cluster, principal = made.inputs["clusterName"], made.inputs["principalArn"]
+    entry = made.cloud.store.get(ACCESS_ENTRY, f"{cluster}:{principal}")
+    if entry is None:
+        reason = f"The specified principalArn could not be found. You can create it as an access entry: {principal}"
+        raise refused(POLICY_ASSOCIATION, "ResourceNotFoundException", reason)
+    if entry.inputs.get("type", "STANDARD") not in ("STANDARD", "EC2"):
+        reason = f"Access policies go with entries of type STANDARD and EC2, not {entry.inputs['type']}"
+        raise refused(POLICY_ASSOCIATION, "InvalidRequestException", reason)
+
+
+def _identity_requires(made: Made[Account]) -> None:
+    inputs = made.inputs
+    require_role(made.cloud, inputs["roleArn"])
+    taken = made.cloud.pod_identity(inputs["clusterName"], inputs["namespace"], inputs["serviceAccount"])
+    if made.before is None and taken:
+        where = f"{inputs['namespace']}/{inputs['serviceAccount']}"
+        raise refused(POD_IDENTITY, "ResourceInUseException", f"Association already exists: {where}")
+
+
+def _identity_id(made: Made[Account]) -> str:
+    return f"a-{random.getrandbits(68):017x}"
+
+
+_IN_CLUSTER: Final = {"clusterName": Refers(CLUSTER, "part")}
+
+ROWS: Final = (
+    Row(
+        token=ACCESS_ENTRY,
+        id="{clusterName}:{principalArn}",
+        outputs={"accessEntryArn": _entry_arn, "createdAt": CREATED, "modifiedAt": CREATED},
         defaults={"type": "STANDARD"},
-        replaces=("clusterName", "principalArn", "type"),
+        rules=ENTRY_RULES.rules,
+        refers=_IN_CLUSTER,
+        requires=_entry_requires,
+        replaces=("type",),
         unordered=("kubernetesGroups",),
-        tags="map",
-        tagged="access-entry",
-    )
-    rules = ENTRY_RULES.rules
-    computed = ("accessEntryArn", "createdAt", "modifiedAt")
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        cluster = require_cluster(account, inputs["clusterName"])
-        if at(cluster.inputs, "accessConfig.authenticationMode") not in ("API", "API_AND_CONFIG_MAP"):
-            reason = "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP]"
-            raise self.refuse("InvalidRequestException", reason)
-        id = f"{inputs['clusterName']}:{inputs['principalArn']}"
-        if account.store.get(self.token, id):
-            reason = "The specified access entry resource is already in use on this cluster."
-            raise self.refuse("ResourceInUseException", reason)
-        return id
-
-    @override
-    def facts(self, account: Account, id: str, inputs: Properties) -> Properties:
-        entry = f"access-entry/{inputs['clusterName']}/{zlib.crc32(id.encode()):08x}"
-        return {"accessEntryArn": account.arn("eks", entry), "createdAt": CREATED, "modifiedAt": CREATED}
-
-
-class AccessPolicyAssociationKind(_OwnKind):
-    """``aws:eks/accessPolicyAssociation:AccessPolicyAssociation``."""
-
-    token = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
-    shape = Shape(
-        service="eks",
-        operation="AssociateAccessPolicy",
-        required=("accessScope", "clusterName", "policyArn", "principalArn"),
-        replaces=("accessScope", "clusterName", "policyArn", "principalArn"),
+    ),
+    Row(
+        token=POLICY_ASSOCIATION,
+        id="{clusterName}#{principalArn}#{policyArn}",
+        outputs={"associatedAt": CREATED, "modifiedAt": CREATED},
+        rules=POLICY_RULES.rules,
+        refers=_IN_CLUSTER,
+        requires=_association_requires,
+        replaces=("accessScope",),
         unordered=("accessScope.namespaces",),
-    )
-    rules = POLICY_RULES.rules
-    computed = ("associatedAt", "modifiedAt")
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        cluster, principal = inputs["clusterName"], inputs["principalArn"]
-        require_cluster(account, cluster)
-        entry = account.store.get(ACCESS_ENTRY, f"{cluster}:{principal}")
-        if entry is None:
-            reason = f"The specified principalArn could not be found. You can create it as an access entry: {principal}"
-            raise self.refuse("ResourceNotFoundException", reason)
-        if entry.inputs.get("type", "STANDARD") not in ("STANDARD", "EC2"):
-            reason = f"Access policies go with entries of type STANDARD and EC2, not {entry.inputs['type']}"
-            raise self.refuse("InvalidRequestException", reason)
-        return f"{cluster}#{principal}#{inputs['policyArn']}"
-
-    @override
-    def facts(self, account: Account, id: str, inputs: Properties) -> Properties:
-        return {"associatedAt": CREATED, "modifiedAt": CREATED}
-
-
-class PodIdentityAssociationKind(_OwnKind):
-    """``aws:eks/podIdentityAssociation:PodIdentityAssociation``.
-
-    A role with a trust policy that Pod Identity cannot use is accepted, as by EKS; its pods get no credentials.
-    """
-
-    token = POD_IDENTITY
-    shape = Shape(
-        service="eks",
-        operation="CreatePodIdentityAssociation",
-        required=("clusterName", "namespace", "roleArn", "serviceAccount"),
+    ),
+    # A role with a trust policy that Pod Identity cannot use is accepted, as by EKS; its pods get no credentials.
+    Row(
+        token=POD_IDENTITY,
+        make=_identity_id,
+        outputs={
+            "associationArn": "arn:{partition}:eks:{region}:{account}:podidentityassociation/{clusterName}/{id}",
+            "associationId": "{id}",
+        },
+        refers=_IN_CLUSTER,
+        requires=_identity_requires,
         replaces=("clusterName", "namespace", "serviceAccount"),
-        tags="map",
-        tagged="pod-identity-association",
-    )
-    computed = ("associationArn", "associationId")
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        require_cluster(account, inputs["clusterName"])
-        self.change(account, "", {}, inputs)
-        if account.pod_identity(inputs["clusterName"], inputs["namespace"], inputs["serviceAccount"]):
-            where = f"{inputs['namespace']}/{inputs['serviceAccount']}"
-            raise self.refuse("ResourceInUseException", f"Association already exists: {where}")
-        return f"a-{random.getrandbits(68):017x}"
-
-    @override
-    def facts(self, account: Account, id: str, inputs: Properties) -> Properties:
-        arn = account.arn("eks", f"podidentityassociation/{inputs['clusterName']}/{id}")
-        return {"associationArn": arn, "associationId": id}
-
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        require_role(account, new["roleArn"])
+    ),
+)

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from rehearsal.simulation import Fleet
+from rehearsal.standins import cloud
 from rehearsal.standins.base import ProviderError
 from rehearsal.standins.eks.aws.supply import Supply
 from rehearsal.standins.eks.errors import ApiError
-from rehearsal.standins.eks.store import ACCOUNT_ID, Store
 from rehearsal.standins.eks.system import addon_namespace
-from rehearsal.standins.eks.translate import botocore_session
-
-if TYPE_CHECKING:
-    from catalog import CloudCatalog
 
 Answer = tuple[int, dict[str, Any], bytes]
 """Status, headers and body."""
 
+ACCOUNT_ID: Final = "123456789012"
 ADDON: Final = "aws:eks/addon:Addon"
 POD_IDENTITY: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 ADMINISTRATOR: Final = "simulated"
@@ -33,18 +30,15 @@ READS: Final = ("Describe", "Get", "List")
 _making_client = threading.Lock()
 
 
-@dataclass(frozen=True)
-class Account:
-    """One simulated AWS account in one region. ``fleet`` is ``None`` where only previews are wanted.
+@dataclass(frozen=True, kw_only=True)
+class Account(cloud.Cloud):
+    """One simulated AWS account in one region, whose records are in memory, as moto's state is.
 
     ``answers`` is AWS: an account's request (service, operation, as botocore sends it) → the answer, ``None`` if the
     request is not simulated. ``patience`` is how many seconds a resource waits for others that are made at the same
     time, where AWS waits many minutes. ``cancelled`` ends such a wait.
     """
 
-    store: Store
-    fleet: Fleet | None
-    catalog: CloudCatalog
     region: str
     answers: Callable[[Account, str, str, Any], Answer | None]
     patience: float = 60.0
@@ -52,6 +46,7 @@ class Account:
     id: str = ACCOUNT_ID
     partition: str = "aws"
     supply: Supply = field(default_factory=Supply)
+    _writes: Counter[str] = field(default_factory=Counter, repr=False, compare=False)
     _clients: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False, compare=False)
 
     def client(self, service: str) -> Any:
@@ -88,11 +83,15 @@ class Account:
         """An ARN in this account; ``everywhere`` for services without a region."""
         return f"arn:{self.partition}:{service}:{'' if everywhere else self.region}:{self.id}:{resource}"
 
-    def machines(self) -> Fleet:
-        """The fleet; raises :class:`ProviderError` where there is none."""
-        if self.fleet is None:
-            raise ProviderError("this rehearsal runs without a control plane: clusters can be previewed, not created")
-        return self.fleet
+    def wrote(self, service: str) -> None:
+        """Note a request that may have changed what a service of AWS holds."""
+        with self.store.held():
+            self._writes[service] += 1
+
+    def writes(self, service: str) -> int:
+        """How many such requests there were: what was read of the service is stale when this has grown."""
+        with self.store.held():
+            return self._writes[service]
 
     def pod_identity(self, cluster: str, namespace: str, service_account: str) -> str | None:
         """ARN of the role that EKS Pod Identity gives a service account's pods, or ``None``."""
@@ -112,11 +111,10 @@ class Account:
 @lru_cache(maxsize=1)
 def _session() -> Any:
     from boto3.session import Session
+    from botocore.session import get_session
 
     # Not credentials: nothing leaves the process, but a request has to be signed with something.
-    return Session(
-        aws_access_key_id=ADMINISTRATOR, aws_secret_access_key=ADMINISTRATOR, botocore_session=botocore_session()
-    )
+    return Session(aws_access_key_id=ADMINISTRATOR, aws_secret_access_key=ADMINISTRATOR, botocore_session=get_session())
 
 
 @lru_cache(maxsize=512)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import time
 import zlib
-from typing import Any, Final
+from typing import Final
 
 import yaml
-from typing_extensions import override
 
-from rehearsal.standins.base import Created, Properties, ProviderError
+from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.eks.account import ADDON, Account
 from rehearsal.standins.eks.cluster import require_cluster
 from rehearsal.standins.eks.groups import NODE_GROUP
 from rehearsal.standins.eks.iam import require_role
-from rehearsal.standins.eks.kind import Kind
-from rehearsal.standins.eks.shape import Shape
+from rehearsal.standins.eks.network import CLUSTER
+from rehearsal.standins.eks.row import Row, refused
 from rehearsal.standins.eks.system import ADDONS, BOOTSTRAPPED, workloads
-from rehearsal.standins.eks.translate import LOCAL
+from rehearsal.standins.resource import Lifecycle, Made, Refers
 from rehearsal.standins.rules import RuleBook
 from rehearsal.standins.store import Record
 
@@ -49,72 +48,33 @@ def _configuration(inputs: Properties, account: Account) -> str | None:
     )
 
 
-class AddonKind(Kind):
-    """``aws:eks/addon:Addon``.
+def _requires(made: Made[Account]) -> None:
+    if made.before is None and made.cloud.store.get(ADDON, made.id):
+        raise refused(ADDON, "ResourceInUseException", "Addon already exists.")
+    for association in made.inputs.get("podIdentityAssociations") or []:
+        require_role(made.cloud, association["roleArn"])
 
-    An add-on with a Deployment becomes ACTIVE only when its pods can run. Without nodes it stays DEGRADED, and the
-    provider gives up after 20 minutes: https://github.com/pulumi/pulumi-eks/issues/1819
-    """
 
-    token = ADDON
-    in_moto = False
-    shape = Shape(
-        service="eks",
-        operation="CreateAddon",
-        table={"CreateAddonRequest": {"resolveConflictsOnCreate": LOCAL}},
-        local=("preserve", "resolveConflictsOnCreate", "resolveConflictsOnUpdate"),
-        required=("addonName", "clusterName"),
-        replaces=("addonName", "clusterName"),
-        unordered=("podIdentityAssociations",),
-        tags="map",
-        tagged="addon",
-    )
-    rules = ADDON_RULES.rules
-    computed = ("addonVersion", "arn", "createdAt", "modifiedAt")
+def _version(made: Made[Account]) -> str:
+    return made.inputs.get("addonVersion") or ADDONS[made.inputs["addonName"]].version
 
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        require_cluster(account, inputs["clusterName"])
-        id = f"{inputs['clusterName']}:{inputs['addonName']}"
-        if account.store.get(self.token, id):
-            raise self.refuse("ResourceInUseException", "Addon already exists.")
-        self.change(account, id, {}, inputs)
-        return id
 
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        cluster, name = inputs["clusterName"], inputs["addonName"]
-        if account.store.get("aws:eks/cluster:Cluster", cluster) is None:
-            return None
-        return {
-            "addonVersion": inputs.get("addonVersion") or ADDONS[name].version,
-            "arn": account.arn("eks", f"addon/{cluster}/{name}/{zlib.crc32(id.encode()):08x}"),
-            "createdAt": CREATED,
-            "modifiedAt": CREATED,
-        }
+def _arn(made: Made[Account]) -> str:
+    addon = f"addon/{made.inputs['clusterName']}/{made.inputs['addonName']}/{zlib.crc32(made.id.encode()):08x}"
+    return made.cloud.arn("eks", addon)
 
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        for association in new.get("podIdentityAssociations") or []:
-            require_role(account, association["roleArn"])
 
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        """Nothing in AWS: the store forgets it."""
+def _start(account: Account, record: Record, before: Record | None) -> Record:
+    cluster, name = record.inputs["clusterName"], record.inputs["addonName"]
+    values = yaml.safe_load(record.inputs.get("configurationValues") or "{}")
+    account.machines().apply_objects(workloads(name, values))
+    if ADDONS[name].needs_nodes:
+        wait_for_nodes(account, cluster)
+    return record
 
-    @override
-    def started(self, account: Account, record: Record, *, new: bool) -> Record:
-        cluster, name = record.inputs["clusterName"], record.inputs["addonName"]
-        values = yaml.safe_load(record.inputs.get("configurationValues") or "{}")
-        try:
-            account.machines().apply_objects(workloads(name, values))
-            if ADDONS[name].needs_nodes:
-                wait_for_nodes(account, cluster)
-        except Exception as error:
-            made = Created(record.id, record.state)
-            message = f"waiting for EKS Add-On ({record.id}) create: {error}"
-            raise ProviderError(message, partial=made) from error
-        return record
+
+def _stop(account: Account, record: Record) -> None:
+    """Its pods stay until the cluster goes."""
 
 
 def wait_for_nodes(account: Account, cluster: str) -> None:
@@ -138,3 +98,20 @@ def installed(account: Account, cluster: str, addon: str) -> bool:
 def _has_nodes(record: Record, cluster: str) -> bool:
     scaling = record.inputs["scalingConfig"]
     return record.inputs["clusterName"] == cluster and bool(scaling["desiredSize"])
+
+
+ROWS: Final = (
+    # An add-on with a Deployment becomes ACTIVE only when its pods can run. Without nodes it stays DEGRADED, and the
+    # provider gives up after 20 minutes: https://github.com/pulumi/pulumi-eks/issues/1819
+    Row(
+        token=ADDON,
+        id="{clusterName}:{addonName}",
+        outputs={"addonVersion": _version, "arn": _arn, "createdAt": CREATED, "modifiedAt": CREATED},
+        unknown=("addonVersion",),
+        rules=ADDON_RULES.rules,
+        refers={"clusterName": Refers(CLUSTER, "part")},
+        requires=_requires,
+        unordered=("podIdentityAssociations",),
+        lives=Lifecycle("EKS Add-On", _start, _stop),
+    ),
+)

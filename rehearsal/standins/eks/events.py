@@ -5,43 +5,26 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from typing_extensions import override
-
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.kind import Kind
 from rehearsal.standins.eks.policy_documents import document_problem
-from rehearsal.standins.eks.shape import Shape
-from rehearsal.standins.eks.translate import To
+from rehearsal.standins.eks.row import Row, asks, refused, resends, said, sends
+from rehearsal.standins.resource import Made
 from rehearsal.standins.rules import RuleBook
 
+LOG_GROUP: Final = "aws:cloudwatch/logGroup:LogGroup"
+RULE: Final = "aws:cloudwatch/eventRule:EventRule"
+TARGET: Final = "aws:cloudwatch/eventTarget:EventTarget"
+QUEUE: Final = "aws:sqs/queue:Queue"
+QUEUE_POLICY: Final = "aws:sqs/queuePolicy:QueuePolicy"
 EVENT_RULES: Final = RuleBook[Account]()
 QUEUE_RULES: Final = RuleBook[Account]()
 LOG_RULES: Final = RuleBook[Account]()
+# fmt: off
 RETENTION_DAYS: Final = (
-    1,
-    3,
-    5,
-    7,
-    14,
-    30,
-    60,
-    90,
-    120,
-    150,
-    180,
-    365,
-    400,
-    545,
-    731,
-    1096,
-    1827,
-    2192,
-    2557,
-    2922,
-    3288,
-    3653,
+    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 )
+# fmt: on
 _ATTRIBUTES: Final = {
     "contentBasedDeduplication": "ContentBasedDeduplication",
     "delaySeconds": "DelaySeconds",
@@ -94,191 +77,60 @@ def _retention(inputs: Properties, account: Account) -> str | None:
     return f"InvalidParameterException: retentionInDays {days:g} is none of {', '.join(map(str, RETENTION_DAYS))}"
 
 
-class LogGroupKind(Kind):
-    """``aws:cloudwatch/logGroup:LogGroup``."""
-
-    token = "aws:cloudwatch/logGroup:LogGroup"
-    shape = Shape(
-        service="logs",
-        operation="CreateLogGroup",
-        table={"CreateLogGroupRequest": {"name": To("logGroupName")}},
-        local=("retentionInDays", "skipDestroy"),
-        replaces=("name", "logGroupClass"),
-        tags="map",
-        name="name",
-        name_limit=512,
-    )
-    rules = LOG_RULES.rules
-    computed = ("arn",)
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        account.call("logs", "CreateLogGroup", **params)
-        self.change(account, inputs["name"], {"kmsKeyId": inputs.get("kmsKeyId")}, inputs)
-        return str(inputs["name"])
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        groups = account.call("logs", "DescribeLogGroups", logGroupNamePrefix=id)["logGroups"]
-        found = next((group for group in groups if group["logGroupName"] == id), None)
-        return None if found is None else {"arn": found["arn"].removesuffix(":*")}
-
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        before, after = old.get("retentionInDays"), new.get("retentionInDays")
-        if after and before != after:
-            account.call("logs", "PutRetentionPolicy", logGroupName=id, retentionInDays=int(after))
-        elif before and not after:
-            account.call("logs", "DeleteRetentionPolicy", logGroupName=id)
-        if new.get("kmsKeyId") and old.get("kmsKeyId") != new["kmsKeyId"]:
-            account.call("logs", "AssociateKmsKey", logGroupName=id, kmsKeyId=new["kmsKeyId"])
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        if not inputs.get("skipDestroy"):
-            account.call("logs", "DeleteLogGroup", logGroupName=id)
+def _log_group(account: Account, id: str, inputs: Properties) -> Properties | None:
+    groups = account.call("logs", "DescribeLogGroups", logGroupNamePrefix=id)["logGroups"]
+    return next((group for group in groups if group["logGroupName"] == id), None)
 
 
-class EventRuleKind(Kind):
-    """``aws:cloudwatch/eventRule:EventRule``."""
-
-    token = "aws:cloudwatch/eventRule:EventRule"
-    shape = Shape(
-        service="events",
-        operation="PutRule",
-        local=("forceDestroy", "isEnabled"),
-        replaces=("name", "eventBusName"),
-        tags="list",
-        name="name",
-    )
-    rules = EVENT_RULES.rules
-    computed = ("arn",)
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        account.call("events", "PutRule", **params)
-        return str(inputs["name"])
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        return {"arn": account.call("events", "DescribeRule", Name=id)["Arn"]}
-
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        params = self.shape.translate(new).params
-        params.pop("Tags", None)  # refused for a rule that exists
-        account.call("events", "PutRule", **params)
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        if account.call("events", "ListTargetsByRule", Rule=id)["Targets"] and not inputs.get("forceDestroy"):
-            reason = "Rule can't be deleted since it has targets."
-            raise self.refuse("ValidationException", reason, "DeleteRule")
-        account.call("events", "DeleteRule", Name=id)
+def _change_log_group(account: Account, id: str, old: Properties, new: Properties) -> None:
+    before, after = old.get("retentionInDays"), new.get("retentionInDays")
+    if after and before != after:
+        account.call("logs", "PutRetentionPolicy", logGroupName=id, retentionInDays=int(after))
+    elif before and not after:
+        account.call("logs", "DeleteRetentionPolicy", logGroupName=id)
+    if new.get("kmsKeyId") and old.get("kmsKeyId") != new["kmsKeyId"]:
+        account.call("logs", "AssociateKmsKey", logGroupName=id, kmsKeyId=new["kmsKeyId"])
 
 
-class EventTargetKind(Kind):
-    """``aws:cloudwatch/eventTarget:EventTarget``."""
-
-    token = "aws:cloudwatch/eventTarget:EventTarget"
-    shape = Shape(
-        service="events",
-        operation="PutTargets",
-        body="Target",
-        table={"Target": {"targetId": To("Id")}},
-        local=("eventBusName", "forceDestroy", "rule"),
-        required=("arn", "rule"),
-        replaces=("rule", "targetId", "eventBusName"),
-        name="targetId",
-    )
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        account.call("events", "PutTargets", Rule=inputs["rule"], Targets=[params])
-        return f"{inputs['rule']}-{inputs['targetId']}"
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        targets = account.call("events", "ListTargetsByRule", Rule=inputs["rule"])["Targets"]
-        return {} if any(target["Id"] == inputs["targetId"] for target in targets) else None
-
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        account.call("events", "PutTargets", Rule=new["rule"], Targets=[self.shape.translate(new).params])
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        account.call("events", "RemoveTargets", Rule=inputs["rule"], Ids=[inputs["targetId"]])
+def _remove_log_group(account: Account, id: str, inputs: Properties) -> None:
+    if not inputs.get("skipDestroy"):
+        account.call("logs", "DeleteLogGroup", logGroupName=id)
 
 
-class QueueKind(Kind):
-    """``aws:sqs/queue:Queue``; its id is its URL."""
-
-    token = "aws:sqs/queue:Queue"
-    shape = Shape(
-        service="sqs",
-        operation="CreateQueue",
-        table={"CreateQueueRequest": {"name": To("QueueName")}},
-        local=tuple(_ATTRIBUTES),
-        replaces=("name", "fifoQueue"),
-        tags="map",
-        name="name",
-        name_limit=80,
-    )
-    rules = QUEUE_RULES.rules
-    computed = ("arn", "url")
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        return str(account.call("sqs", "CreateQueue", **params, Attributes=_attributes(inputs))["QueueUrl"])
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        found = account.call("sqs", "GetQueueAttributes", QueueUrl=id, AttributeNames=["QueueArn"])["Attributes"]
-        return {"arn": found["QueueArn"], "url": id}
-
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        before, after = _attributes(old), _attributes(new)
-        attributes = {key: value for key, value in after.items() if before.get(key) != value}
-        if attributes:
-            account.call("sqs", "SetQueueAttributes", QueueUrl=id, Attributes=attributes)
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        account.call("sqs", "DeleteQueue", QueueUrl=id)
+def _remove_rule(account: Account, id: str, inputs: Properties) -> None:
+    if account.call("events", "ListTargetsByRule", Rule=id)["Targets"] and not inputs.get("forceDestroy"):
+        raise refused(RULE, "ValidationException", "Rule can't be deleted since it has targets.", "DeleteRule")
+    account.call("events", "DeleteRule", Name=id)
 
 
-class QueuePolicyKind(Kind):
-    """``aws:sqs/queuePolicy:QueuePolicy``."""
+def _of_rule(inputs: Properties, target: dict[str, Any]) -> dict[str, Any]:
+    return {"Rule": inputs["rule"], "Targets": [target]}
 
-    token = "aws:sqs/queuePolicy:QueuePolicy"
-    shape = Shape(
-        service="sqs",
-        operation="SetQueueAttributes",
-        table={"SetQueueAttributesRequest": {"policy": To("Attributes", lambda policy: {"Policy": policy})}},
-        required=("policy", "queueUrl"),
-        replaces=("queueUrl",),
-    )
-    rules = QUEUE_RULES.rules
 
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        account.call("sqs", "SetQueueAttributes", **params)
-        return str(inputs["queueUrl"])
+def _target(account: Account, id: str, inputs: Properties) -> Properties | None:
+    targets = account.call("events", "ListTargetsByRule", Rule=inputs["rule"])["Targets"]
+    return next((target for target in targets if target["Id"] == inputs["targetId"]), None)
 
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        found = account.call("sqs", "GetQueueAttributes", QueueUrl=id, AttributeNames=["Policy"])
-        return {} if found.get("Attributes", {}).get("Policy") else None
 
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        account.call("sqs", "SetQueueAttributes", **self.shape.translate(new).params)
+def _with_attributes(inputs: Properties, params: dict[str, Any]) -> dict[str, Any]:
+    return {**params, "Attributes": _attributes(inputs)}
 
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        account.call("sqs", "SetQueueAttributes", QueueUrl=id, Attributes={"Policy": ""})
+
+def _change_queue(account: Account, id: str, old: Properties, new: Properties) -> None:
+    before, after = _attributes(old), _attributes(new)
+    attributes = {key: value for key, value in after.items() if before.get(key) != value}
+    if attributes:
+        account.call("sqs", "SetQueueAttributes", QueueUrl=id, Attributes=attributes)
+
+
+def _policy_of(account: Account, id: str, inputs: Properties) -> Properties | None:
+    found = account.call("sqs", "GetQueueAttributes", QueueUrl=id, AttributeNames=["Policy"]).get("Attributes", {})
+    return found if found.get("Policy") else None
+
+
+def _arn(made: Made[Account]) -> str:
+    # A log group's own ARN ends with that of its streams.
+    return str(made.answer["arn"]).removesuffix(":*")
 
 
 def _attributes(inputs: Properties) -> dict[str, str]:
@@ -292,3 +144,64 @@ def _attributes(inputs: Properties) -> dict[str, str]:
         for key, name in _ATTRIBUTES.items()
         if (value := inputs.get(key)) is not None
     }
+
+
+ROWS: Final = (
+    Row(
+        token=LOG_GROUP,
+        id="{name}",
+        describe=_log_group,
+        change=_change_log_group,
+        completes_with_change=True,
+        remove=_remove_log_group,
+        outputs={"arn": _arn},
+        rules=LOG_RULES.rules,
+        replaces=("logGroupClass",),
+        name="name",
+        name_limit=512,
+    ),
+    Row(
+        token=RULE,
+        id="{name}",
+        describe=asks("events:DescribeRule", "", Name="{id}"),
+        # Tags are refused for a rule that exists.
+        change=resends(RULE),
+        remove=_remove_rule,
+        outputs={"arn": said("Arn")},
+        rules=EVENT_RULES.rules,
+        replaces=("eventBusName",),
+        name="name",
+    ),
+    Row(
+        token=TARGET,
+        id="{rule}-{targetId}",
+        wrap=_of_rule,
+        describe=_target,
+        change=resends(TARGET, wrap=_of_rule),
+        remove=sends("events:RemoveTargets", Rule="{rule}", Ids=["{targetId}"]),
+        replaces=("eventBusName",),
+        name="targetId",
+    ),
+    Row(
+        token=QUEUE,
+        answer="QueueUrl",
+        wrap=_with_attributes,
+        describe=asks("sqs:GetQueueAttributes", "Attributes", QueueUrl="{id}", AttributeNames=["QueueArn"]),
+        change=_change_queue,
+        remove=sends("sqs:DeleteQueue", QueueUrl="{id}"),
+        outputs={"arn": said("QueueArn"), "url": "{id}"},
+        rules=QUEUE_RULES.rules,
+        replaces=("name", "fifoQueue"),
+        name="name",
+        name_limit=80,
+    ),
+    Row(
+        token=QUEUE_POLICY,
+        id="{queueUrl}",
+        wrap=_with_attributes,
+        describe=_policy_of,
+        change=resends(QUEUE_POLICY, wrap=_with_attributes),
+        remove=sends("sqs:SetQueueAttributes", QueueUrl="{id}", Attributes={"Policy": ""}),
+        rules=QUEUE_RULES.rules,
+    ),
+)

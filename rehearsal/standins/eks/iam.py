@@ -6,17 +6,18 @@ import json
 from functools import lru_cache
 from typing import Any, Final
 
-from typing_extensions import override
-
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.errors import ApiError
-from rehearsal.standins.eks.kind import Kind
 from rehearsal.standins.eks.policy_documents import document_problem, trusted
-from rehearsal.standins.eks.shape import Shape
-from rehearsal.standins.eks.translate import To
+from rehearsal.standins.eks.row import Row, asks, resends, said, sends
+from rehearsal.standins.resource import Made
 from rehearsal.standins.rules import RuleBook
 
+ROLE: Final = "aws:iam/role:Role"
+ROLE_POLICY: Final = "aws:iam/rolePolicy:RolePolicy"
+ATTACHMENT: Final = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
 ROLE_RULES: Final = RuleBook[Account]()
 POLICY_RULES: Final = RuleBook[Account]()
 _AWS_OWN: Final = "arn:aws:iam::aws:policy/"
@@ -42,162 +43,49 @@ def _size(inputs: Properties, account: Account) -> str | None:
     return None if size <= 10240 else f"LimitExceeded: Maximum policy size of 10240 bytes exceeded: {size}"
 
 
-class RoleKind(Kind):
-    """``aws:iam/role:Role``."""
-
-    token = "aws:iam/role:Role"
-    shape = Shape(
-        service="iam",
-        operation="CreateRole",
-        table={"CreateRoleRequest": {"name": To("RoleName"), "assumeRolePolicy": To("AssumeRolePolicyDocument")}},
-        local=("forceDetachPolicies",),
-        required=("assumeRolePolicy",),
-        defaults={"path": "/", "maxSessionDuration": 3600},
-        replaces=("name", "path"),
-        tags="list",
-        name="name",
-    )
-    rules = ROLE_RULES.rules
-    computed = ("arn", "createDate", "uniqueId")
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        account.call("iam", "CreateRole", **params)
-        return str(inputs["name"])
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        role = account.call("iam", "GetRole", RoleName=id)["Role"]
-        return {"arn": role["Arn"], "createDate": role["CreateDate"].isoformat(), "uniqueId": role["RoleId"]}
-
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        if new["assumeRolePolicy"] != old["assumeRolePolicy"]:
-            account.call("iam", "UpdateAssumeRolePolicy", RoleName=id, PolicyDocument=new["assumeRolePolicy"])
-        facts = ("description", "maxSessionDuration")
-        if any(new.get(key) != old.get(key) for key in facts):
-            seconds = int(new["maxSessionDuration"])
-            account.call(
-                "iam", "UpdateRole", RoleName=id, Description=new.get("description") or "", MaxSessionDuration=seconds
-            )
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        if inputs.get("forceDetachPolicies"):
-            for policy in account.call("iam", "ListAttachedRolePolicies", RoleName=id)["AttachedPolicies"]:
-                account.call("iam", "DetachRolePolicy", RoleName=id, PolicyArn=policy["PolicyArn"])
-        account.call("iam", "DeleteRole", RoleName=id)
+def _change_role(account: Account, id: str, old: Properties, new: Properties) -> None:
+    if new["assumeRolePolicy"] != old["assumeRolePolicy"]:
+        account.call("iam", "UpdateAssumeRolePolicy", RoleName=id, PolicyDocument=new["assumeRolePolicy"])
+    if any(new.get(key) != old.get(key) for key in ("description", "maxSessionDuration")):
+        seconds, text = int(new["maxSessionDuration"]), new.get("description") or ""
+        account.call("iam", "UpdateRole", RoleName=id, Description=text, MaxSessionDuration=seconds)
 
 
-class RolePolicyKind(Kind):
-    """``aws:iam/rolePolicy:RolePolicy``."""
-
-    token = "aws:iam/rolePolicy:RolePolicy"
-    shape = Shape(
-        service="iam",
-        operation="PutRolePolicy",
-        table={
-            "PutRolePolicyRequest": {
-                "name": To("PolicyName"),
-                "policy": To("PolicyDocument"),
-                "role": To("RoleName"),
-            }
-        },
-        required=("policy", "role"),
-        replaces=("name", "role"),
-        name="name",
-        name_limit=128,
-    )
-    rules = POLICY_RULES.rules
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        account.call("iam", "PutRolePolicy", **params)
-        return f"{inputs['role']}:{inputs['name']}"
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        account.call("iam", "GetRolePolicy", RoleName=inputs["role"], PolicyName=inputs["name"])
-        return {}
-
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        account.call("iam", "PutRolePolicy", **self.shape.translate(new).params)
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        account.call("iam", "DeleteRolePolicy", RoleName=inputs["role"], PolicyName=inputs["name"])
+def _remove_role(account: Account, id: str, inputs: Properties) -> None:
+    if inputs.get("forceDetachPolicies"):
+        for policy in account.call("iam", "ListAttachedRolePolicies", RoleName=id)["AttachedPolicies"]:
+            account.call("iam", "DetachRolePolicy", RoleName=id, PolicyArn=policy["PolicyArn"])
+    account.call("iam", "DeleteRole", RoleName=id)
 
 
-class RolePolicyAttachmentKind(Kind):
-    """``aws:iam/rolePolicyAttachment:RolePolicyAttachment``."""
-
-    token = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
-    shape = Shape(
-        service="iam",
-        operation="AttachRolePolicy",
-        table={"AttachRolePolicyRequest": {"role": To("RoleName")}},
-        required=("policyArn", "role"),
-        replaces=("policyArn", "role"),
-    )
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        if inputs["policyArn"].startswith(_AWS_OWN):
-            _offer(account, inputs["policyArn"])
-        account.call("iam", "AttachRolePolicy", **params)
-        return f"{inputs['role']}/{inputs['policyArn']}"
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        return {} if inputs["policyArn"] in attached_policies(account, inputs["role"]) else None
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        account.call("iam", "DetachRolePolicy", RoleName=inputs["role"], PolicyArn=inputs["policyArn"])
+def _role_policy(account: Account, id: str, inputs: Properties) -> Properties:
+    return account.call("iam", "GetRolePolicy", RoleName=inputs["role"], PolicyName=inputs["name"])
 
 
-class InstanceProfileKind(Kind):
-    """``aws:iam/instanceProfile:InstanceProfile``."""
+def _offered(made: Made[Account]) -> None:
+    if made.inputs["policyArn"].startswith(_AWS_OWN):
+        _offer(made.cloud, made.inputs["policyArn"])
 
-    token = "aws:iam/instanceProfile:InstanceProfile"
-    shape = Shape(
-        service="iam",
-        operation="CreateInstanceProfile",
-        table={"CreateInstanceProfileRequest": {"name": To("InstanceProfileName")}},
-        local=("role",),
-        defaults={"path": "/"},
-        replaces=("name", "path"),
-        tags="list",
-        name="name",
-        name_limit=128,
-    )
-    computed = ("arn", "createDate", "uniqueId")
 
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        account.call("iam", "CreateInstanceProfile", **params)
-        self.change(account, inputs["name"], {}, inputs)
-        return str(inputs["name"])
+def _attachment(account: Account, id: str, inputs: Properties) -> Properties | None:
+    return {} if inputs["policyArn"] in attached_policies(account, inputs["role"]) else None
 
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        found = account.call("iam", "GetInstanceProfile", InstanceProfileName=id)["InstanceProfile"]
-        created = found["CreateDate"].isoformat()
-        return {"arn": found["Arn"], "createDate": created, "uniqueId": found["InstanceProfileId"]}
 
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        before, after = old.get("role"), new.get("role")
-        if before and before != after:
-            account.call("iam", "RemoveRoleFromInstanceProfile", InstanceProfileName=id, RoleName=before)
-        if after and before != after:
-            account.call("iam", "AddRoleToInstanceProfile", InstanceProfileName=id, RoleName=after)
+def _set_role(account: Account, id: str, old: Properties, new: Properties) -> None:
+    before, after = old.get("role"), new.get("role")
+    if before and before != after:
+        account.call("iam", "RemoveRoleFromInstanceProfile", InstanceProfileName=id, RoleName=before)
+    if after and before != after:
+        account.call("iam", "AddRoleToInstanceProfile", InstanceProfileName=id, RoleName=after)
 
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        self.change(account, id, inputs, {})
-        account.call("iam", "DeleteInstanceProfile", InstanceProfileName=id)
+
+def _remove_profile(account: Account, id: str, inputs: Properties) -> None:
+    _set_role(account, id, inputs, {})
+    account.call("iam", "DeleteInstanceProfile", InstanceProfileName=id)
+
+
+def _created(made: Made[Account]) -> str:
+    return str(made.answer["CreateDate"].isoformat())
 
 
 def attached_policies(account: Account, role: str) -> frozenset[str]:
@@ -234,7 +122,7 @@ def _offer(account: Account, arn: str) -> None:
             policy = AWSManagedPolicy.from_data(arn.rpartition("/")[2], account.id, account.region, details)
             if policy.arn == arn:
                 known[arn] = policy
-                account.store.wrote("iam")
+                account.wrote("iam")
 
 
 @lru_cache(maxsize=1)
@@ -243,3 +131,49 @@ def _aws_policies() -> dict[str, Any]:
 
     found: dict[str, Any] = json.loads(aws_managed_policies_data)
     return found
+
+
+ROWS: Final = (
+    Row(
+        token=ROLE,
+        id="{name}",
+        describe=asks("iam:GetRole", "Role", RoleName="{id}"),
+        change=_change_role,
+        remove=_remove_role,
+        outputs={"arn": said("Arn"), "createDate": _created, "uniqueId": said("RoleId")},
+        defaults={"path": "/", "maxSessionDuration": 3600},
+        rules=ROLE_RULES.rules,
+        replaces=("path",),
+        name="name",
+    ),
+    Row(
+        token=ROLE_POLICY,
+        id="{role}:{name}",
+        describe=_role_policy,
+        change=resends(ROLE_POLICY),
+        remove=sends("iam:DeleteRolePolicy", RoleName="{role}", PolicyName="{name}"),
+        rules=POLICY_RULES.rules,
+        name="name",
+        name_limit=128,
+    ),
+    Row(
+        token=ATTACHMENT,
+        id="{role}/{policyArn}",
+        describe=_attachment,
+        remove=sends("iam:DetachRolePolicy", RoleName="{role}", PolicyArn="{policyArn}"),
+        requires=_offered,
+    ),
+    Row(
+        token=PROFILE,
+        id="{name}",
+        describe=asks("iam:GetInstanceProfile", "InstanceProfile", InstanceProfileName="{id}"),
+        change=_set_role,
+        completes_with_change=True,
+        remove=_remove_profile,
+        outputs={"arn": said("Arn"), "createDate": _created, "uniqueId": said("InstanceProfileId")},
+        defaults={"path": "/"},
+        replaces=("path",),
+        name="name",
+        name_limit=128,
+    ),
+)

@@ -6,23 +6,25 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Any, Final
 
-from typing_extensions import override
-
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.kind import Kind
-from rehearsal.standins.eks.shape import Shape
+from rehearsal.standins.eks.row import Row, asks, refused, said, sends
+from rehearsal.standins.resource import Made, Refers
 from rehearsal.standins.rules import RuleBook
 from rehearsal.standins.store import Record
 
+VPC: Final = "aws:ec2/vpc:Vpc"
 SUBNET: Final = "aws:ec2/subnet:Subnet"
 INTERNET_GATEWAY: Final = "aws:ec2/internetGateway:InternetGateway"
+ADDRESS: Final = "aws:ec2/eip:Eip"
 NAT_GATEWAY: Final = "aws:ec2/natGateway:NatGateway"
 ROUTE_TABLE: Final = "aws:ec2/routeTable:RouteTable"
 SECURITY_GROUP: Final = "aws:ec2/securityGroup:SecurityGroup"
+ASSOCIATION: Final = "aws:ec2/routeTableAssociation:RouteTableAssociation"
 ENDPOINT: Final = "aws:ec2/vpcEndpoint:VpcEndpoint"
 CLUSTER: Final = "aws:eks/cluster:Cluster"
 
+EC2_ARN: Final = "arn:{partition}:ec2:{region}:{account}:"
 _RANGES: Final = "https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html"
 VPC_RULES: Final = RuleBook[Account]()
 SUBNET_RULES: Final = RuleBook[Account]()
@@ -67,235 +69,71 @@ def _address(inputs: Properties, account: Account) -> str | None:
     return None
 
 
-class VpcKind(Kind):
-    """``aws:ec2/vpc:Vpc``."""
-
-    token = "aws:ec2/vpc:Vpc"
-    shape = Shape(
-        service="ec2",
-        operation="CreateVpc",
-        local=("enableDnsHostnames", "enableDnsSupport", "enableNetworkAddressUsageMetrics"),
-        required=("cidrBlock",),
-        defaults={"enableDnsSupport": True, "instanceTenancy": "default"},
-        replaces=("cidrBlock", "instanceTenancy"),
-        tags="specifications",
-        tagged="vpc",
-    )
-    rules = VPC_RULES.rules
-    computed = (
-        "arn",
-        "defaultNetworkAclId",
-        "defaultRouteTableId",
-        "defaultSecurityGroupId",
-        "mainRouteTableId",
-        "ownerId",
-    )
-    users = (SUBNET, INTERNET_GATEWAY, SECURITY_GROUP, ENDPOINT, ROUTE_TABLE)
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        id: str = account.call("ec2", "CreateVpc", **params)["Vpc"]["VpcId"]
-        self.change(account, id, {}, inputs)
-        return id
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        account.call("ec2", "DescribeVpcs", VpcIds=[id])
-        mine = [{"Name": "vpc-id", "Values": [id]}]
-        main = [*mine, {"Name": "association.main", "Values": ["true"]}]
-        table = account.call("ec2", "DescribeRouteTables", Filters=main)["RouteTables"][0]["RouteTableId"]
-        acls = account.call("ec2", "DescribeNetworkAcls", Filters=[*mine, {"Name": "default", "Values": ["true"]}])
-        return {
-            "arn": account.arn("ec2", f"vpc/{id}"),
-            "defaultNetworkAclId": acls["NetworkAcls"][0]["NetworkAclId"],
-            "defaultRouteTableId": table,
-            "defaultSecurityGroupId": default_security_group(account, id),
-            "mainRouteTableId": table,
-            "ownerId": account.id,
-        }
-
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        # One attribute a request, and names only after support, as AWS demands.
-        for key in ("enableDnsSupport", "enableDnsHostnames", "enableNetworkAddressUsageMetrics"):
-            if bool(new.get(key)) != bool(old.get(key)):
-                attribute = {key[0].upper() + key[1:]: {"Value": bool(new.get(key))}}
-                account.call("ec2", "ModifyVpcAttribute", VpcId=id, **attribute)
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        account.call("ec2", "DeleteVpc", VpcId=id)
+def _vpc(account: Account, id: str, inputs: Properties) -> Properties:
+    account.call("ec2", "DescribeVpcs", VpcIds=[id])
+    mine = [{"Name": "vpc-id", "Values": [id]}]
+    main = [*mine, {"Name": "association.main", "Values": ["true"]}]
+    table = account.call("ec2", "DescribeRouteTables", Filters=main)["RouteTables"][0]["RouteTableId"]
+    acls = account.call("ec2", "DescribeNetworkAcls", Filters=[*mine, {"Name": "default", "Values": ["true"]}])
+    acl = acls["NetworkAcls"][0]["NetworkAclId"]
+    return {"table": table, "acl": acl, "group": default_security_group(account, id)}
 
 
-class SubnetKind(Kind):
-    """``aws:ec2/subnet:Subnet``."""
-
-    token = SUBNET
-    shape = Shape(
-        service="ec2",
-        operation="CreateSubnet",
-        local=("mapPublicIpOnLaunch",),
-        required=("vpcId", "cidrBlock"),
-        replaces=("vpcId", "cidrBlock", "availabilityZone"),
-        tags="specifications",
-        tagged="subnet",
-    )
-    rules = SUBNET_RULES.rules
-    computed = ("arn", "ownerId")
-    users = (NAT_GATEWAY, ENDPOINT, CLUSTER, "aws:eks/nodeGroup:NodeGroup")
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        id: str = account.call("ec2", "CreateSubnet", **params)["Subnet"]["SubnetId"]
-        self.change(account, id, {}, inputs)
-        return id
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        found = subnet(account, id)
-        return {
-            "arn": account.arn("ec2", f"subnet/{id}"),
-            "availabilityZone": found["AvailabilityZone"],
-            "ownerId": account.id,
-        }
-
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        public = bool(new.get("mapPublicIpOnLaunch"))
-        if public != bool(old.get("mapPublicIpOnLaunch")):
-            account.call("ec2", "ModifySubnetAttribute", SubnetId=id, MapPublicIpOnLaunch={"Value": public})
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        account.call("ec2", "DeleteSubnet", SubnetId=id)
+def _vpc_attributes(account: Account, id: str, old: Properties, new: Properties) -> None:
+    # One attribute a request, and names only after support, as AWS demands.
+    for key in ("enableDnsSupport", "enableDnsHostnames", "enableNetworkAddressUsageMetrics"):
+        if bool(new.get(key)) != bool(old.get(key)):
+            attribute = {key[0].upper() + key[1:]: {"Value": bool(new.get(key))}}
+            account.call("ec2", "ModifyVpcAttribute", VpcId=id, **attribute)
 
 
-class InternetGatewayKind(Kind):
-    """``aws:ec2/internetGateway:InternetGateway``."""
+def _subnet_attributes(account: Account, id: str, old: Properties, new: Properties) -> None:
+    public = bool(new.get("mapPublicIpOnLaunch"))
+    if public != bool(old.get("mapPublicIpOnLaunch")):
+        account.call("ec2", "ModifySubnetAttribute", SubnetId=id, MapPublicIpOnLaunch={"Value": public})
 
-    token = INTERNET_GATEWAY
-    shape = Shape(
-        service="ec2",
-        operation="CreateInternetGateway",
-        local=("vpcId",),
-        tags="specifications",
-        tagged="internet-gateway",
-    )
-    computed = ("arn", "ownerId")
 
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        id: str = account.call("ec2", "CreateInternetGateway", **params)["InternetGateway"]["InternetGatewayId"]
-        self.change(account, id, {}, inputs)
-        return id
+def _attach(account: Account, id: str, old: Properties, new: Properties) -> None:
+    before, after = old.get("vpcId"), new.get("vpcId")
+    if before and before != after:
+        account.call("ec2", "DetachInternetGateway", InternetGatewayId=id, VpcId=before)
+    if after and before != after:
+        account.call("ec2", "AttachInternetGateway", InternetGatewayId=id, VpcId=after)
 
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        account.call("ec2", "DescribeInternetGateways", InternetGatewayIds=[id])
-        return {"arn": account.arn("ec2", f"internet-gateway/{id}"), "ownerId": account.id}
 
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        before, after = old.get("vpcId"), new.get("vpcId")
-        if before and before != after:
-            self._detach(account, id, before)
-        if after and before != after:
-            account.call("ec2", "AttachInternetGateway", InternetGatewayId=id, VpcId=after)
+def _remove_internet(account: Account, id: str, inputs: Properties) -> None:
+    _attach(account, id, inputs, {})
+    account.call("ec2", "DeleteInternetGateway", InternetGatewayId=id)
 
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        if inputs.get("vpcId"):
-            self._detach(account, id, inputs["vpcId"])
-        account.call("ec2", "DeleteInternetGateway", InternetGatewayId=id)
 
-    @override
-    def user(self, account: Account, record: Record) -> str | None:
-        vpc = record.inputs.get("vpcId")
-        for gateway in account.store.all(NAT_GATEWAY):
-            if gateway.inputs.get("allocationId") and subnet(account, gateway.inputs["subnetId"])["VpcId"] == vpc:
-                return f"Network {vpc} has some mapped public address(es). Please unmap those public address(es)."
+def _without_addresses(account: Account, gateway: Record) -> None:
+    vpc = gateway.inputs.get("vpcId")
+    for other in account.store.all(NAT_GATEWAY):
+        if other.inputs.get("allocationId") and subnet(account, other.inputs["subnetId"])["VpcId"] == vpc:
+            reason = f"Network {vpc} has some mapped public address(es). Please unmap those public address(es)."
+            raise refused(INTERNET_GATEWAY, "DependencyViolation", reason, "DeleteInternetGateway")
+
+
+def _public_name(made: Made[Account]) -> str:
+    return f"ec2-{made.answer['PublicIp'].replace('.', '-')}.{made.cloud.region}.compute.amazonaws.com"
+
+
+def _needs_internet(made: Made[Account]) -> None:
+    if made.before is not None:
+        return
+    vpc = subnet(made.cloud, made.inputs["subnetId"])["VpcId"]
+    attached = [{"Name": "attachment.vpc-id", "Values": [vpc]}]
+    public = made.inputs.get("connectivityType") == "public"
+    if public and not made.cloud.call("ec2", "DescribeInternetGateways", Filters=attached)["InternetGateways"]:
+        raise refused(NAT_GATEWAY, "Gateway.NotAttached", f"Network {vpc} has no Internet gateway attached")
+
+
+def _nat(account: Account, id: str, inputs: Properties) -> Properties | None:
+    gateways = account.call("ec2", "DescribeNatGateways", NatGatewayIds=[id])["NatGateways"]
+    if not gateways or gateways[0]["State"] in ("deleted", "deleting"):
         return None
-
-    def _detach(self, account: Account, id: str, vpc: str) -> None:
-        account.call("ec2", "DetachInternetGateway", InternetGatewayId=id, VpcId=vpc)
-
-
-class EipKind(Kind):
-    """``aws:ec2/eip:Eip``."""
-
-    token = "aws:ec2/eip:Eip"
-    shape = Shape(
-        service="ec2",
-        operation="AllocateAddress",
-        defaults={"domain": "vpc"},
-        replaces=("domain", "address", "networkBorderGroup", "publicIpv4Pool"),
-        tags="specifications",
-        tagged="elastic-ip",
-    )
-    computed = ("allocationId", "arn", "associationId", "publicIp", "publicDns")
-    users = (NAT_GATEWAY,)
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        return str(account.call("ec2", "AllocateAddress", **params)["AllocationId"])
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        address = account.call("ec2", "DescribeAddresses", AllocationIds=[id])["Addresses"][0]
-        return {
-            "allocationId": id,
-            "arn": account.arn("ec2", f"elastic-ip/{id}"),
-            "associationId": address.get("AssociationId", ""),
-            "publicIp": address["PublicIp"],
-            "publicDns": f"ec2-{address['PublicIp'].replace('.', '-')}.{account.region}.compute.amazonaws.com",
-        }
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        account.call("ec2", "ReleaseAddress", AllocationId=id)
-
-
-class NatGatewayKind(Kind):
-    """``aws:ec2/natGateway:NatGateway``."""
-
-    token = NAT_GATEWAY
-    shape = Shape(
-        service="ec2",
-        operation="CreateNatGateway",
-        required=("subnetId",),
-        defaults={"connectivityType": "public"},
-        replaces=("subnetId", "allocationId", "connectivityType", "privateIp"),
-        tags="specifications",
-        tagged="natgateway",
-    )
-    rules = NAT_RULES.rules
-    computed = ("associationId", "networkInterfaceId", "publicIp", "privateIp")
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        vpc = subnet(account, inputs["subnetId"])["VpcId"]
-        attached = [{"Name": "attachment.vpc-id", "Values": [vpc]}]
-        public = inputs.get("connectivityType") == "public"
-        if public and not account.call("ec2", "DescribeInternetGateways", Filters=attached)["InternetGateways"]:
-            raise self.refuse("Gateway.NotAttached", f"Network {vpc} has no Internet gateway attached")
-        return str(account.call("ec2", "CreateNatGateway", **params)["NatGateway"]["NatGatewayId"])
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        gateways = account.call("ec2", "DescribeNatGateways", NatGatewayIds=[id])["NatGateways"]
-        if not gateways or gateways[0]["State"] in ("deleted", "deleting"):
-            return None
-        address = (gateways[0].get("NatGatewayAddresses") or [{}])[0]
-        return {
-            "associationId": address.get("AssociationId", ""),
-            "networkInterfaceId": address.get("NetworkInterfaceId", ""),
-            "privateIp": address.get("PrivateIp", ""),
-            "publicIp": address.get("PublicIp", ""),
-        }
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        account.call("ec2", "DeleteNatGateway", NatGatewayId=id)
+    addresses: list[Properties] = gateways[0].get("NatGatewayAddresses") or [{}]
+    return addresses[0]
 
 
 def subnet(account: Account, id: str) -> dict[str, Any]:
@@ -314,3 +152,95 @@ def default_security_group(account: Account, vpc: str) -> str:
     wanted = [{"Name": "vpc-id", "Values": [vpc]}, {"Name": "group-name", "Values": ["default"]}]
     groups = account.call("ec2", "DescribeSecurityGroups", Filters=wanted)["SecurityGroups"]
     return str(groups[0]["GroupId"])
+
+
+ROWS: Final = (
+    Row(
+        token=VPC,
+        answer="Vpc.VpcId",
+        describe=_vpc,
+        change=_vpc_attributes,
+        completes_with_change=True,
+        remove=sends("ec2:DeleteVpc", VpcId="{id}"),
+        outputs={
+            "arn": EC2_ARN + "vpc/{id}",
+            "defaultNetworkAclId": said("acl"),
+            "defaultRouteTableId": said("table"),
+            "defaultSecurityGroupId": said("group"),
+            "mainRouteTableId": said("table"),
+            "ownerId": "{account}",
+        },
+        required=("cidrBlock",),
+        defaults={"enableDnsSupport": True, "instanceTenancy": "default"},
+        rules=VPC_RULES.rules,
+        replaces=("cidrBlock", "instanceTenancy"),
+        tagged="vpc",
+    ),
+    Row(
+        token=SUBNET,
+        answer="Subnet.SubnetId",
+        describe=asks("ec2:DescribeSubnets", "Subnets", SubnetIds=["{id}"]),
+        change=_subnet_attributes,
+        completes_with_change=True,
+        remove=sends("ec2:DeleteSubnet", SubnetId="{id}"),
+        outputs={
+            "arn": EC2_ARN + "subnet/{id}",
+            "availabilityZone": said("AvailabilityZone"),
+            "ownerId": "{account}",
+        },
+        unknown=("availabilityZone",),
+        required=("cidrBlock",),
+        rules=SUBNET_RULES.rules,
+        refers={"vpcId": Refers(VPC)},
+        replaces=("vpcId", "cidrBlock", "availabilityZone"),
+        tagged="subnet",
+    ),
+    Row(
+        token=INTERNET_GATEWAY,
+        answer="InternetGateway.InternetGatewayId",
+        describe=asks("ec2:DescribeInternetGateways", "InternetGateways", InternetGatewayIds=["{id}"]),
+        change=_attach,
+        completes_with_change=True,
+        remove=_remove_internet,
+        outputs={"arn": EC2_ARN + "internet-gateway/{id}", "ownerId": "{account}"},
+        refers={"vpcId": Refers(VPC)},
+        keeps=_without_addresses,
+        tagged="internet-gateway",
+    ),
+    Row(
+        token=ADDRESS,
+        answer="AllocationId",
+        describe=asks("ec2:DescribeAddresses", "Addresses", AllocationIds=["{id}"]),
+        remove=sends("ec2:ReleaseAddress", AllocationId="{id}"),
+        outputs={
+            "allocationId": "{id}",
+            "arn": EC2_ARN + "elastic-ip/{id}",
+            "associationId": said("AssociationId", ""),
+            "publicIp": said("PublicIp"),
+            "publicDns": _public_name,
+        },
+        defaults={"domain": "vpc"},
+        replaces=("domain", "address", "networkBorderGroup", "publicIpv4Pool"),
+        tagged="elastic-ip",
+    ),
+    Row(
+        token=NAT_GATEWAY,
+        answer="NatGateway.NatGatewayId",
+        describe=_nat,
+        remove=sends("ec2:DeleteNatGateway", NatGatewayId="{id}"),
+        outputs={
+            "associationId": said("AssociationId", ""),
+            "networkInterfaceId": said("NetworkInterfaceId", ""),
+            "privateIp": said("PrivateIp", ""),
+            "publicIp": said("PublicIp", ""),
+        },
+        unknown=("privateIp",),
+        required=("subnetId",),
+        defaults={"connectivityType": "public"},
+        rules=NAT_RULES.rules,
+        refers={"subnetId": Refers(SUBNET), "allocationId": Refers(ADDRESS)},
+        requires=_needs_internet,
+        replaces=("subnetId", "allocationId", "connectivityType", "privateIp"),
+        tagged="natgateway",
+    ),
+)

@@ -1,78 +1,72 @@
-"""The AWS provider's stand-in: the engine's calls, handed to the resource type they are about."""
+"""The AWS provider's stand-in: its rows, the requests by which moto keeps them, and AWS's words."""
 
 from __future__ import annotations
 
-import importlib.metadata
+import copy
+import random
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from typing_extensions import override
 
-from catalog import CloudCatalog, of
 from concepts.unknown import UNKNOWN, given
 from rehearsal.simulation import Fleet
-from rehearsal.standins.base import CheckFailure, Created, Diff, Properties, Provider, Request
-from rehearsal.standins.eks import access, events, iam, keys, launch_templates, network, routes, security_groups
+from rehearsal.standins.base import CheckFailure, Created, Properties, Provider, ProviderError, Request
+from rehearsal.standins.check import Words
+from rehearsal.standins.eks import (
+    access,
+    addons,
+    cluster,
+    events,
+    iam,
+    keys,
+    launch_templates,
+    network,
+    node_group,
+    routes,
+    scaling_group,
+    security_groups,
+)
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.addons import AddonKind
 from rehearsal.standins.eks.aws import moto_backend
 from rehearsal.standins.eks.aws.backend import answer_in_process
 from rehearsal.standins.eks.aws.server import AwsServer
 from rehearsal.standins.eks.background import Background
-from rehearsal.standins.eks.cluster import ClusterKind
+from rehearsal.standins.eks.errors import ApiError, not_found
 from rehearsal.standins.eks.functions import FUNCTIONS
-from rehearsal.standins.eks.kind import Kind
 from rehearsal.standins.eks.left import left
-from rehearsal.standins.eks.node_group import NodeGroupKind
-from rehearsal.standins.eks.scaling_group import TagKind
-from rehearsal.standins.eks.shape import auto_named
-from rehearsal.standins.eks.store import Store
-from rehearsal.standins.registry import simulated
-from rehearsal.standins.values import without_none
+from rehearsal.standins.eks.request import BY_ARN, parameters, request_of, retag, tags_of
+from rehearsal.standins.eks.row import Row, refused
+from rehearsal.standins.resource import Made, Refers, Resource
+from rehearsal.standins.standin import StandIn, table
+from rehearsal.standins.store import Record, Store
+from rehearsal.standins.values import at
+from schemas import schema
 
-KINDS: Final[Mapping[str, Kind]] = {
-    kind.token: kind
-    for kind in (
-        network.VpcKind(),
-        network.SubnetKind(),
-        network.InternetGatewayKind(),
-        network.EipKind(),
-        network.NatGatewayKind(),
-        routes.RouteTableKind(),
-        routes.RouteKind(),
-        routes.RouteTableAssociationKind(),
-        routes.VpcEndpointKind(),
-        security_groups.SecurityGroupKind(),
-        security_groups.DefaultSecurityGroupKind(),
-        launch_templates.LaunchTemplateKind(),
-        keys.KeyKind(),
-        keys.AliasKind(),
-        iam.RoleKind(),
-        iam.RolePolicyKind(),
-        iam.RolePolicyAttachmentKind(),
-        iam.InstanceProfileKind(),
-        events.LogGroupKind(),
-        events.EventRuleKind(),
-        events.EventTargetKind(),
-        events.QueueKind(),
-        events.QueuePolicyKind(),
-        ClusterKind(),
-        AddonKind(),
-        access.AccessEntryKind(),
-        access.AccessPolicyAssociationKind(),
-        access.PodIdentityAssociationKind(),
-        NodeGroupKind(),
-        TagKind(),
-    )
-}
+if TYPE_CHECKING:
+    from catalog import CloudCatalog
 
 NO_REGION: Final = "is required: set aws:region"
+_LOOK_SECONDS: Final = 0.5
+_DIGITS: Final = 7
+"""Hex digits at the end of a name that the provider makes up."""
+_T = TypeVar("_T")
 
 
-class AwsProvider(Provider):
+def _with_common_outputs(row: Row) -> Row:
+    """``row`` with the outputs of every type that has them."""
+    known = schema("eks").resources[row.token].outputs
+    common: Mapping[str, Any] = {"region": "{region}", "tagsAll": lambda made: given(made.inputs.get("tags"), {})}
+    outputs = {key: output for key, output in common.items() if key in known}
+    early = ("tagsAll",) if "tagsAll" in outputs else ()
+    return replace(row, outputs={**outputs, **row.outputs}, early=(*row.early, *early))
+
+
+class AwsProvider(StandIn[Account]):
     """One simulated AWS account, in memory, whose machines are ``fleet``'s. A process has one: the next one empties it.
 
     Args:
@@ -83,23 +77,55 @@ class AwsProvider(Provider):
     """
 
     name = "aws"
+    cloud_name = "eks"
+    rows = table(
+        [
+            _with_common_outputs(row)
+            for rows in (
+                network.ROWS,
+                routes.ROWS,
+                security_groups.ROWS,
+                launch_templates.ROWS,
+                keys.ROWS,
+                iam.ROWS,
+                events.ROWS,
+                cluster.ROWS,
+                addons.ROWS,
+                access.ROWS,
+                node_group.ROWS,
+                scaling_group.ROWS,
+            )
+            for row in rows
+        ]
+    )
+    functions = FUNCTIONS
+    settings = ("region",)
+    words = Words(
+        unknown="pulumi-aws {version} has no such input in {object}; check the spelling",
+        lacking="",
+        server="",
+    )
+    ids_are_paths = False
 
     def __init__(
         self, logs: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None, patience: float = 60.0
     ) -> None:
-        self.version = importlib.metadata.version("pulumi-aws")
-        known = catalog or of("eks")
         moto_backend.forget()
-        self._account = Account(Store(), fleet, known, known.reference_region, answer_in_process, patience)
-        self._server = None if fleet is None else AwsServer(self._account, fleet, logs)
-        self._background = Background(self._account, self._server)
+        super().__init__(logs, fleet, catalog)
+        self._cloud = replace(self._cloud, patience=patience)
+        self._server = None if fleet is None else AwsServer(self._cloud, fleet, logs)
+        self._background = Background(self._cloud, self._server)
+
+    @override
+    def new_cloud(self, directory: Path, fleet: Fleet | None, catalogue: Callable[[], CloudCatalog]) -> Account:
+        region = catalogue().reference_region
+        return Account(store=Store(), fleet=fleet, catalogue=catalogue, region=region, answers=answer_in_process)
 
     @override
     def instance(self) -> Provider:
-        other = object.__new__(AwsProvider)
-        other.version, other._background, other._server = self.version, self._background, self._server
+        other = copy.copy(self)
         # One engine that is interrupted does not interrupt the next.
-        other._account = replace(self._account, cancelled=threading.Event())
+        other._cloud = replace(self._cloud, cancelled=threading.Event())
         return other
 
     @override
@@ -107,7 +133,7 @@ class AwsProvider(Provider):
         region = news.get("region")
         if region in (None, ""):
             return [CheckFailure("region", NO_REGION)]
-        known = self._account.catalog.regions
+        known = self._cloud.catalog.regions
         if region is UNKNOWN or region in known:
             return []
         return [CheckFailure("region", f"invalid AWS Region: {region}; the rehearsal knows {', '.join(sorted(known))}")]
@@ -115,7 +141,7 @@ class AwsProvider(Provider):
     @property
     def account(self) -> Account:
         """The simulated account, as this instance is configured."""
-        return self._account
+        return self._cloud
 
     @property
     def server(self) -> AwsServer:
@@ -126,62 +152,37 @@ class AwsProvider(Provider):
 
     @override
     def inventory(self) -> list[str]:
-        return left(self._account, moto_backend.regions(self._account.id))
+        return left(self._cloud, moto_backend.regions(self._cloud.id))
 
     @override
     def configure(self, config: Properties) -> None:
-        region = config.get("region")
-        if region not in (None, UNKNOWN):
-            self._account = replace(self._account, region=str(region))
-        if self._account.fleet is not None:
+        super().configure(config)
+        self._cloud = replace(self._cloud, region=self._cloud.default("region") or self._cloud.region)
+        if self._cloud.fleet is not None:
             # moto takes seconds to import, and the engine has other things to do first.
             threading.Thread(target=self._background.start, name="aws-start", daemon=True).start()
 
     @override
     def cancel(self) -> None:
-        self._account.cancelled.set()
+        self._cloud.cancelled.set()
 
     @override
     def close(self) -> None:
-        self._account.cancelled.set()
+        self._cloud.cancelled.set()
         self._background.stop()
         if self._server is not None:
             self._server.stop()
 
-    @override
-    def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
-        shape = self._kind(request.type).shape
-        inputs = without_none(shape.with_defaults(request, olds, news))
-        return inputs, shape.failures(inputs)
-
-    @override
-    def diff(
-        self,
-        request: Request,
-        id: str,
-        old_inputs: Properties,
-        old_state: Properties,
-        news: Properties,
-        ignore_changes: tuple[str, ...],
-    ) -> Diff:
-        kind = self._kind(request.type)
-        found = kind.diff(old_inputs, news, ignore_changes)
-        name = news.get(kind.shape.name) if kind.shape.name else None
-        # Two resources of one name cannot exist at once; the real provider's bridge decides in the same way.
-        clash = name is not None and name == old_inputs.get(kind.shape.name) and not auto_named(request, str(name))
-        return replace(found, delete_before_replace=bool(found.replaces) and clash)
+    # The engine's calls, in the region that a resource names.
 
     @override
     def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
-        kind, account = self._kind(request.type), self._in(inputs)
-        if request.preview:
-            return Created("", kind.preview(account, inputs))
-        with self._background.around(request.type):
-            return kind.create(account, inputs)
+        there = self._in(inputs)
+        return self._around(request, lambda: StandIn.create(there, request, inputs, timeout))
 
     @override
     def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
-        return self._kind(request.type).read(self._in(inputs or state), id, inputs)
+        return StandIn.read(self._in(inputs or state), request, id, inputs, state)
 
     @override
     def update(
@@ -193,29 +194,205 @@ class AwsProvider(Provider):
         news: Properties,
         timeout: float,
     ) -> Properties:
-        kind, account = self._kind(request.type), self._in(news)
-        if request.preview:
-            kind.preview(account, news)
-            kept = {key: old_state[key] for key in old_state if key not in old_inputs}
-            renewed = dict.fromkeys(kind.renewed(old_inputs, news), UNKNOWN)
-            tags = {"tagsAll": given(news.get("tags"), {})} if kind.shape.tags else {}
-            return {**kept, **without_none(news), **tags, **renewed}
-        with self._background.around(request.type):
-            return kind.update(account, id, news)
+        there = self._in(news)
+        return self._around(request, lambda: StandIn.update(there, request, id, old_inputs, old_state, news, timeout))
 
     @override
     def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+        there = self._in(inputs or state)
+        self._around(request, lambda: StandIn.delete(there, request, id, inputs, state, timeout))
+
+    def _around(self, request: Request, call: Callable[[], _T]) -> _T:
+        if request.preview:
+            return call()
         with self._background.around(request.type):
-            self._kind(request.type).delete(self._in(inputs or state), id)
+            return call()
+
+    def _in(self, inputs: Properties) -> AwsProvider:
+        """This stand-in in the region that a resource names, or the configured one."""
+        region = inputs.get("region")
+        if not isinstance(region, str) or not region:
+            return self
+        other = copy.copy(self)
+        other._cloud = replace(self._cloud, region=region)
+        return other
+
+    # What the provider knows.
 
     @override
-    def invoke(self, token: str, args: Properties) -> Properties:
-        return simulated(self.name, "function", token, FUNCTIONS)(self._account, args)
+    def auto_name(self, row: Resource[Account], request: Request, inputs: Properties) -> str:
+        prefix = inputs.get(f"{row.name}Prefix")
+        prefix = prefix if isinstance(prefix, str) else f"{request.name}-"
+        digits = random.Random(request.random_seed or None).getrandbits(4 * _DIGITS)
+        return f"{prefix[: _kept(row).name_limit - _DIGITS]}{digits:0{_DIGITS}x}"
 
-    def _in(self, inputs: Properties) -> Account:
-        """The account in the region that a resource names, or the configured one."""
-        region = inputs.get("region")
-        return replace(self._account, region=region) if isinstance(region, str) and region else self._account
+    @override
+    def completed(self, row: Resource[Account], inputs: Properties) -> Properties:
+        return inputs
 
-    def _kind(self, type: str) -> Kind:
-        return simulated(self.name, "resource type", type, KINDS)
+    @override
+    def deletes_first(self, row: Resource[Account], request: Request, old: Properties, new: Properties) -> bool:
+        # Two resources of one name cannot exist at once; the real provider's bridge decides in the same way.
+        name = new.get(row.name) if row.name else None
+        return name is not None and name == old.get(row.name) and not _auto_named(request, str(name))
+
+    @override
+    def place(self, row: Resource[Account], inputs: Properties) -> Mapping[str, Any]:
+        account = self._cloud
+        return {**inputs, "region": account.region, "account": account.id, "partition": account.partition}
+
+    @override
+    def target(self, path: str, refers: Refers, value: str, inputs: Properties) -> str:
+        return value
+
+    @override
+    def failures(self, row: Resource[Account], inputs: Properties) -> list[CheckFailure]:
+        kept = _kept(row)
+        found = super().failures(row, inputs)
+        given = [key for key in kept.one_of if inputs.get(key) is not None]
+        if kept.one_of and len(given) != 1:
+            where = given[-1] if given else kept.one_of[0]
+            found.append(CheckFailure(where, f"give one of {', '.join(kept.one_of)}"))
+        return [*found, *kept.wrong(inputs), *_tag_failures(inputs)]
+
+    # Where moto has a resource, it says what there is.
+
+    @override
+    def require(self, row: Resource[Account], made: Made[Account]) -> None:
+        if _kept(row).describe is None:
+            super().require(row, made)
+        else:
+            row.requires(made)
+
+    @override
+    def make(self, row: Resource[Account], made: Made[Account]) -> Made[Account]:
+        kept = _kept(row)
+        if kept.make is not None:
+            made = replace(made, id=kept.make(made))
+        elif kept.describe is not None:
+            made = replace(made, id=self._requested(kept, made))
+        if kept.completes_with_change:
+            kept.change(made.cloud, made.id, {}, made.inputs)
+        return self._described(kept, made) or made
+
+    @override
+    def change(self, row: Resource[Account], made: Made[Account]) -> Made[Account]:
+        kept = _kept(row)
+        assert made.before is not None
+        old, new = made.before.inputs, made.inputs
+        kept.change(made.cloud, made.id, old, new)
+        if kept.retag is not None:
+            kept.retag(made.cloud, made.id, old, new)
+        elif kept.describe is not None and "tagsAll" in row.outputs:
+            target = str(made.before.outputs["arn"]) if request_of(row.token)[0] in BY_ARN else made.id
+            retag(made.cloud, row.token, target, old.get("tags") or {}, new.get("tags") or {})
+        return self._described(kept, made) or made
+
+    @override
+    def remove(self, row: Resource[Account], record: Record) -> None:
+        try:
+            _kept(row).remove(self._cloud, record.id, record.inputs)
+        except ApiError as error:
+            if not not_found(error):
+                raise
+
+    @override
+    def now(self, row: Resource[Account], record: Record) -> Record | None:
+        kept = _kept(row)
+        if kept.describe is None:
+            return record
+        made = self._described(kept, Made(self._cloud, record.id, record.inputs, record))
+        if made is None:
+            return None
+        return replace(self.recorded(row, made), inputs=kept.live(self._cloud, record))
+
+    def _requested(self, row: Row, made: Made[Account]) -> str:
+        service, operation = request_of(row.token)
+        params = row.wrap(made.inputs, parameters(row.token, made.inputs))
+        tags = made.inputs.get("tags")
+        if tags and "tagsAll" in row.outputs:
+            params |= tags_of(service, row.tagged, tags)
+        answer = made.cloud.call(service, operation, **params)
+        return str(at(answer, row.answer)) if row.answer else made.id
+
+    def _described(self, row: Row, made: Made[Account]) -> Made[Account] | None:
+        """A resource with what AWS says of it now; ``None`` if it is gone."""
+        if row.describe is None:
+            return made
+        try:
+            answer = row.describe(made.cloud, made.id, made.inputs)
+        except ApiError as error:
+            if not_found(error):
+                return None
+            raise
+        return None if answer is None else replace(made, answer=answer)
+
+    @override
+    def retried(self, attempt: Callable[[], None]) -> None:
+        """As the provider does, try again while something that may be on its way out still uses a resource."""
+        deadline = time.monotonic() + self._cloud.patience
+        while True:
+            try:
+                return attempt()
+            except ApiError as error:
+                waits = error.code == "DependencyViolation" and time.monotonic() < deadline
+                if not waits or self._cloud.cancelled.wait(_LOOK_SECONDS):
+                    raise
+
+    # AWS's words.
+
+    @override
+    def already_exists(self, id: str) -> ProviderError:
+        raise NotImplementedError("moto or a row's own look refuses what exists")
+
+    @override
+    def bad_request(self, row: Resource[Account], message: str) -> ProviderError:
+        code, _, text = message.partition(": ")
+        return refused(row.token, code, text)
+
+    @override
+    def missing(self, refers: Refers, value: str, id: str) -> ProviderError:
+        # Only clusters are looked up in the records; about the rest AWS itself is asked.
+        return cluster.no_cluster(id)
+
+    @override
+    def gone(self, row: Resource[Account], id: str) -> ProviderError:
+        return refused(row.token, "NotFound", f"{id} does not exist", "Describe")
+
+    @override
+    def in_use(self, row: Resource[Account], id: str, by: str) -> ProviderError:
+        what = _kept(row).tagged or "resource"
+        reason = f"The {what} '{id}' has dependencies and cannot be deleted: {by} uses it."
+        operation = request_of(row.token)[1].replace("Create", "Delete")
+        return refused(row.token, "DependencyViolation", reason, operation)
+
+    @override
+    def unfinished(self, what: str, id: str, doing: str) -> str:
+        return f"waiting for {what} ({id}) {'create' if doing == 'creating' else 'update'}"
+
+
+def _kept(row: Resource[Account]) -> Row:
+    return cast("Row", row)
+
+
+def _auto_named(request: Request, name: str) -> bool:
+    """Whether the provider made ``name``, so that a replacement may exist beside its predecessor."""
+    head, tail = name[:-_DIGITS], name[-_DIGITS:]
+    return bool(head) and f"{request.name}-".startswith(head) and set(tail) <= set("0123456789abcdef")
+
+
+def _tag_failures(inputs: Properties) -> list[CheckFailure]:
+    """https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html (naming limits)."""
+    tags = inputs.get("tags")
+    if not isinstance(tags, dict):
+        return []
+    failures = [
+        CheckFailure(f'tags["{key}"]', "keys of 1 to 128 characters that do not begin with aws: are allowed")
+        for key in tags
+        if not 1 <= len(key) <= 128 or key.lower().startswith("aws:")
+    ]
+    long = [key for key, value in tags.items() if isinstance(value, str) and len(value) > 256]
+    failures += [CheckFailure(f'tags["{key}"]', "values of at most 256 characters are allowed") for key in long]
+    if len(tags) > 50:
+        failures.append(CheckFailure("tags", f"{len(tags)} tags are more than the 50 that a resource may have"))
+    return failures

@@ -5,27 +5,18 @@ from __future__ import annotations
 import zlib
 from typing import Any, Final
 
-from typing_extensions import override
-
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.kind import Kind
-from rehearsal.standins.eks.network import ENDPOINT, ROUTE_TABLE
-from rehearsal.standins.eks.shape import Shape
-from rehearsal.standins.eks.translate import To, translate
+from rehearsal.standins.eks.network import ASSOCIATION, EC2_ARN, ENDPOINT, ROUTE_TABLE, SECURITY_GROUP, SUBNET, VPC
+from rehearsal.standins.eks.request import parameters, part
+from rehearsal.standins.eks.row import Row, asks, refused, resends, said, sends
+from rehearsal.standins.resource import Made, Refers
 from rehearsal.standins.rules import RuleBook
 
-ASSOCIATION: Final = "aws:ec2/routeTableAssociation:RouteTableAssociation"
+ROUTE: Final = "aws:ec2/route:Route"
 ENDPOINT_RULES: Final = RuleBook[Account]()
 _DESTINATIONS: Final = ("destinationCidrBlock", "destinationIpv6CidrBlock", "destinationPrefixListId")
 _ENDPOINTS: Final = "https://docs.aws.amazon.com/vpc/latest/privatelink/gateway-endpoints.html"
-_ROUTE_TABLE: Final = {
-    "CreateRouteRequest": {
-        "cidrBlock": To("DestinationCidrBlock"),
-        "ipv6CidrBlock": To("DestinationIpv6CidrBlock"),
-        "egressOnlyGatewayId": To("EgressOnlyInternetGatewayId"),
-    }
-}
 
 
 @ENDPOINT_RULES.add("endpoint-region", _ENDPOINTS, "serviceName", "serviceRegion")
@@ -54,201 +45,151 @@ def _interface(inputs: Properties, account: Account) -> str | None:
     return None
 
 
-class RouteTableKind(Kind):
-    """``aws:ec2/routeTable:RouteTable``; inline routes are routes of their own."""
-
-    token = ROUTE_TABLE
-    shape = Shape(
-        service="ec2",
-        operation="CreateRouteTable",
-        local=("routes",),
-        required=("vpcId",),
-        replaces=("vpcId",),
-        unordered=("routes",),
-        tags="specifications",
-        tagged="route-table",
-    )
-    computed = ("arn", "ownerId")
-    users = (ASSOCIATION,)
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        id: str = account.call("ec2", "CreateRouteTable", **params)["RouteTable"]["RouteTableId"]
-        self.change(account, id, {}, inputs)
-        return id
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        account.call("ec2", "DescribeRouteTables", RouteTableIds=[id])
-        return {"arn": account.arn("ec2", f"route-table/{id}"), "ownerId": account.id}
-
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        before, after = old.get("routes") or [], new.get("routes") or []
-        for route in (route for route in before if route not in after):
-            account.call("ec2", "DeleteRoute", RouteTableId=id, DestinationCidrBlock=route["cidrBlock"])
-        for route in (route for route in after if route not in before):
-            translation = translate("ec2", "CreateRoute", _ROUTE_TABLE, {**route, "routeTableId": id})
-            if translation.failures:
-                failure = translation.failures[0]
-                raise self.refuse("InvalidParameterValue", f"routes: {failure.property} {failure.reason}")
-            account.call("ec2", "CreateRoute", **translation.params)
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        account.call("ec2", "DeleteRouteTable", RouteTableId=id)
+def _set_routes(account: Account, id: str, old: Properties, new: Properties) -> None:
+    """Inline routes are routes of their own."""
+    before, after = old.get("routes") or [], new.get("routes") or []
+    for route in (route for route in before if route not in after):
+        account.call("ec2", "DeleteRoute", RouteTableId=id, DestinationCidrBlock=route["cidrBlock"])
+    for route in (route for route in after if route not in before):
+        account.call("ec2", "CreateRoute", RouteTableId=id, **part(ROUTE_TABLE, "routes", route))
 
 
-class RouteKind(Kind):
-    """``aws:ec2/route:Route``."""
-
-    token = "aws:ec2/route:Route"
-    shape = Shape(
-        service="ec2",
-        operation="CreateRoute",
-        table=_ROUTE_TABLE,
-        required=("routeTableId",),
-        one_of=_DESTINATIONS,
-        replaces=("routeTableId", *_DESTINATIONS),
-    )
-    computed = ("origin", "state")
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        if self._find(account, inputs):
-            raise self.refuse("RouteAlreadyExists", f"The route identified by {_destination(inputs)} already exists.")
-        account.call("ec2", "CreateRoute", **params)
-        return f"r-{inputs['routeTableId']}{zlib.crc32(_destination(inputs).encode())}"
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        route = self._find(account, inputs)
-        return None if route is None else {"origin": "CreateRoute", "state": route.get("State", "active")}
-
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        account.call("ec2", "ReplaceRoute", **self.shape.translate(new).params)
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        keys = ("routeTableId", *_DESTINATIONS)
-        sent = {key[0].upper() + key[1:]: inputs[key] for key in keys if inputs.get(key)}
-        account.call("ec2", "DeleteRoute", **sent)
-
-    def _find(self, account: Account, inputs: Properties) -> dict[str, Any] | None:
-        tables = account.call("ec2", "DescribeRouteTables", RouteTableIds=[inputs["routeTableId"]])["RouteTables"]
-        wanted = _destination(inputs)
-        return next((route for route in tables[0]["Routes"] if wanted in route.values()), None)
+def _make_route(made: Made[Account]) -> str:
+    inputs, destination = made.inputs, _destination(made.inputs)
+    if _route(made.cloud, "", inputs):
+        raise refused(ROUTE, "RouteAlreadyExists", f"The route identified by {destination} already exists.")
+    made.cloud.call("ec2", "CreateRoute", **parameters(ROUTE, inputs))
+    return f"r-{inputs['routeTableId']}{zlib.crc32(destination.encode())}"
 
 
-class RouteTableAssociationKind(Kind):
-    """``aws:ec2/routeTableAssociation:RouteTableAssociation``."""
-
-    token = ASSOCIATION
-    shape = Shape(
-        service="ec2",
-        operation="AssociateRouteTable",
-        required=("routeTableId",),
-        one_of=("subnetId", "gatewayId"),
-        replaces=("subnetId", "gatewayId"),
-    )
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        if self._find(account, inputs):
-            what = inputs.get("subnetId") or inputs.get("gatewayId")
-            raise self.refuse("Resource.AlreadyAssociated", f"{what} already has an associated route table")
-        return str(account.call("ec2", "AssociateRouteTable", **params)["AssociationId"])
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        found = self._find(account, inputs)
-        return {"routeTableId": found[1]} if found else None
-
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        found = self._find(account, old)
-        if found:
-            association, table = found[0], new["routeTableId"]
-            account.call("ec2", "ReplaceRouteTableAssociation", AssociationId=association, RouteTableId=table)
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        found = self._find(account, inputs)
-        if found:
-            account.call("ec2", "DisassociateRouteTable", AssociationId=found[0])
-
-    def _find(self, account: Account, inputs: Properties) -> tuple[str, str] | None:
-        """The association's present id, which changes with the table, and its table."""
-        key = "SubnetId" if inputs.get("subnetId") else "GatewayId"
-        wanted = inputs.get("subnetId") or inputs.get("gatewayId")
-        for table in account.call("ec2", "DescribeRouteTables")["RouteTables"]:
-            for association in table["Associations"]:
-                if association.get(key) == wanted:
-                    return association["RouteTableAssociationId"], table["RouteTableId"]
-        return None
+def _route(account: Account, id: str, inputs: Properties) -> dict[str, Any] | None:
+    tables = account.call("ec2", "DescribeRouteTables", RouteTableIds=[inputs["routeTableId"]])["RouteTables"]
+    wanted = _destination(inputs)
+    return next((route for route in tables[0]["Routes"] if wanted in route.values()), None)
 
 
-class VpcEndpointKind(Kind):
-    """``aws:ec2/vpcEndpoint:VpcEndpoint``."""
+def _remove_route(account: Account, id: str, inputs: Properties) -> None:
+    keys = ("routeTableId", *_DESTINATIONS)
+    account.call("ec2", "DeleteRoute", **{key[0].upper() + key[1:]: inputs[key] for key in keys if inputs.get(key)})
 
-    token = ENDPOINT
-    shape = Shape(
-        service="ec2",
-        operation="CreateVpcEndpoint",
-        table={"CreateVpcEndpointRequest": {"policy": To("PolicyDocument")}},
-        required=("vpcId", "serviceName"),
-        defaults={"vpcEndpointType": "Gateway"},
-        replaces=("vpcId", "serviceName", "vpcEndpointType", "serviceRegion"),
-        unordered=("routeTableIds", "subnetIds", "securityGroupIds"),
-        tags="specifications",
-        tagged="vpc-endpoint",
-    )
-    rules = ENDPOINT_RULES.rules
-    computed = ("arn", "cidrBlocks", "dnsEntries", "networkInterfaceIds", "ownerId", "prefixListId", "state")
 
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        account.call("ec2", "DescribeVpcs", VpcIds=[inputs["vpcId"]])
-        if inputs.get("securityGroupIds"):
-            account.call("ec2", "DescribeSecurityGroups", GroupIds=inputs["securityGroupIds"])
-        return str(account.call("ec2", "CreateVpcEndpoint", **params)["VpcEndpoint"]["VpcEndpointId"])
+def _not_associated(made: Made[Account]) -> None:
+    if made.before is None and _association(made.cloud, made.id, made.inputs):
+        what = made.inputs.get("subnetId") or made.inputs.get("gatewayId")
+        raise refused(ASSOCIATION, "Resource.AlreadyAssociated", f"{what} already has an associated route table")
 
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        found = account.call("ec2", "DescribeVpcEndpoints", VpcEndpointIds=[id])["VpcEndpoints"]
-        if not found or found[0].get("State", "").lower() in ("deleted", "deleting"):
-            return None
-        return {
-            "arn": account.arn("ec2", f"vpc-endpoint/{id}"),
-            "dnsEntries": [
-                {"dnsName": entry.get("DnsName", ""), "hostedZoneId": entry.get("HostedZoneId", "")}
-                for entry in found[0].get("DnsEntries") or []
-            ],
-            "cidrBlocks": [],
-            "networkInterfaceIds": found[0].get("NetworkInterfaceIds") or [],
-            "ownerId": account.id,
-            "prefixListId": "",
-            "state": "available",
-        }
 
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        params: dict[str, Any] = {"PolicyDocument": new.get("policy")}
-        for key, noun in (
-            ("routeTableIds", "RouteTableIds"),
-            ("subnetIds", "SubnetIds"),
-            ("securityGroupIds", "SecurityGroupIds"),
-        ):
-            before, after = set(old.get(key) or []), set(new.get(key) or [])
-            params[f"Add{noun}"] = sorted(after - before) or None
-            params[f"Remove{noun}"] = sorted(before - after) or None
-        account.call("ec2", "ModifyVpcEndpoint", VpcEndpointId=id, **params)
+def _association(account: Account, id: str, inputs: Properties) -> dict[str, Any] | None:
+    """The association, whose present id changes with the table."""
+    key = "SubnetId" if inputs.get("subnetId") else "GatewayId"
+    wanted = inputs.get("subnetId") or inputs.get("gatewayId")
+    tables = account.call("ec2", "DescribeRouteTables")["RouteTables"]
+    every = ({"table": table["RouteTableId"], **each} for table in tables for each in table["Associations"])
+    return next((each for each in every if each.get(key) == wanted), None)
 
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        account.call("ec2", "DeleteVpcEndpoints", VpcEndpointIds=[id])
+
+def _associate_anew(account: Account, id: str, old: Properties, new: Properties) -> None:
+    found = _association(account, id, old)
+    if found:
+        association, table = found["RouteTableAssociationId"], new["routeTableId"]
+        account.call("ec2", "ReplaceRouteTableAssociation", AssociationId=association, RouteTableId=table)
+
+
+def _disassociate(account: Account, id: str, inputs: Properties) -> None:
+    found = _association(account, id, inputs)
+    if found:
+        account.call("ec2", "DisassociateRouteTable", AssociationId=found["RouteTableAssociationId"])
+
+
+def _endpoint_refers(made: Made[Account]) -> None:
+    made.cloud.call("ec2", "DescribeVpcs", VpcIds=[made.inputs["vpcId"]])
+    if made.inputs.get("securityGroupIds"):
+        made.cloud.call("ec2", "DescribeSecurityGroups", GroupIds=made.inputs["securityGroupIds"])
+
+
+def _endpoint(account: Account, id: str, inputs: Properties) -> dict[str, Any] | None:
+    found = account.call("ec2", "DescribeVpcEndpoints", VpcEndpointIds=[id])["VpcEndpoints"]
+    gone = not found or found[0].get("State", "").lower() in ("deleted", "deleting")
+    return None if gone else found[0]
+
+
+def _dns_entries(made: Made[Account]) -> list[dict[str, str]]:
+    entries = made.answer.get("DnsEntries") or []
+    return [{"dnsName": each.get("DnsName", ""), "hostedZoneId": each.get("HostedZoneId", "")} for each in entries]
+
+
+def _change_endpoint(account: Account, id: str, old: Properties, new: Properties) -> None:
+    params: dict[str, Any] = {"PolicyDocument": new.get("policy")}
+    for key in ("routeTableIds", "subnetIds", "securityGroupIds"):
+        noun = key[0].upper() + key[1:]
+        before, after = set(old.get(key) or []), set(new.get(key) or [])
+        params[f"Add{noun}"] = sorted(after - before) or None
+        params[f"Remove{noun}"] = sorted(before - after) or None
+    account.call("ec2", "ModifyVpcEndpoint", VpcEndpointId=id, **params)
 
 
 def _destination(inputs: Properties) -> str:
     return next(str(inputs[key]) for key in _DESTINATIONS if inputs.get(key))
+
+
+ROWS: Final = (
+    Row(
+        token=ROUTE_TABLE,
+        answer="RouteTable.RouteTableId",
+        describe=asks("ec2:DescribeRouteTables", "RouteTables", RouteTableIds=["{id}"]),
+        change=_set_routes,
+        completes_with_change=True,
+        remove=sends("ec2:DeleteRouteTable", RouteTableId="{id}"),
+        outputs={"arn": EC2_ARN + "route-table/{id}", "ownerId": "{account}"},
+        refers={"vpcId": Refers(VPC)},
+        replaces=("vpcId",),
+        unordered=("routes",),
+        tagged="route-table",
+    ),
+    Row(
+        token=ROUTE,
+        make=_make_route,
+        describe=_route,
+        change=resends(ROUTE, "ec2:ReplaceRoute"),
+        remove=_remove_route,
+        outputs={"origin": "CreateRoute", "state": said("State", "active")},
+        one_of=_DESTINATIONS,
+        replaces=("routeTableId", *_DESTINATIONS),
+    ),
+    Row(
+        token=ASSOCIATION,
+        answer="AssociationId",
+        describe=_association,
+        change=_associate_anew,
+        remove=_disassociate,
+        outputs={"routeTableId": said("table")},
+        one_of=("subnetId", "gatewayId"),
+        refers={"routeTableId": Refers(ROUTE_TABLE)},
+        requires=_not_associated,
+        replaces=("subnetId", "gatewayId"),
+    ),
+    Row(
+        token=ENDPOINT,
+        answer="VpcEndpoint.VpcEndpointId",
+        describe=_endpoint,
+        change=_change_endpoint,
+        remove=sends("ec2:DeleteVpcEndpoints", VpcEndpointIds=["{id}"]),
+        outputs={
+            "arn": EC2_ARN + "vpc-endpoint/{id}",
+            "cidrBlocks": lambda _: [],
+            "dnsEntries": _dns_entries,
+            "networkInterfaceIds": lambda made: made.answer.get("NetworkInterfaceIds") or [],
+            "ownerId": "{account}",
+            "prefixListId": "",
+            "state": "available",
+        },
+        required=("serviceName",),
+        defaults={"vpcEndpointType": "Gateway"},
+        rules=ENDPOINT_RULES.rules,
+        refers={"vpcId": Refers(VPC), "subnetIds": Refers(SUBNET), "securityGroupIds": Refers(SECURITY_GROUP)},
+        requires=_endpoint_refers,
+        replaces=("vpcId", "serviceName", "vpcEndpointType", "serviceRegion"),
+        unordered=("routeTableIds", "subnetIds", "securityGroupIds"),
+        tagged="vpc-endpoint",
+    ),
+)

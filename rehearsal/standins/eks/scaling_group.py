@@ -7,58 +7,17 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from typing_extensions import override
-
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.errors import ApiError
-from rehearsal.standins.eks.kind import Kind
 from rehearsal.standins.eks.nodes import types_of
 from rehearsal.standins.eks.pool_rules import DEFAULT_AMI_TYPE
-from rehearsal.standins.eks.shape import Shape
-from rehearsal.standins.eks.translate import To
+from rehearsal.standins.eks.row import Row
+from rehearsal.standins.resource import Made
 
 _PAGE: Final = 100
 _OWN_TAG: Final = "eks:nodegroup-name"
 """On every group that EKS makes, and no other resource type here makes one."""
-
-
-class TagKind(Kind):
-    """``aws:autoscaling/tag:Tag``: one tag of an Auto Scaling group that something else made."""
-
-    token = "aws:autoscaling/tag:Tag"
-    shape = Shape(
-        service="autoscaling",
-        operation="CreateOrUpdateTags",
-        table={"CreateOrUpdateTagsType": {"tag": To("Tags", lambda tag: [tag])}},
-        local=("autoscalingGroupName",),
-        required=("autoscalingGroupName", "tag"),
-        replaces=("autoscalingGroupName", "tag.key"),
-    )
-
-    @override
-    def make(self, account: Account, inputs: Properties, params: dict[str, Any]) -> str:
-        group = inputs["autoscalingGroupName"]
-        _require(account, group)
-        self.change(account, "", {}, inputs)
-        return f"{group},{inputs['tag']['key']}"
-
-    @override
-    def look(self, account: Account, id: str, inputs: Properties) -> Properties | None:
-        return {} if _has_tag(account, inputs["autoscalingGroupName"], inputs["tag"]["key"]) else None
-
-    @override
-    def change(self, account: Account, id: str, old: Properties, new: Properties) -> None:
-        tag = new["tag"]
-        pushed = bool(tag["propagateAtLaunch"])
-        sent = _tag(new["autoscalingGroupName"], tag["key"], tag["value"], propagate=pushed)
-        account.call("autoscaling", "CreateOrUpdateTags", Tags=[sent])
-
-    @override
-    def remove(self, account: Account, id: str, inputs: Properties) -> None:
-        _require(account, inputs["autoscalingGroupName"])
-        sent = _tag(inputs["autoscalingGroupName"], inputs["tag"]["key"], inputs["tag"]["value"])
-        account.call("autoscaling", "DeleteTags", Tags=[sent])
 
 
 def make(account: Account, inputs: Properties) -> None:
@@ -216,3 +175,38 @@ def _not_found(name: str) -> ApiError:
 def _tag(group: str, key: str, value: str, *, propagate: bool = True) -> dict[str, Any]:
     where = {"ResourceId": group, "ResourceType": "auto-scaling-group"}
     return {**where, "Key": key, "Value": value, "PropagateAtLaunch": propagate}
+
+
+def _make_tag(made: Made[Account]) -> str:
+    _set_tag(made.cloud, "", {}, made.inputs)
+    return f"{made.inputs['autoscalingGroupName']},{made.inputs['tag']['key']}"
+
+
+def _set_tag(account: Account, id: str, old: Properties, new: Properties) -> None:
+    tag = new["tag"]
+    sent = _tag(new["autoscalingGroupName"], tag["key"], tag["value"], propagate=bool(tag["propagateAtLaunch"]))
+    account.call("autoscaling", "CreateOrUpdateTags", Tags=[sent])
+
+
+def _present(account: Account, id: str, inputs: Properties) -> Properties | None:
+    return {} if _has_tag(account, inputs["autoscalingGroupName"], inputs["tag"]["key"]) else None
+
+
+def _remove_tag(account: Account, id: str, inputs: Properties) -> None:
+    _require(account, inputs["autoscalingGroupName"])
+    sent = _tag(inputs["autoscalingGroupName"], inputs["tag"]["key"], inputs["tag"]["value"])
+    account.call("autoscaling", "DeleteTags", Tags=[sent])
+
+
+ROWS: Final = (
+    # One tag of a group that something else made.
+    Row(
+        token="aws:autoscaling/tag:Tag",
+        make=_make_tag,
+        describe=_present,
+        change=_set_tag,
+        remove=_remove_tag,
+        requires=lambda made: _require(made.cloud, made.inputs["autoscalingGroupName"]),
+        replaces=("autoscalingGroupName", "tag.key"),
+    ),
+)

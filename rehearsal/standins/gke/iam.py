@@ -18,6 +18,7 @@ from rehearsal.standins.gke.cloud import ABSENT, Rules, chosen
 from rehearsal.standins.gke.errors import bad_request
 from rehearsal.standins.resource import Made, Resource
 
+ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 ACCOUNT_RULES: Final = Rules()
 MEMBER_RULES: Final = Rules()
 SERVICE_RULES: Final = Rules()
@@ -75,7 +76,7 @@ def require_account(cloud: Cloud, member: str) -> None:
     match = re.fullmatch(r"[^@]+@([^.@]+)\.iam\.gserviceaccount\.com", email)
     if not match or match.group(1) != cloud.default("project"):
         return
-    if cloud.store.get(f"projects/{match.group(1)}/serviceAccounts/{email}") is None:
+    if cloud.store.get(ACCOUNT, f"projects/{match.group(1)}/serviceAccounts/{email}") is None:
         raise bad_request(f"Service account {email} does not exist.")
 
 
@@ -120,7 +121,7 @@ EMAIL: Final = "{accountId}@{project}.iam.gserviceaccount.com"
 
 ROWS: Final[tuple[Resource[Any], ...]] = (
     Resource(
-        token="gcp:serviceaccount/account:Account",
+        token=ACCOUNT,
         id=f"projects/{{project}}/serviceAccounts/{EMAIL}",
         outputs={"email": EMAIL, "member": f"serviceAccount:{EMAIL}", "name": "{id}", "uniqueId": _account_number},
         # So that other resources' previews can use them.

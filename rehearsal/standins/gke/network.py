@@ -28,19 +28,21 @@ RANGES_SOURCE: Final = "https://cloud.google.com/vpc/docs/subnets#valid-ranges"
 
 def network_of(cloud: Cloud, inputs: Properties) -> Record:
     """The network that ``inputs``, which were looked up, name."""
-    return _existing(cloud, f"projects/{inputs['project']}/global/networks/{last_part(inputs['network'])}")
+    return _existing(cloud, NETWORK, f"projects/{inputs['project']}/global/networks/{last_part(inputs['network'])}")
 
 
 def subnetwork_of(cloud: Cloud, inputs: Properties) -> Record:
     """The subnetwork that a cluster's inputs, which were looked up, name."""
     region = region_of(inputs["location"])
     return _existing(
-        cloud, f"projects/{inputs['project']}/regions/{region}/subnetworks/{last_part(inputs['subnetwork'])}"
+        cloud,
+        SUBNETWORK,
+        f"projects/{inputs['project']}/regions/{region}/subnetworks/{last_part(inputs['subnetwork'])}",
     )
 
 
-def _existing(cloud: Cloud, path: str) -> Record:
-    record = cloud.store.get(path)
+def _existing(cloud: Cloud, type: str, path: str) -> Record:
+    record = cloud.store.get(type, path)
     if record is None:
         raise ValueError(f"{path} was looked up before")
     return record

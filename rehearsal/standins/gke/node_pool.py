@@ -52,7 +52,7 @@ def _require_version(version: str | None, master: str) -> None:
 
 
 def _cluster_of(cloud: Cloud, pool: str) -> Record:
-    record = cloud.store.get(pool.partition("/nodePools/")[0])
+    record = cloud.store.get(CLUSTER, pool.partition("/nodePools/")[0])
     if record is None:
         raise ValueError(f"the cluster of {pool} was looked up before")
     return record

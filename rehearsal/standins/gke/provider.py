@@ -40,7 +40,7 @@ class GcpProvider(StandIn[Cloud]):
     make_cloud = Cloud
 
     @override
-    def auto_name(self, row: Resource[Cloud], request: Request) -> str:
+    def auto_name(self, row: Resource[Cloud], request: Request, inputs: Properties) -> str:
         limit = _CONTAINER_NAME if row.token.startswith(_CONTAINER) else _NAME
         digits = f"{random.Random(request.random_seed or None).getrandbits(28):07x}"
         return f"{request.name.lower()[: limit - 8]}-{digits}"
@@ -91,13 +91,12 @@ class GcpProvider(StandIn[Cloud]):
         if policy != "ABANDON":
             super().delete(request, id, inputs, state, timeout)
 
-    @staticmethod
     @override
-    def already_exists(id: str) -> ProviderError:
+    def already_exists(self, id: str) -> ProviderError:
         return errors.already_exists(id)
 
     @override
-    def bad_request(self, message: str) -> ProviderError:
+    def bad_request(self, row: Resource[Cloud], message: str) -> ProviderError:
         return errors.bad_request(message)
 
     @override
@@ -108,7 +107,7 @@ class GcpProvider(StandIn[Cloud]):
         return errors.not_found(f"The resource '{asked}' was not found")
 
     @override
-    def gone(self, id: str) -> ProviderError:
+    def gone(self, row: Resource[Cloud], id: str) -> ProviderError:
         return errors.not_found(f"Not found: {id}")
 
     @override

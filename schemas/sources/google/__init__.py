@@ -101,7 +101,7 @@ class _Merging:
             if schema["type"] == "array" or others is not None:
                 below = self._resolved(schema["items"] if others is None else others, node.name)
                 return {"type": "list", "items": self._merged(inner, below)}
-            return {"type": "list", "items": self._merged(inner, node), "most": 1}
+            return {"type": "list", "items": self._merged(inner, node), "longest": 1}
         if schema["type"] == "array":
             return self._merged(declared, self._resolved(schema["items"], node.name))
         if value is not None:

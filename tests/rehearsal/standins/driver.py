@@ -59,7 +59,7 @@ class Account:
 
     def store(self) -> Store:
         """What exists, as another process sees it."""
-        return Store(self.directory, self.provider.name, self.provider_type.already_exists)
+        return Store(self.directory, self.provider.name)
 
     def request(self, type: str, name: str = "it", **more: Any) -> Request:
         return Request(f"urn:pulumi:dev::test::{type}::{name}", type, name, random_seed=name.encode(), **more)

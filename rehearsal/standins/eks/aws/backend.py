@@ -47,7 +47,7 @@ def answer(
 def _by_moto(account: Account, service: str, operation: str, request: Any) -> Answer | None:
     found = moto_backend.answer(request)
     if found is not None and not operation.startswith(READS):
-        account.store.wrote(service)
+        account.wrote(service)
     return found
 
 

@@ -85,8 +85,7 @@ class Bridge(threading.Thread):
         self._looked_at = state
 
     def _state(self) -> str:
-        store = self._account.store
-        return "/".join(str(store.writes(service)) for service in ("ec2", "iam", "eks"))
+        return "/".join(str(self._account.writes(service)) for service in ("ec2", "iam", "eks"))
 
     def _boots(self) -> bool:
         return any(not each.joined for each in self._known.values())

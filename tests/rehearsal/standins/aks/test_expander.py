@@ -10,7 +10,6 @@ import pytest
 
 from catalog import of
 from rehearsal.standins.aks.cloud import Cloud
-from rehearsal.standins.aks.errors import already_exists
 from rehearsal.standins.aks.expander import NAME, NAMESPACE, parse
 from rehearsal.standins.aks.nodes import scale_set
 from rehearsal.standins.aks.ranking import Ranking, Ranks
@@ -32,7 +31,7 @@ def config_map(priorities: str, name: str = NAME, namespace: str = NAMESPACE) ->
 
 
 def ranking(azure: Microsoft) -> Ranking:
-    store = Store(azure.directory, "azure-native", already_exists)
+    store = Store(azure.directory, "azure-native")
     return Ranking(Cloud(store, azure.fleet, lambda: of("aks"), azure.config))
 
 

@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from concepts.unknown import UNKNOWN
-from rehearsal.standins.aks.errors import already_exists
 from rehearsal.standins.aks.versions import KUBERNETES
 from rehearsal.standins.base import Created, Properties, ProviderError
 from rehearsal.standins.store import Record, Store
@@ -137,7 +136,7 @@ def test_a_resource_group_takes_everything_along(azure: Microsoft, tmp_path: Pat
     azure.delete(GROUP, azure.read(GROUP, GROUP_ID))
     assert azure.fleet.groups == {}
     assert azure.fleet.clusters == {}
-    assert Store(tmp_path, "azure-native", already_exists).everything() == []
+    assert Store(tmp_path, "azure-native").everything() == []
 
 
 def test_an_id_in_another_case_is_the_same_resource(azure: Microsoft) -> None:
@@ -149,8 +148,8 @@ def test_an_id_in_another_case_is_the_same_resource(azure: Microsoft) -> None:
 
 def test_a_refresh_sees_what_changed_behind_the_programs_back(azure: Microsoft, tmp_path: Path) -> None:
     created = azure.network()
-    store = Store(tmp_path, "azure-native", already_exists)
-    record = store.get(created.id)
+    store = Store(tmp_path, "azure-native")
+    record = store.get(SUBNET, created.id)
     assert record is not None
     store.put(Record(record.id, record.type, {**record.inputs, "addressPrefix": "10.0.0.0/21"}, record.outputs))
     found = azure.read(SUBNET, created.id, created.inputs)

@@ -12,7 +12,6 @@ from catalog import of
 from concepts.unknown import UNKNOWN
 from rehearsal.standins.aks.cloud import Cloud, Rules
 from rehearsal.standins.aks.cluster_rules import CLUSTER_RULES
-from rehearsal.standins.aks.errors import already_exists
 from rehearsal.standins.aks.identity import ENCRYPTION_RULES, ROLE_RULES
 from rehearsal.standins.aks.network import ADDRESS_RULES, NAT_RULES, NETWORK_RULES, SUBNET_RULES
 from rehearsal.standins.aks.pool_rules import POOL_RULES, count_at_creation
@@ -224,7 +223,7 @@ ALLOWED: list[tuple[Rules, Properties]] = [
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Cloud:
-    store = Store(tmp_path, "azure-native", already_exists)
+    store = Store(tmp_path, "azure-native")
     return Cloud(store, None, lambda: of("aks"), {"subscriptionId": SUBSCRIPTION})
 
 

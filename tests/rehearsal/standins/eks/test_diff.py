@@ -85,7 +85,7 @@ def test_changes_made_in_place(amazon: Amazon, type_: str, old: Properties, new:
         (NODE_GROUP, group(), group(amiType="BOTTLEROCKET_x86_64_NVIDIA"), "amiType"),
         (NODE_GROUP, group(), group(subnetIds=["subnet-1"]), "subnetIds[1]"),
         (NODE_GROUP, group(), {**group(), "launchTemplate": {"id": "lt-2", "version": "1"}}, "launchTemplate.id"),
-        (NODE_GROUP, group(), gpu_group(["subnet-1", "subnet-2"]), "launchTemplate.version"),
+        (NODE_GROUP, group(), gpu_group(["subnet-1", "subnet-2"]), "launchTemplate.id"),
         (NODE_GROUP, group(), group(nodeRoleArn=UNKNOWN), "nodeRoleArn"),
         (CLUSTER, cluster(), cluster(roleArn="s"), "roleArn"),
         (

@@ -8,7 +8,7 @@ import pytest
 
 from concepts.unknown import UNKNOWN
 from rehearsal.standins.base import Properties, ProviderError
-from rehearsal.standins.eks.provider import KINDS
+from rehearsal.standins.eks import AwsProvider
 from tests.rehearsal.standins.eks.account import (
     ADDON,
     ALIAS,
@@ -237,7 +237,12 @@ RULES: list[tuple[str, str, Properties, Properties]] = [
         group(instanceTypes=["g5g.xlarge"]),
         group(instanceTypes=["g5g.xlarge"], amiType="AL2023_ARM_64_NVIDIA"),
     ),
-    ("disk-or-template", NODE_GROUP, group(launchTemplate={"id": "lt-1"}, diskSize=50), group(diskSize=50)),
+    (
+        "disk-or-template",
+        NODE_GROUP,
+        group(launchTemplate={"id": "lt-1", "version": "1"}, diskSize=50),
+        group(diskSize=50),
+    ),
     (
         "labels-reserved",
         NODE_GROUP,
@@ -273,7 +278,7 @@ RULES: list[tuple[str, str, Properties, Properties]] = [
 def test_a_rule_refuses_and_lets_its_neighbour_pass(
     amazon: Amazon, rule: str, type_: str, bad: Properties, good: Properties
 ) -> None:
-    assert rule in {each.id for each in KINDS[type_].rules}
+    assert rule in {each.id for each in AwsProvider.rows[type_].rules}
     with pytest.raises(ProviderError, match="api error"):
         amazon.preview(type_, bad)
     amazon.preview(type_, good)
@@ -281,10 +286,10 @@ def test_a_rule_refuses_and_lets_its_neighbour_pass(
 
 def test_every_rule_is_tested_and_has_a_source() -> None:
     tested = {(type_, rule) for rule, type_, _, _ in RULES}
-    existing = {(token, rule.id) for token, kind in KINDS.items() for rule in kind.rules}
+    existing = {(token, rule.id) for token, row in AwsProvider.rows.items() for rule in row.rules}
     # The policy of a queue is the same rule on both of its types.
     assert existing - tested == {("aws:sqs/queuePolicy:QueuePolicy", "queue-policy")}
-    assert all(rule.source.startswith("https://") for kind in KINDS.values() for rule in kind.rules)
+    assert all(rule.source.startswith("https://") for row in AwsProvider.rows.values() for rule in row.rules)
 
 
 def test_a_rule_waits_for_what_is_not_known_yet(amazon: Amazon) -> None:
@@ -300,7 +305,7 @@ def test_a_rule_waits_for_what_is_not_known_yet(amazon: Amazon) -> None:
         (NODE_GROUP, group(amiType="AL2023_NVIDIA"), "amiType"),
         (NODE_GROUP, group(taints=[{"key": "a", "effect": "NoSchedule"}]), r"taints\[0\]\.effect"),
         (NODE_GROUP, group(scalingConfig={"minSize": 0, "maxSize": "many", "desiredSize": 0}), "scalingConfig.maxSize"),
-        (NODE_GROUP, group(labels={"a" * 64: "b"}), r'labels\["a'),
+        (NODE_GROUP, group(labels={"a" * 64: "b"}), r"labels\.a"),
         (CLUSTER, cluster(name="-x"), "name"),
         (CLUSTER, cluster(accessConfig={"authenticationMode": "IAM"}), "accessConfig.authenticationMode"),
         (CLUSTER, cluster(tags={"aws:x": "y"}), r'tags\["aws:x"\]'),

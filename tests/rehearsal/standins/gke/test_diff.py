@@ -8,7 +8,7 @@ import pytest
 
 from concepts.unknown import UNKNOWN
 from rehearsal.standins.base import Diff, Properties
-from rehearsal.standins.differences import parts
+from rehearsal.standins.paths import parse_path
 from tests.rehearsal.standins.gke.account import (
     CLUSTER,
     NAT,
@@ -181,4 +181,4 @@ def test_keys_that_need_quotes(google: Google) -> None:
 
 
 def test_a_key_is_no_index() -> None:
-    assert parts('a["0"][0].b') == ["a", "0", "[0]", "b"]
+    assert parse_path('a["0"][0].b') == ("a", "0", 0, "b")

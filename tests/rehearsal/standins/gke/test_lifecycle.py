@@ -10,7 +10,6 @@ import pytest
 from concepts.unknown import UNKNOWN
 from rehearsal.standins.base import ProviderError
 from rehearsal.standins.gke import GcpProvider
-from rehearsal.standins.gke.errors import already_exists
 from rehearsal.standins.store import Record, Store
 from tests.rehearsal.standins.gke.account import (
     ACCOUNT,
@@ -91,8 +90,8 @@ def test_a_whole_stack_comes_and_goes(google: Google) -> None:
 
 def test_a_refresh_sees_what_changed_behind_the_programs_back(google: Google, tmp_path: Path) -> None:
     network, _ = google.network()
-    store = Store(tmp_path, "gcp", already_exists)
-    record = store.get(network.id)
+    store = Store(tmp_path, "gcp")
+    record = store.get(NETWORK, network.id)
     assert record is not None
     store.put(Record(record.id, record.type, {**record.inputs, "mtu": 1500}, record.outputs))
     # mtu is not among the program's inputs, so it is state and no drift of the inputs.

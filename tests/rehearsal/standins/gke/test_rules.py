@@ -13,7 +13,6 @@ from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.cloud import Cloud
 from rehearsal.standins.gke.cloud import Rules
 from rehearsal.standins.gke.cluster_rules import CLUSTER_RULES
-from rehearsal.standins.gke.errors import already_exists
 from rehearsal.standins.gke.iam import ACCOUNT_RULES, MEMBER_RULES, SERVICE_RULES
 from rehearsal.standins.gke.machine_rules import MACHINE_RULES
 from rehearsal.standins.gke.network import SUBNETWORK_RULES
@@ -209,9 +208,7 @@ BOOKS = (POOL_RULES, MACHINE_RULES, CLUSTER_RULES, SUBNETWORK_RULES, ACCOUNT_RUL
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Cloud:
-    return Cloud(
-        Store(tmp_path, "gcp", already_exists), None, lambda: of("gke"), {"project": PROJECT, "region": "us-central1"}
-    )
+    return Cloud(Store(tmp_path, "gcp"), None, lambda: of("gke"), {"project": PROJECT, "region": "us-central1"})
 
 
 def changed(inputs: Properties, changes: Properties) -> Properties:

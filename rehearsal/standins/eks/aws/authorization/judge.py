@@ -91,7 +91,7 @@ class Judge:
         }
 
     def _rights(self, role: str) -> Rights | None:
-        key = role, self._account.store.writes("iam")
+        key = role, self._account.writes("iam")
         if key not in self._known:
             found = account_facts.role(self._account, role)
             boundary = account_facts.boundary(self._account, role) if found else None

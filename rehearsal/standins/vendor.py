@@ -1,0 +1,137 @@
+"""What a cloud brings to its stand-in: its rows, its functions, its words, and where its state is."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
+
+from catalog import of
+from rehearsal.simulation import Fleet
+from rehearsal.standins import check
+from rehearsal.standins.base import CheckFailure, Properties, Provider, ProviderError, Request
+from rehearsal.standins.resource import CloudT, Made, Refers, Resource
+from rehearsal.standins.store import Record, Store
+from schemas import Schema, schema
+
+if TYPE_CHECKING:
+    from catalog import CloudCatalog
+
+
+class Vendor(Provider, Generic[CloudT]):
+    """The part of a stand-in that differs from cloud to cloud; ``standin.StandIn`` is the rest."""
+
+    cloud_name: ClassVar[str]
+    rows: ClassVar[Mapping[str, Resource[Any]]]
+    functions: ClassVar[Mapping[str, Callable[[Any, Properties], Properties]]]
+    settings: ClassVar[tuple[str, ...]]
+    """The provider's settings that the resources use."""
+    words: ClassVar[check.Words]
+    answers: ClassVar[tuple[str, ...]] = ()
+    """Outputs of every resource (``answered``)."""
+    make_cloud: ClassVar[Callable[..., Any]]
+    ids_are_paths: ClassVar[bool] = True
+    """Whether what is below a resource's id goes with it."""
+
+    def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
+        self.version = importlib.metadata.version(f"pulumi-{self.name}")
+        self._cloud: CloudT = self.new_cloud(directory, fleet, lambda: catalog or of(self.cloud_name))
+
+    @cached_property
+    def schema(self) -> Schema:
+        """What the provider takes and answers."""
+        return schema(self.cloud_name)
+
+    def new_cloud(self, directory: Path, fleet: Fleet | None, catalogue: Callable[[], CloudCatalog]) -> CloudT:
+        """The account that the resources are in."""
+        made: CloudT = type(self).make_cloud(Store(directory, self.name), fleet, catalogue)
+        return made
+
+    @abstractmethod
+    def auto_name(self, row: Resource[CloudT], request: Request, inputs: Properties) -> str:
+        """The name that the provider gives a resource that the program does not name."""
+
+    @abstractmethod
+    def completed(self, row: Resource[CloudT], inputs: Properties) -> Properties:
+        """``inputs`` with what every type takes from the provider's configuration."""
+
+    @abstractmethod
+    def deletes_first(self, row: Resource[CloudT], request: Request, old: Properties, new: Properties) -> bool:
+        """Whether a replacement cannot exist beside what it replaces."""
+
+    @abstractmethod
+    def place(self, row: Resource[CloudT], inputs: Properties) -> Mapping[str, Any]:
+        """What the places in an id's template are for ``inputs``."""
+
+    @abstractmethod
+    def target(self, path: str, refers: Refers, value: str, inputs: Properties) -> str:
+        """The id of the resource that ``value``, which is at ``path`` in ``inputs``, names."""
+
+    @abstractmethod
+    def already_exists(self, id: str) -> ProviderError:
+        """The cloud's error about a resource that exists."""
+
+    @abstractmethod
+    def bad_request(self, row: Resource[CloudT], message: str) -> ProviderError:
+        """The cloud's error about a request that breaks one of its rules, as a rule puts it."""
+
+    @abstractmethod
+    def missing(self, refers: Refers, value: str, id: str) -> ProviderError:
+        """The cloud's error about an input whose ``value`` names the resource at ``id``, which does not exist."""
+
+    @abstractmethod
+    def gone(self, row: Resource[CloudT], id: str) -> ProviderError:
+        """The cloud's error about a resource that should be there."""
+
+    @abstractmethod
+    def in_use(self, row: Resource[CloudT], id: str, by: str) -> ProviderError:
+        """The cloud's error about a resource that cannot go while another uses it."""
+
+    def answered(self, row: Resource[CloudT], inputs: Properties) -> Properties:
+        """The outputs called ``answers``."""
+        return {}
+
+    def replacing(self, row: Resource[CloudT]) -> tuple[str, ...]:
+        """Further inputs of a resource type that cannot be updated in place, as they say where it is."""
+        return ()
+
+    def require_unchanged(self, row: Resource[CloudT], old: Properties, new: Properties, *, inside: bool) -> None:
+        """Raise the cloud's error if an update would change what it refuses to change; ``inside`` another resource?"""
+
+    def failures(self, row: Resource[CloudT], inputs: Properties) -> list[CheckFailure]:
+        """Everything wrong with ``inputs`` that needs no server to tell."""
+        missing = [CheckFailure(key, "is required") for key in row.required if inputs.get(key) is None]
+        return [*missing, *check.failures(self.schema, row.token, inputs, self.words)]
+
+    def changed(self) -> None:
+        """Called after a resource came or changed."""
+
+    def unfinished(self, what: str, id: str, doing: str) -> str:
+        """How the provider begins its error about a resource that was made or changed, and did not start."""
+        return f"error {doing} {what} {id}"
+
+    def retried(self, attempt: Callable[[], None]) -> None:
+        """Do what fails while something else is under way, as patiently as the provider."""
+        attempt()
+
+    # Where the cloud's state is, if not in the records alone.
+
+    def make(self, row: Resource[CloudT], made: Made[CloudT]) -> Made[CloudT]:
+        """Make a resource that the cloud has not refused yet; it, as it is called from now on."""
+        if self._cloud.find(made.id, row.token) is not None:
+            raise self.already_exists(made.id)
+        return made
+
+    def change(self, row: Resource[CloudT], made: Made[CloudT]) -> Made[CloudT]:
+        """Change a resource in place; it, as it is from now on."""
+        return made
+
+    def remove(self, row: Resource[CloudT], record: Record) -> None:
+        """Remove a resource; one that is gone already is fine."""
+
+    def now(self, row: Resource[CloudT], record: Record) -> Record | None:
+        """A recorded resource as it is now; ``None`` if it is gone."""
+        return record

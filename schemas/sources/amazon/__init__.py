@@ -1,0 +1,156 @@
+"""The requests of AWS in botocore's service models, over what pulumi-aws declares."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import botocore.session
+
+from schemas.sources import sdk
+from schemas.sources.amazon.names import EVERYWHERE, REQUESTS, Local, Request, To
+from schemas.sources.collecting import Collection, name_of, required
+from schemas.sources.sdk import Raw
+
+_REFUSED = "is not an input that the rehearsal simulates"
+_TYPES = {
+    "string": "string",
+    "boolean": "boolean",
+    "integer": "integer",
+    "long": "integer",
+    "float": "number",
+    "double": "number",
+    "structure": "object",
+    "list": "list",
+    "map": "map",
+    "blob": "string",
+    "timestamp": "string",
+}
+
+
+def made(tokens: Iterable[str]) -> dict[str, Any]:
+    """The schema of the resource types ``tokens``, in the form of the JSON file."""
+    collection, resources = Collection(), {}
+    for token in tokens:
+        request = REQUESTS[token]
+        model = _service(request.service)
+        shape = model.shape_for(request.body or model.operation_model(request.operation).input_shape.name)
+        root = _Merging(collection, request).root(sdk.inputs_of(token), shape)
+        api = f"{request.service}:{request.operation}"
+        resources[token] = {"api": api, "object": root, "outputs": sdk.outputs_of(token)}
+    resources, objects = collection.result(resources)
+    sources = {each: importlib.metadata.version(each) for each in ("pulumi-aws", "botocore")}
+    return {"sources": sources, "resources": resources, "objects": objects}
+
+
+@cache
+def _service(name: str) -> Any:
+    return botocore.session.get_session().get_service_model(name)
+
+
+@dataclass(frozen=True)
+class _Merging:
+    collection: Collection
+    request: Request
+
+    def root(self, cls: type, shape: Any) -> str:
+        """The inputs of a resource type. What the request must have may be made up, so the SDK alone requires here."""
+        return self._object(cls, shape, (), EVERYWHERE)
+
+    def _object(self, cls: type, shape: Any, needed: Iterable[str], local: Iterable[str] = ()) -> str:
+        def fill(made: dict[str, Any]) -> None:
+            for each in sdk.arguments(cls):
+                name = Local() if each.name in local else self._name(shape, each.name)
+                found = self._property(each, shape, name)
+                wanted = isinstance(name, str) and name in needed
+                made["properties"][each.name] = required(found, each.required or wanted)
+
+        return self.collection.add(cls, name_of(cls), fill)
+
+    def _name(self, shape: Any, key: str) -> str | Local | None:
+        """What the structure calls the input ``key``; ``None`` if it has nothing of the kind."""
+        rule = self.request.names.get(shape.name, {}).get(key)
+        if isinstance(rule, To):
+            return rule.name
+        if isinstance(rule, Local):
+            return rule
+        return next((name for name in (key, key[:1].upper() + key[1:]) if name in shape.members), None)
+
+    def _property(self, given: sdk.Argument, shape: Any, name: str | Local | None) -> Raw:
+        if name is None:
+            return {**self.collection.plain(given.type), "refused": _REFUSED}
+        if isinstance(name, str):
+            return {**self._merged(given.type, shape.members[name]), "sent": name}
+        if name.each:
+            cls = sdk.block(sdk.elements(given.type))
+            assert cls is not None
+            each = self._object(cls, _service(self.request.service).shape_for(name.each), ())
+            return {"type": "list", "items": {"type": "object", "object": each}}
+        if not name.like:
+            return self.collection.plain(given.type)
+        for part in name.like.split("."):
+            shape = (shape.member if shape.type_name == "list" else shape).members[part]
+        return self._merged(given.type, shape)
+
+    def _merged(self, declared: Any, shape: Any) -> Raw:
+        """A property as the SDK declares it, with the limits of what the API makes of it."""
+        cls, inner, value = sdk.block(declared), sdk.elements(declared), sdk.values(declared)
+        if inner is not None:
+            if shape.type_name != "list":
+                raise ValueError(f"{declared} is {shape} in the API")
+            return {"type": "list", "items": self._merged(inner, shape.member), **_lengths(shape)}
+        if value is not None:
+            if shape.type_name == "list":
+                members = shape.member.members
+                return {
+                    "type": "map",
+                    "items": self._merged(value, members["Value"]),
+                    "keys": self._merged(str, members["Key"]),
+                    "format": "pairs",
+                }
+            keys = self._merged(str, shape.key)
+            named = {} if keys == {"type": "string"} else {"keys": keys}
+            return {"type": "map", "items": self._merged(value, shape.value), **named, **_lengths(shape)}
+        if cls is not None:
+            single = shape.type_name == "list"
+            within = shape.member if single else shape
+            needed = {
+                name for name in within.required_members if not within.members[name].metadata.get("idempotencyToken")
+            }
+            found = {"type": "object", "object": self._object(cls, within, needed)}
+            return {**found, "format": "list"} if single else found
+        return _scalar(sdk.scalar(declared), shape)
+
+
+def _scalar(declared: Raw, shape: Any) -> Raw:
+    kind, facts = _TYPES[shape.type_name], shape.metadata
+    if declared["type"] == "string" and kind in ("boolean", "integer"):
+        words = {"enum": ["true", "false"]} if kind == "boolean" else {"pattern": r"-?\d+"}
+        return {"type": "string", **words, "format": kind}
+    if declared["type"] != kind:
+        return {**declared, "refused": _REFUSED}
+    if kind in ("integer", "number"):
+        limits = {"minimum": facts.get("min"), "maximum": facts.get("max")}
+        return {"type": kind, **{key: limit for key, limit in limits.items() if limit is not None}}
+    limits = {"enum": facts.get("enum"), "pattern": _usable(facts.get("pattern"))}
+    return {"type": kind, **{key: limit for key, limit in limits.items() if limit}, **_lengths(shape)}
+
+
+def _lengths(shape: Any) -> Raw:
+    if shape.type_name == "boolean":
+        return {}
+    found = {"shortest": shape.metadata.get("min"), "longest": shape.metadata.get("max")}
+    return {key: limit for key, limit in found.items() if limit is not None}
+
+
+def _usable(pattern: str | None) -> str | None:
+    """``pattern`` if Python knows it; a few of AWS's are Java's."""
+    try:
+        re.compile(pattern or "")
+    except re.error:
+        return None
+    return pattern
