@@ -96,10 +96,10 @@ class StandIn(Vendor[CloudT]):
         made = self.made(row, without_none(inputs))
         existing = self._cloud.find(made.id, row.token) if row.idempotent(inputs) else None
         if existing is None:
+            if row.lives:
+                self._cloud.machines()
             with self._cloud.store.held():
                 self.require(row, made)
-                if row.lives:
-                    self._cloud.machines()
                 existing = self.recorded(row, self.make(row, made))
                 self._cloud.store.put(existing)
             existing = self._started(row, existing, None, "creating")

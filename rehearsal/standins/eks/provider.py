@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from concepts.unknown import UNKNOWN, given
 from rehearsal.simulation import Fleet
-from rehearsal.standins.base import CheckFailure, Created, Properties, Provider, ProviderError, Request
+from rehearsal.standins.base import CheckFailure, Created, Properties, ProviderError, Request
 from rehearsal.standins.check import Words
 from rehearsal.standins.eks import (
     access,
@@ -122,7 +122,7 @@ class AwsProvider(StandIn[Account]):
         return Account(store=Store(), fleet=fleet, catalogue=catalogue, region=region, answers=answer_in_process)
 
     @override
-    def instance(self) -> Provider:
+    def instance(self) -> AwsProvider:
         other = copy.copy(self)
         # One engine that is interrupted does not interrupt the next.
         other._cloud = replace(self._cloud, cancelled=threading.Event())

@@ -31,6 +31,12 @@ def _adopt(made: Made[Account]) -> str:
     return id
 
 
+def _in_vpc(made: Made[Account]) -> None:
+    # moto makes a group in a network that does not exist.
+    if made.before is None and made.inputs.get("vpcId"):
+        made.cloud.call("ec2", "DescribeVpcs", VpcIds=[made.inputs["vpcId"]])
+
+
 def _set_rules(account: Account, group: str, old: Properties, new: Properties) -> None:
     """Give the group exactly the inline rules of ``new``."""
     found = account.call("ec2", "DescribeSecurityGroups", GroupIds=[group])["SecurityGroups"][0]
@@ -85,6 +91,7 @@ ROWS: Final = (
             "ingress.securityGroups": Refers(SECURITY_GROUP),
             "egress.securityGroups": Refers(SECURITY_GROUP),
         },
+        requires=_in_vpc,
         replaces=("name", "description", "vpcId"),
         unordered=("ingress", "egress"),
         tagged="security-group",

@@ -43,6 +43,7 @@ class Microsoft(Account):
     settings: ClassVar[dict[str, str]] = {"subscriptionId": SUBSCRIPTION, "location": "eastus"}
     missing = "Status=404 "
     in_use = r"Status=400 Code=.* is in use by "
+    setting = "location"
 
     @classmethod
     @override

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Final
+
+from typing_extensions import override
 
 from rehearsal.simulation import Fleet
-from rehearsal.standins.base import Created, Diff, Properties, Provider, ProviderError, Request
+from rehearsal.standins.base import Created, Properties
 from rehearsal.standins.eks import AwsProvider
-from rehearsal.standins.eks.account import Account
-from tests.rehearsal.noting_fleet import NotingFleet
+from rehearsal.standins.eks.account import Account as Aws
+from rehearsal.standins.store import Store
+from tests.rehearsal.standins.driver import Account, Of, Step
 
 VPC = "aws:ec2/vpc:Vpc"
 SUBNET = "aws:ec2/subnet:Subnet"
@@ -48,65 +52,56 @@ ACCOUNT = "123456789012"
 AWS_POLICY = "arn:aws:iam::aws:policy"
 
 
-class Amazon:
-    """One program's view of a new account; ``reconnect`` is the next engine on the same account."""
+class Amazon(Account):
+    """One program's view of a new account; ``restart`` is the next engine on the same account."""
+
+    provider_type = AwsProvider
+    settings: ClassVar[dict[str, str]] = {"region": REGION}
+    missing = r"NotFound|NoSuchEntity|NonExistent|No cluster found|cannot be found"
+    in_use = "DependencyViolation"
+    on_disk = False
+    provider: AwsProvider
 
     def __init__(self, directory: Path, patience: float = 0, machines: Fleet | None = None, **config: str) -> None:
         """``machines`` are in the place of the noting fleet, which then is told nothing."""
-        self.fleet = NotingFleet()
-        self.config = {"region": REGION, **config}
-        self.made: list[tuple[str, Created]] = []
         # Nothing else is under way in most tests, so nothing is worth waiting for.
-        self.provider: Provider = AwsProvider(directory, machines or self.fleet, patience=patience)
-        self.provider.configure(dict(self.config))
+        self._patience, self._machines = patience, machines
+        super().__init__(directory, **config)
 
-    def stop(self) -> None:
-        self.provider.close()
+    @classmethod
+    @override
+    def steps(cls) -> Sequence[Step]:
+        return STEPS
 
-    def reconnect(self) -> None:
+    @classmethod
+    @override
+    def needed(cls, step: Step) -> Sequence[Step]:
+        """Those that it names, with those that they name; a whole account takes too long for each."""
+        wanted, every = {step.type}, list(STEPS[: STEPS.index(step)])
+        for each in reversed((*every, step)):
+            if each.type in wanted:
+                wanted |= _named([each.inputs, each.update, each.replace]) | {*AFTER.get(each.type, ())}
+        return [each for each in every if each.type in wanted - {step.type}]
+
+    @override
+    def new_provider(self) -> AwsProvider:
+        provider = AwsProvider(self.directory, self._machines or self.fleet, patience=self._patience)
+        provider.configure(dict(self.config))
+        return provider
+
+    @override
+    def restart(self) -> None:
         self.provider = self.provider.instance()
         self.provider.configure(dict(self.config))
 
+    @override
+    def store(self) -> Store:
+        return self.account.store
+
     @property
-    def account(self) -> Account:
+    def account(self) -> Aws:
         """The account that the provider works with."""
-        assert isinstance(self.provider, AwsProvider)
         return self.provider.account
-
-    def request(self, type: str, name: str = "it", **more: Any) -> Request:
-        return Request(f"urn:pulumi:dev::test::{type}::{name}", type, name, random_seed=name.encode(), **more)
-
-    def check(self, type: str, inputs: Properties, olds: Properties | None = None, name: str = "it") -> Properties:
-        accepted, failures = self.provider.check(self.request(type, name), olds or {}, inputs)
-        if failures:
-            raise ProviderError("; ".join(f"{failure.property}: {failure.reason}" for failure in failures))
-        return accepted
-
-    def create(self, type: str, inputs: Properties, name: str = "it") -> Created:
-        accepted = self.check(type, inputs, name=name)
-        created = self.provider.create(self.request(type, name), accepted, 0)
-        self.made.append((type, Created(created.id, created.state, accepted)))
-        return self.made[-1][1]
-
-    def preview(self, type: str, inputs: Properties) -> Properties:
-        accepted = self.check(type, inputs)
-        return self.provider.create(self.request(type, preview=True), accepted, 0).state
-
-    def diff(self, type: str, old: Properties, new: Properties, *ignored: str) -> Diff:
-        before = self.check(type, old)
-        return self.provider.diff(self.request(type), "id", before, {}, self.check(type, new, before), ignored)
-
-    def update(self, type: str, existing: Created, inputs: Properties, *, preview: bool = False) -> Properties:
-        old = existing.inputs or {}
-        accepted = self.check(type, inputs, old)
-        request = self.request(type, preview=preview)
-        return self.provider.update(request, existing.id, old, existing.state, accepted, 0)
-
-    def delete(self, type: str, existing: Created) -> None:
-        self.provider.delete(self.request(type), existing.id, existing.inputs or {}, existing.state, 0)
-
-    def read(self, type: str, id: str, inputs: Properties | None = None) -> Created:
-        return self.provider.read(self.request(type), id, inputs or {}, {})
 
     def role(self, name: str, service: str, *policies: str) -> Created:
         """A role that ``service`` may assume, with policies of AWS."""
@@ -155,7 +150,7 @@ def document(*statements: Properties) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": list(statements)})
 
 
-def subnet(vpc: str, zone: str = f"{REGION}a", block: str = "10.0.0.0/24") -> Properties:
+def subnet(vpc: str | Of, zone: str = f"{REGION}a", block: str = "10.0.0.0/24") -> Properties:
     return {"vpcId": vpc, "availabilityZone": zone, "cidrBlock": block, "mapPublicIpOnLaunch": False}
 
 
@@ -205,3 +200,172 @@ def cpu_group(subnets: list[str], **changes: Any) -> Properties:
         "taints": [],
     }
     return gpu_group(subnets, **{**inputs, **changes})
+
+
+def _named(value: Any) -> set[str]:
+    """The types that inputs take something of."""
+    if isinstance(value, Of):
+        return {value.type}
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return {type for part in parts for type in _named(part)}
+
+
+_VPC: Final = {"cidrBlock": "10.0.0.0/16"}
+_GROUP: Final = {"name": "web", "vpcId": Of(VPC), "egress": []}
+_HTTPS: Final = {"protocol": "tcp", "fromPort": 443, "toPort": 443, "cidrBlocks": ["10.0.0.0/16"]}
+_S3: Final = {"vpcId": Of(VPC), "serviceName": f"com.amazonaws.{REGION}.s3"}
+_ROUTE: Final = {
+    "routeTableId": Of(ROUTE_TABLE),
+    "destinationCidrBlock": "0.0.0.0/0",
+    "gatewayId": Of(INTERNET_GATEWAY),
+}
+_ASSOCIATION: Final = {"routeTableId": Of(ROUTE_TABLE), "subnetId": Of(SUBNET)}
+_TEMPLATE: Final = {
+    "name": "t",
+    "blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"encrypted": "true", "volumeSize": 100}}],
+    "metadataOptions": {"httpEndpoint": "enabled", "httpTokens": "optional", "httpPutResponseHopLimit": 1},
+    "tagSpecifications": [{"resourceType": "instance", "tags": {"Name": "gpu"}}],
+    "tags": {"a": "b"},
+}
+_TRUST: Final = document(
+    {
+        "Effect": "Allow",
+        "Principal": {"Service": ["eks.amazonaws.com", "ec2.amazonaws.com", "pods.eks.amazonaws.com"]},
+        "Action": ["sts:AssumeRole", "sts:TagSession"],
+    }
+)
+_ROLE: Final = {"name": "all", "assumeRolePolicy": _TRUST}
+_S3_READ: Final = document({"Effect": "Allow", "Action": "s3:Get*", "Resource": "*"})
+_EC2_READ: Final = document({"Effect": "Allow", "Action": "ec2:Describe*", "Resource": "*"})
+_SEND: Final = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": "*"}
+_QUEUE: Final = {"name": "events", "messageRetentionSeconds": 300}
+_RULE: Final = {"name": "spot", "eventPattern": '{"source": ["aws.ec2"]}'}
+_TARGET: Final = {"rule": Of(EVENT_RULE), "targetId": "queue", "arn": Of(QUEUE, "arn")}
+_CLUSTER: Final = {
+    "name": "gpu-dev",
+    "roleArn": Of(ROLE, "arn"),
+    "version": "1.34",
+    "vpcConfig": {"subnetIds": [Of(SUBNET), Of(SUBNET, nth=1)]},
+    "accessConfig": {"authenticationMode": "API"},
+    "encryptionConfig": {"provider": {"keyArn": Of(KEY, "arn")}, "resources": ["secrets"]},
+    "enabledClusterLogTypes": ["api", "audit"],
+}
+_ADDON: Final = {"clusterName": Of(CLUSTER), "addonName": "vpc-cni"}
+_ENTRY: Final = {"clusterName": Of(CLUSTER), "principalArn": f"arn:aws:iam::{ACCOUNT}:role/operators"}
+_VIEW: Final = {
+    "clusterName": Of(CLUSTER),
+    "principalArn": Of(ENTRY, "principalArn"),
+    "policyArn": "arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy",
+    "accessScope": {"type": "cluster"},
+}
+_IDENTITY: Final = {
+    "clusterName": Of(CLUSTER),
+    "namespace": "kube-system",
+    "serviceAccount": "aws-node",
+    "roleArn": Of(ROLE, "arn"),
+}
+_NODES: Final = {
+    **gpu_group([]),
+    "clusterName": Of(CLUSTER),
+    "nodeRoleArn": Of(ROLE, "arn"),
+    "subnetIds": [Of(SUBNET), Of(SUBNET, nth=1)],
+}
+_TAG: Final = {"key": "k", "value": "v", "propagateAtLaunch": False}
+_ASG_TAG: Final = {"autoscalingGroupName": Of(NODE_GROUP, "resources.0.autoscalingGroups.0.name"), "tag": _TAG}
+
+AFTER: Final[Mapping[str, tuple[str, ...]]] = {
+    NAT: (INTERNET_GATEWAY,),
+    NODE_GROUP: (ATTACHMENT,),
+}
+"""What a type needs that its inputs do not name."""
+
+STEPS: Final = (
+    Step(VPC, _VPC, {**_VPC, "enableDnsHostnames": True, "tags": {"a": "b"}}, {"cidrBlock": "10.1.0.0/16"}, "another"),
+    Step(
+        SUBNET,
+        subnet(Of(VPC)),
+        {**subnet(Of(VPC)), "mapPublicIpOnLaunch": True},
+        subnet(Of(VPC), f"{REGION}b"),
+    ),
+    Step(
+        SUBNET,
+        subnet(Of(VPC), f"{REGION}b", "10.0.1.0/24"),
+        {**subnet(Of(VPC), f"{REGION}b", "10.0.1.0/24"), "tags": {"a": "b"}},
+        subnet(Of(VPC), f"{REGION}b", "10.0.2.0/24"),
+    ),
+    Step(INTERNET_GATEWAY, {"vpcId": Of(VPC)}, {"vpcId": Of(VPC), "tags": {"a": "b"}}, None, "another"),
+    Step(EIP, {"tags": {"Name": "nat"}}, {"tags": {}}, {"address": "203.0.113.1"}, "another"),
+    Step(
+        NAT,
+        {"subnetId": Of(SUBNET), "allocationId": Of(EIP)},
+        {"subnetId": Of(SUBNET), "allocationId": Of(EIP), "tags": {"a": "b"}},
+        {"subnetId": Of(SUBNET, nth=1), "allocationId": Of(EIP)},
+    ),
+    Step(
+        ROUTE_TABLE,
+        {"vpcId": Of(VPC)},
+        {"vpcId": Of(VPC), "routes": [{"cidrBlock": "0.0.0.0/0", "gatewayId": Of(INTERNET_GATEWAY)}]},
+        {"vpcId": "other"},
+        "another",
+    ),
+    Step(ROUTE, _ROUTE, None, {**_ROUTE, "destinationCidrBlock": "10.9.0.0/16"}),
+    Step(ASSOCIATION, _ASSOCIATION, None, {**_ASSOCIATION, "subnetId": Of(SUBNET, nth=1)}),
+    Step(SECURITY_GROUP, _GROUP, {**_GROUP, "ingress": [_HTTPS]}, {**_GROUP, "description": "d"}),
+    Step(
+        DEFAULT_GROUP,
+        {"vpcId": Of(VPC), "ingress": [], "egress": []},
+        {"vpcId": Of(VPC), "ingress": [_HTTPS], "egress": []},
+        {"vpcId": "other"},
+        "same",
+    ),
+    Step(
+        ENDPOINT,
+        {**_S3, "vpcEndpointType": "Interface", "subnetIds": [Of(SUBNET)], "securityGroupIds": [Of(SECURITY_GROUP)]},
+        {**_S3, "vpcEndpointType": "Interface", "subnetIds": [], "securityGroupIds": [Of(SECURITY_GROUP)]},
+        _S3,
+        "another",
+    ),
+    Step(TEMPLATE, _TEMPLATE, {**_TEMPLATE, "metadataOptions": {"httpTokens": "required"}}, {**_TEMPLATE, "name": "u"}),
+    Step(KEY, {}, {"enableKeyRotation": True}, {"multiRegion": True}, "another"),
+    Step(ALIAS, {"name": "alias/a", "targetKeyId": Of(KEY)}, None, {"name": "alias/b", "targetKeyId": Of(KEY)}),
+    Step(ROLE, _ROLE, {**_ROLE, "description": "d", "tags": {"a": "b"}}, {**_ROLE, "path": "/x/"}),
+    Step(
+        ROLE_POLICY,
+        {"role": Of(ROLE), "name": "p", "policy": _S3_READ},
+        {"role": Of(ROLE), "name": "p", "policy": _EC2_READ},
+        {"role": Of(ROLE), "name": "q", "policy": _S3_READ},
+        "same",
+    ),
+    Step(
+        ATTACHMENT,
+        {"role": Of(ROLE), "policyArn": f"{AWS_POLICY}/AmazonEKSWorkerNodePolicy"},
+        None,
+        {"role": Of(ROLE), "policyArn": f"{AWS_POLICY}/AmazonEKSClusterPolicy"},
+        "same",
+    ),
+    Step(PROFILE, {"name": "p"}, {"name": "p", "role": Of(ROLE)}, {"name": "p", "path": "/x/"}),
+    Step(LOG_GROUP, {"name": "g"}, {"name": "g", "retentionInDays": 30}, {"name": "h"}),
+    Step(QUEUE, _QUEUE, {**_QUEUE, "messageRetentionSeconds": 600}, {**_QUEUE, "name": "other"}, "same"),
+    Step(
+        QUEUE_POLICY,
+        {"queueUrl": Of(QUEUE), "policy": document(_SEND)},
+        {"queueUrl": Of(QUEUE), "policy": document({**_SEND, "Sid": "x"})},
+        {"queueUrl": "other", "policy": document(_SEND)},
+        "same",
+    ),
+    Step(EVENT_RULE, _RULE, {**_RULE, "eventPattern": "{}"}, {**_RULE, "name": "other"}, "same"),
+    Step(EVENT_TARGET, _TARGET, None, {**_TARGET, "targetId": "other"}, "same"),
+    Step(CLUSTER, _CLUSTER, {**_CLUSTER, "tags": {"a": "b"}}, {**_CLUSTER, "name": "other"}),
+    Step(ADDON, _ADDON, {**_ADDON, "tags": {"a": "b"}}, {**_ADDON, "addonName": "kube-proxy"}),
+    Step(ENTRY, _ENTRY, {**_ENTRY, "kubernetesGroups": ["team"]}, {**_ENTRY, "type": "EC2_LINUX"}),
+    Step(POLICY_ASSOCIATION, _VIEW, None, {**_VIEW, "accessScope": {"type": "namespace", "namespaces": ["a"]}}, "same"),
+    Step(POD_IDENTITY, _IDENTITY, {**_IDENTITY, "tags": {"a": "b"}}, {**_IDENTITY, "namespace": "other"}),
+    Step(NODE_GROUP, _NODES, {**_NODES, "labels": {"team": "speech"}}, {**_NODES, "capacityType": "ON_DEMAND"}),
+    Step(
+        ASG_TAG,
+        _ASG_TAG,
+        {**_ASG_TAG, "tag": {**_TAG, "value": "w"}},
+        {**_ASG_TAG, "tag": {**_TAG, "key": "l"}},
+        "same",
+    ),
+)

@@ -130,7 +130,7 @@ def test_what_means_the_same_is_no_change(amazon: Amazon, type_: str, old: Prope
 def test_the_autoscaler_owns_the_size(amazon: Amazon) -> None:
     grown = group(scalingConfig={"minSize": 0, "maxSize": 4, "desiredSize": 3})
     assert amazon.diff(NODE_GROUP, group(), grown).changes == ("scalingConfig.desiredSize",)
-    assert amazon.diff(NODE_GROUP, group(), grown, "scalingConfig.desiredSize").changes == ()
+    assert amazon.diff(NODE_GROUP, group(), grown, ("scalingConfig.desiredSize",)).changes == ()
 
 
 def test_names_that_the_program_leaves_open_are_made_once(amazon: Amazon) -> None:

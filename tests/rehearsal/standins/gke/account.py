@@ -36,6 +36,7 @@ class Google(Account):
     settings: ClassVar[dict[str, str]] = {"project": PROJECT, "region": "us-central1"}
     missing = "Error 404: "
     in_use = "resourceInUseByAnotherResource"
+    setting = "project"
 
     @classmethod
     @override

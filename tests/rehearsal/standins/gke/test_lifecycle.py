@@ -252,4 +252,5 @@ def test_the_offered_version_is_the_one_that_is_built() -> None:
 
 def test_the_state_file_is_plain_json(google: Google, tmp_path: Path) -> None:
     network, _ = google.network()
-    assert json.loads((tmp_path / "gcp.json").read_text())[network.id]["type"] == NETWORK
+    first = json.loads((tmp_path / "gcp.json").read_text())[0]
+    assert (first["type"], first["id"]) == (NETWORK, network.id)

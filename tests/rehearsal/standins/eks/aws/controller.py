@@ -9,7 +9,6 @@ from typing import Any
 import boto3
 import urllib3
 
-from rehearsal.standins.eks.provider import AwsProvider
 from tests.rehearsal.standins.eks.account import ADDON, POD_IDENTITY, REGION, ROLE, ROLE_POLICY, Amazon, document, trust
 
 NAMESPACE, SERVICE_ACCOUNT, TOKEN = "kube-system", "karpenter", "the-pods-token"
@@ -25,9 +24,7 @@ class Controller:
 
     @property
     def environment(self) -> dict[str, str]:
-        provider = self.amazon.provider
-        assert isinstance(provider, AwsProvider)
-        return provider.server.pod_environment(NAMESPACE, SERVICE_ACCOUNT)
+        return self.amazon.provider.server.pod_environment(NAMESPACE, SERVICE_ACCOUNT)
 
     @property
     def endpoint(self) -> str:
