@@ -185,7 +185,9 @@ class Gate:
     def _late_policy(self, rule: Rule[...]) -> Policy:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
             limits = limits_of(rule, args.get_config())
-            waiting = [resource for resource in self._whole(args).linked if waits(resource.declared)]
+            whole = self._whole(args)
+            late = {declared.urn for declared in whole.declared if waits(declared)}
+            waiting = [resource for resource in whole.linked if resource.declared.urn in late]
             found = [violation for resource in waiting for violation in resource.violations(rule, limits)]
             self._report(rule, found, args.get_config(), report)
 
