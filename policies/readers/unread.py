@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Final
 
 from concepts.declared import Doubt, Unjudged
-from concepts.unknown import at
+from concepts.unknown import UNKNOWN, at
 from policies.readers.resource import Declared
 
 # GPU machines by the names of those who sell them:
@@ -100,7 +100,7 @@ _REMEDY: Final = "Declare it with a provider that the gate reads, or check it by
 
 def unread(resource: Declared) -> Iterable[Unjudged]:
     """What to say of a resource that no reader has taken."""
-    if resource.type.startswith("pulumi:"):
+    if resource.type.startswith("pulumi:") or resource.properties.get("templateBody") is UNKNOWN:
         return
     why = _opaque(resource)
     seen = _smell(resource)
