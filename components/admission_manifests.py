@@ -14,6 +14,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-pol
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -110,13 +111,6 @@ def of_stack(path: Path) -> Iterator[Mapping[str, Any]]:
         yield made.binding
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes what occurs several times out each time, as people expect of a manifest."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
 def main(arguments: list[str]) -> int:
     """Print the manifests; 1 for a stack file that is not valid."""
     try:
@@ -124,7 +118,9 @@ def main(arguments: list[str]) -> int:
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.write(yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=4096))
+    # What occurs several times is written out each time: people expect no anchors in a manifest.
+    plain = [json.loads(json.dumps(document)) for document in documents]
+    sys.stdout.write(yaml.safe_dump_all(plain, sort_keys=False, width=4096))
     return 0
 
 

@@ -96,10 +96,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         yield made
 
 
-def preview(project: Project, *resources: tuple[str, str, Any], program: str = BY_TOKEN, **config: Any) -> Outcome:
+def preview(project: Project, *resources: tuple[str, str, Any], program: str = BY_TOKEN, config: Any = None) -> Outcome:
     (project.directory / "__main__.py").write_text(program)
     project.write(resources=[list(resource) for resource in resources])
-    return gated(project, "preview", config=config)
+    return gated(project, "preview", config=config or {})
 
 
 def test_what_cannot_be_judged_is_said_and_stops_where_that_is_wanted(project: Project) -> None:
@@ -109,7 +109,7 @@ def test_what_cannot_be_judged_is_said_and_stops_where_that_is_wanted(project: P
     assert "because its launch template is not declared in this program" in noted.text
     assert "Fix: Declare the launch template in this program" in noted.text
     assert "checked at update" not in noted.text
-    refused = preview(project, (GROUP, "workers", FOREIGN), unjudged="mandatory")
+    refused = preview(project, (GROUP, "workers", FOREIGN), config={"unjudged": "mandatory"})
     assert refused.code != 0
     assert f"[mandatory]  unjudged  ({GROUP}: workers)" in refused.text
 
@@ -123,12 +123,12 @@ def test_machines_of_a_template_are_judged_as_the_template_s(project: Project) -
 
 def test_a_lower_level_needs_a_reason_and_is_printed(project: Project) -> None:
     pool = (GROUP, "gpu", MINIMUM_ONE)
-    silent = preview(project, pool, **{"gpu-zero-minimum": "disabled"})
+    silent = preview(project, pool, config={"gpu-zero-minimum": "disabled"})
     assert silent.code != 0
     assert "gpu-zero-minimum: disabled lowers a rule that is mandatory" in silent.text
     until = (today_utc() + timedelta(days=30)).isoformat()
     lower = {"enforcementLevel": "disabled", "reason": "pilot of the data team", "expires": until}
-    printed = preview(project, pool, **{"gpu-zero-minimum": lower})
+    printed = preview(project, pool, config={"gpu-zero-minimum": lower})
     assert printed.code == 0, printed.text
     assert (
         f"gpu-zero-minimum is disabled here until {until} instead of mandatory: pilot of the data team" in printed.text
@@ -146,7 +146,7 @@ def test_no_secret_is_in_a_message(project: Project) -> None:
 def test_the_result_of_a_run_is_a_file(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "gate.json"
     monkeypatch.setenv(VARIABLE, str(path))
-    preview(project, (GROUP, "gpu", MINIMUM_ONE), **{"gpu-present-label": "mandatory"})
+    preview(project, (GROUP, "gpu", MINIMUM_ONE), config={"gpu-present-label": "mandatory"})
     found = {(one["rule"], one["level"]) for one in json.loads(path.read_text())["findings"]}
     assert {("gpu-zero-minimum", "mandatory"), ("gpu-present-label", "mandatory")} <= found
     passed = preview(project)
