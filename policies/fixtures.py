@@ -13,8 +13,8 @@ A file is a YAML list of programs, each with what the gate has to say to it:
       refused: [gpu-taint, gpu-zero-minimum]  # exactly these mandatory rules; [] where it has to pass
       noted: [gpu-present-label]              # these advisory rules, perhaps among others; optional
 
-``!unknown ''`` stands for a value that a preview does not know. Rules in the folder ``own_rules`` beside the pack count as
-well.
+``!unknown ''`` stands for a value that a preview does not know. Rules in the folder ``own_rules`` beside the pack
+count as well.
 """
 
 from __future__ import annotations
