@@ -42,6 +42,7 @@ _MACHINE: Final = re.compile(
 # https://cloud.google.com/compute/docs/gpus: types of attached accelerators.
 _ACCELERATOR: Final = re.compile(r"(?<![\w/.-])nvidia-(?:tesla-)?[a-z]{0,3}\d{1,4}[\w-]*", re.IGNORECASE)
 _WORD: Final = re.compile(r"(?<![a-z])gpus?(?![a-z])|nvidia", re.IGNORECASE)
+_NAMES: Final = re.compile(r"name|prefix|description|tag|label|link|uri|\bid$", re.IGNORECASE)
 _MAKES_MACHINES: Final = re.compile(
     r"(?:Node|Machine|Agent|Worker|Compute|Instance)(?:s?Pool|Group|Set|Deployment|Template)"
     r"|Instance$|Server$|Droplet|Fleet|VirtualMachine|Shoot|BareMetal|ComputeEnvironment|Cluster$"
@@ -129,8 +130,10 @@ def _smell(resource: Declared) -> str:
         patterns.append(_WORD)
     if resource.type.startswith("command:"):
         patterns += [_WORD, _TOOLS]
-    for text in _texts(resource.properties):
+    for key, text in _texts(resource.properties):
         for pattern in patterns:
+            if pattern is _WORD and _NAMES.search(key):
+                continue  # a name says what people call it
             if found := pattern.search(text):
                 return found.group()
     return ""
@@ -146,13 +149,13 @@ def _is_harmless(type_token: str) -> bool:
     return any(_HARMLESS.fullmatch(word) for word in (package, module.partition("/")[0].lower()))
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in the value, keys aside."""
+def _texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in the value, with the keys that lead to it."""
     if isinstance(value, str):
-        yield value
+        yield key, value
     elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from _texts(part)
+        for name, part in value.items():
+            yield from _texts(part, f"{key}.{name}")
     elif isinstance(value, (list, tuple)):
         for part in value:
-            yield from _texts(part)
+            yield from _texts(part, key)

@@ -335,5 +335,11 @@ ALLOWED = [
         custom({"nodeLabels": {"node.kubernetes.io/instance-type": "g5.xlarge"}}),
     ),
     one("a-web-server", "A machine that nobody reads.", "digitalocean:index/droplet:Droplet", {"size": "s-2vcpu-4gb"}),
+    one(
+        "a-server-named-after-gpus",
+        "A machine's name is no machine type.",
+        "hcloud:index/server:Server",
+        {"name": "gpu-scheduler", "serverType": "cx22", "labels": {"for": "gpu"}},
+    ),
     one("a-name", "A random name.", "random:index/randomPet:RandomPet", {"prefix": "gpu"}),
 ]
