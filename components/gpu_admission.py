@@ -26,10 +26,10 @@ from concepts.pool import Pool
 PLACEMENT_POLICY: Final = "gpu-placement.gpucluster.dev"
 ISOLATION_POLICY: Final = "gpu-isolation.gpucluster.dev"
 
-_API: Final = "admissionregistration.k8s.io/v1"
+API: Final = "admissionregistration.k8s.io/v1"
 _CHANGES: Final = ["CREATE", "UPDATE"]
-_PODS: Final = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
-_WORKLOADS: Final = (
+PODS: Final = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+WORKLOADS: Final = (
     {"apiGroups": [""], "apiVersions": ["v1"], "operations": _CHANGES, "resources": ["replicationcontrollers"]},
     {
         "apiGroups": ["apps"],
@@ -98,7 +98,7 @@ def manifests(
     placement = _policy(
         PLACEMENT_POLICY,
         action="Warn",
-        rules=[_PODS, *_WORKLOADS],
+        rules=[PODS, *WORKLOADS],
         conditions=[cel.WRITTEN_BY_A_USER, cel.ASKS_FOR_GPUS],
         variables=facts + cel.PLACEMENT_VARIABLES + cel.ISOLATION_VARIABLES,
         validations=[*cel.PLACEMENT_VALIDATIONS, cel.ISOLATION_VALIDATION],
@@ -107,7 +107,7 @@ def manifests(
     isolation = _policy(
         ISOLATION_POLICY,
         action="Deny",
-        rules=[_PODS],
+        rules=[PODS],
         conditions=[cel.ASKS_FOR_GPUS, cel.NOT_OF_A_DAEMON_SET],
         variables=facts + cel.PLACEMENT_VARIABLES + cel.ISOLATION_VARIABLES,
         validations=[cel.ISOLATION_VALIDATION],
@@ -127,7 +127,7 @@ def _policy(
     suffix: str,
 ) -> PolicyManifests:
     policy = {
-        "apiVersion": _API,
+        "apiVersion": API,
         "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": name},
         "spec": {
@@ -140,7 +140,7 @@ def _policy(
         },
     }
     binding = {
-        "apiVersion": _API,
+        "apiVersion": API,
         "kind": "ValidatingAdmissionPolicyBinding",
         "metadata": {"name": name},
         "spec": {"policyName": name, "validationActions": [action]},

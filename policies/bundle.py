@@ -20,7 +20,7 @@ PACKAGES: Final = ("policies", "catalog", "concepts")
 _PROJECT: Final = "PulumiPolicy.yaml"
 _VENV: Final = "venv"
 _AT_THE_TOP: Final = ("__main__.py", _PROJECT, "requirements.txt")
-_NOT_TO_RUN: Final = (*_AT_THE_TOP, "bundle.py", "docs.py")
+_NOT_TO_RUN: Final = (*_AT_THE_TOP, "bundle.py", "docs.py", "unseen.py")
 _MAIN: Final = '''\
 """Starts the policy pack."""
 
@@ -49,6 +49,8 @@ def bundle(folder: Path) -> None:
     (folder / ".gitignore").write_text(f"{_VENV}/\n__pycache__/\n", encoding="utf-8")
     shutil.copy(ROOT / "policies" / "requirements.txt", folder)
     shutil.copy(ROOT / "LICENSE", folder)
+    (folder / "docs").mkdir(exist_ok=True)
+    shutil.copy(ROOT / "docs" / "policies.md", folder / "docs")
 
 
 def _left_out(directory: str, names: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Final
 from policies.config import DIRECTORY, load
 from policies.rules import RULES
 from policies.rules.rule import Rule
+from policies.unseen import UNSEEN
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "policies.md"
 
@@ -62,6 +63,12 @@ already count:
 }
 ```
 
+## What the gate does not see
+
+What no reader takes is named by [unjudged](#unjudged) where it looks like GPUs. Beyond that, this passes in silence;
+for each line there is a program in the tests, and a test that fails once it no longer passes:
+
+{unseen}
 ## Rules
 
 """
@@ -70,7 +77,14 @@ already count:
 def render() -> str:
     """The whole page."""
     files = sorted(DIRECTORY.glob("*.json"))
-    return _HEAD + _table() + "\n" + "\n".join(_section(rule) for rule in RULES) + _configs(files)
+    unseen = "".join(f"- {sentence}\n" for sentence in UNSEEN.values())
+    return (
+        _HEAD.replace("{unseen}", unseen)
+        + _table()
+        + "\n"
+        + "\n".join(_section(rule) for rule in RULES)
+        + _configs(files)
+    )
 
 
 def _table() -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
+import yaml
 from pulumi_policy import (
     EnforcementLevel,
     Policy,
@@ -33,6 +36,7 @@ from policies.readers import linked, read, read_stack, waits
 from policies.readers.resource import Declared, Item
 from policies.readers.tags import tags_of
 from policies.remediation import remediated
+from policies.result import VARIABLE, Finding, Result, State, page_of
 from policies.rules import RULES
 from policies.rules.rule import Limits, Rule
 from policies.rules.unjudged import unjudged
@@ -96,11 +100,13 @@ class Gate:
     """The policies of one engine run, and what the program has declared in it so far.
 
     ``today`` is the day by which exemptions expire, by default the current one in UTC. ``secrets`` are covered in all
-    that it reports.
+    that it reports, and all of that is in ``result``, too.
     """
 
-    def __init__(self, today: date | None = None, secrets: Secrets | None = None) -> None:
+    def __init__(self, today: date | None = None, secrets: Secrets | None = None, result: Result | None = None) -> None:
         self._hidden = (secrets or Secrets()).hidden
+        self._result = result or Result()
+        self._levels: dict[str, str] = {}
         self._today = today or today_utc()
         self._declared: dict[str, _Resource] = {}
         self._handed: dict[str, tuple[object, _Resource]] = {}
@@ -131,6 +137,7 @@ class Gate:
         found = unknown + lowered.problems(configured, self._today)
         if found:
             raise ConfigError(found)
+        self._levels = {name: level for name, (level, _) in configured.items() if level}
         self._lowered[:] = [one.note for one in lowered.lowered(configured)]
 
     def _resource_policy(self, rule: Rule[...]) -> Policy:
@@ -156,6 +163,8 @@ class Gate:
             changed = remediated(rule.id, declared, properties)
             if changed is not None:
                 self._remediated.update((violation, f"Done: {violation.remedy}") for violation in certain)
+                for violation in certain:
+                    self._note(rule, violation, "changed")
             return changed
 
         remedy = {"remediate": remediate} if rule.remediable else {}
@@ -185,7 +194,9 @@ class Gate:
     def _late_policy(self, rule: Rule[...]) -> Policy:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
             limits = limits_of(rule, args.get_config())
-            waiting = [resource for resource in self._whole(args).linked if waits(resource.declared)]
+            whole = self._whole(args)
+            late = {declared.urn for declared in whole.declared if waits(declared)}
+            waiting = [resource for resource in whole.linked if resource.declared.urn in late]
             found = [violation for resource in waiting for violation in resource.violations(rule, limits)]
             self._report(rule, found, args.get_config(), report)
 
@@ -254,12 +265,15 @@ class Gate:
                 continue
             exemption = self._exemption(rule, violation, config)
             if exemption is not None and not exemption.expired(self._today):
-                self._exempted[violation] = f"Exempt until {exemption.expires}, because: {exemption.reason}"
+                note = f"Exempt until {exemption.expires}, because: {exemption.reason}"
+                self._exempted[violation] = note
+                self._note(rule, violation, "exempted", note)
                 continue
             lapsed = f"\nIts exemption expired on {exemption.expires} ({exemption.reason})." if exemption else ""
             asks = f"\n{_ASKS}" if self._asks(violation) else ""
-            text = f"{violation.message}\nFix: {violation.remedy}{lapsed}{asks}"
+            text = f"{violation.message}\nFix: {violation.remedy}\nMore: {page_of(rule.id)}{lapsed}{asks}"
             report(self._hidden(text), violation.resource or None)
+            self._note(rule, violation, "found", f"{lapsed}{asks}".strip())
         undecided = [violation for violation in found if violation.undecided]
         later = []
         for violation in undecided:
@@ -268,8 +282,15 @@ class Gate:
             else:
                 self._open.setdefault((violation.resource, doubt), {})[rule.id] = None
                 self._tell_at_the_end()
+        for violation in later:
+            self._note(rule, violation, "open")
         if later:
             raise Undecided(self._hidden(violation.message) for violation in later)
+
+    def _note(self, rule: Rule[...], violation: Violation, state: State, note: str = "") -> None:
+        message, remedy, note = (self._hidden(text) for text in (violation.message, violation.remedy, note))
+        level = self._levels.get(rule.id, rule.level)
+        self._result.add(Finding(rule.id, level, state, violation.resource, message, remedy, note))
 
     def _doubt(self, rule: Rule[...], violation: Violation) -> Doubt | None:
         """Why the violation stays undecided for good; ``None`` where the update may tell."""
@@ -327,12 +348,20 @@ def _described(rule: Rule[...]) -> dict[str, Any]:
         "enforcement_level": EnforcementLevel(rule.level),
         "severity": Severity(rule.severity),
         "remediation_steps": rule.remedy,
+        "url": page_of(rule.id),
         "config_schema": PolicyConfigSchema({**schema, **others}),
     }
 
 
+def _version() -> str:
+    # In the pack's own folder the file is at the top, in the project it is beside this one.
+    here = Path(__file__).resolve().parent
+    file = next(found for folder in (here.parent, here) if (found := folder / "PulumiPolicy.yaml").is_file())
+    return str(yaml.safe_load(file.read_text(encoding="utf-8"))["version"])
+
+
 def serve() -> None:
     """Starts the policy pack: serves the engine, and does not return."""
-    gate = Gate(secrets=unpack_once())
+    gate = Gate(secrets=unpack_once(), result=Result(os.environ.get(VARIABLE, ""), _version()))
     lowered.tell(gate.configured)
     PolicyPack("gpucluster", gate.policies())

@@ -5,8 +5,9 @@ and is imported when its package's first resource comes. A key may be a pattern
 (``azure-native*:containerservice*:AgentPool``): API versions are part of some type tokens. A reader gets plain Python
 (dict, list, str, number, bool, None), with ``UNKNOWN`` where the engine has no value yet.
 A type whose meaning is spread over several resources (an Auto Scaling group and its launch template) has an entry in
-its module's ``REFERRERS`` too: such resources are read once all are declared, with the ones they refer to. A module's
-``ADDITIONS`` say how a pool gets one more taint or label.
+its module's ``REFERRERS`` too: such resources are read once all are declared, with the ones they refer to; ``PARTS``
+are types that are read with those only. ``SPELLINGS`` say in the readers' words what other tools spell otherwise.
+Readers in ``GENERIC`` take types that may hold anything. ``ADDITIONS`` say how a pool gets one more taint or label.
 """
 
 from __future__ import annotations
@@ -37,14 +38,22 @@ from policies.readers.accounts import located
 from policies.readers.additions import Additions
 from policies.readers.prices import priced
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
+from policies.readers.spelling import Spelling
+from policies.readers.unread import unread
 
 T = TypeVar("T")
 
 _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
-    "aws": ("eks.clusters", "eks.machines", "eks.roles", "eks.schedules"),
-    "azure": ("aks.classic", "aks.autoscale_settings"),
-    "azure-native": ("aks.clusters", "aks.autoscale_settings"),
+    "aws": ("eks.clusters", "eks.machines", "eks.roles", "eks.schedules", "eks.native", "eks.dialects"),
+    "aws-native": ("eks.native",),
+    "azapi": ("aks.templates",),
+    "azure": ("aks.classic", "aks.autoscale_settings", "aks.templates"),
+    "azure-native": ("aks.clusters", "aks.autoscale_settings", "aks.templates"),
+    "azurerm": ("aks.dialects",),
+    "eks": ("eks.dialects",),
     "gcp": ("gke.clusters",),
+    "google": ("gke.dialects",),
+    "google-beta": ("gke.dialects",),
     "google-native": ("gke.google_native",),
     "kubernetes": (
         "kubernetes.workloads",
@@ -55,6 +64,9 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "kubernetes.helm",
         "gke.compute_class",
         "aks.kaito",
+        "aks.dialects",
+        "eks.dialects",
+        "gke.dialects",
         "kubernetes.objects",  # last: its patterns match what no other module reads
     ),
 }
@@ -63,12 +75,28 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
 
 def read(resource: Declared) -> tuple[Item, ...]:
     """What the resource declares; empty for types that no rule is about."""
-    reader = _reader(resource.type)
-    if reader is None:
-        return ()
+    return tuple(item for spelled in spellings(resource) for item in _read(spelled))
+
+
+def spellings(resource: Declared) -> tuple[Declared, ...]:
+    """The resource as the readers know it: itself, or what it says in another spelling, which may be several."""
+    spelling = _spelling(resource.type)
+    if spelling is None:
+        return (resource,)
     try:
-        found = tuple(located(item, resource.properties, resource.provider) for item in reader(resource))
+        return tuple(spelling(resource))
     except Exception as error:  # whatever it is: the gate says so, and judges the rest
+        return (replace(resource, trouble=_words(error)),)
+
+
+def _read(resource: Declared) -> Iterable[Item]:
+    reader = _reader(resource.type)
+    try:
+        items = reader(resource) if reader else ()
+        found = tuple(located(item, resource.properties, resource.provider) for item in items)
+        if not found and not _is_part(resource.type) and not _is_taken(resource.type):
+            found = tuple(unread(resource))
+    except Exception as error:  # as above
         return (_unreadable(resource, _words(error)),)
     return (*found, _unreadable(resource, resource.trouble)) if resource.trouble else found
 
@@ -81,6 +109,10 @@ def additions_to(type_token: str) -> Additions | None:
 
 def waits(resource: Declared) -> bool:
     """Whether the resource says what it is only together with others, so that it is judged with the whole stack."""
+    return any(_waits(spelled) for spelled in spellings(resource))
+
+
+def _waits(resource: Declared) -> bool:
     referrer = _referrer(resource.type)
     try:
         return referrer is not None and referrer.refers(resource)
@@ -89,8 +121,8 @@ def waits(resource: Declared) -> bool:
 
 
 def linked(resources: Iterable[Declared]) -> list[Declared]:
-    """The same resources, each with those that complete it."""
-    everything = Program(resources)
+    """The same resources as the readers know them (``spellings``), each with those that complete it."""
+    everything = Program(spelled for resource in resources for spelled in spellings(resource))
     found = []
     for resource in everything:
         referrer = _referrer(resource.type)
@@ -163,8 +195,26 @@ def _find(tables: Iterable[Mapping[str, T]], type_token: str) -> T | None:
 
 
 @cache
+def _spelling(type_token: str) -> Spelling | None:
+    return _find((getattr(module, "SPELLINGS", {}) for module in _modules(_package(type_token))), type_token)
+
+
+@cache
+def _is_part(type_token: str) -> bool:
+    """Whether resources of this type are read with those that refer to them."""
+    return any(type_token in getattr(module, "PARTS", ()) for module in _modules(_package(type_token)))
+
+
+@cache
+def _is_taken(type_token: str) -> bool:
+    """Whether a reader knows the type, so that there is nothing in a resource of it where the reader finds nothing."""
+    reader, modules = _reader(type_token), _modules(_package(type_token))
+    return reader is not None and not any(reader in getattr(module, "GENERIC", ()) for module in modules)
+
+
+@cache
 def _reader(type_token: str) -> Reader | None:
-    return _find((module.READERS for module in _modules(_package(type_token))), type_token)
+    return _find((getattr(module, "READERS", {}) for module in _modules(_package(type_token))), type_token)
 
 
 @cache

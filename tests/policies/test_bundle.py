@@ -91,6 +91,7 @@ def test_what_is_published_is_sources_and_data(pack: Path) -> None:
         "LICENSE",
         "PulumiPolicy.yaml",
         "__main__.py",
+        "docs",
         "requirements.txt",
         *PACKAGES,
     }

@@ -131,6 +131,8 @@ _GENERIC: Final[Mapping[str, Reader]] = {
     "microsoft.compute/virtualmachinescalesets": read_scale_set,
 }
 
+GENERIC: Final = (read_generic,)
+
 # The API version is part of the token (containerservice/v20250901) or of the package (azure-native_containerservice_…).
 READERS: Final[Mapping[str, Reader]] = {
     "azure-native*:containerservice*:ManagedCluster": read_managed_cluster,

@@ -14,8 +14,10 @@ from concepts.declared import NodeGroup
 from concepts.unknown import UNKNOWN, Maybe, at, given, items, text, whole
 from policies.readers.eks.clusters import LABEL_DOMAINS
 from policies.readers.eks.facts import CLOUD
-from policies.readers.eks.scaling import added_tags, scaling_group, tag_key, tags_among
+from policies.readers.eks.scaling import TAG, added_tags, scaling_group, tag_key, tags_among
 from policies.readers.eks.template import (
+    CONFIGURATION,
+    TEMPLATE,
     Choice,
     Machines,
     Template,
@@ -113,6 +115,9 @@ READERS: Final[Mapping[str, Reader]] = {
     "aws:ec2/spotFleetRequest:SpotFleetRequest": read_spot_fleet,
     "aws:ec2/fleet:Fleet": read_fleet,
 }
+
+
+PARTS: Final = (TEMPLATE, CONFIGURATION, TAG)
 
 
 def _referrer(*properties: str) -> Referrer:

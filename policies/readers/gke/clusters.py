@@ -125,6 +125,12 @@ def read_provider(declared: Declared) -> Iterable[Item]:
         yield Credential(f"credentials of provider '{declared.name}'", static, declared.urn)
 
 
+# Their machines are those of the template, which is read by itself.
+PARTS: Final = (
+    "gcp:compute/instanceGroupManager:InstanceGroupManager",
+    "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager",
+)
+
 READERS: Final[Mapping[str, Reader]] = {
     "gcp:container/nodePool:NodePool": read_node_pool,
     "gcp:container/cluster:Cluster": read_cluster,

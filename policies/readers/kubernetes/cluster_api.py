@@ -18,6 +18,7 @@ from policies.readers.eks.template import Choice, Machines, choice_of, machines,
 from policies.readers.gke.facts import whole_machine_gpus
 from policies.readers.kubernetes.node_registration import EFFECTS, parsed_labels, parsed_taints, taints_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
+from policies.readers.spelling import Spelling, respelled
 
 CLOUD: Final = "cluster-api"
 _SCALER: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-"
@@ -73,6 +74,20 @@ READERS: Final[Mapping[str, Reader]] = {
     for version in _VERSIONS
     for kind in _SETS
     for suffix in ("", "Patch")
+}
+
+
+def _one_machine(declared: Declared) -> Iterable[Declared]:
+    """``Machine``: as a set of one, which no autoscaler resizes."""
+    spec = declared.properties.get("spec")
+    if isinstance(spec, Mapping):
+        same = {"clusterName": spec.get("clusterName"), "replicas": 1, "template": {"spec": spec}}
+        set_type = declared.type.replace(":Machine", ":MachineSet")
+        yield respelled(declared, set_type, {**declared.properties, "spec": same})
+
+
+SPELLINGS: Final[Mapping[str, Spelling]] = {
+    f"kubernetes:cluster.x-k8s.io/{version}:Machine": _one_machine for version in _VERSIONS
 }
 
 

@@ -162,6 +162,8 @@ def _short(path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part in path if part not in ("spec", "template", "podTemplate"))
 
 
+GENERIC: Final = (read_list, read_custom_resource)
+
 READERS: Final[Mapping[str, Reader]] = {
     "kubernetes:*:*List": read_list,
     "kubernetes:*.*:*": read_custom_resource,

@@ -1,0 +1,151 @@
+"""Azure's resources in templates and in the generic resources of providers: ARM, Bicep's output, azapi.
+
+https://learn.microsoft.com/azure/azure-resource-manager/templates/syntax and
+https://learn.microsoft.com/azure/developer/terraform/overview-azapi-provider
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from concepts.unknown import UNKNOWN, at, given, items
+from policies.readers.resource import Declared
+from policies.readers.spelling import Spelling
+
+_GENERIC: Final = "azure-native:resources:Resource"
+_PARAMETER: Final = re.compile(r"^\[\s*parameters\('([^']+)'\)\s*\]$")
+_VARIABLE: Final = re.compile(r"^\[\s*variables\('([^']+)'\)\s*\]$")
+_DEPLOYMENT: Final = "microsoft.resources/deployments"
+_DEEPEST: Final = 8
+
+
+def read_deployment(declared: Declared) -> Iterable[Declared]:
+    """``azure-native:resources:Deployment``: its template is an object in ``properties``."""
+    inner = declared.properties.get("properties")
+    yield from _template(declared, at(inner, "template"), at(inner, "parameters"))
+
+
+def read_classic_deployment(declared: Declared) -> Iterable[Declared]:
+    """``azure:core/resourceGroupTemplateDeployment:ResourceGroupTemplateDeployment``: its template is JSON."""
+    inputs = declared.properties
+    yield from _template(declared, inputs.get("templateContent"), inputs.get("parametersContent"))
+
+
+def read_azapi(declared: Declared) -> Iterable[Declared]:
+    """``azapi:index/resource:Resource``: one resource, its type with the API's version behind ``@``."""
+    inputs = declared.properties
+    kind = inputs.get("type")
+    body = _parsed(inputs.get("body"))
+    if not isinstance(kind, str) or not isinstance(body, Mapping):
+        yield declared
+        return
+    parent = inputs.get("parentId")
+    above = parent.rpartition("/")[2] if isinstance(parent, str) else ""
+    name = inputs.get("name")
+    path = f"{above}/{name}" if kind.partition("@")[0].count("/") > 1 else name
+    outer = {key: inputs[key] for key in ("location", "tags") if key in inputs}
+    yield _resource(declared, kind.partition("@")[0], path, {**outer, **body})
+
+
+SPELLINGS: Final[Mapping[str, Spelling]] = {
+    "azure-native*:resources*:Deployment*": read_deployment,
+    "azure:core/*TemplateDeployment:*": read_classic_deployment,
+    "azapi:index/resource:Resource": read_azapi,
+    "azapi:index/updateResource:UpdateResource": read_azapi,
+}
+
+
+def _template(
+    declared: Declared,
+    template: Any,
+    parameters: Any,
+    outer: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {}),
+    depth: int = 0,
+) -> Iterator[Declared]:
+    """The resources of a template; a nested one may use the parameters and variables of the ``outer`` one."""
+    body, given_parameters = _parsed(template), _parsed(parameters)
+    if not isinstance(body, Mapping) or "resources" not in body or depth > _DEEPEST:
+        yield declared
+        return
+    known: dict[str, Any] = dict(outer[0])
+    for name, parameter in _pairs(body.get("parameters")):
+        known[name] = given(at(given_parameters, name, "value"), at(parameter, "defaultValue"), UNKNOWN)
+    variables = {**outer[1], **dict(_pairs(body.get("variables")))}
+    yield from _resources(declared, body["resources"], known, variables, "", "", depth)
+
+
+def _resources(
+    declared: Declared,
+    listed: Any,
+    known: Mapping[str, Any],
+    variables: Mapping[str, Any],
+    kind_above: str,
+    name_above: str,
+    depth: int,
+) -> Iterator[Declared]:
+    # Newer templates have a map of them: https://learn.microsoft.com/azure/azure-resource-manager/templates/syntax
+    for entry in listed.values() if isinstance(listed, Mapping) else items(listed):
+        resource = _resolved(entry, known, variables)
+        kind = at(resource, "type")
+        if not isinstance(resource, Mapping) or not isinstance(kind, str) or depth > _DEEPEST:
+            continue
+        name = resource.get("name")
+        if kind_above:
+            kind, name = f"{kind_above}/{kind}", f"{name_above}/{name}" if isinstance(name, str) else UNKNOWN
+        if kind.lower() == _DEPLOYMENT:
+            given_parameters = at(resource, "properties", "parameters")
+            inner = at(entry, "properties", "template")
+            yield from _template(declared, inner, given_parameters, (known, variables), depth + 1)
+            continue
+        yield _resource(declared, kind, name, resource)
+        below = name if isinstance(name, str) else ""
+        yield from _resources(declared, resource.get("resources"), known, variables, kind, below, depth + 1)
+
+
+def _resource(declared: Declared, kind: str, path: Any, body: Mapping[str, Any]) -> Declared:
+    """As ``azure-native`` declares a type that it does not know; ``path`` is its name below those of its parents."""
+    above, _, name = path.rpartition("/") if isinstance(path, str) else ("", "", path)
+    namespace, _, short = kind.partition("/")
+    properties = {
+        **{key: body[key] for key in ("location", "tags", "sku") if key in body},
+        "resourceProviderNamespace": namespace,
+        "resourceType": short,
+        "resourceName": name,
+        "parentResourcePath": above or None,
+        "properties": body.get("properties") or {},
+    }
+    own_name = name if isinstance(name, str) else declared.name
+    return replace(declared, type=_GENERIC, name=own_name, properties=properties, dependencies={})
+
+
+def _resolved(value: Any, known: Mapping[str, Any], variables: Mapping[str, Any], depth: int = 0) -> Any:
+    """The value without expressions; ``UNKNOWN`` for one that is more than a parameter or a variable."""
+    if isinstance(value, (list, tuple)):
+        return [_resolved(part, known, variables, depth) for part in value]
+    if isinstance(value, Mapping):
+        return {key: _resolved(part, known, variables, depth) for key, part in value.items()}
+    if not isinstance(value, str) or not value.startswith("[") or value.startswith("[["):
+        return value
+    if match := _PARAMETER.match(value):
+        return known.get(match.group(1), UNKNOWN)
+    match = _VARIABLE.match(value)
+    if match and match.group(1) in variables and depth < _DEEPEST:
+        return _resolved(variables[match.group(1)], known, variables, depth + 1)
+    return UNKNOWN
+
+
+def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
+    yield from ((str(key), part) for key, part in value.items()) if isinstance(value, Mapping) else ()
+
+
+def _parsed(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None

@@ -1,0 +1,177 @@
+"""Amazon's resources by the names of CloudFormation: of the provider ``aws-native``, of templates and Cloud Control.
+
+https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-template-resource-type-ref.html
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import yaml
+
+from concepts.unknown import UNKNOWN, at, items
+from policies.readers.resource import Declared
+from policies.readers.spelling import Spelling, in_camel_case, renaming, respelled, tags_of_pairs
+
+
+def read_launch_template(declared: Declared) -> Iterable[Declared]:
+    """``AWS::EC2::LaunchTemplate``: what the provider ``aws`` has at the top is below ``launchTemplateData``."""
+    data = at(declared.properties, "launchTemplateData")
+    flat = dict(data) if isinstance(data, Mapping) else {"userData": data, "instanceType": data}
+    specifications = [
+        {**entry, "tags": tags_of_pairs(entry.get("tags"))} if isinstance(entry, Mapping) else entry
+        for entry in items(flat.get("tagSpecifications"))
+    ]
+    names = {"name": declared.properties.get("launchTemplateName"), "id": declared.properties.get("id")}
+    flat = {**flat, "tagSpecifications": specifications, **names}
+    yield respelled(declared, "aws:ec2/launchTemplate:LaunchTemplate", flat)
+
+
+def read_instance(declared: Declared) -> Iterable[Declared]:
+    """``AWS::EC2::Instance``."""
+    tags = tags_of_pairs(declared.properties.get("tags"))
+    yield respelled(declared, "aws:ec2/instance:Instance", {**declared.properties, "tags": tags})
+
+
+def read_cluster(declared: Declared) -> Iterable[Declared]:
+    """``AWS::EKS::Cluster``."""
+    encryption = next(iter(items(declared.properties.get("encryptionConfig"))), None)
+    properties = {**declared.properties, "encryptionConfig": encryption}
+    yield respelled(declared, "aws:eks/cluster:Cluster", properties, {"resourcesVpcConfig": "vpcConfig"})
+
+
+def read_spot_fleet(declared: Declared) -> Iterable[Declared]:
+    """``AWS::EC2::SpotFleet``."""
+    config = at(declared.properties, "spotFleetRequestConfigData")
+    if isinstance(config, Mapping):
+        yield respelled(declared, "aws:ec2/spotFleetRequest:SpotFleetRequest", config)
+
+
+def read_template(declared: Declared) -> Iterable[Declared]:
+    """``aws:cloudformation/stack:Stack``: the resources of its template, each with what its references come to."""
+    body = declared.properties.get("templateBody")
+    template = _parsed(body)
+    resources = at(template, "Resources")
+    if not isinstance(resources, Mapping):
+        yield declared
+        return
+    given = declared.properties.get("parameters")
+    known = {
+        **{name: at(parameter, "Default") for name, parameter in (at(template, "Parameters") or {}).items()},
+        **(given if isinstance(given, Mapping) else {}),
+        **{str(name): str(name) for name in resources},
+    }
+    for name, resource in resources.items():
+        yield from _resource(declared, str(name), at(resource, "Type"), at(resource, "Properties"), known)
+
+
+def read_cloud_control(declared: Declared) -> Iterable[Declared]:
+    """``aws:cloudcontrol/resource:Resource``: any resource of CloudFormation's, its properties as JSON."""
+    wanted = _parsed(declared.properties.get("desiredState"))
+    if not isinstance(wanted, Mapping):
+        yield declared
+        return
+    yield from _resource(declared, declared.name, declared.properties.get("typeName"), wanted, {})
+
+
+SPELLINGS: Final[Mapping[str, Spelling]] = {
+    "aws-native:eks:Nodegroup": renaming(
+        "aws:eks/nodeGroup:NodeGroup", nodegroupName="nodeGroupName", nodeRole="nodeRoleArn", subnets="subnetIds"
+    ),
+    "aws-native:eks:Cluster": read_cluster,
+    "aws-native:eks:FargateProfile": renaming("aws:eks/fargateProfile:FargateProfile"),
+    "aws-native:autoscaling:AutoScalingGroup": renaming(
+        "aws:autoscaling/group:Group", autoScalingGroupName="name", launchConfigurationName="launchConfiguration"
+    ),
+    "aws-native:autoscaling:LaunchConfiguration": renaming(
+        "aws:ec2/launchConfiguration:LaunchConfiguration", launchConfigurationName="name"
+    ),
+    "aws-native:ec2:LaunchTemplate": read_launch_template,
+    "aws-native:ec2:Instance": read_instance,
+    "aws-native:ec2:Ec2Fleet": renaming("aws:ec2/fleet:Fleet"),
+    "aws-native:ec2:EC2Fleet": renaming("aws:ec2/fleet:Fleet"),
+    "aws-native:ec2:SpotFleet": read_spot_fleet,
+    "aws-native:iam:AccessKey": renaming("aws:iam/accessKey:AccessKey"),
+    "aws:cloudformation/stack:Stack": read_template,
+    "aws:cloudcontrol/resource:Resource": read_cloud_control,
+}
+
+
+def _resource(
+    declared: Declared, name: str, kind: Any, properties: Any, known: Mapping[str, Any]
+) -> Iterable[Declared]:
+    """One resource of a template: ``AWS::EKS::Nodegroup`` as the provider ``aws-native`` calls it."""
+    parts = str(kind).split("::")
+    if len(parts) != 3:
+        return
+    resolved = _resolved(properties or {}, known)
+    body = in_camel_case(resolved) if isinstance(resolved, Mapping) else {}
+    token = f"aws-native:{parts[1].lower()}:{parts[2]}"
+    # Others in the template refer to it by this name.
+    own = {"id": name} if known else {}
+    # Tags and dependencies of the stack as a whole are no property's.
+    inner = replace(declared, type=token, name=name, properties={**body, **own}, dependencies={})
+    spelling = SPELLINGS.get(token)
+    yield from spelling(inner) if spelling else (inner,)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with CloudFormation's short forms (``!Ref x`` for ``{"Ref": "x"}``)."""
+
+
+def _short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> Any:
+    if isinstance(node, yaml.ScalarNode):
+        value: Any = loader.construct_scalar(node)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        value = loader.construct_mapping(node, deep=True) if isinstance(node, yaml.MappingNode) else None
+    return {suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}": value}
+
+
+_Loader.add_multi_constructor("!", _short_form)
+
+
+def _parsed(body: Any) -> Any:
+    """JSON or YAML as Python; ``None`` for what is neither, or not known yet."""
+    if not isinstance(body, str):
+        return body if isinstance(body, Mapping) else None
+    try:
+        return json.loads(body)
+    except ValueError:
+        pass
+    try:
+        return yaml.load(body, _Loader)
+    except yaml.YAMLError:
+        return None
+
+
+def _resolved(value: Any, known: Mapping[str, Any]) -> Any:
+    """The value without functions: a reference to a resource is its name, and what the template cannot tell UNKNOWN."""
+    if isinstance(value, (list, tuple)):
+        return [_resolved(part, known) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    if len(value) == 1:
+        ((function, argument),) = value.items()
+        if function == "Ref":
+            found = known.get(argument, UNKNOWN) if isinstance(argument, str) else UNKNOWN
+            return UNKNOWN if found is None else found
+        if isinstance(function, str) and function.startswith("Fn::"):
+            return _called(function, argument, known)
+    return {key: _resolved(part, known) for key, part in value.items()}
+
+
+def _called(function: str, argument: Any, known: Mapping[str, Any]) -> Any:
+    if function == "Fn::Base64":
+        return _resolved(argument, known)
+    if function == "Fn::Sub" and isinstance(argument, str) and "${" not in argument:
+        return argument
+    if function == "Fn::GetAtt":
+        name, _, attribute = argument.partition(".") if isinstance(argument, str) else (*argument, "", "")[:3]
+        attribute = attribute if isinstance(argument, str) else argument[-1]
+        return known.get(name, UNKNOWN) if attribute == "LaunchTemplateId" else UNKNOWN
+    return UNKNOWN

@@ -1,0 +1,76 @@
+"""One resource in another spelling: another provider's, a template's, or that of a controller in Kubernetes.
+
+A module's ``SPELLINGS`` map a type token (or a pattern) to a function that says the same with the types and names that
+the readers know; it yields several resources for a template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from concepts.unknown import UNKNOWN
+from policies.readers.resource import Declared
+
+Spelling = Callable[[Declared], Iterable[Declared]]
+
+# Their keys are the user's own, not the API's.
+_OWN_KEYS: Final = ("Labels", "Tags", "labels", "tags", "parameters", "Parameters")
+
+
+def respelled(
+    declared: Declared, type_token: str, properties: Mapping[str, Any], names: Mapping[str, str] | None = None
+) -> Declared:
+    """The same resource as ``type_token``, with properties called as ``names`` (its name → the readers') says."""
+    called = names or {}
+    return replace(
+        declared,
+        type=type_token,
+        properties={called.get(key, key): value for key, value in properties.items()},
+        dependencies={called.get(key, key): urns for key, urns in declared.dependencies.items()},
+    )
+
+
+def renaming(type_token: str, **names: str) -> Spelling:
+    """A spelling that differs in the names of properties only."""
+    return lambda declared: (respelled(declared, type_token, declared.properties, names),)
+
+
+def in_camel_case(value: Any) -> Any:
+    """``{"MinSize": 1}`` → ``{"minSize": 1}``, at any depth; maps whose keys are the user's stay as they are."""
+    if isinstance(value, Mapping):
+        return {
+            f"{key[:1].lower()}{key[1:]}" if isinstance(key, str) else key: part
+            if key in _OWN_KEYS and isinstance(part, Mapping)
+            else in_camel_case(part)
+            for key, part in value.items()
+        }
+    return [in_camel_case(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def of_terraform(value: Any, lists: Mapping[str, str], blocks: Iterable[str]) -> Any:
+    """Terraform's schema as a controller or an unbridged provider shows it, in the words of Pulumi's bridge.
+
+    ``lists``: a block that may occur several times → its plural. ``blocks``: those of which there is one at most, which
+    some show as a list of one.
+    """
+    if isinstance(value, Mapping):
+        return {lists.get(key, key): _block(key, part, lists, blocks) for key, part in value.items()}
+    return [of_terraform(part, lists, blocks) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def _block(key: Any, value: Any, lists: Mapping[str, str], blocks: Iterable[str]) -> Any:
+    if key in _OWN_KEYS and isinstance(value, Mapping):
+        return value
+    if key in blocks and isinstance(value, (list, tuple)) and len(value) <= 1:
+        value = value[0] if value else None
+    return of_terraform(value, lists, blocks)
+
+
+def tags_of_pairs(value: Any) -> Any:
+    """``[{"key": "a", "value": "b"}]`` → ``{"a": "b"}``; anything else as it is."""
+    if not isinstance(value, (list, tuple)):
+        return value
+    pairs = [entry for entry in value if isinstance(entry, Mapping)]
+    return {entry["key"]: entry.get("value", UNKNOWN) for entry in pairs if isinstance(entry.get("key"), str)}

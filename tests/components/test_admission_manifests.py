@@ -1,0 +1,127 @@
+"""The gate's rules on pods as admission policies: a real API server refuses, warns or lets pass as the gate would."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.admission_manifests import BLANKET_POLICY, RESERVED_POLICY, main, pod_rules
+from components.gpu_admission import ISOLATION_POLICY, PLACEMENT_POLICY
+from rehearsal.cluster.api import ApiError
+from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.tools import folder
+from tests.components.test_gpu_admission import controller, pod, workload
+
+Submit = Callable[[Mapping[str, Any]], tuple[int, str]]
+
+EVERYTHING = {"operator": "Exists"}
+GPUS = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+EVICTION = {"operator": "Exists", "effect": "NoExecute"}
+ROOT = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+
+
+@pytest.fixture(scope="module")
+def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
+    """Submits a manifest, without storing it: status, and what the user is told."""
+    with ControlPlane(tmp_path_factory.mktemp("foreign"), tools=folder()) as control_plane:
+        api = control_plane.api
+        for made in pod_rules():
+            plural = "ybindings" if made["kind"].endswith("Binding") else "ies"
+            api.apply(f"{ROOT}{plural}/{made['metadata']['name']}", dict(made))
+
+        def post(manifest: Mapping[str, Any]) -> tuple[int, str]:
+            resource = api.resource(manifest["apiVersion"], manifest["kind"])
+            path = resource.path(namespace=manifest["metadata"].get("namespace", "default"))
+            try:
+                _, warnings = api.submit(path, dict(manifest), dryRun="All")
+            except ApiError as refusal:
+                return refusal.status, str(refusal)
+            return 201, " ".join(warnings)
+
+        deadline = time.monotonic() + 120
+        late = workload("Deployment", pod(0, tolerations=[EVERYTHING]))
+        while any(post(pod(0, tolerations=[one]))[0] != 403 for one in (EVERYTHING, GPUS)) or not post(late)[1]:
+            assert time.monotonic() < deadline, "the policies did not come into force"
+            time.sleep(0.2)
+        yield post
+
+
+def claiming() -> dict[str, Any]:
+    made = pod(0, tolerations=[GPUS])
+    made["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "one"}]
+    return made
+
+
+def part_of_a_gpu() -> dict[str, Any]:
+    made = pod(1, tolerations=[GPUS])
+    made["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/mig-1g.10gb": 1}}
+    return made
+
+
+@pytest.mark.rehearsal
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pytest.param(pod(1), id="a pod with a GPU"),
+        pytest.param(pod(0), id="a pod without"),
+        pytest.param(pod(1, tolerations=[GPUS]), id="a pod with a GPU and its toleration"),
+        pytest.param(claiming(), id="a claim that may be for a GPU"),
+        pytest.param(part_of_a_gpu(), id="a part of a GPU"),
+        pytest.param(pod(0, tolerations=[EVICTION]), id="a toleration of eviction alone"),
+        pytest.param(pod(0, tolerations=[{**GPUS, "effect": "PreferNoSchedule"}]), id="a preference"),
+        pytest.param(pod(0, tolerations=[EVERYTHING], namespace="kube-system"), id="a system pod"),
+        pytest.param(
+            pod(0, tolerations=[EVERYTHING], ownerReferences=[controller("DaemonSet")]), id="a DaemonSet's pod"
+        ),
+        pytest.param(workload("DaemonSet", pod(0, tolerations=[EVERYTHING])), id="a DaemonSet"),
+        pytest.param(workload("Job", pod(1, tolerations=[GPUS])), id="a Job with a GPU"),
+    ],
+)
+def test_passes_in_silence(submit: Submit, manifest: Mapping[str, Any]) -> None:
+    assert submit(manifest) == (201, "")
+
+
+@pytest.mark.rehearsal
+@pytest.mark.parametrize(
+    ("tolerations", "says"),
+    [
+        ([EVERYTHING], "spec.tolerations name the taints that it must tolerate"),
+        ([GPUS], "tolerates nvidia.com/gpu without asking for a GPU"),
+        ([{"key": "nvidia.com/gpu", "operator": "Equal", "value": "present"}], "without asking for a GPU"),
+    ],
+)
+def test_a_pod_is_refused_and_its_workload_warned(submit: Submit, tolerations: Any, says: str) -> None:
+    status, told = submit(pod(0, tolerations=tolerations))
+    assert status == 403
+    assert says in told
+    for kind in ("Deployment", "Job", "CronJob", "StatefulSet"):
+        status, told = submit(workload(kind, pod(0, tolerations=tolerations)))
+        assert status == 201
+        assert "toleration" in told
+
+
+def test_the_command_prints_what_kubectl_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    documents = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert documents == [dict(made) for made in pod_rules()]
+    policies = [made["metadata"]["name"] for made in documents if made["kind"] == "ValidatingAdmissionPolicy"]
+    assert policies == [BLANKET_POLICY, RESERVED_POLICY]
+
+
+def test_with_a_stack_the_policies_on_sizes_come_along(capsys: pytest.CaptureFixture[str]) -> None:
+    root = Path(__file__).resolve().parents[2]
+    assert main([str(root / "Pulumi.prod.yaml")]) == 0
+    names = {made["metadata"]["name"] for made in yaml.safe_load_all(capsys.readouterr().out)}
+    assert {PLACEMENT_POLICY, ISOLATION_POLICY} < names
+
+
+def test_a_stack_that_is_not_valid_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "Pulumi.x.yaml"
+    path.write_text("config: {gpucluster:cloud: moon}\n")
+    assert main([str(path)]) == 1
+    assert "moon" in capsys.readouterr().err

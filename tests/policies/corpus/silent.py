@@ -1,0 +1,57 @@
+"""A program for each line of what the gate does not see; once the gate sees it, the line has to go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from concepts.unknown import UNKNOWN
+from tests.policies.corpus.case import Case
+from tests.policies.corpus.elsewhere import custom, one
+
+SILENT: Final[Mapping[str, Case]] = {
+    "made-outside": one(
+        "unseen-made-outside",
+        "An operator of the company's own: how many nodes it makes, it decides.",
+        "kubernetes:nodes.example.org/v1:Burst",
+        custom({"team": "vision", "size": "large"}),
+    ),
+    "script-in-a-machine": one(
+        "unseen-script-in-a-machine",
+        "A small machine that resizes a pool when it boots.",
+        "gcp:compute/instance:Instance",
+        {
+            "machineType": "e2-small",
+            "zone": "europe-west4-a",
+            "metadataStartupScript": "gcloud container clusters resize ml --node-pool gpu --num-nodes 4",
+        },
+    ),
+    "gpu-services": one(
+        "unseen-gpu-services",
+        "An endpoint whose size is a word of the service.",
+        "modal:index/deployment:Deployment",
+        {"size": "performance", "minReplicas": 2},
+    ),
+    "referenced-image": one(
+        "unseen-referenced-image",
+        "A Deployment whose program starts pods with GPUs.",
+        "kubernetes:apps/v1:Deployment",
+        {
+            "metadata": {"name": "launcher"},
+            "spec": {"template": {"spec": {"containers": [{"name": "main", "image": "example.org/launcher:1"}]}}},
+        },
+    ),
+    "harmless-types": one(
+        "unseen-harmless-types",
+        "A parameter that other programs take their machine type from.",
+        "aws:ssm/parameter:Parameter",
+        {"type": "String", "value": "p5.48xlarge"},
+    ),
+    "late-templates": one(
+        "unseen-late-templates",
+        "A template that is put together from outputs.",
+        "aws:cloudformation/stack:Stack",
+        {"templateBody": UNKNOWN},
+    ),
+}
+"""Line → a program that passes in silence."""

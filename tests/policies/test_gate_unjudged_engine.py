@@ -1,0 +1,167 @@
+"""The real engine: what cannot be judged is said, what is lowered is printed, no secret is in a message, and the result
+of a run is a file; and a GPU cluster that is always on, as tutorials write it, is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from policies.exemptions import today_utc
+from policies.result import VARIABLE
+from tests.policies.gated_project import gated, gated_project
+from tests.rehearsal.engine_project import Outcome, Project
+
+pytestmark = [
+    pytest.mark.rehearsal,
+    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
+]
+
+START = """
+import json, pulumi
+import signal
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+class Resource(pulumi.CustomResource):
+    pass
+
+"""
+BY_TOKEN = (
+    START
+    + """
+for token, name, properties in json.load(open("values.json"))["resources"]:
+    Resource(token, name, properties)
+"""
+)
+SECRET = (
+    START
+    + """
+Resource("aws:eks/nodeGroup:NodeGroup", "gpu", {
+    "instanceTypes": ["g5.xlarge"],
+    "scalingConfig": {"minSize": 0, "maxSize": 1, "desiredSize": 0},
+    "taints": [{"key": "team", "value": pulumi.Output.secret("hunter2"), "effect": "NO_SCHEDULE"}],
+    "nodeGroupName": pulumi.Output.secret("hunter3"),
+})
+"""
+)
+# A cluster for inference as a tutorial has it: one group of GPU machines that never sleeps, and the operator on it.
+ALWAYS_ON = (
+    START
+    + """
+import pulumi_aws as aws
+
+cluster = aws.eks.Cluster("inference", role_arn="arn:aws:iam::1:role/c", vpc_config={"subnet_ids": ["a", "b"]})
+aws.eks.NodeGroup(
+    "gpus",
+    cluster_name=cluster.name,
+    node_role_arn="arn:aws:iam::1:role/n",
+    subnet_ids=["a", "b"],
+    ami_type="AL2023_x86_64_NVIDIA",
+    instance_types=["g6e.2xlarge"],
+    scaling_config={"min_size": 2, "max_size": 2, "desired_size": 2},
+)
+"""
+)
+GROUP = "aws:eks/nodeGroup:NodeGroup"
+FOREIGN = {"scalingConfig": {"minSize": 2, "maxSize": 4, "desiredSize": 2}, "launchTemplate": {"id": "lt-0a1b"}}
+STACK = "aws:cloudformation/stack:Stack"
+TEMPLATE = {
+    "Resources": {
+        "Workers": {
+            "Type": "AWS::EKS::Nodegroup",
+            "Properties": {
+                "InstanceTypes": ["g5.xlarge"],
+                "ScalingConfig": {"MinSize": 1, "MaxSize": 2, "DesiredSize": 1},
+            },
+        }
+    }
+}
+MINIMUM_ONE = {
+    "instanceTypes": ["g5.xlarge"],
+    "scalingConfig": {"minSize": 1, "maxSize": 2, "desiredSize": 0},
+    "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}],
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with gated_project(tmp_path_factory.mktemp("unjudged"), BY_TOKEN, "aws") as made:
+        yield made
+
+
+def preview(project: Project, *resources: tuple[str, str, Any], program: str = BY_TOKEN, config: Any = None) -> Outcome:
+    (project.directory / "__main__.py").write_text(program)
+    project.write(resources=[list(resource) for resource in resources])
+    return gated(project, "preview", config=config or {})
+
+
+def test_what_cannot_be_judged_is_said_and_stops_where_that_is_wanted(project: Project) -> None:
+    noted = preview(project, (GROUP, "workers", FOREIGN))
+    assert noted.code == 0, noted.text
+    assert f"[advisory]  unjudged  ({GROUP}: workers)" in noted.text
+    assert "because its launch template is not declared in this program" in noted.text
+    assert "Fix: Declare the launch template in this program" in noted.text
+    assert "checked at update" not in noted.text
+    refused = preview(project, (GROUP, "workers", FOREIGN), config={"unjudged": "mandatory"})
+    assert refused.code != 0
+    assert f"[mandatory]  unjudged  ({GROUP}: workers)" in refused.text
+
+
+def test_machines_of_a_template_are_judged_as_the_template_s(project: Project) -> None:
+    refused = preview(project, (STACK, "workers", {"name": "workers", "templateBody": json.dumps(TEMPLATE)}))
+    assert refused.code != 0
+    assert f"[mandatory]  gpu-zero-minimum  ({STACK}: workers)" in refused.text
+    assert "GPU node group 'Workers' keeps at least 1 node(s)" in refused.text
+
+
+def test_a_lower_level_needs_a_reason_and_is_printed(project: Project) -> None:
+    pool = (GROUP, "gpu", MINIMUM_ONE)
+    silent = preview(project, pool, config={"gpu-zero-minimum": "disabled"})
+    assert silent.code != 0
+    assert "gpu-zero-minimum: disabled lowers a rule that is mandatory" in silent.text
+    until = (today_utc() + timedelta(days=30)).isoformat()
+    lower = {"enforcementLevel": "disabled", "reason": "pilot of the data team", "expires": until}
+    printed = preview(project, pool, config={"gpu-zero-minimum": lower})
+    assert printed.code == 0, printed.text
+    assert (
+        f"gpu-zero-minimum is disabled here until {until} instead of mandatory: pilot of the data team" in printed.text
+    )
+
+
+def test_no_secret_is_in_a_message(project: Project) -> None:
+    refused = preview(project, program=SECRET)
+    assert refused.code != 0
+    assert "lacks the GPU taint" in refused.text
+    assert "GPU node group '[secret]'" in refused.text
+    assert "hunter" not in refused.text
+
+
+def test_the_result_of_a_run_is_a_file(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "gate.json"
+    monkeypatch.setenv(VARIABLE, str(path))
+    preview(project, (GROUP, "gpu", MINIMUM_ONE), config={"gpu-present-label": "mandatory"})
+    found = {(one["rule"], one["level"]) for one in json.loads(path.read_text())["findings"]}
+    assert {("gpu-zero-minimum", "mandatory"), ("gpu-present-label", "mandatory")} <= found
+    passed = preview(project)
+    assert passed.code == 0, passed.text
+    assert json.loads(path.read_text())["findings"] == []
+
+
+def test_a_gpu_cluster_that_is_always_on_is_refused(project: Project) -> None:
+    refused = preview(project, program=ALWAYS_ON)
+    assert refused.code != 0
+    for rule, remedy in (
+        ("gpu-zero-minimum", "Fix: Set the minimum to 0"),
+        ("gpu-autoscaled", "Fix: Enable autoscaling with a minimum of 0 and a maximum."),
+        ("gpu-taint", "Fix: Add the taint nvidia.com/gpu=present:NoSchedule to the group."),
+    ):
+        assert f"[mandatory]  {rule}  ({GROUP}: gpus)" in refused.text, refused.text
+        assert remedy in refused.text
+    assert "[mandatory]  gpu-not-only-pool  (aws:eks/cluster:Cluster: inference)" in refused.text
