@@ -168,6 +168,18 @@ PLACEMENT_VALIDATIONS: Final = [
         ),
     },
     {
+        "expression": (
+            "size(variables.reachable) == 0 || "
+            "variables.reachable.all(p, variables.shares[p] == variables.shares[variables.reachable[0]])"
+        ),
+        "message": "may get a whole GPU or a share of one",
+        "messageExpression": (
+            f"{_ASKS} + 'and may get a whole one or a share of one, in any of the pools ' + "
+            "variables.reachable.join(', ') + '; in ' + variables.where + "
+            f"' write nodeSelector: {{{POOL_LABEL}: ' + variables.reachable[0] + '}}, or another of them'"
+        ),
+    },
+    {
         "expression": "size(variables.selected) > 0",
         "message": "asks for GPUs, but its nodeSelector or node affinity matches no GPU pool",
         "messageExpression": (
@@ -253,6 +265,7 @@ def facts(
         "pools": [pool.name for pool in ordered],
         "sizes": {pool.name: pool.gpus_per_node for pool in ordered},
         "types": {pool.name: pool.gpus.type for pool in ordered},
+        "shares": {pool.name: pool.gpus.shares for pool in ordered},
         "capacity": {pool.name: gpus_per_pod(pool) for pool in ordered},
         "smallerSiblings": {pool.name: _most_gpus_of_smaller(pool, pools) for pool in ordered},
         "room": {name: {"cpu": each.milli_cpu, "memory": each.memory_mib} for name, each in (room or {}).items()},

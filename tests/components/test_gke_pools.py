@@ -129,12 +129,6 @@ def test_upgrading_gpu_nodes_needs_no_further_quota() -> None:
     }
 
 
-@pytest.mark.parametrize("pool", [specs.gpu_pool(), specs.cpu_pool(), specs.admin_pool()], ids=lambda pool: pool.role)
-def test_pools_go_with_their_cluster(pool: Pool) -> None:
-    found = recording(pool)
-    assert found.named(f"{pool.name}-pool").deleted_with == found.only("gcp:container/cluster:Cluster").urn
-
-
 def test_pools_of_one_name_are_replaced_one_after_the_other() -> None:
     assert declared(specs.gpu_pool()).delete_before_replace
 

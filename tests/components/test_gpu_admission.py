@@ -336,10 +336,13 @@ L4_OR_P4 = {
 @real
 def test_whoever_may_get_several_gpu_types_is_told_and_whoever_chose_is_not(submit: Submit) -> None:
     undecided = pod(1, tolerations=[TOLERATE_SPOT])
-    (warning,) = submit(undecided).warnings
+    warning, shared = submit(undecided).warnings
     assert "l4-1, p4-1" in warning
+    assert "a whole one or a share of one" in shared
+    assert "nodeSelector: {gpucluster.dev/pool: l4-1}" in shared
     assert "nodeSelector: {gpucluster.dev/gpu: nvidia-l4}" in warning
     decided = pod(1, tolerations=[TOLERATE_SPOT], selector={"gpucluster.dev/gpu": "nvidia-l4"})
     assert submit(decided).silent
     undecided["spec"]["affinity"] = L4_OR_P4
-    assert submit(undecided).silent
+    (shared,) = submit(undecided).warnings
+    assert "a whole one or a share of one" in shared

@@ -73,9 +73,6 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         ignore_changes=[*_KEPT, *(("initialNodeCount", "nodeCount") if pool.autoscaled else ())],
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
-        # One request ends the cluster with its pools. Of a pool that goes alone pods are evicted, and the autoscaler
-        # may make nodes for them: https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#limitations
-        deleted_with=context.control_plane,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
     )
     return declare("gcp:container/nodePool:NodePool", name, inputs, pulumi.ResourceOptions.merge(opts, behaviour))

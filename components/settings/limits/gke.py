@@ -43,7 +43,8 @@ _PRIVATE: Final = tuple(
 )
 
 _NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
-_RESERVATION: Final = re.compile(rf"(projects/[^/]+/reservations/)?{_NAME}(/reservationBlocks/{_NAME})?")
+# GKE takes no block of another project's reservation.
+_RESERVATION: Final = re.compile(rf"projects/[^/]+/reservations/{_NAME}|{_NAME}(/reservationBlocks/{_NAME})?")
 
 # GKE sets these from what the pool is. The API's description of ``NodeConfig.labels`` (container.v1beta1's discovery
 # document) calls a conflict with such a key unpredictable. Other keys with this prefix are for users to set.

@@ -1,0 +1,94 @@
+"""What GKE can do and what not, at the edge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from components.settings import Settings, SettingsError, load
+
+ZONES = ["us-central1-a", "us-central1-b", "us-central1-c"]
+
+
+def loaded(**changes: Any) -> Settings:
+    config: dict[str, Any] = {
+        "cloud": "gke",
+        "region": "us-central1",
+        "zones": ZONES,
+        "network": {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}]},
+        "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2}],
+        **changes,
+    }
+    return load(config, stack="dev", project="my-project")
+
+
+def reserving(name: str, zones: list[str]) -> dict[str, Any]:
+    return {"gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2, "reservation": name, "zones": zones}]}
+
+
+@pytest.mark.parametrize("name", ["june", "projects/other/reservations/june", "june/reservationBlocks/block-1"])
+def test_a_reservation_may_be_shared_or_a_block(name: str) -> None:
+    (pool,) = loaded(**reserving(name, ZONES[:1])).gpu_pools
+    assert pool.gpus.reservation == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["June", "projects/other/june", "projects/other/reservations/june/reservationBlocks/block-1", "june/block-1"],
+)
+def test_what_is_no_name_of_a_reservation_is_refused_once(name: str) -> None:
+    with pytest.raises(SettingsError, match="is not the name of a reservation") as refused:
+        loaded(**reserving(name, ZONES[:1]))
+    assert len(refused.value.problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("zones", "minimum", "maximum", "accepted"),
+    [
+        (3, 0, 1, True),
+        (3, 1, 2, False),
+        (3, 1, 3, True),
+        (3, 3, 3, True),
+        (3, 4, 5, False),
+        (3, 4, 6, True),
+        (1, 2, 2, True),
+    ],
+)
+def test_a_minimum_is_one_that_as_many_nodes_in_every_zone_make(
+    zones: int, minimum: int, maximum: int, accepted: bool
+) -> None:
+    pool = {"name": "web", "minNodes": minimum, "maxNodes": maximum, "zones": ZONES[:zones]}
+    if accepted:
+        assert loaded(cpuPools=[pool]).cpu_pools[0].min_nodes == minimum
+        return
+    with pytest.raises(SettingsError, match="as many in every zone") as refused:
+        loaded(cpuPools=[pool])
+    # What it says instead is accepted.
+    (problem,) = refused.value.problems
+    fewer = problem.remedy.partition("[")[2].rstrip("]").split(", ")
+    assert loaded(cpuPools=[{**pool, "zones": fewer}]).cpu_pools[0].min_nodes == minimum
+
+
+@pytest.mark.parametrize(
+    ("private", "cidr", "accepted"),
+    [
+        (True, "10.20.0.0/16", True),
+        (True, "100.64.0.0/10", True),
+        (True, "8.8.8.0/24", False),
+        (True, "0.0.0.0/0", False),
+        (True, "10.0.0.0/7", False),
+        (False, "8.8.8.0/24", True),
+    ],
+)
+def test_a_private_endpoint_is_reached_from_private_ranges(private: bool, cidr: str, accepted: bool) -> None:
+    network = {
+        "privateEndpoint": private,
+        "authorizedNetworks": [{"name": "us", "cidr": cidr}],
+        "nodeCidr": "10.0.0.0/20",
+    }
+    if accepted:
+        assert loaded(network=network).network.private_endpoint is private
+        return
+    with pytest.raises(SettingsError, match=f"{cidr} is public"):
+        loaded(network=network)
