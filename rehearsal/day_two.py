@@ -47,7 +47,7 @@ def _tag(config: Config) -> None:
 
 
 def _add_pool(config: Config) -> None:
-    config[_POOLS].append({**copy.deepcopy(config[_POOLS][0]), "name": "day2"})
+    config[_POOLS].append({**copy.deepcopy(config[_POOLS][0]), "name": "day2", "maxNodes": 1})
 
 
 def _remove_pool(config: Config) -> None:
@@ -103,7 +103,7 @@ class DayTwo:
         updated = self._engine.up(self._gate, name=f"day-two-{edit.id}")
         if not updated.ok:
             return Check(id, title, False, updated.reason)
-        return Check(id, title, *_judged(self._now(pod), _ended(planned)))
+        return Check(id, title, *judged(self._now(pod), _ended(planned)))
 
     def _running(self, job: Submission) -> PodRecord | None:
         """The job's pod, started anew if it has ended."""
@@ -130,7 +130,8 @@ def edit_stack(file: Path, edit: Edit) -> None:
     file.write_text(yaml.safe_dump(content, sort_keys=False))
 
 
-def _judged(pod: PodRecord, announced: tuple[str, ...]) -> tuple[bool, str]:
+def judged(pod: PodRecord, announced: tuple[str, ...]) -> tuple[bool, str]:
+    """Whether a pod that ran when the edit was made may be as it is now, and the words for it."""
     survived = pod.gone is None and pod.phase == "Running"
     said = f"the preview announced {', '.join(announced)}" if announced else "the preview announced an update in place"
     if survived:
