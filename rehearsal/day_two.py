@@ -61,9 +61,11 @@ EDITS: Final = (
     Edit("tag", "a label added to every cloud resource", _tag),
     Edit("pool-added", "a GPU pool added", _add_pool),
     Edit("pool-removed", "that GPU pool removed", _remove_pool),
-    Edit("disk", "a larger boot disk for a pool's nodes", _first("diskGb", lambda size: (size or 100) + 50)),
 )
-"""In this order; each starts from what the one before left."""
+"""In this order; each starts from what the one before left.
+
+Another disk or machine is not among them: clouds move a pool's nodes for it, which the simulated ones do not.
+"""
 
 
 class DayTwo:

@@ -60,3 +60,9 @@ def test_a_job_may_end_only_where_the_preview_said_so(
 ) -> None:
     pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase=phase, running=1.0, gone=gone)
     assert judged(pod, announced)[0] is passed
+
+
+def test_the_operations_page_has_a_row_for_every_edit() -> None:
+    rows = (ROOT / "docs" / "operations.md").read_text().splitlines()
+    for edit in EDITS:
+        assert [row for row in rows if row.startswith(f"| {edit.title} | ")], edit.title
