@@ -7,6 +7,7 @@ PLUGINS ?=
 CHARTS ?=
 APPLY ?=
 SEED ?=
+DAYTWO ?=
 CASE ?=
 BASE ?= origin/main
 ARGS ?=
@@ -34,9 +35,9 @@ setup: ## Virtual environment with the locked Python packages (.venv)
 tools: ## Build or check all the binaries (each command builds what it needs); the last line is their folder
 	@$(PYTHON) -m rehearsal.tools
 
-rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, APPLY=DIR, SEED=1, PLUGINS=DIR, CHARTS=DIR)
+rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, APPLY=DIR, DAYTWO=1, SEED=1, PLUGINS=DIR, CHARTS=DIR)
 	@$(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(APPLY),--apply "$(APPLY)") \
-	  $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
+	  $(if $(filter-out 0 no false,$(DAYTWO)),--day-two) $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
 
 rehearse-changed: setup ## Rehearse the stacks that a change since BASE= touches
 	@stacks="$$($(VENV)/python -m rehearsal.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \

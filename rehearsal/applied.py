@@ -68,13 +68,14 @@ class Applied:
             for container in pod.get("containers") or ()
         )
 
-    def pods(self, timeline: Timeline) -> tuple[PodRecord, ...]:
-        """Its pods, oldest first."""
+    def pods(self, timeline: Timeline, until: float | None = None) -> tuple[PodRecord, ...]:
+        """Its pods, oldest first; without those of after ``until``, which its end may have brought."""
         selector = self.selector.items()
         return tuple(
             pod
             for pod in timeline.pods
             if pod.namespace == self.namespace
+            and (until is None or pod.created <= until)
             and ((self.kind == "Pod" and pod.name == self.name) or (selector and selector <= pod.labels.items()))
         )
 
@@ -149,11 +150,11 @@ def checks(applied: Sequence[Applied], timeline: Timeline) -> Iterator[Check]:
             yield Check(f"applied:{one.kind}/{one.name}", title, *where_it_ran(one, timeline))
 
 
-def where_it_ran(one: Applied, timeline: Timeline) -> tuple[bool, str]:
+def where_it_ran(one: Applied, timeline: Timeline, until: float | None = None) -> tuple[bool, str]:
     """Whether all pods of an accepted object ran, and where; or why not, in the cluster's words."""
     if not one.has_pods:
         return True, ""
-    pods = one.pods(timeline)
+    pods = one.pods(timeline, until)
     if not pods:
         replicas = (one.manifest.get("spec") or {}).get("replicas", 1)
         if one.kind == "DaemonSet":

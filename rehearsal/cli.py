@@ -47,6 +47,7 @@ def run(
     apply: Annotated[
         Path | None, typer.Option("--apply", help="A folder of your own manifests, applied after the update.")
     ] = None,
+    day_two: Annotated[bool, typer.Option("--day-two", help="Also change settings while a job runs.")] = False,
     seed: Annotated[int, typer.Option("--seed", help="Another order of what is in no promised order.")] = 0,
 ) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0, destroy. Exit code 0 only if every check passes."""
@@ -69,6 +70,7 @@ def run(
         keep=keep,
         apply=apply,
         seed=seed,
+        day_two=day_two,
     )
     finished = Rehearsal(chosen, options, console).run()
     if finished.kept is not None:

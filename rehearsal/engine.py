@@ -133,6 +133,10 @@ class Engine:
         """Compare the state with what the clouds report, changing nothing; drift is a failure."""
         return self._operation("refresh", ["refresh", "--preview-only", "--expect-no-changes"])
 
+    def refresh(self) -> Result:
+        """Take what the clouds report into the state."""
+        return self._operation("refresh-state", ["refresh", "--yes", "--skip-preview"])
+
     def destroy(self, name: str = "destroy") -> Result:
         """Delete everything; ``name`` names the log."""
         return self._operation(name, ["destroy", "--yes", "--skip-preview"])

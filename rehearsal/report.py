@@ -171,7 +171,7 @@ def to_json(record: Record, logs: Path | None) -> dict[str, Any]:
         "policyViolations": [asdict(violation) for violation in record.violations],
         "pools": [_pool(record, pool, end) for pool in record.pools.all],
         "workloads": _workloads(record),
-        "applied": [_applied(record.timeline, one) for one in record.applied],
+        "applied": [_applied(record.timeline, one, record.played.ended) for one in record.applied],
         "machineTroubles": [
             {"kind": event.kind, "name": event.name, "pool": event.pool or None, "reason": event.message}
             for event in machine_troubles(record)
@@ -245,7 +245,7 @@ def _workloads(record: Record) -> list[dict[str, Any]]:
     return found
 
 
-def _applied(timeline: Timeline, one: Applied) -> dict[str, Any]:
+def _applied(timeline: Timeline, one: Applied, until: float | None) -> dict[str, Any]:
     return {
         "kind": one.kind,
         "namespace": one.namespace or None,
@@ -255,7 +255,7 @@ def _applied(timeline: Timeline, one: Applied) -> dict[str, Any]:
         "message": one.reply.message,
         "pods": [
             {**_pod(timeline, pod), "reason": timeline.why_pending(pod.name) if pod.running is None else ""}
-            for pod in one.pods(timeline)
+            for pod in one.pods(timeline, until)
         ],
     }
 

@@ -21,6 +21,7 @@ from rehearsal.applied import checks as checks_of_applied
 from rehearsal.checks import Check, Pools, autoscaler_rights, calls_allowed, cluster_checks
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+from rehearsal.day_two import DayTwo
 from rehearsal.disk import DiskFull
 from rehearsal.display import Display
 from rehearsal.engine import Engine, EngineError, Gate, Result
@@ -28,7 +29,7 @@ from rehearsal.engine_events import Step
 from rehearsal.kept import Kept
 from rehearsal.play import IDLE_TIMEOUT_SECONDS, Player
 from rehearsal.report import Record, Stage, to_json, write_atomically
-from rehearsal.scenario import derive
+from rehearsal.scenario import Scenario, derive
 from rehearsal.scope import scope_of
 from rehearsal.stack import ROOT, Stack, without_protection
 from rehearsal.summary import show
@@ -49,6 +50,7 @@ class StageFailed(Exception):
 class Options:
     """How to rehearse. ``plugins`` go before the stand-ins; ``keep`` leaves the cluster running if all went well.
     ``apply`` is a folder of the user's own manifests, ``seed`` shuffles what is in no promised order.
+    ``day_two`` changes settings while a job runs.
 
     For sabotage: ``gate=None`` leaves the policies out, and ``fail_fast`` ends the run at the first thing gone wrong.
     """
@@ -60,6 +62,7 @@ class Options:
     keep: bool = False
     apply: Path | None = None
     seed: int = 0
+    day_two: bool = False
     fail_fast: bool = False
     build: Path = BUILD
 
@@ -95,6 +98,8 @@ class Rehearsal:
         self.run_dir = self._folder / "runs" / f"{stamp}-{getpid()}"
         self._admin: Api | None = None
         self._control_plane: Path | None = None
+        self._user: User | None = None
+        self._scenario_played: Scenario | None = None
         self._watcher: Watcher | None = None
         self._display = Display(console, self._timeline, self._pools)
         self._world: World | None = None
@@ -138,6 +143,9 @@ class Rehearsal:
             self._scenario(engine)
             if self._options.fail_fast and self._failed_checks():
                 raise StageFailed("the first failure ends this run")
+        if self._options.day_two:
+            with self._stage("day two"):
+                self._day_two(engine)
         if self._options.keep:
             return Kept.prepare(engine, self.run_dir, kubeconfig)
         with self._stage("pulumi destroy"):
@@ -218,11 +226,20 @@ class Rehearsal:
             played=self._record.played,
         )
         player.play(scenario)
+        self._user, self._scenario_played = user, scenario
         calls = cloud_calls.read(self.run_dir / "logs")
         said = autoscaler_words.of_pools(self._admin, self._timeline, calls)
         self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played, said)
         self._record.checks += autoscaler_rights(self._admin)
         self._record.checks += calls_allowed(calls)
+
+    def _day_two(self, engine: Engine) -> None:
+        assert self._user is not None
+        assert self._scenario_played is not None
+        play = DayTwo(engine, self._options.gate, self._user, self._timeline, self._wait)
+        for check in play.play(self._scenario_played):
+            self._record.checks.append(check)
+            self._display.say(f"{check.title}: {check.detail}")
 
     def _idempotence(self, engine: Engine) -> None:
         nodes = len(self._timeline.gpu_nodes_now())

@@ -112,8 +112,9 @@ def _applied(console: Console, record: Record) -> None:
     for heading in ("object", "pods", "ran on, or why not"):
         table.add_column(heading, overflow="fold")
     for one in record.applied:
-        pods = one.pods(record.timeline)
-        where = where_it_ran(one, record.timeline)[1] if one.reply.ok else f"refused: {one.reply.message}"
+        until = record.played.ended
+        pods = one.pods(record.timeline, until)
+        where = where_it_ran(one, record.timeline, until)[1] if one.reply.ok else f"refused: {one.reply.message}"
         table.add_row(f"{one.kind} {one.name}", str(len(pods)) if one.has_pods else "", escape(where))
         for warning in one.reply.warnings:
             table.add_row("", "", f"[yellow]warning[/] {escape(essence(warning))}")

@@ -33,9 +33,9 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
 
 
 def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
-    """Each pool comes back from zero for a pod that asks for all that a node had left beside its own agents."""
+    """Each pool comes back from zero, by one node, for a job that asks for all that one had left beside its agents."""
     for pool in scenario.again:
-        title = f"{pool} comes back from zero for a job that takes a whole node"
+        title = f"{pool} comes back from zero, by one node, for a job that takes a whole one"
         one = played.of(f"again:{pool}")
         if one is None:
             yield Check(f"again:{pool}", title, False, NOT_REACHED)
@@ -43,6 +43,9 @@ def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iter
         passed, detail = _placed(timeline, one, _runs(one))
         asked = one.submission.manifest["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
         words = ", ".join(f"{value} {name}" for name, value in asked.items())
+        came = [node.name for node in timeline.nodes if node.pool == pool and node.created >= one.at]
+        if len(came) > 1:
+            passed, detail = False, f"{len(came)} nodes came for what one can hold: {', '.join(came)}; {detail}"
         yield Check(f"again:{pool}", title, passed, f"{detail} ({words})")
 
 

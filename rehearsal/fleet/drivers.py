@@ -36,6 +36,10 @@ _PATIENCE_SECONDS: Final = 3.0
 _LONG_PATIENCE_SECONDS: Final = 30.0
 """One that belongs there comes within a second, unless the machine that rehearses is busy."""
 
+_REGISTRATION_SECONDS: Final = 2.0
+"""A plugin that is Ready looks for GPUs, and then tells the kubelet: for a while its node is Ready and has none, and an
+autoscaler that does not expect them would start another (https://github.com/kubernetes/autoscaler/issues/1949)."""
+
 _STARTING: Final = ("karpenter.sh/", UNSEEN_TAINT["key"])
 """Taints of nodes that their autoscaler has not taken over yet; it removes them by itself."""
 
@@ -87,6 +91,7 @@ class Drivers(PollingThread):
         self._api = api
         self._report = report
         self._waiting_since: dict[str, float] = {}
+        self._served_since: dict[str, float] = {}
         self._missing: dict[str, MissingDriver] = {}
 
     def look(self) -> None:
@@ -96,6 +101,7 @@ class Drivers(PollingThread):
         self._waiting_since = {
             node["metadata"]["name"]: self._waiting_since.get(node["metadata"]["name"], now) for node in nodes
         }
+        self._served_since = {name: since for name, since in self._served_since.items() if name in self._waiting_since}
         if nodes:
             daemon_sets = self._api.list("/apis/apps/v1/daemonsets")
             for name in sorted({_advertiser(node) for node in nodes}):
@@ -115,6 +121,9 @@ class Drivers(PollingThread):
             pod = pods.get(name)
             problem = None
             if pod is not None:
+                now = time.monotonic()
+                if now - self._served_since.setdefault(name, now) < _REGISTRATION_SECONDS:
+                    continue
                 gpus = int(node["metadata"]["annotations"][GPUS])
                 try:
                     if kind.event == NO_DEVICE_PLUGIN:

@@ -81,6 +81,14 @@ def test_a_pod_that_waits_is_told_with_the_reason_and_fails_the_check(cluster: C
     assert check.detail == "server-1 stays Pending: 0/2 nodes are available: 2 Insufficient cpu."
 
 
+def test_what_a_controller_makes_while_the_cluster_goes_away_is_not_told(cluster: Cluster) -> None:
+    cluster.pod("server-1", node="admin-0", phase="Running", gpus=0, labels={"app": "server"})
+    until = cluster.timeline.now()
+    cluster.after(1).pod("server-2", gpus=0, labels={"app": "server"})
+    assert where_it_ran(applied(deployment()), cluster.timeline, until) == (True, "ran on admin")
+    assert not where_it_ran(applied(deployment()), cluster.timeline)[0]
+
+
 @pytest.mark.parametrize(
     ("manifest", "passed"), [(deployment(), False), (deployment(replicas=0), True), (daemon_set("agent"), True)]
 )

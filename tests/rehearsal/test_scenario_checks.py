@@ -323,6 +323,10 @@ def test_a_pool_that_does_not_come_back_is_found(cluster: Cluster) -> None:
     cluster.pod("again-x", node="gpu-0", phase="Succeeded", owner=("Job", again.workload), change="MODIFIED")
     found = list(workloads.again_checks(cluster.timeline, SCENARIO, played))
     assert by_id(found, "again:t4-1").passed
+    cluster.node("gpu-1", "t4-1", **GPU_NODE)
+    found = list(workloads.again_checks(cluster.timeline, SCENARIO, played))
+    assert "2 nodes came for what one can hold: gpu-0, gpu-1" in by_id(found, "again:t4-1").detail
+    assert not by_id(found, "again:t4-1").passed
 
 
 def test_a_pods_requests_are_those_of_its_containers_or_of_its_largest_init_container() -> None:
