@@ -69,7 +69,8 @@ class CloudCatalog:
       say
     - ``spot_taints``: taints that the cloud puts on every spot node by itself
     - ``gpu_label``: the label that the cloud's autoscaler needs on GPU nodes and that the pool itself must declare
-    - ``zonal_spot``: autoscalers with which a pool of spot GPUs has to be one pool for each zone
+    - ``uniform_groups``: autoscalers that plan a group of machines as if all were alike and in one zone, so that a GPU
+      pool has to be one pool for each zone, and its machines have to be of one size
     """
 
     name: str
@@ -99,7 +100,7 @@ class CloudCatalog:
     unneeded_minutes: Mapping[str, int] = field(default_factory=dict)
     spot_taints: tuple[Taint, ...] = ()
     gpu_label: str | None = None
-    zonal_spot: frozenset[str] = frozenset()
+    uniform_groups: frozenset[str] = frozenset()
 
     @property
     def plugin(self) -> str:
@@ -129,9 +130,16 @@ class CloudCatalog:
         """Labels that a pool of that GPU must declare for the cloud's autoscaler."""
         return {} if self.gpu_label is None else {self.gpu_label: self.accelerators[gpu].name}
 
-    def pool_per_zone(self, *, gpu: bool, spot: bool, autoscaler: str) -> bool:
-        """Whether such a pool has to be one pool for each zone."""
-        return gpu and spot and autoscaler in self.zonal_spot
+    def pool_per_zone(self, *, gpu: bool, spot: bool, zones: int, autoscaler: str) -> bool:
+        """Whether such a pool, which is to be in that many zones, has to be one pool for each zone.
+
+        A pool of spot GPUs is called after its zone even if it has one: more zones are what it will want next.
+        """
+        return gpu and (spot or zones > 1) and autoscaler in self.uniform_groups
+
+    def spot_mix(self, gpu: str, count: int, autoscaler: str) -> tuple[Machine, ...]:
+        """The types that a spot pool mixes unless the stack file names some."""
+        return self.machines.spot(gpu, count, alike=autoscaler in self.uniform_groups)
 
 
 def clouds() -> tuple[str, ...]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 ACCOUNT: Final = "123456789012"
 
-CALLS: Final[dict[str, dict[str, Any]]] = {
+CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
+    # An account without clusters.
+    "aws:eks/getClusters:getClusters": {"names": []},
     "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT, "arn": f"arn:aws:iam::{ACCOUNT}:user/me"},
     "aws:index/getPartition:getPartition": {"partition": "aws"},
 }

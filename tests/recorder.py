@@ -108,7 +108,8 @@ class Cloud(mocks.Mocks):
         if args.token == "gcp:organizations/getProject:getProject":
             return {"projectId": args.args["projectId"], "number": "123456789"}, []
         if args.token in eks_answers.CALLS:
-            return eks_answers.CALLS[args.token], []
+            answer = eks_answers.CALLS[args.token]
+            return (answer(args.args) if callable(answer) else answer), []
         if args.token in aks_answers.CALLS:
             return aks_answers.CALLS[args.token], []
         raise AssertionError(f"unexpected call of {args.token}")

@@ -123,7 +123,9 @@ CATALOG: Final = CloudCatalog(
     # It marks a GPU node for the cluster autoscaler, which waits for its GPUs instead of adding more nodes:
     # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
     gpu_label="k8s.amazonaws.com/accelerator",
-    # A group over zones takes Spot capacity where it finds some, so what one zone lacks never reaches the
-    # autoscaler, and its next choice cannot be another zone.
-    zonal_spot=frozenset({"cluster-autoscaler"}),
+    # It plans an empty group in the first of its zones, so a pod that needs another zone (a volume, a selector) waits for
+    # ever; and once it has removed the idle node of one zone, AWS ends a working node of another to even them out:
+    # https://github.com/aws/containers-roadmap/issues/1453. It plans with the type it saw last, whichever that was:
+    # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
+    uniform_groups=frozenset({"cluster-autoscaler"}),
 )

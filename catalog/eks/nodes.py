@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.model import Machine, Resources, SystemPod
+from concepts.pool import Image
 
 ADDRESSES_PER_PREFIX: Final = 16
 
@@ -33,6 +34,10 @@ VM_OVERHEAD: Final = 0.075
 """The share of the nominal memory that firmware and kernel take."""
 
 _MANY_VCPUS: Final = 30
+_DISK_FREE: Final = 0.9
+# Shares of a volume that its file system makes usable.
+_FILE_SYSTEM: Final = 0.999
+_BOTTLEROCKET_FILE_SYSTEM: Final = 0.983
 
 SYSTEM_PODS: Final = (
     SystemPod(name="aws-node", request=Resources(milli_cpu=50, memory_mib=0), per_node=True),
@@ -72,6 +77,23 @@ def allocatable(machine: Machine) -> Resources:
         milli_cpu=int(1000 * machine.vcpus - reserved_milli_cpu(machine.vcpus)),
         memory_mib=max(0, int(usable_memory - reserved_memory)),
     )
+
+
+def most_memory_mib(machine: Machine) -> int:
+    """What a node can have for pods at most: what firmware and kernel take is not known, and pods with addresses one by
+    one need no less than this. A pod that an autoscaler must not give up on has a node if it asks for less."""
+    return int(1024 * machine.memory_gib) - _RESERVED_MIB - _EVICTION_MIB
+
+
+def disk_mib(image: Image, size_gb: int) -> int:
+    """Ephemeral storage for pods on a node whose disk for images and pods has ``size_gb``.
+
+    The kubelet keeps a tenth free (``nodefs.available``) and 1 GiB for itself: ``nodeadm/internal/kubelet/config.go``;
+    of 20 GiB that leaves 18242267924 bytes (https://github.com/awslabs/amazon-eks-ami/pull/1126). Bottlerocket's file
+    system needs more for itself: 17933882132 bytes (https://github.com/bottlerocket-os/bottlerocket/issues/1563).
+    """
+    usable = _BOTTLEROCKET_FILE_SYSTEM if image == "bottlerocket" else _FILE_SYSTEM
+    return int(1024 * size_gb * usable * _DISK_FREE) - 1024
 
 
 def reserved_milli_cpu(cores: float) -> int:

@@ -149,7 +149,7 @@ def test_the_machine_that_settings_derive_is_sold_on_demand(gpu: str, count: int
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)
 def test_what_fits_the_first_spot_machine_fits_each(gpu: str, count: int) -> None:
-    first, *others = EKS.machines.spot(gpu, count) or (None,)
+    first, *others = EKS.machines.spot(gpu, count, alike=False) or (None,)
     if first is None:
         assert all(machine.type.endswith(".metal") for machine in EKS.machines.having(gpu, count))
         return
@@ -164,8 +164,16 @@ def test_what_fits_the_first_spot_machine_fits_each(gpu: str, count: int) -> Non
 
 def test_a_spot_pool_of_the_common_gpus_has_a_choice() -> None:
     for gpu in ("nvidia-t4", "nvidia-a10g", "nvidia-l4", "nvidia-l40s"):
-        assert len(EKS.machines.spot(gpu, 1)) >= 4
-    assert EKS.machines.spot("nvidia-l4", 3) == ()
+        assert len(EKS.spot_mix(gpu, 1, "karpenter")) >= 4
+    assert EKS.spot_mix("nvidia-l4", 3, "karpenter") == ()
+
+
+@pytest.mark.parametrize(("gpu", "count"), SIZES)
+def test_what_plans_with_one_machine_mixes_none_of_another_size(gpu: str, count: int) -> None:
+    mixed, wide = (EKS.spot_mix(gpu, count, autoscaler) for autoscaler in ("cluster-autoscaler", "karpenter"))
+    assert len({(machine.vcpus, machine.memory_gib) for machine in mixed}) <= 1
+    assert mixed[:1] == wide[:1]
+    assert set(mixed) <= set(wide)
 
 
 def test_regions_and_zones_are_amazons() -> None:
@@ -322,11 +330,12 @@ def test_gateways_cost_each() -> None:
 @pytest.mark.parametrize("gpu", [False, True])
 @pytest.mark.parametrize("spot", [False, True])
 @pytest.mark.parametrize("autoscaler", EKS.autoscalers)
-def test_only_spot_gpu_pools_of_the_cluster_autoscaler_are_one_for_each_zone(
-    gpu: bool, spot: bool, autoscaler: str
+@pytest.mark.parametrize("zones", [1, 2])
+def test_only_gpu_pools_of_the_cluster_autoscaler_are_one_for_each_zone(
+    gpu: bool, spot: bool, zones: int, autoscaler: str
 ) -> None:
-    expected = gpu and spot and autoscaler == "cluster-autoscaler"
-    assert EKS.pool_per_zone(gpu=gpu, spot=spot, autoscaler=autoscaler) == expected
+    expected = gpu and (spot or zones > 1) and autoscaler == "cluster-autoscaler"
+    assert EKS.pool_per_zone(gpu=gpu, spot=spot, zones=zones, autoscaler=autoscaler) == expected
 
 
 # The gate knows every machine with an NVIDIA GPU, parts of one and ARM included: Kubernetes sees a part as one.

@@ -18,6 +18,7 @@ from components.clouds.eks.identity import Account, cluster_role, node_role
 from components.clouds.eks.karpenter import Karpenter
 from components.clouds.eks.kubeconfig import kubeconfig
 from components.clouds.eks.network import Network
+from components.clouds.eks.running_groups import RunningGroups
 from components.resources import ClusterObjects, CustomResource
 from components.settings import Settings
 from concepts.pool import Pool
@@ -63,7 +64,12 @@ class EksCluster:
             outputs=["endpoint", "certificateAuthority"],
         )
         self._context = Context(
-            settings=settings, account=account, network=network, node_role=nodes, control_plane=self._resource
+            settings=settings,
+            account=account,
+            network=network,
+            node_role=nodes,
+            control_plane=self._resource,
+            groups=RunningGroups(settings.cluster_name, parent) if settings.autoscaler == "cluster-autoscaler" else None,
         )
         self._kubeconfig = _kubeconfig(settings, self._resource)
         self._node_addons = addons.before_nodes(name, self._context, parent)

@@ -50,6 +50,7 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
         "updateDefaultVersion": True,
         "blockDeviceMappings": [_disk(device, size) for device, size in disks(pool.image, pool.disk_gb).items()],
         "metadataOptions": METADATA_OPTIONS,
+        # What a stack is first made with; ``pools`` puts later labels on machines by way of their group.
         "tagSpecifications": [{"resourceType": kind, "tags": {**labels, "Name": template}} for kind in _TAGGED],
         "tags": dict(labels),
     }
@@ -60,7 +61,10 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
         }
     if gpus is not None and pool.image == "bottlerocket" and gpus.time_sharing is not None:
         inputs["userData"] = base64.b64encode(shared_gpus(gpus.time_sharing).encode()).decode()
-    return declare("aws:ec2/launchTemplate:LaunchTemplate", f"{name}-template", inputs, opts, outputs=["latestVersion"])
+    # A new version replaces every node of a group, and a label on the bill is not worth that:
+    # https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2514
+    kept = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["tagSpecifications"]))
+    return declare("aws:ec2/launchTemplate:LaunchTemplate", f"{name}-template", inputs, kept, outputs=["latestVersion"])
 
 
 METADATA_OPTIONS: Final[eks.LaunchTemplateMetadataOptions] = {

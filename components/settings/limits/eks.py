@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 from typing import Final
 
@@ -30,7 +30,8 @@ _PRIVATE_RANGES: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", 
 _SERVICE_PREFIXES: Final = range(12, 25)
 # https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
 _PUBLIC_RANGES: Final = 40
-
+_NODE_GROUPS: Final = 30
+"""An account may have asked for more; which ones did is not known here."""
 
 _RESERVATION: Final = re.compile(r"cr-([0-9a-f]{8}|[0-9a-f]{17})")
 
@@ -56,6 +57,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_room(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
         *_autoscaler(settings),
+        *_node_groups(settings),
         *_pools(settings),
     )
     # A pool of several sizes, zones or with a fallback is several specs with the same problem.
@@ -182,6 +184,17 @@ def _autoscaler(settings: Settings) -> Iterator[Problem]:
         )
 
 
+def _node_groups(settings: Settings) -> Iterator[Problem]:
+    groups = 1 + len(settings.gpu_pools) + len(settings.cpu_pools)
+    if settings.autoscaler == "cluster-autoscaler" and groups > _NODE_GROUPS:
+        yield Problem(
+            "gpuPools",
+            f"sizes, capacities and zones become {groups} node groups with the admin pool's, and a cluster has "
+            f"{_NODE_GROUPS} (quota 'Managed node groups per cluster')",
+            "Name fewer sizes or zones per pool, or write autoscaling.autoscaler: karpenter, which needs no groups",
+        )
+
+
 def _pools(settings: Settings) -> Iterator[Problem]:
     """What is wrong with each pool; a pool of several specs may be named several times."""
     for gpu_pool in settings.gpu_pools:
@@ -195,7 +208,7 @@ def _pools(settings: Settings) -> Iterator[Problem]:
         if settings.autoscaler == "cluster-autoscaler":
             yield from _lengths(pool)
             yield from _taints(pool)
-            yield from _tags(pool)
+            yield from _tags(pool, settings.labels)
 
 
 def _drivers(pool: Pool) -> Iterator[Problem]:
@@ -306,8 +319,8 @@ def _taints(pool: Pool) -> Iterator[Problem]:
             )
 
 
-def _tags(pool: Pool) -> Iterator[Problem]:
-    room = _TAGS_PER_GROUP - _TAGS_OF_EKS
+def _tags(pool: Pool, labels: Mapping[str, str]) -> Iterator[Problem]:
+    room = _TAGS_PER_GROUP - _TAGS_OF_EKS - len(labels)
     tags = len(node_tags.node_template(pool))
     if tags > room:
         yield Problem(

@@ -84,6 +84,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({}, {"security": {"kmsKey": KEY.replace("us-west-2", "eu-west-1")}}, "security.kmsKey", "key in us-west-2"),
     ({}, {"autoscaling": {"expander": "random"}}, "autoscaling.expander", "Leave it out"),
     ({}, {"adminPool": {"maxNodes": 3}}, "adminPool.maxNodes", "cluster-autoscaler"),
+    ({}, {"cpuPools": [{"name": f"c{n}", "maxNodes": 1} for n in range(29)], **GROUPS}, "gpuPools", "karpenter"),
     ({}, {"cpuPools": [{**CPU, "minNodes": 1}]}, "cpuPools[0].minNodes", "cluster-autoscaler"),
     ({}, {"cpuPools": [{**CPU, "minNodes": 2, "capacity": "spot-with-fallback"}]}, "cpuPools[0].minNodes", "replicas"),
 ]
@@ -108,7 +109,7 @@ def test_what_eks_cannot_do_is_refused(pool: dict[str, Any], rest: dict[str, Any
         ({"reservation": "cr-0123456789abcdef0"}, {}),
         ({"labels": {"nvidia.com/gpu": "true", "lifecycle": "Ec2Spot"}, "capacity": "spot"}, GROUPS),
         ({"taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "b", "effect": "NoSchedule"}]}, GROUPS),
-        ({"labels": {f"label-{n}": "x" for n in range(37)}}, GROUPS),
+        ({"labels": {f"label-{n}": "x" for n in range(35)}}, GROUPS),
         ({"labels": {f"label-{n}": "x" for n in range(60)}}, {}),
         ({}, {"kubernetes": {"version": "1.34"}}),
         ({}, {"kubernetes": {"version": "1.36"}}),
@@ -121,6 +122,8 @@ def test_what_eks_cannot_do_is_refused(pool: dict[str, Any], rest: dict[str, Any
         ({}, {"security": {"kmsKey": KEY}}),
         ({}, {"autoscaling": {"autoscaler": "cluster-autoscaler", "expander": "least-waste"}}),
         ({}, {"adminPool": {"maxNodes": 3}, **GROUPS}),
+        ({}, {"cpuPools": [{"name": f"c{n}", "maxNodes": 1} for n in range(28)], **GROUPS}),
+        ({}, {"cpuPools": [{"name": f"c{n}", "maxNodes": 1} for n in range(29)]}),
     ],
 )
 def test_what_eks_can_do_is_not(pool: dict[str, Any], rest: dict[str, Any]) -> None:
