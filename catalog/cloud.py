@@ -63,6 +63,7 @@ class CloudCatalog:
     - ``withdrawn_gpus``: GPUs that existed once, by the names people still write
     - ``allocatable``: what a node of a machine leaves for pods; ``system_pods``: the cloud's own pods in a new cluster
     - ``quotas``: region and pools → what they need of the account's limits; nothing where that is not known
+    - ``starves_small_nodes``: whether the system pods were seen to need more on small machines than they ask for
     - ``kubernetes_versions``: release channel → the minor version (``1.34``) that it means; empty where the cloud's own
       channels decide
     - ``unneeded_minutes``: autoscaling profile → how long a node is idle before it goes; empty where the cloud does not
@@ -96,6 +97,7 @@ class CloudCatalog:
     allocatable: Callable[[Machine], Resources]
     system_pods: tuple[SystemPod, ...]
     quotas: Callable[[str, Sequence[Pool]], tuple[Quota, ...]] = _not_known
+    starves_small_nodes: bool = True
     kubernetes_versions: Mapping[str, str] = field(default_factory=dict)
     unneeded_minutes: Mapping[str, int] = field(default_factory=dict)
     spot_taints: tuple[Taint, ...] = ()

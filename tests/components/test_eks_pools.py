@@ -112,7 +112,8 @@ def test_the_autoscaler_learns_of_the_disk_that_an_empty_group_will_have(image: 
 
 
 @pytest.mark.parametrize(
-    ("types", "milli_cpu"), [(("g4dn.xlarge",), 3920), (("g4dn.2xlarge",), 7910), (("g4dn.2xlarge", "g4dn.xlarge"), 3920)]
+    ("types", "milli_cpu"),
+    [(("g4dn.xlarge",), 3920), (("g4dn.2xlarge",), 7910), (("g4dn.2xlarge", "g4dn.xlarge"), 3920)],
 )
 def test_the_autoscaler_plans_with_what_the_image_leaves_of_the_smallest_type(
     types: tuple[str, ...], milli_cpu: int

@@ -79,7 +79,12 @@ def test_an_autoscaled_admin_pool_keeps_its_size_and_a_fixed_one_has_its_own(acc
     assert declared(fixed).inputs["scalingConfig"]["desiredSize"] == 3
 
 
-OLD = {"template": "7", "version": "1.34", "types": ["g4dn.2xlarge", "g4dn.xlarge"], "image": "BOTTLEROCKET_x86_64_NVIDIA"}
+OLD = {
+    "template": "7",
+    "version": "1.34",
+    "types": ["g4dn.2xlarge", "g4dn.xlarge"],
+    "image": "BOTTLEROCKET_x86_64_NVIDIA",
+}
 
 
 @pytest.mark.parametrize("nodes", [0, 1])

@@ -42,8 +42,7 @@ DEFAULT_EXPANDER: Final = "priority"
 # EKS's labels that tell groups apart, of which the autoscaler passes over ``nodegroup`` alone by itself:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/processors/nodegroupset/aws_nodegroups.go
 _LABELS_OF_A_GROUP: Final = tuple(
-    f"eks.amazonaws.com/{name}"
-    for name in ("sourceLaunchTemplateId", "sourceLaunchTemplateVersion", "nodegroup-image")
+    f"eks.amazonaws.com/{name}" for name in ("sourceLaunchTemplateId", "sourceLaunchTemplateVersion", "nodegroup-image")
 )
 
 _UUID: Final = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"

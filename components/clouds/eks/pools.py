@@ -4,8 +4,8 @@ There is no Auto Scaling group of our own: EKS drains the nodes of a managed one
 reason (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html), and GPU pools have one zone, so
 that there is nothing to rebalance.
 
-A GPU group that has nodes keeps what they were made from, and takes a new disk, image, machine type or Kubernetes version
-at the first update that finds it empty: a job is never ended for what could wait.
+A GPU group that has nodes keeps what they were made from, and takes a new disk, image, machine type or Kubernetes
+version at the first update that finds it empty: a job is never ended for what could wait.
 """
 
 from __future__ import annotations
@@ -119,7 +119,9 @@ def _tell(
             machine_types=pool.machine_types,
         )
         if group.nodes and (later := group.said(wanted)):
-            pulumi.info(f"pool {pool.name} has nodes ({group.nodes}): run `up` again when it has none to change {later}")
+            pulumi.info(
+                f"pool {pool.name} has nodes ({group.nodes}): run `up` again when it has none to change {later}"
+            )
 
     pulumi.Output.all(running, version, template_version).apply(say)
 

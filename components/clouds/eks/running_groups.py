@@ -1,7 +1,7 @@
 """The node groups that a cluster has already, as the autoscaler and earlier updates left them.
 
-Two things of a group are not the program's to set back. Its size: the provider sends all three sizes whenever one of them
-changes (``expandNodegroupScalingConfig`` in
+Two things of a group are not the program's to set back. Its size: the provider sends all three sizes whenever one of
+them changes (``expandNodegroupScalingConfig`` in
 https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/eks/node_group.go), and a size that was
 recorded long ago would end machines that work (https://www.pulumi.com/docs/iac/concepts/options/ignorechanges/). And
 what its nodes run: EKS replaces every node of a group whose template or version changes, with the pods on it
@@ -60,7 +60,7 @@ class RunningGroups:
         self._names = frozenset(names)
 
     def get(self, name: str, after: Sequence[pulumi.Resource]) -> pulumi.Output[RunningGroup] | None:
-        """The group called ``name`` as late as can be, when all of ``after`` is up to date; ``None`` if there is none."""
+        """The group called ``name``, looked at when all of ``after`` is up to date; ``None`` if there is none."""
         if name not in self._names:
             return None
         options = pulumi.InvokeOutputOptions(parent=self._parent, depends_on=list(after))

@@ -35,6 +35,9 @@ _NODE_GROUPS: Final = 30
 
 _RESERVATION: Final = re.compile(r"cr-([0-9a-f]{8}|[0-9a-f]{17})")
 
+# Driver 595, which only AL2023's image has: https://github.com/awslabs/amazon-eks-ami/issues/2768
+_NOT_IN_BOTTLEROCKET: Final = frozenset({"g7"})
+
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html (labels) and …/API_Taint.html
 _EKS_KEY_LIMIT: Final = 63
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
@@ -199,8 +202,10 @@ def _pools(settings: Settings) -> Iterator[Problem]:
     """What is wrong with each pool; a pool of several specs may be named several times."""
     for gpu_pool in settings.gpu_pools:
         yield from _drivers(gpu_pool)
+        yield from _image(gpu_pool)
         yield from _sharing(gpu_pool, settings.autoscaler)
         yield from _reservation(gpu_pool)
+        yield from _block(gpu_pool, settings)
     for cpu_pool in settings.cpu_pools:
         yield from _minimum(cpu_pool, settings.autoscaler)
     for pool in (*settings.gpu_pools, *settings.cpu_pools):
@@ -230,6 +235,16 @@ def _drivers(pool: Pool) -> Iterator[Problem]:
             f"{pool.declared_at}.driverVersion",
             "the node image decides the driver's version",
             "Write driverVersion: default",
+        )
+
+
+def _image(pool: Pool) -> Iterator[Problem]:
+    lacking = sorted({name.partition(".")[0] for name in pool.machine_types} & _NOT_IN_BOTTLEROCKET)
+    if pool.image == "bottlerocket" and lacking:
+        yield Problem(
+            f"{pool.declared_at}.image",
+            f"no Bottlerocket image has the driver that {pool.gpus.type} needs",
+            "Write image: al2023, or leave it out",
         )
 
 
@@ -275,6 +290,20 @@ def _reservation(pool: Pool) -> Iterator[Problem]:
             where,
             f"a Capacity Reservation is in one zone, and the pool in {len(pool.zones)}: {', '.join(pool.zones)}",
             f"Write zones: [{pool.zones[0]}], if that is the reservation's",
+        )
+
+
+def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:
+    known = catalog.of("eks")
+    machine = known.machines.get(pool.machine_type)
+    if pool.gpus.reservation is None or settings.autoscaler != "cluster-autoscaler" or machine is None:
+        return
+    if known.prices.machine(known.reference_region, machine, spot=False) is None:
+        # The id of a block looks like any other. https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
+        yield Problem(
+            f"{pool.declared_at}.reservation",
+            f"{pool.machine_type} is sold in Capacity Blocks alone, and nodes of such a group never start in one",
+            "Write autoscaling.autoscaler: karpenter, which takes blocks and On-Demand Capacity Reservations alike",
         )
 
 
