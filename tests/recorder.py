@@ -38,6 +38,7 @@ class Registration:
     deleted_with: str
     delete_timeout: str
     aliases: tuple[str, ...]
+    imported: str
     version: str
 
 
@@ -193,6 +194,7 @@ def _registration(urn: str, request: Any) -> Registration:
         deleted_with=request.deletedWith,
         delete_timeout=request.customTimeouts.delete,
         aliases=tuple(str(alias) for alias in request.aliases),
+        imported=request.importId,
         version=request.version,
     )
 

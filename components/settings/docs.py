@@ -46,8 +46,9 @@ Each entry of `gpuPools` becomes one pool per size, called `<name>-<gpusPerNode>
 zone ends the name: `<name>-<gpusPerNode>-a`. Each of these pools grows up to `maxNodes`, and `budget` counts them all.
 What carries which labels and taints: [architecture](architecture.md#labels-and-taints-on-every-gpu-pool).
 
-A pool that mixes machine types is planned and priced as its smallest: an autoscaler reckons with that one, and every
-other must have at least its memory.
+A pool that mixes machine types is planned as its smallest: an autoscaler reckons with that one, and every other must
+have at least its memory. `budget` counts the dearest. Where an autoscaler plans well only with machines of one size, a
+pool mixes no others unless a list says so.
 
 What a cloud cannot do is refused with the key and what to write instead; [below](#what-differs-between-the-clouds) is
 what they offer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
@@ -12,6 +12,7 @@ from components.clouds.base import NodePools
 from components.clouds.eks import addons, cluster_autoscaler, pools
 from components.clouds.eks.access import vpc_config
 from components.clouds.eks.context import Context
+from components.clouds.eks.control_plane_logs import LOGS, log_group
 from components.clouds.eks.declare import declare
 from components.clouds.eks.encryption import secrets_key
 from components.clouds.eks.identity import Account, cluster_role, node_role
@@ -26,33 +27,20 @@ from concepts.pool import Pool
 if TYPE_CHECKING:
     from schemas import eks
 
-# https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html
-_LOGS: Final = ("api", "audit", "authenticator", "controllerManager", "scheduler")
-_LOG_DAYS: Final = 30
-
 
 class EksCluster:
     """The ``CloudCluster`` of Amazon; all its resources are children of ``parent``."""
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
-        if settings.network.private_endpoint:
-            _refuse_out_of_reach(settings, parent)
+        exists = cluster_exists(settings.cluster_name, parent)
+        if settings.network.private_endpoint and not exists:
+            _refuse_out_of_reach()
         account = Account(parent)
         network = Network(name, settings, parent)
         nodes = node_role(name, settings, account, parent)
         role = cluster_role(name, settings, account, parent)
         key = secrets_key(name, settings, role, parent)
-        # EKS would make this log group itself, and keep what is in it for ever.
-        logs = declare(
-            "aws:cloudwatch/logGroup:LogGroup",
-            f"{name}-control-plane-logs",
-            {
-                "name": f"/aws/eks/{settings.cluster_name}/cluster",
-                "retentionInDays": _LOG_DAYS,
-                "tags": dict(settings.labels),
-            },
-            pulumi.ResourceOptions(parent=parent),
-        )
+        logs = log_group(name, settings, parent, new=not exists)
         self._resource = declare(
             "aws:eks/cluster:Cluster",
             f"{name}-control-plane",
@@ -71,9 +59,7 @@ class EksCluster:
             network=network,
             node_role=nodes,
             control_plane=self._resource,
-            groups=RunningGroups(settings.cluster_name, parent)
-            if settings.autoscaler == "cluster-autoscaler"
-            else None,
+            groups=_groups(settings, exists, parent),
         )
         self._kubeconfig = _kubeconfig(settings, self._resource)
         self._node_addons = addons.before_nodes(name, self._context, parent)
@@ -127,16 +113,22 @@ class EksCluster:
         return self
 
 
-def _refuse_out_of_reach(settings: Settings, parent: pulumi.Resource) -> None:
+def _groups(settings: Settings, exists: bool, parent: pulumi.Resource) -> RunningGroups | None:
+    """Nobody changes the size of the only group that there is under Karpenter."""
+    if settings.autoscaler != "cluster-autoscaler":
+        return None
+    return RunningGroups(settings.cluster_name, exists, parent)
+
+
+def _refuse_out_of_reach() -> None:
     """A cluster comes with a network of its own, to which nothing leads yet: the update would stop after the admin
     pool, when the first object in the cluster is due."""
-    if not cluster_exists(settings.cluster_name, parent):
-        raise pulumi.RunError(
-            "network.privateEndpoint: a new cluster is in a network of its own, and nothing leads there yet. For the "
-            "first `pulumi up` write privateEndpoint: false and your own address in authorizedNetworks; connect the "
-            "network (VPN, peering, Transit Gateway; its id is in `pulumi stack output network`); then write "
-            "privateEndpoint: true with the ranges that come that way."
-        )
+    raise pulumi.RunError(
+        "network.privateEndpoint: a new cluster is in a network of its own, and nothing leads there yet. For the "
+        "first `pulumi up` write privateEndpoint: false and your own address in authorizedNetworks; connect the "
+        "network (VPN, peering, Transit Gateway; its id is in `pulumi stack output network`); then write "
+        "privateEndpoint: true with the ranges that come that way."
+    )
 
 
 def _kubeconfig(settings: Settings, cluster: CustomResource) -> pulumi.Output[str]:
@@ -176,7 +168,7 @@ def _inputs(
         "bootstrapSelfManagedAddons": False,
         "kubernetesNetworkConfig": {"ipFamily": "ipv4", "serviceIpv4Cidr": settings.network.service_cidr},
         "encryptionConfig": {"provider": {"keyArn": key_arn}, "resources": ["secrets"]},
-        "enabledClusterLogTypes": list(_LOGS),
+        "enabledClusterLogTypes": list(LOGS),
         # Extended support costs six times as much, so only a written version stays that long; otherwise EKS
         # upgrades: https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html
         "upgradePolicy": {"supportType": "STANDARD" if settings.kubernetes.version is None else "EXTENDED"},

@@ -51,11 +51,10 @@ def cluster_exists(cluster_name: str, parent: pulumi.Resource) -> bool:
 
 
 class RunningGroups:
-    """The node groups of the cluster called ``cluster_name``; none if there is no such cluster yet."""
+    """The node groups of the cluster called ``cluster_name``; none if it does not exist yet."""
 
-    def __init__(self, cluster_name: str, parent: pulumi.Resource) -> None:
+    def __init__(self, cluster_name: str, exists: bool, parent: pulumi.Resource) -> None:
         self._cluster, self._parent = cluster_name, parent
-        exists = cluster_exists(cluster_name, parent)
         names = _now(_NODE_GROUPS, {"clusterName": cluster_name}, parent)["names"] if exists else ()
         self._names = frozenset(names)
 

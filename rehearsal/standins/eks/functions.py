@@ -81,6 +81,12 @@ def get_scaling_group(account: Account, args: Properties) -> Properties:
     return {**args, "id": args["name"], **{name: found[its] for name, its in sizes.items()}}
 
 
+def get_log_groups(account: Account, args: Properties) -> Properties:
+    """``cloudwatch:getLogGroups``: the names that begin with a prefix."""
+    found = account.call("logs", "DescribeLogGroups", logGroupNamePrefix=args.get("logGroupNamePrefix"))["logGroups"]
+    return {**args, "id": account.region, "logGroupNames": [group["logGroupName"] for group in found]}
+
+
 def _groups(account: Account, args: Properties) -> list[Record]:
     return [each for each in account.store.all(NODE_GROUP) if each.inputs["clusterName"] == args["clusterName"]]
 
@@ -92,4 +98,5 @@ FUNCTIONS: Final[Mapping[str, Callable[[Account, Properties], Properties]]] = {
     "aws:eks/getNodeGroups:getNodeGroups": get_node_groups,
     "aws:eks/getNodeGroup:getNodeGroup": get_node_group,
     "aws:autoscaling/getGroup:getGroup": get_scaling_group,
+    "aws:cloudwatch/getLogGroups:getLogGroups": get_log_groups,
 }
