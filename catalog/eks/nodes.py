@@ -34,6 +34,9 @@ VM_OVERHEAD: Final = 0.075
 """The share of the nominal memory that firmware and kernel take."""
 
 _MANY_VCPUS: Final = 30
+# Sizes, and one type, whose interfaces hold so few prefixes that addresses are what limits pods.
+_FEW_PREFIXES: Final = {"nano": 2, "micro": 2, "medium": 6, "t3.medium": None, "t3a.medium": None, "t3a.small": 6}
+_PODS_ON_THE_HOST: Final = 2
 _DISK_FREE: Final = 0.9
 # Shares of a volume that its file system makes usable.
 _FILE_SYSTEM: Final = 0.999
@@ -65,7 +68,11 @@ def takes_prefixes(machine_type: str) -> bool:
 
 
 def max_pods(machine: Machine) -> int:
-    """Pods that EKS allows on a node whose addresses come in prefixes."""
+    """Pods that EKS allows on a node whose addresses come in prefixes: as many as it has addresses for, and no more
+    than 110 or, with 30 vCPUs and more, 250."""
+    prefixes = _FEW_PREFIXES.get(machine.type, _FEW_PREFIXES.get(machine.type.rpartition(".")[2]))
+    if prefixes is not None:
+        return prefixes * ADDRESSES_PER_PREFIX + _PODS_ON_THE_HOST
     return 250 if machine.vcpus >= _MANY_VCPUS else 110
 
 

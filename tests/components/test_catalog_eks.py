@@ -366,6 +366,17 @@ def test_the_gate_lists_nothing_else_but_machines_withdrawn_or_sold_in_racks() -
     assert unlisted == {"p2", "p3", "g3", "g3s", "p6e-gb200"}
 
 
+@pytest.mark.parametrize("name", [name for name in EKS.machines.types if nodes.takes_prefixes(name)])
+def test_a_node_takes_no_more_pods_than_it_has_addresses_for(name: str) -> None:
+    """https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/kubelet/eni_max_pods.go, with prefixes."""
+    machine = EKS.machines.get(name)
+    assert machine is not None
+    network = listing()[name]["NetworkInfo"]
+    each = network["Ipv4AddressesPerInterface"] - 1
+    addresses = network["MaximumNetworkInterfaces"] * each * nodes.ADDRESSES_PER_PREFIX + 2
+    assert nodes.max_pods(machine) == min(addresses, 250 if machine.vcpus >= 30 else 110)
+
+
 def test_addresses_come_in_prefixes_on_nitro_alone() -> None:
     known = EKS.machines.types
     assert {type for type in known if not nodes.takes_prefixes(type)} == {

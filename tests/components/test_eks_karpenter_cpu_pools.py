@@ -16,3 +16,13 @@ def test_nodes_without_gpus_get_newer_images_one_after_the_other() -> None:
 def test_a_mixed_cpu_pool_may_have_as_many_nodes_of_its_largest_type() -> None:
     mixed = eks_specs.cpu_pool(machine_types=("m6i.xlarge", "m6i.2xlarge"), spot=True, max_nodes=3)
     assert karpenter_objects.limits(mixed) == {"cpu": "24", "nodes": "3"}
+
+
+def test_a_node_of_few_addresses_takes_few_pods() -> None:
+    def most(*types: str) -> int:
+        pool = eks_specs.cpu_pool(machine_types=types, spot=True)
+        made = karpenter_objects.node_class(pool, instance_profile="p", subnets=[], security_group="g", tags={})
+        return int(made["spec"]["kubelet"]["maxPods"])
+
+    assert most("m6i.xlarge", "m6i.2xlarge") == 110
+    assert most("t3.micro", "t3.small") == 34

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pulumi
 
 import catalog
-from catalog.eks.nodes import takes_prefixes
+from catalog.eks.nodes import max_pods, takes_prefixes
 from components.clouds.eks.node_template import VOLUME_TYPE, disks
 from components.clouds.priority_expander import in_order
 from concepts.kubernetes import GPU_RESOURCE, Taint
@@ -61,7 +61,8 @@ def node_class(
     # With addresses in prefixes a node takes more pods than its interfaces could address one by one, which is how many
     # Karpenter and the image count unless told.
     if all(takes_prefixes(machine_type) for machine_type in pool.machine_types):
-        spec["kubelet"] = {"maxPods": _MAX_PODS}
+        machines = [catalog.of("eks").machines.get(name) for name in pool.machine_types]
+        spec["kubelet"] = {"maxPods": min(_MAX_PODS, *(max_pods(machine) for machine in machines if machine))}
     reservation = _reservation(pool)
     if reservation is not None:
         spec["capacityReservationSelectorTerms"] = [{"id": reservation}]
