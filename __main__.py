@@ -48,6 +48,7 @@ GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools)
 
 pulumi.export("clusterName", cluster.handle.name)
 pulumi.export("kubeconfig", cluster.kubeconfig)
+pulumi.export("network", dict(cluster.handle.network))
 pulumi.export("pools", outputs.pools(gpu_pools))
 pulumi.export("gpuJobs", outputs.gpu_jobs(gpu_pools))
 pulumi.export("cost", outputs.cost(settings))

@@ -63,13 +63,15 @@ class CloudCatalog:
     - ``withdrawn_gpus``: GPUs that existed once, by the names people still write
     - ``allocatable``: what a node of a machine leaves for pods; ``system_pods``: the cloud's own pods in a new cluster
     - ``quotas``: region and pools → what they need of the account's limits; nothing where that is not known
+    - ``starves_small_nodes``: whether the system pods were seen to need more on small machines than they ask for
     - ``kubernetes_versions``: release channel → the minor version (``1.34``) that it means; empty where the cloud's own
       channels decide
     - ``unneeded_minutes``: autoscaling profile → how long a node is idle before it goes; empty where the cloud does not
       say
     - ``spot_taints``: taints that the cloud puts on every spot node by itself
     - ``gpu_label``: the label that the cloud's autoscaler needs on GPU nodes and that the pool itself must declare
-    - ``zonal_spot``: autoscalers with which a pool of spot GPUs has to be one pool for each zone
+    - ``uniform_groups``: autoscalers that plan a group of machines as if all were alike and in one zone, so that a GPU
+      pool has to be one pool for each zone, and its machines have to be of one size
     """
 
     name: str
@@ -95,11 +97,12 @@ class CloudCatalog:
     allocatable: Callable[[Machine], Resources]
     system_pods: tuple[SystemPod, ...]
     quotas: Callable[[str, Sequence[Pool]], tuple[Quota, ...]] = _not_known
+    starves_small_nodes: bool = True
     kubernetes_versions: Mapping[str, str] = field(default_factory=dict)
     unneeded_minutes: Mapping[str, int] = field(default_factory=dict)
     spot_taints: tuple[Taint, ...] = ()
     gpu_label: str | None = None
-    zonal_spot: frozenset[str] = frozenset()
+    uniform_groups: frozenset[str] = frozenset()
 
     @property
     def plugin(self) -> str:
@@ -129,9 +132,16 @@ class CloudCatalog:
         """Labels that a pool of that GPU must declare for the cloud's autoscaler."""
         return {} if self.gpu_label is None else {self.gpu_label: self.accelerators[gpu].name}
 
-    def pool_per_zone(self, *, gpu: bool, spot: bool, autoscaler: str) -> bool:
-        """Whether such a pool has to be one pool for each zone."""
-        return gpu and spot and autoscaler in self.zonal_spot
+    def pool_per_zone(self, *, gpu: bool, spot: bool, zones: int, autoscaler: str) -> bool:
+        """Whether such a pool, which is to be in that many zones, has to be one pool for each zone.
+
+        A pool of spot GPUs is called after its zone even if it has one: more zones are what it will want next.
+        """
+        return gpu and (spot or zones > 1) and autoscaler in self.uniform_groups
+
+    def spot_mix(self, gpu: str, count: int, autoscaler: str) -> tuple[Machine, ...]:
+        """The types that a spot pool mixes unless the stack file names some."""
+        return self.machines.spot(gpu, count, alike=autoscaler in self.uniform_groups)
 
 
 def clouds() -> tuple[str, ...]:

@@ -46,15 +46,21 @@ class Machines:
         """GPUs per machine that exist, ascending."""
         return tuple(sorted({machine.gpus for machine in _table(self.cloud).values() if machine.gpu == gpu}))
 
-    def spot(self, gpu: str, count: int) -> tuple[Machine, ...]:
-        """The types that a spot pool mixes unless the stack file names some: the smallest, then those that have at
-        least its CPU and memory.
+    def spot(self, gpu: str, count: int, *, alike: bool) -> tuple[Machine, ...]:
+        """The types that a spot pool may mix: the smallest, then those that have at least its CPU and memory, or, if
+        they have to be ``alike``, exactly these.
 
         An autoscaler plans with the first, so a pod that fits there fits on each. Bare metal is left out: it takes far
         longer to start.
         """
         found = [machine for machine in self.having(gpu, count) if not machine.type.endswith(".metal")]
-        return tuple(machine for machine in found if machine.memory_gib >= found[0].memory_gib)[: self.mixed_types]
+        sizes = [(machine.vcpus, machine.memory_gib) for machine in found]
+        fitting = (
+            machine
+            for machine, size in zip(found, sizes, strict=True)
+            if (size == sizes[0] if alike else machine.memory_gib >= found[0].memory_gib)
+        )
+        return tuple(fitting)[: self.mixed_types]
 
 
 @cache

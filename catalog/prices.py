@@ -68,6 +68,14 @@ class Prices:
             return None
         return self.disks.price(month * (1 if self.disk_sizes else gib) / _HOURS_PER_MONTH)
 
+    def most_above(self, region: str, reference: str) -> float:
+        """The largest ratio between the prices that a type has in the two regions, of all types known in both."""
+        rows = by_key(self.cloud, "machine_prices", "region", "type")
+        here = {type: number(row, "on_demand") for (place, type), row in rows.items() if place == region}
+        there = {type: number(row, "on_demand") for (place, type), row in rows.items() if place == reference}
+        ratios = [usd / other for type, usd in here.items() if usd and (other := there.get(type))]
+        return max(ratios, default=1.0)
+
     def _by_family(self, region: str, machine: Machine, *, spot: bool) -> float | None:
         row = by_key(self.cloud, "family_prices", "region", "family").get((region, machine.family))
         vcpu, gib = number(row, f"vcpu_{_column(spot)}"), number(row, f"gib_{_column(spot)}")

@@ -75,7 +75,8 @@ class Pool:
     ``preference`` orders the twins of one size: 0 is tried first (spot), 1 is its on-demand fallback.
     ``location_policy`` is one that the catalogue lists; ``None`` leaves it to what the pool is.
     ``unneeded_minutes`` is how long a node stays idle before it goes; ``None`` leaves it to the cluster's profile.
-    ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk); ``None`` where it is not known.
+    ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk) of the planned type,
+    ``dearest_hourly_usd`` that of the dearest type; ``None`` where it is not known.
     ``declared_at`` is the key path of the stack file's entry (``gpuPools[0]``), for messages.
     """
 
@@ -96,6 +97,7 @@ class Pool:
     taints: tuple[Taint, ...] = ()
     unneeded_minutes: int | None = None
     hourly_usd: float | None = None
+    dearest_hourly_usd: float | None = None
     declared_at: str = ""
 
     def __post_init__(self) -> None:
@@ -181,5 +183,5 @@ def as_node_group(pool: Pool, *, cloud: str, region: str) -> NodeGroup:
         region=region,
         zones=pool.zones,
         machine_type=pool.machine_type,
-        hourly_usd=pool.hourly_usd,
+        hourly_usd=pool.dearest_hourly_usd,
     )

@@ -35,6 +35,7 @@ class Machine:
     """The shape of one node. ``cpu`` in cores, ``memory_gib`` in GiB, both before system reservations.
 
     ``reserved_milli_cpu`` and ``reserved_memory_mib`` are what the cloud keeps of it (``None``: GKE's reservations).
+    ``disk_mib`` is ephemeral storage for pods; 0 where the autoscaler knows of none while the group is empty.
     """
 
     type: str
@@ -45,6 +46,7 @@ class Machine:
     reserved_milli_cpu: int | None = None
     reserved_memory_mib: int | None = None
     max_pods: int = 110
+    disk_mib: int = 100 * 1024
 
 
 @dataclass(frozen=True)

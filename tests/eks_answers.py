@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 ACCOUNT: Final = "123456789012"
 
-CALLS: Final[dict[str, dict[str, Any]]] = {
+CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
+    # An account without clusters, and without their logs.
+    "aws:cloudwatch/getLogGroups:getLogGroups": {"logGroupNames": []},
+    "aws:eks/getClusters:getClusters": {"names": []},
     "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT, "arn": f"arn:aws:iam::{ACCOUNT}:user/me"},
     "aws:index/getPartition:getPartition": {"partition": "aws"},
 }

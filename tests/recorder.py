@@ -41,6 +41,7 @@ class Registration:
     deleted_with: str
     delete_timeout: str
     aliases: tuple[str, ...]
+    imported: str
     version: str
 
 
@@ -111,7 +112,8 @@ class Cloud(mocks.Mocks):
         if args.token == "gcp:organizations/getProject:getProject":
             return {"projectId": args.args["projectId"], "number": "123456789"}, []
         if args.token in eks_answers.CALLS:
-            return eks_answers.CALLS[args.token], []
+            answer = eks_answers.CALLS[args.token]
+            return (answer(args.args) if callable(answer) else answer), []
         if args.token in aks_answers.CALLS:
             return aks_answers.CALLS[args.token], []
         raise AssertionError(f"unexpected call of {args.token}")
@@ -219,6 +221,7 @@ def _registration(urn: str, request: Any) -> Registration:
         deleted_with=request.deletedWith,
         delete_timeout=request.customTimeouts.delete,
         aliases=tuple(str(alias) for alias in request.aliases),
+        imported=request.importId,
         version=request.version,
     )
 

@@ -115,6 +115,8 @@ CATALOG: Final = CloudCatalog(
     ),
     allocatable=allocatable,
     system_pods=SYSTEM_PODS,
+    # They ask for what they use, and a T machine has all of its cores; what it has too few of are credits.
+    starves_small_nodes=False,
     # https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html (stored copies of 2026): 1.34 leaves
     # standard support on 2 December 2026, 1.35 on 27 March 2027, and extended support costs six times as much.
     kubernetes_versions={"rapid": "1.36", "regular": "1.35", "stable": "1.35"},
@@ -123,7 +125,9 @@ CATALOG: Final = CloudCatalog(
     # It marks a GPU node for the cluster autoscaler, which waits for its GPUs instead of adding more nodes:
     # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
     gpu_label="k8s.amazonaws.com/accelerator",
-    # A group over zones takes Spot capacity where it finds some, so what one zone lacks never reaches the
-    # autoscaler, and its next choice cannot be another zone.
-    zonal_spot=frozenset({"cluster-autoscaler"}),
+    # It plans an empty group in the first of its zones, so a pod that needs another (a volume, a selector) waits for
+    # ever; once it has removed the idle node of one zone, AWS ends a working node of another to even them out
+    # (https://github.com/aws/containers-roadmap/issues/1453); and it plans with the type that it saw last:
+    # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
+    uniform_groups=frozenset({"cluster-autoscaler"}),
 )

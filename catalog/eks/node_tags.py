@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
+import catalog
+from catalog.eks import nodes
+from catalog.model import Machine
 from concepts.kubernetes import GPU_RESOURCE
 from concepts.pool import Pool
 
@@ -28,13 +31,30 @@ def owned(cluster_name: str) -> str:
 
 
 def node_template(pool: Pool) -> dict[str, str]:
-    """All tags of one pool's group: every label, every taint, the GPUs, and how long a node stays idle."""
+    """All tags of one pool's group: every label, every taint, what pods may ask for, how long a node stays idle."""
     tags = {f"{LABEL}{key}": value for key, value in pool.labels.items()}
     if pool.role == "admin":
         return tags
     tags |= {f"{TAINT}{taint.key}": f"{taint.value or ''}:{taint.effect}" for taint in pool.taints}
-    if pool.gpus_per_node:
-        tags[f"{RESOURCE}{GPU_RESOURCE}"] = str(pool.allocatable_gpus)
+    tags |= {f"{RESOURCE}{name}": quantity for name, quantity in _resources(pool).items()}
     if pool.unneeded_minutes is not None:
         tags[UNNEEDED] = f"{pool.unneeded_minutes}m0s"
     return tags
+
+
+def _resources(pool: Pool) -> dict[str, str]:
+    """Resource → quantity on a node for pods; without it the autoscaler plans with a whole machine and no disk at all.
+
+    ``buildNodeFromTemplate`` in
+    https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/aws_manager.go
+    """
+    found = {"ephemeral-storage": f"{nodes.disk_mib(pool.image, pool.disk_gb)}Mi"}
+    machines = [catalog.of("eks").machines.get(name) for name in pool.machine_types]
+    known = [machine for machine in machines if isinstance(machine, Machine)]
+    if known and len(known) == len(machines):
+        # Of types that differ, what each of them has.
+        found["cpu"] = f"{min(nodes.allocatable(machine).milli_cpu for machine in known)}m"
+        found["memory"] = f"{min(nodes.most_memory_mib(machine) for machine in known)}Mi"
+    if pool.gpus_per_node:
+        found[GPU_RESOURCE] = str(pool.allocatable_gpus)
+    return found

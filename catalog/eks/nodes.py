@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.model import Machine, Resources, SystemPod
+from concepts.pool import Image
 
 ADDRESSES_PER_PREFIX: Final = 16
 
@@ -33,6 +34,13 @@ VM_OVERHEAD: Final = 0.075
 """The share of the nominal memory that firmware and kernel take."""
 
 _MANY_VCPUS: Final = 30
+# Sizes, and one type, whose interfaces hold so few prefixes that addresses are what limits pods.
+_FEW_PREFIXES: Final = {"nano": 2, "micro": 2, "medium": 6, "t3.medium": None, "t3a.medium": None, "t3a.small": 6}
+_PODS_ON_THE_HOST: Final = 2
+_DISK_FREE: Final = 0.9
+# Shares of a volume that its file system makes usable.
+_FILE_SYSTEM: Final = 0.999
+_BOTTLEROCKET_FILE_SYSTEM: Final = 0.983
 
 SYSTEM_PODS: Final = (
     SystemPod(name="aws-node", request=Resources(milli_cpu=50, memory_mib=0), per_node=True),
@@ -60,7 +68,11 @@ def takes_prefixes(machine_type: str) -> bool:
 
 
 def max_pods(machine: Machine) -> int:
-    """Pods that EKS allows on a node whose addresses come in prefixes."""
+    """Pods that EKS allows on a node whose addresses come in prefixes: as many as it has addresses for, and no more
+    than 110 or, with 30 vCPUs and more, 250."""
+    prefixes = _FEW_PREFIXES.get(machine.type, _FEW_PREFIXES.get(machine.type.rpartition(".")[2]))
+    if prefixes is not None:
+        return prefixes * ADDRESSES_PER_PREFIX + _PODS_ON_THE_HOST
     return 250 if machine.vcpus >= _MANY_VCPUS else 110
 
 
@@ -72,6 +84,23 @@ def allocatable(machine: Machine) -> Resources:
         milli_cpu=int(1000 * machine.vcpus - reserved_milli_cpu(machine.vcpus)),
         memory_mib=max(0, int(usable_memory - reserved_memory)),
     )
+
+
+def most_memory_mib(machine: Machine) -> int:
+    """What a node can have for pods at most: what firmware and kernel take is not known, and pods with addresses one by
+    one need no less than this. A pod that an autoscaler must not give up on has a node if it asks for less."""
+    return int(1024 * machine.memory_gib) - _RESERVED_MIB - _EVICTION_MIB
+
+
+def disk_mib(image: Image, size_gb: int) -> int:
+    """Ephemeral storage for pods on a node whose disk for images and pods has ``size_gb``.
+
+    The kubelet keeps a tenth free (``nodefs.available``) and 1 GiB for itself: ``nodeadm/internal/kubelet/config.go``;
+    of 20 GiB that leaves 18242267924 bytes (https://github.com/awslabs/amazon-eks-ami/pull/1126). Bottlerocket's file
+    system needs more for itself: 17933882132 bytes (https://github.com/bottlerocket-os/bottlerocket/issues/1563).
+    """
+    usable = _BOTTLEROCKET_FILE_SYSTEM if image == "bottlerocket" else _FILE_SYSTEM
+    return int(1024 * size_gb * usable * _DISK_FREE) - 1024
 
 
 def reserved_milli_cpu(cores: float) -> int:

@@ -104,6 +104,11 @@ class CloudCluster(NodePools, Protocol):
         """A kubeconfig without a static credential, marked secret."""
         ...
 
+    @property
+    def network(self) -> Mapping[str, pulumi.Input[Any]]:
+        """What other programs refer to: the network, its parts, who the nodes are; by names that the cloud uses."""
+        ...
+
     def autoscaler(
         self,
         name: str,

@@ -103,6 +103,19 @@ def planned_first(machines: Sequence[Machine]) -> tuple[Machine, ...]:
 def big_enough(machine: Machine, known: CloudCatalog) -> None:
     """Refuse a machine that is known to starve the cluster's own pods."""
     instead = f"Write '{known.default_admin_machine}' or leave machineType out"
+    if known.starves_small_nodes:
+        _not_starving(machine, instead)
+    room, need = known.allocatable(machine), system_requests(known)
+    # Of memory they may use up to twice what they ask for.
+    if room.milli_cpu < need.milli_cpu or room.memory_mib < 2 * need.memory_mib:
+        raise wrong(
+            f"'{machine.type}' leaves {room.milli_cpu}m CPU and {room.memory_mib} MiB for pods, and the cluster's own "
+            f"pods ask for {need.milli_cpu}m and {need.memory_mib} MiB, of which they may use twice as much",
+            instead,
+        )
+
+
+def _not_starving(machine: Machine, instead: str) -> None:
     if machine.shared_core:
         raise wrong(
             f"'{machine.type}' shares its core with other machines: system pods stay unschedulable on it", instead
@@ -111,13 +124,6 @@ def big_enough(machine: Machine, known: CloudCatalog) -> None:
         raise wrong(
             f"'{machine.type}' has {machine.memory_per_vcpu_gib:.3g} GiB per vCPU: system pods run out of memory below "
             f"{MIN_GIB_PER_VCPU} GiB per vCPU unless the machine has {ENOUGH_GIB} GiB in all",
-            instead,
-        )
-    room, need = known.allocatable(machine), system_requests(known)
-    if room.milli_cpu < need.milli_cpu or room.memory_mib < need.memory_mib:
-        raise wrong(
-            f"'{machine.type}' leaves {room.milli_cpu}m CPU and {room.memory_mib} MiB for pods, and the cluster's own "
-            f"pods ask for {need.milli_cpu}m and {need.memory_mib} MiB",
             instead,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from catalog import CloudCatalog, Machine
@@ -14,7 +14,8 @@ Counts = list[tuple[Pool, int]]
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """``idle`` with every autoscaled pool at its minimum, ``maximum`` at its maximum (twins and zones all).
+    """``idle`` with every autoscaled pool at its minimum, ``maximum`` at its maximum (twins and zones all) with the
+    dearest machines that it mixes.
 
     ``None`` if a price is not known; ``unpriced`` names the pools without one.
     """
@@ -30,14 +31,14 @@ def costs(known: CloudCatalog, admin: Pool, pools: Sequence[Pool], *, gateways: 
     idle: Counts = [(pool, pool.min_nodes) for pool in every]
     maximum: Counts = [(pool, pool.max_nodes) for pool in every]
     return Costs(
-        idle=_total(known, idle, gateways),
-        maximum=_total(known, maximum, gateways),
+        idle=_total(known, idle, gateways, lambda pool: pool.hourly_usd),
+        maximum=_total(known, maximum, gateways, lambda pool: pool.dearest_hourly_usd),
         unpriced=tuple(pool.name for pool in every if pool.hourly_usd is None),
     )
 
 
 def node_price(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:
-    """One running node: machine, GPUs, boot disk. Of a pool that mixes types this is the planned one's price.
+    """One running node: machine, GPUs, boot disk. Of a pool that mixes types this is the price of one of them.
 
     A spot price that is not known counts as the on-demand price, which no cloud's spot machine exceeds. Where disk
     prices are not known the disk is left out (the stack's cost output says so): it is a few percent of a GPU node.
@@ -47,11 +48,37 @@ def node_price(known: CloudCatalog, region: str, machine: Machine, disk_gb: int,
     return None if price is None else price.usd + (disk.usd if disk else 0.0)
 
 
-def _total(known: CloudCatalog, counts: Counts, gateways: int) -> float | None:
+def dearest_price(
+    known: CloudCatalog, region: str, machines: Sequence[Machine], disk_gb: int, *, spot: bool
+) -> float | None:
+    """One node of the dearest of the types that a pool mixes, as all its nodes may be; ``None`` if the planned one's
+    price is not known.
+
+    A type whose price in the region is not known counts with that of the reference region, times the largest ratio
+    that any type is known to have between the two. One without a price there is not sold by the hour.
+    """
+    if node_price(known, region, machines[0], disk_gb, spot=spot) is None:
+        return None
+    found = (_at_most(known, region, machine, disk_gb, spot=spot) for machine in machines)
+    return max(price for price in found if price is not None)
+
+
+def _at_most(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:
+    price = node_price(known, region, machine, disk_gb, spot=spot)
+    if price is not None:
+        return price
+    elsewhere = node_price(known, known.reference_region, machine, disk_gb, spot=spot)
+    return None if elsewhere is None else elsewhere * known.prices.most_above(region, known.reference_region)
+
+
+def _total(
+    known: CloudCatalog, counts: Counts, gateways: int, price_of: Callable[[Pool], float | None]
+) -> float | None:
     nodes = sum(count for _, count in counts)
     total = known.prices.control_plane.usd + known.prices.nat(nodes, gateways).usd
     for pool, count in counts:
-        if count and pool.hourly_usd is None:
+        price = price_of(pool)
+        if count and price is None:
             return None
-        total += count * (pool.hourly_usd or 0.0)
+        total += count * (price or 0.0)
     return total

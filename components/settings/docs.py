@@ -46,8 +46,9 @@ Each entry of `gpuPools` becomes one pool per size, called `<name>-<gpusPerNode>
 zone ends the name: `<name>-<gpusPerNode>-a`. Each of these pools grows up to `maxNodes`, and `budget` counts them all.
 What carries which labels and taints: [architecture](architecture.md#labels-and-taints-on-every-gpu-pool).
 
-A pool that mixes machine types is planned and priced as its smallest: an autoscaler reckons with that one, and every
-other must have at least its memory.
+A pool that mixes machine types is planned as its smallest: an autoscaler reckons with that one, and every other must
+have at least its memory. `budget` counts the dearest. Where an autoscaler plans well only with machines of one size, a
+pool mixes no others unless a list says so.
 
 What a cloud cannot do is refused with the key and what to write instead; [below](#what-differs-between-the-clouds) is
 what they offer."""
@@ -154,7 +155,7 @@ _ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
     "`adminPool.machineType` unless given": lambda known: f"`{known.default_admin_machine}`",
     "`cpuPools[].machineType` unless given": lambda known: f"`{known.default_cpu_machine}`",
     "several `machineType`s in a spot pool": lambda known: "yes" if known.machines.mixed_types > 1 else "no",
-    "pools of spot GPUs": lambda known: _per_zone(known),
+    "pools of GPUs": lambda known: _per_zone(known),
     "taints of every spot node": lambda known: _words([str(taint) for taint in known.spot_taints]),
     "`gpuPools[].image`": lambda known: _words(known.images),
     "`network.nodeCidr` unless given": lambda known: f"`{known.default_ranges['node_cidr']}`",
@@ -194,7 +195,7 @@ def _pod_range(known: CloudCatalog) -> str:
 
 
 def _per_zone(known: CloudCatalog) -> str:
-    per_zone = [one for one in known.autoscalers if known.pool_per_zone(gpu=True, spot=True, autoscaler=one)]
+    per_zone = [one for one in known.autoscalers if known.pool_per_zone(gpu=True, spot=True, zones=2, autoscaler=one)]
     return f"one for each zone with {_words(per_zone)}" if per_zone else "one over all zones"
 
 

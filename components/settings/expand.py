@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, cast, get_args
 
 from catalog import CloudCatalog, Machine
-from components.settings.costs import node_price
+from components.settings.costs import dearest_price, node_price
 from components.settings.fields import Capacity, Context
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import Problem
@@ -68,7 +68,8 @@ def variants(entry: Entry, place: Place) -> Iterator[Variant]:
         name = entry.name if size is None else f"{entry.name}-{size}"
         for suffix, spot, preference in _TWINS[entry.capacity]:
             one = Variant(name=f"{name}{suffix}", size=size, spot=spot, preference=preference, zones=tuple(entry.zones))
-            if place.catalog.pool_per_zone(gpu=size is not None, spot=spot, autoscaler=place.autoscaler):
+            gpu, zones = size is not None, len(entry.zones)
+            if place.catalog.pool_per_zone(gpu=gpu, spot=spot, zones=zones, autoscaler=place.autoscaler):
                 for zone in entry.zones:
                     yield replace(one, name=f"{one.name}-{zone_suffix(zone, place.region)}", zones=(zone,))
             else:
@@ -97,7 +98,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int) -> Iterat
     for size in pool.gpus_per_node:
         entry = Entry(name=pool.name, sizes=(size,), capacity=pool.capacity, zones=pool.zones)
         for variant in variants(entry, place):
-            machines = _gpu_machines(pool, size, variant.spot, known)
+            machines = _gpu_machines(pool, size, variant.spot, place)
             spot_taints = known.spot_taints if variant.spot else ()
             yield Pool(
                 name=variant.name,
@@ -116,6 +117,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int) -> Iterat
                 taints=_distinct(gpu_pool_taints(size, smallest, (*spot_taints, *extra))),
                 unneeded_minutes=pool.unneeded_minutes,
                 hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
+                dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
                 declared_at=f"gpuPools[{index}]",
             )
 
@@ -134,10 +136,12 @@ def _gpu_part(pool: GpuPool, size: int, known: CloudCatalog) -> PoolGpus:
     )
 
 
-def _gpu_machines(pool: GpuPool, size: int, spot: bool, known: CloudCatalog) -> tuple[Machine, ...]:
+def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place) -> tuple[Machine, ...]:
     """The types a pool may consist of, the planned one first; several only of spot nodes."""
+    known = place.catalog
     if not pool.machine_type:
-        return known.machines.spot(pool.gpu, size) if spot else known.machines.having(pool.gpu, size)[:1]
+        mixed = known.spot_mix(pool.gpu, size, place.autoscaler)
+        return mixed if spot else known.machines.having(pool.gpu, size)[:1]
     named = [known.machines.with_gpus(type, pool.gpu, size) for type in pool.machine_type]
     accepted = tuple(machine for machine in named if machine is not None)
     if len(accepted) < len(named):
@@ -167,6 +171,7 @@ def _cpu_pools(index: int, pool: CpuPool, place: Place, zones: tuple[str, ...]) 
             taints=_distinct((*spot_taints, *(taint.node_taint() for taint in pool.taints))),
             unneeded_minutes=pool.unneeded_minutes,
             hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
+            dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
             declared_at=f"cpuPools[{index}]",
         )
 
@@ -190,6 +195,7 @@ def admin_pool(pool: AdminPool, place: Place, zones: tuple[str, ...]) -> Pool:
         labels=admin_pool_labels(),
         spot=spot,
         hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=spot),
+        dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=spot),
     )
 
 

@@ -46,7 +46,7 @@ class GpuPool(Section):
         default=(),
         validate_default=True,
         description="a machine type; a list where spot nodes mix types; the smallest that has these GPUs unless given "
-        "(spot nodes mix some larger ones where the cloud can)",
+        "(spot nodes mix some larger ones where cloud and autoscaler can)",
     )
     reservation: StrictStr | None = Field(default=None, description="name of a reservation that the pool consumes")
     capacity: Capacity = Field(

@@ -14,9 +14,6 @@ from typing import Final
 from rehearsal.simulation import Machine
 
 GPU: Final = "nvidia.com/gpu"
-_DISK_GIB: Final = 100
-"""A machine's disk is not part of its shape; this is the disk of a default pool."""
-
 _EVICTION_MIB: Final = 100
 _UNLIMITED: Final = math.inf
 # (size of the band, share of it that is reserved)
@@ -32,13 +29,14 @@ class Capacity:
     memory_mib: int
     gpus: int
     pods: int
+    disk_mib: int
 
     def resources(self, gpus: int | None = None) -> dict[str, str]:
         """A Kubernetes ResourceList; ``gpus`` replaces the number of GPUs, which is absent on machines without."""
         quantities = {
             "cpu": f"{self.cpu_millicores}m",
             "memory": f"{self.memory_mib}Mi",
-            "ephemeral-storage": f"{_DISK_GIB}Gi",
+            "ephemeral-storage": f"{self.disk_mib}Mi",
             "pods": str(self.pods),
         }
         if self.gpus:
@@ -48,7 +46,9 @@ class Capacity:
 
 def capacity(machine: Machine) -> Capacity:
     """The whole machine."""
-    return Capacity(round(machine.cpu * 1000), round(machine.memory_gib * 1024), machine.gpus, machine.max_pods)
+    return Capacity(
+        round(machine.cpu * 1000), round(machine.memory_gib * 1024), machine.gpus, machine.max_pods, machine.disk_mib
+    )
 
 
 def allocatable(machine: Machine) -> Capacity:

@@ -149,7 +149,7 @@ def test_the_machine_that_settings_derive_is_sold_on_demand(gpu: str, count: int
 
 @pytest.mark.parametrize(("gpu", "count"), SIZES)
 def test_what_fits_the_first_spot_machine_fits_each(gpu: str, count: int) -> None:
-    first, *others = EKS.machines.spot(gpu, count) or (None,)
+    first, *others = EKS.machines.spot(gpu, count, alike=False) or (None,)
     if first is None:
         assert all(machine.type.endswith(".metal") for machine in EKS.machines.having(gpu, count))
         return
@@ -164,8 +164,16 @@ def test_what_fits_the_first_spot_machine_fits_each(gpu: str, count: int) -> Non
 
 def test_a_spot_pool_of_the_common_gpus_has_a_choice() -> None:
     for gpu in ("nvidia-t4", "nvidia-a10g", "nvidia-l4", "nvidia-l40s"):
-        assert len(EKS.machines.spot(gpu, 1)) >= 4
-    assert EKS.machines.spot("nvidia-l4", 3) == ()
+        assert len(EKS.spot_mix(gpu, 1, "karpenter")) >= 4
+    assert EKS.spot_mix("nvidia-l4", 3, "karpenter") == ()
+
+
+@pytest.mark.parametrize(("gpu", "count"), SIZES)
+def test_what_plans_with_one_machine_mixes_none_of_another_size(gpu: str, count: int) -> None:
+    mixed, wide = (EKS.spot_mix(gpu, count, autoscaler) for autoscaler in ("cluster-autoscaler", "karpenter"))
+    assert len({(machine.vcpus, machine.memory_gib) for machine in mixed}) <= 1
+    assert mixed[:1] == wide[:1]
+    assert set(mixed) <= set(wide)
 
 
 def test_regions_and_zones_are_amazons() -> None:
@@ -204,15 +212,24 @@ def test_default_machines_exist_in_the_zones_of_most_regions(name: str) -> None:
     assert lacking <= {"ap-southeast-3", "ap-southeast-4", "eu-south-2"}
 
 
-def test_the_default_admin_machine_is_the_smallest_that_carries_the_system_pods() -> None:
-    default = EKS.machines.get(EKS.default_admin_machine)
-    assert default is not None
-    big_enough(default, EKS)
-    for smaller in ("m6i.large", "c6i.large", "t3.xlarge"):
-        machine = EKS.machines.get(smaller)
-        assert machine is not None
-        with pytest.raises(PydanticCustomError, match=smaller):
-            big_enough(machine, EKS)
+@pytest.mark.parametrize(
+    ("name", "carries"),
+    [
+        (EKS.default_admin_machine, True),
+        ("m6i.large", True),
+        ("t3.large", True),
+        ("c6i.large", False),
+        ("t3.medium", False),
+    ],
+)
+def test_an_admin_machine_carries_the_system_pods(name: str, carries: bool) -> None:
+    machine = EKS.machines.get(name)
+    assert machine is not None
+    if carries:
+        big_enough(machine, EKS)
+        return
+    with pytest.raises(PydanticCustomError, match=name):
+        big_enough(machine, EKS)
 
 
 def test_the_default_cpu_machine_has_4_vcpus_and_16_gib() -> None:
@@ -322,11 +339,12 @@ def test_gateways_cost_each() -> None:
 @pytest.mark.parametrize("gpu", [False, True])
 @pytest.mark.parametrize("spot", [False, True])
 @pytest.mark.parametrize("autoscaler", EKS.autoscalers)
-def test_only_spot_gpu_pools_of_the_cluster_autoscaler_are_one_for_each_zone(
-    gpu: bool, spot: bool, autoscaler: str
+@pytest.mark.parametrize("zones", [1, 2])
+def test_only_gpu_pools_of_the_cluster_autoscaler_are_one_for_each_zone(
+    gpu: bool, spot: bool, zones: int, autoscaler: str
 ) -> None:
-    expected = gpu and spot and autoscaler == "cluster-autoscaler"
-    assert EKS.pool_per_zone(gpu=gpu, spot=spot, autoscaler=autoscaler) == expected
+    expected = gpu and (spot or zones > 1) and autoscaler == "cluster-autoscaler"
+    assert EKS.pool_per_zone(gpu=gpu, spot=spot, zones=zones, autoscaler=autoscaler) == expected
 
 
 # The gate knows every machine with an NVIDIA GPU, parts of one and ARM included: Kubernetes sees a part as one.
@@ -346,6 +364,17 @@ def test_the_gate_and_the_catalogue_agree() -> None:
 def test_the_gate_lists_nothing_else_but_machines_withdrawn_or_sold_in_racks() -> None:
     unlisted = {name.partition(".")[0] for name in gpu_machines("eks") if name not in listing()}
     assert unlisted == {"p2", "p3", "g3", "g3s", "p6e-gb200"}
+
+
+@pytest.mark.parametrize("name", [name for name in EKS.machines.types if nodes.takes_prefixes(name)])
+def test_a_node_takes_no_more_pods_than_it_has_addresses_for(name: str) -> None:
+    """https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/kubelet/eni_max_pods.go, with prefixes."""
+    machine = EKS.machines.get(name)
+    assert machine is not None
+    network = listing()[name]["NetworkInfo"]
+    each = network["Ipv4AddressesPerInterface"] - 1
+    addresses = network["MaximumNetworkInterfaces"] * each * nodes.ADDRESSES_PER_PREFIX + 2
+    assert nodes.max_pods(machine) == min(addresses, 250 if machine.vcpus >= 30 else 110)
 
 
 def test_addresses_come_in_prefixes_on_nitro_alone() -> None:

@@ -128,10 +128,17 @@ def test_no_system_pod_keeps_a_node_and_no_computing_node_is_emptied() -> None:
 
 
 def test_zones_of_one_pool_grow_evenly() -> None:
-    written = flags()
-    assert written["balance-similar-node-groups"] == "true"
+    assert flags()["balance-similar-node-groups"] == "true"
+    prefix = "--balancing-ignore-label="
+    ignored = {flag.removeprefix(prefix) for flag in container(run())["command"] if flag.startswith(prefix)}
     differing = {key for key in SPOT.labels if SPOT.labels[key] != SPOT_B.labels[key]}
-    assert differing == {written["balancing-ignore-label"]}
+    # What EKS adds differs too: each group has a template of its own, and may have an older image.
+    added = {"sourceLaunchTemplateId", "sourceLaunchTemplateVersion", "nodegroup-image"}
+    assert ignored == differing | {f"eks.amazonaws.com/{name}" for name in added}
+
+
+def test_a_node_that_is_added_keeps_only_its_own_group() -> None:
+    assert flags()["scale-down-delay-type-local"] == "true"
 
 
 def order(*pools: Pool) -> list[list[str]]:

@@ -6,14 +6,15 @@ import functools
 import json
 from typing import Any
 
+import pulumi
 import pytest
 
 import catalog
 from components.clouds.eks import addons, identity
-from components.clouds.eks.kubeconfig import kubeconfig
+from components.clouds.eks.kubeconfig import Login, kubeconfig
 from components.cluster import Cluster, ClusterArgs
 from components.settings.cluster import AuthorizedNetworkSetting
-from tests import recorder
+from tests import eks_answers, recorder
 from tests.components import eks_specs
 from tests.components.test_provider_schema import problems_of
 
@@ -37,6 +38,13 @@ def run_cluster(**changes: Any) -> recorder.Recording:
     return recorder.run(lambda: _declare(args))
 
 
+@pytest.fixture
+def existing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The account has the cluster already; no node groups."""
+    monkeypatch.setitem(eks_answers.CALLS, "aws:eks/getClusters:getClusters", {"names": ["gpu-test"]})
+    monkeypatch.setitem(eks_answers.CALLS, "aws:eks/getNodeGroups:getNodeGroups", {"names": []})
+
+
 def _declare(args: ClusterArgs) -> None:
     Cluster("cluster", args)
 
@@ -52,6 +60,7 @@ def trusted_by(role: recorder.Registration) -> tuple[str, list[str]]:
     return statement["Principal"]["Service"], statement["Action"]
 
 
+@pytest.mark.usefixtures("existing")
 @pytest.mark.parametrize(
     "case",
     [
@@ -80,6 +89,12 @@ def test_only_the_written_networks_reach_the_control_plane() -> None:
     assert network["publicAccessCidrs"] == ["203.0.113.0/24"]
 
 
+def test_a_new_cluster_that_nobody_could_reach_is_refused_with_the_way_there() -> None:
+    with pytest.raises(pulumi.RunError, match=r"network\.privateEndpoint: .*first `pulumi up`.*privateEndpoint: true"):
+        run_cluster(private_endpoint=True, authorized_networks=(VPN,))
+
+
+@pytest.mark.usefixtures("existing")
 def test_a_private_endpoint_is_reached_from_the_written_networks_through_the_vpc() -> None:
     recording = run_cluster(private_endpoint=True, authorized_networks=(VPN,))
     network = recording.only(CLUSTER).inputs["vpcConfig"]
@@ -95,6 +110,7 @@ def test_a_private_endpoint_is_reached_from_the_written_networks_through_the_vpc
     ]
 
 
+@pytest.mark.usefixtures("existing")
 def test_a_name_that_no_description_takes_is_spelled_otherwise() -> None:
     named = AuthorizedNetworkSetting(name="Ann's \u2013 home", cidr="10.99.0.0/16")
     recording = run_cluster(private_endpoint=True, authorized_networks=(named,))
@@ -102,6 +118,7 @@ def test_a_name_that_no_description_takes_is_spelled_otherwise() -> None:
     assert "Ann-s - home" in {rule["description"] for group in groups for rule in group["ingress"]}
 
 
+@pytest.mark.usefixtures("existing")
 def test_with_a_private_endpoint_and_no_network_nobody_outside_reaches_it() -> None:
     network = run_cluster(private_endpoint=True, authorized_networks=()).only(CLUSTER).inputs["vpcConfig"]
     assert network["endpointPublicAccess"] is False
@@ -265,27 +282,39 @@ def test_addons_with_rights_wait_for_them() -> None:
             assert policies <= set(addon.depends_on)
 
 
-def test_load_balancers_are_rights_of_one_service_account_over_what_is_tagged() -> None:
-    recording = eks_specs.recorded(cluster={"addons": ("load-balancer",)})
-    (association,) = [
-        one.inputs
-        for one in recording.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")
-        if one.inputs["serviceAccount"] == "aws-load-balancer-controller"
-    ]
-    assert association["namespace"] == "kube-system"
-    role = association["roleArn"].rpartition("/")[2]
-    (policy,) = [one.inputs["policy"] for one in recording.of_type(ROLE_POLICY) if one.inputs["role"] == role]
-    for statement in json.loads(policy)["Statement"]:
-        reads = all(action.partition(":")[2].startswith(("Describe", "Get", "List")) for action in statement["Action"])
-        limited = "elbv2.k8s.aws/cluster" in json.dumps(statement.get("Condition", {}))
-        in_a_vpc = statement["Resource"] == "arn:aws:ec2:us-west-2:123456789012:vpc/*"
-        assert reads or limited or in_a_vpc
-
-
 def test_deployments_of_add_ons_keep_no_pool_alive() -> None:
     for name in ("coredns", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver"):
         addon = addons_of(everything())[name]
         assert '"gpucluster.dev/role": "admin"' in addon.inputs["configurationValues"]
+
+
+def configuration(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(addons_of(everything())[name].inputs["configurationValues"])
+    return found
+
+
+def test_the_operator_of_cloudwatch_which_tolerates_everything_stays_on_the_admin_pool() -> None:
+    operator = configuration("amazon-cloudwatch-observability")["manager"]
+    assert operator["nodeSelector"] == {"gpucluster.dev/role": "admin"}
+
+
+def test_a_claim_without_a_class_gets_a_volume() -> None:
+    assert configuration("aws-ebs-csi-driver")["defaultStorageClass"] == {"enabled": True}
+
+
+def test_an_add_on_associates_only_accounts_that_every_release_of_it_takes() -> None:
+    recording = everything()
+    addon = addons_of(recording)["aws-efs-csi-driver"]
+    (own,) = addon.inputs["podIdentityAssociations"]
+    assert own["serviceAccount"] == "efs-csi-controller-sa"
+    (beside,) = [
+        one
+        for one in recording.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")
+        if one.inputs["serviceAccount"] == "efs-csi-node-sa"
+    ]
+    assert beside.inputs["roleArn"] == own["roleArn"]
+    # The add-on may have had it: it gives it up first.
+    assert addon.urn in beside.depends_on
 
 
 def test_known_opt_ins_are_those_of_the_catalogue() -> None:
@@ -310,7 +339,7 @@ def test_a_roles_name_is_one_that_iam_accepts(name: str, purpose: str) -> None:
 
 
 def test_the_kubeconfig_logs_in_by_plugin_at_whatever_port() -> None:
-    config = json.loads(kubeconfig("gpu-dev", "us-west-2", "https://127.0.0.1:6443", "Q0E="))
+    config = json.loads(kubeconfig("gpu-dev", "us-west-2", "https://127.0.0.1:6443", "Q0E=", Login()))
     assert config["clusters"][0]["cluster"] == {
         "server": "https://127.0.0.1:6443",
         "certificate-authority-data": "Q0E=",
@@ -322,6 +351,39 @@ def test_the_kubeconfig_logs_in_by_plugin_at_whatever_port() -> None:
     )
     assert set(config["users"][0]["user"]) == {"exec"}
     assert config["current-context"] == config["contexts"][0]["name"]
+
+
+PROFILE = {"aws:profile": "team-a"}
+ROLE_OF_CI = "arn:aws:iam::123456789012:role/ci"
+ONE_ROLE = {"aws:assumeRoles": json.dumps([{"roleArn": ROLE_OF_CI}])}
+
+
+@pytest.mark.parametrize(
+    ("config", "profile", "role"),
+    [
+        ({}, None, None),
+        (PROFILE, "team-a", None),
+        (ONE_ROLE, None, ROLE_OF_CI),
+        (PROFILE | ONE_ROLE, "team-a", ROLE_OF_CI),
+    ],
+)
+def test_the_kubeconfig_logs_in_as_the_provider_does(
+    config: dict[str, str], profile: str | None, role: str | None
+) -> None:
+    args = ClusterArgs(settings=eks_specs.cluster_settings())
+    recording = recorder.run(lambda: _declare(args), config=config)
+    (outputs,) = [found for urn, found in recording.outputs.items() if urn.endswith("::cluster")]
+    plugin = json.loads(outputs["kubeconfig"])["users"][0]["user"]["exec"]
+    assert plugin.get("env") == ([{"name": "AWS_PROFILE", "value": profile}] if profile else None)
+    assert ("--role-arn" in plugin["args"]) is (role is not None)
+    assert role is None or plugin["args"][-1] == role
+
+
+def test_a_chain_of_roles_is_refused() -> None:
+    chain = {"aws:assumeRoles": json.dumps([{"roleArn": ROLE_OF_CI}, {"roleArn": ROLE_OF_CI}])}
+    args = ClusterArgs(settings=eks_specs.cluster_settings())
+    with pytest.raises(pulumi.RunError, match="aws:assumeRoles: 2 roles"):
+        recorder.run(lambda: _declare(args), config=chain)
 
 
 def test_the_kubeconfig_is_secret() -> None:

@@ -191,7 +191,8 @@ def test_a_reservation_is_selected() -> None:
 def test_there_is_no_other_autoscaler_and_no_group_but_the_admin_pool() -> None:
     recording = run(SPOT, CPU)
     assert recording.of_type("kubernetes:apps/v1:Deployment") == []
-    assert recording.of_type("aws:autoscaling/tag:Tag") == []
+    tags = [one.inputs["tag"]["key"] for one in recording.of_type("aws:autoscaling/tag:Tag")]
+    assert not [key for key in tags if "cluster-autoscaler" in key]
     (admin,) = recording.of_type("aws:eks/nodeGroup:NodeGroup")
     assert admin.inputs["nodeGroupName"] == "admin"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
@@ -93,6 +93,11 @@ class AksCluster:
     def kubeconfig(self) -> pulumi.Output[str]:
         """Secret: it says where the control plane is, although it holds no credential."""
         return self._kubeconfig
+
+    @property
+    def network(self) -> Mapping[str, pulumi.Input[Any]]:
+        """What databases, file shares and peerings beside the cluster are made with."""
+        return {"resourceGroup": self._context.group, "subnetId": self._context.subnet}
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """One pool of any role; the admin pool is the system pool that the cluster was created with.

@@ -18,21 +18,29 @@ from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import Role, associate, pod_role
 from components.clouds.eks.load_balancer import CONTROLLER, controller_policy
+from components.clouds.eks.network import LOAD_BALANCER
 from components.resources import CustomResource
 from concepts.pool import ROLE_LABEL
 
 if TYPE_CHECKING:
     from schemas import eks
 
+NAMESPACE: Final = "kube-system"
+"""Of the drivers' service accounts."""
+
 _ON_ADMIN: Final = {ROLE_LABEL: "admin"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Addon:
-    """One add-on: its ``service_accounts`` get AWS's ``policies``, and ``configuration`` replaces its defaults."""
+    """One add-on: its ``service_accounts`` get AWS's ``policies``, and ``configuration`` replaces its defaults.
+
+    ``own_service_accounts`` get them too, by associations beside the add-on.
+    """
 
     name: str
     service_accounts: tuple[str, ...] = ()
+    own_service_accounts: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
     configuration: Mapping[str, Any] = field(default_factory=dict)
 
@@ -59,14 +67,19 @@ _EBS: Final = Addon(
     name="aws-ebs-csi-driver",
     service_accounts=("ebs-csi-controller-sa",),
     policies=("service-role/AmazonEBSCSIDriverPolicy",),
-    configuration={"controller": {"nodeSelector": _ON_ADMIN}},
+    # Without a default class the claims of most charts stay pending; EKS has made none since 1.30:
+    # https://github.com/kubernetes-sigs/aws-ebs-csi-driver/pull/2039
+    configuration={"controller": {"nodeSelector": _ON_ADMIN}, "defaultStorageClass": {"enabled": True}},
 )
 
 OPTIONAL: Final[Mapping[str, Addon]] = {
     # https://docs.aws.amazon.com/eks/latest/userguide/efs-csi.html
     "efs": Addon(
         name="aws-efs-csi-driver",
-        service_accounts=("efs-csi-controller-sa", "efs-csi-node-sa"),
+        service_accounts=("efs-csi-controller-sa",),
+        # Mounts with the node pods' own identity; releases before 3 refuse this one as part of the add-on:
+        # https://github.com/kubernetes-sigs/aws-efs-csi-driver/issues/1759
+        own_service_accounts=("efs-csi-node-sa",),
         policies=("service-role/AmazonEFSCSIDriverPolicy",),
         configuration={"controller": {"nodeSelector": _ON_ADMIN}},
     ),
@@ -82,6 +95,9 @@ OPTIONAL: Final[Mapping[str, Addon]] = {
         name="amazon-cloudwatch-observability",
         service_accounts=("cloudwatch-agent",),
         policies=("CloudWatchAgentServerPolicy", "AWSXrayWriteOnlyAccess"),
+        # Its Deployment tolerates every taint, and on a GPU node it would keep that node alive:
+        # https://github.com/aws/containers-roadmap/issues/2462
+        configuration={"manager": {"nodeSelector": _ON_ADMIN}},
     ),
 }
 """Opt-ins of a stack file by their names there; ``ebs`` is always there, ``load-balancer`` is rights alone."""
@@ -104,7 +120,7 @@ def on_admin_pool(name: str, context: Context, pool: pulumi.Resource, opts: pulu
     options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[pool]))
     for addon in (_COREDNS, _EBS, *chosen(context.settings.addons)):
         _declare(name, addon, context, options)
-    if "load-balancer" in context.settings.addons:
+    if LOAD_BALANCER in context.settings.addons:
         role = _role(f"{name}-load-balancer", "load-balancer", context, options, document=controller_policy(context))
         associate(f"{name}-load-balancer", role, context.name, CONTROLLER, context.settings, options)
 
@@ -125,24 +141,30 @@ def _declare(name: str, addon: Addon, context: Context, options: pulumi.Resource
     }
     if addon.configuration:
         inputs["configurationValues"] = json.dumps(addon.configuration, sort_keys=True)
-    needs: list[pulumi.Resource] = []
+    roles: list[Role] = []
     if addon.policies:
-        role = _role(f"{name}-{addon.name}", addon.name, context, options, managed=addon.policies)
+        roles = [_role(f"{name}-{addon.name}", addon.name, context, options, managed=addon.policies)]
         inputs["podIdentityAssociations"] = [
-            {"serviceAccount": account, "roleArn": role.arn} for account in addon.service_accounts
+            {"serviceAccount": account, "roleArn": role.arn} for role in roles for account in addon.service_accounts
         ]
-        needs = role.ready
-    return declare(
+    declared = declare(
         "aws:eks/addon:Addon",
         f"{name}-{addon.name}",
         inputs,
         pulumi.ResourceOptions.merge(
             options,
             pulumi.ResourceOptions(
-                depends_on=needs, custom_timeouts=pulumi.CustomTimeouts(create="20m", update="20m", delete="40m")
+                depends_on=[needed for role in roles for needed in role.ready],
+                custom_timeouts=pulumi.CustomTimeouts(create="20m", update="20m", delete="40m"),
             ),
         ),
     )
+    # After the add-on, which may have had the association itself.
+    after = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(depends_on=[declared]))
+    for role in roles:
+        for account in addon.own_service_accounts:
+            associate(f"{name}-{account}", role, context.name, (NAMESPACE, account), settings, after)
+    return declared
 
 
 def _role(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
@@ -12,12 +12,14 @@ from components.clouds.base import NodePools
 from components.clouds.eks import addons, cluster_autoscaler, pools
 from components.clouds.eks.access import vpc_config
 from components.clouds.eks.context import Context
+from components.clouds.eks.control_plane_logs import LOGS, log_group
 from components.clouds.eks.declare import declare
 from components.clouds.eks.encryption import secrets_key
 from components.clouds.eks.identity import Account, cluster_role, node_role
 from components.clouds.eks.karpenter import Karpenter
-from components.clouds.eks.kubeconfig import kubeconfig
+from components.clouds.eks.kubeconfig import Login, kubeconfig
 from components.clouds.eks.network import Network
+from components.clouds.eks.running_groups import RunningGroups, cluster_exists
 from components.resources import ClusterObjects, CustomResource
 from components.settings import Settings
 from concepts.pool import Pool
@@ -25,31 +27,20 @@ from concepts.pool import Pool
 if TYPE_CHECKING:
     from schemas import eks
 
-# https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html
-_LOGS: Final = ("api", "audit", "authenticator", "controllerManager", "scheduler")
-_LOG_DAYS: Final = 30
-
 
 class EksCluster:
     """The ``CloudCluster`` of Amazon; all its resources are children of ``parent``."""
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
+        exists = cluster_exists(settings.cluster_name, parent)
+        if settings.network.private_endpoint and not exists:
+            _refuse_out_of_reach()
         account = Account(parent)
         network = Network(name, settings, parent)
         nodes = node_role(name, settings, account, parent)
         role = cluster_role(name, settings, account, parent)
         key = secrets_key(name, settings, role, parent)
-        # EKS would make this log group itself, and keep what is in it for ever.
-        logs = declare(
-            "aws:cloudwatch/logGroup:LogGroup",
-            f"{name}-control-plane-logs",
-            {
-                "name": f"/aws/eks/{settings.cluster_name}/cluster",
-                "retentionInDays": _LOG_DAYS,
-                "tags": dict(settings.labels),
-            },
-            pulumi.ResourceOptions(parent=parent),
-        )
+        logs = log_group(name, settings, parent, new=not exists)
         self._resource = declare(
             "aws:eks/cluster:Cluster",
             f"{name}-control-plane",
@@ -63,7 +54,12 @@ class EksCluster:
             outputs=["endpoint", "certificateAuthority"],
         )
         self._context = Context(
-            settings=settings, account=account, network=network, node_role=nodes, control_plane=self._resource
+            settings=settings,
+            account=account,
+            network=network,
+            node_role=nodes,
+            control_plane=self._resource,
+            groups=_groups(settings, exists, parent),
         )
         self._kubeconfig = _kubeconfig(settings, self._resource)
         self._node_addons = addons.before_nodes(name, self._context, parent)
@@ -82,6 +78,18 @@ class EksCluster:
     def kubeconfig(self) -> pulumi.Output[str]:
         """Secret: it says where the control plane is, although it holds no credential."""
         return self._kubeconfig
+
+    @property
+    def network(self) -> Mapping[str, pulumi.Input[Any]]:
+        """What file systems, databases and load balancers beside the cluster are made with."""
+        network = self._context.network
+        return {
+            "vpcId": network.vpc,
+            "privateSubnetIds": list(network.private_subnets.values()),
+            "publicSubnetIds": list(network.public_subnets.values()),
+            "clusterSecurityGroupId": self._context.security_group,
+            "nodeRoleArn": self._context.node_role.arn,
+        }
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """A managed node group; with the admin pool the add-ons whose pods run on it."""
@@ -105,13 +113,44 @@ class EksCluster:
         return self
 
 
+def _groups(settings: Settings, exists: bool, parent: pulumi.Resource) -> RunningGroups | None:
+    """Nobody changes the size of the only group that there is under Karpenter."""
+    if settings.autoscaler != "cluster-autoscaler":
+        return None
+    return RunningGroups(settings.cluster_name, exists, parent)
+
+
+def _refuse_out_of_reach() -> None:
+    """A cluster comes with a network of its own, to which nothing leads yet: the update would stop after the admin
+    pool, when the first object in the cluster is due."""
+    raise pulumi.RunError(
+        "network.privateEndpoint: a new cluster is in a network of its own, and nothing leads there yet. For the "
+        "first `pulumi up` write privateEndpoint: false and your own address in authorizedNetworks; connect the "
+        "network (VPN, peering, Transit Gateway; its id is in `pulumi stack output network`); then write "
+        "privateEndpoint: true with the ranges that come that way."
+    )
+
+
 def _kubeconfig(settings: Settings, cluster: CustomResource) -> pulumi.Output[str]:
     authority = cluster.output("certificateAuthority").apply(lambda found: found["data"])
+    login = _login()
     return pulumi.Output.secret(
         pulumi.Output.all(cluster.output("endpoint"), authority).apply(
-            lambda answer: kubeconfig(settings.cluster_name, settings.region, answer[0], answer[1])
+            lambda answer: kubeconfig(settings.cluster_name, settings.region, answer[0], answer[1], login)
         )
     )
+
+
+def _login() -> Login:
+    """The provider's own keys of the stack file: https://www.pulumi.com/registry/packages/aws/installation-configuration/"""
+    provider = pulumi.Config("aws")
+    roles = [role for role in provider.get_object("assumeRoles") or () if isinstance(role, Mapping)]
+    if len(roles) > 1:
+        raise pulumi.RunError(
+            f"aws:assumeRoles: {len(roles)} roles one after the other, and the kubeconfig's credentials can take one. "
+            "Write the last one, and make the others a profile (aws:profile)."
+        )
+    return Login(profile=provider.get("profile"), role=str(roles[0]["roleArn"]) if roles else None)
 
 
 def _inputs(
@@ -129,7 +168,7 @@ def _inputs(
         "bootstrapSelfManagedAddons": False,
         "kubernetesNetworkConfig": {"ipFamily": "ipv4", "serviceIpv4Cidr": settings.network.service_cidr},
         "encryptionConfig": {"provider": {"keyArn": key_arn}, "resources": ["secrets"]},
-        "enabledClusterLogTypes": list(_LOGS),
+        "enabledClusterLogTypes": list(LOGS),
         # Extended support costs six times as much, so only a written version stays that long; otherwise EKS
         # upgrades: https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html
         "upgradePolicy": {"supportType": "STANDARD" if settings.kubernetes.version is None else "EXTENDED"},

@@ -39,6 +39,12 @@ WRITE_ACTIONS: Final = ("autoscaling:SetDesiredCapacity", "autoscaling:Terminate
 
 DEFAULT_EXPANDER: Final = "priority"
 
+# EKS's labels that tell groups apart, of which the autoscaler passes over ``nodegroup`` alone by itself:
+# https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/processors/nodegroupset/aws_nodegroups.go
+_LABELS_OF_A_GROUP: Final = tuple(
+    f"eks.amazonaws.com/{name}" for name in ("sourceLaunchTemplateId", "sourceLaunchTemplateVersion", "nodegroup-image")
+)
+
 _UUID: Final = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
@@ -109,11 +115,14 @@ def flags(settings: Settings) -> list[str]:
         f"--node-group-auto-discovery=asg:tag={tags}",
         # Where priorities are equal (zones of one pool), the node that the pod fills best.
         f"--expander={'priority,least-waste' if uses_priorities(settings) else settings.expander}",
-        # The groups of one pool in several zones grow evenly; they differ in the pool's label and nothing else.
+        # The groups of one pool in several zones grow evenly; they differ in the pool's label and in what EKS adds.
         "--balance-similar-node-groups=true",
-        f"--balancing-ignore-label={POOL_LABEL}",
+        *(f"--balancing-ignore-label={label}" for label in (POOL_LABEL, *_LABELS_OF_A_GROUP)),
         f"--scale-down-unneeded-time={minutes}m",
         f"--scale-down-delay-after-add={minutes}m",
+        # After a node of the same group: else jobs that keep coming for one pool keep the idle nodes of all.
+        # https://github.com/kubernetes/autoscaler/issues/3071
+        "--scale-down-delay-type-local=true",
         # An idle GPU node goes; one that computes is never emptied to pack its pods elsewhere.
         "--scale-down-gpu-utilization-threshold=0.001",
         # Pods with an emptyDir, and those of kube-system (which have a home on the admin pool), keep no node alive.

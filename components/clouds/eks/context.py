@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,19 +10,25 @@ import pulumi
 
 from components.clouds.eks.identity import Account, Role
 from components.clouds.eks.network import Network
+from components.clouds.eks.running_groups import RunningGroup, RunningGroups
 from components.resources import CustomResource
 from components.settings import Settings
+from concepts.pool import Pool
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The cluster of a stack: its ``control_plane``, the account and network it is in, and the role of its nodes."""
+    """The cluster of a stack: its ``control_plane``, the account and network it is in, and the role of its nodes.
+
+    ``groups`` are those that it has already; ``None`` where no autoscaler changes their sizes.
+    """
 
     settings: Settings
     account: Account
     network: Network
     node_role: Role
     control_plane: CustomResource
+    groups: RunningGroups | None = None
 
     @property
     def name(self) -> pulumi.Output[str]:
@@ -32,3 +39,7 @@ class Context:
     def security_group(self) -> pulumi.Output[Any]:
         """The security group that EKS makes for control plane and nodes."""
         return self.control_plane.output("vpcConfig").apply(lambda network: network["clusterSecurityGroupId"])
+
+    def running(self, pool: Pool, after: Sequence[pulumi.Resource]) -> pulumi.Output[RunningGroup] | None:
+        """The pool's node group as it is when all of ``after`` is up to date; ``None`` if it is still to be made."""
+        return None if self.groups is None else self.groups.get(pool.name, after)

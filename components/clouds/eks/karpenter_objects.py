@@ -11,7 +11,7 @@ from typing import Any, Final
 import pulumi
 
 import catalog
-from catalog.eks.nodes import takes_prefixes
+from catalog.eks.nodes import max_pods, takes_prefixes
 from components.clouds.eks.node_template import VOLUME_TYPE, disks
 from components.clouds.priority_expander import in_order
 from concepts.kubernetes import GPU_RESOURCE, Taint
@@ -61,7 +61,8 @@ def node_class(
     # With addresses in prefixes a node takes more pods than its interfaces could address one by one, which is how many
     # Karpenter and the image count unless told.
     if all(takes_prefixes(machine_type) for machine_type in pool.machine_types):
-        spec["kubelet"] = {"maxPods": _MAX_PODS}
+        machines = [catalog.of("eks").machines.get(name) for name in pool.machine_types]
+        spec["kubelet"] = {"maxPods": min(_MAX_PODS, *(max_pods(machine) for machine in machines if machine))}
     reservation = _reservation(pool)
     if reservation is not None:
         spec["capacityReservationSelectorTerms"] = [{"id": reservation}]
@@ -85,10 +86,11 @@ def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int) -> dict[str, An
             "disruption": {
                 "consolidationPolicy": "WhenEmpty",
                 "consolidateAfter": f"{unneeded_minutes}m",
-                # Idle nodes go all at once; one that works is never replaced for a newer image or a cheaper machine.
+                # Idle nodes go all at once; one that works is never replaced by a cheaper machine.
                 "budgets": [
                     {"nodes": "100%", "reasons": ["Empty"]},
-                    {"nodes": "0", "reasons": ["Drifted", "Underutilized"]},
+                    {"nodes": _renewed_at_once(pool), "reasons": ["Drifted"]},
+                    {"nodes": "0", "reasons": ["Underutilized"]},
                 ],
             },
             "template": {
@@ -106,6 +108,15 @@ def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int) -> dict[str, An
     }
 
 
+def _renewed_at_once(pool: Pool) -> str:
+    """Working nodes that a newer image or another disk may replace at a time.
+
+    A GPU job is never ended for one: its node goes when it is idle. A CPU pool's nodes may never be idle, and would
+    keep the image that they started with; a pod that must not move says ``karpenter.sh/do-not-disrupt``.
+    """
+    return "0" if pool.role == "gpu" else "1"
+
+
 def limits(pool: Pool) -> dict[str, str]:
     """What ``max_nodes`` nodes have together.
 
@@ -116,8 +127,10 @@ def limits(pool: Pool) -> dict[str, str]:
     most = {"nodes": str(pool.max_nodes)}
     if pool.role == "gpu":
         return {**most, GPU_RESOURCE: str(pool.max_nodes * pool.gpus_per_node)}
-    machine = catalog.of("eks").machines.get(pool.machine_type)
-    return most if machine is None else {**most, "cpu": str(pool.max_nodes * machine.vcpus)}
+    machines = [catalog.of("eks").machines.get(name) for name in pool.machine_types]
+    # A planned node counts with the largest type that it may become.
+    largest = max((machine.vcpus for machine in machines if machine is not None), default=0)
+    return {**most, "cpu": str(pool.max_nodes * largest)} if largest else most
 
 
 def weights(pools: Sequence[Pool]) -> dict[str, int]:

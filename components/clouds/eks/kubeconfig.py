@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from concepts.kubeconfig import kubeconfig as document
 
 
-def kubeconfig(cluster_name: str, region: str, endpoint: str, ca_pem_base64: str) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Login:
+    """As whom the provider works, if the stack file says: a ``profile`` of the AWS configuration, a ``role``'s ARN."""
+
+    profile: str | None = None
+    role: str | None = None
+
+
+def kubeconfig(cluster_name: str, region: str, endpoint: str, ca_pem_base64: str, login: Login) -> str:
     """A kubeconfig, as JSON (which is YAML); ``endpoint`` is a URL.
 
+    Only who made a cluster has rights in it at first, so tokens are those of the provider's own ``login``:
+    https://github.com/pulumi/pulumi-eks/issues/669.
     https://docs.aws.amazon.com/eks/latest/userguide/create-kubeconfig.html
     """
     context = f"eks_{region}_{cluster_name}"
     cluster = {"server": endpoint, "certificate-authority-data": ca_pem_base64}
-    credential_plugin = {
+    credential_plugin: dict[str, Any] = {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
         "command": "aws",
         "args": [
@@ -20,8 +33,11 @@ def kubeconfig(cluster_name: str, region: str, endpoint: str, ca_pem_base64: str
             *("--cluster-name", cluster_name),
             *("--region", region),
             *("--output", "json"),
+            *(("--role-arn", login.role) if login.role else ()),
         ],
         "installHint": "Install the AWS CLI, version 2: https://docs.aws.amazon.com/cli/latest/userguide/",
         "interactiveMode": "IfAvailable",
     }
+    if login.profile:
+        credential_plugin["env"] = [{"name": "AWS_PROFILE", "value": login.profile}]
     return document(context, cluster, {"exec": credential_plugin})

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from schemas import eks
 
 _EVERYWHERE: Final = "0.0.0.0/0"
+LOAD_BALANCER: Final = "load-balancer"
+"""The addon's name in a stack file."""
 
 # Where images come from; what they consist of is in S3. Through NAT every gigabyte would cost.
 # https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html
@@ -28,6 +30,7 @@ _REGISTRY_SERVICES: Final = ("ecr.api", "ecr.dkr")
 class Network:
     """``vpc``, and ``private_subnets`` by zone for the control plane and nodes, which wait for ``ready`` (the way out).
 
+    ``public_subnets`` are those of NAT gateways and, with the addon, of load balancers.
     With ``nat_per_zone`` each zone of the stack has a gateway of its own, else the first one has it for all.
     """
 
@@ -56,6 +59,7 @@ class Network:
         self.private_subnets: Mapping[str, pulumi.Output[Any]] = {
             zone: self._subnet(zone, public=False).id for zone in self._ranges
         }
+        self.public_subnets: dict[str, pulumi.Output[Any]] = {}
         self.ready: list[pulumi.Resource] = []
         self._endpoints(self._route(self._gateways()))
 
@@ -75,10 +79,14 @@ class Network:
             "public", {"routeTableId": routes.id, "destinationCidrBlock": _EVERYWHERE, "gatewayId": internet.id}
         )
         zones = self._settings.zones if self._settings.nat_per_zone else self._settings.zones[:1]
-        gateways: dict[str, CustomResource] = {}
-        for zone in zones:
+        # A load balancer wants two zones: https://github.com/kubernetes-sigs/aws-load-balancer-controller/issues/1783
+        open_zones = self._ranges if LOAD_BALANCER in self._settings.addons else zones
+        for zone in open_zones:
             subnet = self._subnet(zone, public=True)
             self._associate(f"public-{zone}", routes, subnet.id)
+            self.public_subnets[zone] = subnet.id
+        gateways: dict[str, CustomResource] = {}
+        for zone in zones:
             address = declare(
                 "aws:ec2/eip:Eip",
                 f"{self._name}-nat-{zone}-address",
@@ -89,7 +97,7 @@ class Network:
                 "aws:ec2/natGateway:NatGateway",
                 f"{self._name}-nat-{zone}",
                 {
-                    "subnetId": subnet.id,
+                    "subnetId": self.public_subnets[zone],
                     "allocationId": address.id,
                     "connectivityType": "public",
                     "tags": self._tags(zone),

@@ -35,6 +35,10 @@ EFFECTS: Final[Mapping[Effect, str]] = {
     "NoExecute": "NO_EXECUTE",
 }
 
+# Their ids look alike, and a group for blocks is another kind:
+# https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
+_SOLD_IN_BLOCKS: Final = frozenset({"p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300"})
+
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/create-launch-template.html
 _TEMPLATE_NAME_LIMIT: Final = 128
 _TAGGED: Final = ("instance", "volume", "network-interface")
@@ -50,17 +54,26 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
         "updateDefaultVersion": True,
         "blockDeviceMappings": [_disk(device, size) for device, size in disks(pool.image, pool.disk_gb).items()],
         "metadataOptions": METADATA_OPTIONS,
+        # What a stack is first made with; ``pools`` puts later labels on machines by way of their group.
         "tagSpecifications": [{"resourceType": kind, "tags": {**labels, "Name": template}} for kind in _TAGGED],
         "tags": dict(labels),
     }
     gpus = pool.gpu_part
     if gpus is not None and gpus.reservation is not None:
+        if pool.machine_type.partition(".")[0] in _SOLD_IN_BLOCKS:
+            pulumi.warn(
+                f"pool {pool.name}: if {gpus.reservation} is a Capacity Block, not an On-Demand Capacity Reservation, "
+                "no node starts in it with cluster-autoscaler: write autoscaling.autoscaler: karpenter."
+            )
         inputs["capacityReservationSpecification"] = {
             "capacityReservationTarget": {"capacityReservationId": gpus.reservation}
         }
     if gpus is not None and pool.image == "bottlerocket" and gpus.time_sharing is not None:
         inputs["userData"] = base64.b64encode(shared_gpus(gpus.time_sharing).encode()).decode()
-    return declare("aws:ec2/launchTemplate:LaunchTemplate", f"{name}-template", inputs, opts, outputs=["latestVersion"])
+    # A new version replaces every node of a group, and a label on the bill is not worth that:
+    # https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2514
+    kept = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["tagSpecifications"]))
+    return declare("aws:ec2/launchTemplate:LaunchTemplate", f"{name}-template", inputs, kept, outputs=["latestVersion"])
 
 
 METADATA_OPTIONS: Final[eks.LaunchTemplateMetadataOptions] = {

@@ -1,13 +1,16 @@
 """EKS managed node groups. Sizes are totals over the group's zones.
 
 There is no Auto Scaling group of our own: EKS drains the nodes of a managed one before it ends them, whatever the
-reason (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html), and spot GPU pools have one zone, so
+reason (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html), and GPU pools have one zone, so
 that there is nothing to rebalance.
+
+A GPU group that has nodes keeps what they were made from, and takes a new disk, image, machine type or Kubernetes
+version at the first update that finds it empty: a job is never ended for what could wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import pulumi
@@ -16,6 +19,7 @@ from catalog.eks import node_tags
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.eks.node_template import GPU_IMAGE_TYPES, IMAGE_TYPE, eks_taint, launch_template
+from components.clouds.eks.running_groups import RunningGroup, unless_running
 from components.resources import CustomResource
 from concepts.pool import Pool
 
@@ -33,31 +37,40 @@ def node_pool(
 ) -> CustomResource:
     """One pool, which waits for what its nodes ``need`` to become ready; the admin pool never goes away."""
     template = launch_template(context, name, pool, opts)
+    version = context.control_plane.output("version")
+    template_version = template.output("latestVersion").apply(lambda latest: str(int(latest)))
+    image_type = GPU_IMAGE_TYPES[pool.image] if pool.gpu_part else IMAGE_TYPE
+    running = context.running(pool, [context.control_plane, *needs]) if pool.autoscaled else None
+    gpus = running if pool.gpu_part else None
     inputs: eks.NodeGroup = {
         "clusterName": context.name,
         "nodeGroupName": pool.name,
         # Follows the control plane, so that an upgrade of the cluster upgrades its nodes.
-        "version": context.control_plane.output("version"),
+        "version": unless_running(gpus, lambda group: group.version, version),
         "nodeRoleArn": context.node_role.arn,
         "subnetIds": [context.network.private_subnets[zone] for zone in pool.zones],
         "capacityType": "SPOT" if pool.spot else "ON_DEMAND",
-        "instanceTypes": list(pool.machine_types),
-        "amiType": GPU_IMAGE_TYPES[pool.image] if pool.gpu_part else IMAGE_TYPE,
+        "instanceTypes": unless_running(gpus, lambda group: list(group.machine_types), list(pool.machine_types)),
+        "amiType": unless_running(gpus, lambda group: group.image_type, image_type),
         "labels": dict(pool.labels),
-        "scalingConfig": {"minSize": pool.min_nodes, "maxSize": pool.max_nodes, "desiredSize": pool.min_nodes},
+        "scalingConfig": {
+            "minSize": pool.min_nodes,
+            "maxSize": pool.max_nodes,
+            "desiredSize": _nodes(pool, running),
+        },
         "updateConfig": _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS,
         "launchTemplate": {
             "id": template.id,
-            "version": template.output("latestVersion").apply(lambda version: str(int(version))),
+            "version": unless_running(gpus, lambda group: group.template_version, template_version),
         },
         "tags": dict(context.settings.labels),
     }
+    if gpus is not None:
+        _tell(pool, gpus, version, template_version, image_type)
     if pool.role != "admin":
         inputs["taints"] = [eks_taint(taint) for taint in pool.taints]
     behaviour = pulumi.ResourceOptions(
         depends_on=[*context.node_role.ready, *needs],
-        # After creation the autoscaler owns the size; a fixed one is ours to change.
-        ignore_changes=["scalingConfig.desiredSize"] if pool.autoscaled else [],
         # Two groups of one name cannot exist side by side.
         delete_before_replace=True,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="120m", delete="60m"),
@@ -69,29 +82,68 @@ def node_pool(
         pulumi.ResourceOptions.merge(opts, behaviour),
         outputs=["resources"],
     )
+    tags = _Tags(name, group, opts)
+    # Machines take them from their group when they start; a template that changed would replace those that run.
+    tags.put("label", context.settings.labels, on_machines=True)
     if pool.autoscaled and context.settings.autoscaler == "cluster-autoscaler":
-        _tag(name, group, pool, opts)
+        tags.put("tag", node_tags.node_template(pool), on_machines=False)
     return group
 
 
-def _tag(
-    name: str,
-    group: CustomResource,
+def _nodes(pool: Pool, running: pulumi.Output[RunningGroup] | None) -> pulumi.Input[int]:
+    """The size that is sent with every change: the autoscaler's, unless the minimum is larger.
+
+    EKS refuses a minimum above the size that a group has:
+    https://github.com/hashicorp/terraform-provider-aws/issues/18310
+    """
+    return pool.min_nodes if running is None else running.apply(lambda group: max(group.nodes, pool.min_nodes))
+
+
+def _tell(
     pool: Pool,
-    opts: pulumi.ResourceOptions,
+    running: pulumi.Output[RunningGroup],
+    version: pulumi.Output[str],
+    template_version: pulumi.Output[str],
+    image_type: str,
 ) -> None:
-    """Put the autoscaler's tags on the Auto Scaling group behind ``group``."""
-    scaling_group = group.output("resources").apply(lambda found: found[0]["autoscalingGroups"][0]["name"])
-    # A group takes its tags with it; removing dozens of them one by one first would only take time.
-    with_group = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(deleted_with=group))
-    for key, value in node_tags.node_template(pool).items():
-        declare(
-            "aws:autoscaling/tag:Tag",
-            f"{name}-tag-{key.removeprefix(node_tags.NODE_TEMPLATE + '/')}",
-            {
-                "autoscalingGroupName": scaling_group,
-                # Nodes have their labels and taints from EKS; as tags of machines these would say nothing.
-                "tag": {"key": key, "value": value, "propagateAtLaunch": False},
-            },
-            with_group,
+    """Say what waits for the group to be empty."""
+
+    def say(found: Sequence[object]) -> None:
+        group, its_version, its_template = found
+        assert isinstance(group, RunningGroup)
+        wanted = RunningGroup(
+            nodes=group.nodes,
+            version=str(its_version),
+            template_version=str(its_template),
+            image_type=image_type,
+            machine_types=pool.machine_types,
         )
+        if group.nodes and (later := group.said(wanted)):
+            pulumi.info(
+                f"pool {pool.name} has nodes ({group.nodes}): run `up` again when it has none to change {later}"
+            )
+
+    pulumi.Output.all(running, version, template_version).apply(say)
+
+
+class _Tags:
+    """Tags of the Auto Scaling group behind ``group``."""
+
+    def __init__(self, name: str, group: CustomResource, opts: pulumi.ResourceOptions) -> None:
+        self._name = name
+        self._scaling_group = group.output("resources").apply(lambda found: found[0]["autoscalingGroups"][0]["name"])
+        # A group takes its tags with it; removing dozens of them one by one first would only take time.
+        self._with_group = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(deleted_with=group))
+
+    def put(self, kind: str, tags: Mapping[str, str], *, on_machines: bool) -> None:
+        """Declare ``tags``, also of machines that start from now on or of the group alone."""
+        for key, value in tags.items():
+            declare(
+                "aws:autoscaling/tag:Tag",
+                f"{self._name}-{kind}-{key.removeprefix(node_tags.NODE_TEMPLATE + '/')}",
+                {
+                    "autoscalingGroupName": self._scaling_group,
+                    "tag": {"key": key, "value": value, "propagateAtLaunch": on_machines},
+                },
+                self._with_group,
+            )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
@@ -57,6 +57,7 @@ class GkeCluster:
         )
         self._context = Context(settings=settings, control_plane=self._resource, node_account=identity.email)
         self._kubeconfig = _kubeconfig(settings, self._resource)
+        self._network = network
 
     @property
     def resource(self) -> pulumi.Resource:
@@ -72,6 +73,15 @@ class GkeCluster:
     def kubeconfig(self) -> pulumi.Output[str]:
         """Secret: it says where the control plane is, although it holds no credential."""
         return self._kubeconfig
+
+    @property
+    def network(self) -> Mapping[str, pulumi.Input[Any]]:
+        """What databases, file stores and peerings beside the cluster are made with."""
+        return {
+            "network": self._network.network,
+            "subnetwork": self._network.subnetwork,
+            "nodeServiceAccount": self._context.node_account,
+        }
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """One pool of any role."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 from typing import Final
 
@@ -30,9 +30,13 @@ _PRIVATE_RANGES: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", 
 _SERVICE_PREFIXES: Final = range(12, 25)
 # https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
 _PUBLIC_RANGES: Final = 40
-
+_NODE_GROUPS: Final = 30
+"""An account may have asked for more; which ones did is not known here."""
 
 _RESERVATION: Final = re.compile(r"cr-([0-9a-f]{8}|[0-9a-f]{17})")
+
+# Driver 595, which only AL2023's image has: https://github.com/awslabs/amazon-eks-ami/issues/2768
+_NOT_IN_BOTTLEROCKET: Final = frozenset({"g7"})
 
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html (labels) and …/API_Taint.html
 _EKS_KEY_LIMIT: Final = 63
@@ -56,6 +60,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_room(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
         *_autoscaler(settings),
+        *_node_groups(settings),
         *_pools(settings),
     )
     # A pool of several sizes, zones or with a fallback is several specs with the same problem.
@@ -182,12 +187,25 @@ def _autoscaler(settings: Settings) -> Iterator[Problem]:
         )
 
 
+def _node_groups(settings: Settings) -> Iterator[Problem]:
+    groups = 1 + len(settings.gpu_pools) + len(settings.cpu_pools)
+    if settings.autoscaler == "cluster-autoscaler" and groups > _NODE_GROUPS:
+        yield Problem(
+            "gpuPools",
+            f"sizes, capacities and zones become {groups} node groups with the admin pool's, and a cluster has "
+            f"{_NODE_GROUPS} (quota 'Managed node groups per cluster')",
+            "Name fewer sizes or zones per pool, or write autoscaling.autoscaler: karpenter, which needs no groups",
+        )
+
+
 def _pools(settings: Settings) -> Iterator[Problem]:
     """What is wrong with each pool; a pool of several specs may be named several times."""
     for gpu_pool in settings.gpu_pools:
         yield from _drivers(gpu_pool)
+        yield from _image(gpu_pool)
         yield from _sharing(gpu_pool, settings.autoscaler)
         yield from _reservation(gpu_pool)
+        yield from _block(gpu_pool, settings)
     for cpu_pool in settings.cpu_pools:
         yield from _minimum(cpu_pool, settings.autoscaler)
     for pool in (*settings.gpu_pools, *settings.cpu_pools):
@@ -195,7 +213,7 @@ def _pools(settings: Settings) -> Iterator[Problem]:
         if settings.autoscaler == "cluster-autoscaler":
             yield from _lengths(pool)
             yield from _taints(pool)
-            yield from _tags(pool)
+            yield from _tags(pool, settings.labels)
 
 
 def _drivers(pool: Pool) -> Iterator[Problem]:
@@ -217,6 +235,16 @@ def _drivers(pool: Pool) -> Iterator[Problem]:
             f"{pool.declared_at}.driverVersion",
             "the node image decides the driver's version",
             "Write driverVersion: default",
+        )
+
+
+def _image(pool: Pool) -> Iterator[Problem]:
+    lacking = sorted({name.partition(".")[0] for name in pool.machine_types} & _NOT_IN_BOTTLEROCKET)
+    if pool.image == "bottlerocket" and lacking:
+        yield Problem(
+            f"{pool.declared_at}.image",
+            f"no Bottlerocket image has the driver that {pool.gpus.type} needs",
+            "Write image: al2023, or leave it out",
         )
 
 
@@ -265,6 +293,20 @@ def _reservation(pool: Pool) -> Iterator[Problem]:
         )
 
 
+def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:
+    known = catalog.of("eks")
+    machine = known.machines.get(pool.machine_type)
+    if pool.gpus.reservation is None or settings.autoscaler != "cluster-autoscaler" or machine is None:
+        return
+    if known.prices.machine(known.reference_region, machine, spot=False) is None:
+        # The id of a block looks like any other. https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
+        yield Problem(
+            f"{pool.declared_at}.reservation",
+            f"{pool.machine_type} is sold in Capacity Blocks alone, and nodes of such a group never start in one",
+            "Write autoscaling.autoscaler: karpenter, which takes blocks and On-Demand Capacity Reservations alike",
+        )
+
+
 def _keys(pool: Pool) -> Iterator[Problem]:
     own = {} if pool.gpu_part is None else {_ACCELERATOR: pool.gpu_part.accelerator}
     for key, value in pool.labels.items():
@@ -306,8 +348,8 @@ def _taints(pool: Pool) -> Iterator[Problem]:
             )
 
 
-def _tags(pool: Pool) -> Iterator[Problem]:
-    room = _TAGS_PER_GROUP - _TAGS_OF_EKS
+def _tags(pool: Pool, labels: Mapping[str, str]) -> Iterator[Problem]:
+    room = _TAGS_PER_GROUP - _TAGS_OF_EKS - len(labels)
     tags = len(node_tags.node_template(pool))
     if tags > room:
         yield Problem(

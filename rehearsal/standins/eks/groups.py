@@ -11,7 +11,7 @@ from rehearsal.standins.base import Properties
 from rehearsal.standins.eks import scaling_group
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.network import SUBNET, subnets
-from rehearsal.standins.eks.nodes import node_group
+from rehearsal.standins.eks.nodes import disk_gb, node_group
 from rehearsal.standins.store import Record
 
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
@@ -81,11 +81,13 @@ def declared_group(account: Account, record: Record, group: Mapping[str, Any]) -
     desired = int(group["DesiredCapacity"])
     template = scaling_group.template_of(account, inputs)
     image = scaling_group.image_id(inputs)
+    wanted = inputs.get("launchTemplate")
+    data = scaling_group.template(account, wanted)["LaunchTemplateData"] if wanted else {}
     return DeclaredGroup(
         cluster=inputs["clusterName"],
         name=inputs["nodeGroupName"],
         asg_name=group["AutoScalingGroupName"],
-        base=node_group(account, inputs, zones_of(account, inputs), image, desired, template),
+        base=node_group(account, inputs, zones_of(account, inputs), image, desired, template, disk_gb(inputs, data)),
         min_size=int(group["MinSize"]),
         max_size=int(group["MaxSize"]),
         desired=desired,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from catalog.eks.nodes import max_pods
+from catalog.eks.nodes import disk_mib, max_pods
 from catalog.model import Machine as CatalogMachine
 from rehearsal.simulation import Advertiser, Machine, NodeGroup
 from rehearsal.standins.base import Properties
@@ -17,6 +17,7 @@ EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSc
 # A group whose price nobody knows is chosen last, not first.
 _PRICE_UNKNOWN: Final = 1e6
 _PREFIX: Final = "eks.amazonaws.com/"
+_DEFAULT_DISK_GB: Final = 20
 
 
 def types_of(inputs: Mapping[str, Any]) -> Sequence[str]:
@@ -26,12 +27,19 @@ def types_of(inputs: Mapping[str, Any]) -> Sequence[str]:
 
 
 def node_group(
-    account: Account, inputs: Properties, zones: tuple[str, ...], image: str, desired: int, template: Mapping[str, str]
+    account: Account,
+    inputs: Properties,
+    zones: tuple[str, ...],
+    image: str,
+    desired: int,
+    template: Mapping[str, str],
+    disk_gb: int,
 ) -> NodeGroup:
     """The machines behind a node group whose inputs were checked: shaped like its first type, ``desired`` of them.
 
     A spot group gets whichever of its types is cheap and plentiful that hour, so its nodes have the GPUs of the least.
-    ``template`` is its launch template (``id`` and ``version``), ``image`` the AMI that its nodes boot.
+    ``template`` is its launch template (``id`` and ``version``), ``image`` the AMI that its nodes boot, ``disk_gb`` the
+    volume for images and pods.
     """
     machine = instance_type(account, types_of(inputs)[0])
     if machine is None:
@@ -41,7 +49,7 @@ def node_group(
     return NodeGroup(
         name=inputs["nodeGroupName"],
         cluster=inputs["clusterName"],
-        machine=_machine(account, machine),
+        machine=_machine(account, machine, disk_mib("bottlerocket" if _is_bottlerocket(ami) else "al2023", disk_gb)),
         zones=zones,
         labels=node_labels(inputs, machine, image, template),
         taints=tuple(
@@ -82,7 +90,7 @@ def advertiser(ami_type: str, gpus: int) -> Advertiser:
     AL2023's NVIDIA image has the driver and wants a device plugin, Bottlerocket's has both, and any other image needs
     a driver first: https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-k8s-device-plugin.html
     """
-    if not gpus or (ami_type.startswith("BOTTLEROCKET") and "NVIDIA" in ami_type):
+    if not gpus or (_is_bottlerocket(ami_type) and "NVIDIA" in ami_type):
         return "cloud"
     return "device-plugin" if "NVIDIA" in ami_type or ami_type == "AL2_x86_64_GPU" else "daemonset"
 
@@ -93,7 +101,22 @@ def _fewest_gpus(account: Account, types: Sequence[str], planned: int) -> int | 
     return None if fewest == planned else fewest
 
 
-def _machine(account: Account, machine: CatalogMachine) -> Machine:
+def disk_gb(inputs: Properties, template: Mapping[str, Any]) -> int:
+    """The volume on which a group's nodes keep images and pods' files; ``template`` is its launch template's data.
+
+    https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html (``diskSize``)
+    """
+    device = "/dev/xvdb" if _is_bottlerocket(inputs.get("amiType") or DEFAULT_AMI_TYPE) else "/dev/xvda"
+    mappings = template.get("BlockDeviceMappings") or []
+    sizes = [int(one["Ebs"]["VolumeSize"]) for one in mappings if one.get("DeviceName") == device and one.get("Ebs")]
+    return sizes[0] if sizes else int(inputs.get("diskSize") or _DEFAULT_DISK_GB)
+
+
+def _is_bottlerocket(ami_type: str) -> bool:
+    return ami_type.startswith("BOTTLEROCKET")
+
+
+def _machine(account: Account, machine: CatalogMachine, disk: int) -> Machine:
     left = account.catalog.allocatable(machine)
     accelerator = account.catalog.accelerators.get(machine.gpu or "")
     return Machine(
@@ -105,6 +128,7 @@ def _machine(account: Account, machine: CatalogMachine) -> Machine:
         reserved_milli_cpu=machine.vcpus * 1000 - left.milli_cpu,
         reserved_memory_mib=int(machine.memory_gib * 1024) - left.memory_mib,
         max_pods=max_pods(machine),
+        disk_mib=disk,
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 import catalog
 from components.settings import Settings, SettingsError, docs, from_stack_file, load
 from components.settings.check import big_enough
+from components.settings.costs import dearest_price
 from components.settings.expand import zone_suffix
 from components.settings.read import known_account_keys
 from concepts.pool import GPU_TAINT, POOL_LABEL, SIZE_KEY, Pool, size_taint
@@ -164,7 +165,7 @@ def test_one_pool_or_one_for_each_zone_as_the_cloud_needs(cloud: str) -> None:
             if not pools:
                 continue
             sizes = len({pool.gpus_per_node for pool in pools if pool.role == "gpu"}) or 1
-            if known.pool_per_zone(gpu=gpu, spot=spot, autoscaler=settings.autoscaler):
+            if known.pool_per_zone(gpu=gpu, spot=spot, zones=3, autoscaler=settings.autoscaler):
                 assert len(pools) == sizes * len({pool.zones for pool in pools})
                 assert all(len(pool.zones) == 1 for pool in pools)
                 assert all(pool.name.endswith("-" + zone_suffix(pool.zones[0], settings.region)) for pool in pools)
@@ -174,16 +175,22 @@ def test_one_pool_or_one_for_each_zone_as_the_cloud_needs(cloud: str) -> None:
 
 
 @pytest.mark.parametrize("autoscaler", ["cluster-autoscaler", "karpenter"])
-def test_spot_gpus_are_one_pool_per_zone_where_zones_are_balanced_behind_the_autoscaler(autoscaler: str) -> None:
+def test_gpus_are_one_pool_per_zone_where_zones_are_balanced_behind_the_autoscaler(autoscaler: str) -> None:
     pools = t4(gpusPerNode=[1, 4], capacity="spot-with-fallback")
     settings = load_stack("eks", gpuPools=pools, cpuPools=[], autoscaling={"autoscaler": autoscaler})
     names = [pool.name for pool in settings.gpu_pools]
     if autoscaler == "karpenter":
         assert names == ["t4-1-spot", "t4-1-ondemand", "t4-4-spot", "t4-4-ondemand"]
     else:
-        spot = [f"t4-{size}-spot-{zone}" for size in (1, 4) for zone in "abc"]
-        assert sorted(names) == sorted([*spot, "t4-1-ondemand", "t4-4-ondemand"])
-        assert settings.max_nodes == settings.admin_pool.min_nodes + 8 * 3
+        twins = [f"t4-{size}-{twin}-{zone}" for size in (1, 4) for twin in ("spot", "ondemand") for zone in "abc"]
+        assert sorted(names) == sorted(twins)
+        assert settings.max_nodes == settings.admin_pool.min_nodes + 12 * 3
+
+
+def test_a_pool_on_demand_in_one_zone_has_nothing_to_balance() -> None:
+    pools = t4(capacity="spot-with-fallback", zones=["us-west-2b"])
+    found = load_stack("eks", gpuPools=pools, cpuPools=[], autoscaling={"autoscaler": "cluster-autoscaler"}).gpu_pools
+    assert [pool.name for pool in found] == ["t4-1-spot-b", "t4-1-ondemand"]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +220,8 @@ def test_zone_suffixes_distinguish_the_zones_of_every_region(cloud: str) -> None
 def test_a_spot_pool_mixes_what_the_catalogue_says_and_an_on_demand_pool_nothing(cloud: str) -> None:
     known = catalog.of(cloud)
     for pool in load_stack(cloud).gpu_pools:
-        mixed = tuple(machine.type for machine in known.machines.spot(pool.gpus.type, pool.gpus_per_node))
+        mix = known.spot_mix(pool.gpus.type, pool.gpus_per_node, known.autoscalers[0])
+        mixed = tuple(machine.type for machine in mix)
         assert pool.machine_types == (mixed if pool.spot else (pool.machine_type,))
         assert (
             pool.machine_type
@@ -233,6 +241,37 @@ def test_named_types_are_planned_with_the_smallest_whatever_their_order() -> Non
     assert (on_demand.machine_type, on_demand.machine_types) == ("g4dn.xlarge", ("g4dn.xlarge",))
     assert spot.hourly_usd == load_stack("eks", zones=["us-west-2a"], gpuPools=t4(
         capacity="spot", machineType="g4dn.xlarge")).gpu_pools[0].hourly_usd  # fmt: skip
+
+
+def test_a_ceiling_counts_the_dearest_machine_that_a_pool_may_consist_of() -> None:
+    def most(*types: str) -> float:
+        pools = t4(capacity="spot", machineType=[*types])
+        found = load_stack("eks", zones=["us-west-2a"], gpuPools=pools, cpuPools=[])
+        assert found.cost_max_hourly is not None
+        assert found.cost_idle_hourly is not None
+        return found.cost_max_hourly - found.cost_idle_hourly
+
+    assert most("g4dn.xlarge") < most("g4dn.xlarge", "g4dn.2xlarge") == most("g4dn.2xlarge")
+
+
+def test_a_price_that_is_not_known_in_the_region_counts_at_most() -> None:
+    known = catalog.of("eks")
+    types = [machine for name in ("g4dn.xlarge", "g4dn.8xlarge") if (machine := known.machines.get(name))]
+    assert known.prices.machine("eu-west-1", types[1], spot=False) is None
+    there = dearest_price(known, known.reference_region, types, 100, spot=True)
+    here = dearest_price(known, "eu-west-1", types, 100, spot=True)
+    assert there is not None
+    assert here is not None
+    # Of each type that both regions list, the price here is no more than that ratio allows.
+    ratio = known.prices.most_above("eu-west-1", known.reference_region)
+    for name in known.machines.types:
+        machine = known.machines.get(name)
+        assert machine is not None
+        one, other = (known.prices.machine(place, machine, spot=False) for place in ("eu-west-1", "us-east-1"))
+        if one is not None and other is not None:
+            assert one.usd <= other.usd * ratio * 1.0001
+    assert here == pytest.approx(there * ratio)
+    assert dearest_price(known, "eu-north-1", types, 100, spot=True) is None
 
 
 def test_a_cpu_pools_fallback_has_one_type_too() -> None:

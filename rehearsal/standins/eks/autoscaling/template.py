@@ -54,11 +54,13 @@ class Described:
 
 @dataclass(frozen=True)
 class Template:
-    """Labels, taints (Kubernetes's effects) and GPUs of the node that the autoscaler plans with."""
+    """Labels, taints (Kubernetes's effects) and GPUs of the node that the autoscaler plans with, and whether it knows
+    of a disk, which no instance type tells (https://github.com/kubernetes/autoscaler/issues/1869)."""
 
     labels: Mapping[str, str]
     taints: frozenset[tuple[str, str, str]]
     gpus: int
+    disk: bool = False
 
 
 def template(gpus: int, tags: Mapping[str, str], described: Described | None) -> Template:
@@ -75,7 +77,8 @@ def template(gpus: int, tags: Mapping[str, str], described: Described | None) ->
         taints |= {_identity(each) for each in described.taints}
         resources |= _below(described.tags, "resources/")
     counted = resources.get(GPU, "")
-    return Template(labels, frozenset(taints), int(counted) if counted.isdigit() else gpus)
+    known = "ephemeral-storage" in resources
+    return Template(labels, frozenset(taints), int(counted) if counted.isdigit() else gpus, known)
 
 
 def as_seen(base: NodeGroup, seen: Template, zones: tuple[str, ...]) -> NodeGroup:
@@ -89,7 +92,7 @@ def as_seen(base: NodeGroup, seen: Template, zones: tuple[str, ...]) -> NodeGrou
     return replace(
         base,
         zones=base.zones if base.min_nodes else zones[:1],
-        machine=replace(base.machine, gpus=seen.gpus),
+        machine=replace(base.machine, gpus=seen.gpus, disk_mib=base.machine.disk_mib if seen.disk else 0),
         offered_gpus=base.machine.gpus
         if base.offered_gpus is None and seen.gpus != base.machine.gpus
         else base.offered_gpus,

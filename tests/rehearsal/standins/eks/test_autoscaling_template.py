@@ -145,3 +145,9 @@ def test_priorities_that_cannot_be_read(maps: list[dict[str, Any]], said: str) -
 )
 def test_only_the_priority_expander_orders(expanders: tuple[str, ...], answer: bool) -> None:
     assert ordered(expanders) is answer
+
+
+def test_the_disk_of_an_empty_group_is_known_by_its_tag_alone() -> None:
+    whole = declared().base.machine.disk_mib
+    assert view(TEMPLATE_TAGS).machine.disk_mib == 0
+    assert view({**TEMPLATE_TAGS, f"{TEMPLATE}resources/ephemeral-storage": "90Gi"}).machine.disk_mib == whole > 0

@@ -1,0 +1,106 @@
+"""The node groups that a cluster has already, as the autoscaler and earlier updates left them.
+
+Two things of a group are not the program's to set back. Its size: the provider sends all three sizes whenever one of
+them changes (``expandNodegroupScalingConfig`` in
+https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/eks/node_group.go), and a size that was
+recorded long ago would end machines that work (https://www.pulumi.com/docs/iac/concepts/options/ignorechanges/). And
+what its nodes run: EKS replaces every node of a group whose template or version changes, with the pods on it
+(https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import pulumi
+
+_CLUSTERS: Final = "aws:eks/getClusters:getClusters"
+_NODE_GROUPS: Final = "aws:eks/getNodeGroups:getNodeGroups"
+_NODE_GROUP: Final = "aws:eks/getNodeGroup:getNodeGroup"
+_SCALING_GROUP: Final = "aws:autoscaling/getGroup:getGroup"
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningGroup:
+    """A node group that exists: how many ``nodes`` it is to have at this moment, and what they were made from."""
+
+    nodes: int
+    version: str
+    template_version: str
+    image_type: str
+    machine_types: tuple[str, ...]
+
+    def said(self, wanted: RunningGroup) -> str:
+        """What of ``wanted`` these nodes do not have, in words; empty if nothing."""
+        later = {
+            "machine types": self.machine_types != wanted.machine_types,
+            "image": self.image_type != wanted.image_type,
+            "Kubernetes version": self.version != wanted.version,
+            "launch template (disk, reservation)": self.template_version != wanted.template_version,
+        }
+        return ", ".join(what for what, differs in later.items() if differs)
+
+
+def cluster_exists(cluster_name: str, parent: pulumi.Resource) -> bool:
+    """Whether the account has a cluster of that name in the region."""
+    return cluster_name in _now(_CLUSTERS, {}, parent)["names"]
+
+
+class RunningGroups:
+    """The node groups of the cluster called ``cluster_name``; none if it does not exist yet."""
+
+    def __init__(self, cluster_name: str, exists: bool, parent: pulumi.Resource) -> None:
+        self._cluster, self._parent = cluster_name, parent
+        names = _now(_NODE_GROUPS, {"clusterName": cluster_name}, parent)["names"] if exists else ()
+        self._names = frozenset(names)
+
+    def get(self, name: str, after: Sequence[pulumi.Resource]) -> pulumi.Output[RunningGroup] | None:
+        """The group called ``name``, looked at when all of ``after`` is up to date; ``None`` if there is none."""
+        if name not in self._names:
+            return None
+        options = pulumi.InvokeOutputOptions(parent=self._parent, depends_on=list(after))
+        group = pulumi.runtime.invoke_output(
+            _NODE_GROUP, {"clusterName": self._cluster, "nodeGroupName": name}, options
+        )
+        # EKS's own record of the size lags behind the autoscaler's changes:
+        # https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html
+        scaling_group = pulumi.runtime.invoke_output(
+            _SCALING_GROUP, {"name": group.apply(_scaling_group)}, pulumi.InvokeOutputOptions(parent=self._parent)
+        )
+        return pulumi.Output.all(group, scaling_group).apply(lambda found: _running(*found))
+
+
+def unless_running(
+    group: pulumi.Output[RunningGroup] | None,
+    kept: Callable[[RunningGroup], Value],
+    wanted: pulumi.Input[Value],
+) -> pulumi.Input[Value]:
+    """``wanted``, or what is to be ``kept`` of a group as long as it has nodes."""
+    if group is None:
+        return wanted
+    # Without nodes nothing is looked at but what is wanted, so that a preview does not wait for what it would not use.
+    return group.apply(lambda running: kept(running) if running.nodes else wanted)
+
+
+def _now(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, pulumi.InvokeOptions(parent=parent)).value
+    return found
+
+
+def _scaling_group(group: Mapping[str, Any]) -> str:
+    return str(group["resources"][0]["autoscalingGroups"][0]["name"])
+
+
+def _running(group: Mapping[str, Any], scaling_group: Mapping[str, Any]) -> RunningGroup:
+    templates = group.get("launchTemplates") or [{}]
+    return RunningGroup(
+        nodes=int(scaling_group["desiredCapacity"]),
+        version=str(group["version"]),
+        template_version=str(templates[0].get("version", "")),
+        image_type=str(group["amiType"]),
+        machine_types=tuple(group["instanceTypes"]),
+    )

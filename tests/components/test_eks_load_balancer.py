@@ -1,0 +1,114 @@
+"""The load-balancer addon on EKS: the controller may do its work, in its own cluster, and has two zones for it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from concepts.iam import Call, allows, parsed
+from tests.components import eks_specs
+
+ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
+
+
+def test_load_balancers_are_rights_of_one_service_account_over_what_is_tagged() -> None:
+    recording = eks_specs.recorded(cluster={"addons": ("load-balancer",)})
+    (association,) = [
+        one.inputs
+        for one in recording.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")
+        if one.inputs["serviceAccount"] == "aws-load-balancer-controller"
+    ]
+    assert association["namespace"] == "kube-system"
+    role = association["roleArn"].rpartition("/")[2]
+    (policy,) = [one.inputs["policy"] for one in recording.of_type(ROLE_POLICY) if one.inputs["role"] == role]
+    statements = json.loads(policy)["Statement"]
+    # What would let it take over nodes or another cluster's load balancers is tied to the cluster or its network.
+    wide = {
+        action
+        for statement in statements
+        if statement["Resource"] == "*" and "elbv2.k8s.aws/cluster" not in json.dumps(statement.get("Condition", {}))
+        for action in statement["Action"]
+    }
+    assert not {action for action in wide if action.startswith("ec2:")} - {
+        action for action in wide if action.startswith(("ec2:Describe", "ec2:Get"))
+    }
+    assert not wide & {"elasticloadbalancing:DeleteLoadBalancer", "elasticloadbalancing:CreateLoadBalancer"}
+    assert len(json.dumps(statements, separators=(",", ":"))) < 10240  # all of a role's own policies together
+
+
+# Called by the controller, release 3.5, for what people make first: an Ingress and a Service of type LoadBalancer with
+# targets by address. https://github.com/kubernetes-sigs/aws-load-balancer-controller/tree/main/pkg
+TAG = "elbv2.k8s.aws/cluster"
+EC2, ELB = "arn:aws:ec2:us-west-2:123456789012", "arn:aws:elasticloadbalancing:us-west-2:123456789012"
+MADE_HERE = {f"aws:RequestTag/{TAG}": "gpu-test"}
+OURS = {f"aws:ResourceTag/{TAG}": "gpu-test"}
+IN_OUR_NETWORK = {"ec2:Vpc": f"{EC2}:vpc/cluster-vpc-id"}
+CALLS = {
+    "a load balancer": ("elasticloadbalancing:CreateLoadBalancer", f"{ELB}:loadbalancer/app/x/1", MADE_HERE),
+    "the first one of the account": (
+        "iam:CreateServiceLinkedRole",
+        "arn:aws:iam::123456789012:role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRoleForELB",
+        {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"},
+    ),
+    "a listener": ("elasticloadbalancing:CreateListener", f"{ELB}:loadbalancer/app/x/1", OURS),
+    "an order of rules": ("elasticloadbalancing:SetRulePriorities", f"{ELB}:listener-rule/app/x/1/2/3", {}),
+    "tags of a listener": ("elasticloadbalancing:AddTags", f"{ELB}:listener/app/x/1/2", MADE_HERE),
+    "targets": ("elasticloadbalancing:RegisterTargets", f"{ELB}:targetgroup/x/1", {}),
+    "groups of the network": ("ec2:GetSecurityGroupsForVpc", f"{EC2}:vpc/cluster-vpc-id", {}),
+    "a door to the nodes, whose group EKS made": (
+        "ec2:AuthorizeSecurityGroupIngress",
+        f"{EC2}:security-group/sg-of-the-cluster",
+        IN_OUR_NETWORK,
+    ),
+    "a group of its own": ("ec2:CreateSecurityGroup", f"{EC2}:security-group/sg-1", MADE_HERE),
+    "that group's network": ("ec2:CreateSecurityGroup", f"{EC2}:vpc/cluster-vpc-id", {}),
+    "that group's tag": (
+        "ec2:CreateTags",
+        f"{EC2}:security-group/sg-1",
+        {"ec2:CreateAction": "CreateSecurityGroup", **MADE_HERE},
+    ),
+    "no firewall": ("wafv2:GetWebACLForResource", f"{ELB}:loadbalancer/app/x/1", {}),
+}
+
+
+def controller_may(action: str, resource: str, context: dict[str, str]) -> bool:
+    recording = eks_specs.recorded(cluster={"addons": ("load-balancer",)})
+    (policy,) = [
+        one.inputs["policy"] for one in recording.of_type(ROLE_POLICY) if one.inputs["name"] == "load-balancer"
+    ]
+    return allows([parsed(policy)], Call(action, resource, context, whole=True)) is True
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_the_load_balancer_controller_may_do_what_it_does(call: tuple[str, str, dict[str, str]]) -> None:
+    assert controller_may(*call)
+
+
+@pytest.mark.parametrize(
+    ("action", "resource", "context"),
+    [
+        ("elasticloadbalancing:DeleteLoadBalancer", f"{ELB}:loadbalancer/app/x/1", {f"aws:ResourceTag/{TAG}": "other"}),
+        ("elasticloadbalancing:CreateLoadBalancer", f"{ELB}:loadbalancer/app/x/1", {}),
+        (
+            "ec2:AuthorizeSecurityGroupIngress",
+            f"{EC2}:security-group/sg-x",
+            {"ec2:Vpc": f"{EC2}:vpc/another"},
+        ),
+        ("ec2:CreateTags", f"{EC2}:security-group/sg-x", {**OURS, **MADE_HERE}),
+        ("iam:CreateServiceLinkedRole", "arn:aws:iam::123456789012:role/x", {"iam:AWSServiceName": "x.amazonaws.com"}),
+    ],
+)
+def test_it_may_not_touch_what_is_not_the_clusters(action: str, resource: str, context: dict[str, str]) -> None:
+    assert not controller_may(action, resource, context)
+
+
+@pytest.mark.parametrize("zones", [("us-west-2a",), eks_specs.THREE_ZONES])
+def test_a_load_balancer_finds_a_public_subnet_in_two_zones_at_least(zones: tuple[str, ...]) -> None:
+    def open_zones(*addons: str) -> set[str]:
+        found = eks_specs.recorded(cluster={"addons": addons, "zones": zones})
+        subnets = [one.inputs for one in found.of_type("aws:ec2/subnet:Subnet")]
+        return {one["availabilityZone"] for one in subnets if "kubernetes.io/role/elb" in one["tags"]}
+
+    assert open_zones() == {zones[0]}
+    assert len(open_zones("load-balancer")) == 3

@@ -1,0 +1,131 @@
+"""Node groups that exist already: an update leaves their size to the autoscaler and a running job to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from concepts.pool import Pool
+from tests import eks_answers, recorder
+from tests.components import eks_specs
+
+NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+# Of every template, as the mocks answer.
+NEWEST = "1"
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An account whose cluster has the groups that a test puts in: name → what differs from the usual one."""
+    groups: dict[str, Mapping[str, Any]] = {}
+
+    def group(asked: Mapping[str, Any]) -> dict[str, Any]:
+        its = groups[asked["nodeGroupName"]]
+        return {
+            # EKS's own record of the size is late.
+            "scalingConfigs": [{"desiredSize": 0, "minSize": 0, "maxSize": 9}],
+            "launchTemplates": [{"id": "lt-1", "name": "x", "version": its.get("template", NEWEST)}],
+            "version": its.get("version", "1.35"),
+            "amiType": its.get("image", "AL2023_x86_64_NVIDIA"),
+            "instanceTypes": its.get("types", ["g4dn.xlarge"]),
+            "resources": [{"autoscalingGroups": [{"name": f"eks-{asked['nodeGroupName']}-uuid"}]}],
+        }
+
+    def scaling_group(asked: Mapping[str, Any]) -> dict[str, Any]:
+        name = asked["name"].removeprefix("eks-").removesuffix("-uuid")
+        return {"desiredCapacity": groups[name].get("nodes", 0)}
+
+    for token, answer in {
+        "aws:eks/getClusters:getClusters": {"names": ["another", "gpu-test"]},
+        "aws:eks/getNodeGroups:getNodeGroups": lambda asked: {"names": list(groups)},
+        "aws:eks/getNodeGroup:getNodeGroup": group,
+        "aws:autoscaling/getGroup:getGroup": scaling_group,
+    }.items():
+        monkeypatch.setitem(eks_answers.CALLS, token, answer)
+    return groups
+
+
+def declared(pool: Pool, **cluster: Any) -> recorder.Registration:
+    pools, admin = ((), pool) if pool.role == "admin" else ((pool,), None)
+    return eks_specs.run(*pools, admin=admin, cluster={"zones": eks_specs.THREE_ZONES, **cluster}).named(
+        f"{pool.name}-pool"
+    )
+
+
+@pytest.mark.parametrize(("nodes", "minimum", "sent"), [(0, 0, 0), (2, 0, 2), (2, 1, 2), (2, 3, 3), (9, 0, 9)])
+def test_the_size_that_is_sent_is_the_autoscalers_or_the_minimum(
+    account: Any, nodes: int, minimum: int, sent: int
+) -> None:
+    account["cpu"] = {"nodes": nodes, "image": "AL2023_x86_64_STANDARD", "types": ["m6i.xlarge"]}
+    scaling = declared(eks_specs.cpu_pool(min_nodes=minimum)).inputs["scalingConfig"]
+    assert scaling == {"minSize": minimum, "maxSize": 3, "desiredSize": sent}
+
+
+def test_another_maximum_ends_no_gpu_node(account: Any) -> None:
+    account["t4-1-a"] = {"nodes": 2}
+    found = declared(eks_specs.gpu_pool(max_nodes=7))
+    assert found.inputs["scalingConfig"] == {"minSize": 0, "maxSize": 7, "desiredSize": 2}
+    # Ignored, the size that some earlier update recorded would be sent.
+    assert "scalingConfig.desiredSize" not in found.ignore_changes
+
+
+def test_an_autoscaled_admin_pool_keeps_its_size_and_a_fixed_one_has_its_own(account: Any) -> None:
+    account["admin"] = {"nodes": 5}
+    growing = eks_specs.admin_pool(max_nodes=9, zones=eks_specs.THREE_ZONES)
+    assert declared(growing).inputs["scalingConfig"]["desiredSize"] == 5
+    fixed = eks_specs.admin_pool(zones=eks_specs.THREE_ZONES)
+    assert declared(fixed).inputs["scalingConfig"]["desiredSize"] == 3
+
+
+OLD = {
+    "template": "7",
+    "version": "1.34",
+    "types": ["g4dn.2xlarge", "g4dn.xlarge"],
+    "image": "BOTTLEROCKET_x86_64_NVIDIA",
+}
+
+
+@pytest.mark.parametrize("nodes", [0, 1])
+def test_a_gpu_group_with_nodes_keeps_what_they_were_made_from(account: Any, nodes: int) -> None:
+    account["t4-1-a"] = {**OLD, "nodes": nodes}
+    found = declared(eks_specs.gpu_pool(), version="1.35").inputs
+    seen = (found["launchTemplate"]["version"], found["version"], found["instanceTypes"], found["amiType"])
+    kept = (OLD["template"], OLD["version"], OLD["types"], OLD["image"])
+    assert seen == (kept if nodes else (NEWEST, "1.35", ["g4dn.xlarge"], "AL2023_x86_64_NVIDIA"))
+
+
+def test_labels_taints_and_limits_reach_a_gpu_group_with_nodes(account: Any) -> None:
+    account["t4-1-a"] = {**OLD, "nodes": 1}
+    pool = eks_specs.gpu_pool(max_nodes=4, extra_labels={"example.com/rack": "7"})
+    found = declared(pool).inputs
+    assert (found["labels"], found["scalingConfig"]["maxSize"]) == (pool.labels, 4)
+
+
+def test_nodes_without_gpus_follow_their_template(account: Any) -> None:
+    account["cpu"] = {**OLD, "nodes": 2}
+    found = declared(eks_specs.cpu_pool(), version="1.35").inputs
+    assert (found["launchTemplate"]["version"], found["version"]) == (NEWEST, "1.35")
+
+
+def test_what_waits_is_said(account: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("pulumi.info", said.append)
+    account |= {"t4-1-a": {**OLD, "nodes": 1}, "t4-1-b": {**OLD, "nodes": 0}, "t4-1-c": {"nodes": 1}}
+    pools = [eks_specs.gpu_pool(f"t4-1-{zone[-1]}", zones=(zone,)) for zone in eks_specs.THREE_ZONES]
+    eks_specs.run(*pools, cluster={"zones": eks_specs.THREE_ZONES})
+    (line,) = said
+    assert "t4-1-a" in line
+    assert all(word in line for word in ("machine types", "image", "Kubernetes version", "template"))
+
+
+def test_a_group_that_does_not_exist_yet_is_not_asked_about(account: Any) -> None:
+    recording = eks_specs.run(eks_specs.gpu_pool(), cluster={"zones": eks_specs.THREE_ZONES})
+    assert "aws:eks/getNodeGroup:getNodeGroup" not in recording.calls
+    assert recording.named("t4-1-a-pool").inputs["scalingConfig"]["desiredSize"] == 0
+
+
+def test_karpenter_has_no_groups_to_ask_about(account: Any) -> None:
+    recording = eks_specs.run(eks_specs.gpu_pool(), cluster={"autoscaler": "karpenter"})
+    assert not [token for token in recording.calls if "NodeGroup" in token]
