@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -88,6 +89,16 @@ def test_a_gpu_pool_starts_empty_and_ends_empty() -> None:
     }
     assert pool.ignore_changes == ("count",)
     assert pool.delete_before_replace
+
+
+def test_pools_are_made_one_after_the_other_and_go_with_the_cluster() -> None:
+    recording = run(gpu_spec("t4-1"), gpu_spec("t4-4", size=4), cpu_spec())
+    pools = recording.of_type(AGENT_POOL)
+    assert len(pools) == 3
+    for before, after in itertools.pairwise(pools):
+        assert before.urn in after.depends_on
+        assert after.urn not in before.depends_on
+    assert {pool.deleted_with for pool in pools} == {recording.only(CLUSTER).urn}
 
 
 @pytest.mark.parametrize("spec", [gpu_spec(spot=True), cpu_spec()])

@@ -78,6 +78,7 @@ class AksCluster:
             settings=settings, control_plane=self._resource, group=group_name, subnet=network.subnet
         )
         self._kubeconfig = _kubeconfig(self._context, parent)
+        self._pools: list[pulumi.Resource] = []
 
     @property
     def resource(self) -> pulumi.Resource:
@@ -97,12 +98,20 @@ class AksCluster:
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """One pool of any role; the admin pool is the system pool that the cluster was created with.
 
+        Each waits for the one before: AKS refuses an operation on a pool while another of the cluster runs
+        (https://github.com/Azure/AKS/issues/4522).
+
         Raises:
             ValueError: it was created with another one.
         """
-        if pool.role == "admin" and pool != self._context.settings.admin_pool:
-            raise ValueError("the admin pool differs from Settings.admin_pool, with which AKS creates the cluster")
-        return pools.node_pool(self._context, name, pool, opts)
+        if pool.role == "admin":
+            if pool != self._context.settings.admin_pool:
+                raise ValueError("the admin pool differs from Settings.admin_pool, with which AKS creates the cluster")
+            return pools.admin_pool(self._context, name, pool, opts)
+        turn = pulumi.ResourceOptions(depends_on=self._pools[-1:])
+        declared = pools.agent_pool(self._context, name, pool, pulumi.ResourceOptions.merge(opts, turn))
+        self._pools.append(declared)
+        return declared
 
     def autoscaler(
         self,

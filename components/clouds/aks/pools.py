@@ -62,13 +62,8 @@ def admin_profile(pool: Pool, subnet: pulumi.Input[str], tags: dict[str, str]) -
     return profile
 
 
-def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
-    """One pool; the admin pool is the one that the cluster was created with."""
-    return _admin_pool(context, name, pool, opts) if pool.role == "admin" else _agent_pool(context, name, pool, opts)
-
-
-def _admin_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
-    """Read, not declared, as Azure refuses to create it a second time.
+def admin_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
+    """The pool that the cluster was created with: read, not declared, as Azure refuses to create it a second time.
 
     The cluster's ``agentPoolProfiles`` are where its size and everything else change.
     """
@@ -146,13 +141,17 @@ def _add_nodes(
     inputs["tags"] = tags
 
 
-def _agent_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
+def agent_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
+    """A pool of its own, beside the one that the cluster was created with."""
     behaviour = pulumi.ResourceOptions(
         # After creation the autoscaler owns the size.
         ignore_changes=["count"],
         replace_on_changes=list(_FIXED),
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
+        # One request ends the cluster with its pools; one for each pool would also wait for disruption budgets:
+        # https://learn.microsoft.com/azure/aks/delete-node-pool
+        deleted_with=context.control_plane,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
     )
     return declare(

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from concepts.unknown import UNKNOWN
+from rehearsal.simulation import NodeGroup
 from rehearsal.standins.aks.errors import already_exists
 from rehearsal.standins.aks.versions import KUBERNETES
 from rehearsal.standins.base import Created, Properties, ProviderError
@@ -271,3 +272,31 @@ def test_the_stand_in_needs_none_of_the_vendors_packages(tmp_path: Path) -> None
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("second", ["create", "update", "delete"])
+def test_a_cluster_does_one_operation_at_a_time(azure: Microsoft, second: str) -> None:
+    azure.cluster()
+    other = azure.create(POOL, gpu_pool(agentPoolName="other"))
+    refused: list[str] = []
+
+    def meanwhile(group: NodeGroup) -> None:
+        azure.fleet.groups[group.name] = group
+        with pytest.raises(ProviderError, match=r"OperationNotAllowed.*\(t4spot - Creating\) is in progress") as error:
+            if second == "create":
+                azure.create(POOL, gpu_pool(agentPoolName="third"))
+            elif second == "update":
+                azure.update(POOL, other, gpu_pool(agentPoolName="other", maxCount=9))
+            else:
+                azure.delete(POOL, other)
+        refused.append(str(error.value))
+        # A preview asks nothing of the cluster.
+        azure.preview(POOL, gpu_pool(agentPoolName="third"))
+
+    azure.fleet.apply_group = meanwhile  # type: ignore[method-assign]
+    azure.create(POOL, gpu_pool())
+    assert len(refused) == 1
+    del azure.fleet.apply_group  # type: ignore[method-assign]
+    # Refused is not half done, and what follows the first may be done.
+    assert set(azure.fleet.groups) == {"system", "other", "t4spot"}
+    azure.create(POOL, gpu_pool(agentPoolName="third"))
