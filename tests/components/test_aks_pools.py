@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import pytest
+import yaml
 
 from catalog.aks.nodes import MAX_PODS
 from components.clouds.base import load_cloud
@@ -15,6 +17,7 @@ from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from concepts.kubernetes import Taint
 from concepts.pool import Pool
+from rehearsal.standins.aks.nodes import scale_set
 from tests import recorder
 from tests.components import specs
 from tests.components.test_aks_cluster import CLUSTER, admin_spec, cluster_args
@@ -247,6 +250,23 @@ def test_idle_nodes_go_after_the_written_time(changes: dict[str, Any], minutes: 
     assert (profile["skipNodesWithSystemPods"], profile["skipNodesWithLocalStorage"]) == ("false", "false")
     governance = next(outputs for urn, outputs in recording.outputs.items() if urn.endswith("::autoscaler"))
     assert governance["pools"]["t4-1"]["scaleDown"].startswith(f"{minutes.removesuffix('m')} minutes")
+    # A busy pool must not keep another's idle nodes, and a fallback not wait for Azure's default of 15 minutes.
+    assert profile["scaleDownDelayAfterAdd"] == "1m"
+    assert profile["maxNodeProvisionTime"] == "10m"
+    assert "after 10 minutes" in governance["pools"]["t4-1"]["scaleUp"]
+
+
+def test_the_order_has_a_place_for_every_group_there_is() -> None:
+    recording = run(gpu_spec(), cpu_spec(), admin=admin_spec(max_nodes=3))
+    order = yaml.safe_load(recording.named("autoscaler-order").inputs["data"]["priorities"])
+
+    def place(pool: str) -> int | None:
+        found = [number for number, patterns in order.items() if re.search("|".join(patterns), scale_set("/c", pool))]
+        return max(found, default=None)
+
+    named = [recording.named(f"{name}-pool").inputs["agentPoolName"] for name in ("t4-1", "cpu")]
+    assert place("admin") == place("foreign") == 1
+    assert all((place(name) or 0) > 1 for name in named)
 
 
 def test_spot_is_tried_before_its_fallback() -> None:

@@ -1,8 +1,8 @@
 """One operation at a time: AKS refuses what comes while another changes the same cluster or one of its pools.
 
-The refusal as users quote it: https://github.com/cilium/cilium/issues/25944. Azure waits for some of what comes together
-and not for the rest (https://github.com/Azure/AKS/issues/2720, https://github.com/Azure/AKS/issues/4522), so the
-Terraform provider takes a lock on the subnet
+The refusal as users quote it: https://github.com/cilium/cilium/issues/25944. Azure waits for some of what comes
+together and not for the rest (https://github.com/Azure/AKS/issues/2720, https://github.com/Azure/AKS/issues/4522), so
+the Terraform provider takes a lock on the subnet
 (https://github.com/hashicorp/terraform-provider-azurerm/issues/32682). Here it refuses all.
 """
 

@@ -20,8 +20,8 @@ from rehearsal.standins.aks.group import GROUP
 from rehearsal.standins.aks.operations import Operations
 from rehearsal.standins.aks.ranking import Ranking
 from rehearsal.standins.base import Created, Properties, ProviderError, Request
-from rehearsal.standins.cloud import last_part
 from rehearsal.standins.check import Words
+from rehearsal.standins.cloud import last_part
 from rehearsal.standins.resource import Refers, Resource
 from rehearsal.standins.standin import StandIn, table
 from rehearsal.standins.values import at, has_unknown
