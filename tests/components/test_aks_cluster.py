@@ -217,7 +217,7 @@ def test_a_key_is_known_by_its_resource_id(text: str, known: bool) -> None:
     assert (parse_key(text) is not None) == known
 
 
-@pytest.mark.parametrize(("channel", "sent"), [("rapid", "rapid"), ("regular", "stable"), ("stable", "patch")])
+@pytest.mark.parametrize(("channel", "sent"), [("rapid", "rapid"), ("regular", "stable"), ("stable", "stable")])
 def test_channels(channel: str, sent: str) -> None:
     assert inputs_of(channel=channel)["autoUpgradeProfile"] == {
         "upgradeChannel": sent,
@@ -228,6 +228,14 @@ def test_channels(channel: str, sent: str) -> None:
 def test_the_version_is_pinned_only_when_written() -> None:
     assert "kubernetesVersion" not in inputs_of()
     assert inputs_of(version="1.34")["kubernetesVersion"] == "1.34"
+
+
+@pytest.mark.parametrize("channel", ["rapid", "regular", "stable"])
+def test_a_pinned_version_is_not_left_behind_by_azure(channel: str) -> None:
+    inputs = inputs_of(version="1.34.4", channel=channel)
+    assert inputs["autoUpgradeProfile"]["upgradeChannel"] == "none"
+    # Images of nodes are no versions of Kubernetes: they stay current.
+    assert inputs["autoUpgradeProfile"]["nodeOSUpgradeChannel"] == "NodeImage"
 
 
 def test_the_tier_has_an_sla() -> None:

@@ -171,9 +171,33 @@ def test_spot_machines_are_deleted_and_paid_up_to_the_price_on_demand() -> None:
 
 
 def test_upgrading_gpu_nodes_needs_no_further_quota() -> None:
-    assert gpu_inputs(spot=False)["upgradeSettings"] == {"maxSurge": "0", "maxUnavailable": "1"}
+    settings = gpu_inputs(spot=False)["upgradeSettings"]
+    assert (settings["maxSurge"], settings["maxUnavailable"]) == ("0", "1")
     # Azure takes no such settings for spot, which has no surplus nodes anyway.
     assert "upgradeSettings" not in gpu_inputs(spot=True)
+
+
+def test_an_upgrade_waits_for_gpu_pods_as_long_as_azure_can_and_then_leaves_their_node_alone() -> None:
+    settings = gpu_inputs(spot=False)["upgradeSettings"]
+    assert settings["drainTimeoutInMinutes"] == 24 * 60
+    # Without a surplus node there is nothing that a cordoned node could be replaced by.
+    assert settings["undrainableNodeBehavior"] == "Schedule"
+
+
+def test_azure_changes_nodes_in_a_window_that_is_there_before_any_pool() -> None:
+    recording = run(gpu_spec())
+    windows = recording.of_type("azure-native:containerservice:MaintenanceConfiguration")
+    assert {window.inputs["configName"] for window in windows} == {
+        "aksManagedAutoUpgradeSchedule",
+        "aksManagedNodeOSUpgradeSchedule",
+    }
+    for window in windows:
+        (schedule,) = window.inputs["maintenanceWindow"]["schedule"].values()
+        assert schedule == {"dayOfWeek": "Sunday", "intervalWeeks": 1}
+        assert window.deleted_with == recording.only(CLUSTER).urn
+    first, second = windows
+    assert first.urn in second.depends_on
+    assert second.urn in recording.named("t4-1-pool").depends_on
 
 
 @pytest.mark.parametrize(("image", "sent"), [("ubuntu", "Ubuntu"), ("azurelinux", "AzureLinux")])
@@ -195,6 +219,17 @@ def test_every_node_is_private_and_encrypted(spec: Pool) -> None:
     assert inputs["tags"] == {"team": "ml"}
     # What nodes reserve of their memory depends on it, and the catalogue counts with it.
     assert inputs["maxPods"] == MAX_PODS
+
+
+@pytest.mark.parametrize("spec", [gpu_spec(), gpu_spec(spot=True), cpu_spec()])
+def test_pools_follow_a_pinned_version_and_only_that(spec: Pool) -> None:
+    pool = run(spec, version="1.34").named(f"{spec.name}-pool")
+    assert pool.inputs["orchestratorVersion"] == "1.34"
+    assert "orchestratorVersion" not in pool.replace_on_changes
+    assert "orchestratorVersion" not in declared(spec).inputs
+    # In the cluster's own request Azure takes the versions of all pools or of none.
+    (admin,) = run(version="1.34").only(CLUSTER).inputs["agentPoolProfiles"]
+    assert "orchestratorVersion" not in admin
 
 
 def test_a_cpu_pool_keeps_its_minimum() -> None:

@@ -9,7 +9,7 @@ import pulumi
 
 from catalog.aks.keys import parse_key
 from catalog.aks.naming import dns_prefix
-from components.clouds.aks import autoscaling, pools
+from components.clouds.aks import autoscaling, maintenance, pools
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.encryption import Encryption
@@ -24,8 +24,13 @@ from concepts.pool import Pool
 if TYPE_CHECKING:
     from schemas import aks
 
-# How far behind the newest version the cluster stays: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
-_CHANNELS: Final = {"rapid": "rapid", "regular": "stable", "stable": "patch"}
+# How far behind the newest version the cluster stays. Azure's slowest, ``patch``, stays on one minor version until that
+# is out of support, so the second slowest is as slow as it gets: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
+_CHANNELS: Final = {"rapid": "rapid", "regular": "stable", "stable": "stable"}
+_PINNED: Final = "none"
+"""The channel of a pinned version. Any other leaves it behind, and the next update would ask for a downgrade, which
+Azure refuses (https://github.com/rancher/rancher/issues/24071); nor does Azure upgrade a control plane apart from its
+pools while it upgrades by itself."""
 
 # "Only the load balancer that AKS makes": https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges
 _LOAD_BALANCER_ONLY: Final = "0.0.0.0/32"
@@ -78,7 +83,7 @@ class AksCluster:
             settings=settings, control_plane=self._resource, group=group_name, subnet=network.subnet
         )
         self._kubeconfig = _kubeconfig(self._context, parent)
-        self._pools: list[pulumi.Resource] = []
+        self._last: pulumi.Resource = maintenance.windows(self._context, name, parent)[-1]
 
     @property
     def resource(self) -> pulumi.Resource:
@@ -108,9 +113,9 @@ class AksCluster:
             if pool != self._context.settings.admin_pool:
                 raise ValueError("the admin pool differs from Settings.admin_pool, with which AKS creates the cluster")
             return pools.admin_pool(self._context, name, pool, opts)
-        turn = pulumi.ResourceOptions(depends_on=self._pools[-1:])
+        turn = pulumi.ResourceOptions(depends_on=[self._last])
         declared = pools.agent_pool(self._context, name, pool, pulumi.ResourceOptions.merge(opts, turn))
-        self._pools.append(declared)
+        self._last = declared
         return declared
 
     def autoscaler(
@@ -172,7 +177,9 @@ def _inputs(
         "securityProfile": security,
         "autoScalerProfile": autoscaling.profile(settings),
         "autoUpgradeProfile": {
-            "upgradeChannel": _CHANNELS[settings.kubernetes.channel],
+            "upgradeChannel": _CHANNELS[settings.kubernetes.channel]
+            if settings.kubernetes.version is None
+            else _PINNED,
             "nodeOSUpgradeChannel": "NodeImage",
         },
         "agentPoolProfiles": [pools.admin_profile(settings.admin_pool, network.subnet, dict(settings.labels))],

@@ -13,6 +13,7 @@ from catalog.aks.naming import pool_name, zone_numbers
 from catalog.aks.nodes import MAX_PODS
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
+from components.clouds.aks.maintenance import GPU_UPGRADES
 from components.resources import CustomResource
 from concepts.kubernetes import Taint
 from concepts.pool import Image, Pool, PoolGpus
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 _OS_SKUS: Final[dict[Image, str]] = {"ubuntu": "Ubuntu", "azurelinux": "AzureLinux"}
 
-# Replacing nodes one by one by a surplus node would need quota for one more GPU machine, which few subscriptions have.
-_UPGRADE_IN_PLACE: Final[aks.AgentPoolUpgradeSettings] = {"maxSurge": "0", "maxUnavailable": "1"}
 _UPGRADE_BY_SURPLUS: Final[aks.AgentPoolUpgradeSettings] = {"maxSurge": "1", "maxUnavailable": "0"}
 
 # https://learn.microsoft.com/azure/aks/use-trusted-launch
@@ -46,7 +45,12 @@ _FIXED: Final = (
 
 
 def admin_profile(pool: Pool, subnet: pulumi.Input[str], tags: dict[str, str]) -> aks.ManagedClusterAgentPoolProfile:
-    """The system pool that the cluster is created with, as an entry of its ``agentPoolProfiles``."""
+    """The system pool that the cluster is created with, as an entry of its ``agentPoolProfiles``.
+
+    It names no version: Azure takes those of a cluster's pools all or none in one request, and the others are not in
+    this one (https://github.com/Azure/ARO-HCP/pull/662). So its nodes keep theirs when a pinned version is raised,
+    until ``az aks nodepool upgrade``; Kubernetes allows three minors between.
+    """
     profile: aks.ManagedClusterAgentPoolProfile = {
         "name": pool_name(pool.name),
         "mode": "System",
@@ -97,13 +101,16 @@ def _inputs(context: Context, pool: Pool) -> aks.AgentPool:
         "securityProfile": _TRUSTED_LAUNCH,
     }
     _add_nodes(inputs, pool, context.subnet, dict(context.settings.labels))
+    if context.settings.kubernetes.version is not None:
+        # Without it a raised version is the control plane's alone (https://github.com/pulumi/pulumi-azure-native/issues/2094).
+        inputs["orchestratorVersion"] = context.settings.kubernetes.version
     if pool.spot:
         # Deallocated machines would still count against the quota. -1: up to the price on demand.
         # There are no surplus nodes on spot: https://learn.microsoft.com/azure/aks/spot-node-pool
         inputs["scaleSetEvictionPolicy"] = "Delete"
         inputs["spotMaxPrice"] = -1
     else:
-        inputs["upgradeSettings"] = _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS
+        inputs["upgradeSettings"] = GPU_UPGRADES if pool.gpu_part else _UPGRADE_BY_SURPLUS
     if pool.gpu_part is not None:
         _add_gpus(inputs, pool.gpu_part)
     return inputs

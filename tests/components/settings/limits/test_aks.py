@@ -46,6 +46,10 @@ def settings(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = N
         ({"driverVersion": "latest"}, {}, "gpuPools[0].driverVersion", "drivers: none"),
         ({"reservation": "a-group"}, {}, "gpuPools[0].reservation", "Leave it out"),
         ({"unneededMinutes": 20}, {}, "gpuPools[0].unneededMinutes", "autoscaling.unneededMinutes: 20"),
+        ({"diskGb": 29}, {}, "gpuPools[0].diskGb", "Write 30"),
+        ({"diskGb": 2049}, {}, "gpuPools[0].diskGb", "Write 2048"),
+        ({}, {"adminPool": {"diskGb": 20}}, "adminPool.diskGb", "Write 30"),
+        ({}, {"cpuPools": [{"name": "cpu", "maxNodes": 1, "diskGb": 20}]}, "cpuPools[0].diskGb", "Write 30"),
         ({"maxNodes": 1001}, {}, "gpuPools[0].maxNodes", "1000 or less"),
         (
             {"labels": {"kubernetes.azure.com/accelerator": "nvidia"}},
@@ -84,6 +88,7 @@ def test_what_aks_cannot_do_is_refused_with_the_reason(
         ({}, {}),
         ({"gpu": "nvidia-a100-80gb", "mig": "1g"}, {}),
         ({"drivers": "none"}, {}),
+        ({"diskGb": 30}, {"adminPool": {"diskGb": 2048}}),
         ({"capacity": "spot-with-fallback"}, {}),
         ({"unneededMinutes": 20}, {"autoscaling": {"unneededMinutes": 20}}),
         ({"unneededMinutes": 5}, {}),

@@ -301,3 +301,39 @@ def test_a_cluster_does_one_operation_at_a_time(azure: Microsoft, second: str) -
     # Refused is not half done, and may be done afterwards.
     assert set(azure.fleet.groups) == {"system", "other", "t4spot"}
     operations[second]()
+
+
+def test_an_update_of_a_cluster_brings_no_pool(azure: Microsoft) -> None:
+    created = azure.cluster()
+    with pytest.raises(ProviderError, match="A new agent pool was introduced"):
+        azure.update(CLUSTER, created, cluster(agentPoolProfiles=[system_pool(), system_pool(name="more")]))
+    assert set(azure.fleet.groups) == {"system"}
+
+
+def test_a_clusters_request_speaks_of_the_versions_of_all_its_pools_or_of_none(azure: Microsoft) -> None:
+    created = azure.cluster()
+    named = cluster(agentPoolProfiles=[system_pool(orchestratorVersion=KUBERNETES)])
+    azure.update(CLUSTER, created, named)
+    azure.create(POOL, gpu_pool(orchestratorVersion=KUBERNETES))
+    with pytest.raises(ProviderError, match="NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged"):
+        azure.update(CLUSTER, created, named)
+    azure.update(CLUSTER, created, cluster())
+
+
+@pytest.mark.parametrize(("pin", "refused"), [(KUBERNETES, True), ("1.34", False), (None, False)])
+def test_azure_takes_a_cluster_past_its_pin_and_not_back(azure: Microsoft, pin: str | None, refused: bool) -> None:
+    created = azure.cluster(kubernetesVersion=pin)
+    store = azure.store()
+    record = store.get(CLUSTER_ID)
+    assert record is not None
+    # What a channel other than "none" does some day.
+    store.put(Record(record.id, record.type, record.inputs, {**record.outputs, "currentKubernetesVersion": "1.34.99"}))
+    azure.restart()
+    changed = cluster(kubernetesVersion=pin, tags={"team": "vision"})
+    if refused:
+        with pytest.raises(
+            ProviderError, match=f"Downgrading Kubernetes version 1.34.99 to {KUBERNETES} is not allowed"
+        ):
+            azure.update(CLUSTER, created, changed)
+    else:
+        azure.update(CLUSTER, created, changed)

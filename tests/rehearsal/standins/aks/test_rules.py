@@ -14,6 +14,7 @@ from rehearsal.standins.aks.cloud import Cloud, Rules
 from rehearsal.standins.aks.cluster_rules import CLUSTER_RULES
 from rehearsal.standins.aks.errors import already_exists
 from rehearsal.standins.aks.identity import ENCRYPTION_RULES, ROLE_RULES
+from rehearsal.standins.aks.maintenance import MAINTENANCE_RULES
 from rehearsal.standins.aks.network import ADDRESS_RULES, NAT_RULES, NETWORK_RULES, SUBNET_RULES
 from rehearsal.standins.aks.pool_rules import POOL_RULES, count_at_creation
 from rehearsal.standins.base import Properties, ProviderError
@@ -31,6 +32,7 @@ from tests.rehearsal.standins.aks.account import (
     role,
     subnet,
     system_pool,
+    window,
 )
 
 PRINCIPAL = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
@@ -45,6 +47,7 @@ HAPPY: dict[int, Properties] = {
     id(ADDRESS_RULES): {"sku": {"name": "Standard"}, "publicIPAllocationMethod": "Static"},
     id(ROLE_RULES): role(principalId=PRINCIPAL, roleAssignmentName=PRINCIPAL),
     id(ENCRYPTION_RULES): encryption_set(),
+    id(MAINTENANCE_RULES): window(),
 }
 
 SYSTEM: Properties = {
@@ -184,6 +187,14 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (ENCRYPTION_RULES, "key-url-versioned", {"activeKey": {"keyUrl": KEY_URL[:-33]}}),
     (ENCRYPTION_RULES, "encryption-set-identity", {"identity": None}),
     (ENCRYPTION_RULES, "encryption-set-identity", {"identity": {"type": "UserAssigned"}}),
+    (MAINTENANCE_RULES, "window-given", {"maintenanceWindow": None}),
+    (MAINTENANCE_RULES, "window-one-schedule", {"maintenanceWindow.schedule": {}}),
+    (MAINTENANCE_RULES, "window-one-schedule", {"maintenanceWindow.schedule.daily": {"intervalDays": 1}}),
+    (
+        MAINTENANCE_RULES,
+        "window-one-schedule",
+        {"configName": "default", "maintenanceWindow.schedule": {"daily": {"intervalDays": 1}}},
+    ),
 ]
 
 # What stays within each rule's edge.
@@ -224,6 +235,8 @@ ALLOWED: list[tuple[Rules, Properties]] = [
     (SUBNET_RULES, {"addressPrefix": None, "addressPrefixes": ["10.0.0.0/29"]}),
     (ADDRESS_RULES, {"sku": {"name": "Basic"}, "publicIPAllocationMethod": "Dynamic"}),
     (ENCRYPTION_RULES, {"identity": {"type": "UserAssigned", "userAssignedIdentities": [IDENTITY_ID]}}),
+    (MAINTENANCE_RULES, {"configName": "default"}),
+    (MAINTENANCE_RULES, {"maintenanceWindow.schedule": {"daily": {"intervalDays": 1}}}),
 ]
 
 
