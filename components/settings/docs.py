@@ -49,6 +49,10 @@ What carries which labels and taints: [architecture](architecture.md#labels-and-
 A pool that mixes machine types is planned and priced as its smallest: an autoscaler reckons with that one, and every
 other must have at least its memory.
 
+A pod of a PriorityClass below -10 never makes an autoscaler add a node. Where the autoscaler empties nodes of which
+less than half is in use (`pulumi stack output autoscaling` says so), the pod annotation
+`cluster-autoscaler.kubernetes.io/safe-to-evict: "false"` keeps a job that runs, as it does the jobs of `gpuJobs`.
+
 What a cloud cannot do is refused with the key and what to write instead; [below](#what-differs-between-the-clouds) is
 what they offer."""
 

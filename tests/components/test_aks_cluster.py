@@ -147,6 +147,14 @@ def test_one_way_out_is_a_nat_gateway_in_the_clusters_zone() -> None:
     assert recording.only(CLUSTER).inputs["networkProfile"]["outboundType"] == "userAssignedNATGateway"
 
 
+def test_outside_of_all_zones_the_gateway_is_in_none() -> None:
+    recording = run_cluster(zones=("northcentralus-0",))
+    assert "zones" not in recording.only("azure-native:network:NatGateway").inputs
+    assert "zones" not in recording.only("azure-native:network:PublicIPAddress").inputs
+    (admin,) = recording.only(CLUSTER).inputs["agentPoolProfiles"]
+    assert admin["availabilityZones"] == ["1"], "the test's admin pool says its own zones"
+
+
 def test_a_regional_clusters_single_gateway_is_in_a_zone_of_azures_choice() -> None:
     recording = run_cluster(regional=True, zones=("eastus-1", "eastus-2"))
     assert "zones" not in recording.only("azure-native:network:NatGateway").inputs

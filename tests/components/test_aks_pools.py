@@ -115,6 +115,8 @@ def test_what_azure_cannot_change_replaces_the_pool(spec: Pool) -> None:
 
 def test_zones_are_numbers() -> None:
     assert gpu_inputs(zones=("eastus-1", "eastus-3"))["availabilityZones"] == ["1", "3"]
+    # A pool that names no zone is wherever there is room.
+    assert "availabilityZones" not in gpu_inputs(zones=("eastus-0",))
 
 
 def test_labels_and_taints_are_exactly_those_of_the_spec() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
+from catalog.aks.naming import zone_numbers
 from components.clouds.aks.declare import declare
 from components.settings import Settings
 
@@ -80,7 +81,7 @@ class Network:
     def _nat_gateway(self, group: pulumi.Input[str]) -> pulumi.Output[str]:
         settings = self._settings
         # A zonal cluster's gateway is where its nodes are; else Azure chooses the zone.
-        zones = [] if settings.regional else [settings.zones[0].rpartition("-")[2]]
+        zones = [] if settings.regional else zone_numbers(settings.zones[:1])
         address_inputs: aks.PublicIPAddress = {
             "resourceGroupName": group,
             "location": settings.region,

@@ -140,7 +140,8 @@ def _add_nodes(
     inputs["osDiskType"] = "Managed"
     inputs["maxPods"] = MAX_PODS
     inputs["vnetSubnetID"] = subnet
-    inputs["availabilityZones"] = zone_numbers(pool.zones)
+    if zones := zone_numbers(pool.zones):
+        inputs["availabilityZones"] = zones
     inputs["nodeLabels"] = dict(pool.labels)
     # Registered once per subscription: https://learn.microsoft.com/azure/aks/enable-host-encryption
     inputs["enableEncryptionAtHost"] = True

@@ -7,7 +7,15 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Final
 
-from rehearsal.standins.aks.agent_pool import CLUSTER, CLUSTER_ID, POOL, pools_of, require_subnets, start_nodes
+from rehearsal.standins.aks.agent_pool import (
+    CLUSTER,
+    CLUSTER_ID,
+    POOL,
+    pools_of,
+    require_subnets,
+    require_zones,
+    start_nodes,
+)
 from rehearsal.standins.aks.cloud import Cloud, identifier, require, same
 from rehearsal.standins.aks.cluster_rules import CLUSTER_RULES, inline_pools
 from rehearsal.standins.aks.errors import bad_request
@@ -47,6 +55,7 @@ def _require(made: Made[Cloud]) -> None:
     _require_kubelet_identity(made.cloud, made.inputs)
     for pool in inline_pools(made.inputs):
         require_subnets(made.cloud, pool, made.inputs)
+        require_zones(made.cloud, pool, made.inputs["location"])
     _require_ranges_apart(made.cloud, made.inputs)
     _require_nat(made.cloud, made.inputs)
 

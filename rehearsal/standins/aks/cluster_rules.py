@@ -60,7 +60,7 @@ def _location(cluster: Properties, cloud: Cloud) -> str | None:
         return None
     return (
         f"The provided location '{cluster.get('location')}' is not available for resource type "
-        "'Microsoft.ContainerService/managedClusters' in this rehearsal, which knows regions with availability zones."
+        "'Microsoft.ContainerService/managedClusters' in this rehearsal."
     )
 
 

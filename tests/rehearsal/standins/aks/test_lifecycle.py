@@ -337,3 +337,14 @@ def test_azure_takes_a_cluster_past_its_pin_and_not_back(azure: Microsoft, pin: 
             azure.update(CLUSTER, created, changed)
     else:
         azure.update(CLUSTER, created, changed)
+
+
+def test_a_region_without_zones_has_pools_without_zones(azure: Microsoft) -> None:
+    restarted = Microsoft(azure.directory, location="northcentralus")
+    with pytest.raises(ProviderError, match="AvailabilityZoneNotSupported"):
+        restarted.cluster(agentPoolProfiles=[system_pool(availabilityZones=["1"])])
+    restarted.create(CLUSTER, cluster())
+    with pytest.raises(ProviderError, match="AvailabilityZoneNotSupported"):
+        restarted.create(POOL, gpu_pool())
+    restarted.create(POOL, gpu_pool(availabilityZones=None))
+    assert restarted.fleet.groups["t4spot"].zones == ("0",)
