@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import uuid
+from datetime import datetime, timezone
 from typing import Any
 
+import pulumi
 import pytest
 
 from catalog.aks.keys import parse_key
@@ -88,6 +90,17 @@ def test_a_private_control_plane_has_no_public_name() -> None:
     }
 
 
+@pytest.mark.parametrize("private", [True, False])
+def test_whoever_asks_for_a_private_control_plane_is_told_how_to_reach_it(
+    private: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi, "warn", lambda message, resource: said.append(message))
+    run_cluster(private_endpoint=private)
+    assert len(said) == private
+    assert all("peer network 'gpu-test'" in message for message in said)
+
+
 def test_people_come_from_entra_and_there_is_no_other_account() -> None:
     inputs = inputs_of()
     assert inputs["aadProfile"] == {"managed": True, "enableAzureRBAC": True}
@@ -121,6 +134,43 @@ def test_rights_are_the_fewest_and_on_the_smallest_scopes() -> None:
         (roles.AKS_RBAC_CLUSTER_ADMIN, "cluster-group-id"): "the-deployer",
     }
     assert {grant.urn for grant in recording.of_type(ROLE)} <= set(recording.only(CLUSTER).depends_on)
+
+
+def test_the_cluster_waits_for_new_rights_to_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        # The SDK itself yields by sleeping for no time.
+        waited.extend([seconds] if seconds else [])
+
+    monkeypatch.setattr(roles.asyncio, "sleep", sleep)
+    old = run_cluster(kms_key=KEY)
+    assert waited == []
+    grants = {f"cluster-{name}" for name in ("control-plane-subnet", "control-plane-nodes", "secrets-key", "disks-set")}
+    needs = {old.named(name).urn for name in grants}
+    assert needs <= set(old.only(CLUSTER).property_dependencies["identity"])
+
+    monkeypatch.setattr(roles, "remaining", lambda created_on, now: 90.0)
+    new = run_cluster(kms_key=KEY)
+    # For the cluster, and for the disks' key.
+    assert waited == [90.0, 90.0]
+    assert new.only(CLUSTER).inputs["identity"]["userAssignedIdentities"] == ["cluster-control-plane-identity-id"]
+
+
+@pytest.mark.parametrize(
+    ("created_on", "seconds"),
+    [
+        ("2026-11-22T12:00:00.1234567Z", 120),
+        ("2026-11-22T11:59:00Z", 60),
+        ("2026-11-22T11:58:00Z", 0),
+        ("2026-01-01T00:00:00Z", 0),
+        # The clock here is behind Azure's.
+        ("2026-11-22T13:00:00Z", 120),
+        (None, 0),
+    ],
+)
+def test_only_new_rights_are_waited_for(created_on: str | None, seconds: float) -> None:
+    assert roles.remaining(created_on, datetime(2026, 11, 22, 12, tzinfo=timezone.utc)) == seconds
 
 
 def test_another_deployer_takes_no_rights_away() -> None:

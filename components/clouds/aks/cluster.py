@@ -9,7 +9,7 @@ import pulumi
 
 from catalog.aks.keys import parse_key
 from catalog.aks.naming import dns_prefix
-from components.clouds.aks import autoscaling, maintenance, pools
+from components.clouds.aks import autoscaling, maintenance, pools, roles
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.encryption import Encryption
@@ -31,6 +31,14 @@ _PINNED: Final = "none"
 """The channel of a pinned version. Any other leaves it behind, and the next update would ask for a downgrade, which
 Azure refuses (https://github.com/rancher/rancher/issues/24071); nor does Azure upgrade a control plane apart from its
 pools while it upgrades by itself."""
+
+# https://learn.microsoft.com/azure/aks/private-clusters: its name is in a private zone, linked to this network alone.
+_OUT_OF_REACH: Final = (
+    "network.privateEndpoint: only the cluster's own network reaches and names the control plane, and this program makes "
+    "that network. An update from elsewhere makes the cluster and its pools and ends at the first object inside. Then "
+    "peer network '{name}' in resource group '{name}' with one that you are in, link the private DNS zone in '{name}-nodes' "
+    "to it, and update again; or write privateEndpoint: false with authorizedNetworks when the cluster is new."
+)
 
 # "Only the load balancer that AKS makes": https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges
 _LOAD_BALANCER_ONLY: Final = "0.0.0.0/32"
@@ -57,21 +65,23 @@ class AksCluster:
         group_name: pulumi.Output[Any] = group.output("name")
         network = Network(name, settings, group_name, parent)
         identities = ClusterIdentities(name, settings, group_name, network.subnet, parent)
-        needs = [*identities.ready, grant_deployer(name, settings, group, parent)]
+        deployer = grant_deployer(name, settings, group, parent)
+        rights = list(identities.ready)
         encryption = None
         if settings.security.kms_key is not None:
             key = parse_key(settings.security.kms_key)
             if key is None:
                 raise ValueError(f"'{settings.security.kms_key}' is not the resource id of a key of Key Vault")
             encryption = Encryption(name, settings, key, group_name, identities, parent)
-            needs += encryption.ready
+            rights += encryption.ready
+        itself = roles.holding(identities.control_plane.id, rights)
         self._resource = declare(
             "azure-native:containerservice:ManagedCluster",
             f"{name}-control-plane",
-            _inputs(settings, group_name, network, identities, encryption),
+            _inputs(settings, group_name, network, identities, encryption, itself),
             pulumi.ResourceOptions(
                 parent=parent,
-                depends_on=needs,
+                depends_on=[*rights, deployer],
                 protect=settings.security.deletion_protection,
                 # The autoscaler owns the size of an admin pool that may grow.
                 ignore_changes=["agentPoolProfiles[0].count"] if settings.admin_pool.autoscaled else [],
@@ -79,6 +89,8 @@ class AksCluster:
             ),
             outputs=["name"],
         )
+        if settings.network.private_endpoint:
+            pulumi.warn(_OUT_OF_REACH.format(name=settings.cluster_name), parent)
         self._context = Context(
             settings=settings, control_plane=self._resource, group=group_name, subnet=network.subnet
         )
@@ -149,7 +161,9 @@ def _inputs(
     network: Network,
     identities: ClusterIdentities,
     encryption: Encryption | None,
+    itself: pulumi.Input[str],
 ) -> aks.ManagedCluster:
+    """``itself`` is the id of the control plane's identity, known once it has its rights."""
     security: aks.ManagedClusterSecurityProfile = {"workloadIdentity": {"enabled": True}}
     inputs: aks.ManagedCluster = {
         "resourceGroupName": group,
@@ -160,7 +174,7 @@ def _inputs(
         "sku": {"name": "Base", "tier": "Standard"},
         "dnsPrefix": dns_prefix(settings.cluster_name),
         "nodeResourceGroup": f"{settings.cluster_name}-nodes",
-        "identity": {"type": "UserAssigned", "userAssignedIdentities": [identities.control_plane.id]},
+        "identity": {"type": "UserAssigned", "userAssignedIdentities": [itself]},
         "identityProfile": {
             "kubeletidentity": {
                 "resourceId": identities.nodes.id,
