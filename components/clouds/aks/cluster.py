@@ -34,10 +34,10 @@ pools while it upgrades by itself."""
 
 # https://learn.microsoft.com/azure/aks/private-clusters: its name is in a private zone, linked to this network alone.
 _OUT_OF_REACH: Final = (
-    "network.privateEndpoint: only the cluster's own network reaches and names the control plane, and this program makes "
-    "that network. An update from elsewhere makes the cluster and its pools and ends at the first object inside. Then "
-    "peer network '{name}' in resource group '{name}' with one that you are in, link the private DNS zone in '{name}-nodes' "
-    "to it, and update again; or write privateEndpoint: false with authorizedNetworks when the cluster is new."
+    "network.privateEndpoint: only the cluster's own network reaches and names the control plane, and this program "
+    "makes that network. An update from elsewhere makes the cluster and its pools and ends at the first object inside. "
+    "Then peer network '{name}' in resource group '{name}' with one that you are in, link the private DNS zone in "
+    "'{name}-nodes' to it, and update again; or write privateEndpoint: false with authorizedNetworks for a new cluster."
 )
 
 # "Only the load balancer that AKS makes": https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges
