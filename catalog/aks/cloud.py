@@ -135,8 +135,10 @@ CATALOG: Final = CloudCatalog(
     system_pods=SYSTEM_PODS,
     # 10 is AKS's own default: https://learn.microsoft.com/azure/aks/cluster-autoscaler
     unneeded_minutes={"optimize-utilization": 5, "balanced": 10},
-    # https://learn.microsoft.com/azure/aks/spot-node-pool
+    # Azure's own ignores NetworkPolicies: https://learn.microsoft.com/azure/aks/azure-cni-powered-by-cilium
+    dataplanes=("azure", "cilium"),
     # Not a zone of Azure's: nodes whose pool names none. Their label says 0.
     outside="-0",
+    # https://learn.microsoft.com/azure/aks/spot-node-pool
     spot_taints=(Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),),
 )

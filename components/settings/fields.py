@@ -69,7 +69,7 @@ class Context:
         known = catalog.of(cloud).regions.get(region, ()) if isinstance(region, str) else ()
         nowhere = catalog.of(cloud).outside_zones(region) if known and isinstance(region, str) else None
         written = [nowhere] if zones == NO_ZONE else zones if isinstance(zones, list) else []
-        chosen = tuple(zone for zone in written if zone in (*known, nowhere))
+        chosen = tuple(zone for zone in written if isinstance(zone, str) and zone in (*known, nowhere))
         return cls(cloud, catalog.of(cloud), str(region) if known else None, chosen or known)
 
     def zones_with(self, gpu: str) -> tuple[str, ...]:

@@ -227,6 +227,14 @@ def test_pods_and_services_have_ranges_of_their_own() -> None:
     )
 
 
+@pytest.mark.parametrize("dataplane", [None, "azure", "cilium"])
+def test_network_policies_are_obeyed_where_cilium_carries_the_traffic(dataplane: str | None) -> None:
+    profile = inputs_of(dataplane=dataplane)["networkProfile"]
+    expected = "cilium" if dataplane == "cilium" else None
+    # Not to send the default keeps clusters of before, which any change here would replace.
+    assert (profile.get("networkDataplane"), profile.get("networkPolicy")) == (expected, expected)
+
+
 def test_machines_get_no_public_address_by_default() -> None:
     assert run_cluster().only("azure-native:network:Subnet").inputs["defaultOutboundAccess"] is False
 

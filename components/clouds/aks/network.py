@@ -68,7 +68,7 @@ class Network:
         """The cluster's ``networkProfile``."""
         assert self._settings.network.pod_cidr is not None  # it has a default
         services = ip_network(self._settings.network.service_cidr)
-        return {
+        profile: aks.ContainerServiceNetworkProfile = {
             "networkPlugin": "azure",
             "networkPluginMode": "overlay",
             "podCidr": self._settings.network.pod_cidr,
@@ -77,6 +77,10 @@ class Network:
             "loadBalancerSku": "standard",
             "outboundType": "loadBalancer" if self._settings.nat_per_zone else "userAssignedNATGateway",
         }
+        if self._settings.network.dataplane == "cilium":
+            profile["networkDataplane"] = "cilium"
+            profile["networkPolicy"] = "cilium"
+        return profile
 
     def _nat_gateway(self, group: pulumi.Input[str]) -> pulumi.Output[str]:
         settings = self._settings
