@@ -72,6 +72,8 @@ class CloudCatalog:
     - ``gpu_label``: the label that the cloud's autoscaler needs on GPU nodes and that the pool itself must declare
     - ``uniform_groups``: autoscalers that plan a group of machines as if all were alike and in one zone, so that a GPU
       pool has to be one pool for each zone, and its machines have to be of one size
+    - ``outside``: behind a region's name, what its place outside of all zones is called, which counts as the only zone
+      of a region without zones; ``None`` if every machine is in a zone
     """
 
     name: str
@@ -103,6 +105,7 @@ class CloudCatalog:
     spot_taints: tuple[Taint, ...] = ()
     gpu_label: str | None = None
     uniform_groups: frozenset[str] = frozenset()
+    outside: str | None = None
 
     @property
     def plugin(self) -> str:
@@ -127,6 +130,10 @@ class CloudCatalog:
         """Zones known to have the GPU, sorted; ``None`` where no list is known."""
         having = sorted(row["zone"] for row in tables.rows(self.name, "zones") if gpu in row["gpus"].split())
         return tuple(having) or None
+
+    def outside_zones(self, region: str) -> str | None:
+        """What the region's place outside its zones is called, if machines can be there."""
+        return None if self.outside is None else f"{region}{self.outside}"
 
     def gpu_labels(self, gpu: str) -> Mapping[str, str]:
         """Labels that a pool of that GPU must declare for the cloud's autoscaler."""

@@ -2,8 +2,9 @@
 
 Two ValidatingAdmissionPolicies (GA since Kubernetes 1.30, evaluated inside the API server, no webhook to keep alive):
 
-- ``gpu-placement`` warns about a workload that no pool could run, and names the lines to add. It looks at pods and at
-  the pod templates of the kinds people write, so that ``kubectl apply`` prints the warning.
+- ``gpu-placement`` warns about a workload that no pool could run, that misses the pool it should try first, or that the
+  autoscaler may end while it runs, and names the lines to add. It looks at pods and at the pod templates of the kinds
+  people write, so that ``kubectl apply`` prints the warning.
 - ``gpu-isolation`` refuses a pod that tolerates a larger node size than it needs.
 
 https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
@@ -54,10 +55,12 @@ class GpuAdmission(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: GpuAdmissionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:GpuAdmission", name, None, opts)
+        cloud = args.cluster.cloud
         for manifest in manifests(
             args.pools,
-            adds_gpu_toleration=args.cluster.cloud.adds_gpu_toleration,
-            room=rooms(args.cluster.cloud.name, args.pools),
+            adds_gpu_toleration=cloud.adds_gpu_toleration,
+            ends_running_pods=cloud.ends_running_pods,
+            room=rooms(cloud.name, args.pools),
         ):
             policy = args.cluster.objects.declare(f"{name}-{manifest.suffix}", manifest.policy, self)
             args.cluster.objects.declare(f"{name}-{manifest.suffix}-binding", manifest.binding, self, policy)
@@ -87,11 +90,14 @@ class PolicyManifests:
 
 
 def manifests(
-    pools: Sequence[Pool], *, adds_gpu_toleration: bool, room: Mapping[str, Resources] | None = None
+    pools: Sequence[Pool],
+    *,
+    adds_gpu_toleration: bool,
+    ends_running_pods: bool,
+    room: Mapping[str, Resources] | None = None,
 ) -> tuple[PolicyManifests, PolicyManifests]:
-    """The policies for these pools.
+    """The policies for these pools; ``adds_gpu_toleration`` and ``ends_running_pods`` as a ``Cloud`` has them.
 
-    ``adds_gpu_toleration`` says that the API server adds the toleration of the GPU taint, so nobody is asked for it.
     ``room`` is what a node of a pool leaves for pods; a pool that it does not name holds pods of any size.
     """
     facts = cel.facts(pools, adds_gpu_toleration=adds_gpu_toleration, room=room)
@@ -100,8 +106,17 @@ def manifests(
         action="Warn",
         rules=[PODS, *WORKLOADS],
         conditions=[cel.WRITTEN_BY_A_USER, cel.ASKS_FOR_GPUS],
-        variables=facts + cel.PLACEMENT_VARIABLES + cel.ISOLATION_VARIABLES,
-        validations=[*cel.PLACEMENT_VALIDATIONS, cel.ISOLATION_VALIDATION],
+        variables=facts
+        + cel.PLACEMENT_VARIABLES
+        + cel.ISOLATION_VARIABLES
+        + cel.TWIN_VARIABLES
+        + cel.EVICTION_VARIABLES,
+        validations=[
+            *cel.PLACEMENT_VALIDATIONS,
+            cel.ISOLATION_VALIDATION,
+            cel.TWIN_VALIDATION,
+            *([cel.EVICTION_VALIDATION] if ends_running_pods else []),
+        ],
         suffix="placement",
     )
     isolation = _policy(

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from catalog.model import Resources
-from concepts.kubernetes import GPU_RESOURCE, Taint
+from concepts.kubernetes import GPU_RESOURCE, SAFE_TO_EVICT, Taint
 from concepts.pool import GPU_LABEL, GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool
 
 _MIB: Final = 1024 * 1024
@@ -225,6 +225,46 @@ PLACEMENT_VALIDATIONS: Final = [
     },
 ]
 
+# A pool that the pod's selector allows, and that would be tried before one that it can use.
+TWIN_VARIABLES: Final = [
+    {
+        "name": "missed",
+        "expression": (
+            "variables.reachable.map(p, variables.triedBefore[p])"
+            ".filter(p, p in variables.fitting && !(p in variables.reachable))"
+        ),
+    },
+]
+
+TWIN_VALIDATION: Final = {
+    "expression": "size(variables.missed) == 0",
+    "message": "does not tolerate a pool that would be tried first",
+    "messageExpression": (
+        f"{_ASKS} + 'and runs without pool ' + variables.missed[0] + ', which would be tried first (spot costs less, "
+        "and may be taken away); in ' + variables.where + ' add ' + variables.toleration[variables.missed[0]]"
+    ),
+}
+
+# An autoscaler ends running pods to empty a node of which less than half is in use. It spares pods without a
+# controller, and what serves is meant to be moved; what computes loses its work.
+EVICTION_VARIABLES: Final = [
+    {"name": "emptied", "expression": "variables.reachable.filter(p, 2 * variables.gpus < variables.offered[p])"},
+]
+
+EVICTION_VALIDATION: Final = {
+    "expression": (
+        f"!(object.kind in ['Job', 'CronJob']) || size(variables.emptied) == 0 || "
+        f"variables.template.?metadata.annotations['{SAFE_TO_EVICT}'].orValue('') != ''"
+    ),
+    "message": "may be ended by the autoscaler while it runs",
+    "messageExpression": (
+        f"{_ASKS} + 'of the ' + string(variables.offered[variables.emptied[0]]) + ' of a node of pool ' + "
+        "variables.emptied[0] + ': the autoscaler may end it to empty a node that is half idle; in ' + "
+        "(object.kind == 'CronJob' ? 'spec.jobTemplate.' : '') + 'spec.template.metadata add "
+        f'annotations: {{{SAFE_TO_EVICT}: "false"}}\''
+    ),
+}
+
 # A smaller pool would do: one of the same GPU type, or the smallest that the pod's own selector allows.
 ISOLATION_VARIABLES: Final = [
     {
@@ -273,6 +313,9 @@ def facts(
         "labels": {pool.name: dict(pool.labels) for pool in ordered},
         "taints": {pool.name: _repelling(pool, implied) for pool in ordered},
         "advice": {pool.name: advice(pool, implied) for pool in ordered},
+        "toleration": {pool.name: _tolerations(pool, implied) for pool in ordered},
+        "triedBefore": {pool.name: _tried_before(pool, pools) for pool in ordered},
+        "offered": {pool.name: pool.allocatable_gpus for pool in ordered},
     }
     return [{"name": name, "expression": json.dumps(value, ensure_ascii=False)} for name, value in known.items()]
 
@@ -287,12 +330,29 @@ def gpus_per_pod(pool: Pool) -> int:
 
 def advice(pool: Pool, implied: set[Taint]) -> str:
     """The lines that let a pod use ``pool`` and its twins, joined: a policy's message must not contain line breaks."""
+    tolerations = _tolerations(pool, implied)
+    return f"{tolerations}{' and ' if tolerations else ''}nodeSelector: {{{GPU_LABEL}: {pool.gpus.type}}}"
+
+
+def _tolerations(pool: Pool, implied: set[Taint]) -> str:
     lines = [
         f'{{key: {taint["key"]}, operator: Equal, value: "{taint["value"]}", effect: {taint["effect"]}}}'
         for taint in _repelling(pool, implied)
     ]
-    tolerations = f"tolerations: [{', '.join(lines)}] and " if lines else ""
-    return f"{tolerations}nodeSelector: {{{GPU_LABEL}: {pool.gpus.type}}}"
+    return f"tolerations: [{', '.join(lines)}]" if lines else ""
+
+
+def _tried_before(pool: Pool, pools: Sequence[Pool]) -> str:
+    """The twin of ``pool`` that is tried first; empty if there is none."""
+    return next(
+        (
+            twin.name
+            for twin in pools
+            if (twin.declared_at, twin.gpus_per_node) == (pool.declared_at, pool.gpus_per_node)
+            and twin.preference < pool.preference
+        ),
+        "",
+    )
 
 
 def _most_gpus_of_smaller(pool: Pool, pools: Sequence[Pool]) -> int:

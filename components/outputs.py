@@ -12,7 +12,7 @@ import catalog
 from components.clouds.names import shortened
 from components.driver_daemon_set import tolerations
 from components.settings import Settings
-from concepts.kubernetes import GPU_RESOURCE
+from concepts.kubernetes import GPU_RESOURCE, SAFE_TO_EVICT
 from concepts.pool import POOL_LABEL, Pool
 
 # CUDA 12.2 runs on every driver branch that clouds install by default today (R535 and later).
@@ -70,12 +70,14 @@ def gpu_job(spec: Pool) -> dict[str, Any]:
             # A spot node may be taken away while the pod runs; that is no fault of the job.
             "backoffLimit": _RETRIES_ON_SPOT if spec.spot else 0,
             "template": {
+                # Half idle, its node is not to be emptied under it.
+                "metadata": {"annotations": {SAFE_TO_EVICT: "false"}},
                 "spec": {
                     "restartPolicy": "Never",
                     "nodeSelector": {POOL_LABEL: spec.name},
                     "tolerations": tolerations(spec.taints),
                     "containers": [container],
-                }
+                },
             },
         },
     }

@@ -11,6 +11,13 @@ GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
 
 
+SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+"""A pod's annotation: ``"false"`` and no cluster-autoscaler ends the pod to empty its node.
+
+https://kubernetes.io/docs/reference/labels-annotations-taints/#cluster-autoscaler-kubernetes-io-safe-to-evict
+"""
+
+
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 

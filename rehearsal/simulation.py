@@ -50,6 +50,20 @@ class Machine:
 
 
 @dataclass(frozen=True)
+class Packing:
+    """When an autoscaler empties a node that is in use, if the pods fit on other nodes.
+
+    ``gpus_below`` is the share of a GPU node's GPUs in use, ``others_below`` that of another node's CPU or memory.
+    Pods of ``kube-system``, and those with a local volume on disk, keep their node unless they are moved as well.
+    """
+
+    gpus_below: float
+    others_below: float
+    moves_system_pods: bool
+    moves_local_storage: bool
+
+
+@dataclass(frozen=True)
 class NodeGroup:
     """A group of identical machines exactly as the cloud's autoscaler sees it while the group is empty.
 
@@ -63,7 +77,7 @@ class NodeGroup:
     count), if that differs. A device plugin's time slicing multiplies it, so its replicas are never part of it.
     ``unseen_labels`` and ``unseen_taints`` are on every node, but the autoscaler cannot see them while the group is
     empty. ``not_scaled_because`` is the reason, for people, why no autoscaler may change this group's size; it is empty
-    for a group that is meant to be fixed.
+    for a group that is meant to be fixed. ``packing`` is ``None`` where only empty nodes go.
     """
 
     name: str
@@ -85,6 +99,7 @@ class NodeGroup:
     unseen_labels: Mapping[str, str] = field(default_factory=dict)
     unseen_taints: tuple[Mapping[str, str], ...] = ()
     not_scaled_because: str = ""
+    packing: Packing | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,10 @@ from typing_extensions import Required, TypedDict
 
 _Made = TypeVar("_Made", covariant=True)
 
+class AbsoluteMonthlySchedule(TypedDict, total=False):
+    dayOfMonth: Required[Input[int]]
+    intervalMonths: Required[Input[int]]
+
 class AddressSpace(TypedDict, total=False):
     addressPrefixes: Input[Sequence[Input[str]]]
     ipamPoolPrefixAllocations: Input[Sequence[Input[IpamPoolPrefixAllocation]]]
@@ -158,6 +162,13 @@ class ContainerServiceSshPublicKey(TypedDict, total=False):
 class CreationData(TypedDict, total=False):
     sourceResourceId: Input[str]
 
+class DailySchedule(TypedDict, total=False):
+    intervalDays: Required[Input[int]]
+
+class DateSpan(TypedDict, total=False):
+    end: Required[Input[str]]
+    start: Required[Input[str]]
+
 class DdosSettings(TypedDict, total=False):
     ddosProtectionPlan: Input[SubResource]
     protectionMode: Input[str]
@@ -285,6 +296,22 @@ class LocalDNSProfile(TypedDict, total=False):
     kubeDNSOverrides: Input[Mapping[str, Input[LocalDNSOverride]]]
     mode: Input[str]
     vnetDNSOverrides: Input[Mapping[str, Input[LocalDNSOverride]]]
+
+class MaintenanceConfiguration(TypedDict, total=False):
+    resourceGroupName: Required[Input[str]]
+    resourceName: Required[Input[str]]
+    configName: Input[str]
+    maintenanceWindow: Input[MaintenanceWindow]
+    notAllowedTime: Input[Sequence[Input[TimeSpan]]]
+    timeInWeek: Input[Sequence[Input[TimeInWeek]]]
+
+class MaintenanceWindow(TypedDict, total=False):
+    durationHours: Required[Input[int]]
+    schedule: Required[Input[Schedule]]
+    startTime: Required[Input[str]]
+    notAllowedDates: Input[Sequence[Input[DateSpan]]]
+    startDate: Input[str]
+    utcOffset: Input[str]
 
 class ManagedCluster(TypedDict, total=False):
     resourceGroupName: Required[Input[str]]
@@ -716,6 +743,11 @@ class PublicIPAddressSku(TypedDict, total=False):
     name: Input[str]
     tier: Input[str]
 
+class RelativeMonthlySchedule(TypedDict, total=False):
+    dayOfWeek: Required[Input[str]]
+    intervalMonths: Required[Input[int]]
+    weekIndex: Required[Input[str]]
+
 class ResourceGroup(TypedDict, total=False):
     location: Required[Input[str]]
     managedBy: Input[str]
@@ -772,6 +804,12 @@ class RouteTable(TypedDict, total=False):
 
 class ScaleProfile(TypedDict, total=False):
     manual: Input[Sequence[Input[ManualScaleProfile]]]
+
+class Schedule(TypedDict, total=False):
+    absoluteMonthly: Input[AbsoluteMonthlySchedule]
+    daily: Input[DailySchedule]
+    relativeMonthly: Input[RelativeMonthlySchedule]
+    weekly: Input[WeeklySchedule]
 
 class SecurityRule(TypedDict, total=False):
     access: Required[Input[str]]
@@ -913,6 +951,14 @@ class SysctlConfig(TypedDict, total=False):
     vmSwappiness: Input[int]
     vmVfsCachePressure: Input[int]
 
+class TimeInWeek(TypedDict, total=False):
+    day: Input[str]
+    hourSlots: Input[Sequence[Input[int]]]
+
+class TimeSpan(TypedDict, total=False):
+    end: Input[str]
+    start: Input[str]
+
 class UpgradeOverrideSettings(TypedDict, total=False):
     forceUpgrade: Input[bool]
     until: Input[str]
@@ -978,6 +1024,10 @@ class VirtualNetworkPeering(TypedDict, total=False):
     type: Input[str]
     useRemoteGateways: Input[bool]
 
+class WeeklySchedule(TypedDict, total=False):
+    dayOfWeek: Required[Input[str]]
+    intervalWeeks: Required[Input[int]]
+
 class WindowsGmsaProfile(TypedDict, total=False):
     dnsServer: Input[str]
     enabled: Input[bool]
@@ -1017,6 +1067,17 @@ class Declare(Protocol[_Made]):
         opts: ResourceOptions,
         *,
         outputs: Sequence[Literal["availabilityZones", "azureApiVersion", "capacityReservationGroupID", "count", "creationData", "currentOrchestratorVersion", "eTag", "enableAutoScaling", "enableEncryptionAtHost", "enableFIPS", "enableNodePublicIP", "enableUltraSSD", "gatewayProfile", "gpuInstanceProfile", "gpuProfile", "hostGroupID", "kubeletConfig", "kubeletDiskType", "linuxOSConfig", "localDNSProfile", "maxCount", "maxPods", "messageOfTheDay", "minCount", "mode", "name", "networkProfile", "nodeImageVersion", "nodeLabels", "nodePublicIPPrefixID", "nodeTaints", "orchestratorVersion", "osDiskSizeGB", "osDiskType", "osSKU", "osType", "podIPAllocationMode", "podSubnetID", "powerState", "provisioningState", "proximityPlacementGroupID", "scaleDownMode", "scaleSetEvictionPolicy", "scaleSetPriority", "securityProfile", "spotMaxPrice", "status", "tags", "type", "upgradeSettings", "virtualMachineNodesStatus", "virtualMachinesProfile", "vmSize", "vnetSubnetID", "windowsProfile", "workloadRuntime"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["azure-native:containerservice:MaintenanceConfiguration"],
+        name: str,
+        inputs: MaintenanceConfiguration,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["azureApiVersion", "maintenanceWindow", "name", "notAllowedTime", "systemData", "timeInWeek", "type"]] = ...,
     ) -> _Made: ...
 
     @overload

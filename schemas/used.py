@@ -57,6 +57,7 @@ USED: Final[Mapping[str, tuple[str, ...]]] = {
         "azure-native:authorization:RoleAssignment",
         "azure-native:compute:DiskEncryptionSet",
         "azure-native:containerservice:AgentPool",
+        "azure-native:containerservice:MaintenanceConfiguration",
         "azure-native:containerservice:ManagedCluster",
         "azure-native:managedidentity:UserAssignedIdentity",
         "azure-native:network:NatGateway",

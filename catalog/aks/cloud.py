@@ -12,10 +12,10 @@
   The fractions of an A10 (NV6ads to NV18ads_A10_v5: a sixth to a half) are left out: Kubernetes would count each as one
   whole GPU. So are the RTX PRO 6000 sizes, sold in quarters, the GB200 and GB300 sizes, whose CPUs are Arm, sizes
   that differ only in their network (ND96is_H100_v5), and E96, which has 672 GiB and not its family's ratio.
-- ``zones.csv``, regions: https://learn.microsoft.com/azure/reliability/regions-list (its source of 2026-08); those
-  without zones are left out. A zone is written as the node label ``topology.kubernetes.io/zone`` has it,
-  ``<region>-<number>``; the API itself wants the number alone
-  (https://learn.microsoft.com/azure/aks/availability-zones).
+- ``zones.csv``, regions: https://learn.microsoft.com/azure/reliability/regions-list (its source of 2026-08). Those
+  without zones, of which the restricted ones are left out, have ``<region>-0`` alone; their prices and GPUs are not
+  known. A zone is written as the node label ``topology.kubernetes.io/zone`` has it, ``<region>-<number>``; the API
+  itself wants the number alone (https://learn.microsoft.com/azure/aks/availability-zones).
 - ``zones.csv``, GPUs: which zones have a size depends on the subscription (``az vm list-skus --zone``), and Azure
   publishes no list. So all zones of the regions count where Azure lists a price for one of the GPU's sizes: an upper
   bound, and a test holds it.
@@ -135,6 +135,10 @@ CATALOG: Final = CloudCatalog(
     system_pods=SYSTEM_PODS,
     # 10 is AKS's own default: https://learn.microsoft.com/azure/aks/cluster-autoscaler
     unneeded_minutes={"optimize-utilization": 5, "balanced": 10},
+    # Azure's own ignores NetworkPolicies: https://learn.microsoft.com/azure/aks/azure-cni-powered-by-cilium
+    dataplanes=("azure", "cilium"),
+    # Not a zone of Azure's: nodes whose pool names none. Their label says 0.
+    outside="-0",
     # https://learn.microsoft.com/azure/aks/spot-node-pool
     spot_taints=(Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),),
 )

@@ -42,5 +42,5 @@ def scale_set_pattern(name: str) -> str:
 
 
 def zone_numbers(zones: tuple[str, ...]) -> list[str]:
-    """Zones as the API wants them: ``eastus-1`` is ``1``."""
-    return [zone.rpartition("-")[2] for zone in zones]
+    """Zones as the API wants them: ``eastus-1`` is ``1``, and ``eastus-0``, outside of all zones, is none."""
+    return [number for zone in zones if (number := zone.rpartition("-")[2]) != "0"]

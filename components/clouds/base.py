@@ -138,6 +138,11 @@ class Cloud(Protocol):
         """Whether the API server adds the ``nvidia.com/gpu`` toleration to pods that ask for a GPU."""
         ...
 
+    @property
+    def ends_running_pods(self) -> bool:
+        """Whether the autoscaler ends running GPU pods to empty a node of which less than half is in use."""
+        ...
+
     def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
         """Declare the network, the identity of the nodes and the control plane as children of ``parent``."""
         ...

@@ -18,6 +18,10 @@ CONFIG_MAP: Final = "cluster-autoscaler-priority-expander"
 
 NAMESPACE: Final = "kube-system"
 
+_REST: Final = {1: [".*"]}
+"""Every other group comes last, such as an admin pool that may grow: one that nothing matches would never be chosen
+while another fits (https://github.com/kubernetes/autoscaler/issues/2768)."""
+
 _STEP: Final = 10
 """Room between two priorities for pools that are declared elsewhere."""
 
@@ -44,8 +48,9 @@ def priorities(pools: Sequence[Pool], pattern: Callable[[Pool], str]) -> dict[in
 
 
 def priority_config_map(priorities: Mapping[int, Sequence[str]]) -> dict[str, Any]:
-    """The object that the expander reads, and reads again whenever it changes."""
-    best_first = {number: list(priorities[number]) for number in sorted(priorities, reverse=True)}
+    """The object that the expander reads, and reads again whenever it changes; groups of no pool come last."""
+    all_groups = {**priorities, **_REST}
+    best_first = {number: list(all_groups[number]) for number in sorted(all_groups, reverse=True)}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

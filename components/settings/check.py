@@ -141,6 +141,8 @@ def zones_in_region(zones: tuple[str, ...], where: Context) -> tuple[str, ...]:
     """Zones of the stack's region, none twice."""
     if len(set(zones)) < len(zones):
         raise wrong(f"a zone is there twice: {', '.join(zones)}", "Write each zone once")
+    if zones == (where.outside_zones,):
+        return zones
     for zone in zones:
         if where.region_zones and zone not in where.region_zones:
             raise wrong(f"'{zone}' is not a zone of {where.region}", instead(zone, where.region_zones))

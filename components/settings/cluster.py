@@ -21,7 +21,8 @@ class Kubernetes(Section):
 
     channel: Literal["rapid", "regular", "stable"] = Field(default="regular", description="release channel")
     version: StrictStr | None = Field(
-        default=None, description="pin, such as `'1.34'`; the channel's default unless given"
+        default=None,
+        description="pin, such as `'1.34'`; the channel's default unless given. Raising it upgrades the nodes, too",
     )
 
     @field_validator("version")

@@ -50,6 +50,10 @@ A pool that mixes machine types is planned as its smallest: an autoscaler reckon
 have at least its memory. `budget` counts the dearest. Where an autoscaler plans well only with machines of one size, a
 pool mixes no others unless a list says so.
 
+A pod of a PriorityClass below -10 never makes an autoscaler add a node. Where the autoscaler empties nodes of which
+less than half is in use (`pulumi stack output autoscaling` says so), the pod annotation
+`cluster-autoscaler.kubernetes.io/safe-to-evict: "false"` keeps a job that runs, as it does the jobs of `gpuJobs`.
+
 What a cloud cannot do is refused with the key and what to write instead; [below](#what-differs-between-the-clouds) is
 what they offer."""
 

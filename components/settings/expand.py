@@ -8,7 +8,7 @@ from typing import Final, cast, get_args
 
 from catalog import CloudCatalog, Machine
 from components.settings.costs import dearest_price, node_price
-from components.settings.fields import Capacity, Context
+from components.settings.fields import NO_ZONE, Capacity, Context
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import Problem
 from concepts.kubernetes import Taint
@@ -266,6 +266,8 @@ def _capacity(pool: Mapping[str, object]) -> Capacity:
 
 def _zones(pool: Mapping[str, object], gpu: object, where: Context) -> tuple[str, ...]:
     written = pool.get("zones")
+    if written == NO_ZONE:
+        return (where.outside_zones,) if where.outside_zones else ()
     if isinstance(written, list) and written:
         return tuple(dict.fromkeys(str(zone) for zone in written))
     return where.zones_with(gpu) if isinstance(gpu, str) else where.zones

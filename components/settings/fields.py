@@ -41,6 +41,10 @@ _RESOURCE_LABEL_VALUE: Final = re.compile(r"[-_a-z0-9]{0,63}")
 RESERVED_DOMAINS: Final = ("kubernetes.io", "k8s.io", GPU_RESOURCE.split("/")[0], "gpucluster.dev")
 
 
+NO_ZONE: Final = "none"
+"""What a stack file writes for machines that are in no zone."""
+
+
 class Section(BaseModel):
     """A mapping in the stack file: camelCase keys, nothing unknown, nothing coerced, frozen."""
 
@@ -63,23 +67,42 @@ class Context:
         if not isinstance(cloud, str) or cloud not in catalog.clouds():
             return cls(None, None, None, ())
         known = catalog.of(cloud).regions.get(region, ()) if isinstance(region, str) else ()
-        chosen = tuple(zone for zone in zones if zone in known) if isinstance(zones, list) else ()
+        nowhere = catalog.of(cloud).outside_zones(region) if known and isinstance(region, str) else None
+        written = [nowhere] if zones == NO_ZONE else zones if isinstance(zones, list) else []
+        chosen = tuple(zone for zone in written if isinstance(zone, str) and zone in (*known, nowhere))
         return cls(cloud, catalog.of(cloud), str(region) if known else None, chosen or known)
 
     def zones_with(self, gpu: str) -> tuple[str, ...]:
         """The stack's zones that have the GPU; all of them where no list is known, or no such GPU."""
         listed = self.catalog.gpu_zones(gpu) if self.catalog and gpu in self.catalog.accelerators else None
-        return self.zones if listed is None else tuple(zone for zone in self.zones if zone in listed)
+        if listed is None or (self.zones == (self.outside_zones,) and set(listed) & set(self.region_zones)):
+            return self.zones
+        return tuple(zone for zone in self.zones if zone in listed)
 
     @property
     def region_zones(self) -> tuple[str, ...]:
         """All zones of the region."""
         return self.catalog.regions[self.region] if self.catalog and self.region else ()
 
+    @property
+    def outside_zones(self) -> str | None:
+        """What the region's place outside its zones is called, where the cloud has one."""
+        return self.catalog.outside_zones(self.region) if self.catalog and self.region else None
+
 
 def context(info: ValidationInfo) -> Context:
     """The context of a validation; without one nothing is known."""
     return info.context if isinstance(info.context, Context) else Context(None, None, None, ())
+
+
+def _zones(value: object, info: ValidationInfo) -> object:
+    """``none``: wherever the region has room."""
+    where = context(info)
+    if value != NO_ZONE or where.catalog is None or where.region is None:
+        return () if value == NO_ZONE else value
+    if where.outside_zones is None:
+        raise wrong(f"every machine on {where.cloud} is in a zone", "Leave it out, or list zones")
+    return (where.outside_zones,)
 
 
 def wrong(message: str, remedy: str) -> PydanticCustomError:
@@ -212,6 +235,7 @@ def _listed_text(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+Zones = Annotated[tuple[StrictStr, ...], BeforeValidator(_zones)]
 Taints = Annotated[tuple[TaintSetting, ...], AfterValidator(distinct_taints)]
 Sizes = Annotated[tuple[StrictInt, ...], BeforeValidator(_listed)]
 MachineTypes = Annotated[tuple[StrictStr, ...], BeforeValidator(_listed_text)]

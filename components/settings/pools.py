@@ -21,6 +21,7 @@ from components.settings.fields import (
     Section,
     Sizes,
     Taints,
+    Zones,
     context,
     wrong,
 )
@@ -52,12 +53,15 @@ class GpuPool(Section):
     capacity: Capacity = Field(
         default="on-demand",
         validate_default=True,
-        description="`spot`, `on-demand`, or `spot-with-fallback`: twin pools, spot first",
+        description="`spot`, `on-demand`, or `spot-with-fallback`: twin pools, spot first, for pods that tolerate the "
+        "cloud's taint of spot nodes, if it has one (below)",
     )
     min_nodes: StrictInt = Field(default=0, ge=0, description="only 0: GPU nodes cost nothing while nobody uses them")
     max_nodes: StrictInt = Field(description="nodes of each resulting pool at most, over all its zones; 1 or more")
-    zones: tuple[StrictStr, ...] = Field(
-        default=(), validate_default=True, description="the stack's zones that have the GPU unless given"
+    zones: Zones = Field(
+        default=(),
+        validate_default=True,
+        description="the stack's zones that have the GPU unless given; or `none`, as there",
     )
     location_policy: StrictStr | None = Field(
         default=None,
@@ -188,13 +192,14 @@ class CpuPool(Section):
     capacity: Capacity = Field(
         default="on-demand",
         validate_default=True,
-        description="`spot`, `on-demand`, or `spot-with-fallback`: twin pools, spot first",
+        description="`spot`, `on-demand`, or `spot-with-fallback`: twin pools, spot first, for pods that tolerate the "
+        "cloud's taint of spot nodes, if it has one (below)",
     )
     min_nodes: StrictInt = Field(default=0, ge=0, description="nodes that stay, over all zones")
     max_nodes: StrictInt = Field(
         ge=1, description="nodes of each resulting pool at most, over all its zones; 1 or more"
     )
-    zones: tuple[StrictStr, ...] = Field(default=(), description="the stack's zones unless given")
+    zones: Zones = Field(default=(), description="the stack's zones unless given; or `none`, as there")
     disk_gb: DiskGb = Field(default=50, description="boot disk of a node in GB, 20 or more")
     unneeded_minutes: Minutes | None = Field(
         default=None, description="idle minutes until a node goes; the stack's unless given"

@@ -9,7 +9,7 @@ from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationInfo, f
 import catalog
 from components.settings import check
 from components.settings.cluster import Kubernetes, Monitoring, Network, Security
-from components.settings.fields import Minutes, ResourceLabels, Section, context, rfc1035, wrong
+from components.settings.fields import Minutes, ResourceLabels, Section, Zones, context, rfc1035, wrong
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import instead
 
@@ -54,7 +54,11 @@ class StackFile(Section):
 
     cloud: StrictStr = Field(description=f"which cloud: {', '.join(f'`{cloud}`' for cloud in catalog.clouds())}")
     region: StrictStr = Field(description="the cloud's region that everything is in")
-    zones: tuple[StrictStr, ...] = Field(default=(), description="zones for nodes; the region's unless given")
+    zones: Zones = Field(
+        default=(),
+        description="zones for nodes; the region's unless given. `none`: wherever the region has room, where the cloud "
+        "has machines outside of zones",
+    )
     availability: Literal["zonal", "regional"] = Field(
         default="zonal", description="control plane in one zone (the first of `zones`) or in several"
     )
@@ -89,7 +93,10 @@ class StackFile(Section):
         if any(value in zones for zones in known.regions.values()):
             region = next(name for name, zones in known.regions.items() if value in zones)
             raise wrong(f"'{value}' is a zone", f"Write region: {region} and zones: [{value}]")
-        raise wrong(f"there is no region '{value}' on {context(info).cloud}", instead(value, tuple(known.regions)))
+        raise wrong(
+            f"'{value}' is no region of {context(info).cloud} that this catalogue knows",
+            instead(value, tuple(known.regions)),
+        )
 
     @field_validator("zones")
     @classmethod

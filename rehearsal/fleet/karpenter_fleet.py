@@ -16,23 +16,10 @@ from rehearsal.fleet.drivers import Drivers, MissingDriver
 from rehearsal.fleet.errors import FleetError
 from rehearsal.fleet.group_nodes import apply_permanent_nodes, nodes_of, remove_nodes, update_nodes
 from rehearsal.fleet.idle_time import IdleTime
-from rehearsal.fleet.node_pools import (
-    NO_GROWTH,
-    claim_path,
-    node_claim,
-    node_pools,
-    pool_path,
-    weights,
-)
+from rehearsal.fleet.node_pools import NO_GROWTH, claim_path, node_claim, node_pools, pool_path, weights
 from rehearsal.fleet.node_watch import Late, NodeWatch, late
-from rehearsal.fleet.nodes import (
-    GROUP_LABEL,
-    ClusterFacts,
-    condition,
-    kubelet_version,
-    own_gpus,
-    permanent_counts,
-)
+from rehearsal.fleet.nodes import GROUP_LABEL, ClusterFacts, condition, kubelet_version, own_gpus, permanent_counts
+from rehearsal.fleet.packing import Packer
 from rehearsal.fleet.report import write_report
 from rehearsal.fleet.stuck_pods import StuckPods
 from rehearsal.fleet.system_objects import apply_system_objects
@@ -73,6 +60,7 @@ class KarpenterFleet:
         self._stuck_pods: StuckPods | None = None
         self._kubelet: Kubelet | None = None
         self._idle_time: IdleTime | None = None
+        self._packer: Packer | None = None
         self._injector: Injector = lambda namespace, service_account: Injection({})
 
     def create_cluster(
@@ -343,6 +331,9 @@ class KarpenterFleet:
             self._start_drivers(api)
         if group.autoscaled:
             self._start_node_watch(api)
+        if group.autoscaled and group.packing is not None and self._packer is None:
+            self._packer = Packer(api, self._groups.get)
+            self._packer.start()
         if group.not_scaled_because and self._stuck_pods is None:
             self._stuck_pods = StuckPods(api, self._unscaled)
             self._stuck_pods.start()
@@ -358,12 +349,12 @@ class KarpenterFleet:
             self._node_watch.start()
 
     def _stop_controllers(self) -> None:
-        running = (self._kubelet, self._idle_time, self._stuck_pods, self._node_watch, self._drivers, self._autoscaler)
-        for controller in running:
+        watchers = (self._packer, self._idle_time, self._stuck_pods, self._node_watch)
+        for controller in (self._kubelet, *watchers, self._drivers, self._autoscaler):
             if controller is not None:
                 controller.close()
         self._stuck_pods = self._node_watch = self._drivers = self._autoscaler = None
-        self._kubelet = self._idle_time = None
+        self._kubelet = self._idle_time = self._packer = None
 
     def _late_of(self, name: str) -> Late:
         """What a group's nodes lack when Karpenter has made them."""

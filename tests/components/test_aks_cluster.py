@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import uuid
+from datetime import datetime, timezone
 from typing import Any
 
+import pulumi
 import pytest
 
 from catalog.aks.keys import parse_key
@@ -88,6 +90,17 @@ def test_a_private_control_plane_has_no_public_name() -> None:
     }
 
 
+@pytest.mark.parametrize("private", [True, False])
+def test_whoever_asks_for_a_private_control_plane_is_told_how_to_reach_it(
+    private: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi, "warn", lambda message, resource: said.append(message))
+    run_cluster(private_endpoint=private)
+    assert len(said) == private
+    assert all("peer network 'gpu-test'" in message for message in said)
+
+
 def test_people_come_from_entra_and_there_is_no_other_account() -> None:
     inputs = inputs_of()
     assert inputs["aadProfile"] == {"managed": True, "enableAzureRBAC": True}
@@ -123,6 +136,43 @@ def test_rights_are_the_fewest_and_on_the_smallest_scopes() -> None:
     assert {grant.urn for grant in recording.of_type(ROLE)} <= set(recording.only(CLUSTER).depends_on)
 
 
+def test_the_cluster_waits_for_new_rights_to_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        # The SDK itself yields by sleeping for no time.
+        waited.extend([seconds] if seconds else [])
+
+    monkeypatch.setattr(roles.asyncio, "sleep", sleep)
+    old = run_cluster(kms_key=KEY)
+    assert waited == []
+    grants = {f"cluster-{name}" for name in ("control-plane-subnet", "control-plane-nodes", "secrets-key", "disks-set")}
+    needs = {old.named(name).urn for name in grants}
+    assert needs <= set(old.only(CLUSTER).property_dependencies["identity"])
+
+    monkeypatch.setattr(roles, "remaining", lambda created_on, now: 90.0)
+    new = run_cluster(kms_key=KEY)
+    # For the cluster, and for the disks' key.
+    assert waited == [90.0, 90.0]
+    assert new.only(CLUSTER).inputs["identity"]["userAssignedIdentities"] == ["cluster-control-plane-identity-id"]
+
+
+@pytest.mark.parametrize(
+    ("created_on", "seconds"),
+    [
+        ("2026-11-22T12:00:00.1234567Z", 120),
+        ("2026-11-22T11:59:00Z", 60),
+        ("2026-11-22T11:58:00Z", 0),
+        ("2026-01-01T00:00:00Z", 0),
+        # The clock here is behind Azure's.
+        ("2026-11-22T13:00:00Z", 120),
+        (None, 0),
+    ],
+)
+def test_only_new_rights_are_waited_for(created_on: str | None, seconds: float) -> None:
+    assert roles.remaining(created_on, datetime(2026, 11, 22, 12, tzinfo=timezone.utc)) == seconds
+
+
 def test_another_deployer_takes_no_rights_away() -> None:
     deployer = run_cluster().named("cluster-deployer")
     assert deployer.ignore_changes == ("principalId",)
@@ -147,6 +197,14 @@ def test_one_way_out_is_a_nat_gateway_in_the_clusters_zone() -> None:
     assert recording.only(CLUSTER).inputs["networkProfile"]["outboundType"] == "userAssignedNATGateway"
 
 
+def test_outside_of_all_zones_the_gateway_is_in_none() -> None:
+    recording = run_cluster(zones=("northcentralus-0",))
+    assert "zones" not in recording.only("azure-native:network:NatGateway").inputs
+    assert "zones" not in recording.only("azure-native:network:PublicIPAddress").inputs
+    (admin,) = recording.only(CLUSTER).inputs["agentPoolProfiles"]
+    assert admin["availabilityZones"] == ["1"], "the test's admin pool says its own zones"
+
+
 def test_a_regional_clusters_single_gateway_is_in_a_zone_of_azures_choice() -> None:
     recording = run_cluster(regional=True, zones=("eastus-1", "eastus-2"))
     assert "zones" not in recording.only("azure-native:network:NatGateway").inputs
@@ -167,6 +225,14 @@ def test_pods_and_services_have_ranges_of_their_own() -> None:
         "10.8.0.0/20",
         "10.8.0.10",
     )
+
+
+@pytest.mark.parametrize("dataplane", [None, "azure", "cilium"])
+def test_network_policies_are_obeyed_where_cilium_carries_the_traffic(dataplane: str | None) -> None:
+    profile = inputs_of(dataplane=dataplane)["networkProfile"]
+    expected = "cilium" if dataplane == "cilium" else None
+    # Not to send the default keeps clusters of before, which any change here would replace.
+    assert (profile.get("networkDataplane"), profile.get("networkPolicy")) == (expected, expected)
 
 
 def test_machines_get_no_public_address_by_default() -> None:
@@ -217,7 +283,7 @@ def test_a_key_is_known_by_its_resource_id(text: str, known: bool) -> None:
     assert (parse_key(text) is not None) == known
 
 
-@pytest.mark.parametrize(("channel", "sent"), [("rapid", "rapid"), ("regular", "stable"), ("stable", "patch")])
+@pytest.mark.parametrize(("channel", "sent"), [("rapid", "rapid"), ("regular", "stable"), ("stable", "stable")])
 def test_channels(channel: str, sent: str) -> None:
     assert inputs_of(channel=channel)["autoUpgradeProfile"] == {
         "upgradeChannel": sent,
@@ -228,6 +294,14 @@ def test_channels(channel: str, sent: str) -> None:
 def test_the_version_is_pinned_only_when_written() -> None:
     assert "kubernetesVersion" not in inputs_of()
     assert inputs_of(version="1.34")["kubernetesVersion"] == "1.34"
+
+
+@pytest.mark.parametrize("channel", ["rapid", "regular", "stable"])
+def test_a_pinned_version_is_not_left_behind_by_azure(channel: str) -> None:
+    inputs = inputs_of(version="1.34.4", channel=channel)
+    assert inputs["autoUpgradeProfile"]["upgradeChannel"] == "none"
+    # Images of nodes are no versions of Kubernetes: they stay current.
+    assert inputs["autoUpgradeProfile"]["nodeOSUpgradeChannel"] == "NodeImage"
 
 
 def test_the_tier_has_an_sla() -> None:

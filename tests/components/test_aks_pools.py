@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from typing import Any
 
 import pytest
+import yaml
 
 from catalog.aks.nodes import MAX_PODS
 from components.clouds.base import load_cloud
@@ -14,6 +17,7 @@ from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from concepts.kubernetes import Taint
 from concepts.pool import Pool
+from rehearsal.standins.aks.nodes import scale_set
 from tests import recorder
 from tests.components import specs
 from tests.components.test_aks_cluster import CLUSTER, admin_spec, cluster_args
@@ -90,6 +94,16 @@ def test_a_gpu_pool_starts_empty_and_ends_empty() -> None:
     assert pool.delete_before_replace
 
 
+def test_pools_are_made_one_after_the_other_and_go_with_the_cluster() -> None:
+    recording = run(gpu_spec("t4-1"), gpu_spec("t4-4", size=4), cpu_spec())
+    pools = recording.of_type(AGENT_POOL)
+    assert len(pools) == 3
+    for before, after in itertools.pairwise(pools):
+        assert before.urn in after.depends_on
+        assert after.urn not in before.depends_on
+    assert {pool.deleted_with for pool in pools} == {recording.only(CLUSTER).urn}
+
+
 @pytest.mark.parametrize("spec", [gpu_spec(spot=True), cpu_spec()])
 def test_what_azure_cannot_change_replaces_the_pool(spec: Pool) -> None:
     pool = declared(spec)
@@ -101,6 +115,8 @@ def test_what_azure_cannot_change_replaces_the_pool(spec: Pool) -> None:
 
 def test_zones_are_numbers() -> None:
     assert gpu_inputs(zones=("eastus-1", "eastus-3"))["availabilityZones"] == ["1", "3"]
+    # A pool that names no zone is wherever there is room.
+    assert "availabilityZones" not in gpu_inputs(zones=("eastus-0",))
 
 
 def test_labels_and_taints_are_exactly_those_of_the_spec() -> None:
@@ -157,9 +173,33 @@ def test_spot_machines_are_deleted_and_paid_up_to_the_price_on_demand() -> None:
 
 
 def test_upgrading_gpu_nodes_needs_no_further_quota() -> None:
-    assert gpu_inputs(spot=False)["upgradeSettings"] == {"maxSurge": "0", "maxUnavailable": "1"}
+    settings = gpu_inputs(spot=False)["upgradeSettings"]
+    assert (settings["maxSurge"], settings["maxUnavailable"]) == ("0", "1")
     # Azure takes no such settings for spot, which has no surplus nodes anyway.
     assert "upgradeSettings" not in gpu_inputs(spot=True)
+
+
+def test_an_upgrade_waits_for_gpu_pods_as_long_as_azure_can_and_then_leaves_their_node_alone() -> None:
+    settings = gpu_inputs(spot=False)["upgradeSettings"]
+    assert settings["drainTimeoutInMinutes"] == 24 * 60
+    # Without a surplus node there is nothing that a cordoned node could be replaced by.
+    assert settings["undrainableNodeBehavior"] == "Schedule"
+
+
+def test_azure_changes_nodes_in_a_window_that_is_there_before_any_pool() -> None:
+    recording = run(gpu_spec())
+    windows = recording.of_type("azure-native:containerservice:MaintenanceConfiguration")
+    assert {window.inputs["configName"] for window in windows} == {
+        "aksManagedAutoUpgradeSchedule",
+        "aksManagedNodeOSUpgradeSchedule",
+    }
+    for window in windows:
+        (schedule,) = window.inputs["maintenanceWindow"]["schedule"].values()
+        assert schedule == {"dayOfWeek": "Sunday", "intervalWeeks": 1}
+        assert window.deleted_with == recording.only(CLUSTER).urn
+    first, second = windows
+    assert first.urn in second.depends_on
+    assert second.urn in recording.named("t4-1-pool").depends_on
 
 
 @pytest.mark.parametrize(("image", "sent"), [("ubuntu", "Ubuntu"), ("azurelinux", "AzureLinux")])
@@ -181,6 +221,17 @@ def test_every_node_is_private_and_encrypted(spec: Pool) -> None:
     assert inputs["tags"] == {"team": "ml"}
     # What nodes reserve of their memory depends on it, and the catalogue counts with it.
     assert inputs["maxPods"] == MAX_PODS
+
+
+@pytest.mark.parametrize("spec", [gpu_spec(), gpu_spec(spot=True), cpu_spec()])
+def test_pools_follow_a_pinned_version_and_only_that(spec: Pool) -> None:
+    pool = run(spec, version="1.34").named(f"{spec.name}-pool")
+    assert pool.inputs["orchestratorVersion"] == "1.34"
+    assert "orchestratorVersion" not in pool.replace_on_changes
+    assert "orchestratorVersion" not in declared(spec).inputs
+    # In the cluster's own request Azure takes the versions of all pools or of none.
+    (admin,) = run(version="1.34").only(CLUSTER).inputs["agentPoolProfiles"]
+    assert "orchestratorVersion" not in admin
 
 
 def test_a_cpu_pool_keeps_its_minimum() -> None:
@@ -236,6 +287,23 @@ def test_idle_nodes_go_after_the_written_time(changes: dict[str, Any], minutes: 
     assert (profile["skipNodesWithSystemPods"], profile["skipNodesWithLocalStorage"]) == ("false", "false")
     governance = next(outputs for urn, outputs in recording.outputs.items() if urn.endswith("::autoscaler"))
     assert governance["pools"]["t4-1"]["scaleDown"].startswith(f"{minutes.removesuffix('m')} minutes")
+    # A busy pool must not keep another's idle nodes, and a fallback not wait for Azure's default of 15 minutes.
+    assert profile["scaleDownDelayAfterAdd"] == "1m"
+    assert profile["maxNodeProvisionTime"] == "10m"
+    assert "after 10 minutes" in governance["pools"]["t4-1"]["scaleUp"]
+
+
+def test_the_order_has_a_place_for_every_group_there_is() -> None:
+    recording = run(gpu_spec(), cpu_spec(), admin=admin_spec(max_nodes=3))
+    order = yaml.safe_load(recording.named("autoscaler-order").inputs["data"]["priorities"])
+
+    def place(pool: str) -> int | None:
+        found = [number for number, patterns in order.items() if re.search("|".join(patterns), scale_set("/c", pool))]
+        return max(found, default=None)
+
+    named = [recording.named(f"{name}-pool").inputs["agentPoolName"] for name in ("t4-1", "cpu")]
+    assert place("admin") == place("foreign") == 1
+    assert all((place(name) or 0) > 1 for name in named)
 
 
 def test_spot_is_tried_before_its_fallback() -> None:

@@ -25,12 +25,16 @@ from tests.components.gpu_workloads import bound, controller, demanding, express
 from tests.rehearsal.simulated_cluster import eventually
 
 POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
+TEAM = Taint("example.com/team", "vision", "NoSchedule")
 SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
 POOLS = (
     specs.gpu_pool("l4-1", gpu="nvidia-l4"),
     specs.gpu_pool("l4-4", gpu="nvidia-l4", size=4),
     specs.gpu_pool("a100-8", gpu="nvidia-a100-80gb", size=8, extra_taints=(SPOT,)),
     specs.gpu_pool("p4-1", gpu="nvidia-p4", extra_taints=(SPOT,), time_sharing=TimeSharing(clients_per_gpu=4)),
+    # Twins, of which the one that is tried first has a taint more.
+    specs.gpu_pool("t4-1-spot", extra_taints=(TEAM, SPOT), declared_at="gpuPools[4]"),
+    specs.gpu_pool("t4-1-ondemand", extra_taints=(TEAM,), spot=False, preference=1, declared_at="gpuPools[4]"),
 )
 
 # p4-1 is a pool of which this is not known.
@@ -43,10 +47,13 @@ ROOM = {
 TOLERATE_4 = {"key": "gpucluster.dev/gpus-per-node", "operator": "Equal", "value": "4", "effect": "NoSchedule"}
 TOLERATE_8 = {"key": "gpucluster.dev/gpus-per-node", "operator": "Equal", "value": "8", "effect": "NoSchedule"}
 TOLERATE_SPOT = {"key": "cloud.google.com/gke-spot", "operator": "Exists"}
+TOLERATE_TEAM = {"key": "example.com/team", "operator": "Equal", "value": "vision", "effect": "NoSchedule"}
 TOLERATE_ALL = {"operator": "Exists"}
 A100 = {"gpucluster.dev/gpu": "nvidia-a100-80gb"}
 P4 = {"gpucluster.dev/gpu": "nvidia-p4"}
 L4_ONLY = {"gpucluster.dev/gpu": "nvidia-l4"}
+T4 = {"gpucluster.dev/gpu": "nvidia-t4"}
+KEPT = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 OPT_OUT = {"gpucluster.dev/allow-larger-node": "true"}
 
 
@@ -71,7 +78,7 @@ def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
     """Submits a manifest, without storing it, to an API server with the policies in force."""
     with ControlPlane(tmp_path_factory.mktemp("admission"), tools=folder()) as control_plane:
         root = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
-        for made in manifests(POOLS, adds_gpu_toleration=True, room=ROOM):
+        for made in manifests(POOLS, adds_gpu_toleration=True, ends_running_pods=True, room=ROOM):
             control_plane.api.apply(f"{root}ies/{made.policy['metadata']['name']}", dict(made.policy))
             control_plane.api.apply(f"{root}ybindings/{made.binding['metadata']['name']}", dict(made.binding))
         api = control_plane.api
@@ -146,6 +153,19 @@ real = pytest.mark.rehearsal
             bound(pod(1), [expression("nvidia.com/gpu.product", "DoesNotExist")]), id="what no empty pool has"
         ),
         pytest.param(pod(1, selector={"nvidia.com/gpu.present": "true"}), id="a label of NVIDIA's that our pools have"),
+        pytest.param(pod(1, tolerations=[TOLERATE_TEAM, TOLERATE_SPOT], selector=T4), id="both twins"),
+        pytest.param(
+            pod(1, tolerations=[TOLERATE_TEAM], selector={"gpucluster.dev/pool": "t4-1-ondemand"}),
+            id="the twin it wants",
+        ),
+        pytest.param(workload("Job", pod(2, tolerations=[TOLERATE_4])), id="half of a node's GPUs"),
+        pytest.param(
+            workload("Job", pod(1, tolerations=[TOLERATE_SPOT], selector=P4, annotations=KEPT)), id="a part, and kept"
+        ),
+        pytest.param(pod(1, tolerations=[TOLERATE_SPOT], selector=P4), id="a part, and without a controller"),
+        pytest.param(
+            workload("Deployment", pod(1, tolerations=[TOLERATE_SPOT], selector=P4)), id="what serves may be moved"
+        ),
         *(pytest.param(gpu_job(pool), id=f"the job of {pool.name}") for pool in POOLS),
     ],
 )
@@ -210,7 +230,11 @@ def test_adding_the_lines_of_the_warning_makes_the_pod_right(submit: Submit, gpu
     [
         pytest.param(pod(9), "more than any node of the selected pools offers (at most 8)", id="larger than all"),
         pytest.param(pod(8, selector={"gpucluster.dev/gpu": "nvidia-l4"}), "(at most 4)", id="larger than these"),
-        pytest.param(pod(1, selector={"gpucluster.dev/pool": "l4"}), "with one of l4-1, p4-1, l4-4, a100-8", id="typo"),
+        pytest.param(
+            pod(1, selector={"gpucluster.dev/pool": "l4"}),
+            "with one of l4-1, p4-1, t4-1-spot, t4-1-ondemand, l4-4, a100-8",
+            id="typo",
+        ),
         pytest.param(pod(1, selector={"gpucluster.dev/role": "admin"}), "matches no GPU pool", id="the admin pool"),
         pytest.param(pod(8, tolerations=[TOLERATE_8]), "key: cloud.google.com/gke-spot", id="one of two tolerations"),
         pytest.param(
@@ -256,6 +280,28 @@ def test_a_pod_that_no_pool_can_run_is_warned(submit: Submit, given: dict[str, A
     assert answer.status == 201
     (warning,) = answer.warnings
     assert words in warning
+
+
+@real
+def test_whoever_misses_the_pool_that_is_tried_first_is_warned(submit: Submit) -> None:
+    given = pod(1, tolerations=[TOLERATE_TEAM], selector=T4)
+    (warning,) = submit(given).warnings
+    assert "runs without pool t4-1-spot" in warning
+    lines = warning.replace('\\"', '"').rstrip('"').partition("in spec add tolerations: ")[2]
+    assert submit(pod(1, tolerations=yaml.safe_load(lines), selector=T4)).silent
+
+
+@real
+@pytest.mark.parametrize(
+    ("kind", "where"), [("Job", "in spec.template"), ("CronJob", "in spec.jobTemplate.spec.template")]
+)
+def test_whoever_computes_on_a_part_of_a_node_is_warned_that_it_may_be_ended(
+    submit: Submit, kind: str, where: str
+) -> None:
+    (warning,) = submit(workload(kind, pod(1, tolerations=[TOLERATE_SPOT], selector=P4))).warnings
+    assert "asks for 1 GPU(s) per pod, of the 4 of a node of pool p4-1" in warning
+    line = warning.replace('\\"', '"').rstrip('"').partition(f"{where}.metadata add annotations: ")[2]
+    assert yaml.safe_load(line) == KEPT
 
 
 @real
@@ -311,9 +357,16 @@ def _memory(cloud: str, type: str) -> float:
     return machine.memory_gib
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_nobody_is_warned_of_an_end_that_does_not_come(ends: bool) -> None:
+    placement, _ = manifests(POOLS, adds_gpu_toleration=True, ends_running_pods=ends)
+    messages = [one["message"] for one in placement.policy["spec"]["validations"]]
+    assert ("may be ended by the autoscaler while it runs" in messages) is ends
+
+
 def test_nobody_is_asked_for_the_toleration_that_the_cloud_adds() -> None:
     for adds, asked in ((True, False), (False, True)):
-        placement, _ = manifests(POOLS[:1], adds_gpu_toleration=adds)
+        placement, _ = manifests(POOLS[:1], adds_gpu_toleration=adds, ends_running_pods=False)
         (advice,) = [one["expression"] for one in placement.policy["spec"]["variables"] if one["name"] == "advice"]
         assert ("key: nvidia.com/gpu" in advice) is asked
 

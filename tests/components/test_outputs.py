@@ -12,6 +12,7 @@ from catalog.gke.quotas import quotas as google_quotas
 from components.outputs import gpu_job, quotas
 from components.settings import from_stack_file
 from components.settings.fields import label_value
+from concepts.pool import Pool
 from tests.components import specs
 
 
@@ -61,3 +62,9 @@ def test_every_gpu_of_google_has_a_quota_of_its_own(gpu: str, spot: bool) -> Non
     assert (everywhere.name, everywhere.place) == ("GPUS_ALL_REGIONS", "global")
     assert own.name.startswith("PREEMPTIBLE_") is spot
     assert bool(own.instead) is spot
+
+
+@pytest.mark.parametrize("pool", [specs.gpu_pool(), specs.gpu_pool(spot=False, mig="1g")])
+def test_no_autoscaler_ends_a_job_that_runs(pool: Pool) -> None:
+    annotations = gpu_job(pool)["spec"]["template"]["metadata"]["annotations"]
+    assert annotations == {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}

@@ -30,6 +30,8 @@ def order(*pools: Pool) -> list[list[str]]:
     read: dict[int, list[str]] = yaml.safe_load(text)
     assert all(number > 0 for number in read)
     names = [pool.name for pool in pools]
+    (last,) = read.pop(min(read))
+    assert all(re.search(last, name) for name in ("any-group", *names))
     return [
         [name for name in names if any(re.search(expression, name) for expression in read[number])]
         for number in sorted(read, reverse=True)

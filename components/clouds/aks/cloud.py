@@ -22,6 +22,10 @@ class Aks:
     # AKS runs the ExtendedResourceToleration admission controller: https://learn.microsoft.com/azure/aks/faq
     adds_gpu_toleration: bool = True
 
+    # The profile has no threshold for GPUs, so it is the autoscaler's own half:
+    # https://learn.microsoft.com/azure/aks/cluster-autoscaler
+    ends_running_pods: bool = True
+
     def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
         """A cluster with its own resource group, network and managed identities."""
         return AksCluster(name, settings, parent)

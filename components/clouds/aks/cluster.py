@@ -9,7 +9,7 @@ import pulumi
 
 from catalog.aks.keys import parse_key
 from catalog.aks.naming import dns_prefix
-from components.clouds.aks import autoscaling, pools
+from components.clouds.aks import autoscaling, maintenance, pools, roles
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.encryption import Encryption
@@ -24,8 +24,21 @@ from concepts.pool import Pool
 if TYPE_CHECKING:
     from schemas import aks
 
-# How far behind the newest version the cluster stays: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
-_CHANNELS: Final = {"rapid": "rapid", "regular": "stable", "stable": "patch"}
+# How far behind the newest version the cluster stays. Azure's slowest, ``patch``, stays on one minor version until that
+# is out of support, so the second slowest is as slow as it gets: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
+_CHANNELS: Final = {"rapid": "rapid", "regular": "stable", "stable": "stable"}
+_PINNED: Final = "none"
+"""The channel of a pinned version. Any other leaves it behind, and the next update would ask for a downgrade, which
+Azure refuses (https://github.com/rancher/rancher/issues/24071); nor does Azure upgrade a control plane apart from its
+pools while it upgrades by itself."""
+
+# https://learn.microsoft.com/azure/aks/private-clusters: its name is in a private zone, linked to this network alone.
+_OUT_OF_REACH: Final = (
+    "network.privateEndpoint: only the cluster's own network reaches and names the control plane, and this program "
+    "makes that network. An update from elsewhere makes the cluster and its pools and ends at the first object inside. "
+    "Then peer network '{name}' in resource group '{name}' with one that you are in, link the private DNS zone in "
+    "'{name}-nodes' to it, and update again; or write privateEndpoint: false with authorizedNetworks for a new cluster."
+)
 
 # "Only the load balancer that AKS makes": https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges
 _LOAD_BALANCER_ONLY: Final = "0.0.0.0/32"
@@ -52,21 +65,23 @@ class AksCluster:
         group_name: pulumi.Output[Any] = group.output("name")
         network = Network(name, settings, group_name, parent)
         identities = ClusterIdentities(name, settings, group_name, network.subnet, parent)
-        needs = [*identities.ready, grant_deployer(name, settings, group, parent)]
+        deployer = grant_deployer(name, settings, group, parent)
+        rights = list(identities.ready)
         encryption = None
         if settings.security.kms_key is not None:
             key = parse_key(settings.security.kms_key)
             if key is None:
                 raise ValueError(f"'{settings.security.kms_key}' is not the resource id of a key of Key Vault")
             encryption = Encryption(name, settings, key, group_name, identities, parent)
-            needs += encryption.ready
+            rights += encryption.ready
+        itself = roles.holding(identities.control_plane.id, rights)
         self._resource = declare(
             "azure-native:containerservice:ManagedCluster",
             f"{name}-control-plane",
-            _inputs(settings, group_name, network, identities, encryption),
+            _inputs(settings, group_name, network, identities, encryption, itself),
             pulumi.ResourceOptions(
                 parent=parent,
-                depends_on=needs,
+                depends_on=[*rights, deployer],
                 protect=settings.security.deletion_protection,
                 # The autoscaler owns the size of an admin pool that may grow.
                 ignore_changes=["agentPoolProfiles[0].count"] if settings.admin_pool.autoscaled else [],
@@ -74,10 +89,13 @@ class AksCluster:
             ),
             outputs=["name"],
         )
+        if settings.network.private_endpoint:
+            pulumi.warn(_OUT_OF_REACH.format(name=settings.cluster_name), parent)
         self._context = Context(
             settings=settings, control_plane=self._resource, group=group_name, subnet=network.subnet
         )
         self._kubeconfig = _kubeconfig(self._context, parent)
+        self._last: pulumi.Resource = maintenance.windows(self._context, name, parent)[-1]
 
     @property
     def resource(self) -> pulumi.Resource:
@@ -102,12 +120,20 @@ class AksCluster:
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """One pool of any role; the admin pool is the system pool that the cluster was created with.
 
+        Each waits for the one before: AKS refuses an operation on a pool while another of the cluster runs
+        (https://github.com/Azure/AKS/issues/4522).
+
         Raises:
             ValueError: it was created with another one.
         """
-        if pool.role == "admin" and pool != self._context.settings.admin_pool:
-            raise ValueError("the admin pool differs from Settings.admin_pool, with which AKS creates the cluster")
-        return pools.node_pool(self._context, name, pool, opts)
+        if pool.role == "admin":
+            if pool != self._context.settings.admin_pool:
+                raise ValueError("the admin pool differs from Settings.admin_pool, with which AKS creates the cluster")
+            return pools.admin_pool(self._context, name, pool, opts)
+        turn = pulumi.ResourceOptions(depends_on=[self._last])
+        declared = pools.agent_pool(self._context, name, pool, pulumi.ResourceOptions.merge(opts, turn))
+        self._last = declared
+        return declared
 
     def autoscaler(
         self,
@@ -140,7 +166,9 @@ def _inputs(
     network: Network,
     identities: ClusterIdentities,
     encryption: Encryption | None,
+    itself: pulumi.Input[str],
 ) -> aks.ManagedCluster:
+    """``itself`` is the id of the control plane's identity, known once it has its rights."""
     security: aks.ManagedClusterSecurityProfile = {"workloadIdentity": {"enabled": True}}
     inputs: aks.ManagedCluster = {
         "resourceGroupName": group,
@@ -151,7 +179,7 @@ def _inputs(
         "sku": {"name": "Base", "tier": "Standard"},
         "dnsPrefix": dns_prefix(settings.cluster_name),
         "nodeResourceGroup": f"{settings.cluster_name}-nodes",
-        "identity": {"type": "UserAssigned", "userAssignedIdentities": [identities.control_plane.id]},
+        "identity": {"type": "UserAssigned", "userAssignedIdentities": [itself]},
         "identityProfile": {
             "kubeletidentity": {
                 "resourceId": identities.nodes.id,
@@ -168,7 +196,9 @@ def _inputs(
         "securityProfile": security,
         "autoScalerProfile": autoscaling.profile(settings),
         "autoUpgradeProfile": {
-            "upgradeChannel": _CHANNELS[settings.kubernetes.channel],
+            "upgradeChannel": _CHANNELS[settings.kubernetes.channel]
+            if settings.kubernetes.version is None
+            else _PINNED,
             "nodeOSUpgradeChannel": "NodeImage",
         },
         "agentPoolProfiles": [pools.admin_profile(settings.admin_pool, network.subnet, dict(settings.labels))],

@@ -64,7 +64,7 @@ class Encryption:
                 "location": settings.region,
                 "diskEncryptionSetName": f"{settings.cluster_name}-disks",
                 "encryptionType": "EncryptionAtRestWithCustomerKey",
-                "identity": {"type": "UserAssigned", "userAssignedIdentities": [owner.id]},
+                "identity": {"type": "UserAssigned", "userAssignedIdentities": [roles.holding(owner.id, [usable])]},
                 "activeKey": {"keyUrl": key.url, "sourceVault": {"id": key.vault_id}},
                 "tags": dict(settings.labels),
             },
@@ -72,4 +72,4 @@ class Encryption:
         )
         readable = grant("disks-set", roles.READER, encryption_set.id, control_plane)
         self.disks: pulumi.Output[str] = encryption_set.id
-        self.ready: list[pulumi.Resource] = [secrets, readable]
+        self.ready: list[CustomResource] = [secrets, readable]

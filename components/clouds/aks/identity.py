@@ -56,7 +56,7 @@ class ClusterIdentities:
         self.control_plane = Identity(name, settings, group, "control-plane", parent)
         self.nodes = Identity(name, settings, group, "nodes", parent)
         child = pulumi.ResourceOptions(parent=parent)
-        self.ready: list[pulumi.Resource] = [
+        self.ready: list[CustomResource] = [
             roles.assignment(
                 f"{name}-control-plane-subnet",
                 subscription=settings.project,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
+from catalog.aks.naming import zone_numbers
 from components.clouds.aks.declare import declare
 from components.settings import Settings
 
@@ -67,7 +68,7 @@ class Network:
         """The cluster's ``networkProfile``."""
         assert self._settings.network.pod_cidr is not None  # it has a default
         services = ip_network(self._settings.network.service_cidr)
-        return {
+        profile: aks.ContainerServiceNetworkProfile = {
             "networkPlugin": "azure",
             "networkPluginMode": "overlay",
             "podCidr": self._settings.network.pod_cidr,
@@ -76,11 +77,15 @@ class Network:
             "loadBalancerSku": "standard",
             "outboundType": "loadBalancer" if self._settings.nat_per_zone else "userAssignedNATGateway",
         }
+        if self._settings.network.dataplane == "cilium":
+            profile["networkDataplane"] = "cilium"
+            profile["networkPolicy"] = "cilium"
+        return profile
 
     def _nat_gateway(self, group: pulumi.Input[str]) -> pulumi.Output[str]:
         settings = self._settings
         # A zonal cluster's gateway is where its nodes are; else Azure chooses the zone.
-        zones = [] if settings.regional else [settings.zones[0].rpartition("-")[2]]
+        zones = [] if settings.regional else zone_numbers(settings.zones[:1])
         address_inputs: aks.PublicIPAddress = {
             "resourceGroupName": group,
             "location": settings.region,

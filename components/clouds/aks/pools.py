@@ -13,6 +13,7 @@ from catalog.aks.naming import pool_name, zone_numbers
 from catalog.aks.nodes import MAX_PODS
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
+from components.clouds.aks.maintenance import GPU_UPGRADES
 from components.resources import CustomResource
 from concepts.kubernetes import Taint
 from concepts.pool import Image, Pool, PoolGpus
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 _OS_SKUS: Final[dict[Image, str]] = {"ubuntu": "Ubuntu", "azurelinux": "AzureLinux"}
 
-# Replacing nodes one by one by a surplus node would need quota for one more GPU machine, which few subscriptions have.
-_UPGRADE_IN_PLACE: Final[aks.AgentPoolUpgradeSettings] = {"maxSurge": "0", "maxUnavailable": "1"}
 _UPGRADE_BY_SURPLUS: Final[aks.AgentPoolUpgradeSettings] = {"maxSurge": "1", "maxUnavailable": "0"}
 
 # https://learn.microsoft.com/azure/aks/use-trusted-launch
@@ -46,7 +45,12 @@ _FIXED: Final = (
 
 
 def admin_profile(pool: Pool, subnet: pulumi.Input[str], tags: dict[str, str]) -> aks.ManagedClusterAgentPoolProfile:
-    """The system pool that the cluster is created with, as an entry of its ``agentPoolProfiles``."""
+    """The system pool that the cluster is created with, as an entry of its ``agentPoolProfiles``.
+
+    It names no version: Azure takes those of a cluster's pools all or none in one request, and the others are not in
+    this one (https://github.com/Azure/ARO-HCP/pull/662). So its nodes keep theirs when a pinned version is raised,
+    until ``az aks nodepool upgrade``; Kubernetes allows three minors between.
+    """
     profile: aks.ManagedClusterAgentPoolProfile = {
         "name": pool_name(pool.name),
         "mode": "System",
@@ -62,13 +66,8 @@ def admin_profile(pool: Pool, subnet: pulumi.Input[str], tags: dict[str, str]) -
     return profile
 
 
-def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
-    """One pool; the admin pool is the one that the cluster was created with."""
-    return _admin_pool(context, name, pool, opts) if pool.role == "admin" else _agent_pool(context, name, pool, opts)
-
-
-def _admin_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
-    """Read, not declared, as Azure refuses to create it a second time.
+def admin_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
+    """The pool that the cluster was created with: read, not declared, as Azure refuses to create it a second time.
 
     The cluster's ``agentPoolProfiles`` are where its size and everything else change.
     """
@@ -102,13 +101,16 @@ def _inputs(context: Context, pool: Pool) -> aks.AgentPool:
         "securityProfile": _TRUSTED_LAUNCH,
     }
     _add_nodes(inputs, pool, context.subnet, dict(context.settings.labels))
+    if context.settings.kubernetes.version is not None:
+        # Without it a raised version is the control plane's alone (https://github.com/pulumi/pulumi-azure-native/issues/2094).
+        inputs["orchestratorVersion"] = context.settings.kubernetes.version
     if pool.spot:
         # Deallocated machines would still count against the quota. -1: up to the price on demand.
         # There are no surplus nodes on spot: https://learn.microsoft.com/azure/aks/spot-node-pool
         inputs["scaleSetEvictionPolicy"] = "Delete"
         inputs["spotMaxPrice"] = -1
     else:
-        inputs["upgradeSettings"] = _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS
+        inputs["upgradeSettings"] = GPU_UPGRADES if pool.gpu_part else _UPGRADE_BY_SURPLUS
     if pool.gpu_part is not None:
         _add_gpus(inputs, pool.gpu_part)
     return inputs
@@ -138,7 +140,8 @@ def _add_nodes(
     inputs["osDiskType"] = "Managed"
     inputs["maxPods"] = MAX_PODS
     inputs["vnetSubnetID"] = subnet
-    inputs["availabilityZones"] = zone_numbers(pool.zones)
+    if zones := zone_numbers(pool.zones):
+        inputs["availabilityZones"] = zones
     inputs["nodeLabels"] = dict(pool.labels)
     # Registered once per subscription: https://learn.microsoft.com/azure/aks/enable-host-encryption
     inputs["enableEncryptionAtHost"] = True
@@ -146,13 +149,17 @@ def _add_nodes(
     inputs["tags"] = tags
 
 
-def _agent_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
+def agent_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
+    """A pool of its own, beside the one that the cluster was created with."""
     behaviour = pulumi.ResourceOptions(
         # After creation the autoscaler owns the size.
         ignore_changes=["count"],
         replace_on_changes=list(_FIXED),
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
+        # One request ends the cluster with its pools; one for each pool would also wait for disruption budgets:
+        # https://learn.microsoft.com/azure/aks/delete-node-pool
+        deleted_with=context.control_plane,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
     )
     return declare(

@@ -5,8 +5,11 @@ Identifiers: https://learn.microsoft.com/azure/role-based-access-control/built-i
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
@@ -22,6 +25,11 @@ READER: Final = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 KEY_VAULT_CRYPTO_USER: Final = "12338af0-0e69-4776-bea7-57ae8d297424"
 KEY_VAULT_CRYPTO_SERVICE_ENCRYPTION_USER: Final = "e147488a-f6f5-4113-8e2d-b22465e65bf6"
 AKS_RBAC_CLUSTER_ADMIN: Final = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
+
+# Azure says up to ten minutes, and up to an hour for some caches; users count two to four, and most wait a minute:
+# https://learn.microsoft.com/azure/role-based-access-control/troubleshooting, https://github.com/kubernetes/kops/pull/18142,
+# https://github.com/hashicorp/terraform-provider-azurerm/issues/11434
+_HOLDS_AFTER_SECONDS: Final = 120.0
 
 _NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "https://gpucluster.dev/azure-role-assignments")
 
@@ -53,8 +61,37 @@ def assignment(
     # Azure refuses to change an assignment, and two of one name cannot exist.
     replaced = pulumi.ResourceOptions(delete_before_replace=True)
     return declare(
-        "azure-native:authorization:RoleAssignment", name, inputs, pulumi.ResourceOptions.merge(replaced, opts)
+        "azure-native:authorization:RoleAssignment",
+        name,
+        inputs,
+        pulumi.ResourceOptions.merge(replaced, opts),
+        outputs=["createdOn"],
     )
+
+
+def holding(value: pulumi.Output[str], assignments: Sequence[CustomResource]) -> pulumi.Output[str]:
+    """``value``, once the ``assignments`` hold: Azure answers before they do, and services ask at once.
+
+    Only new ones are waited for. If one takes longer, the next update goes on from there.
+    """
+
+    async def waited(known: Sequence[Any]) -> str:
+        seconds = max(remaining(created_on, datetime.now(timezone.utc)) for created_on in known[1:])
+        if seconds > 0:
+            pulumi.log.info(f"waiting {seconds:.0f} s until Azure's new role assignments hold")
+            await asyncio.sleep(seconds)
+        return str(known[0])
+
+    return pulumi.Output.all(value, *(each.output("createdOn") for each in assignments)).apply(waited)
+
+
+def remaining(created_on: str | None, now: datetime) -> float:
+    """Seconds until an assignment holds that was made then (ISO 8601, in UTC), whatever the two clocks differ by."""
+    if created_on is None:
+        return 0.0
+    # Azure writes more digits of a second than Python reads.
+    made = datetime.strptime(created_on[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
+    return min(max(_HOLDS_AFTER_SECONDS - (now - made).total_seconds(), 0.0), _HOLDS_AFTER_SECONDS)
 
 
 def role_definition(subscription: str, role: str) -> str:

@@ -23,6 +23,9 @@ class Eks:
     # https://docs.aws.amazon.com/eks/latest/userguide/platform-versions.html
     adds_gpu_toleration: bool = True
 
+    # Karpenter takes empty GPU nodes only, and cluster-autoscaler gets a threshold of nearly 0 (cluster_autoscaler.py).
+    ends_running_pods: bool = False
+
     def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
         """A cluster with its own VPC, identities and encryption key."""
         return EksCluster(name, settings, parent)

@@ -23,6 +23,10 @@ class Gke:
     # https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
     adds_gpu_toleration: bool = True
 
+    # A node of which less than half is in use is emptied if its pods fit elsewhere:
+    # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler
+    ends_running_pods: bool = True
+
     def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
         """A private Standard cluster with its own VPC and node identity."""
         return GkeCluster(name, settings, parent)

@@ -23,6 +23,7 @@ _OWN_PREFIX: Final = "kubernetes.azure.com/"
 _CLUSTER_NAME: Final = re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9_-]{0,61}[A-Za-z0-9]")
 # https://learn.microsoft.com/rest/api/aks/agent-pools/create-or-update#agentpool
 _MOST_NODES: Final = 1000
+_DISK_GB: Final = range(30, 2049)
 # https://learn.microsoft.com/azure/aks/concepts-network-cni-overview, .../concepts-network-azure-cni-overlay
 _KEPT_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
 _LARGEST_SERVICE_PREFIX: Final = 13
@@ -52,6 +53,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_reservations(settings),
         *_labels_and_taints(settings),
         *_sizes(settings),
+        *_disks(settings),
         *_unneeded_minutes(settings),
         *_admin_pool(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
@@ -164,6 +166,20 @@ def _sizes(settings: Settings) -> Iterator[Problem]:
                 f"{pool.declared_at}.maxNodes",
                 f"an AKS pool has {_MOST_NODES} nodes at most",
                 f"Write {_MOST_NODES} or less, and several pools for more",
+            )
+
+
+def _disks(settings: Settings) -> Iterator[Problem]:
+    paths = {
+        "adminPool.diskGb": settings.admin_pool,
+        **{f"{pool.declared_at}.diskGb": pool for pool in _pools(settings)},
+    }
+    for path, pool in paths.items():
+        if pool.disk_gb not in _DISK_GB:
+            yield Problem(
+                path,
+                f"an AKS node's disk has {_DISK_GB.start} to {_DISK_GB.stop - 1} GB, not {pool.disk_gb}",
+                f"Write {_DISK_GB.start if pool.disk_gb < _DISK_GB.start else _DISK_GB.stop - 1}",
             )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from concepts.declared import DisruptionBudget
+from concepts.kubernetes import SAFE_TO_EVICT
 from concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, text
 from policies.readers.resource import Declared, Item
 
-_SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 # A device plugin registers itself at the kubelet's socket in this folder:
 # https://kubernetes.io/docs/concepts/extend-kubernetes/compute-storage-net/device-plugins/
 _PLUGIN_FOLDER: Final = "/var/lib/kubelet/device-plugins"
@@ -43,7 +43,7 @@ def config_maps(pod: Any) -> tuple[str, ...]:
 
 def safe_to_evict(metadata: Any) -> Maybe[bool | None]:
     """What the pod's annotation for the cluster autoscaler says."""
-    annotation = at(metadata, "annotations", _SAFE_TO_EVICT)
+    annotation = at(metadata, "annotations", SAFE_TO_EVICT)
     return annotation if annotation in (UNKNOWN, None) else str(annotation).lower() == "true"
 
 

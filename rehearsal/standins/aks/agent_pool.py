@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from catalog.aks.naming import zone_numbers
 from rehearsal.standins.aks.cloud import Cloud, require, same
 from rehearsal.standins.aks.cluster_rules import inline_pools
 from rehearsal.standins.aks.errors import bad_request
@@ -33,6 +34,7 @@ def _require(made: Made[Cloud]) -> None:
         raise bad_request(problem)
     cluster = require(made.cloud, cluster_of(made.id), CLUSTER)
     require_subnets(made.cloud, made.inputs, cluster.inputs)
+    require_zones(made.cloud, made.inputs, cluster.inputs["location"])
     others = [pool.inputs for pool in pools_of(made.cloud, cluster.id) if not same(pool.id, made.id)]
     coming = [pool for pool in inline_pools(cluster.inputs) if pool["name"] != last_part(made.id)]
     if not any(map(is_system, [*others, *coming, made.inputs])):
@@ -60,6 +62,21 @@ def require_subnets(cloud: Cloud, pool: Properties, cluster: Properties) -> None
                     f"{key}: subnet {subnet.id} is in {network.inputs['location']}, the cluster in "
                     f"{cluster['location']}."
                 )
+
+
+def require_zones(cloud: Cloud, pool: Properties, region: str) -> None:
+    """400 if a pool names zones in a region that has none.
+
+    The code as users quote it: https://github.com/MicrosoftDocs/azure-aks-docs/pull/416.
+    """
+    zones = [f"{region}-{number}" for number in pool.get("availabilityZones") or []]
+    if set(zones) - set(cloud.catalog.regions[region]):
+        asked, supported = ", ".join(pool["availabilityZones"]), ", ".join(zone_numbers(cloud.catalog.regions[region]))
+        raise bad_request(
+            f"The zone(s) '{asked}' for the agent pool is not supported in location '{region}'. The supported zones "
+            f"are '{supported}'.",
+            "AvailabilityZoneNotSupported",
+        )
 
 
 def cluster_of(pool: str) -> str:

@@ -7,7 +7,15 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Final
 
-from rehearsal.standins.aks.agent_pool import CLUSTER, CLUSTER_ID, POOL, pools_of, require_subnets, start_nodes
+from rehearsal.standins.aks.agent_pool import (
+    CLUSTER,
+    CLUSTER_ID,
+    POOL,
+    pools_of,
+    require_subnets,
+    require_zones,
+    start_nodes,
+)
 from rehearsal.standins.aks.cloud import Cloud, identifier, require, same
 from rehearsal.standins.aks.cluster_rules import CLUSTER_RULES, inline_pools
 from rehearsal.standins.aks.errors import bad_request
@@ -19,6 +27,7 @@ from rehearsal.standins.aks.pool_rules import count_at_creation
 from rehearsal.standins.aks.system import system_objects
 from rehearsal.standins.aks.versions import KUBERNETES
 from rehearsal.standins.base import Properties
+from rehearsal.standins.cloud import last_part
 from rehearsal.standins.resource import Inside, Lifecycle, Made, Refers, Resource
 from rehearsal.standins.store import Record
 from rehearsal.standins.values import at, without_none
@@ -36,6 +45,9 @@ def _pools(cluster: Properties) -> Iterator[Inside]:
 
 
 def _require(made: Made[Cloud]) -> None:
+    if made.before is not None:
+        _require_pools_of_before(made.cloud, made.before, made.inputs)
+        _require_no_downgrade(made.before, made.inputs)
     for pool in inline_pools(made.inputs):
         problem = count_at_creation(pool) if made.before is None else None
         if problem:
@@ -43,8 +55,42 @@ def _require(made: Made[Cloud]) -> None:
     _require_kubelet_identity(made.cloud, made.inputs)
     for pool in inline_pools(made.inputs):
         require_subnets(made.cloud, pool, made.inputs)
+        require_zones(made.cloud, pool, made.inputs["location"])
     _require_ranges_apart(made.cloud, made.inputs)
     _require_nat(made.cloud, made.inputs)
+
+
+def _require_pools_of_before(cloud: Cloud, before: Record, inputs: Properties) -> None:
+    """An update of a cluster brings no pool, and speaks of the versions of all its pools or of none."""
+    exist = {last_part(pool.id) for pool in pools_of(cloud, before.id)}
+    # Those of a cluster whose start failed are still to come.
+    exist |= {str(pool["name"]) for pool in inline_pools(before.inputs)}
+    named = {str(pool["name"]) for pool in inline_pools(inputs)}
+    if named - exist:
+        # https://github.com/pulumi/pulumi-azure-nextgen/issues/168
+        raise bad_request(
+            "A new agent pool was introduced. Adding agent pools to an existing cluster is not allowed through managed "
+            "cluster operations. For agent pool specific change, please use per agent pool operations: "
+            "https://aka.ms/agent-pool-rest-api",
+            "BadRequest",
+        )
+    if any(pool.get("orchestratorVersion") for pool in inline_pools(inputs)) and exist - named:
+        # https://github.com/Azure/ARO-HCP/pull/662
+        raise bad_request(
+            "Using managed cluster api, all Agent pools' OrchestratorVersion must be all specified or all unspecified. "
+            "If all specified, they must be stay unchanged or the same with control plane. For agent pool specific "
+            "change, please use per agent pool operations: https://aka.ms/agent-pool-rest-api",
+            "NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged",
+        )
+
+
+def _require_no_downgrade(before: Record, inputs: Properties) -> None:
+    """Azure may have upgraded the cluster since: its state says how far. The words: https://github.com/rancher/rancher/issues/24071."""
+    wanted, runs = inputs.get("kubernetesVersion"), before.outputs["currentKubernetesVersion"]
+    if wanted is None or runs.split(".")[: len(wanted.split("."))] == wanted.split("."):
+        return
+    if [int(part) for part in wanted.split(".")] < [int(part) for part in runs.split(".")]:
+        raise bad_request(f"Downgrading Kubernetes version {runs} to {wanted} is not allowed.", "OperationNotAllowed")
 
 
 def _made_in(made: Made[Cloud]) -> str:

@@ -30,19 +30,21 @@ TIERS: Final = "https://learn.microsoft.com/azure/aks/free-standard-pricing-tier
 
 # Of ``dnsPrefix``, which begins the API server's host name.
 DNS_PREFIX: Final = re.compile(r"[a-zA-Z0-9](?:[-a-zA-Z0-9]{0,52}[a-zA-Z0-9])?")
-DURATION: Final = re.compile(r"\d+(s|m|h)")
-DURATIONS: Final = (
-    "maxNodeProvisionTime",
-    "newPodScaleUpDelay",
-    "scaleDownDelayAfterAdd",
-    "scaleDownDelayAfterDelete",
-    "scaleDownDelayAfterFailure",
-    "scaleDownUnneededTime",
-    "scaleDownUnreadyTime",
-    "scanInterval",
-)
+# The specification: "No unit of time other than minutes (m) is supported", of all but two of them.
+MINUTES: Final = re.compile(r"\d+m")
+DURATIONS: Final = {
+    "maxNodeProvisionTime": MINUTES,
+    "newPodScaleUpDelay": re.compile(r"\d+(s|m|h)"),
+    "scaleDownDelayAfterAdd": MINUTES,
+    "scaleDownDelayAfterDelete": MINUTES,
+    "scaleDownDelayAfterFailure": MINUTES,
+    "scaleDownUnneededTime": MINUTES,
+    "scaleDownUnreadyTime": MINUTES,
+    "scanInterval": re.compile(r"\d+s"),
+}
 SWITCHES: Final = ("balanceSimilarNodeGroups", "skipNodesWithLocalStorage", "skipNodesWithSystemPods")
-WIDEST_SERVICES: Final = 12
+# "This range must be smaller than /12": https://learn.microsoft.com/azure/aks/concepts-network-ip-address-planning
+WIDEST_SERVICES: Final = 13
 MOST_AUTHORIZED: Final = 200
 
 
@@ -58,7 +60,7 @@ def _location(cluster: Properties, cloud: Cloud) -> str | None:
         return None
     return (
         f"The provided location '{cluster.get('location')}' is not available for resource type "
-        "'Microsoft.ContainerService/managedClusters' in this rehearsal, which knows regions with availability zones."
+        "'Microsoft.ContainerService/managedClusters' in this rehearsal."
     )
 
 
@@ -148,7 +150,7 @@ def _ranges(cluster: Properties, cloud: Cloud) -> str | None:
             return problem
     services = ipaddress.ip_network(profile["serviceCidr"]) if profile.get("serviceCidr") else None
     if services is not None and services.prefixlen < WIDEST_SERVICES:
-        return f"networkProfile.serviceCidr {services} is too wide: it must be smaller than a /{WIDEST_SERVICES}."
+        return f"networkProfile.serviceCidr {services} is too wide: it must be smaller than a /{WIDEST_SERVICES - 1}."
     if services is not None and profile.get("podCidr"):
         pods = ipaddress.ip_network(profile["podCidr"])
         if services.overlaps(pods):
@@ -195,10 +197,11 @@ def _outbound(cluster: Properties, cloud: Cloud) -> str | None:
 @CLUSTER_RULES.add("autoscaler-profile-values", SCALER, "autoScalerProfile")
 def _profile(cluster: Properties, cloud: Cloud) -> str | None:
     profile = cluster.get("autoScalerProfile") or {}
-    for key in DURATIONS:
+    for key, form in DURATIONS.items():
         value = profile.get(key)
-        if value is not None and not DURATION.fullmatch(value):
-            return f"autoScalerProfile.{key} '{value}' is invalid: write a duration such as 10m."
+        if value is not None and not form.fullmatch(value):
+            example = "10m" if form.fullmatch("10m") else "10s"
+            return f"autoScalerProfile.{key} '{value}' is invalid: write a duration such as {example}."
     for key in SWITCHES:
         if profile.get(key) not in (None, "true", "false"):
             return f"autoScalerProfile.{key} '{profile[key]}' is invalid: write 'true' or 'false'."

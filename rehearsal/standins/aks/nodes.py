@@ -9,7 +9,7 @@ from typing import Any, Final
 from catalog.aks import nodes as reservations
 from catalog.aks.cloud import MIG_GPUS
 from catalog.model import Machine as CatalogMachine
-from rehearsal.simulation import Advertiser, Machine, NodeGroup
+from rehearsal.simulation import Advertiser, Machine, NodeGroup, Packing
 from rehearsal.standins.aks.cloud import Cloud
 from rehearsal.standins.base import Properties
 from rehearsal.standins.values import at
@@ -131,6 +131,21 @@ def node_group(
         rank=rank,
         gpus_advertised_by=_advertiser(machine, pool),
         offered_gpus=_offered(machine, pool),
+        packing=_packing(cluster) if autoscaled else None,
+    )
+
+
+def _packing(cluster: Properties) -> Packing:
+    """How the autoscaler packs, by the cluster's profile; of GPUs the profile says nothing, so it is upstream's half.
+
+    Defaults of the profile: https://learn.microsoft.com/azure/aks/cluster-autoscaler
+    """
+    profile = cluster.get("autoScalerProfile") or {}
+    return Packing(
+        gpus_below=0.5,
+        others_below=float(profile.get("scaleDownUtilizationThreshold") or 0.5),
+        moves_system_pods=profile.get("skipNodesWithSystemPods") == "false",
+        moves_local_storage=profile.get("skipNodesWithLocalStorage") != "true",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,15 @@ from typing_extensions import override
 
 from concepts.unknown import UNKNOWN
 from rehearsal.simulation import Fleet
-from rehearsal.standins.aks import agent_pool, cluster, errors, group, identity, network
+from rehearsal.standins.aks import agent_pool, cluster, errors, group, identity, maintenance, network
 from rehearsal.standins.aks.cloud import GROUP_ID, Cloud
 from rehearsal.standins.aks.functions import FUNCTIONS
 from rehearsal.standins.aks.group import GROUP
+from rehearsal.standins.aks.operations import Operations
 from rehearsal.standins.aks.ranking import Ranking
-from rehearsal.standins.base import Properties, ProviderError, Request
+from rehearsal.standins.base import Created, Properties, ProviderError, Request
 from rehearsal.standins.check import Words
+from rehearsal.standins.cloud import last_part
 from rehearsal.standins.resource import Refers, Resource
 from rehearsal.standins.standin import StandIn, table
 from rehearsal.standins.values import at, has_unknown
@@ -32,7 +35,7 @@ class AzureNativeProvider(StandIn[Cloud]):
 
     name = "azure-native"
     cloud_name = "aks"
-    rows = table((*group.ROWS, *network.ROWS, *identity.ROWS, *cluster.ROWS, *agent_pool.ROWS))
+    rows = table((*group.ROWS, *network.ROWS, *identity.ROWS, *cluster.ROWS, *agent_pool.ROWS, *maintenance.ROWS))
     functions = FUNCTIONS
     settings = ("subscriptionId", "tenantId", "location")
     words = Words(
@@ -46,6 +49,7 @@ class AzureNativeProvider(StandIn[Cloud]):
     def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
         super().__init__(directory, fleet, catalog)
         self._ranks = Ranking(self._cloud)
+        self._operations = Operations()
 
     @override
     def configure(self, config: Properties) -> None:
@@ -59,6 +63,37 @@ class AzureNativeProvider(StandIn[Cloud]):
     @override
     def changed(self) -> None:
         self._ranks.watch()
+
+    @override
+    def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
+        id = "" if request.preview else self.made(self.row(request.type), inputs).id
+        with self._operation(request, id, "Creating"):
+            return super().create(request, inputs, timeout)
+
+    @override
+    def update(
+        self,
+        request: Request,
+        id: str,
+        old_inputs: Properties,
+        old_state: Properties,
+        news: Properties,
+        timeout: float,
+    ) -> Properties:
+        with self._operation(request, id, "Updating"):
+            return super().update(request, id, old_inputs, old_state, news, timeout)
+
+    @override
+    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+        with self._operation(request, id, "Deleting"):
+            super().delete(request, id, inputs, state, timeout)
+
+    def _operation(self, request: Request, id: str, doing: str) -> AbstractContextManager[None]:
+        """The cluster's only operation while it lasts, if it is about a cluster or a pool."""
+        if request.preview or request.type not in (cluster.CLUSTER, agent_pool.POOL):
+            return nullcontext()
+        changed = agent_pool.cluster_of(id) if request.type == agent_pool.POOL else id
+        return self._operations.only(changed, f"{last_part(id)} - {doing}")
 
     @override
     def auto_name(self, row: Resource[Cloud], request: Request, inputs: Properties) -> str:

@@ -16,6 +16,7 @@ from schemas.sources.sdk import Raw
 MODELS: Final[Mapping[str, tuple[str, str]]] = {
     "azure-native:authorization:RoleAssignment": ("authorization.v2022_04_01", "RoleAssignmentCreateParameters"),
     "azure-native:containerservice:AgentPool": ("containerservice", "AgentPool"),
+    "azure-native:containerservice:MaintenanceConfiguration": ("containerservice", "MaintenanceConfiguration"),
     "azure-native:containerservice:ManagedCluster": ("containerservice", "ManagedCluster"),
     "azure-native:managedidentity:UserAssignedIdentity": ("msi.v2024_11_30", "Identity"),
     "azure-native:network:NatGateway": ("network", "NatGateway"),

@@ -47,6 +47,14 @@ LIMITS: Final[Mapping[str, Mapping[str, Limit]]] = {
         "serviceCidr": Limit(_CIDR),
     },
     "Identity": {"resourceName": Limit(r"[A-Za-z0-9][-\w]{2,127}")},
+    "MaintenanceConfiguration": {
+        "configName": Limit("default|aksManagedAutoUpgradeSchedule|aksManagedNodeOSUpgradeSchedule")
+    },
+    "MaintenanceWindow": {
+        "durationHours": Limit(low=4, high=24),
+        "startTime": Limit(r"\d{2}:\d{2}"),
+        "utcOffset": Limit(r"[-+]\d{2}:\d{2}"),
+    },
     "ManagedCluster": {"resourceName": Limit(r"[a-zA-Z0-9]|[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]")},
     "ManagedClusterAgentPoolProfile": {"name": POOL_NAME, "osDiskSizeGB": _DISK},
     "ManagedClusterLoadBalancerProfile": {
@@ -69,6 +77,7 @@ LIMITS: Final[Mapping[str, Mapping[str, Limit]]] = {
     "RouteTable": {"routeTableName": Limit(_NETWORK_NAME % 78)},
     "SecurityRule": {"priority": Limit(low=100, high=4096)},
     "Subnet": {"subnetName": Limit(_NETWORK_NAME % 78)},
+    "WeeklySchedule": {"intervalWeeks": Limit(low=1, high=4)},
     "VirtualNetwork": {"virtualNetworkName": Limit(_NETWORK_NAME % 62), "flowTimeoutInMinutes": Limit(low=4, high=30)},
 }
 """Model → property (or name in the address) → what it may be."""

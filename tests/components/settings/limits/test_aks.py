@@ -46,6 +46,10 @@ def settings(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = N
         ({"driverVersion": "latest"}, {}, "gpuPools[0].driverVersion", "drivers: none"),
         ({"reservation": "a-group"}, {}, "gpuPools[0].reservation", "Leave it out"),
         ({"unneededMinutes": 20}, {}, "gpuPools[0].unneededMinutes", "autoscaling.unneededMinutes: 20"),
+        ({"diskGb": 29}, {}, "gpuPools[0].diskGb", "Write 30"),
+        ({"diskGb": 2049}, {}, "gpuPools[0].diskGb", "Write 2048"),
+        ({}, {"adminPool": {"diskGb": 20}}, "adminPool.diskGb", "Write 30"),
+        ({}, {"cpuPools": [{"name": "cpu", "maxNodes": 1, "diskGb": 20}]}, "cpuPools[0].diskGb", "Write 30"),
         ({"maxNodes": 1001}, {}, "gpuPools[0].maxNodes", "1000 or less"),
         (
             {"labels": {"kubernetes.azure.com/accelerator": "nvidia"}},
@@ -84,6 +88,7 @@ def test_what_aks_cannot_do_is_refused_with_the_reason(
         ({}, {}),
         ({"gpu": "nvidia-a100-80gb", "mig": "1g"}, {}),
         ({"drivers": "none"}, {}),
+        ({"diskGb": 30}, {"adminPool": {"diskGb": 2048}}),
         ({"capacity": "spot-with-fallback"}, {}),
         ({"unneededMinutes": 20}, {"autoscaling": {"unneededMinutes": 20}}),
         ({"unneededMinutes": 5}, {}),
@@ -192,3 +197,44 @@ def test_host_names_begin_with_what_dns_takes(name: str) -> None:
 
 def test_zones_become_numbers() -> None:
     assert zone_numbers(("eastus-1", "eastus-3")) == ["1", "3"]
+
+
+NO_ZONES = {"region": "northcentralus", "zones": "none"}
+
+
+@pytest.mark.parametrize("stack", [{"zones": "none"}, NO_ZONES, {"region": "northcentralus", "zones": []}])
+@pytest.mark.parametrize("availability", ["zonal", "regional"])
+def test_a_stack_outside_of_all_zones_has_the_same_nodes_and_asks_for_no_zone(
+    stack: dict[str, Any], availability: str
+) -> None:
+    found = settings({"zones": "none"}, {**stack, "availability": availability})
+    assert found.zones == (f"{found.region}-0",)
+    for pool in (found.admin_pool, *found.gpu_pools):
+        assert zone_numbers(pool.zones) == []
+    assert found.admin_pool.min_nodes == 1
+    assert refusals(found) == []
+
+
+def test_a_pool_may_be_outside_of_the_stacks_zones() -> None:
+    found = settings({"zones": "none"})
+    assert zone_numbers(found.zones) == ["1"]
+    (pool,) = found.gpu_pools
+    assert zone_numbers(pool.zones) == []
+
+
+@pytest.mark.parametrize(
+    ("pool", "stack", "path", "words"),
+    [
+        # Which GPUs a region without zones has is not known, and is said by naming its place.
+        ({}, NO_ZONES, "gpuPools[0].zones", "no zone of northcentralus is known to have nvidia-t4"),
+        ({}, {"zones": ["eastus-1", "eastus-0"]}, "zones", "'eastus-0' is not a zone of eastus"),
+        ({}, {"region": "northcentralus", "zones": ["northcentralus-1"]}, "zones", "not a zone of northcentralus"),
+        ({}, {"region": "mars"}, "region", "'mars' is no region of aks that this catalogue knows"),
+    ],
+)
+def test_a_place_that_is_not_there_is_said_to_be_unknown(
+    pool: dict[str, Any], stack: dict[str, Any], path: str, words: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        settings(pool, stack)
+    assert words in {problem.path: problem.message for problem in caught.value.problems}[path]

@@ -23,6 +23,7 @@ ROLE_ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 ENCRYPTION_SET = "azure-native:compute:DiskEncryptionSet"
 CLUSTER = "azure-native:containerservice:ManagedCluster"
 POOL = "azure-native:containerservice:AgentPool"
+MAINTENANCE = "azure-native:containerservice:MaintenanceConfiguration"
 
 SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
 GROUP_ID = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/gpu-dev"
@@ -162,6 +163,18 @@ def gpu_pool(**changes: Any) -> Properties:
     }
 
 
+def window(**changes: Any) -> Properties:
+    """A window every Sunday."""
+    weekly = {"schedule": {"weekly": {"dayOfWeek": "Sunday", "intervalWeeks": 1}}, "startTime": "02:00"}
+    return {
+        "resourceGroupName": "gpu-dev",
+        "resourceName": "gpu-dev",
+        "configName": "aksManagedNodeOSUpgradeSchedule",
+        "maintenanceWindow": {**weekly, "durationHours": 6},
+        **changes,
+    }
+
+
 def in_group(name: str, value: str, **more: Any) -> Properties:
     return {"resourceGroupName": "gpu-dev", name: value, **more}
 
@@ -232,5 +245,11 @@ STEPS = (
         encryption_set(**_OWN_IDENTITY, location="westeurope"),
     ),
     Step(CLUSTER, cluster(**_ENCRYPTED), cluster(**_ENCRYPTED, **_TAGS), cluster(**_ENCRYPTED, dnsPrefix="other")),
+    Step(
+        MAINTENANCE,
+        window(),
+        window(maintenanceWindow={**window()["maintenanceWindow"], "durationHours": 8}),
+        window(configName="aksManagedAutoUpgradeSchedule"),
+    ),
     Step(POOL, gpu_pool(), gpu_pool(maxCount=9), gpu_pool(vmSize="Standard_NC8as_T4_v3")),
 )

@@ -6,6 +6,7 @@ import base64
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 from concepts.unknown import UNKNOWN
+from rehearsal.simulation import NodeGroup
 from rehearsal.standins.aks.versions import KUBERNETES
 from rehearsal.standins.base import Created, Properties, ProviderError
 from rehearsal.standins.store import Record, Store
@@ -270,3 +272,78 @@ def test_the_stand_in_needs_none_of_the_vendors_packages(tmp_path: Path) -> None
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("second", ["create", "update", "delete"])
+def test_a_cluster_does_one_operation_at_a_time(azure: Microsoft, second: str) -> None:
+    azure.cluster()
+    other = azure.create(POOL, gpu_pool(agentPoolName="other"))
+    operations: dict[str, Callable[[], object]] = {
+        "create": lambda: azure.create(POOL, gpu_pool(agentPoolName="third")),
+        "update": lambda: azure.update(POOL, other, gpu_pool(agentPoolName="other", maxCount=9)),
+        "delete": lambda: azure.delete(POOL, other),
+    }
+    refused: list[str] = []
+
+    def meanwhile(group: NodeGroup) -> None:
+        azure.fleet.groups[group.name] = group
+        with pytest.raises(ProviderError, match=r"OperationNotAllowed.*\(t4spot - Creating\) is in progress"):
+            operations[second]()
+        refused.append(second)
+        # A preview asks nothing of the cluster.
+        azure.preview(POOL, gpu_pool(agentPoolName="third"))
+
+    azure.fleet.apply_group = meanwhile
+    azure.create(POOL, gpu_pool())
+    assert refused == [second]
+    del azure.fleet.apply_group
+    # Refused is not half done, and may be done afterwards.
+    assert set(azure.fleet.groups) == {"system", "other", "t4spot"}
+    operations[second]()
+
+
+def test_an_update_of_a_cluster_brings_no_pool(azure: Microsoft) -> None:
+    created = azure.cluster()
+    with pytest.raises(ProviderError, match="A new agent pool was introduced"):
+        azure.update(CLUSTER, created, cluster(agentPoolProfiles=[system_pool(), system_pool(name="more")]))
+    assert set(azure.fleet.groups) == {"system"}
+
+
+def test_a_clusters_request_speaks_of_the_versions_of_all_its_pools_or_of_none(azure: Microsoft) -> None:
+    created = azure.cluster()
+    named = cluster(agentPoolProfiles=[system_pool(orchestratorVersion=KUBERNETES)])
+    azure.update(CLUSTER, created, named)
+    azure.create(POOL, gpu_pool(orchestratorVersion=KUBERNETES))
+    with pytest.raises(ProviderError, match="NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged"):
+        azure.update(CLUSTER, created, named)
+    azure.update(CLUSTER, created, cluster())
+
+
+@pytest.mark.parametrize(("pin", "refused"), [(KUBERNETES, True), ("1.34", False), (None, False)])
+def test_azure_takes_a_cluster_past_its_pin_and_not_back(azure: Microsoft, pin: str | None, refused: bool) -> None:
+    created = azure.cluster(kubernetesVersion=pin)
+    store = azure.store()
+    record = store.get(CLUSTER_ID)
+    assert record is not None
+    # What a channel other than "none" does some day.
+    store.put(Record(record.id, record.type, record.inputs, {**record.outputs, "currentKubernetesVersion": "1.34.99"}))
+    azure.restart()
+    changed = cluster(kubernetesVersion=pin, tags={"team": "vision"})
+    if refused:
+        with pytest.raises(
+            ProviderError, match=f"Downgrading Kubernetes version 1.34.99 to {KUBERNETES} is not allowed"
+        ):
+            azure.update(CLUSTER, created, changed)
+    else:
+        azure.update(CLUSTER, created, changed)
+
+
+def test_a_region_without_zones_has_pools_without_zones(azure: Microsoft) -> None:
+    restarted = Microsoft(azure.directory, location="northcentralus")
+    with pytest.raises(ProviderError, match="AvailabilityZoneNotSupported"):
+        restarted.cluster(agentPoolProfiles=[system_pool(availabilityZones=["1"])])
+    restarted.create(CLUSTER, cluster())
+    with pytest.raises(ProviderError, match="AvailabilityZoneNotSupported"):
+        restarted.create(POOL, gpu_pool())
+    restarted.create(POOL, gpu_pool(availabilityZones=None))
+    assert restarted.fleet.groups["t4spot"].zones == ("0",)

@@ -13,6 +13,7 @@ from concepts.unknown import UNKNOWN
 from rehearsal.standins.aks.cloud import Cloud, Rules
 from rehearsal.standins.aks.cluster_rules import CLUSTER_RULES
 from rehearsal.standins.aks.identity import ENCRYPTION_RULES, ROLE_RULES
+from rehearsal.standins.aks.maintenance import MAINTENANCE_RULES
 from rehearsal.standins.aks.network import ADDRESS_RULES, NAT_RULES, NETWORK_RULES, SUBNET_RULES
 from rehearsal.standins.aks.pool_rules import POOL_RULES, count_at_creation
 from rehearsal.standins.base import Properties, ProviderError
@@ -30,6 +31,7 @@ from tests.rehearsal.standins.aks.account import (
     role,
     subnet,
     system_pool,
+    window,
 )
 
 PRINCIPAL = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
@@ -44,6 +46,7 @@ HAPPY: dict[int, Properties] = {
     id(ADDRESS_RULES): {"sku": {"name": "Standard"}, "publicIPAllocationMethod": "Static"},
     id(ROLE_RULES): role(principalId=PRINCIPAL, roleAssignmentName=PRINCIPAL),
     id(ENCRYPTION_RULES): encryption_set(),
+    id(MAINTENANCE_RULES): window(),
 }
 
 SYSTEM: Properties = {
@@ -134,7 +137,7 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (CLUSTER_RULES, "workload-identity-needs-issuer", {"oidcIssuerProfile": None}),
     (CLUSTER_RULES, "network-ranges", {"networkProfile.podCidr": "10.8.0.0/16"}),
     (CLUSTER_RULES, "network-ranges", {"networkProfile.serviceCidr": "10.8.0.1/20"}),
-    (CLUSTER_RULES, "network-ranges", {"networkProfile.serviceCidr": "11.0.0.0/11"}),
+    (CLUSTER_RULES, "network-ranges", {"networkProfile.serviceCidr": "11.0.0.0/12"}),
     (CLUSTER_RULES, "network-ranges", {"networkProfile.dnsServiceIP": "10.9.0.10"}),
     (CLUSTER_RULES, "network-ranges", {"networkProfile.dnsServiceIP": "10.8.0.1"}),
     (CLUSTER_RULES, "overlay-needs-azure-plugin", {"networkProfile.networkPlugin": "kubenet"}),
@@ -156,6 +159,9 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
         {"networkProfile.outboundType": "userAssignedNATGateway", "networkProfile.loadBalancerProfile": {"x": 1}},
     ),
     (CLUSTER_RULES, "autoscaler-profile-values", {"autoScalerProfile": {"scaleDownUnneededTime": "ten"}}),
+    (CLUSTER_RULES, "autoscaler-profile-values", {"autoScalerProfile": {"scaleDownUnneededTime": "1h"}}),
+    (CLUSTER_RULES, "autoscaler-profile-values", {"autoScalerProfile": {"maxNodeProvisionTime": "600s"}}),
+    (CLUSTER_RULES, "autoscaler-profile-values", {"autoScalerProfile": {"scanInterval": "1m"}}),
     (CLUSTER_RULES, "autoscaler-profile-values", {"autoScalerProfile": {"skipNodesWithSystemPods": "no"}}),
     (CLUSTER_RULES, "autoscaler-profile-values", {"autoScalerProfile": {"scaleDownUtilizationThreshold": "1.1"}}),
     (CLUSTER_RULES, "secrets-key", {"securityProfile.azureKeyVaultKms": {"enabled": True, "keyId": KEY_URL[:-33]}}),
@@ -180,6 +186,14 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (ENCRYPTION_RULES, "key-url-versioned", {"activeKey": {"keyUrl": KEY_URL[:-33]}}),
     (ENCRYPTION_RULES, "encryption-set-identity", {"identity": None}),
     (ENCRYPTION_RULES, "encryption-set-identity", {"identity": {"type": "UserAssigned"}}),
+    (MAINTENANCE_RULES, "window-given", {"maintenanceWindow": None}),
+    (MAINTENANCE_RULES, "window-one-schedule", {"maintenanceWindow.schedule": {}}),
+    (MAINTENANCE_RULES, "window-one-schedule", {"maintenanceWindow.schedule.daily": {"intervalDays": 1}}),
+    (
+        MAINTENANCE_RULES,
+        "window-one-schedule",
+        {"configName": "default", "maintenanceWindow.schedule": {"daily": {"intervalDays": 1}}},
+    ),
 ]
 
 # What stays within each rule's edge.
@@ -208,9 +222,11 @@ ALLOWED: list[tuple[Rules, Properties]] = [
     (CLUSTER_RULES, {"apiServerAccessProfile": {"enablePrivateCluster": True}}),
     (CLUSTER_RULES, {"apiServerAccessProfile.authorizedIPRanges": ["203.0.113.1"] * 200}),
     (CLUSTER_RULES, {"disableLocalAccounts": False, "aadProfile": None}),
-    (CLUSTER_RULES, {"networkProfile.serviceCidr": "11.0.0.0/12", "networkProfile.dnsServiceIP": "11.0.0.10"}),
+    (CLUSTER_RULES, {"networkProfile.serviceCidr": "11.0.0.0/13", "networkProfile.dnsServiceIP": "11.0.0.10"}),
     (CLUSTER_RULES, {"networkProfile.networkPolicy": "cilium", "networkProfile.networkDataplane": "cilium"}),
     (CLUSTER_RULES, {"networkProfile.outboundType": "userAssignedNATGateway"}),
+    (CLUSTER_RULES, {"autoScalerProfile": {"scanInterval": "30s", "newPodScaleUpDelay": "10s"}}),
+    (CLUSTER_RULES, {"autoScalerProfile": {"scaleDownDelayAfterAdd": "0m", "maxNodeProvisionTime": "10m"}}),
     (CLUSTER_RULES, {"autoScalerProfile": {"expander": "priority", "scaleDownUtilizationThreshold": "0.5"}}),
     (CLUSTER_RULES, {"securityProfile.azureKeyVaultKms": {"enabled": True, "keyId": KEY_URL}}),
     (CLUSTER_RULES, {"supportPlan": "AKSLongTermSupport", "sku": {"name": "Base", "tier": "Premium"}}),
@@ -218,6 +234,8 @@ ALLOWED: list[tuple[Rules, Properties]] = [
     (SUBNET_RULES, {"addressPrefix": None, "addressPrefixes": ["10.0.0.0/29"]}),
     (ADDRESS_RULES, {"sku": {"name": "Basic"}, "publicIPAllocationMethod": "Dynamic"}),
     (ENCRYPTION_RULES, {"identity": {"type": "UserAssigned", "userAssignedIdentities": [IDENTITY_ID]}}),
+    (MAINTENANCE_RULES, {"configName": "default"}),
+    (MAINTENANCE_RULES, {"maintenanceWindow.schedule": {"daily": {"intervalDays": 1}}}),
 ]
 
 
