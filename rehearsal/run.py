@@ -279,6 +279,8 @@ class Rehearsal:
         if self._watcher is not None:
             self._watcher.stop()
         if self._world is None:
+            # Ctrl-C may have come while it was being started.
+            leftovers.ended(self.run_dir)
             return
         if self._options.keep and self._record.complete and self._record.verdict == "pass":
             self._world.keep()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +13,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+from rich.console import Console
 
-from rehearsal import leftovers, world_client
-from tests.rehearsal.simulated_cluster import alive, eventually
+from rehearsal import leftovers, run, world_client
+from rehearsal.stack import resolve
+from tests.rehearsal.simulated_cluster import PATIENCE, alive, eventually
 
 STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
 
@@ -71,3 +75,22 @@ def test_a_process_that_only_has_a_recorded_id_is_left_alone(tmp_path: Path) -> 
         assert world_client.stop_left_behind(tmp_path) == []
         assert psutil.pid_exists(process.pid)
         assert process.poll() is None
+
+
+def test_a_world_that_ctrl_c_caught_while_it_started_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[str]] = []
+
+    def start(run_dir: Path, **_: object) -> None:
+        started.append(subprocess.Popen(["/bin/sh", "-c", STUBBORN, "sh", str(run_dir)], text=True))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "World", start)
+    options = run.Options(tools=tmp_path, gate=None, build=tmp_path)
+    finished = run.Rehearsal(resolve("dev"), options, Console(file=io.StringIO())).run()
+    assert finished.record.reasons == ["interrupted during start the world"]
+    (process,) = started
+    try:
+        assert process.wait(PATIENCE) == -signal.SIGKILL
+    finally:
+        process.kill()
+    assert leftovers.processes(tmp_path) == {}
