@@ -70,6 +70,12 @@ def required(key: str, value: str) -> Object:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
+def preferred(key: str, value: str) -> Object:
+    """Node affinity that does without, if no node has the label."""
+    term = {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": term}]}}
+
+
 def ready_pools(api: Api) -> set[str]:
     """The NodePools that the autoscaler uses; a new one becomes so a moment after it was created."""
     return {

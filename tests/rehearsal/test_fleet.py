@@ -25,6 +25,7 @@ from tests.rehearsal.fleet_facts import (
     from_karpenter,
     instance_type,
     labelled,
+    preferred,
     ready_gpus,
     ready_pools,
     required,
@@ -303,26 +304,14 @@ def test_pods_go_where_taints_and_sizes_allow(running: Running) -> None:
     assert len(nodes(running.api, "t4-1")) == 1
 
 
-def test_the_cheapest_group_first_then_the_next(running: Running) -> None:
-    running.fleet.apply_group(gpu_group("dear", hourly_usd=2))
+def test_the_cheapest_group_first_then_the_next_whatever_a_pod_prefers(running: Running) -> None:
+    running.fleet.apply_group(gpu_group("dear", hourly_usd=2, labels={"gpucluster.dev/pool": "dear", "kind": "new"}))
     running.fleet.apply_group(gpu_group("cheap", hourly_usd=1, max_nodes=1))
     eventually("the autoscaler has taken in both", lambda: ready_pools(running.api) == {"dear", "cheap"})
-    running.api.create(PODS, pod("first", gpus=1, seconds=60))
+    running.api.create(PODS, pod("first", gpus=1, seconds=60, affinity=preferred("kind", "new")))
     eventually("the first pod runs", lambda: group_of(running.api, "first") == "cheap")
     running.api.create(PODS, pod("second", gpus=1, seconds=60))
     eventually("the second pod runs", lambda: group_of(running.api, "second") == "dear")
-
-
-def test_what_a_pod_only_prefers_is_not_seen(running: Running) -> None:
-    running.fleet.apply_group(gpu_group("preferred", hourly_usd=2, labels={"example.com/kind": "new"}))
-    running.fleet.apply_group(gpu_group("cheap", hourly_usd=1))
-    eventually("the autoscaler has taken in both", lambda: ready_pools(running.api) == {"preferred", "cheap"})
-    term = {"matchExpressions": [{"key": "example.com/kind", "operator": "In", "values": ["new"]}]}
-    affinity = {
-        "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": term}]}
-    }
-    running.api.create(PODS, pod("choosy", gpus=1, seconds=60, affinity=affinity))
-    eventually("the pod runs", lambda: group_of(running.api, "choosy") == "cheap")
 
 
 def test_a_new_machine_type_while_nodes_are_being_made_costs_no_extra_node(running: Running) -> None:
