@@ -222,6 +222,18 @@ class Minimum:
 
 
 @dataclass(frozen=True)
+class Reservation:
+    """Machines that are kept, and billed, for whoever declared them, in use or not."""
+
+    what: str
+    """In words: ``capacity reservation 'h100'``."""
+    machines: Maybe[int]
+    gpus_per_machine: Maybe[int]
+    machine_type: Maybe[str | None] = None
+    resource: str = ""
+
+
+@dataclass(frozen=True)
 class DisruptionBudget:
     """A PodDisruptionBudget. ``lets_go``: whether it can ever allow an eviction."""
 

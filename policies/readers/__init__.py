@@ -44,14 +44,23 @@ from policies.readers.unread import unread
 T = TypeVar("T")
 
 _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
-    "aws": ("eks.clusters", "eks.machines", "eks.roles", "eks.schedules", "eks.native", "eks.dialects"),
+    "aws": (
+        "eks.clusters",
+        "eks.machines",
+        "eks.reservations",
+        "eks.roles",
+        "eks.schedules",
+        "eks.native",
+        "eks.dialects",
+    ),
     "aws-native": ("eks.native",),
     "azapi": ("aks.templates",),
-    "azure": ("aks.classic", "aks.autoscale_settings", "aks.templates"),
-    "azure-native": ("aks.clusters", "aks.autoscale_settings", "aks.templates"),
+    "azure": ("aks.classic", "aks.autoscale_settings", "aks.secrets", "aks.templates"),
+    "azure-native": ("aks.clusters", "aks.autoscale_settings", "aks.reservations", "aks.secrets", "aks.templates"),
+    "azuread": ("aks.secrets",),
     "azurerm": ("aks.dialects",),
     "eks": ("eks.dialects",),
-    "gcp": ("gke.clusters",),
+    "gcp": ("gke.clusters", "gke.reservations"),
     "google": ("gke.dialects",),
     "google-beta": ("gke.dialects",),
     "google-native": ("gke.google_native",),

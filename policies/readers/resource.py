@@ -17,6 +17,7 @@ from concepts.declared import (
     PodRole,
     PodScaler,
     PriorityClass,
+    Reservation,
     Unjudged,
     Unreadable,
     Workload,
@@ -33,6 +34,7 @@ Item = (
     | PodRole
     | PodScaler
     | PriorityClass
+    | Reservation
     | Unjudged
     | Unreadable
 )

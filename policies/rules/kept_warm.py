@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from concepts.declared import Minimum, NodeGroup, Stack, Violation, Workload
+from concepts.declared import Minimum, NodeGroup, Reservation, Stack, Violation, Workload
 from concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
@@ -120,6 +120,30 @@ def held_for_ever(stack: Stack) -> list[Violation]:
         message += f"{_price(workload, gpus, stack)}: its nodes never go."
         found.append(Violation(held_for_ever.id, message, held_for_ever.remedy, resource=workload.resource))
     return found
+
+
+@rule(
+    "gpu-reserved-capacity",
+    title="Reserved GPUs are known",
+    why="Reserved machines are billed from their declaration to their end, in use or not.",
+    remedy="Keep a reservation no longer than the work that needs it, and let a node group use it.",
+    level="advisory",
+    severity="medium",
+    example=Reservation("capacity reservation 'h100'", 2, 8, "p5.48xlarge"),
+)
+def reserved_capacity(reservation: Reservation) -> list[Violation]:
+    """Machines with GPUs that are billed whether or not they are in use are noted."""
+    if reservation.gpus_per_machine == 0 or reservation.machines == 0:
+        return []
+    if reservation.gpus_per_machine is UNKNOWN or reservation.machines is UNKNOWN:
+        message = f"The {reservation.what}: {_MORE_OR_LESS}: how many GPUs it keeps."
+        undecided = Violation(reserved_capacity.id, message, reserved_capacity.remedy, undecided=True)
+        return [replace(undecided, resource=reservation.resource)]
+    message = (
+        f"The {reservation.what} keeps {reservation.machines} machine(s) with {reservation.gpus_per_machine} GPU(s) "
+    )
+    message += f"each ({reservation.machine_type}), billed in use or not."
+    return [Violation(reserved_capacity.id, message, reserved_capacity.remedy, resource=reservation.resource)]
 
 
 def permanent_pods(workload: Workload, stack: Stack) -> Maybe[int]:

@@ -1,21 +1,32 @@
 """What pods must and must not do so that GPU nodes serve GPU work only, and come and go with it.
 
-Rules over the whole stack: they know all groups that the stack declares. A stack without a GPU group of its own
-cannot be judged (its cluster is declared elsewhere) and passes.
+Rules over the whole stack: they know all groups that the stack declares. A program that declares neither clusters nor
+groups is for a cluster of another program: its pods are judged by what every GPU node has, the GPU taint.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from concepts.declared import NodeGroup, Stack, Violation, Workload
-from concepts.kubernetes import GPU_RESOURCE, Taint, Toleration
+from concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint, Toleration
 from concepts.pool import GPU_TAINT
 from concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, WEB, program
 from policies.rules.scheduling import distinct, offers_gpus, picks_nodes, selects, untolerated
+
+_ELSEWHERE: Final = NodeGroup(
+    "declared elsewhere",
+    "any",
+    gpus_per_node=1,
+    autoscaled=True,
+    taints=(GPU_TAINT,),
+    labels={GPU_PRESENT_LABEL: "true", "kubernetes.io/os": "linux"},
+)
+"""What can be said of the GPU nodes of a cluster that another program declares."""
 
 
 @rule(
@@ -100,9 +111,9 @@ def daemon_sets(stack: Stack) -> list[Violation]:
     for workload in stack.workloads:
         if workload.kind != "DaemonSet" or _for_gpu_nodes(workload, stack) is False:
             continue
-        for group in _gpu_groups(stack):
+        for group in _judged_by(stack):
             selected = selects(workload, group)
-            if selected is False:
+            if selected is False or (selected is UNKNOWN and group is _ELSEWHERE):
                 continue
             lacking = untolerated(workload, group)
             if lacking == ():
@@ -136,9 +147,11 @@ def blanket_toleration(stack: Stack) -> list[Violation]:
     DaemonSets may: the autoscaler does not count their pods when it removes a node.
     """
     found = []
-    groups = _gpu_groups(distinct(stack))
+    groups = _judged_by(distinct(stack))
     for workload in stack.workloads if groups else ():
         if workload.kind == "DaemonSet":
+            continue
+        if workload.tolerations is UNKNOWN and groups == [_ELSEWHERE]:
             continue
         if workload.tolerations is UNKNOWN:
             found.append(_undecided(blanket_toleration.id, workload, "which taints it tolerates"))
@@ -150,7 +163,7 @@ def blanket_toleration(stack: Stack) -> list[Violation]:
             message = f"{_subject(workload)} tolerates every taint, those of all GPU node groups included."
             remedy = "Name the taints it must tolerate: one toleration with a key for each."
             found.append(Violation(blanket_toleration.id, message, remedy, resource=workload.resource))
-        elif reached is UNKNOWN:
+        elif reached is UNKNOWN and groups != [_ELSEWHERE]:
             found.append(_undecided(blanket_toleration.id, workload, "whether it may run on GPU nodes"))
     return found
 
@@ -181,11 +194,11 @@ def reserved(stack: Stack) -> list[Violation]:
     for workload in stack.workloads:
         if workload.kind == "DaemonSet" or (workload.gpus is not UNKNOWN and workload.gpus > 0):
             continue
-        for group in _gpu_groups(stack):
+        for group in _judged_by(stack):
             if group.kind == "auto-provisioned":
                 continue  # made only for pods that ask for GPUs
             verdict = _intrudes(workload, group, stack)
-            if verdict is None:
+            if verdict is None or (verdict is UNKNOWN and group is _ELSEWHERE):
                 continue
             if verdict is UNKNOWN or workload.gpus is UNKNOWN:
                 found.append(_undecided(reserved.id, workload, f"whether it may run on GPU node group '{group.name}'"))
@@ -233,7 +246,7 @@ def _for_gpu_nodes(workload: Workload, stack: Stack) -> Maybe[bool]:
 def _only_gpu_groups(workload: Workload, stack: Stack) -> bool:
     others = [group for group in stack.groups if not has_gpus(group)]
     return all(selects(workload, group) is False for group in others) and any(
-        selects(workload, group) is not False for group in _gpu_groups(stack)
+        selects(workload, group) is not False for group in _judged_by(stack)
     )
 
 
@@ -252,6 +265,13 @@ def _intrudes(workload: Workload, group: NodeGroup, stack: Stack) -> Maybe[str |
     if not group.taints:
         return None  # the missing taint is the group's fault, and its own violation
     return "tolerates all taints of"
+
+
+def _judged_by(stack: Stack) -> list[NodeGroup]:
+    """The GPU groups, or what stands for them in a program without its cluster."""
+    if stack.groups or stack.clusters:
+        return _gpu_groups(stack)
+    return [_ELSEWHERE]
 
 
 def _gpu_groups(stack: Stack) -> list[NodeGroup]:

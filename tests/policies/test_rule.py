@@ -9,14 +9,24 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import Cluster, Credential, NodeGroup, Stack, Unjudged, Unreadable, Violation, Workload
+from concepts.declared import (
+    Cluster,
+    Credential,
+    NodeGroup,
+    Reservation,
+    Stack,
+    Unjudged,
+    Unreadable,
+    Violation,
+    Workload,
+)
 from policies.rules import BY_ID, RULES
 from policies.rules.node_groups import ceiling, zero_minimum
 from policies.rules.regions import allowed
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import CLUSTER, GPUS
 
-SUBJECTS = {NodeGroup, Workload, Cluster, Credential, Stack, Unjudged, Unreadable}
+SUBJECTS = {Reservation, NodeGroup, Workload, Cluster, Credential, Stack, Unjudged, Unreadable}
 
 
 def test_every_id_is_there_once() -> None:

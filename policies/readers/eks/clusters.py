@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from concepts.declared import Cluster, Credential, NodeGroup
 from concepts.kubernetes import Taint
-from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, texts, whole
+from concepts.unknown import UNKNOWN, Maybe, at, both, flag, items, text, texts, whole
 from policies.readers.additions import Additions, add, put
 from policies.readers.eks.facts import CLOUD
 from policies.readers.eks.roles import role_of_nodes, roles_among
 from policies.readers.eks.scaling import group_name, of_node_group, tags_among
+from policies.readers.eks.subnets import private_subnet, subnets_among
 from policies.readers.eks.template import (
     Choice,
     Template,
@@ -87,7 +88,7 @@ def read_node_group(declared: Declared) -> Iterable[Item]:
         machine_types=kinds.types,
         disk_encrypted=template.disk_encrypted,
         disk_key=template.disk_key,
-        private=template.private,
+        private=both((template.private, *(private_subnet(subnet) for subnet in declared.references))),
         cluster=cluster,
         cloud_label_domains=LABEL_DOMAINS,
         gpu_models=kinds.models,
@@ -143,6 +144,7 @@ READERS: Final[Mapping[str, Reader]] = {
 def _group_parts(declared: Declared, everything: Program) -> Iterable[Declared]:
     yield from templates_among(declared, ("launchTemplate",), everything)
     yield from tags_among(declared, group_name(_name_of(declared)), everything)
+    yield from subnets_among(declared, "subnetIds", everything)
     yield from roles_among(declared, "nodeRoleArn", everything)
 
 

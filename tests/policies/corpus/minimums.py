@@ -72,6 +72,12 @@ def kaito(kind: str, **body: Any) -> kubernetes.Resource:
     return f"kubernetes:kaito.sh/{kind}", "model", {"metadata": {"name": "model"}, **body}
 
 
+def batch(least: int) -> aws.Resource:
+    resources = {"minVcpus": least, "maxVcpus": 384, "instanceTypes": ["p4d.24xlarge"]}
+    return "aws:batch/computeEnvironment:ComputeEnvironment", "batch", {"computeResources": resources}
+
+
+RESERVED: Final = "gpu-reserved-capacity"
 A100: Final = "Standard_NC24ads_A100_v4"
 INSTANCE: Final = "gcp:compute/instance:Instance"
 MANAGER: Final = "gcp:compute/instanceGroupManager:InstanceGroupManager"
@@ -227,6 +233,39 @@ BLOCKED: Final = [
         "a burn-in on every node",
         *on_t4(template("apps/v1:DaemonSet", pod(1), "burn-in")),
     ),
+    blocked(
+        "capacity-reservation",
+        RESERVED,
+        "machines kept for a launch",
+        (
+            "aws:ec2/capacityReservation:CapacityReservation",
+            "h100",
+            {"instanceType": "p5.48xlarge", "instanceCount": 2},
+        ),
+    ),
+    blocked(
+        "dedicated-host",
+        RESERVED,
+        "a host of one's own",
+        ("aws:ec2/dedicatedHost:DedicatedHost", "host", {"instanceType": "g4dn.metal"}),
+    ),
+    blocked("batch-minimum", RESERVED, "Batch keeps vCPUs", batch(192)),
+    blocked(
+        "azure-reservation",
+        RESERVED,
+        "one machine kept",
+        ("azure-native:compute:CapacityReservation", "a100", {"sku": {"name": A100, "capacity": 1}}),
+    ),
+    blocked(
+        "google-reservation",
+        RESERVED,
+        "two machines kept",
+        (
+            "gcp:compute/reservation:Reservation",
+            "a2",
+            {"specificReservation": {"count": 2, "instanceProperties": {"machineType": "a2-highgpu-1g"}}},
+        ),
+    ),
     blocked("deployment", FOR_EVER, "a model server with one replica", *on_t4(deployment())),
     blocked(
         "horizontal-pod-autoscaler",
@@ -296,6 +335,7 @@ ALLOWED: Final = [
         schedule(minSize=4),
         links=(("morning", "autoscalingGroupName", "system"),),
     ),
+    allowed("batch-of-none", "Batch that goes to zero", batch(0)),
     allowed("setting-off", "switched off", azure.cluster(), scale_set(), setting("1", enabled=False)),
     allowed("setting-of-another", "another set", azure.cluster(), scale_set(), setting("1", target="/x/web")),
     allowed(

@@ -1,0 +1,50 @@
+"""Reads what Amazon bills whether or not it is in use: capacity reservations, dedicated hosts, Batch's minimum.
+
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-reservations-pricing-billing.html
+https://docs.aws.amazon.com/batch/latest/APIReference/API_ComputeResource.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from concepts.declared import Reservation
+from concepts.unknown import UNKNOWN, at, given, items, text, whole
+from policies.readers.eks.facts import gpus_of
+from policies.readers.eks.template import machines, typed
+from policies.readers.resource import Declared, Item, Reader
+
+
+def read_capacity_reservation(declared: Declared) -> Iterable[Item]:
+    """``aws:ec2/capacityReservation:CapacityReservation``."""
+    inputs = declared.properties
+    kind, count = text(inputs.get("instanceType")), whole(inputs.get("instanceCount"), default=1)
+    count_ = UNKNOWN if count is None else count
+    yield Reservation(f"capacity reservation '{declared.name}'", count_, gpus_of(kind), kind, declared.urn)
+
+
+def read_dedicated_host(declared: Declared) -> Iterable[Item]:
+    """``aws:ec2/dedicatedHost:DedicatedHost``."""
+    kind = text(given(declared.properties.get("instanceType"), declared.properties.get("instanceFamily")))
+    yield Reservation(f"dedicated host '{declared.name}'", 1, gpus_of(kind), kind, declared.urn)
+
+
+def read_compute_environment(declared: Declared) -> Iterable[Item]:
+    """``aws:batch/computeEnvironment:ComputeEnvironment`` with a minimum: at least one machine stays."""
+    resources = declared.properties.get("computeResources")
+    least = whole(at(resources, "minVcpus"), default=0)
+    types = [text(entry) for entry in items(given(at(resources, "instanceTypes"), at(resources, "instanceType")))]
+    kinds = machines(tuple(typed(kind) for kind in types))
+    if least != 0:
+        count = UNKNOWN if least is UNKNOWN else 1
+        yield Reservation(
+            f"minimum of Batch environment '{declared.name}'", count, kinds.gpus, kinds.first, declared.urn
+        )
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "aws:batch/computeEnvironment:ComputeEnvironment": read_compute_environment,
+    "aws:ec2/capacityReservation:CapacityReservation": read_capacity_reservation,
+    "aws:ec2/dedicatedHost:DedicatedHost": read_dedicated_host,
+}

@@ -1,0 +1,41 @@
+"""Long-lived secrets of Azure, and machines in public subnets of Amazon."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from tests.policies.corpus import aws
+from tests.policies.corpus.case import Case
+
+SUBNET: Final = "aws:ec2/subnet:Subnet"
+LINK: Final = (("gpu", "subnetIds", "subnet"),)
+
+
+def provider(**configuration: Any) -> Case:
+    """A provider of Azure's with this configuration."""
+    return Case(
+        id=f"azure-provider-{'-'.join(sorted(configuration))}",
+        story="how the program signs in",
+        rule="no-static-keys" if "clientSecret" in configuration else None,
+        resources=(("pulumi:providers:azure-native", "azure", configuration),),
+    )
+
+
+def in_subnet(id: str, public: Any, rule: str | None) -> Case:
+    subnet = (SUBNET, "subnet", {"cidrBlock": "10.0.0.0/24", "mapPublicIpOnLaunch": public})
+    resources = (aws.node_group(subnetIds=["subnet-1"]), aws.cpu_group(), subnet)
+    return Case(id=id, story="where the nodes are", rule=rule, resources=resources, links=LINK)
+
+
+BLOCKED: Final = [
+    provider(clientId="c", clientSecret="s"),
+    Case(
+        id="azuread-password",
+        story="a password for a pipeline",
+        rule="no-static-keys",
+        resources=(("azuread:index/applicationPassword:ApplicationPassword", "ci", {"applicationId": "a"}),),
+    ),
+    in_subnet("eks-public-subnet", True, "gpu-nodes-private"),
+]
+
+ALLOWED: Final = [provider(clientId="c", useOidc=True), in_subnet("eks-private-subnet", False, None)]
