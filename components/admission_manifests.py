@@ -106,7 +106,12 @@ def of_stack(path: Path) -> Iterator[Mapping[str, Any]]:
         SettingsError: the file is no valid stack.
     """
     settings = from_stack_file(path)
-    for made in manifests(settings.gpu_pools, adds_gpu_toleration=load_cloud(settings.cloud).adds_gpu_toleration):
+    cloud = load_cloud(settings.cloud)
+    for made in manifests(
+        settings.gpu_pools,
+        adds_gpu_toleration=cloud.adds_gpu_toleration,
+        ends_running_pods=cloud.ends_running_pods,
+    ):
         yield made.policy
         yield made.binding
 
