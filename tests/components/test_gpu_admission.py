@@ -371,19 +371,9 @@ def test_nobody_is_asked_for_the_toleration_that_the_cloud_adds() -> None:
         assert ("key: nvidia.com/gpu" in advice) is asked
 
 
-L4_OR_P4 = {
-    "nodeAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": [
-                {
-                    "matchExpressions": [
-                        {"key": "gpucluster.dev/gpu", "operator": "In", "values": ["nvidia-l4", "nvidia-p4"]}
-                    ]
-                }
-            ]
-        }
-    }
-}
+GPUS_NAMED = {"key": "gpucluster.dev/gpu", "operator": "In", "values": ["nvidia-l4", "nvidia-p4"]}
+TERMS = {"nodeSelectorTerms": [{"matchExpressions": [GPUS_NAMED]}]}
+L4_OR_P4 = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": TERMS}}
 
 
 @real
