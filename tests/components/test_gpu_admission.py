@@ -92,15 +92,9 @@ def submit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submit]:
                 return Answer(refusal.status, (), str(refusal))
             return Answer(201, warnings, "")
 
-        _wait_until_in_force(post)
+        refused = pod(1, tolerations=[TOLERATE_ALL])
+        eventually("they are in force", lambda: post(refused).status == 403 and post(pod(99)).warnings)
         yield post
-
-
-def _wait_until_in_force(post: Submit) -> None:
-    eventually(
-        "the policies are in force",
-        lambda: post(pod(1, tolerations=[TOLERATE_ALL])).status == 403 and post(pod(99)).warnings,
-    )
 
 
 real = pytest.mark.rehearsal
