@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -371,24 +370,3 @@ def test_there_is_one_cluster_at_a_time(running: Running) -> None:
         running.fleet.create_cluster("other", **arguments)
     with pytest.raises(FleetError, match=r"cluster other does not exist"):
         running.fleet.apply_group(replace(gpu_group("x"), cluster="other"))
-
-
-def test_a_deleted_cluster_is_gone_and_the_next_one_is_empty(tmp_path: Path) -> None:
-    arguments: dict[str, Any] = {"version": "1.34.4", "region": "us-central1", "zones": ZONES}
-    with ControlPlane(tmp_path, tools=tools()) as plane:
-        fleet = KarpenterFleet(plane, tmp_path, tools())
-        endpoint = fleet.create_cluster(CLUSTER, system_objects=[daemon_set("agent")], **arguments)
-        fleet.apply_group(ADMIN)
-        fleet.apply_group(gpu_group("t4"))
-        fleet.settle()
-        fleet.delete_cluster(CLUSTER)
-        assert not plane.api.ready()
-        assert plane.processes.pids == {}
-        assert fleet.create_cluster("next", system_objects=[], **arguments) == endpoint
-        assert plane.api.list("/api/v1/nodes") == []
-        assert plane.api.list("/apis/apps/v1/daemonsets") == []
-        fleet.delete_cluster("next")
-        bad = {"apiVersion": "apps/v1", "kind": "Unheard", "metadata": {"name": "x"}}
-        with pytest.raises(FleetError, match=r"system object Unheard x: .*no matches for kind 'Unheard'"):
-            fleet.create_cluster("third", system_objects=[bad], **arguments)
-        fleet.close()
