@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import yaml
 
-import catalog
 from catalog.model import Resources
 from components.cluster import Cluster, ClusterArgs
-from components.gpu_admission import GpuAdmission, GpuAdmissionArgs, manifests, rooms
+from components.gpu_admission import GpuAdmission, GpuAdmissionArgs, manifests
 from components.outputs import gpu_job
 from concepts.kubernetes import Taint
 from concepts.pool import Pool, TimeSharing
@@ -329,26 +328,6 @@ def test_each_policy_is_in_force_and_only_one_of_them_refuses() -> None:
         "gpu-isolation.gpucluster.dev": "Fail",
         "gpu-placement.gpucluster.dev": "Ignore",
     }
-
-
-@pytest.mark.parametrize("cloud", ["gke", "eks", "aks"])
-def test_the_room_of_a_pool_is_that_of_its_largest_machine_and_unknown_machines_have_none(cloud: str) -> None:
-    known = catalog.of(cloud)
-    by_memory = sorted(known.machines.types, key=lambda type: _memory(cloud, type))
-    small, large = by_memory[0], by_memory[-1]
-    mixed = replace(POOLS[0], machine_types=(small, large))
-    odd = replace(POOLS[1], machine_types=(small, "no-such-machine"))
-    found = rooms(cloud, [mixed, odd])
-    assert found.keys() == {mixed.name}
-    assert 0 < found[mixed.name].memory_mib < _memory(cloud, large) * 1024
-    smaller = rooms(cloud, [replace(mixed, machine_types=(small,))])
-    assert found[mixed.name].memory_mib > smaller[mixed.name].memory_mib
-
-
-def _memory(cloud: str, type: str) -> float:
-    machine = catalog.of(cloud).machines.get(type)
-    assert machine is not None
-    return machine.memory_gib
 
 
 @pytest.mark.parametrize("ends", [True, False])

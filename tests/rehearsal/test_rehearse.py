@@ -134,6 +134,7 @@ def test_a_users_workloads_are_told_where_they_ran_or_why_not() -> None:
     assert failed == {"applied:Pod/too-much-memory", "applied:Pod/no-such-gpu"}
 
 
+@pytest.mark.exhaustive
 def test_no_network_is_needed() -> None:
     inside = ["unshare", "--net", "--map-root-user", "--", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
     if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:

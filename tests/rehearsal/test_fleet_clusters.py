@@ -1,0 +1,36 @@
+"""One cluster after the other on one control plane."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.fleet import FleetError, KarpenterFleet
+from tests.rehearsal.fleet_facts import ADMIN
+from tests.rehearsal.simulated_cluster import CLUSTER, ZONES, daemon_set, gpu_group, tools
+
+pytestmark = pytest.mark.rehearsal
+
+
+def test_a_deleted_cluster_is_gone_and_the_next_one_is_empty(tmp_path: Path) -> None:
+    arguments: dict[str, Any] = {"version": "1.34.4", "region": "us-central1", "zones": ZONES}
+    with ControlPlane(tmp_path, tools=tools()) as plane:
+        fleet = KarpenterFleet(plane, tmp_path, tools())
+        endpoint = fleet.create_cluster(CLUSTER, system_objects=[daemon_set("agent")], **arguments)
+        fleet.apply_group(ADMIN)
+        fleet.apply_group(gpu_group("t4"))
+        fleet.settle()
+        fleet.delete_cluster(CLUSTER)
+        assert not plane.api.ready()
+        assert plane.processes.pids == {}
+        assert fleet.create_cluster("next", system_objects=[], **arguments) == endpoint
+        assert plane.api.list("/api/v1/nodes") == []
+        assert plane.api.list("/apis/apps/v1/daemonsets") == []
+        fleet.delete_cluster("next")
+        bad = {"apiVersion": "apps/v1", "kind": "Unheard", "metadata": {"name": "x"}}
+        with pytest.raises(FleetError, match=r"system object Unheard x: .*no matches for kind 'Unheard'"):
+            fleet.create_cluster("third", system_objects=[bad], **arguments)
+        fleet.close()
