@@ -180,6 +180,18 @@ def test_another_deployer_takes_no_rights_away() -> None:
     assert "principalType" not in deployer.inputs
 
 
+def test_what_is_granted_beside_the_cluster_knows_its_nodes_and_its_issuer() -> None:
+    found: dict[str, Any] = {}
+
+    def program() -> None:
+        cluster = Cluster("cluster", cluster_args())
+        pulumi.Output.all(**cluster.handle.network).apply(found.update)
+
+    recorder.run(program)
+    assert found["nodeIdentity"] == "cluster-nodes-identity-id"
+    assert found["oidcIssuerUrl"] == "https://issuer.example/"
+
+
 def test_names_of_assignments_are_stable_and_differ() -> None:
     def names(**changes: Any) -> list[str]:
         recording = run_cluster(kms_key=KEY, **changes)
