@@ -40,6 +40,8 @@ def outputs(type: str, name: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"name": next((inputs[key] for key in _NAMES if key in inputs), name)}
     if type.endswith(":UserAssignedIdentity"):
         found |= {"principalId": f"{name}-principal", "clientId": f"{name}-client"}
+    if type.endswith(":ManagedCluster"):
+        found["oidcIssuerProfile"] = {**inputs["oidcIssuerProfile"], "issuerURL": "https://issuer.example/"}
     if type.endswith(":RoleAssignment"):
         found["createdOn"] = "2026-11-01T00:00:00.1234567Z"
     if type.endswith(":PublicIPAddress"):

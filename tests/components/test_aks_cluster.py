@@ -96,9 +96,9 @@ def test_whoever_asks_for_a_private_control_plane_is_told_how_to_reach_it(
 ) -> None:
     said: list[str] = []
     monkeypatch.setattr(pulumi, "warn", lambda message, resource: said.append(message))
-    run_cluster(private_endpoint=private)
+    run_cluster(private_endpoint=private, cluster_name="out-of-reach")
     assert len(said) == private
-    assert all("peer network 'gpu-test'" in message for message in said)
+    assert all("peer network 'out-of-reach'" in message for message in said)
 
 
 def test_people_come_from_entra_and_there_is_no_other_account() -> None:
@@ -144,14 +144,15 @@ def test_the_cluster_waits_for_new_rights_to_hold(monkeypatch: pytest.MonkeyPatc
         waited.extend([seconds] if seconds else [])
 
     monkeypatch.setattr(roles.asyncio, "sleep", sleep)
-    old = run_cluster(kms_key=KEY)
+    # Names of their own, as programs are recorded once.
+    old = run_cluster(kms_key=KEY, cluster_name="with-old-rights")
     assert waited == []
     grants = {f"cluster-{name}" for name in ("control-plane-subnet", "control-plane-nodes", "secrets-key", "disks-set")}
     needs = {old.named(name).urn for name in grants}
     assert needs <= set(old.only(CLUSTER).property_dependencies["identity"])
 
     monkeypatch.setattr(roles, "remaining", lambda created_on, now: 90.0)
-    new = run_cluster(kms_key=KEY)
+    new = run_cluster(kms_key=KEY, cluster_name="with-new-rights")
     # For the cluster, and for the disks' key.
     assert waited == [90.0, 90.0]
     assert new.only(CLUSTER).inputs["identity"]["userAssignedIdentities"] == ["cluster-control-plane-identity-id"]
@@ -177,6 +178,18 @@ def test_another_deployer_takes_no_rights_away() -> None:
     deployer = run_cluster().named("cluster-deployer")
     assert deployer.ignore_changes == ("principalId",)
     assert "principalType" not in deployer.inputs
+
+
+def test_what_is_granted_beside_the_cluster_knows_its_nodes_and_its_issuer() -> None:
+    found: dict[str, Any] = {}
+
+    def program() -> None:
+        cluster = Cluster("cluster", cluster_args())
+        pulumi.Output.all(**cluster.handle.network).apply(found.update)
+
+    recorder.run(program)
+    assert found["nodeIdentity"] == "cluster-nodes-identity-id"
+    assert found["oidcIssuerUrl"] == "https://issuer.example/"
 
 
 def test_names_of_assignments_are_stable_and_differ() -> None:

@@ -66,6 +66,7 @@ class AksCluster:
         network = Network(name, settings, group_name, parent)
         identities = ClusterIdentities(name, settings, group_name, network.subnet, parent)
         deployer = grant_deployer(name, settings, group, parent)
+        self._node_identity = identities.nodes.id
         rights = list(identities.ready)
         encryption = None
         if settings.security.kms_key is not None:
@@ -114,8 +115,14 @@ class AksCluster:
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
-        """What databases, file shares and peerings beside the cluster are made with."""
-        return {"resourceGroup": self._context.group, "subnetId": self._context.subnet}
+        """What databases, file shares, peerings and grants beside the cluster are made with."""
+        issuer = self._resource.output("oidcIssuerProfile")
+        return {
+            "resourceGroup": self._context.group,
+            "subnetId": self._context.subnet,
+            "nodeIdentity": self._node_identity,
+            "oidcIssuerUrl": issuer.apply(lambda profile: profile.get("issuerURL")),
+        }
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """One pool of any role; the admin pool is the system pool that the cluster was created with.
