@@ -323,7 +323,7 @@ def test_a_clusters_request_speaks_of_the_versions_of_all_its_pools_or_of_none(a
 def test_azure_takes_a_cluster_past_its_pin_and_not_back(azure: Microsoft, pin: str | None, refused: bool) -> None:
     created = azure.cluster(kubernetesVersion=pin)
     store = azure.store()
-    record = store.get(CLUSTER_ID)
+    record = store.get(CLUSTER, CLUSTER_ID)
     assert record is not None
     # What a channel other than "none" does some day.
     store.put(Record(record.id, record.type, record.inputs, {**record.outputs, "currentKubernetesVersion": "1.34.99"}))
