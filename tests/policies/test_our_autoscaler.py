@@ -61,7 +61,7 @@ def test_every_label_and_taint_tag_of_a_gpu_group_is_needed(resources: list[Decl
     for tag in (one for one in resources if one.type == TAG):
         (of,) = (urn for urn in tag.dependencies["autoscalingGroupName"] if urn in groups)
         key = tag.properties["tag"]["key"]
-        if groups[of].gpus_per_node and "/resources/" not in key and "/autoscaling-options/" not in key:
+        if groups[of].gpus_per_node and ("/node-template/label/" in key or "/node-template/taint/" in key):
             (violation,) = knows_each_template(without(resources, tag.urn))
             assert (violation.resource, violation.undecided) == (of, False)
             assert key.rpartition("/node-template/")[2].partition("/")[2] in violation.message

@@ -201,7 +201,7 @@ def test_admin_machine_flips_when_system_pods_no_longer_fit(extra_milli_cpu: int
     room, need = known.allocatable(machine), system_requests(known)
     rest = Resources(
         milli_cpu=room.milli_cpu - need.milli_cpu + extra_milli_cpu,
-        memory_mib=room.memory_mib - need.memory_mib + extra_mib,
+        memory_mib=room.memory_mib // 2 - need.memory_mib + extra_mib,
     )
 
     more = SystemPod(name="more", request=rest, per_node=True)
