@@ -73,6 +73,8 @@ class NodeGroup:
     """The first of its machine types."""
     machine_types: tuple[Maybe[str | None], ...] = ()
     """All of them, where it may take several; ``None`` or ``UNKNOWN`` for one that nobody names."""
+    accelerators: str | None = None
+    """What its machines have instead of NVIDIA GPUs, in words: ``TPUs``."""
     sold_by: str | None = None
     """The catalogue's name of the cloud that sells its machines, where that is not ``cloud``."""
     limited_by_gpus: bool = False
@@ -345,6 +347,8 @@ class Stack:
     minimums: tuple[Minimum, ...] = ()
     pod_scalers: tuple[PodScaler, ...] = ()
     priorities: tuple[PriorityClass, ...] = ()
+    elsewhere: tuple[NodeGroup, ...] = ()
+    """Pools of its cluster that another program declares."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Levels, limits and exemptions per stack: ``policies/config/<stack>.json``, else ``default.json``.
 
 The format is that of ``pulumi preview --policy-pack-config``: rule → level, or rule → {enforcementLevel, limits …,
-exemptions}. The engine checks values against the rules' schemas; names it does not know it ignores, so they are checked
-here: ``python -m policies.config FILE…`` prints all problems and fails if there are any.
+exemptions}; and ``pools`` (:mod:`policies.pools`). The engine checks values against the rules' schemas; names it does
+not know it ignores, so they are checked here: ``python -m policies.config FILE…`` prints all problems and fails if
+there are any.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from policies import exemptions, lowered
+from policies import exemptions, lowered, pools
 from policies.exemptions import Exemption, today_utc
 from policies.rules import BY_ID
 from policies.rules.rule import LEVELS, Rule
@@ -72,8 +73,10 @@ def problems(config: Mapping[str, Any]) -> list[str]:
     for name, given in config.items():
         if name == lowered.ALL:
             found += _all_problems(given)
+        elif name == pools.KEY:
+            found += pools.problems(given)
         elif name not in BY_ID:
-            found.append(f"{name}: no such rule{_nearest(name, BY_ID)}")
+            found.append(f"{name}: no such rule{_nearest(name, (*BY_ID, pools.KEY))}")
         elif isinstance(given, dict):
             if _LEVEL in given:
                 found += _level_problems(f"{name}.{_LEVEL}", given[_LEVEL], BY_ID[name].levels)

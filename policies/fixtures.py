@@ -21,12 +21,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from concepts.unknown import UNKNOWN
+from policies import pools
 from policies.config import limits_of, problems
 from policies.readers import linked, read, read_stack
 from policies.readers.resource import Declared
@@ -108,8 +110,8 @@ def _found(fixture: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     ]
     together = linked(declared)
     items = [item for resource in together for item in read(resource)]
-    stack = read_stack(together)
     config = fixture.get("config") or {}
+    stack = replace(read_stack(together), elsewhere=pools.parse(config.get(pools.KEY)))
     for rule in RULES:
         given = config.get(rule.id, {})
         own = {key: value for key, value in given.items() if key != _LEVEL} if isinstance(given, dict) else {}

@@ -26,9 +26,9 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
-from concepts.declared import Doubt, Stack, Unjudged, Violation
+from concepts.declared import Doubt, NodeGroup, Stack, Unjudged, Violation
 from concepts.unknown import holds_unknown
-from policies import exemptions, lowered
+from policies import exemptions, lowered, pools
 from policies.config import ConfigError, exemptions_of, limits_of
 from policies.engine_values import plain, target, unwrapped
 from policies.exemptions import Exemption, today_utc
@@ -47,7 +47,7 @@ EXEMPTED: Final = "exempted"
 """The policy that prints what passed by an exemption. It is no rule: no configuration may silence it."""
 REMEDIATED: Final = "remediated"
 """The policy that prints what the gate changed, of which the engine prints the number only."""
-_NAMES: Final = (*(rule.id for rule in RULES), EXEMPTED, REMEDIATED, lowered.ALL)
+_NAMES: Final = (*(rule.id for rule in RULES), EXEMPTED, REMEDIATED, lowered.ALL, pools.KEY)
 _ASKS: Final = f"Its tag {exemptions.ASKS} asks for an exemption; only the gate's configuration gives one."
 _UNREADABLE: Final = Doubt("it cannot be read from the program", "Check these rules by hand, and exempt it by name.")
 
@@ -114,6 +114,7 @@ class Gate:
         self._exempted: dict[Violation, str] = {}
         self._remediated: dict[Violation, str] = {}
         self._lowered: list[str] = []
+        self._pools: list[NodeGroup] = []
         self._open: dict[tuple[str, Doubt], dict[str, None]] = {}
         self._policies: list[Policy] = []
         self._waiting = False
@@ -124,19 +125,24 @@ class Gate:
         rules = [self._stack_policy(rule) if rule.scope == "stack" else self._resource_policy(rule) for rule in RULES]
         exempted = self._notes(EXEMPTED, "Passes by an exemption", self._exempted, self._lowered)
         remediated = self._notes(REMEDIATED, "Changed by the gate; change the program, too", self._remediated)
-        self._policies = [*rules, exempted, remediated]
+        self._policies = [*rules, self._pools_policy(), exempted, remediated]
         return self._policies
 
     def configured(self, configured: lowered.Configured) -> None:
         """Takes note of levels below the rules' own, which ``exempted`` prints.
 
         Raises:
-            ConfigError: a level is lowered without a reason, without an end, or past it, or a rule is unknown.
+            ConfigError: a level is lowered without a reason, without an end, or past it, a rule is unknown, or a pool
+                is not described as :mod:`policies.pools` has it.
         """
         unknown = [f"{name}: no such rule" for name in configured if name not in _NAMES]
         found = unknown + lowered.problems(configured, self._today)
+        _, elsewhere = configured.get(pools.KEY, ("", {}))
+        if elsewhere:
+            found += pools.problems(elsewhere)
         if found:
             raise ConfigError(found)
+        self._pools[:] = pools.parse(elsewhere)
         self._levels = {name: level for name, (level, _) in configured.items() if level}
         self._lowered[:] = [one.note for one in lowered.lowered(configured)]
 
@@ -225,9 +231,23 @@ class Gate:
     def _stack_policy(self, rule: Rule[...]) -> Policy:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
             limits = limits_of(rule, args.get_config())
-            self._report(rule, rule.check(self._whole(args).stack, limits), args.get_config(), report)
+            stack = replace(self._whole(args).stack, elsewhere=tuple(self._pools))
+            self._report(rule, rule.check(stack, limits), args.get_config(), report)
 
         return StackValidationPolicy(validate=validate, **_described(rule))
+
+    def _pools_policy(self) -> Policy:
+        """No rule, but the engine takes configuration for policies only; it says by what else pods are judged."""
+
+        def validate(_: StackValidationArgs, report: ReportViolation) -> None:
+            if self._pools:
+                names = ", ".join(f"'{pool.name}'" for pool in self._pools)
+                report(f"The gate's configuration names pools that this program need not declare: {names}.", None)
+
+        title = "Pods are judged by the configuration's pools, too"
+        return StackValidationPolicy(
+            name=pools.KEY, description=title, validate=validate, enforcement_level=EnforcementLevel.ADVISORY
+        )
 
     def _read_once(self, resource: ResourceValidationArgs | PolicyResource) -> _Resource:
         """The resource in plain Python; every policy is handed the same one again."""

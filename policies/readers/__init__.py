@@ -34,6 +34,7 @@ from concepts.declared import (
     Workload,
     same_place,
 )
+from policies.readers.accelerators import accelerated
 from policies.readers.accounts import located
 from policies.readers.additions import Additions
 from policies.readers.prices import priced
@@ -102,7 +103,7 @@ def _read(resource: Declared) -> Iterable[Item]:
     reader = _reader(resource.type)
     try:
         items = reader(resource) if reader else ()
-        found = tuple(located(item, resource.properties, resource.provider) for item in items)
+        found = tuple(accelerated(located(item, resource.properties, resource.provider)) for item in items)
         if not found and not _is_part(resource.type) and not _is_taken(resource.type):
             found = tuple(unread(resource))
     except Exception as error:  # as above

@@ -232,6 +232,33 @@ def uniform_sizes(group: NodeGroup) -> list[Violation]:
 
 
 @rule(
+    "accelerator-zero-minimum",
+    title="Other accelerators have the minimum zero",
+    why="A node with TPUs, Trainium, Gaudi or AMD's GPUs costs as much idle as one with NVIDIA's.",
+    remedy="Let an autoscaler own the group's size, with a minimum of 0.",
+    level="advisory",
+    severity="high",
+    example=replace(GPUS, name="tpu", gpus_per_node=0, accelerators="TPUs", min_nodes=1),
+)
+def accelerator_minimum(group: NodeGroup) -> list[Violation]:
+    """No nodes of a group with other accelerators than NVIDIA's are always up; those that are get noted."""
+    if group.accelerators is None or group.autoscaled is UNKNOWN:
+        return []
+    nodes = group.min_nodes if group.autoscaled and group.kind != "machine" else group.initial_nodes
+    if nodes == 0:
+        return []
+    if nodes is UNKNOWN:
+        message = (
+            f"Node group '{group.name}': unknown at preview, checked at update: how many of its nodes are always up."
+        )
+        doubt = group.doubts.get("min_nodes")
+        undecided = Violation(accelerator_minimum.id, message, accelerator_minimum.remedy, undecided=True, doubt=doubt)
+        return [replace(undecided, resource=group.resource)]
+    message = f"Node group '{group.name}' always has {nodes} node(s) with {group.accelerators}, in use or not."
+    return [Violation(accelerator_minimum.id, message, accelerator_minimum.remedy, resource=group.resource)]
+
+
+@rule(
     "gpu-uniform-models",
     title="GPU node groups have one GPU model",
     why="A job that fits one model's memory may fail on the other, and no label tells which one it gets.",

@@ -43,7 +43,7 @@ def placeable(stack: Stack) -> list[Violation]:
 
     The ``nvidia.com/gpu`` taint is left to ``tolerates``, because some clouds add that toleration by themselves.
     """
-    groups = _gpu_groups(distinct(stack))
+    groups = _gpu_groups(_with_elsewhere(stack))
     found: list[Violation] = []
     for workload in stack.workloads if groups else ():
         if workload.kind == "DaemonSet" or workload.gpus == 0:
@@ -77,7 +77,7 @@ def placeable(stack: Stack) -> list[Violation]:
 )
 def tolerates(stack: Stack) -> list[Violation]:
     """A workload that asks for GPUs tolerates the GPU taint itself, rather than rely on the cloud to add it."""
-    groups = _gpu_groups(distinct(stack))
+    groups = _gpu_groups(_with_elsewhere(stack))
     found = []
     for workload in stack.workloads if groups else ():
         if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
@@ -107,7 +107,7 @@ def tolerates(stack: Stack) -> list[Violation]:
 def daemon_sets(stack: Stack) -> list[Violation]:
     """A DaemonSet for GPU nodes (drivers, device plugin, metrics) tolerates every taint of each group it selects."""
     found = []
-    stack = distinct(stack)
+    stack = _with_elsewhere(stack)
     for workload in stack.workloads:
         if workload.kind != "DaemonSet" or _for_gpu_nodes(workload, stack) is False:
             continue
@@ -147,7 +147,7 @@ def blanket_toleration(stack: Stack) -> list[Violation]:
     DaemonSets may: the autoscaler does not count their pods when it removes a node.
     """
     found = []
-    groups = _judged_by(distinct(stack))
+    groups = _judged_by(_with_elsewhere(stack))
     for workload in stack.workloads if groups else ():
         if workload.kind == "DaemonSet":
             continue
@@ -190,7 +190,7 @@ def _admits(workload: Workload, group: NodeGroup) -> Maybe[bool]:
 def reserved(stack: Stack) -> list[Violation]:
     """No workload without a GPU request selects GPU nodes or could be placed on them; DaemonSets excepted."""
     found = []
-    stack = distinct(stack)
+    stack = _with_elsewhere(stack)
     for workload in stack.workloads:
         if workload.kind == "DaemonSet" or (workload.gpus is not UNKNOWN and workload.gpus > 0):
             continue
@@ -265,6 +265,13 @@ def _intrudes(workload: Workload, group: NodeGroup, stack: Stack) -> Maybe[str |
     if not group.taints:
         return None  # the missing taint is the group's fault, and its own violation
     return "tolerates all taints of"
+
+
+def _with_elsewhere(stack: Stack) -> Stack:
+    """The stack, its groups and the pools of its cluster that another program declares as one; see ``distinct``."""
+    declared = {group.name for group in stack.groups}
+    elsewhere = (pool for pool in stack.elsewhere if pool.name not in declared)
+    return distinct(replace(stack, groups=(*stack.groups, *elsewhere)))
 
 
 def _judged_by(stack: Stack) -> list[NodeGroup]:

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from concepts.kubernetes import Taint
+from concepts.pool import GPU_TAINT
 from policies.config import DIRECTORY, ConfigError, file_for, limits_of, load, main, problems
+from policies.pools import parse
 from policies.rules import BY_ID, RULES
 
 
@@ -48,6 +51,21 @@ def test_rules_have_ids_of_their_own() -> None:
         ({"gpu-ceiling": "remediate"}, "gpu-ceiling: must be one of advisory, mandatory, disabled, got"),
         ({"all": "remediate"}, "all: must be one of advisory, mandatory, disabled, got"),
         ({"exempted": "disabled"}, "exempted: no such rule"),
+        ({"pool": {"l4": {"gpusPerNode": 1}}}, "pool: no such rule; did you mean pools?"),
+        ({"pools": {}}, 'pools: must be an object of pools, for example {"l4": {"gpusPerNode": 1}}, got {}'),
+        ({"pools": {"l4": 1}}, "pools.l4: must be an object with gpusPerNode, taints, labels, got 1"),
+        ({"pools": {"l4": {}}}, "pools.l4.gpusPerNode: must be the GPUs of one node, 0 or more, got null"),
+        ({"pools": {"l4": {"gpusPerNode": 1.5}}}, "0 or more, got 1.5"),
+        ({"pools": {"l4": {"gpusPerNode": -1}}}, "0 or more, got -1"),
+        ({"pools": {"l4": {"gpusPerNode": True}}}, "0 or more, got true"),
+        ({"pools": {"l4": {"gpusPerNode": 1, "gpus": 1}}}, "pools.l4.gpus: no such key; a pool has gpusPerNode"),
+        ({"pools": {"l4": {"gpusPerNode": 1, "taints": "a=b:NoSchedule"}}}, "pools.l4.taints: must be a list of"),
+        (
+            {"pools": {"l4": {"gpusPerNode": 1, "taints": ["a=b:NO_SCHEDULE"]}}},
+            'pools.l4.taints[0]: must be like nvidia.com/gpu=present:NoSchedule, got "a=b:NO_SCHEDULE"',
+        ),
+        ({"pools": {"l4": {"gpusPerNode": 1, "labels": {"a": 1}}}}, "pools.l4.labels: must be an object of texts"),
+        ({"pools": {"web": {"gpusPerNode": 0}}}, "pools: none has GPUs; name the cluster's GPU pools"),
         ({"gpu-taint": {"exemptions": {}}}, "gpu-taint.exemptions: must be a list of exemptions, got {}"),
     ],
 )
@@ -89,3 +107,18 @@ def test_the_file_of_one_stack_is_checked_and_named(capsys: pytest.CaptureFixtur
 def test_numbers_arrive_as_floats() -> None:
     limit = limits_of(BY_ID["gpu-ceiling"], {"maxGpus": 8.0})["maxGpus"]
     assert repr(limit) == "8"
+
+
+def test_a_pool_with_gpus_has_the_gpu_taint_unless_the_configuration_says_otherwise() -> None:
+    pools = {
+        "l4": {"gpusPerNode": 1.0},
+        "web": {"gpusPerNode": 0},
+        "open": {"gpusPerNode": 1, "taints": []},
+        "two": {"gpusPerNode": 1, "taints": ["a:NoExecute", "b=c:PreferNoSchedule"]},
+    }
+    assert problems({"pools": pools}) == []
+    l4, web, opened, two = parse(pools)
+    assert repr(l4.gpus_per_node) == "1"
+    assert l4.taints == (GPU_TAINT,)
+    assert web.taints == opened.taints == ()
+    assert two.taints == (Taint("a", "", "NoExecute"), Taint("b", "c", "PreferNoSchedule"))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from policies.rules import BY_ID
-from tests.policies.corpus import aws, azure, gke, helm, karpenter, kubernetes
+from tests.policies.corpus import aws, azure, gke, helm, karpenter, kubernetes, split_stacks
 from tests.policies.corpus.case import Case, blockers
 from tests.policies.gated_project import gated, gated_project
 from tests.rehearsal.engine_project import Outcome, Project
@@ -33,7 +33,7 @@ for token, name, properties in json.load(open("values.json"))["resources"]:
 
 _CASES = {
     case.id: case
-    for module in (aws, azure, gke, helm, karpenter, kubernetes)
+    for module in (aws, azure, gke, helm, karpenter, kubernetes, split_stacks)
     for case in (*module.BLOCKED, *module.ALLOWED)
 }
 BLOCKED = (
@@ -45,8 +45,9 @@ BLOCKED = (
     "karpenter-open-pool",
     "k8s-ray-cluster",
     "k8s-time-slicing-in-a-chart",
+    "apps-pools-team-taint",
 )
-ALLOWED = ("gke-tpu-pool", "aks-plugin-on-spot", "eks-good", "k8s-gpu-operator")
+ALLOWED = ("gke-tpu-pool", "aks-plugin-on-spot", "eks-good", "k8s-gpu-operator", "apps-pools-team-job")
 
 PLAIN_GKE = """
 import pulumi_gcp as gcp
@@ -113,7 +114,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 def previewed(project: Project, case: Case) -> Outcome:
     (project.directory / "__main__.py").write_text(BY_TOKEN)
     project.write(resources=[list(resource) for resource in case.resources])
-    return gated(project, "preview", config={})
+    return gated(project, "preview", config={"pools": case.pools} if case.pools else {})
 
 
 @pytest.mark.parametrize("id", BLOCKED)

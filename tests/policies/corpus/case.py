@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from concepts.declared import Violation
+from policies import pools
 from policies.readers import linked, read, read_stack
 from policies.readers.resource import Declared
 from policies.rules import BY_ID, RULES
@@ -29,6 +30,8 @@ class Case:
     rule: str | None = None
     limits: Mapping[str, Any] = field(default_factory=dict)
     links: tuple[tuple[str, str, str], ...] = ()
+    pools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What the gate's configuration says of the cluster's pools that another program declares."""
     unjudged: str = ""
     """Words of the reason for which the gate says that it cannot judge it; empty where it must not say so."""
 
@@ -68,7 +71,7 @@ def doubts(case: Case) -> list[str]:
 def _judged(case: Case) -> list[Violation]:
     together = linked(declared_by(case))
     items = [item for resource in together for item in read(resource)]
-    stack = read_stack(together)
+    stack = replace(read_stack(together), elsewhere=pools.parse(case.pools))
     found: list[Violation] = []
     for rule in RULES:
         subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]
