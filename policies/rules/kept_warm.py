@@ -170,10 +170,15 @@ def _is_about(minimum: Minimum, group: NodeGroup) -> bool:
     )
 
 
-def _price(workload: Workload, gpus: int, stack: Stack) -> str:
-    """What that many GPUs cost an hour on the cheapest group that takes the workload, in words; empty if not known."""
+def usd_of_gpus(workload: Workload, gpus: int, stack: Stack) -> float | None:
+    """What that many GPUs cost an hour on the cheapest group that takes the workload; ``None`` if that is not known."""
     usd = min((one for group in stack.groups if (one := _usd_per_gpu(workload, group)) is not None), default=None)
-    return "" if usd is None else f", at least ${usd * gpus:.2f} an hour"
+    return None if usd is None else usd * gpus
+
+
+def _price(workload: Workload, gpus: int, stack: Stack) -> str:
+    usd = usd_of_gpus(workload, gpus, stack)
+    return "" if usd is None else f", at least ${usd:.2f} an hour"
 
 
 def _usd_per_gpu(workload: Workload, group: NodeGroup) -> float | None:

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from concepts.declared import NodeGroup, Stack, Violation
 from concepts.unknown import UNKNOWN, Maybe
+from policies.rules.kept_warm import permanent_pods, usd_of_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import CPUS, GPUS, program
+from policies.rules.scheduling import distinct
 
 
 @rule(
@@ -64,20 +66,26 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
         "maxIdleUsd": {
             "type": ["number", "null"],
             "minimum": 0,
-            "description": "Most US dollars an hour for the nodes that are always up; null for no limit.",
+            "description": "Most US dollars an hour for the nodes that are always up, and for the GPUs that pods hold "
+            "for ever on others, where their price is known; null for no limit.",
         }
     },
     example=program(GPUS, replace(CPUS, min_nodes=3)),
     example_limits={"maxIdleUsd": 0.5},
 )
 def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation]:
-    """The nodes that are up while nobody uses them cost at most ``max_idle_usd`` an hour (None: no limit)."""
+    """What is up while nobody uses it costs at most ``max_idle_usd`` an hour (None: no limit).
+
+    That is the nodes that are always up, and the GPUs of pods that are there without work, at least at the price of the
+    cheapest group that takes them. Pods whose price is not known are left to ``gpu-held-for-ever``.
+    """
     if max_idle_usd is None:
         return []
     remedy = (
-        f"Lower a node group's minimum, choose a smaller machine for it, or raise maxIdleUsd above {max_idle_usd:g}."
+        "Lower a node group's minimum or the pods that hold GPUs, choose a smaller machine, or raise maxIdleUsd above "
+        f"{max_idle_usd:g}."
     )
-    costs = [(group.name, _idle_usd(group)) for group in stack.groups]
+    costs = [(group.name, _idle_usd(group)) for group in stack.groups] + _held(stack)
     priced = [(name, usd) for name, usd in costs if usd is not UNKNOWN]
     total = sum(usd for _, usd in priced)
     if total > max_idle_usd:
@@ -104,6 +112,27 @@ def _idle_usd(group: NodeGroup) -> Maybe[float]:
     if group.autoscaled is UNKNOWN:
         return UNKNOWN
     return _usd(group, group.min_nodes if group.autoscaled else group.initial_nodes)
+
+
+def _held(stack: Stack) -> list[tuple[str, Maybe[float]]]:
+    """Workloads that hold GPUs for ever, and what those GPUs cost an hour that no node has which is always up."""
+    stack, free = distinct(stack), sum(_gpus_always_up(group) for group in stack.groups)
+    found: list[tuple[str, Maybe[float]]] = []
+    for workload in stack.workloads:
+        pods = permanent_pods(workload, stack)
+        if workload.gpus is UNKNOWN or pods is UNKNOWN or workload.kind == "DaemonSet":
+            continue
+        gpus = max(workload.gpus * pods - free, 0)
+        free = max(free - workload.gpus * pods, 0)
+        if gpus and (usd := usd_of_gpus(workload, gpus, stack)) is not None:
+            found.append((f"{workload.kind} {workload.namespace}/{workload.name}", usd))
+    return found
+
+
+def _gpus_always_up(group: NodeGroup) -> int:
+    nodes = group.min_nodes if group.autoscaled is True else group.initial_nodes
+    counted = group.kind != "machine" and group.gpus_per_node is not UNKNOWN and nodes is not UNKNOWN
+    return group.gpus_per_node * nodes if counted else 0
 
 
 def _usd(group: NodeGroup, nodes: Maybe[int]) -> Maybe[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.policies.corpus import aws, azure, karpenter
+from tests.policies.corpus import aws, azure, karpenter, kubernetes
 from tests.policies.corpus.case import Case
 
 HOURLY: Final = "hourly-cost-ceiling"
@@ -20,6 +20,12 @@ def priced(id: str, story: str, *resources: Any, rule: str | None = None, **limi
 def sized(kinds: list[str], least: int, most: int, name: str = "gpu", **more: Any) -> aws.Resource:
     sizes = {"minSize": least, "maxSize": most, "desiredSize": least}
     return aws.node_group(name, instanceTypes=kinds, scalingConfig=sizes, **more)
+
+
+def serving(replicas: int) -> aws.Resource:
+    """Pods that hold a GPU each."""
+    spec = {"replicas": replicas, "template": {"spec": kubernetes.pod(1)}}
+    return kubernetes.thing("apps/v1:Deployment", spec, "serve")
 
 
 def twin(name: str) -> tuple[aws.Resource, ...]:
@@ -79,5 +85,14 @@ BLOCKED: Final = [
         ),
         rule=HOURLY,
         maxHourlyUsd=25,
+    ),
+    priced(
+        "held-for-ever",
+        "two pods that hold a GPU of g5.xlarge each ($1.006): no node has to be up by itself",
+        EKS,
+        sized(["g5.xlarge"], 0, 4),
+        serving(2),
+        rule=IDLE,
+        maxIdleUsd=2,
     ),
 ]
