@@ -131,8 +131,9 @@ def _held(stack: Stack) -> list[tuple[str, Maybe[float]]]:
 
 def _gpus_always_up(group: NodeGroup) -> int:
     nodes = group.min_nodes if group.autoscaled is True else group.initial_nodes
-    counted = group.kind != "machine" and group.gpus_per_node is not UNKNOWN and nodes is not UNKNOWN
-    return group.gpus_per_node * nodes if counted else 0
+    if group.kind == "machine" or group.gpus_per_node is UNKNOWN or nodes is UNKNOWN:
+        return 0
+    return group.gpus_per_node * nodes
 
 
 def _usd(group: NodeGroup, nodes: Maybe[int]) -> Maybe[float]:
