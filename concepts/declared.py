@@ -184,6 +184,8 @@ class Workload:
     """How it scales nodes, where its declaration tells."""
     idle: IdleTime | None = None
     """Of a node autoscaler: how long it leaves idle nodes; ``None`` for its own default, about ten minutes."""
+    doubt: Doubt | None = None
+    """Why nobody can tell of what kind it is: a DaemonSet may go where others may not."""
     config_maps: tuple[str, ...] = ()
     """Names of the ConfigMaps that its pods mount."""
 

@@ -46,6 +46,7 @@ T = TypeVar("T")
 
 _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "aws": (
+        "eks.addons",
         "eks.clusters",
         "eks.machines",
         "eks.reservations",
@@ -72,6 +73,7 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "kubernetes.karpenter",
         "kubernetes.cluster_api",
         "kubernetes.helm",
+        "kubernetes.chart_values",
         "gke.compute_class",
         "aks.kaito",
         "aks.dialects",

@@ -44,9 +44,9 @@ def present(stack: Stack) -> list[Violation]:
     remedy = "Deploy cluster-autoscaler or Karpenter, on the always-on CPU nodes."
     found = []
     for cluster, _ in clusters_with_gpus(stack):
-        if cluster.managed_autoscaler is True or not stack.workloads:
+        scales = {workload.scales_nodes for workload in stack.workloads if workload.doubt is None}
+        if cluster.managed_autoscaler is True or not scales:
             continue
-        scales = {workload.scales_nodes for workload in stack.workloads}
         if True in scales:
             continue
         undecided = UNKNOWN in scales or cluster.managed_autoscaler is UNKNOWN

@@ -162,7 +162,7 @@ def blanket_toleration(stack: Stack) -> list[Violation]:
         if reached is True:
             message = f"{_subject(workload)} tolerates every taint, those of all GPU node groups included."
             remedy = "Name the taints it must tolerate: one toleration with a key for each."
-            found.append(Violation(blanket_toleration.id, message, remedy, resource=workload.resource))
+            found.append(_unless_of_a_daemon_set(blanket_toleration.id, message, remedy, workload))
         elif reached is UNKNOWN and groups != [_ELSEWHERE]:
             found.append(_undecided(blanket_toleration.id, workload, "whether it may run on GPU nodes"))
     return found
@@ -205,7 +205,7 @@ def reserved(stack: Stack) -> list[Violation]:
             else:
                 message = f"{_subject(workload)} asks for no GPU but {verdict} GPU node group '{group.name}'."
                 remedy = f"Remove its node selector and tolerations for GPU nodes, or ask for {GPU_RESOURCE}."
-                found.append(Violation(reserved.id, message, remedy, resource=workload.resource))
+                found.append(_unless_of_a_daemon_set(reserved.id, message, remedy, workload))
             break
     return found
 
@@ -283,6 +283,11 @@ def _judged_by(stack: Stack) -> list[NodeGroup]:
 
 def _gpu_groups(stack: Stack) -> list[NodeGroup]:
     return [group for group in stack.groups if has_gpus(group) and group.kind != "machine"]
+
+
+def _unless_of_a_daemon_set(rule: str, message: str, remedy: str, workload: Workload) -> Violation:
+    doubt = workload.doubt
+    return Violation(rule, message, remedy, undecided=doubt is not None, resource=workload.resource, doubt=doubt)
 
 
 def _subject(workload: Workload) -> str:

@@ -21,6 +21,7 @@ from policies.readers.kubernetes.autoscalers import (
     of_cluster_autoscaler_chart,
     of_karpenter_chart,
 )
+from policies.readers.kubernetes.chart_values import placed
 from policies.readers.kubernetes.objects import embedded_workloads, read_object
 from policies.readers.kubernetes.placeholders import placeholders
 from policies.readers.kubernetes.sharing import replicated
@@ -125,6 +126,12 @@ def read_release(declared: Declared) -> Iterable[Item]:
     metadata = {"name": release, "namespace": space}
     asking = Declared(declared.type, declared.name, declared.urn, {"metadata": metadata})
     yield from (found for found in embedded_workloads(values, "Release", asking) if found.gpus != 0)
+    if _chart(inputs) not in _AUTOSCALERS:
+        read_above = [".".join(facts.tolerations) for facts in _CHARTS.get(_chart(inputs), {}).values()]
+        # A chart's own name may say that it is a DaemonSet: promtail, node-exporter.
+        yield from placed(
+            {_chart(inputs): values}, release, space, declared.urn, [f"{_chart(inputs)}.{one}" for one in read_above]
+        )
     yield from placeholders(_chart(inputs), values, release, space, declared.urn)
     if (replicas := replicated(values)) is not None:
         yield GpuSharing(f"Helm release '{release}'", replicas, declared.urn)

@@ -1,0 +1,127 @@
+"""Where the pods of a chart's values may go, for charts whose objects only the cluster sees.
+
+Values do not say of what kind the pods are. What names a DaemonSet is left out, as those may tolerate everything, and
+so is what asks for GPUs; of the rest the rules say what hangs on the kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from concepts.declared import Doubt, Workload
+from concepts.kubernetes import GPU_RESOURCE
+from concepts.unknown import UNKNOWN, at, items
+from policies.readers.kubernetes.objects import read_custom_resource
+from policies.readers.kubernetes.workloads import affinity_of, selector_of, tolerations_of
+from policies.readers.resource import Declared, Item, Reader
+
+_PLACEMENT: Final = ("tolerations", "nodeSelector", "affinity")
+# Words by which charts and add-ons call their DaemonSets: node-exporter, nodeAgent, fluent-bit, kube-proxy.
+_DAEMON: Final = re.compile(
+    r"daemon|^node$|node-?(?:exporter|agent|plugin|driver|server|problem|local)|-agent$|^agents$|device-?plugin"
+    r"|fluent-?(?:bit|d)$|promtail|vpc-cni|kube-proxy|^speaker$",
+    re.IGNORECASE,
+)
+_DOUBT: Final = Doubt(
+    "its values do not say whether these pods are a Deployment's or a DaemonSet's",
+    "Name the taints it must tolerate, or render the chart in the program, so that its objects are judged; for a "
+    "DaemonSet exempt it by name.",
+)
+
+
+def placed(values: Any, release: str, namespace: str, resource: str, known: Iterable[str] = ()) -> Iterator[Workload]:
+    """Pods by the placement that values give them; those at the paths ``known`` (dotted) are read elsewhere."""
+    for path, given in _placements(values, (release,)):
+        where = ".".join(path[1:])
+        if f"{where}.tolerations".lstrip(".") in known:
+            continue
+        tolerations, selector = tolerations_of(given.get("tolerations")), selector_of(given.get("nodeSelector"))
+        if tolerations is UNKNOWN or selector is UNKNOWN:
+            continue
+        yield Workload(
+            name="/".join(path),
+            namespace=namespace,
+            kind="Release",
+            tolerations=tolerations,
+            node_selector=selector,
+            affinity=affinity_of(given.get("affinity")),
+            doubt=_DOUBT,
+            resource=resource,
+        )
+
+
+def read_flux(declared: Declared) -> Iterable[Item]:
+    """Flux' ``HelmRelease``: https://fluxcd.io/flux/components/helm/helmreleases/#values."""
+    yield from read_custom_resource(declared)
+    yield from _of_custom_resource(declared, [at(declared.properties, "spec", "values")])
+
+
+def read_argo(declared: Declared) -> Iterable[Item]:
+    """Argo CD's ``Application``: https://argo-cd.readthedocs.io/en/stable/user-guide/helm/."""
+    yield from read_custom_resource(declared)
+    spec = declared.properties.get("spec")
+    sources = [at(spec, "source"), *items(at(spec, "sources"))]
+    found = [at(source, "helm", key) for source in sources for key in ("valuesObject", "values")]
+    yield from _of_custom_resource(declared, found)
+
+
+def _of_custom_resource(declared: Declared, values: Iterable[Any]) -> Iterator[Workload]:
+    namespace = at(declared.properties, "metadata", "namespace")
+    for given in values:
+        space = namespace if isinstance(namespace, str) else "default"
+        yield from placed(parsed(given), declared.name, space, declared.urn)
+
+
+def parsed(value: Any) -> Any:
+    """Values that are written as a text, in YAML or JSON; ``None`` for a text that is neither."""
+    if not isinstance(value, str):
+        return value
+    import yaml  # 0.1 s that few programs need to spend
+
+    try:
+        return yaml.safe_load(value)
+    except yaml.YAMLError:
+        return None
+
+
+def _placements(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    if isinstance(value, (list, tuple)):
+        for number, part in enumerate(value):
+            yield from _placements(part, (*path, str(number)))
+    if not isinstance(value, Mapping) or value.get("kind") == "DaemonSet" or _DAEMON.search(path[-1]):
+        return
+    given = {key: _structured(value[key]) for key in _PLACEMENT if value.get(key)}
+    if given and not _asks(value):
+        yield path, given
+    for key, part in value.items():
+        if key not in _PLACEMENT:
+            yield from _placements(part, (*path, str(key)))
+
+
+def _structured(value: Any) -> Any:
+    """Some charts take a text, in YAML, which is a template where it cannot be parsed."""
+    found = parsed(value)
+    return UNKNOWN if isinstance(value, str) and not isinstance(found, (list, dict)) else found
+
+
+def _asks(value: Any) -> bool:
+    """Whether GPUs are asked for anywhere in the value."""
+    if isinstance(value, Mapping):
+        return any(key in ("limits", "requests") and GPU_RESOURCE in _keys(part) for key, part in value.items()) or any(
+            _asks(part) for part in value.values()
+        )
+    return isinstance(value, (list, tuple)) and any(_asks(part) for part in value)
+
+
+def _keys(value: Any) -> Iterable[str]:
+    return value if isinstance(value, Mapping) else ()
+
+
+GENERIC: Final = (read_flux, read_argo)
+
+READERS: Final[Mapping[str, Reader]] = {
+    "kubernetes:helm.toolkit.fluxcd.io/*:HelmRelease": read_flux,
+    "kubernetes:argoproj.io/*:Application": read_argo,
+}
