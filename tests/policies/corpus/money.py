@@ -22,7 +22,7 @@ def sized(kinds: list[str], least: int, most: int, name: str = "gpu", **more: An
     return aws.node_group(name, instanceTypes=kinds, scalingConfig=sizes, **more)
 
 
-def serving(replicas: int) -> aws.Resource:
+def serving(replicas: int) -> Any:
     """Pods that hold a GPU each."""
     spec = {"replicas": replicas, "template": {"spec": kubernetes.pod(1)}}
     return kubernetes.thing("apps/v1:Deployment", spec, "serve")
