@@ -7,7 +7,7 @@ https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -48,6 +48,30 @@ def _keys_of(workload: Workload) -> Iterable[str]:
         for expression in items(at(term, "matchExpressions")):
             if isinstance(key := at(expression, "key"), str):
                 yield key
+
+
+def selectable(groups: Sequence[NodeGroup]) -> Callable[[Workload], Sequence[NodeGroup]]:
+    """A workload → those of ``groups``, in their order, that its node selector does not rule out.
+
+    Found by label instead of group by group, since a program may declare hundreds of groups and thousands of workloads.
+    """
+    places: dict[str, dict[object, list[int]]] = {}
+
+    def having(key: str, value: str) -> list[int]:
+        if key not in places:
+            places[key] = {}
+            for place, group in enumerate(groups):
+                places[key].setdefault(_label(group, key), []).append(place)
+        return [place for label in (value, _MAYBE, UNKNOWN) for place in places[key].get(label, ())]
+
+    def find(workload: Workload) -> Sequence[NodeGroup]:
+        selector = workload.node_selector
+        wanted = () if selector is UNKNOWN else [pair for pair in selector.items() if isinstance(pair[1], str)]
+        if not wanted:
+            return groups
+        return [groups[place] for place in sorted(min((having(key, value) for key, value in wanted), key=len))]
+
+    return find
 
 
 def picks_nodes(workload: Workload) -> Maybe[bool]:

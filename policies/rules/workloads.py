@@ -16,7 +16,7 @@ from concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, WEB, program
-from policies.rules.scheduling import distinct, offers_gpus, picks_nodes, selects, untolerated
+from policies.rules.scheduling import distinct, offers_gpus, picks_nodes, selectable, selects, untolerated
 
 _ELSEWHERE: Final = NodeGroup(
     "declared elsewhere",
@@ -27,6 +27,8 @@ _ELSEWHERE: Final = NodeGroup(
     labels={GPU_PRESENT_LABEL: "true", "kubernetes.io/os": "linux"},
 )
 """What can be said of the GPU nodes of a cluster that another program declares."""
+_MOST_NAMED: Final = 8
+"""Groups in one message, those that fit best."""
 
 
 @rule(
@@ -44,6 +46,7 @@ def placeable(stack: Stack) -> list[Violation]:
     The ``nvidia.com/gpu`` taint is left to ``tolerates``, because some clouds add that toleration by themselves.
     """
     groups = _gpu_groups(_with_elsewhere(stack))
+    possible = selectable(groups)
     found: list[Violation] = []
     for workload in stack.workloads if groups else ():
         if workload.kind == "DaemonSet" or workload.gpus == 0:
@@ -51,18 +54,25 @@ def placeable(stack: Stack) -> list[Violation]:
         if workload.gpus is UNKNOWN:
             found.append(_undecided(placeable.id, workload, "the number of GPUs it asks for"))
             continue
-        obstacles = [_obstacle(workload, group, workload.gpus) for group in groups]
-        if None in obstacles:
+        if any(_obstacle(workload, group, workload.gpus) is None for group in possible(workload)):
             continue
+        obstacles = [_obstacle(workload, group, workload.gpus) for group in groups]
         if any(obstacle is UNKNOWN for obstacle in obstacles):
             found.append(_undecided(placeable.id, workload, "whether a GPU node group takes its pods"))
             continue
-        reasons = [obstacle for obstacle in obstacles if isinstance(obstacle, _Obstacle)]
-        nearest = min(reasons, key=lambda obstacle: obstacle.distance)
+        reasons = [
+            (group, obstacle)
+            for group, obstacle in zip(groups, obstacles, strict=True)
+            if isinstance(obstacle, _Obstacle)
+        ]
+        nearest = sorted(reasons, key=lambda pair: pair[1].distance)
+        named = nearest[:_MOST_NAMED]
         message = f"{_subject(workload)} asks for {workload.gpus} GPU(s) and fits no GPU node group: " + "; ".join(
-            f"'{group.name}' {obstacle.reason}" for group, obstacle in zip(groups, reasons, strict=True)
+            f"'{group.name}' {obstacle.reason}" for group, obstacle in reasons if (group, obstacle) in named
         )
-        found.append(Violation(placeable.id, message + ".", nearest.remedy, resource=workload.resource))
+        more = f"; nor any of {len(reasons) - len(named)} more" if len(reasons) > len(named) else ""
+        remedy = nearest[0][1].remedy
+        found.append(Violation(placeable.id, f"{message}{more}.", remedy, resource=workload.resource))
     return found
 
 
@@ -77,7 +87,7 @@ def placeable(stack: Stack) -> list[Violation]:
 )
 def tolerates(stack: Stack) -> list[Violation]:
     """A workload that asks for GPUs tolerates the GPU taint itself, rather than rely on the cloud to add it."""
-    groups = _gpu_groups(_with_elsewhere(stack))
+    groups = {group.taints: group for group in _gpu_groups(_with_elsewhere(stack))}.values()
     found = []
     for workload in stack.workloads if groups else ():
         if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
@@ -108,10 +118,11 @@ def daemon_sets(stack: Stack) -> list[Violation]:
     """A DaemonSet for GPU nodes (drivers, device plugin, metrics) tolerates every taint of each group it selects."""
     found = []
     stack = _with_elsewhere(stack)
+    possible = selectable(_judged_by(stack))
     for workload in stack.workloads:
         if workload.kind != "DaemonSet" or _for_gpu_nodes(workload, stack) is False:
             continue
-        for group in _judged_by(stack):
+        for group in possible(workload):
             selected = selects(workload, group)
             if selected is False or (selected is UNKNOWN and group is _ELSEWHERE):
                 continue
@@ -148,6 +159,7 @@ def blanket_toleration(stack: Stack) -> list[Violation]:
     """
     found = []
     groups = _judged_by(_with_elsewhere(stack))
+    possible = selectable(groups)
     for workload in stack.workloads if groups else ():
         if workload.kind == "DaemonSet":
             continue
@@ -158,7 +170,7 @@ def blanket_toleration(stack: Stack) -> list[Violation]:
             continue
         if not any(_is_blanket(toleration) for toleration in workload.tolerations):
             continue
-        reached = either(_admits(workload, group) for group in groups)
+        reached = either(_admits(workload, group) for group in possible(workload))
         if reached is True:
             message = f"{_subject(workload)} tolerates every taint, those of all GPU node groups included."
             remedy = "Name the taints it must tolerate: one toleration with a key for each."
@@ -191,10 +203,11 @@ def reserved(stack: Stack) -> list[Violation]:
     """No workload without a GPU request selects GPU nodes or could be placed on them; DaemonSets excepted."""
     found = []
     stack = _with_elsewhere(stack)
+    possible = selectable(_judged_by(stack))
     for workload in stack.workloads:
         if workload.kind == "DaemonSet" or (workload.gpus is not UNKNOWN and workload.gpus > 0):
             continue
-        for group in _judged_by(stack):
+        for group in possible(workload):
             if group.kind == "auto-provisioned":
                 continue  # made only for pods that ask for GPUs
             verdict = _intrudes(workload, group, stack)

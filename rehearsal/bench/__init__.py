@@ -1,8 +1,8 @@
 """Measures this project against baselines of the same run: ratios, so that a slow machine does not matter.
 
-What is measured: previews over an empty program's on every cloud, a preview's growth with the number of pools, where a
-rehearsal's time goes, one stack's rehearsal on every cloud, and how much longer 1,000 GPU pods take on our pools than
-on the same pools given straight to the autoscaler.
+What is measured: previews over an empty program's on every cloud, a preview's growth with the number of pools, the
+gate's with that of resources, where a rehearsal's time goes, one stack's rehearsal on every cloud, and how much longer
+1,000 GPU pods take on our pools than on the same pools given straight to the autoscaler.
 Variants take turns within every repetition, so that a busy minute hits all of them.
 """
 
@@ -15,6 +15,7 @@ from rich.console import Console
 from rehearsal.bench.machine import facts
 from rehearsal.bench.previews import measure_previews
 from rehearsal.bench.project import PLACES
+from rehearsal.bench.rules import measure_rules
 from rehearsal.bench.scheduling import measure_scheduling
 from rehearsal.bench.slope import measure_slope
 from rehearsal.bench.stages import measure_clouds, measure_stages
@@ -34,6 +35,8 @@ def run_bench(console: Console, *, tools: Path, quick: bool) -> None:
     goals: list[Goal] = []
     console.print(f"previews, {repetitions} repetitions …")
     goals += measure_previews(tools, repetitions)
+    console.print("the gate on a large program …")
+    goals += measure_rules(repetitions)
     console.print("previews of 1 to 50 pools …")
     for cloud in PLACES:
         goals += measure_slope(tools, cloud, (1, 10) if quick else (1, 25, 50), 1 if quick else 3)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from concepts.declared import NodeGroup, Stack, Workload
 from concepts.kubernetes import Taint, Toleration
@@ -13,7 +15,7 @@ from concepts.unknown import UNKNOWN
 from policies.rules import workloads as rules
 from policies.rules.samples import GPUS as SAMPLE
 from policies.rules.samples import JOB
-from policies.rules.scheduling import distinct, offers_gpus, selects, untolerated
+from policies.rules.scheduling import distinct, offers_gpus, selectable, selects, untolerated
 
 GROUP = NodeGroup(
     name="g",
@@ -115,3 +117,39 @@ def test_groups_that_no_workload_tells_apart_are_judged_once(monkeypatch: pytest
     assert rules.placeable(Stack(groups, jobs)) == []
     assert [group.name for group in distinct(Stack(groups, jobs[1:])).groups] == ["g0"]
     assert len(distinct(Stack(groups, jobs)).groups) == len(groups), "one workload tells all of them apart"
+
+
+_KEYS = st.sampled_from(["team", "size", "topology.kubernetes.io/zone"])
+_LABELS = st.one_of(
+    st.just(UNKNOWN), st.dictionaries(_KEYS, st.one_of(st.sampled_from(["a", "b"]), st.none(), st.just(UNKNOWN)))
+)
+_GROUPS = st.builds(
+    NodeGroup,
+    name=st.sampled_from(["g", "h"]),
+    cloud=st.just("gke"),
+    labels=_LABELS,
+    kind=st.sampled_from(["pool", "auto-provisioned"]),
+)
+_SELECTORS = st.one_of(
+    st.just(UNKNOWN), st.dictionaries(_KEYS, st.one_of(st.sampled_from(["a", "b", "c"]), st.just(UNKNOWN)))
+)
+
+
+@given(st.lists(_GROUPS, max_size=6), _SELECTORS)
+def test_groups_found_by_label_are_all_that_a_selector_may_choose(groups: list[NodeGroup], selector: Any) -> None:
+    workload = Workload("w", "n", "Pod", node_selector=selector)
+    found = list(selectable(groups)(workload))
+    assert found == [group for group in groups if any(group is one for one in found)], "in their order"
+    left_out = [group for group in groups if not any(group is one for one in found)]
+    assert all(selects(workload, group) is False for group in left_out)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_a_refusal_names_the_groups_that_fit_best_and_counts_the_others(few: bool) -> None:
+    groups = [replace(SAMPLE, name=f"g{n}", labels={"team": str(n)}) for n in range(3 if few else 40)]
+    near = replace(SAMPLE, name="near", labels={"team": "none"}, taints=(Taint("team", "red", "NoSchedule"),))
+    workload = replace(JOB, node_selector={"team": "none"})
+    (violation,) = rules.placeable(Stack(groups=(*groups, near), workloads=(workload,)))
+    assert "'near' repels it with team=red:NoSchedule" in violation.message
+    assert "toleration {key: team" in violation.remedy
+    assert ("nor any of 33 more" in violation.message) is not few

@@ -47,6 +47,14 @@ SILENT: Final[Mapping[str, Case]] = {
         "aws:ssm/parameter:Parameter",
         {"type": "String", "value": "p5.48xlarge"},
     ),
+    "chart-parameters": one(
+        "unseen-chart-parameters",
+        "An application of Argo CD that sets one value of a chart.",
+        "kubernetes:argoproj.io/v1alpha1:Application",
+        custom(
+            {"source": {"helm": {"parameters": [{"name": "controller.tolerations[0].operator", "value": "Exists"}]}}}
+        ),
+    ),
     "late-templates": one(
         "unseen-late-templates",
         "A template that is put together from outputs.",
