@@ -14,7 +14,7 @@ UNSEEN: Final[Mapping[str, str]] = {
     "referenced-image": "What the program in a container image does, for example an operator that starts GPU pods.",
     "harmless-types": "GPU words in types that make no machines: rights, alarms, budgets, storage, names, secrets.",
     "chart-parameters": "Single values that Argo CD sets in a chart (`helm.parameters`), and in any chart the "
-    "tolerations of what is called like a known DaemonSet (`node-exporter`, `…-agent`): such a name may be a Deployment's.",
+    "tolerations of what is called like a known DaemonSet (`node-exporter`, `…-agent`): a Deployment may be called so.",
     "late-templates": "A CloudFormation template that the preview does not know yet: it is judged at the update, "
     "before it is created, and the preview says nothing.",
 }

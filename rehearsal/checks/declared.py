@@ -37,9 +37,20 @@ def nodes_as_declared(timeline: Timeline, pools: Pools) -> Check:
 
 
 def system_pods_run(timeline: Timeline, played: Played) -> Check:
-    """Every pod of the cluster's own runs: none that was there before the GPU pods were deleted is still waiting."""
+    """Every pod of the cluster's own runs: none that was there before the GPU pods were deleted is still waiting.
+
+    An agent of a node that went before it could start is none of them: the cluster deletes it some time later.
+    """
     until = played.all_deleted or timeline.now()
-    mine = [pod for pod in timeline.pods if pod.system_namespace and pod.gone is None and pod.created <= until]
+    left = {node.name for node in timeline.nodes if node.gone is not None}
+    mine = [
+        pod
+        for pod in timeline.pods
+        if pod.system_namespace
+        and pod.gone is None
+        and pod.created <= until
+        and not (pod.owner in NODE_AGENTS and pod.node in left)
+    ]
     waiting = [pod for pod in mine if pod.running is None]
     failed = [pod for pod in mine if pod.phase == "Failed" and pod.owner not in NODE_AGENTS]
     reasons = [

@@ -8,10 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -22,6 +19,7 @@ from rehearsal import leftovers
 from rehearsal.engine import Engine
 from rehearsal.run import Options, Rehearsal
 from rehearsal.stack import ROOT, resolve
+from rehearsal.standins.store import Record, Store
 from rehearsal.tools import folder
 from tests.rehearsal.rehearsals import LONGEST, REPORTS, passes, rehearse
 from tests.rehearsal.simulated_cluster import PATIENCE, eventually
@@ -149,19 +147,12 @@ class _Meddled(Rehearsal):
 
     @override
     def _idempotence(self, engine: Engine) -> None:
-        with self._cloud() as records:
-            pool = next(each for each in records.values() if each["type"] == NODE_POOL and "gpu" in json.dumps(each))
-            pool["inputs"]["nodeConfig"]["labels"]["changed-by"] = "somebody-else"
+        store = Store(self.run_dir / "cloud", "gcp")
+        pool = next(each for each in store.all(NODE_POOL) if "gpu" in json.dumps(each.inputs))
+        pool.inputs["nodeConfig"]["labels"]["changed-by"] = "somebody-else"
+        store.put(pool)
         super()._idempotence(engine)
-        with self._cloud() as records:
-            records["projects/my-gcp-project/global/networks/litter"] = {"type": NETWORK, "inputs": {}, "outputs": {}}
-
-    @contextmanager
-    def _cloud(self) -> Iterator[dict[str, Any]]:
-        (state,) = (self.run_dir / "cloud").glob("gcp.json")
-        records = json.loads(state.read_text())
-        yield records
-        state.write_text(json.dumps(records))
+        store.put(Record("projects/my-gcp-project/global/networks/litter", NETWORK, {}))
 
 
 @pytest.mark.exhaustive

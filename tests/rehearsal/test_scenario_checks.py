@@ -282,6 +282,15 @@ def test_a_pod_of_the_clusters_own_that_waits_or_failed_is_found(cluster: Cluste
     assert not declared.system_pods_run(cluster.timeline, played).passed
 
 
+@pytest.mark.parametrize(("owner", "passed"), [("DaemonSet", True), ("ReplicaSet", False)])
+def test_an_agent_of_a_node_that_has_gone_is_not_waited_for(cluster: Cluster, owner: str, passed: bool) -> None:
+    cluster.node("gpu-0", "t4-1", size=1)
+    cluster.pod("agent", node="gpu-0", gpus=0, namespace="kube-system", owner=(owner, "agents"))
+    assert not declared.system_pods_run(cluster.timeline, Played()).passed, "its node is there"
+    cluster.node("gpu-0", "t4-1", size=1, change="DELETED")
+    assert declared.system_pods_run(cluster.timeline, Played()).passed is passed
+
+
 def test_what_comes_after_the_last_gpu_pod_is_not_waited_for(cluster: Cluster) -> None:
     played = Played(all_deleted=cluster.after(1).timeline.now())
     cluster.after(1).pod("late", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
