@@ -12,6 +12,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from rehearsal.tools import ToolsMissing, folder
 
@@ -19,6 +20,17 @@ with contextlib.ExitStack() as missing_is_fine:
     if "GPUCLUSTER_TOOLS" not in os.environ:
         missing_is_fine.enter_context(contextlib.suppress(ToolsMissing))
     os.environ["PATH"] = os.pathsep.join((str(folder()), os.environ["PATH"]))
+
+# No limit in seconds, as the machine may be loaded. `--hypothesis-profile=long` tries for minutes.
+for _profile, _examples in (("short", 400), ("long", 60_000)):
+    settings.register_profile(
+        _profile,
+        max_examples=_examples,
+        deadline=None,
+        derandomize=_profile == "short",
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile("short")
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: tests of Ctrl-C need it to arrive.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from concepts.declared import Unreadable
@@ -23,8 +23,6 @@ from policies.readers.tags import tags_of
 from policies.rules import RULES
 from tests.policies.corpus.case import Case, declared_by
 from tests.policies.test_corpus import ALLOWED, BLOCKED
-
-settings.register_profile("long", max_examples=60_000, deadline=None, derandomize=False)
 
 _CASES = [*BLOCKED, *ALLOWED]
 _SCALARS = st.sampled_from(
@@ -90,7 +88,6 @@ def programs(draw: st.DrawFn) -> Case:
 
 
 @given(programs())
-@settings(max_examples=400, deadline=None, derandomize=True)
 def test_every_program_is_read_and_judged(case: Case) -> None:
     declared = declared_by(case)
     for resource in declared:
