@@ -69,10 +69,10 @@ test: setup ## What guards a merge: quick, the real engine and gate, a rehearsal
 	@$(WITH_TOOLS) $(PYTEST) -m "not exhaustive" $(ARGS)
 
 test-all: setup ## Everything: test, every stack, every sabotage
-	@echo "test-all: every stack and every sabotage on real binaries; about an hour in all"
+	@echo "test-all: every stack and every sabotage on real binaries"
 	@$(WITH_TOOLS) $(PYTEST) $(ARGS)
 
-check: setup ## Style, types, dead code, layers, workflows, generated docs, file length; half a minute
+check: setup ## Style, types, dead code, layers, workflows, generated docs, file length; about a minute
 	$(VENV)/ruff check .
 	$(VENV)/ruff format --check .
 	$(VENV)/basedpyright

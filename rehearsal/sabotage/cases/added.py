@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -25,3 +26,20 @@ def add(program: Program, name: str, manifest: dict[str, Any]) -> None:
     program()
     after_pools = pulumi.ResourceOptions(provider=providers[0], depends_on=pools)
     CustomResource(object_token(manifest), name, manifest, after_pools)
+
+
+def system_deployment(
+    name: str, requests: Mapping[str, str], annotations: Mapping[str, str] | None = None, **pod: Any
+) -> dict[str, Any]:
+    """A Deployment in kube-system: one container that asks for ``requests``, with ``pod`` in its specification."""
+    container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": dict(requests)}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "kube-system", **({"annotations": annotations} if annotations else {})},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": {**pod, "containers": [container]}},
+        },
+    }

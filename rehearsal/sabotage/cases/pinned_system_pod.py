@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE
 from rehearsal.sabotage.case import Case, Program
-from rehearsal.sabotage.cases.added import add
+from rehearsal.sabotage.cases.added import add, system_deployment
 
-_LABELS: Final = {"app": "gpu-metrics"}
-_DEPLOYMENT: Final[dict[str, Any]] = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "gpu-metrics", "namespace": "kube-system"},
-    "spec": {
-        "replicas": 1,
-        "selector": {"matchLabels": _LABELS},
-        "template": {
-            "metadata": {"labels": _LABELS},
-            "spec": {
-                "nodeSelector": {GPU_PRESENT_LABEL: "true"},
-                "tolerations": [{"key": GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}],
-                "containers": [
-                    {
-                        "name": "metrics",
-                        "image": "registry.k8s.io/pause:3.10",
-                        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
-                    }
-                ],
-            },
-        },
-    },
-}
+_DEPLOYMENT: Final = system_deployment(
+    "gpu-metrics",
+    {"cpu": "10m", "memory": "16Mi"},
+    nodeSelector={GPU_PRESENT_LABEL: "true"},
+    tolerations=[{"key": GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}],
+)
 
 
 def _sabotage(program: Program) -> None:

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from rehearsal.sabotage.case import Case, Program
-from rehearsal.sabotage.cases.added import add
+from rehearsal.sabotage.cases.added import add, system_deployment
 
-_LABELS: Final = {"app": "metrics"}
-_DEPLOYMENT: Final[dict[str, Any]] = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    # Else the update would wait for it, and say so itself.
-    "metadata": {"name": "metrics", "namespace": "kube-system", "annotations": {"pulumi.com/skipAwait": "true"}},
-    "spec": {
-        "replicas": 1,
-        "selector": {"matchLabels": _LABELS},
-        "template": {
-            "metadata": {"labels": _LABELS},
-            "spec": {
-                "containers": [
-                    {
-                        "name": "metrics",
-                        "image": "registry.k8s.io/pause:3.10",
-                        "resources": {"requests": {"cpu": "64", "memory": "64Mi"}},
-                    }
-                ]
-            },
-        },
-    },
-}
+# Else the update would wait for it, and say so itself.
+_UNAWAITED: Final = {"pulumi.com/skipAwait": "true"}
+_DEPLOYMENT: Final = system_deployment("metrics", {"cpu": "64", "memory": "64Mi"}, _UNAWAITED)
 
 
 def _sabotage(program: Program) -> None:

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
-import pulumi
-import pytest
 import yaml
 
 from components.clouds.eks.drivers import gpu_daemons
@@ -29,6 +27,7 @@ from tests import recorder
 from tests.components import eks_specs
 from tests.rehearsal.simulated_cluster import PODS, eventually, tools
 from tests.rehearsal.standins.eks.account import Amazon
+from tests.rehearsal.standins.eks.answers import answers
 
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 CLUSTER: Final = "judged"
@@ -182,16 +181,7 @@ def karpenter_world(folder: Path, *pools: Any, **cluster: Any) -> Iterator[Karpe
 
 
 def _run_program(amazon: Amazon, pools: tuple[Any, ...], cluster: Mapping[str, Any]) -> recorder.Recording:
-    answered = recorder.Cloud.new_resource
-
-    def new_resource(cloud: recorder.Cloud, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
-        if not args.typ.startswith("aws:"):
-            return answered(cloud, args)
-        created = amazon.create(args.typ, args.inputs, args.name)
-        return created.id, created.state
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recorder.Cloud, "new_resource", new_resource)
+    with answers(amazon):
         usual = {"cluster_name": CLUSTER, "autoscaler": "karpenter", "zones": eks_specs.THREE_ZONES}
         return eks_specs.run(*pools, cluster={**usual, **cluster})
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pulumi
 import pytest
 
 from rehearsal.simulation import NodeGroup
@@ -22,6 +21,7 @@ from tests.components import eks_specs
 from tests.rehearsal.noting_fleet import NotingFleet
 from tests.rehearsal.simulated_cluster import PATIENCE
 from tests.rehearsal.standins.eks.account import NODE_GROUP, Amazon
+from tests.rehearsal.standins.eks.answers import answers
 
 _PATHS = {
     "ConfigMap": "/api/v1/namespaces/kube-system/configmaps",
@@ -63,21 +63,12 @@ class Stage:
 def run_program(folder: Any, name: str) -> Iterator[Stage]:
     """The program with a GPU pool, a spot GPU pool and a CPU pool, in the account and in the cluster."""
     amazon = Amazon(folder)
-    answered = recorder.Cloud.new_resource
-
-    def new_resource(cloud: recorder.Cloud, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
-        if not args.typ.startswith("aws:"):
-            return answered(cloud, args)
-        created = amazon.create(args.typ, args.inputs, args.name)
-        return created.id, created.state
-
     pools = (
         eks_specs.gpu_pool("t4-1", zones=eks_specs.THREE_ZONES),
         eks_specs.gpu_pool("t4-4-spot", size=4, machine_types=("g4dn.12xlarge",), spot=True, image="bottlerocket"),
         eks_specs.cpu_pool(zones=eks_specs.THREE_ZONES),
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recorder.Cloud, "new_resource", new_resource)
+    with answers(amazon), pytest.MonkeyPatch.context() as patch:
         # The stand-in's own governor would look at every step on the way.
         patch.setattr(Background, "start", lambda self: None)
         cluster = {

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pulumi
 import pytest
 
 from rehearsal.standins.base import Created
-from tests import recorder
 from tests.components import eks_specs
 from tests.rehearsal.standins.eks.account import NODE_GROUP, Amazon
+from tests.rehearsal.standins.eks.answers import answers
 
 EVERY_ADDON = ("ebs", "efs", "fsx", "load-balancer", "cloudwatch")
 CASES: dict[str, dict[str, Any]] = {
@@ -23,19 +22,11 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def amazon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Amazon]:
+def amazon(tmp_path: Path) -> Iterator[Amazon]:
     """A stand-in that answers the program in the recorder's place."""
     amazon = Amazon(tmp_path)
-    answered = recorder.Cloud.new_resource
-
-    def new_resource(cloud: recorder.Cloud, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
-        if not args.typ.startswith("aws:"):
-            return answered(cloud, args)
-        created = amazon.create(args.typ, args.inputs, args.name)
-        return created.id, created.state
-
-    monkeypatch.setattr(recorder.Cloud, "new_resource", new_resource)
-    yield amazon
+    with answers(amazon):
+        yield amazon
     amazon.stop()
 
 
