@@ -12,7 +12,7 @@ from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
 from rehearsal.user import Reply, User, essence
 
 RUN_TIMEOUT_SECONDS: Final = 60.0
-REASON_TIMEOUT_SECONDS: Final = 15.0
+REASON_TIMEOUT_SECONDS: Final = 30.0
 IDLE_TIMEOUT_SECONDS: Final = 120.0
 
 

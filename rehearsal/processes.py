@@ -9,6 +9,7 @@ works on every POSIX system and from any thread.
 from __future__ import annotations
 
 import os
+import random
 import re
 import signal
 import socket
@@ -33,6 +34,13 @@ for pid in $pids; do kill -KILL "-$pid" 2>/dev/null; done
 
 # The child reports itself before it becomes the program, so there is no moment at which the watchdog misses it.
 _REGISTER_THEN_EXEC = 'echo "$$" >&0; exec "$@" </dev/null'
+
+# https://docs.kernel.org/networking/ip-sysctl.html, ip_local_port_range; other systems begin higher (RFC 6335: 49152).
+_GIVEN_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_LEAST_GIVEN_PORT = 32768
+_LEAST_PORT = 20000
+# A killed process that the kernel still takes apart on a loaded machine is waited for this long.
+_KILLED_SECONDS = 60.0
 
 _PORT_TAKEN = re.compile(r"address already in use|EADDRINUSE", re.IGNORECASE)
 
@@ -160,7 +168,7 @@ class Processes:
         for child in children:
             if not _gone(child):
                 _signal_group(child, signal.SIGKILL)
-        _wait_until(lambda: all(_gone(child) for child in children), 5.0)
+        _wait_until(lambda: all(_gone(child) for child in children), _KILLED_SECONDS)
         for child in children:
             if not _gone(child):
                 raise ProcessError(f"{child.name} (pid {child.pid}) does not end, not even by SIGKILL")
@@ -193,18 +201,37 @@ class Processes:
 
 
 def free_ports(count: int) -> list[int]:
-    """``count`` different TCP ports of 127.0.0.1 that nobody uses now.
+    """``count`` different TCP ports of 127.0.0.1 that nobody uses now, outside of those that connections are given.
 
-    Another process may take one before it is used: the user of a port must expect ``PortTaken`` and ask again.
+    A port from the system's own range may be gone a moment later, as the source of somebody's connection. Another
+    process may still take one before it is used: the user of a port must expect ``PortTaken`` and ask again.
     """
-    sockets = [socket.socket() for _ in range(count)]
+    found: dict[int, None] = {}
+    while len(found) < count:
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", _port_to_try()))
+            except OSError:
+                continue
+            found[probe.getsockname()[1]] = None
+    return list(found)
+
+
+def listens(port: int) -> bool:
+    """Whether something takes connections at that port of 127.0.0.1."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _port_to_try() -> int:
+    """One below the range that connections take theirs from; 0, any, where that range leaves no room."""
     try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+        lowest_given = int(_GIVEN_PORTS.read_text().split()[0])
+    except OSError:
+        lowest_given = _LEAST_GIVEN_PORT
+    if lowest_given < _LEAST_PORT + 1000:
+        return 0
+    return random.randrange(_LEAST_PORT, lowest_given)
 
 
 def _signal_group(child: Child, number: signal.Signals) -> None:

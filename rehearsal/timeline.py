@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE
 from concepts.pool import POOL_LABEL, ROLE_LABEL, SIZE_KEY
@@ -18,7 +18,9 @@ from rehearsal.simulation import MACHINE_GPUS, NO_DEVICE_PLUGIN, NO_DRIVER, NO_N
 from rehearsal.workloads.environment import quantity
 
 Kind = Literal["Node", "Pod", "Event"]
+_Record = TypeVar("_Record")
 _LOOK_SECONDS: Final = 0.05
+_LONGEST: Final = 5
 AUTOSCALER: Final = "karpenter"
 NO_POOL: Final = "(no pool)"
 MACHINE_TROUBLE: Final = frozenset({NO_DRIVER, NO_DEVICE_PLUGIN, NOT_SCALED, NO_NODE, PROGRAM_FAILED})
@@ -135,6 +137,7 @@ class Timeline:
         self._nodes: dict[str, NodeRecord] = {}
         self._pods: dict[str, PodRecord] = {}
         self._events: dict[str, EventRecord] = {}
+        self._changed_at = self._zero
 
     def now(self) -> float:
         """Seconds since the timeline began."""
@@ -164,13 +167,18 @@ class Timeline:
         with self._lock:
             if kind == "Node":
                 key = str(item["metadata"]["uid"])
-                self._nodes[key] = _node(self._nodes.get(key), change, item, moment)
+                self._record(self._nodes, key, _node(self._nodes.get(key), change, item, moment))
             elif kind == "Pod":
                 key = str(item["metadata"]["uid"])
-                self._pods[key] = _pod(self._pods.get(key), change, item, moment)
+                self._record(self._pods, key, _pod(self._pods.get(key), change, item, moment))
             elif change != "DELETED":
                 event = _event(item, moment)
                 self._events[str(item["metadata"]["uid"])] = event
+
+    def _record(self, records: dict[str, _Record], key: str, record: _Record) -> None:
+        if records.get(key) != record:
+            self._changed_at = self._clock()
+        records[key] = record
 
     def forget_absent(self, kind: Kind, present: Iterable[str]) -> None:
         """After a new list: what is no longer there went away while nobody watched."""
@@ -186,12 +194,17 @@ class Timeline:
                         self._pods[key] = replace(pod, gone=moment)
 
     def wait_until(self, condition: Callable[[], bool], timeout: float, poll: Callable[[], None] | None = None) -> bool:
-        """Wait for an observation that makes ``condition`` true; ``poll`` runs several times a second and may raise."""
-        deadline = self._clock() + timeout
+        """Wait for an observation that makes ``condition`` true; ``poll`` runs several times a second and may raise.
+
+        In vain when no node and no pod has changed for ``timeout`` seconds, or after five times as long: a slow machine
+        is not a stuck one, and a pod that starts again and again is.
+        """
+        began = self._clock()
         while True:
             if condition():
                 return True
-            remaining = deadline - self._clock()
+            quiet_since = max(began, self._changed_at)
+            remaining = min(quiet_since + timeout, began + _LONGEST * timeout) - self._clock()
             if remaining <= 0:
                 return False
             if poll is not None:

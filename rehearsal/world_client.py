@@ -21,11 +21,11 @@ import psutil
 
 from rehearsal import leftovers
 
-READY_TIMEOUT_SECONDS: Final = 90.0
-STOP_TIMEOUT_SECONDS: Final = 20.0
+READY_TIMEOUT_SECONDS: Final = 300.0
+STOP_TIMEOUT_SECONDS: Final = 60.0
 INVENTORY: Final = "inventory.json"
 """In the run's folder: the answer to the line ``inventory`` on the world's standard input."""
-INVENTORY_TIMEOUT_SECONDS: Final = 60.0
+INVENTORY_TIMEOUT_SECONDS: Final = 240.0
 _LOG_LINES: Final = 15
 _MIN_FREE: Final = 1024 * 1024
 

@@ -25,7 +25,7 @@ from concepts.kubeconfig import kubeconfig
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.pki import Certificates, make_certificates, write_private
-from rehearsal.processes import Child, PortTaken, ProcessError, Processes, free_ports
+from rehearsal.processes import Child, PortTaken, ProcessError, Processes, free_ports, listens
 from rehearsal.workloads import images
 
 STAGES: Final = Path(__file__).parent / "stages"
@@ -58,7 +58,7 @@ _DEPLOYER: Final[Object] = {
 }
 
 _ATTEMPTS: Final = 5
-_READY_SECONDS: Final = 60.0
+_READY_SECONDS: Final = 240.0
 
 # user → groups; every component authenticates as the RBAC user that Kubernetes' bootstrap roles expect. Who is in
 # system:masters is asked for no right, so only the rehearsal's own are: its observer, its kubelets, its autoscaler.
@@ -185,6 +185,7 @@ class ControlPlane:
         self._start_controller_manager()
         self._start_scheduler()
         self._start_kwok(kubelet_port)
+        self._wait("kwok", lambda: listens(kubelet_port))
         # The controller manager makes it; without it the API server refuses every pod.
         self._wait("the default service account", lambda: api.find(_DEFAULT_SERVICE_ACCOUNT) is not None)
 

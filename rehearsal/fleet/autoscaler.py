@@ -29,7 +29,7 @@ _HIDDEN_KINDS: Final = Path(__file__).parent / "hidden_kinds.yaml"
 _QUIET_SECONDS: Final = 0.3
 """Pools are created several at once: wait for a pause before a restart."""
 
-_START_SECONDS: Final = 30.0
+_START_SECONDS: Final = 240.0
 _STARTED: Final = "Starting workers"
 _ENVIRONMENT: Final = {
     "KUBERNETES_MIN_VERSION": "1.19.0-0",

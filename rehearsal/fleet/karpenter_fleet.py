@@ -28,8 +28,8 @@ from rehearsal.workloads.container import Host
 from rehearsal.workloads.kubelet import Kubelet
 from rehearsal.workloads.programs import programs
 
-_READY_SECONDS: Final = 60.0
-_DRAIN_SECONDS: Final = 60.0
+_READY_SECONDS: Final = 240.0
+_DRAIN_SECONDS: Final = 240.0
 
 
 class KarpenterFleet:

@@ -8,7 +8,7 @@ from typing import Final
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.errors import FleetError
 
-_KIND_SECONDS: Final = 10.0
+_KIND_SECONDS: Final = 240.0
 
 
 def apply_system_objects(api: Api, objects: list[Object]) -> None:

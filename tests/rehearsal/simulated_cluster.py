@@ -14,7 +14,7 @@ from rehearsal.cluster.api import Api, Object
 from rehearsal.simulation import Machine, NodeGroup
 from rehearsal.tools import folder
 
-PATIENCE: Final = 240.0
+PATIENCE: Final = 600.0
 """Seconds after which a test gives up on another process or thread: machines may be loaded. What works waits less."""
 
 CLUSTER = "demo"

@@ -27,7 +27,7 @@ POOL_PATH: Final = f"{POOLS}/{POOL}"
 LONG: Final = 8
 """Seconds: a node that may go is idle for as long as its pool asks for after one."""
 
-SECONDS: Final = 150
+SECONDS: Final = 600
 """Long enough for a machine that does other things too; nothing waits in vain."""
 
 

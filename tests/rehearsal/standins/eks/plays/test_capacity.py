@@ -22,7 +22,7 @@ from tests.rehearsal.standins.eks.karpenter_world import KarpenterWorld, karpent
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 
-SECONDS: Final = 150
+SECONDS: Final = 600
 """Long enough for a machine that does other things too; nothing waits in vain."""
 ZONES: Final = eks_specs.THREE_ZONES
 RESERVED: Final = "cr-0123456789abcdef0"

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
 
 SPOT: Final = "t4-1-spot"
 STEADY: Final = "t4-1"
-SECONDS: Final = 150
+SECONDS: Final = 600
 """Long enough for a machine that does other things too; nothing waits in vain."""
 _NODES: Final = "/api/v1/nodes"
 _CLAIMS: Final = "/apis/karpenter.sh/v1/nodeclaims"
