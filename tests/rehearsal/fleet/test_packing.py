@@ -14,7 +14,7 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.packing import Used, unneeded, usable
 from rehearsal.simulation import Machine, Packing
-from tests.rehearsal.fleet_facts import ADMIN, TOLERATIONS, Running, required
+from tests.rehearsal.fleet.facts import ADMIN, TOLERATIONS, Running, required
 from tests.rehearsal.simulated_cluster import (
     CLUSTER,
     GPU_TAINT,

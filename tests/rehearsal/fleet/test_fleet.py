@@ -14,7 +14,7 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import FleetError, KarpenterFleet
 from rehearsal.fleet.capacity import allocatable
 from rehearsal.simulation import Machine
-from tests.rehearsal.fleet_facts import (
+from tests.rehearsal.fleet.facts import (
     ADMIN,
     SPOT_TAINT,
     TOLERATIONS,

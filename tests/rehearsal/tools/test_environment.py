@@ -12,7 +12,7 @@ from rehearsal.tools import ToolsError, environment
 from rehearsal.tools.command import run
 from rehearsal.tools.progress import Progress
 
-_PROJECT = Path(__file__).resolve().parents[2]
+_PROJECT = Path(__file__).resolve().parents[3]
 _LOCK = """\
 uv==1.0 \\
     --hash=sha256:aa \\

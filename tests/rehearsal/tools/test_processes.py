@@ -14,7 +14,7 @@ import pytest
 from tests.rehearsal.fake_go import FakeGo
 from tests.rehearsal.simulated_cluster import PATIENCE, eventually
 
-_PROJECT = Path(__file__).resolve().parents[2]
+_PROJECT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture

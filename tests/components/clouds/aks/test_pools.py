@@ -20,7 +20,7 @@ from concepts.pool import Pool
 from rehearsal.standins.aks.nodes import scale_set
 from tests import recorder
 from tests.components import specs
-from tests.components.test_aks_cluster import CLUSTER, admin_spec, cluster_args
+from tests.components.clouds.aks.test_cluster import CLUSTER, admin_spec, cluster_args
 from tests.components.test_provider_schema import problems_of
 
 AGENT_POOL = "azure-native:containerservice:AgentPool"

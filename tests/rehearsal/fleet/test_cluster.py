@@ -9,7 +9,7 @@ import pytest
 
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import FleetError, KarpenterFleet
-from tests.rehearsal.fleet_facts import ADMIN
+from tests.rehearsal.fleet.facts import ADMIN
 from tests.rehearsal.simulated_cluster import CLUSTER, ZONES, daemon_set, gpu_group, tools
 
 pytestmark = pytest.mark.rehearsal
