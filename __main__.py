@@ -11,6 +11,7 @@ from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
 from components.gpu_admission import GpuAdmission, GpuAdmissionArgs
 from components.interrupt import end_at_once_when_interrupted
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
+from components.published_offer import PublishedOffer, PublishedOfferArgs
 from components.settings import from_pulumi
 from concepts.pool import Pool
 
@@ -45,6 +46,7 @@ for cpu_pool in cpu_pools:
     CpuNodePool(cpu_pool.name, of(cpu_pool), guarded())
 DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools), guarded())
 GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), guarded())
+PublishedOffer("offer", PublishedOfferArgs(cluster=cluster, pools=gpu_pools), guarded())
 
 pulumi.export("clusterName", cluster.handle.name)
 pulumi.export("kubeconfig", cluster.kubeconfig)

@@ -16,7 +16,7 @@ from catalog.machines import Machines
 from catalog.model import Accelerator, Machine, Quota, Resources, SystemPod, WithdrawnGpu
 from catalog.prices import Prices
 from concepts.kubernetes import Taint
-from concepts.pool import Pool
+from concepts.pool import Image, Pool
 
 
 def _not_known(region: str, pools: Sequence[Pool]) -> tuple[Quota, ...]:
@@ -69,6 +69,8 @@ class CloudCatalog:
     - ``unneeded_minutes``: autoscaling profile → how long a node is idle before it goes; empty where the cloud does not
       say
     - ``spot_taints``: taints that the cloud puts on every spot node by itself
+    - ``spot_notice_seconds``: how long pods have, at best, on a spot node that the cloud takes away
+    - ``disk_mib``: image and size of a node's disk in GB → ephemeral storage for pods; ``None`` where that is not known
     - ``gpu_label``: the label that the cloud's autoscaler needs on GPU nodes and that the pool itself must declare
     - ``uniform_groups``: autoscalers that plan a group of machines as if all were alike and in one zone, so that a GPU
       pool has to be one pool for each zone, and its machines have to be of one size
@@ -103,6 +105,8 @@ class CloudCatalog:
     kubernetes_versions: Mapping[str, str] = field(default_factory=dict)
     unneeded_minutes: Mapping[str, int] = field(default_factory=dict)
     spot_taints: tuple[Taint, ...] = ()
+    spot_notice_seconds: int
+    disk_mib: Callable[[Image, int], int] | None = None
     gpu_label: str | None = None
     uniform_groups: frozenset[str] = frozenset()
     outside: str | None = None

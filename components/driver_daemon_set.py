@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ import pulumi
 from components.clouds.base import GpuDaemon
 from components.cluster import Cluster
 from components.resources import CustomResource
-from concepts.kubernetes import Taint
+from concepts.kubernetes import tolerations
 from concepts.pool import POOL_LABEL, Pool
 
 NAMESPACE: Final = "kube-system"
@@ -83,14 +83,6 @@ def daemon_set(daemon: GpuDaemon) -> dict[str, Any]:
             },
         },
     }
-
-
-def tolerations(taints: Iterable[Taint]) -> list[dict[str, str]]:
-    """One exact toleration per distinct taint, in order of first appearance."""
-    return [
-        {"key": taint.key, "operator": "Equal", "value": taint.value or "", "effect": taint.effect}
-        for taint in dict.fromkeys(taints)
-    ]
 
 
 def _labels(daemon: GpuDaemon) -> dict[str, str]:

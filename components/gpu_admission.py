@@ -22,7 +22,7 @@ import catalog
 from catalog.model import Resources
 from components import gpu_admission_cel as cel
 from components.cluster import Cluster
-from concepts.pool import Pool
+from concepts.pool import OPT_OUT_LABEL, Pool
 
 PLACEMENT_POLICY: Final = "gpu-placement.gpucluster.dev"
 ISOLATION_POLICY: Final = "gpu-isolation.gpucluster.dev"
@@ -64,7 +64,7 @@ class GpuAdmission(pulumi.ComponentResource):
         ):
             policy = args.cluster.objects.declare(f"{name}-{manifest.suffix}", manifest.policy, self)
             args.cluster.objects.declare(f"{name}-{manifest.suffix}-binding", manifest.binding, self, policy)
-        self.register_outputs({"policies": [PLACEMENT_POLICY, ISOLATION_POLICY], "optOutLabel": cel.OPT_OUT_LABEL})
+        self.register_outputs({"policies": [PLACEMENT_POLICY, ISOLATION_POLICY], "optOutLabel": OPT_OUT_LABEL})
 
 
 def rooms(cloud: str, pools: Sequence[Pool]) -> dict[str, Resources]:

@@ -13,12 +13,9 @@ from typing import Any, Final
 
 from catalog.model import Resources
 from concepts.kubernetes import GPU_RESOURCE, SAFE_TO_EVICT, Taint
-from concepts.pool import GPU_LABEL, GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool
+from concepts.pool import GPU_LABEL, GPU_TAINT, OPT_OUT_LABEL, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool, gpus_per_pod
 
 _MIB: Final = 1024 * 1024
-
-OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
-"""A pod (or pod template) with this label set to ``"true"`` may use a larger node than it needs."""
 
 NOT_SYSTEM_NAMESPACE: Final = {
     "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]
@@ -318,14 +315,6 @@ def facts(
         "offered": {pool.name: pool.allocatable_gpus for pool in ordered},
     }
     return [{"name": name, "expression": json.dumps(value, ensure_ascii=False)} for name, value in known.items()]
-
-
-def gpus_per_pod(pool: Pool) -> int:
-    """The most GPUs one pod can get: all of a node, or one share of a GPU where GPUs are time-shared.
-
-    https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus
-    """
-    return 1 if pool.gpus.time_sharing else pool.gpus_per_node
 
 
 def advice(pool: Pool, implied: set[Taint]) -> str:

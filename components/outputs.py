@@ -10,9 +10,8 @@ import yaml
 
 import catalog
 from components.clouds.names import shortened
-from components.driver_daemon_set import tolerations
 from components.settings import Settings
-from concepts.kubernetes import GPU_RESOURCE, SAFE_TO_EVICT
+from concepts.kubernetes import GPU_RESOURCE, SAFE_TO_EVICT, tolerations
 from concepts.pool import POOL_LABEL, Pool
 
 # CUDA 12.2 runs on every driver branch that clouds install by default today (R535 and later).

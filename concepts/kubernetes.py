@@ -1,8 +1,11 @@
-"""Kubernetes' words that all of us use: the GPU resource and label, taints and tolerations."""
+"""Kubernetes' words that all of us use: the GPU resource and label, taints and tolerations, quantities."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final, Literal
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
@@ -15,6 +18,13 @@ SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 """A pod's annotation: ``"false"`` and no cluster-autoscaler ends the pod to empty its node.
 
 https://kubernetes.io/docs/reference/labels-annotations-taints/#cluster-autoscaler-kubernetes-io-safe-to-evict
+"""
+
+
+DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+"""A pod's annotation: ``"true"`` and Karpenter does not end the pod to empty or replace its node.
+
+https://karpenter.sh/docs/concepts/disruption/#pod-level-controls
 """
 
 
@@ -49,3 +59,28 @@ class Toleration:
         if self.key is not None and self.key != taint.key:
             return False
         return self.operator == "Exists" or (self.key is not None and (self.value or "") == (taint.value or ""))
+
+
+def tolerations(taints: Iterable[Taint]) -> list[dict[str, str]]:
+    """One exact toleration per distinct taint, in order of first appearance, as a pod's manifest has them."""
+    return [
+        {"key": taint.key, "operator": "Equal", "value": taint.value or "", "effect": taint.effect}
+        for taint in dict.fromkeys(taints)
+    ]
+
+
+_SUFFIXES: Final = {
+    "": Decimal(1),
+    "m": Decimal("0.001"),
+    **{letter: Decimal(1000) ** power for power, letter in enumerate("kMGTPE", 1)},
+    **{f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", 1)},
+}
+_QUANTITY: Final = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)")
+
+
+def quantity(text: str) -> Decimal:
+    """A Kubernetes quantity as a number. Raises ``ValueError`` for anything else."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None or match[2] not in _SUFFIXES:
+        raise ValueError(f"{text!r} is no quantity")
+    return Decimal(match[1]) * _SUFFIXES[match[2]]

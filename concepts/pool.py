@@ -16,6 +16,8 @@ POOL_LABEL: Final = "gpucluster.dev/pool"
 GPU_LABEL: Final = "gpucluster.dev/gpu"
 SIZE_KEY: Final = "gpucluster.dev/gpus-per-node"
 ROLE_LABEL: Final = "gpucluster.dev/role"
+OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
+"""A pod (or pod template) with this label set to ``"true"`` may use a larger node than it needs."""
 
 GPU_TAINT: Final = Taint(GPU_RESOURCE, "present", "NoSchedule")
 
@@ -134,6 +136,14 @@ class Pool:
     def allocatable_gpus(self) -> int:
         """GPUs one node offers to pods: physical ones, times the shares of each; 0 if it has none."""
         return 0 if self.gpu_part is None else self.gpu_part.per_node * self.gpu_part.shares
+
+
+def gpus_per_pod(pool: Pool) -> int:
+    """The most GPUs one pod can get: all of a node, or one share of a GPU where GPUs are time-shared.
+
+    https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus
+    """
+    return 1 if pool.gpus.time_sharing else pool.gpus_per_node
 
 
 def size_taint(gpus_per_node: int) -> Taint:

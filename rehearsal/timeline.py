@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeVar
 
-from concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE
+from concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, quantity
 from concepts.pool import POOL_LABEL, ROLE_LABEL, SIZE_KEY
 from rehearsal.simulation import MACHINE_GPUS, NO_DEVICE_PLUGIN, NO_DRIVER, NO_NODE, NOT_SCALED, PROGRAM_FAILED
-from rehearsal.workloads.environment import quantity
 
 Kind = Literal["Node", "Pod", "Event"]
 _Record = TypeVar("_Record")

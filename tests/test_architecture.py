@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.stacks import ROOT
 
-PACKAGES = ("catalog", "components", "concepts", "policies", "rehearsal", "schemas")
+PACKAGES = ("catalog", "components", "concepts", "gpu", "policies", "rehearsal", "schemas")
 EVERYTHING, NOTHING = "everything", "nothing of ours"
 
 

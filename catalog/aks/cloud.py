@@ -140,5 +140,8 @@ CATALOG: Final = CloudCatalog(
     # Not a zone of Azure's: nodes whose pool names none. Their label says 0.
     outside="-0",
     # https://learn.microsoft.com/azure/aks/spot-node-pool
+    # Azure tells 30 s ahead (https://learn.microsoft.com/azure/virtual-machines/spot-vms), and AKS drains the node then
+    # (https://learn.microsoft.com/azure/aks/node-auto-drain), which takes some of them: 5 is a guess.
+    spot_notice_seconds=25,
     spot_taints=(Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),),
 )

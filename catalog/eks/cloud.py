@@ -32,7 +32,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.cloud import CloudCatalog, CredentialPlugin
-from catalog.eks.nodes import ADDRESSES_PER_PREFIX, SYSTEM_PODS, allocatable
+from catalog.eks.nodes import ADDRESSES_PER_PREFIX, SYSTEM_PODS, allocatable, disk_mib
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
 from catalog.prices import Prices, Source
@@ -115,6 +115,9 @@ CATALOG: Final = CloudCatalog(
     ),
     allocatable=allocatable,
     system_pods=SYSTEM_PODS,
+    disk_mib=disk_mib,
+    # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
+    spot_notice_seconds=120,
     # They ask for what they use, and a T machine has all of its cores; what it has too few of are credits.
     starves_small_nodes=False,
     # https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html (stored copies of 2026): 1.34 leaves

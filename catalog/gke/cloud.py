@@ -24,7 +24,7 @@ from typing import Final
 
 from catalog.cloud import CloudCatalog, CredentialPlugin
 from catalog.gke.machines import GkeMachines, is_custom
-from catalog.gke.nodes import SYSTEM_PODS, allocatable
+from catalog.gke.nodes import SYSTEM_PODS, allocatable, disk_mib
 from catalog.gke.quotas import quotas
 from catalog.model import Price, WithdrawnGpu
 from catalog.prices import Prices, Source
@@ -112,5 +112,9 @@ CATALOG: Final = CloudCatalog(
     ),
     allocatable=allocatable,
     system_pods=SYSTEM_PODS,
+    disk_mib=disk_mib,
+    # Of 30 s the last 15 are for system pods; a pod's longer grace period has no effect:
+    # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
+    spot_notice_seconds=15,
     quotas=quotas,
 )

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.model import Machine, Resources, SystemPod
+from concepts.pool import Image
 
 # CPU: shares of successive cores. Memory: shares of successive GiB.
 _CPU_TIERS: Final = ((1, 0.06), (1, 0.01), (2, 0.005), (float("inf"), 0.0025))
@@ -24,6 +25,8 @@ _MEMORY_TIERS: Final = ((4, 0.25), (4, 0.20), (8, 0.10), (112, 0.06), (float("in
 _SHARED_CORE_RESERVED_MILLI: Final = 1060
 _SMALL_MACHINE_RESERVED_MIB: Final = 255
 _EVICTION_MIB: Final = 100
+_FILE_SYSTEM: Final = 98831908 / 1024**2 / 100
+_DISK_FREE: Final = 0.9
 
 SYSTEM_PODS: Final = (
     # Dataplane V2's; a cluster without it has kube-proxy instead, which asks for 100m CPU alone.
@@ -56,6 +59,17 @@ def allocatable(machine: Machine) -> Resources:
         milli_cpu=max(0, round(1000 * machine.vcpus - cpu)),
         memory_mib=max(0, int(1024 * machine.memory_gib - memory - _EVICTION_MIB)),
     )
+
+
+def disk_mib(image: Image, size_gb: int) -> int:
+    """Ephemeral storage for pods on a node whose boot disk has ``size_gb``, on any image.
+
+    Half of the disk, or 6 GiB with 35 % of it, or 100 GiB, whichever is least, is GKE's; the kubelet keeps a tenth of
+    the file system free. The example of the page above (100 GB, of which 98831908Ki are the file system's, leave
+    47060071478 bytes) comes out to the MiB. Machines whose local SSDs become ephemeral storage have more.
+    """
+    reserved_gib = min(0.5 * size_gb, 6 + 0.35 * size_gb, 100)
+    return int(1024 * (_FILE_SYSTEM * size_gb * _DISK_FREE - reserved_gib))
 
 
 def _tiered(amount: float, tiers: tuple[tuple[float, float], ...]) -> float:

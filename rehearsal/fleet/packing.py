@@ -21,14 +21,13 @@ from typing import Any, Final
 
 from urllib3.exceptions import HTTPError
 
-from concepts.kubernetes import SAFE_TO_EVICT
+from concepts.kubernetes import SAFE_TO_EVICT, quantity
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.capacity import GPU
 from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GROUP_LABEL, condition
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import NodeGroup, Packing
-from rehearsal.workloads.environment import quantity
 
 _POLL_SECONDS: Final = 1.0
 _UNNEEDED_SECONDS: Final = 15.0

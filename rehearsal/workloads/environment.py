@@ -13,19 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Final
 
+from concepts.kubernetes import quantity
+
 Object = Mapping[str, Any]
 Find = Callable[[str, str], Object | None]
 """(``configmaps`` or ``secrets``, name) → the object in the pod's namespace, or ``None``."""
 
 _REFERENCE: Final = re.compile(r"\$\$|\$\(([^)]*)\)")
 _KEYED: Final = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
-_SUFFIXES: Final = {
-    "": Decimal(1),
-    "m": Decimal("0.001"),
-    **{letter: Decimal(1000) ** power for power, letter in enumerate("kMGTPE", 1)},
-    **{f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", 1)},
-}
-_QUANTITY: Final = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)")
 
 
 class EnvironmentProblem(Exception):
@@ -67,14 +62,6 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
         return "$" if name is None else variables.get(name, match[0])
 
     return _REFERENCE.sub(replaced, text)
-
-
-def quantity(text: str) -> Decimal:
-    """A Kubernetes quantity as a number. Raises ``ValueError`` for anything else."""
-    match = _QUANTITY.fullmatch(text)
-    if match is None or match[2] not in _SUFFIXES:
-        raise ValueError(f"{text!r} is no quantity")
-    return Decimal(match[1]) * _SUFFIXES[match[2]]
 
 
 def _whole(source: Object, find: Find) -> Iterator[tuple[str, str]]:

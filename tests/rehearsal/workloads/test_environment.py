@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment, expand, quantity
+from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment, expand
 
 NODE: dict[str, Any] = {"status": {"allocatable": {"cpu": "1930m", "memory": "3Gi"}}}
 OBJECTS = {
@@ -100,25 +99,3 @@ def test_arguments_follow_the_programs_name() -> None:
     container = {"command": ["/bin/it", "serve"], "args": ["--level=$(LEVEL)"]}
     assert arguments(container, {"LEVEL": "debug"}) == ["serve", "--level=debug"]
     assert arguments({}, {}) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1", 1),
-        ("200m", Decimal("0.2")),
-        ("1Gi", 1024**3),
-        ("1.5k", 1500),
-        ("1e3", 1000),
-        ("2E", 2 * 10**18),
-        ("1Ki", 1024),
-    ],
-)
-def test_quantities(text: str, value: Any) -> None:
-    assert quantity(text) == value
-
-
-@pytest.mark.parametrize("text", ["", "Gi", "1x", "1 Gi", "--1"])
-def test_no_quantities(text: str) -> None:
-    with pytest.raises(ValueError, match="no quantity"):
-        quantity(text)

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from catalog.eks.nodes import VM_OVERHEAD, reserved_milli_cpu
+from concepts.kubernetes import quantity
 from rehearsal.simulation import Node
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.machines.images import NodeImage
 from rehearsal.standins.eks.machines.instance import Instance
 from rehearsal.standins.eks.machines.user_data import Bootstrap
 from rehearsal.standins.eks.nodes import advertiser
-from rehearsal.workloads.environment import quantity
 
 _MIB: Final = 1024 * 1024
 _GIB: Final = 1024 * _MIB

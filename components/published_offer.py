@@ -1,0 +1,143 @@
+"""Publishes in the cluster what its pools offer, for the command ``gpu`` and whoever else wants to know: an empty pool
+shows nothing of itself in Kubernetes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+import catalog
+from catalog.model import Resources
+from components.clouds.base import GpuDaemon
+from components.cluster import Cluster
+from components.settings import Settings
+from concepts.kubernetes import quantity
+from concepts.offer import CONFIG_MAP, NAMESPACE, Offer, PoolOffer, to_config_map
+from concepts.pool import Pool, gpus_per_pod
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+_MIB: Final = 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedOfferArgs:
+    """The GPU ``pools`` of ``cluster``; ``registry`` is where its images are pushed (host and path), if it has one."""
+
+    cluster: Cluster
+    pools: Sequence[Pool]
+    registry: pulumi.Input[str] | None = None
+
+
+class PublishedOffer(pulumi.ComponentResource):
+    """A ConfigMap (``concepts/offer.py``) that every authenticated user may read, and nothing beside it."""
+
+    def __init__(self, name: str, args: PublishedOfferArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:index:PublishedOffer", name, None, opts)
+        settings, cloud, objects = args.cluster.settings, args.cluster.cloud, args.cluster.objects
+        daemons = cloud.gpu_daemons(args.pools)
+
+        def config_map(registry: str | None) -> dict[str, Any]:
+            return to_config_map(offer(settings, args.pools, daemons, registry))
+
+        manifest = config_map(None)
+        if args.registry is not None:
+            manifest["data"] = pulumi.Output.from_input(args.registry).apply(lambda known: config_map(known)["data"])
+        objects.declare(f"{name}-pools", manifest, self)
+        role = objects.declare(f"{name}-reader", _role(), self)
+        objects.declare(f"{name}-readers", _binding(), self, role)
+        self.register_outputs({"configMap": CONFIG_MAP, "namespace": NAMESPACE})
+
+
+def offer(settings: Settings, pools: Sequence[Pool], daemons: Sequence[GpuDaemon], registry: str | None) -> Offer:
+    """What the stack's cluster offers; ``daemons`` are ours, and take their part of each node."""
+    return Offer(
+        stack=settings.stack,
+        cloud=settings.cloud,
+        region=settings.region,
+        cluster=settings.cluster_name,
+        pools=tuple(_pool(settings, pool, daemons) for pool in pools),
+        registry=registry,
+    )
+
+
+def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolOffer:
+    known = catalog.of(settings.cloud)
+    room = _room(settings.cloud, pool, [daemon for daemon in daemons if pool in daemon.pools])
+    return PoolOffer(
+        name=pool.name,
+        gpu=pool.gpus.type,
+        gpus_per_node=pool.gpus_per_node,
+        allocatable_gpus=pool.allocatable_gpus,
+        gpus_per_pod=gpus_per_pod(pool),
+        machine_types=pool.machine_types,
+        zones=pool.zones,
+        max_nodes=pool.max_nodes,
+        spot=pool.spot,
+        preference=pool.preference,
+        milli_cpu=None if room is None else room.milli_cpu,
+        memory_mib=None if room is None else room.memory_mib,
+        disk_mib=None if known.disk_mib is None else known.disk_mib(pool.image, pool.disk_gb),
+        hourly_usd=pool.hourly_usd,
+        idle_minutes=pool.unneeded_minutes or _idle_minutes(settings),
+        notice_seconds=known.spot_notice_seconds if pool.spot else None,
+        labels=dict(pool.labels),
+        taints=pool.taints,
+    )
+
+
+def _idle_minutes(settings: Settings) -> int | None:
+    try:
+        return settings.idle_minutes
+    except KeyError:  # the cloud does not say
+        return None
+
+
+def _room(cloud: str, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resources | None:
+    """What a pod can ask for and be sure to fit: of several machine types the least, without the nodes' own pods."""
+    known = catalog.of(cloud)
+    machines = [known.machines.get(type) for type in pool.machine_types]
+    free = [known.allocatable(machine) for machine in machines if machine is not None]
+    if not free or len(free) < len(machines):
+        return None
+    taken = [pod.request for pod in known.system_pods if pod.per_node]
+    taken += [_request(daemon.pod) for daemon in daemons]
+    return Resources(
+        milli_cpu=max(0, min(each.milli_cpu for each in free) - sum(each.milli_cpu for each in taken)),
+        memory_mib=max(0, min(each.memory_mib for each in free) - sum(each.memory_mib for each in taken)),
+    )
+
+
+def _request(pod: Any) -> Resources:
+    """What a pod asks for: its containers together, or its largest init container."""
+
+    def amounts(containers: str, resource: str) -> Iterator[float]:
+        for container in pod.get(containers, ()):
+            yield float(quantity(container.get("resources", {}).get("requests", {}).get(resource, "0")))
+
+    def most(resource: str) -> float:
+        return max(sum(amounts("containers", resource)), *amounts("initContainers", resource), 0.0)
+
+    return Resources(milli_cpu=round(1000 * most("cpu")), memory_mib=round(most("memory") / _MIB))
+
+
+def _role() -> dict[str, Any]:
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [CONFIG_MAP], "verbs": ["get"]}
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "Role",
+        "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
+        "rules": [rule],
+    }
+
+
+def _binding() -> dict[str, Any]:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
+        "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": CONFIG_MAP},
+        "subjects": [{"apiGroup": _RBAC, "kind": "Group", "name": "system:authenticated"}],
+    }

@@ -1,0 +1,109 @@
+"""What a cluster offers to those who use it, also while it has no node: published in the cluster, read by its users.
+
+A ConfigMap holds it as one JSON document. Who writes it and who reads it share this module, so the two cannot disagree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from concepts.kubernetes import Taint
+
+NAMESPACE: Final = "kube-system"
+CONFIG_MAP: Final = "gpucluster-pools"
+KEY: Final = "offer.json"
+SCHEMA: Final = 1
+"""Changes when a reader of before would misunderstand; fields that are only added do not change it."""
+
+
+class OfferError(ValueError):
+    """What is published cannot be read; the message says what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolOffer:
+    """A GPU pool. What is ``None`` is not known.
+
+    ``gpus_per_node`` counts physical GPUs, ``allocatable_gpus`` those that pods see (shares, slices), ``gpus_per_pod``
+    the most that one pod gets. ``milli_cpu``, ``memory_mib`` and ``disk_mib`` (ephemeral storage) are what a pod can
+    ask for: a node of the smallest of ``machine_types`` without what the system takes. ``preference`` 0 is tried before
+    1. ``hourly_usd`` is one node's list price. ``idle_minutes`` pass between a node's last pod and its end.
+    ``notice_seconds`` is how long pods have on a spot node that is taken away.
+    """
+
+    name: str
+    gpu: str
+    gpus_per_node: int
+    allocatable_gpus: int
+    gpus_per_pod: int
+    machine_types: tuple[str, ...]
+    zones: tuple[str, ...]
+    max_nodes: int
+    spot: bool = False
+    preference: int = 0
+    milli_cpu: int | None = None
+    memory_mib: int | None = None
+    disk_mib: int | None = None
+    hourly_usd: float | None = None
+    idle_minutes: int | None = None
+    notice_seconds: int | None = None
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """The pools of a stack's cluster, and the ``registry`` (host and path) that its nodes pull from, if it has one."""
+
+    stack: str
+    cloud: str
+    region: str
+    cluster: str
+    pools: tuple[PoolOffer, ...]
+    registry: str | None = None
+
+
+def to_config_map(offer: Offer) -> dict[str, Any]:
+    """The manifest that publishes the offer."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
+        "data": {KEY: json.dumps({"schema": SCHEMA, **asdict(offer)}, indent=1)},
+    }
+
+
+def from_config_map(config_map: Mapping[str, Any]) -> Offer:
+    """The offer that a ConfigMap publishes.
+
+    Raises:
+        OfferError: it is of another schema, or no offer at all.
+    """
+    try:
+        written = json.loads(config_map["data"][KEY])
+        schema = written["schema"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise OfferError(
+            f"ConfigMap {NAMESPACE}/{CONFIG_MAP} has no readable {KEY}; run `pulumi up` to write it anew"
+        ) from error
+    if schema != SCHEMA:
+        whose = "this command" if schema > SCHEMA else "the cluster's program"
+        raise OfferError(
+            f"ConfigMap {NAMESPACE}/{CONFIG_MAP} is of schema {schema}, this command reads {SCHEMA}; update {whose}"
+        )
+    pools = tuple(_pool(each) for each in written["pools"])
+    return Offer(pools=pools, **_known(Offer, written, "pools"))
+
+
+def _pool(written: Mapping[str, Any]) -> PoolOffer:
+    lists = {name: tuple(written[name]) for name in ("machine_types", "zones")}
+    taints = tuple(Taint(**taint) for taint in written["taints"])
+    return PoolOffer(taints=taints, **lists, **_known(PoolOffer, written, "taints", *lists))
+
+
+def _known(kind: type, written: Mapping[str, Any], *read: str) -> dict[str, Any]:
+    """The fields that this version knows: a newer program may have added some."""
+    return {name: written[name] for name in kind.__dataclass_fields__ if name in written and name not in read}

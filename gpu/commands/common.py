@@ -1,0 +1,63 @@
+"""What every subcommand shares: options, exit codes, what is printed where."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any, Final, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+EXIT_NO: Final = 1
+"""The answer is no: nothing fits, the job failed."""
+EXIT_BAD_INPUT: Final = 2
+EXIT_CLUSTER: Final = 3
+"""The cluster cannot be reached, or refuses."""
+EXIT_INTERRUPTED: Final = 130
+
+ContextOption = Annotated[
+    str | None, typer.Option("--context", help="A context of your kubeconfig; the current one unless given.")
+]
+TeamOption = Annotated[
+    str | None, typer.Option("--team", "-n", help="The team's namespace; the context's unless given.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="The same as JSON on standard output.")]
+GpusOption = Annotated[int, typer.Option("--gpus", min=1, help="GPUs of each pod.")]
+GpuOption = Annotated[str | None, typer.Option("--gpu", help="A GPU type or a part of its name: a100, l4.")]
+MemoryOption = Annotated[str | None, typer.Option("--memory", help="Memory of each pod: 200Gi.")]
+CpusOption = Annotated[str | None, typer.Option("--cpus", help="CPUs of each pod: 8, 500m.")]
+DiskOption = Annotated[str | None, typer.Option("--disk", help="Ephemeral storage of each pod: 50Gi.")]
+SpotOption = Annotated[
+    bool | None, typer.Option("--spot/--no-spot", help="Only spot nodes, or only those on demand; either unless given.")
+]
+WorkersOption = Annotated[int, typer.Option("--workers", min=1, help="Pods that work together, all at once.")]
+
+
+def out() -> Console:
+    """Standard output, as wide as the terminal, else 80 columns."""
+    return Console(highlight=False)
+
+
+def err() -> Console:
+    """Standard error: what is no answer."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document."""
+    sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """End with a message in words."""
+    err().print(f"[bold red]error:[/] {escape(message)}")
+    raise typer.Exit(code)
+
+
+def dollars(amount: float | None) -> str:
+    """``$1.20``, or ``?`` where it is not known."""
+    if amount is None:
+        return "?"
+    return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"

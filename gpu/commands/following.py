@@ -1,0 +1,105 @@
+"""Watching a job from its first pod to its end, and its output."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import typer
+from rich.markup import escape
+
+from gpu.cluster import Cluster, ClusterError, Object, event_path, job_path, pod_path
+from gpu.commands.common import EXIT_NO, err
+from gpu.job import INDEX_ANNOTATION
+from gpu.why import Reason, of_job
+
+OWNER_LABEL: Final = "batch.kubernetes.io/controller-uid"
+_POLL_SECONDS: Final = 2.0
+_AUTOSCALER_NAMESPACE: Final = "kube-system"
+# NodeClaims have no namespace; their events are in this one.
+_CLUSTER_EVENTS: Final = "default"
+
+
+@dataclass(frozen=True)
+class State:
+    """A job, its pods (oldest first) and why it is where it is."""
+
+    job: Object
+    pods: tuple[Object, ...]
+    reason: Reason
+
+
+def job_of(cluster: Cluster, namespace: str, name: str) -> Object:
+    """The Job. Raises ClusterError, with where to look, if there is none."""
+    found = cluster.find(job_path(namespace, name))
+    if found is None:
+        raise ClusterError(
+            f"there is no job {name} in {namespace}; `gpu list` shows those there are (--team for another)", 404
+        )
+    return found
+
+
+def pods_of(cluster: Cluster, job: Object) -> tuple[Object, ...]:
+    """The Job's pods by index, the oldest first."""
+    place = job["metadata"]
+    pods = cluster.list(pod_path(place["namespace"]), labelSelector=f"{OWNER_LABEL}={place['uid']}")
+    return tuple(sorted(pods, key=lambda pod: (index_of(pod), pod["metadata"]["creationTimestamp"])))
+
+
+def index_of(pod: Object) -> int:
+    """Which run or worker the pod is; 0 in a job of one."""
+    return int((pod["metadata"].get("annotations") or {}).get(INDEX_ANNOTATION, 0))
+
+
+def events_around(cluster: Cluster, namespace: str) -> list[Object]:
+    """Events that say why pods of the namespace wait, as far as the user may see them."""
+    places = dict.fromkeys((namespace, _AUTOSCALER_NAMESPACE, _CLUSTER_EVENTS))
+    return [event for place in places for event in cluster.list_if_allowed(event_path(place)) or ()]
+
+
+def state_of(cluster: Cluster, namespace: str, name: str) -> State:
+    """The job as it is now. Raises ClusterError."""
+    job = job_of(cluster, namespace, name)
+    pods = pods_of(cluster, job)
+    return State(job, pods, of_job(job, pods, events_around(cluster, namespace)))
+
+
+def follow(cluster: Cluster, namespace: str, name: str) -> None:
+    """Say what the job waits for until it runs, show the first pod's output, and end with the job's end.
+
+    Ctrl-C ends the watching, not the job. Exits with 1 if the job failed.
+    """
+    say, shown, told = err(), set[str](), ""
+    try:
+        while True:
+            state = state_of(cluster, namespace, name)
+            if state.reason.what != told and state.reason.kind not in ("running", "starting"):
+                told = state.reason.what
+                say.print(f"[dim]{escape(told)}{escape('; ' + state.reason.remedy if state.reason.remedy else '')}[/]")
+            for pod in _to_show(state, shown):
+                shown.add(pod["metadata"]["uid"])
+                for line in cluster.log_lines(namespace, pod["metadata"]["name"], follow=True):
+                    typer.echo(line)
+            if state.reason.kind == "succeeded":
+                return
+            if state.reason.kind == "failed":
+                raise typer.Exit(EXIT_NO)
+            time.sleep(_POLL_SECONDS)
+    except KeyboardInterrupt:
+        say.print(f"\njob {name} runs on; `gpu logs {name}` shows it again, `gpu stop {name}` ends it")
+        return
+
+
+def _to_show(state: State, shown: set[str]) -> Iterator[Any]:
+    """Pods of index 0 that have output and were not shown; of a sweep's other runs, `gpu logs --index` tells."""
+    for pod in state.pods:
+        if index_of(pod) == 0 and pod["metadata"]["uid"] not in shown and has_output(pod):
+            yield pod
+
+
+def has_output(pod: Object) -> bool:
+    """Whether its container runs or has run."""
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    return any((each.get("state") or {}).keys() & {"running", "terminated"} for each in statuses)

@@ -1,0 +1,124 @@
+"""An image from the working directory: a Dockerfile (yours, or a template's), built and pushed by what is there."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Final
+
+BUILDERS: Final = ("docker", "podman", "buildah")
+_LAST_LINES: Final = 15
+_LONGEST_ANSWER: Final = 60
+
+# CUDA 12.2 runs on every driver branch that clouds install by default today (R535 and later).
+_TEMPLATE: Final = """\
+FROM docker.io/nvidia/cuda:12.2.2-runtime-ubuntu22.04
+RUN apt-get update && apt-get install -y --no-install-recommends python3 python3-pip python-is-python3 \\
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /workspace
+ENV PYTHONUNBUFFERED=1
+{requirements}COPY . .
+"""
+_REQUIREMENTS: Final = """\
+COPY requirements.txt .
+RUN pip install --no-cache-dir --requirement requirements.txt
+"""
+_IGNORED: Final = (
+    ".git",
+    ".venv",
+    "venv",
+    "**/__pycache__",
+    "**/.ipynb_checkpoints",
+    "*.pyc",
+    ".mypy_cache",
+    ".pytest_cache",
+)
+
+
+class ImageError(Exception):
+    """There is no image; the message has the last words of what failed, and what to do."""
+
+
+@dataclass(frozen=True)
+class Builder:
+    """A program that builds and pushes images."""
+
+    name: str
+
+    def build(self, folder: Path, tag: str) -> None:
+        """Build the folder's image for the nodes' processors.
+
+        Raises:
+            ImageError: with the last lines of the build.
+        """
+        with tempfile.TemporaryDirectory(prefix="gpu-image-") as scratch:
+            arguments = ["build", "--platform", "linux/amd64", "--tag", tag]
+            if not (folder / "Dockerfile").is_file():
+                file = Path(scratch) / "Dockerfile"
+                file.write_text(dockerfile(folder))
+                arguments += ["--file", str(file), *self._ignoring(folder, file)]
+            self._run([*arguments, str(folder)], f"building {tag}")
+
+    def push(self, tag: str) -> None:
+        """Push it. Raises ImageError, for example without rights in the registry."""
+        self._run(["push", tag], f"pushing {tag}")
+
+    def _ignoring(self, folder: Path, file: Path) -> list[str]:
+        """Docker finds the list beside the Dockerfile, the others are told."""
+        if any((folder / name).is_file() for name in (".dockerignore", ".containerignore")):
+            return []
+        ignore = file.with_name("Dockerfile.dockerignore")
+        ignore.write_text("\n".join(_IGNORED) + "\n")
+        return [] if self.name == "docker" else ["--ignorefile", str(ignore)]
+
+    def _run(self, arguments: Sequence[str], doing: str) -> None:
+        command = [self.name, *arguments]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode:
+            last = "\n".join(f"  {line}" for line in done.stdout.splitlines()[-_LAST_LINES:])
+            raise ImageError(f"{doing} failed (exit code {done.returncode}); its last lines:\n{last}")
+
+
+def dockerfile(folder: Path) -> str:
+    """What is built where the folder has no Dockerfile."""
+    return _TEMPLATE.format(requirements=_REQUIREMENTS if (folder / "requirements.txt").is_file() else "")
+
+
+def find_builder() -> Builder:
+    """The first that is there and answers: Docker's client may be there without its server.
+
+    Raises:
+        ImageError: none does.
+    """
+    silent = []
+    for name in BUILDERS:
+        if shutil.which(name) is None:
+            continue
+        question = "version" if name == "docker" else "info"
+        try:
+            done = subprocess.run([name, question], capture_output=True, timeout=_LONGEST_ANSWER, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            silent.append(name)
+            continue
+        if done.returncode == 0:
+            return Builder(name)
+        silent.append(name)
+    state = f"{', '.join(silent)} does not answer" if silent else f"none of {', '.join(BUILDERS)} is installed"
+    raise ImageError(f"nothing can build an image here: {state}; install one, or name an image with --image")
+
+
+def tag_for(registry: str | None, name: str) -> str:
+    """A tag that no image had before.
+
+    Raises:
+        ImageError: there is no registry.
+    """
+    if not registry:
+        raise ImageError("the stack has no registry for images; name one with --registry, or an image with --image")
+    stamp = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
+    return f"{registry.rstrip('/')}/{name}:{stamp}"

@@ -1,0 +1,154 @@
+"""What a job costs by list prices: what it used, what waking its nodes took, and how long they stay after it.
+
+A pod pays for its share of a node, by GPUs. Prices are those that the cluster publishes now. Pods that are gone (a spot
+node was taken away) are not counted; a node that is gone says no more when it appeared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any, Final
+
+from concepts.kubernetes import GPU_RESOURCE
+from concepts.offer import Offer, PoolOffer
+from concepts.pool import POOL_LABEL
+
+Object = Mapping[str, Any]
+_SECONDS_PER_HOUR: Final = 3600
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """US dollars, and hours of one GPU. ``used``: programs ran. ``waking``: their nodes were up and they did not run
+    yet. ``tail``: at most, until their nodes go after them. ``notes`` say what is left out.
+    """
+
+    gpu_hours: float = 0.0
+    used: float = 0.0
+    waking: float = 0.0
+    tail: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> float:
+        """All parts."""
+        return self.used + self.waking + self.tail
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            gpu_hours=self.gpu_hours + other.gpu_hours,
+            used=self.used + other.used,
+            waking=self.waking + other.waking,
+            tail=self.tail + other.tail,
+            notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
+        )
+
+
+def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: datetime) -> Cost:
+    """What these pods cost until ``now``, with the end of their nodes to come."""
+    pools = {pool.name: pool for pool in offer.pools}
+    by_name = {node["metadata"]["name"]: node for node in nodes}
+    total, last_on = Cost(), {}
+    for pod in pods:
+        node_name = pod["spec"].get("nodeName")
+        if not node_name:
+            continue
+        node = by_name.get(node_name)
+        pool = _pool(pod, node, pools)
+        if pool is None or pool.hourly_usd is None:
+            name = "of an unknown pool" if pool is None else f"of pool {pool.name}"
+            price: float | None = None
+            total += Cost(notes=(f"the price of nodes {name} is not known: its pods count no dollars",))
+        else:
+            price = pool.hourly_usd
+        total += _while_up(pod, node, pool, price, now)
+        if pool is not None and price is not None and pool.idle_minutes is not None:
+            last_on[node_name] = max(last_on.get(node_name, 0.0), _share(pod, pool) * price * pool.idle_minutes / 60)
+    return total + Cost(tail=sum(last_on.values()))
+
+
+def _while_up(pod: Object, node: Object | None, pool: PoolOffer | None, price: float | None, now: datetime) -> Cost:
+    """Used and waking of one pod."""
+    appeared = _time(node["metadata"]["creationTimestamp"]) if node is not None else None
+    made = _time(pod["metadata"]["creationTimestamp"])
+    placed = (each for each in _conditions(pod) if each["type"] == "PodScheduled" and each["status"] == "True")
+    bound = next((_time(each.get("lastTransitionTime")) for each in placed), None)
+    started, ended = _ran(pod)
+    # A node that was up before the pod was made was not woken for it.
+    waits_from = appeared if appeared is not None and made is not None and appeared >= made else bound
+    notes = ("a node that is gone counts as awake from when its pod was placed",) if node is None else ()
+    hourly = 0.0 if price is None or pool is None else price * _share(pod, pool)
+    running = _hours(started, ended or now)
+    return Cost(
+        gpu_hours=running * _gpus(pod),
+        used=running * hourly,
+        waking=_hours(waits_from, started or now) * hourly,
+        notes=notes,
+    )
+
+
+def _pool(pod: Object, node: Object | None, pools: Mapping[str, PoolOffer]) -> PoolOffer | None:
+    """By its node's label; where the node is gone, the dearest of those that the pod may use."""
+    if node is not None:
+        return pools.get((node["metadata"].get("labels") or {}).get(POOL_LABEL, ""))
+    allowed = [pools[name] for name in _allowed(pod) if name in pools]
+    return max(allowed, key=lambda pool: pool.hourly_usd or 0, default=None)
+
+
+def _allowed(pod: Object) -> list[str]:
+    spec = pod["spec"]
+    named = (spec.get("nodeSelector") or {}).get(POOL_LABEL)
+    terms = (
+        ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+        or {}
+    ).get("nodeSelectorTerms") or ()
+    listed = [
+        value
+        for term in terms
+        for expression in term.get("matchExpressions") or ()
+        if (expression["key"], expression["operator"]) == (POOL_LABEL, "In")
+        for value in expression["values"]
+    ]
+    return [named] if named else listed
+
+
+def _share(pod: Object, pool: PoolOffer) -> float:
+    return min(1.0, _gpus(pod) / pool.allocatable_gpus)
+
+
+def _gpus(pod: Object) -> int:
+    return sum(
+        int(((container.get("resources") or {}).get("limits") or {}).get(GPU_RESOURCE, 0))
+        for container in pod["spec"]["containers"]
+    )
+
+
+def _ran(pod: Object) -> tuple[datetime | None, datetime | None]:
+    """When its first container started and its last one ended; a restarted one counts from its last start."""
+    starts, ends = [], []
+    for status in (pod.get("status") or {}).get("containerStatuses") or ():
+        state = status.get("state") or {}
+        at = state.get("running") or state.get("terminated") or {}
+        starts.append(_time(at.get("startedAt")))
+        ends.append(_time((state.get("terminated") or {}).get("finishedAt")))
+    known = [start for start in starts if start is not None]
+    finished = [end for end in ends if end is not None]
+    return min(known, default=None), max(finished) if finished and len(finished) == len(ends) else None
+
+
+def _hours(start: datetime | None, end: datetime | None) -> float:
+    return 0.0 if start is None or end is None else max(0.0, (end - start).total_seconds()) / _SECONDS_PER_HOUR
+
+
+def _time(text: str | None) -> datetime | None:
+    """https://datatracker.ietf.org/doc/html/rfc3339, as Kubernetes writes it, with or without fractions."""
+    if not text:
+        return None
+    pattern = "%Y-%m-%dT%H:%M:%S.%fZ" if "." in text else "%Y-%m-%dT%H:%M:%SZ"
+    return datetime.strptime(text, pattern).replace(tzinfo=timezone.utc)
+
+
+def _conditions(pod: Object) -> Sequence[Object]:
+    return (pod.get("status") or {}).get("conditions") or ()

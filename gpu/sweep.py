@@ -1,0 +1,99 @@
+"""A sweep: every combination of some parameters' values, one run for each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+MOST: Final = 10_000
+"""Runs of a sweep: an indexed Job with a retry limit per index may run so many at once.
+
+https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#jobspec-v1-batch (``backoffLimitPerIndex``)
+"""
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RANGE: Final = re.compile(r"(-?\d+)\.\.(-?\d+)")
+
+
+class SweepError(ValueError):
+    """A sweep that means nothing; the message says what to write instead."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Parameter → its values, in the order that was given. The last parameter changes fastest."""
+
+    axes: Mapping[str, tuple[str, ...]]
+
+    @property
+    def runs(self) -> int:
+        """How many combinations there are."""
+        return math.prod(len(values) for values in self.axes.values())
+
+    def values(self, index: int) -> dict[str, str]:
+        """The parameters of run ``index``."""
+        return dict(
+            zip(self.axes, next(itertools.islice(itertools.product(*self.axes.values()), index, None)), strict=True)
+        )
+
+    def wrap(self, command: Sequence[str], index_variable: str) -> tuple[str, ...]:
+        """The command of all runs: each learns its parameters as variables, and ``{parameter}`` in an argument is
+        replaced by its value. ``index_variable`` names the variable that holds the run's index. It needs ``sh``; the
+        program takes its place, so that signals reach it.
+        """
+        lines = [f"i=${index_variable}", 'pick() { shift $(($1 + 1)); printf %s "$1"; }']
+        for name, values in reversed(list(self.axes.items())):
+            listed = " ".join(shlex.quote(value) for value in values)
+            lines.append(f"{name}=$(pick $((i % {len(values)})) {listed}); i=$((i / {len(values)})); export {name}")
+        lines.append("exec " + " ".join(self._argument(argument) for argument in command))
+        return ("sh", "-c", "\n".join(lines))
+
+    def _argument(self, argument: str) -> str:
+        parts = re.split(r"\{(" + "|".join(map(re.escape, self.axes)) + r")\}", argument)
+        return (
+            "".join(f'"${part}"' if odd % 2 else shlex.quote(part) if part else "" for odd, part in enumerate(parts))
+            or "''"
+        )
+
+
+def parse(written: Iterable[str]) -> Sweep | None:
+    """``lr=1e-3,1e-4`` and ``seed=0..9``, one parameter each; ``None`` for none.
+
+    Raises:
+        SweepError: what is wrong, and an example.
+    """
+    axes: dict[str, tuple[str, ...]] = {}
+    for one in written:
+        name, equals, listed = one.partition("=")
+        if not equals or not _NAME.fullmatch(name):
+            raise SweepError(f"--sweep {one}: write name=value,value or name=0..9; the name has letters, digits and _")
+        if name in axes or name in {"i", "pick", "PATH"}:
+            raise SweepError(f"--sweep {one}: {name} is taken; write another name, or all values behind one name")
+        axes[name] = _values(one, listed)
+    if not axes:
+        return None
+    sweep = Sweep(axes)
+    if sweep.runs > MOST:
+        raise SweepError(f"--sweep: {sweep.runs} runs are more than one Job can have ({MOST}); leave out some values")
+    return sweep
+
+
+def _values(one: str, listed: str) -> tuple[str, ...]:
+    if match := _RANGE.fullmatch(listed):
+        first, last = int(match[1]), int(match[2])
+        if last < first:
+            raise SweepError(f"--sweep {one}: is empty; write the smaller number first ({last}..{first})")
+        if last - first >= MOST:
+            raise SweepError(f"--sweep {one}: has more than {MOST} values, the most that one Job can have")
+        return tuple(map(str, range(first, last + 1)))
+    values = tuple(value.strip() for value in listed.split(","))
+    if not all(values):
+        raise SweepError(f"--sweep {one}: is empty, or has an empty value; write name=value,value")
+    if len(set(values)) < len(values):
+        raise SweepError(f"--sweep {one}: has a value twice; write each once")
+    return values

@@ -1,0 +1,112 @@
+"""The cluster says of every pool what its settings and the catalogue say, to every user and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import catalog
+from components.clouds.base import GpuDaemon
+from components.gpu_admission import rooms
+from components.published_offer import offer
+from components.settings import from_stack_file
+from concepts.offer import CONFIG_MAP, NAMESPACE, PoolOffer, from_config_map
+from concepts.pool import Pool, TimeSharing
+from tests import one_stack
+from tests.components import specs
+from tests.stacks import STACK_FILES, run_program, stack_name
+
+FILES = [*STACK_FILES, *one_stack.files()]
+CLOUDS = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+
+
+def of_pool(cloud: str, pool: Pool, *daemons: GpuDaemon) -> PoolOffer:
+    settings = replace(specs.cluster_settings(), cloud=cloud)
+    (found,) = offer(settings, [pool], daemons, None).pools
+    return found
+
+
+def machine(cloud: str, index: int) -> str:
+    """Of the machines with one T4, the ``index``-th by size (-1: the largest)."""
+    machines = catalog.machines_for(cloud, "nvidia-t4", 1)
+    return sorted(machines, key=lambda each: (each.vcpus, each.memory_gib))[index].type
+
+
+@pytest.mark.parametrize("file", FILES, ids=stack_name)
+def test_every_gpu_pool_is_published_with_what_its_settings_say(file: Path) -> None:
+    settings = from_stack_file(file)
+    config_map = next(
+        each
+        for each in run_program(file).of_type("kubernetes:core/v1:ConfigMap")
+        if each.inputs["metadata"]["name"] == CONFIG_MAP
+    )
+    found = from_config_map(config_map.inputs)
+    assert (found.stack, found.cloud, found.cluster) == (settings.stack, settings.cloud, settings.cluster_name)
+    room = rooms(settings.cloud, settings.gpu_pools)
+    assert [pool.name for pool in found.pools] == [pool.name for pool in settings.gpu_pools]
+    for told, pool in zip(found.pools, settings.gpu_pools, strict=True):
+        assert (told.gpu, told.gpus_per_node, told.taints) == (pool.gpus.type, pool.gpus_per_node, pool.taints)
+        assert (told.labels, told.zones, told.max_nodes) == (dict(pool.labels), pool.zones, pool.max_nodes)
+        assert (told.spot, told.hourly_usd, told.machine_types) == (pool.spot, pool.hourly_usd, pool.machine_types)
+        assert (told.notice_seconds is None) is not pool.spot
+        assert told.milli_cpu is not None
+        assert told.memory_mib is not None
+        # Less than admission's: that counts neither the nodes' own pods nor the smaller of several machines.
+        assert 0 < told.milli_cpu < room[pool.name].milli_cpu
+        assert 0 < told.memory_mib < room[pool.name].memory_mib
+
+
+@pytest.mark.parametrize("file", [one_stack.file(cloud) for cloud in one_stack.CLOUDS], ids=stack_name)
+def test_every_user_may_read_the_offer_and_nothing_beside_it(file: Path) -> None:
+    recording = run_program(file)
+    (role,) = [
+        each.inputs
+        for each in recording.of_type("kubernetes:rbac.authorization.k8s.io/v1:Role")
+        if each.inputs["metadata"]["name"] == CONFIG_MAP
+    ]
+    assert role["metadata"]["namespace"] == NAMESPACE
+    assert role["rules"] == [
+        {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [CONFIG_MAP], "verbs": ["get"]}
+    ]
+    (binding,) = [
+        each.inputs
+        for each in recording.of_type("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding")
+        if each.inputs["roleRef"]["name"] == CONFIG_MAP
+    ]
+    assert [(each["kind"], each["name"]) for each in binding["subjects"]] == [("Group", "system:authenticated")]
+
+
+@CLOUDS
+def test_of_several_machines_the_smallest_counts_and_an_unknown_one_leaves_it_open(cloud: str) -> None:
+    pool = specs.gpu_pool(gpu="nvidia-t4", machine_types=(machine(cloud, 0),))
+    small = of_pool(cloud, pool)
+    mixed = of_pool(cloud, replace(pool, machine_types=(machine(cloud, -1), machine(cloud, 0))))
+    large = of_pool(cloud, replace(pool, machine_types=(machine(cloud, -1),)))
+    assert (mixed.milli_cpu, mixed.memory_mib) == (small.milli_cpu, small.memory_mib)
+    assert large.milli_cpu is not None
+    assert small.milli_cpu is not None
+    assert large.milli_cpu > small.milli_cpu
+    unknown = of_pool(cloud, replace(pool, machine_types=(machine(cloud, 0), "no-such-machine")))
+    assert (unknown.milli_cpu, unknown.memory_mib) == (None, None)
+
+
+@CLOUDS
+def test_what_our_own_daemons_ask_for_is_not_offered(cloud: str) -> None:
+    pool = specs.gpu_pool(gpu="nvidia-t4", machine_types=(machine(cloud, 0),))
+    containers = [{"resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}, {"resources": {}}]
+    start = [{"resources": {"requests": {"cpu": "0.15"}}}]
+    pod = {"initContainers": start, "containers": containers}
+    daemon = GpuDaemon(app="plugin", variant="whole", pod=pod, pools=(pool,))
+    free, taken = of_pool(cloud, pool), of_pool(cloud, pool, daemon)
+    assert free.milli_cpu is not None
+    assert free.memory_mib is not None
+    assert (taken.milli_cpu, taken.memory_mib) == (free.milli_cpu - 150, free.memory_mib - 64)
+    others = GpuDaemon(app="plugin", variant="whole", pod=pod, pools=(replace(pool, name="other"),))
+    assert of_pool(cloud, pool, others) == free
+
+
+def test_a_pod_gets_one_share_of_a_gpu_where_gpus_are_shared() -> None:
+    told = of_pool("gke", specs.gpu_pool(size=2, time_sharing=TimeSharing(clients_per_gpu=4)))
+    assert (told.gpus_per_node, told.allocatable_gpus, told.gpus_per_pod) == (2, 8, 1)
