@@ -12,6 +12,7 @@ from components.gpu_admission import GpuAdmission, GpuAdmissionArgs
 from components.interrupt import end_at_once_when_interrupted
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from components.settings import from_pulumi
+from components.workloads.declare import declare_workloads
 from concepts.pool import Pool
 
 end_at_once_when_interrupted()
@@ -46,6 +47,8 @@ for cpu_pool in cpu_pools:
 DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools), guarded())
 GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), guarded())
 
+for key, value in declare_workloads(cluster, guarded()).items():
+    pulumi.export(key, value)
 pulumi.export("clusterName", cluster.handle.name)
 pulumi.export("kubeconfig", cluster.kubeconfig)
 pulumi.export("network", dict(cluster.handle.network))
