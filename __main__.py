@@ -13,6 +13,7 @@ from components.interrupt import end_at_once_when_interrupted
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from components.published_offer import PublishedOffer, PublishedOfferArgs
 from components.settings import from_pulumi
+from components.workloads.declare import declare_workloads
 from concepts.pool import Pool
 
 end_at_once_when_interrupted()
@@ -48,6 +49,8 @@ DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools)
 GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), guarded())
 PublishedOffer("offer", PublishedOfferArgs(cluster=cluster, pools=gpu_pools), guarded())
 
+for key, value in declare_workloads(cluster, guarded()).items():
+    pulumi.export(key, value)
 pulumi.export("clusterName", cluster.handle.name)
 pulumi.export("kubeconfig", cluster.kubeconfig)
 pulumi.export("network", dict(cluster.handle.network))

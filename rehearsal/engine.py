@@ -151,10 +151,18 @@ class Engine:
 
     def resources(self) -> list[str]:
         """The URNs of everything in the stack's state. Raises ``EngineError``."""
+        return [resource["urn"] for resource in self._state()]
+
+    def kept(self) -> frozenset[str]:
+        """The ids of what a destroy only forgets. Raises ``EngineError``."""
+        return frozenset(each["id"] for each in self._state() if each.get("retainOnDelete") and each.get("id"))
+
+    def _state(self) -> list[dict[str, Any]]:
         done = self._run(["stack", "export", "--stack", self.stack])
         if done.returncode != 0:
             raise EngineError(f"`pulumi stack export` failed: {done.stderr.strip()}")
-        return [resource["urn"] for resource in json.loads(done.stdout)["deployment"].get("resources") or ()]
+        found: list[dict[str, Any]] = json.loads(done.stdout)["deployment"].get("resources") or []
+        return found
 
     def environment(self) -> dict[str, str]:
         """The whole environment of the engine, and so of the program and the plugins."""

@@ -18,7 +18,7 @@ from rich.console import Console
 from rehearsal import autoscaler_words, cloud_calls, disk, evidence, leftovers
 from rehearsal.applied import ManifestsError, apply, read, settle
 from rehearsal.applied import checks as checks_of_applied
-from rehearsal.checks import Check, Pools, autoscaler_rights, calls_allowed, cluster_checks
+from rehearsal.checks import Check, Pools, autoscaler_rights, calls_allowed, checks_of_what_is_left, cluster_checks
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 from rehearsal.day_two import DayTwo
@@ -256,12 +256,12 @@ class Rehearsal:
             self._display.say("security.deletionProtection: false, then pulumi up, then pulumi destroy")
             lifted = engine.up(self._options.gate, name="unprotect")
             self._engine_check("unprotect", "Switching deletionProtection off lifts the protection", lifted)
+        kept = engine.kept()
         destroyed = engine.destroy()
         self._engine_check("destroy", "The stack is destroyed", destroyed)
         assert self._world is not None
-        left = [*(f"node {node.name}" for node in self._timeline.living_nodes()), *self._world.inventory()]
-        detail = f"still there: {', '.join(left)}" if left else "no node, and no resource in the simulated account"
-        self._check("nothing-left", "No node and no resource of the cloud is left", not left, detail)
+        nodes = [f"node {node.name}" for node in self._timeline.living_nodes()]
+        self._record.checks += checks_of_what_is_left([*nodes, *self._world.inventory()], kept)
 
     def _refused_destroy(self, engine: Engine) -> None:
         title = "A protected stack refuses a plain destroy, and nothing is lost"

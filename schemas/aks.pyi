@@ -18,6 +18,21 @@ class AbsoluteMonthlySchedule(TypedDict, total=False):
     dayOfMonth: Required[Input[int]]
     intervalMonths: Required[Input[int]]
 
+class AccountImmutabilityPolicyProperties(TypedDict, total=False):
+    allowProtectedAppendWrites: Input[bool]
+    immutabilityPeriodSinceCreationInDays: Input[int]
+    state: Input[str]
+
+class ActiveDirectoryProperties(TypedDict, total=False):
+    domainGuid: Required[Input[str]]
+    domainName: Required[Input[str]]
+    accountType: Input[str]
+    azureStorageSid: Input[str]
+    domainSid: Input[str]
+    forestName: Input[str]
+    netBiosDomainName: Input[str]
+    samAccountName: Input[str]
+
 class AddressSpace(TypedDict, total=False):
     addressPrefixes: Input[Sequence[Input[str]]]
     ipamPoolPrefixAllocations: Input[Sequence[Input[IpamPoolPrefixAllocation]]]
@@ -121,11 +136,49 @@ class ApplicationSecurityGroup(TypedDict, total=False):
     location: Input[str]
     tags: Input[Mapping[str, Input[str]]]
 
+class AzureADAuthenticationAsArmPolicy(TypedDict, total=False):
+    status: Input[str]
+
+class AzureFilesIdentityBasedAuthentication(TypedDict, total=False):
+    directoryServiceOptions: Required[Input[str]]
+    activeDirectoryProperties: Input[ActiveDirectoryProperties]
+    defaultSharePermission: Input[str]
+
 class AzureKeyVaultKms(TypedDict, total=False):
     enabled: Input[bool]
     keyId: Input[str]
     keyVaultNetworkAccess: Input[str]
     keyVaultResourceId: Input[str]
+
+class BlobContainer(TypedDict, total=False):
+    accountName: Required[Input[str]]
+    resourceGroupName: Required[Input[str]]
+    containerName: Input[str]
+    defaultEncryptionScope: Input[str]
+    denyEncryptionScopeOverride: Input[bool]
+    enableNfsV3AllSquash: Input[bool]
+    enableNfsV3RootSquash: Input[bool]
+    immutableStorageWithVersioning: Input[ImmutableStorageWithVersioning]
+    metadata: Input[Mapping[str, Input[str]]]
+    publicAccess: Input[str]
+
+class BlobServiceProperties(TypedDict, total=False):
+    accountName: Required[Input[str]]
+    resourceGroupName: Required[Input[str]]
+    automaticSnapshotPolicyEnabled: Input[bool]
+    blobServicesName: Input[str]
+    changeFeed: Input[ChangeFeed]
+    containerDeleteRetentionPolicy: Input[DeleteRetentionPolicy]
+    cors: Input[CorsRules]
+    defaultServiceVersion: Input[str]
+    deleteRetentionPolicy: Input[DeleteRetentionPolicy]
+    isVersioningEnabled: Input[bool]
+    lastAccessTimeTrackingPolicy: Input[LastAccessTimeTrackingPolicy]
+    restorePolicy: Input[RestorePolicyProperties]
+
+class ChangeFeed(TypedDict, total=False):
+    enabled: Input[bool]
+    retentionInDays: Input[int]
 
 class ClusterUpgradeSettings(TypedDict, total=False):
     overrideSettings: Input[UpgradeOverrideSettings]
@@ -159,8 +212,22 @@ class ContainerServiceSshConfiguration(TypedDict, total=False):
 class ContainerServiceSshPublicKey(TypedDict, total=False):
     keyData: Required[Input[str]]
 
+class CorsRule(TypedDict, total=False):
+    allowedHeaders: Required[Input[Sequence[Input[str]]]]
+    allowedMethods: Required[Input[Sequence[Input[str]]]]
+    allowedOrigins: Required[Input[Sequence[Input[str]]]]
+    exposedHeaders: Required[Input[Sequence[Input[str]]]]
+    maxAgeInSeconds: Required[Input[int]]
+
+class CorsRules(TypedDict, total=False):
+    corsRules: Input[Sequence[Input[CorsRule]]]
+
 class CreationData(TypedDict, total=False):
     sourceResourceId: Input[str]
+
+class CustomDomain(TypedDict, total=False):
+    name: Required[Input[str]]
+    useSubDomainName: Input[bool]
 
 class DailySchedule(TypedDict, total=False):
     intervalDays: Required[Input[int]]
@@ -187,6 +254,11 @@ class Delegation(TypedDict, total=False):
     serviceName: Input[str]
     type: Input[str]
 
+class DeleteRetentionPolicy(TypedDict, total=False):
+    allowPermanentDelete: Input[bool]
+    days: Input[int]
+    enabled: Input[bool]
+
 class DhcpOptions(TypedDict, total=False):
     dnsServers: Input[Sequence[Input[str]]]
 
@@ -201,26 +273,77 @@ class DiskEncryptionSet(TypedDict, total=False):
     rotationToLatestKeyVersionEnabled: Input[bool]
     tags: Input[Mapping[str, Input[str]]]
 
+class Encryption(TypedDict, total=False):
+    encryptionIdentity: Input[EncryptionIdentity]
+    keySource: Input[str]
+    keyVaultProperties: Input[StorageKeyVaultProperties]
+    requireInfrastructureEncryption: Input[bool]
+    services: Input[EncryptionServices]
+
+class EncryptionIdentity(TypedDict, total=False):
+    encryptionFederatedIdentityClientId: Input[str]
+    encryptionUserAssignedIdentity: Input[str]
+
+class EncryptionProperty(TypedDict, total=False):
+    keyVaultProperties: Input[KeyVaultProperties]
+    status: Input[str]
+
+class EncryptionService(TypedDict, total=False):
+    enabled: Input[bool]
+    keyType: Input[str]
+
+class EncryptionServices(TypedDict, total=False):
+    blob: Input[EncryptionService]
+    file: Input[EncryptionService]
+    queue: Input[EncryptionService]
+    table: Input[EncryptionService]
+
 class EncryptionSetIdentity(TypedDict, total=False):
     type: Input[str]
     userAssignedIdentities: Input[Sequence[Input[str]]]
+
+class ExportPolicy(TypedDict, total=False):
+    status: Input[str]
 
 class ExtendedLocation(TypedDict, total=False):
     name: Input[str]
     type: Input[str]
 
+class FederatedIdentityCredential(TypedDict, total=False):
+    audiences: Required[Input[Sequence[Input[str]]]]
+    issuer: Required[Input[str]]
+    resourceGroupName: Required[Input[str]]
+    resourceName: Required[Input[str]]
+    subject: Required[Input[str]]
+    federatedIdentityCredentialResourceName: Input[str]
+
 class GPUProfile(TypedDict, total=False):
     driver: Input[str]
+
+class IPRule(TypedDict, total=False):
+    iPAddressOrRange: Required[Input[str]]
+    action: Input[str]
 
 class IPTag(TypedDict, total=False):
     ipTagType: Input[str]
     tag: Input[str]
 
-class UserAssignedIdentity(TypedDict, total=False):
-    resourceGroupName: Required[Input[str]]
-    location: Required[Input[str]]
-    resourceName: Input[str]
-    tags: Input[Mapping[str, Input[str]]]
+class Identity(TypedDict, total=False):
+    type: Required[Input[str]]
+    userAssignedIdentities: Input[Sequence[Input[str]]]
+
+class IdentityProperties(TypedDict, total=False):
+    principalId: Input[str]
+    tenantId: Input[str]
+    type: Input[str]
+    userAssignedIdentities: Input[Mapping[str, Input[UserIdentityProperties]]]
+
+class ImmutableStorageAccount(TypedDict, total=False):
+    enabled: Input[bool]
+    immutabilityPolicy: Input[AccountImmutabilityPolicyProperties]
+
+class ImmutableStorageWithVersioning(TypedDict, total=False):
+    enabled: Input[bool]
 
 class IpTag(TypedDict, total=False):
     ipTagType: Input[str]
@@ -263,6 +386,13 @@ class KeyForDiskEncryptionSet(TypedDict, total=False):
     keyUrl: Required[Input[str]]
     sourceVault: Input[SourceVault]
 
+class KeyPolicy(TypedDict, total=False):
+    keyExpirationPeriodInDays: Required[Input[int]]
+
+class KeyVaultProperties(TypedDict, total=False):
+    identity: Input[str]
+    keyIdentifier: Input[str]
+
 class KubeletConfig(TypedDict, total=False):
     allowedUnsafeSysctls: Input[Sequence[Input[str]]]
     containerLogMaxFiles: Input[int]
@@ -275,6 +405,12 @@ class KubeletConfig(TypedDict, total=False):
     imageGcLowThreshold: Input[int]
     podMaxPids: Input[int]
     topologyManagerPolicy: Input[str]
+
+class LastAccessTimeTrackingPolicy(TypedDict, total=False):
+    enable: Required[Input[bool]]
+    blobType: Input[Sequence[Input[str]]]
+    name: Input[str]
+    trackingGranularityInDays: Input[int]
 
 class LinuxOSConfig(TypedDict, total=False):
     swapFileSizeMB: Input[int]
@@ -654,6 +790,10 @@ class NatGateway(TypedDict, total=False):
 class NatGatewaySku(TypedDict, total=False):
     name: Input[str]
 
+class NetworkRuleSet(TypedDict, total=False):
+    defaultAction: Input[str]
+    ipRules: Input[Sequence[Input[IPRule]]]
+
 class InlineNetworkSecurityGroup(TypedDict, total=False):
     defaultSecurityRules: Input[Sequence[Input[SecurityRule]]]
     etag: Input[str]
@@ -673,6 +813,14 @@ class NetworkSecurityGroup(TypedDict, total=False):
     networkSecurityGroupName: Input[str]
     securityRules: Input[Sequence[Input[SecurityRule]]]
     tags: Input[Mapping[str, Input[str]]]
+
+class Policies(TypedDict, total=False):
+    azureADAuthenticationAsArmPolicy: Input[AzureADAuthenticationAsArmPolicy]
+    exportPolicy: Input[ExportPolicy]
+    quarantinePolicy: Input[QuarantinePolicy]
+    retentionPolicy: Input[RetentionPolicy]
+    softDeletePolicy: Input[SoftDeletePolicy]
+    trustPolicy: Input[TrustPolicy]
 
 class PortRange(TypedDict, total=False):
     portEnd: Input[int]
@@ -743,10 +891,34 @@ class PublicIPAddressSku(TypedDict, total=False):
     name: Input[str]
     tier: Input[str]
 
+class QuarantinePolicy(TypedDict, total=False):
+    status: Input[str]
+
+class Registry(TypedDict, total=False):
+    resourceGroupName: Required[Input[str]]
+    sku: Required[Input[Sku]]
+    adminUserEnabled: Input[bool]
+    anonymousPullEnabled: Input[bool]
+    dataEndpointEnabled: Input[bool]
+    encryption: Input[EncryptionProperty]
+    identity: Input[IdentityProperties]
+    location: Input[str]
+    networkRuleBypassOptions: Input[str]
+    networkRuleSet: Input[NetworkRuleSet]
+    policies: Input[Policies]
+    publicNetworkAccess: Input[str]
+    registryName: Input[str]
+    tags: Input[Mapping[str, Input[str]]]
+    zoneRedundancy: Input[str]
+
 class RelativeMonthlySchedule(TypedDict, total=False):
     dayOfWeek: Required[Input[str]]
     intervalMonths: Required[Input[int]]
     weekIndex: Required[Input[str]]
+
+class ResourceAccessRule(TypedDict, total=False):
+    resourceId: Input[str]
+    tenantId: Input[str]
 
 class ResourceGroup(TypedDict, total=False):
     location: Required[Input[str]]
@@ -762,6 +934,14 @@ class ResourceNavigationLink(TypedDict, total=False):
 
 class ResourceReference(TypedDict, total=False):
     id: Input[str]
+
+class RestorePolicyProperties(TypedDict, total=False):
+    enabled: Required[Input[bool]]
+    days: Input[int]
+
+class RetentionPolicy(TypedDict, total=False):
+    days: Input[int]
+    status: Input[str]
 
 class RoleAssignment(TypedDict, total=False):
     principalId: Required[Input[str]]
@@ -801,6 +981,15 @@ class RouteTable(TypedDict, total=False):
     routeTableName: Input[str]
     routes: Input[Sequence[Input[Route]]]
     tags: Input[Mapping[str, Input[str]]]
+
+class RoutingPreference(TypedDict, total=False):
+    publishInternetEndpoints: Input[bool]
+    publishMicrosoftEndpoints: Input[bool]
+    routingChoice: Input[str]
+
+class SasPolicy(TypedDict, total=False):
+    expirationAction: Input[str]
+    sasExpirationPeriod: Required[Input[str]]
 
 class ScaleProfile(TypedDict, total=False):
     manual: Input[Sequence[Input[ManualScaleProfile]]]
@@ -867,8 +1056,64 @@ class ServiceMeshProfile(TypedDict, total=False):
     mode: Required[Input[str]]
     istio: Input[IstioServiceMesh]
 
+class Sku(TypedDict, total=False):
+    name: Required[Input[str]]
+
+class SoftDeletePolicy(TypedDict, total=False):
+    retentionDays: Input[int]
+    status: Input[str]
+
 class SourceVault(TypedDict, total=False):
     id: Input[str]
+
+class StorageAccount(TypedDict, total=False):
+    kind: Required[Input[str]]
+    resourceGroupName: Required[Input[str]]
+    sku: Required[Input[StorageSku]]
+    accessTier: Input[str]
+    accountName: Input[str]
+    allowBlobPublicAccess: Input[bool]
+    allowCrossTenantReplication: Input[bool]
+    allowSharedKeyAccess: Input[bool]
+    allowedCopyScope: Input[str]
+    azureFilesIdentityBasedAuthentication: Input[AzureFilesIdentityBasedAuthentication]
+    customDomain: Input[CustomDomain]
+    defaultToOAuthAuthentication: Input[bool]
+    dnsEndpointType: Input[str]
+    enableExtendedGroups: Input[bool]
+    enableHttpsTrafficOnly: Input[bool]
+    enableNfsV3: Input[bool]
+    encryption: Input[Encryption]
+    extendedLocation: Input[ExtendedLocation]
+    identity: Input[Identity]
+    immutableStorageWithVersioning: Input[ImmutableStorageAccount]
+    isHnsEnabled: Input[bool]
+    isLocalUserEnabled: Input[bool]
+    isSftpEnabled: Input[bool]
+    keyPolicy: Input[KeyPolicy]
+    largeFileSharesState: Input[str]
+    location: Input[str]
+    minimumTlsVersion: Input[str]
+    networkRuleSet: Input[StorageNetworkRuleSet]
+    publicNetworkAccess: Input[str]
+    routingPreference: Input[RoutingPreference]
+    sasPolicy: Input[SasPolicy]
+    tags: Input[Mapping[str, Input[str]]]
+
+class StorageKeyVaultProperties(TypedDict, total=False):
+    keyName: Input[str]
+    keyVaultUri: Input[str]
+    keyVersion: Input[str]
+
+class StorageNetworkRuleSet(TypedDict, total=False):
+    defaultAction: Input[str]
+    bypass: Input[str]
+    ipRules: Input[Sequence[Input[IPRule]]]
+    resourceAccessRules: Input[Sequence[Input[ResourceAccessRule]]]
+    virtualNetworkRules: Input[Sequence[Input[VirtualNetworkRule]]]
+
+class StorageSku(TypedDict, total=False):
+    name: Required[Input[str]]
 
 class SubResource(TypedDict, total=False):
     id: Input[str]
@@ -959,6 +1204,10 @@ class TimeSpan(TypedDict, total=False):
     end: Input[str]
     start: Input[str]
 
+class TrustPolicy(TypedDict, total=False):
+    status: Input[str]
+    type: Input[str]
+
 class UpgradeOverrideSettings(TypedDict, total=False):
     forceUpgrade: Input[bool]
     until: Input[str]
@@ -967,6 +1216,16 @@ class InlineUserAssignedIdentity(TypedDict, total=False):
     clientId: Input[str]
     objectId: Input[str]
     resourceId: Input[str]
+
+class UserAssignedIdentity(TypedDict, total=False):
+    resourceGroupName: Required[Input[str]]
+    location: Required[Input[str]]
+    resourceName: Input[str]
+    tags: Input[Mapping[str, Input[str]]]
+
+class UserIdentityProperties(TypedDict, total=False):
+    clientId: Input[str]
+    principalId: Input[str]
 
 class VirtualMachineNodes(TypedDict, total=False):
     count: Input[int]
@@ -1024,6 +1283,11 @@ class VirtualNetworkPeering(TypedDict, total=False):
     type: Input[str]
     useRemoteGateways: Input[bool]
 
+class VirtualNetworkRule(TypedDict, total=False):
+    virtualNetworkResourceId: Required[Input[str]]
+    action: Input[str]
+    state: Input[str]
+
 class WeeklySchedule(TypedDict, total=False):
     dayOfWeek: Required[Input[str]]
     intervalWeeks: Required[Input[int]]
@@ -1061,6 +1325,17 @@ class Declare(Protocol[_Made]):
     @overload
     def __call__(
         self,
+        token: Literal["azure-native:containerregistry:Registry"],
+        name: str,
+        inputs: Registry,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["adminUserEnabled", "anonymousPullEnabled", "azureApiVersion", "creationDate", "dataEndpointEnabled", "dataEndpointHostNames", "encryption", "identity", "location", "loginServer", "name", "networkRuleBypassOptions", "networkRuleSet", "policies", "privateEndpointConnections", "provisioningState", "publicNetworkAccess", "sku", "status", "systemData", "tags", "type", "zoneRedundancy"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
         token: Literal["azure-native:containerservice:AgentPool"],
         name: str,
         inputs: AgentPool,
@@ -1089,6 +1364,17 @@ class Declare(Protocol[_Made]):
         opts: ResourceOptions,
         *,
         outputs: Sequence[Literal["aadProfile", "addonProfiles", "agentPoolProfiles", "aiToolchainOperatorProfile", "apiServerAccessProfile", "autoScalerProfile", "autoUpgradeProfile", "azureApiVersion", "azureMonitorProfile", "azurePortalFQDN", "bootstrapProfile", "currentKubernetesVersion", "disableLocalAccounts", "diskEncryptionSetID", "dnsPrefix", "eTag", "enableRBAC", "extendedLocation", "fqdn", "fqdnSubdomain", "httpProxyConfig", "identity", "identityProfile", "ingressProfile", "kind", "kubernetesVersion", "linuxProfile", "location", "maxAgentPools", "metricsProfile", "name", "networkProfile", "nodeProvisioningProfile", "nodeResourceGroup", "nodeResourceGroupProfile", "oidcIssuerProfile", "podIdentityProfile", "powerState", "privateFQDN", "privateLinkResources", "provisioningState", "publicNetworkAccess", "resourceUID", "securityProfile", "serviceMeshProfile", "servicePrincipalProfile", "sku", "status", "storageProfile", "supportPlan", "systemData", "tags", "type", "upgradeSettings", "windowsProfile", "workloadAutoScalerProfile"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["azure-native:managedidentity:FederatedIdentityCredential"],
+        name: str,
+        inputs: FederatedIdentityCredential,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["audiences", "azureApiVersion", "issuer", "name", "subject", "systemData", "type"]] = ...,
     ) -> _Made: ...
 
     @overload
@@ -1177,4 +1463,37 @@ class Declare(Protocol[_Made]):
         opts: ResourceOptions,
         *,
         outputs: Sequence[Literal["azureApiVersion", "location", "managedBy", "name", "properties", "tags", "type"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["azure-native:storage:BlobContainer"],
+        name: str,
+        inputs: BlobContainer,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["azureApiVersion", "defaultEncryptionScope", "deleted", "deletedTime", "denyEncryptionScopeOverride", "enableNfsV3AllSquash", "enableNfsV3RootSquash", "etag", "hasImmutabilityPolicy", "hasLegalHold", "immutabilityPolicy", "immutableStorageWithVersioning", "lastModifiedTime", "leaseDuration", "leaseState", "leaseStatus", "legalHold", "metadata", "name", "publicAccess", "remainingRetentionDays", "type", "version"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["azure-native:storage:BlobServiceProperties"],
+        name: str,
+        inputs: BlobServiceProperties,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["automaticSnapshotPolicyEnabled", "azureApiVersion", "changeFeed", "containerDeleteRetentionPolicy", "cors", "defaultServiceVersion", "deleteRetentionPolicy", "isVersioningEnabled", "lastAccessTimeTrackingPolicy", "name", "restorePolicy", "sku", "type"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["azure-native:storage:StorageAccount"],
+        name: str,
+        inputs: StorageAccount,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["accessTier", "accountMigrationInProgress", "allowBlobPublicAccess", "allowCrossTenantReplication", "allowSharedKeyAccess", "allowedCopyScope", "azureApiVersion", "azureFilesIdentityBasedAuthentication", "blobRestoreStatus", "creationTime", "customDomain", "defaultToOAuthAuthentication", "dnsEndpointType", "enableExtendedGroups", "enableHttpsTrafficOnly", "enableNfsV3", "encryption", "extendedLocation", "failoverInProgress", "geoReplicationStats", "identity", "immutableStorageWithVersioning", "isHnsEnabled", "isLocalUserEnabled", "isSftpEnabled", "isSkuConversionBlocked", "keyCreationTime", "keyPolicy", "kind", "largeFileSharesState", "lastGeoFailoverTime", "location", "minimumTlsVersion", "name", "networkRuleSet", "primaryEndpoints", "primaryLocation", "privateEndpointConnections", "provisioningState", "publicNetworkAccess", "routingPreference", "sasPolicy", "secondaryEndpoints", "secondaryLocation", "sku", "statusOfPrimary", "statusOfSecondary", "storageAccountSkuConversionStatus", "tags", "type"]] = ...,
     ) -> _Made: ...

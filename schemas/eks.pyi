@@ -61,6 +61,233 @@ class Alias(TypedDict, total=False):
     namePrefix: Input[str]
     region: Input[str]
 
+class Bucket(TypedDict, total=False):
+    accelerationStatus: Input[str]
+    acl: Input[str]
+    bucket: Input[str]
+    bucketNamespace: Input[str]
+    bucketPrefix: Input[str]
+    corsRules: Input[Sequence[Input[BucketCorsRule]]]
+    forceDestroy: Input[bool]
+    grants: Input[Sequence[Input[BucketGrant]]]
+    lifecycleRules: Input[Sequence[Input[BucketLifecycleRule]]]
+    logging: Input[BucketLogging]
+    objectLockConfiguration: Input[BucketObjectLockConfiguration]
+    objectLockEnabled: Input[bool]
+    policy: Input[str]
+    region: Input[str]
+    replicationConfiguration: Input[BucketReplicationConfiguration]
+    requestPayer: Input[str]
+    serverSideEncryptionConfiguration: Input[BucketServerSideEncryptionConfiguration]
+    tags: Input[Mapping[str, Input[str]]]
+    versioning: Input[InlineBucketVersioning]
+    website: Input[BucketWebsite]
+
+class BucketCorsRule(TypedDict, total=False):
+    allowedMethods: Required[Input[Sequence[Input[str]]]]
+    allowedOrigins: Required[Input[Sequence[Input[str]]]]
+    allowedHeaders: Input[Sequence[Input[str]]]
+    exposeHeaders: Input[Sequence[Input[str]]]
+    maxAgeSeconds: Input[int]
+
+class BucketGrant(TypedDict, total=False):
+    permissions: Required[Input[Sequence[Input[str]]]]
+    type: Required[Input[str]]
+    id: Input[str]
+    uri: Input[str]
+
+class BucketLifecycleConfiguration(TypedDict, total=False):
+    bucket: Required[Input[str]]
+    expectedBucketOwner: Input[str]
+    region: Input[str]
+    rules: Input[Sequence[Input[BucketLifecycleConfigurationRule]]]
+    timeouts: Input[BucketLifecycleConfigurationTimeouts]
+    transitionDefaultMinimumObjectSize: Input[str]
+
+class BucketLifecycleConfigurationRule(TypedDict, total=False):
+    id: Required[Input[str]]
+    status: Required[Input[str]]
+    abortIncompleteMultipartUpload: Input[BucketLifecycleConfigurationRuleAbortIncompleteMultipartUpload]
+    expiration: Input[BucketLifecycleConfigurationRuleExpiration]
+    filter: Input[BucketLifecycleConfigurationRuleFilter]
+    noncurrentVersionExpiration: Input[BucketLifecycleConfigurationRuleNoncurrentVersionExpiration]
+    noncurrentVersionTransitions: Input[Sequence[Input[BucketLifecycleConfigurationRuleNoncurrentVersionTransition]]]
+    prefix: Input[str]
+    transitions: Input[Sequence[Input[BucketLifecycleConfigurationRuleTransition]]]
+
+class BucketLifecycleConfigurationRuleAbortIncompleteMultipartUpload(TypedDict, total=False):
+    daysAfterInitiation: Input[int]
+
+class BucketLifecycleConfigurationRuleExpiration(TypedDict, total=False):
+    date: Input[str]
+    days: Input[int]
+    expiredObjectDeleteMarker: Input[bool]
+
+BucketLifecycleConfigurationRuleFilter = TypedDict("BucketLifecycleConfigurationRuleFilter", {"and": Input[BucketLifecycleConfigurationRuleFilterAnd], "objectSizeGreaterThan": Input[int], "objectSizeLessThan": Input[int], "prefix": Input[str], "tag": Input[BucketLifecycleConfigurationRuleFilterTag]}, total=False)
+
+class BucketLifecycleConfigurationRuleFilterAnd(TypedDict, total=False):
+    objectSizeGreaterThan: Input[int]
+    objectSizeLessThan: Input[int]
+    prefix: Input[str]
+    tags: Input[Mapping[str, Input[str]]]
+
+class BucketLifecycleConfigurationRuleFilterTag(TypedDict, total=False):
+    key: Required[Input[str]]
+    value: Required[Input[str]]
+
+class BucketLifecycleConfigurationRuleNoncurrentVersionExpiration(TypedDict, total=False):
+    noncurrentDays: Required[Input[int]]
+    newerNoncurrentVersions: Input[int]
+
+class BucketLifecycleConfigurationRuleNoncurrentVersionTransition(TypedDict, total=False):
+    noncurrentDays: Required[Input[int]]
+    storageClass: Required[Input[str]]
+    newerNoncurrentVersions: Input[int]
+
+class BucketLifecycleConfigurationRuleTransition(TypedDict, total=False):
+    storageClass: Required[Input[str]]
+    date: Input[str]
+    days: Input[int]
+
+class BucketLifecycleConfigurationTimeouts(TypedDict, total=False):
+    create: Input[str]
+    update: Input[str]
+
+class BucketLifecycleRule(TypedDict, total=False):
+    enabled: Required[Input[bool]]
+    abortIncompleteMultipartUploadDays: Input[int]
+    expiration: Input[BucketLifecycleRuleExpiration]
+    id: Input[str]
+    noncurrentVersionExpiration: Input[BucketLifecycleRuleNoncurrentVersionExpiration]
+    noncurrentVersionTransitions: Input[Sequence[Input[BucketLifecycleRuleNoncurrentVersionTransition]]]
+    prefix: Input[str]
+    tags: Input[Mapping[str, Input[str]]]
+    transitions: Input[Sequence[Input[BucketLifecycleRuleTransition]]]
+
+class BucketLifecycleRuleExpiration(TypedDict, total=False):
+    date: Input[str]
+    days: Input[int]
+    expiredObjectDeleteMarker: Input[bool]
+
+class BucketLifecycleRuleNoncurrentVersionExpiration(TypedDict, total=False):
+    days: Input[int]
+
+class BucketLifecycleRuleNoncurrentVersionTransition(TypedDict, total=False):
+    storageClass: Required[Input[str]]
+    days: Input[int]
+
+class BucketLifecycleRuleTransition(TypedDict, total=False):
+    storageClass: Required[Input[str]]
+    date: Input[str]
+    days: Input[int]
+
+class BucketLogging(TypedDict, total=False):
+    targetBucket: Required[Input[str]]
+    targetPrefix: Input[str]
+
+class BucketObjectLockConfiguration(TypedDict, total=False):
+    objectLockEnabled: Input[str]
+    rule: Input[BucketObjectLockConfigurationRule]
+
+class BucketObjectLockConfigurationRule(TypedDict, total=False):
+    defaultRetention: Required[Input[BucketObjectLockConfigurationRuleDefaultRetention]]
+
+class BucketObjectLockConfigurationRuleDefaultRetention(TypedDict, total=False):
+    days: Input[int]
+    mode: Input[str]
+    years: Input[int]
+
+class BucketPolicy(TypedDict, total=False):
+    bucket: Required[Input[str]]
+    policy: Required[Input[str]]
+    region: Input[str]
+
+class BucketPublicAccessBlock(TypedDict, total=False):
+    bucket: Required[Input[str]]
+    blockPublicAcls: Input[bool]
+    blockPublicPolicy: Input[bool]
+    ignorePublicAcls: Input[bool]
+    region: Input[str]
+    restrictPublicBuckets: Input[bool]
+    skipDestroy: Input[bool]
+
+class BucketReplicationConfiguration(TypedDict, total=False):
+    role: Required[Input[str]]
+    rules: Required[Input[Sequence[Input[BucketReplicationConfigurationRule]]]]
+
+class BucketReplicationConfigurationRule(TypedDict, total=False):
+    destination: Required[Input[BucketReplicationConfigurationRuleDestination]]
+    status: Required[Input[str]]
+    deleteMarkerReplicationStatus: Input[str]
+    filter: Input[BucketReplicationConfigurationRuleFilter]
+    id: Input[str]
+    prefix: Input[str]
+    priority: Input[int]
+    sourceSelectionCriteria: Input[BucketReplicationConfigurationRuleSourceSelectionCriteria]
+
+class BucketReplicationConfigurationRuleDestination(TypedDict, total=False):
+    bucket: Required[Input[str]]
+    accessControlTranslation: Input[BucketReplicationConfigurationRuleDestinationAccessControlTranslation]
+    accountId: Input[str]
+    metrics: Input[BucketReplicationConfigurationRuleDestinationMetrics]
+    replicaKmsKeyId: Input[str]
+    replicationTime: Input[BucketReplicationConfigurationRuleDestinationReplicationTime]
+    storageClass: Input[str]
+
+class BucketReplicationConfigurationRuleDestinationAccessControlTranslation(TypedDict, total=False):
+    owner: Required[Input[str]]
+
+class BucketReplicationConfigurationRuleDestinationMetrics(TypedDict, total=False):
+    minutes: Input[int]
+    status: Input[str]
+
+class BucketReplicationConfigurationRuleDestinationReplicationTime(TypedDict, total=False):
+    minutes: Input[int]
+    status: Input[str]
+
+class BucketReplicationConfigurationRuleFilter(TypedDict, total=False):
+    prefix: Input[str]
+    tags: Input[Mapping[str, Input[str]]]
+
+class BucketReplicationConfigurationRuleSourceSelectionCriteria(TypedDict, total=False):
+    sseKmsEncryptedObjects: Input[BucketReplicationConfigurationRuleSourceSelectionCriteriaSseKmsEncryptedObjects]
+
+class BucketReplicationConfigurationRuleSourceSelectionCriteriaSseKmsEncryptedObjects(TypedDict, total=False):
+    enabled: Required[Input[bool]]
+
+class BucketServerSideEncryptionConfiguration(TypedDict, total=False):
+    rule: Required[Input[BucketServerSideEncryptionConfigurationRule]]
+
+class BucketServerSideEncryptionConfigurationRule(TypedDict, total=False):
+    applyServerSideEncryptionByDefault: Input[BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefault]
+    blockedEncryptionTypes: Input[Sequence[Input[str]]]
+    bucketKeyEnabled: Input[bool]
+
+class BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefault(TypedDict, total=False):
+    sseAlgorithm: Required[Input[str]]
+    kmsMasterKeyId: Input[str]
+
+class InlineBucketVersioning(TypedDict, total=False):
+    enabled: Input[bool]
+    mfaDelete: Input[bool]
+
+class BucketVersioning(TypedDict, total=False):
+    bucket: Required[Input[str]]
+    versioningConfiguration: Required[Input[BucketVersioningVersioningConfiguration]]
+    expectedBucketOwner: Input[str]
+    mfa: Input[str]
+    region: Input[str]
+
+class BucketVersioningVersioningConfiguration(TypedDict, total=False):
+    status: Required[Input[str]]
+    mfaDelete: Input[str]
+
+class BucketWebsite(TypedDict, total=False):
+    errorDocument: Input[str]
+    indexDocument: Input[str]
+    redirectAllRequestsTo: Input[str]
+    routingRules: Input[str]
+
 class Cluster(TypedDict, total=False):
     roleArn: Required[Input[str]]
     vpcConfig: Required[Input[ClusterVpcConfig]]
@@ -626,6 +853,11 @@ class LaunchTemplateTagSpecification(TypedDict, total=False):
     resourceType: Input[str]
     tags: Input[Mapping[str, Input[str]]]
 
+class LifecyclePolicy(TypedDict, total=False):
+    policy: Required[Input[str]]
+    repository: Required[Input[str]]
+    region: Input[str]
+
 class LogGroup(TypedDict, total=False):
     deletionProtectionEnabled: Input[bool]
     kmsKeyId: Input[str]
@@ -760,6 +992,27 @@ class QueuePolicy(TypedDict, total=False):
     policy: Required[Input[str]]
     queueUrl: Required[Input[str]]
     region: Input[str]
+
+class Repository(TypedDict, total=False):
+    encryptionConfigurations: Input[Sequence[Input[RepositoryEncryptionConfiguration]]]
+    forceDelete: Input[bool]
+    imageScanningConfiguration: Input[RepositoryImageScanningConfiguration]
+    imageTagMutability: Input[str]
+    imageTagMutabilityExclusionFilters: Input[Sequence[Input[RepositoryImageTagMutabilityExclusionFilter]]]
+    name: Input[str]
+    region: Input[str]
+    tags: Input[Mapping[str, Input[str]]]
+
+class RepositoryEncryptionConfiguration(TypedDict, total=False):
+    encryptionType: Input[str]
+    kmsKey: Input[str]
+
+class RepositoryImageScanningConfiguration(TypedDict, total=False):
+    scanOnPush: Required[Input[bool]]
+
+class RepositoryImageTagMutabilityExclusionFilter(TypedDict, total=False):
+    filter: Required[Input[str]]
+    filterType: Required[Input[str]]
 
 class Role(TypedDict, total=False):
     assumeRolePolicy: Required[Input[str]]
@@ -1130,6 +1383,28 @@ class Declare(Protocol[_Made]):
     @overload
     def __call__(
         self,
+        token: Literal["aws:ecr/lifecyclePolicy:LifecyclePolicy"],
+        name: str,
+        inputs: LifecyclePolicy,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["policy", "region", "registryId", "repository"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["aws:ecr/repository:Repository"],
+        name: str,
+        inputs: Repository,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["arn", "encryptionConfigurations", "forceDelete", "imageScanningConfiguration", "imageTagMutability", "imageTagMutabilityExclusionFilters", "name", "region", "registryId", "repositoryUrl", "tags", "tagsAll"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
         token: Literal["aws:eks/accessEntry:AccessEntry"],
         name: str,
         inputs: AccessEntry,
@@ -1257,6 +1532,61 @@ class Declare(Protocol[_Made]):
         opts: ResourceOptions,
         *,
         outputs: Sequence[Literal["arn", "bypassPolicyLockoutSafetyCheck", "customKeyStoreId", "customerMasterKeySpec", "deletionWindowInDays", "description", "enableKeyRotation", "isEnabled", "keyId", "keyUsage", "multiRegion", "policy", "region", "rotationPeriodInDays", "tags", "tagsAll", "xksKeyId"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["aws:s3/bucket:Bucket"],
+        name: str,
+        inputs: Bucket,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["accelerationStatus", "acl", "arn", "bucket", "bucketDomainName", "bucketNamespace", "bucketPrefix", "bucketRegion", "bucketRegionalDomainName", "corsRules", "forceDestroy", "grants", "hostedZoneId", "lifecycleRules", "logging", "objectLockConfiguration", "objectLockEnabled", "policy", "region", "replicationConfiguration", "requestPayer", "serverSideEncryptionConfiguration", "tags", "tagsAll", "versioning", "website", "websiteDomain", "websiteEndpoint"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"],
+        name: str,
+        inputs: BucketLifecycleConfiguration,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["bucket", "expectedBucketOwner", "region", "rules", "timeouts", "transitionDefaultMinimumObjectSize"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["aws:s3/bucketPolicy:BucketPolicy"],
+        name: str,
+        inputs: BucketPolicy,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["bucket", "policy", "region"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"],
+        name: str,
+        inputs: BucketPublicAccessBlock,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["blockPublicAcls", "blockPublicPolicy", "bucket", "ignorePublicAcls", "region", "restrictPublicBuckets", "skipDestroy"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["aws:s3/bucketVersioning:BucketVersioning"],
+        name: str,
+        inputs: BucketVersioning,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["bucket", "expectedBucketOwner", "mfa", "region", "versioningConfiguration"]] = ...,
     ) -> _Made: ...
 
     @overload

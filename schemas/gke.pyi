@@ -94,6 +94,9 @@ class AgentSandboxConfig(TypedDict, total=False):
 class AnonymousAuthenticationConfig(TypedDict, total=False):
     mode: Required[Input[str]]
 
+class AptRepository(TypedDict, total=False):
+    publicRepository: Input[GoogleDevtoolsArtifactregistryV1RemoteRepositoryConfigAptRepositoryPublicRepository]
+
 class AuthenticatorGroupsConfig(TypedDict, total=False):
     securityGroup: Required[Input[str]]
 
@@ -143,6 +146,133 @@ class BootDiskProfile(TypedDict, total=False):
     swapSizeGib: Input[int]
     swapSizePercent: Input[int]
 
+class Bucket(TypedDict, total=False):
+    location: Required[Input[str]]
+    autoclass: Input[BucketAutoclass]
+    cors: Input[Sequence[Input[BucketCors]]]
+    customPlacementConfig: Input[BucketCustomPlacementConfig]
+    defaultEventBasedHold: Input[bool]
+    deletionPolicy: Input[str]
+    enableObjectRetention: Input[bool]
+    encryption: Input[BucketEncryption]
+    forceDestroy: Input[bool]
+    hierarchicalNamespace: Input[BucketHierarchicalNamespace]
+    ipFilter: Input[BucketIpFilter]
+    labels: Input[Mapping[str, Input[str]]]
+    lifecycleRules: Input[Sequence[Input[BucketLifecycleRule]]]
+    logging: Input[BucketLogging]
+    name: Input[str]
+    project: Input[str]
+    publicAccessPrevention: Input[str]
+    requesterPays: Input[bool]
+    retentionPolicy: Input[BucketRetentionPolicy]
+    rpo: Input[str]
+    softDeletePolicy: Input[BucketSoftDeletePolicy]
+    storageClass: Input[str]
+    uniformBucketLevelAccess: Input[bool]
+    versioning: Input[BucketVersioning]
+    website: Input[BucketWebsite]
+
+class BucketAutoclass(TypedDict, total=False):
+    enabled: Required[Input[bool]]
+    terminalStorageClass: Input[str]
+
+class BucketCors(TypedDict, total=False):
+    maxAgeSeconds: Input[int]
+    methods: Input[Sequence[Input[str]]]
+    origins: Input[Sequence[Input[str]]]
+    responseHeaders: Input[Sequence[Input[str]]]
+
+class BucketCustomPlacementConfig(TypedDict, total=False):
+    dataLocations: Required[Input[Sequence[Input[str]]]]
+
+class BucketEncryption(TypedDict, total=False):
+    customerManagedEncryptionEnforcementConfig: Input[BucketEncryptionCustomerManagedEncryptionEnforcementConfig]
+    customerSuppliedEncryptionEnforcementConfig: Input[BucketEncryptionCustomerSuppliedEncryptionEnforcementConfig]
+    defaultKmsKeyName: Input[str]
+    googleManagedEncryptionEnforcementConfig: Input[BucketEncryptionGoogleManagedEncryptionEnforcementConfig]
+
+class BucketEncryptionCustomerManagedEncryptionEnforcementConfig(TypedDict, total=False):
+    restrictionMode: Required[Input[str]]
+    effectiveTime: Input[str]
+
+class BucketEncryptionCustomerSuppliedEncryptionEnforcementConfig(TypedDict, total=False):
+    restrictionMode: Required[Input[str]]
+    effectiveTime: Input[str]
+
+class BucketEncryptionGoogleManagedEncryptionEnforcementConfig(TypedDict, total=False):
+    restrictionMode: Required[Input[str]]
+    effectiveTime: Input[str]
+
+class BucketHierarchicalNamespace(TypedDict, total=False):
+    enabled: Required[Input[bool]]
+
+class BucketIpFilter(TypedDict, total=False):
+    mode: Required[Input[str]]
+    allowAllServiceAgentAccess: Input[bool]
+    allowCrossOrgVpcs: Input[bool]
+    publicNetworkSource: Input[BucketIpFilterPublicNetworkSource]
+    vpcNetworkSources: Input[Sequence[Input[BucketIpFilterVpcNetworkSources]]]
+
+class BucketIpFilterPublicNetworkSource(TypedDict, total=False):
+    allowedIpCidrRanges: Required[Input[Sequence[Input[str]]]]
+
+class BucketIpFilterVpcNetworkSources(TypedDict, total=False):
+    allowedIpCidrRanges: Required[Input[Sequence[Input[str]]]]
+    network: Required[Input[str]]
+
+class BucketLifecycleRule(TypedDict, total=False):
+    action: Required[Input[BucketLifecycleRuleAction]]
+    condition: Required[Input[BucketLifecycleRuleCondition]]
+
+class BucketLifecycleRuleAction(TypedDict, total=False):
+    type: Required[Input[str]]
+    storageClass: Input[str]
+
+class BucketLifecycleRuleCondition(TypedDict, total=False):
+    age: Input[int]
+    createdBefore: Input[str]
+    customTimeBefore: Input[str]
+    daysSinceCustomTime: Input[int]
+    daysSinceNoncurrentTime: Input[int]
+    matchesPrefixes: Input[Sequence[Input[str]]]
+    matchesStorageClasses: Input[Sequence[Input[str]]]
+    matchesSuffixes: Input[Sequence[Input[str]]]
+    noncurrentTimeBefore: Input[str]
+    numNewerVersions: Input[int]
+    sendAgeIfZero: Input[bool]
+    sendDaysSinceCustomTimeIfZero: Input[bool]
+    sendDaysSinceNoncurrentTimeIfZero: Input[bool]
+    sendNumNewerVersionsIfZero: Input[bool]
+    sizeAboveBytes: Input[int]
+    sizeBelowBytes: Input[int]
+    withState: Input[str]
+
+class BucketLogging(TypedDict, total=False):
+    logBucket: Required[Input[str]]
+    logObjectPrefix: Input[str]
+
+class BucketRetentionPolicy(TypedDict, total=False):
+    retentionPeriod: Required[Input[int]]
+    isLocked: Input[bool]
+
+class BucketSoftDeletePolicy(TypedDict, total=False):
+    effectiveTime: Input[str]
+    retentionDurationSeconds: Input[int]
+
+class BucketVersioning(TypedDict, total=False):
+    enabled: Required[Input[bool]]
+
+class BucketWebsite(TypedDict, total=False):
+    mainPageSuffix: Input[str]
+    notFoundPage: Input[str]
+
+class BucketIAMMember(TypedDict, total=False):
+    bucket: Required[Input[str]]
+    member: Required[Input[str]]
+    role: Required[Input[str]]
+    condition: Input[Expr]
+
 class CertificateAuthorityDomainConfig(TypedDict, total=False):
     fqdns: Required[Input[Sequence[Input[str]]]]
     gcpSecretManagerCertificateConfig: Required[Input[GCPSecretManagerCertificateConfig]]
@@ -157,6 +287,24 @@ class CertificateConfigPair(TypedDict, total=False):
 class CidrBlock(TypedDict, total=False):
     cidrBlock: Required[Input[str]]
     displayName: Input[str]
+
+class CleanupPolicy(TypedDict, total=False):
+    id: Required[Input[str]]
+    action: Input[str]
+    condition: Input[CleanupPolicyCondition]
+    mostRecentVersions: Input[CleanupPolicyMostRecentVersions]
+
+class CleanupPolicyCondition(TypedDict, total=False):
+    newerThan: Input[str]
+    olderThan: Input[str]
+    packageNamePrefixes: Input[Sequence[Input[str]]]
+    tagPrefixes: Input[Sequence[Input[str]]]
+    tagState: Input[str]
+    versionNamePrefixes: Input[Sequence[Input[str]]]
+
+class CleanupPolicyMostRecentVersions(TypedDict, total=False):
+    keepCount: Input[int]
+    packageNamePrefixes: Input[Sequence[Input[str]]]
 
 class ClientCertificateConfig(TypedDict, total=False):
     issueClientCertificate: Required[Input[bool]]
@@ -471,6 +619,9 @@ class ClusterPolicyConfig(TypedDict, total=False):
 class ClusterTelemetry(TypedDict, total=False):
     type: Required[Input[str]]
 
+class CommonRemoteRepository(TypedDict, total=False):
+    uri: Required[Input[str]]
+
 class ConfidentialNodes(TypedDict, total=False):
     enabled: Required[Input[bool]]
     confidentialInstanceType: Input[str]
@@ -554,6 +705,13 @@ class DisruptionBudget(TypedDict, total=False):
 
 class DnsCacheConfig(TypedDict, total=False):
     enabled: Required[Input[bool]]
+
+class DockerRepository(TypedDict, total=False):
+    customRepository: Input[GoogleDevtoolsArtifactregistryV1RemoteRepositoryConfigDockerRepositoryCustomRepository]
+    publicRepository: Input[str]
+
+class DockerRepositoryConfig(TypedDict, total=False):
+    immutableTags: Input[bool]
 
 class Service(TypedDict, total=False):
     service: Required[Input[str]]
@@ -695,6 +853,26 @@ class GkeAutoUpgradeConfig(TypedDict, total=False):
 class GkeBackupAgentConfig(TypedDict, total=False):
     enabled: Required[Input[bool]]
 
+class GoogleDevtoolsArtifactregistryV1RemoteRepositoryConfigAptRepositoryPublicRepository(TypedDict, total=False):
+    repositoryBase: Required[Input[str]]
+    repositoryPath: Required[Input[str]]
+
+class GoogleDevtoolsArtifactregistryV1RemoteRepositoryConfigDockerRepositoryCustomRepository(TypedDict, total=False):
+    uri: Input[str]
+
+class GoogleDevtoolsArtifactregistryV1RemoteRepositoryConfigMavenRepositoryCustomRepository(TypedDict, total=False):
+    uri: Input[str]
+
+class GoogleDevtoolsArtifactregistryV1RemoteRepositoryConfigNpmRepositoryCustomRepository(TypedDict, total=False):
+    uri: Input[str]
+
+class GoogleDevtoolsArtifactregistryV1RemoteRepositoryConfigPythonRepositoryCustomRepository(TypedDict, total=False):
+    uri: Input[str]
+
+class GoogleDevtoolsArtifactregistryV1RemoteRepositoryConfigYumRepositoryPublicRepository(TypedDict, total=False):
+    repositoryBase: Required[Input[str]]
+    repositoryPath: Required[Input[str]]
+
 class HighScaleCheckpointingConfig(TypedDict, total=False):
     enabled: Required[Input[bool]]
 
@@ -814,6 +992,14 @@ class MasterAuthorizedNetworksConfig(TypedDict, total=False):
     gcpPublicCidrsAccessEnabled: Input[bool]
     privateEndpointEnforcementEnabled: Input[bool]
 
+class MavenRepository(TypedDict, total=False):
+    customRepository: Input[GoogleDevtoolsArtifactregistryV1RemoteRepositoryConfigMavenRepositoryCustomRepository]
+    publicRepository: Input[str]
+
+class MavenRepositoryConfig(TypedDict, total=False):
+    allowSnapshotOverwrites: Input[bool]
+    versionPolicy: Input[str]
+
 class MemoryManager(TypedDict, total=False):
     policy: Input[str]
 
@@ -862,6 +1048,9 @@ class NetworkTags(TypedDict, total=False):
 
 class NetworkTierConfig(TypedDict, total=False):
     networkTier: Required[Input[str]]
+
+class NoCacheFetching(TypedDict, total=False):
+    pass
 
 class NodeAffinity(TypedDict, total=False):
     key: Required[Input[str]]
@@ -1007,6 +1196,10 @@ class NodeTaint(TypedDict, total=False):
 class NotificationConfig(TypedDict, total=False):
     pubsub: Required[Input[PubSub]]
 
+class NpmRepository(TypedDict, total=False):
+    customRepository: Input[GoogleDevtoolsArtifactregistryV1RemoteRepositoryConfigNpmRepositoryCustomRepository]
+    publicRepository: Input[str]
+
 class OpportunisticMaintenanceStrategy(TypedDict, total=False):
     maintenanceAvailabilityWindow: Required[Input[str]]
     minNodesPerPool: Required[Input[int]]
@@ -1058,6 +1251,10 @@ class PubSub(TypedDict, total=False):
     filter: Input[Filter]
     topic: Input[str]
 
+class PythonRepository(TypedDict, total=False):
+    customRepository: Input[GoogleDevtoolsArtifactregistryV1RemoteRepositoryConfigPythonRepositoryCustomRepository]
+    publicRepository: Input[str]
+
 class QueuedProvisioning(TypedDict, total=False):
     enabled: Required[Input[bool]]
 
@@ -1097,6 +1294,37 @@ class RegistryHostConfig(TypedDict, total=False):
 
 class ReleaseChannel(TypedDict, total=False):
     channel: Required[Input[str]]
+
+class RemoteRepositoryConfig(TypedDict, total=False):
+    aptRepository: Input[AptRepository]
+    commonRepository: Input[CommonRemoteRepository]
+    description: Input[str]
+    disableUpstreamValidation: Input[bool]
+    dockerRepository: Input[DockerRepository]
+    mavenRepository: Input[MavenRepository]
+    noCache: Input[NoCacheFetching]
+    npmRepository: Input[NpmRepository]
+    pythonRepository: Input[PythonRepository]
+    upstreamCredentials: Input[UpstreamCredentials]
+    yumRepository: Input[YumRepository]
+
+class Repository(TypedDict, total=False):
+    format: Required[Input[str]]
+    repositoryId: Required[Input[str]]
+    cleanupPolicies: Input[Sequence[Input[CleanupPolicy]]]
+    cleanupPolicyDryRun: Input[bool]
+    deletionPolicy: Input[str]
+    description: Input[str]
+    dockerConfig: Input[DockerRepositoryConfig]
+    kmsKeyName: Input[str]
+    labels: Input[Mapping[str, Input[str]]]
+    location: Input[str]
+    mavenConfig: Input[MavenRepositoryConfig]
+    mode: Input[str]
+    project: Input[str]
+    remoteRepositoryConfig: Input[RemoteRepositoryConfig]
+    virtualRepositoryConfig: Input[VirtualRepositoryConfig]
+    vulnerabilityScanningConfig: Input[VulnerabilityScanningConfig]
 
 class RepositoryIamMember(TypedDict, total=False):
     member: Required[Input[str]]
@@ -1221,6 +1449,13 @@ class SecondaryBootDisk(TypedDict, total=False):
     diskImage: Required[Input[str]]
     mode: Input[str]
 
+class SecretIamMember(TypedDict, total=False):
+    member: Required[Input[str]]
+    role: Required[Input[str]]
+    secretId: Required[Input[str]]
+    condition: Input[Expr]
+    project: Input[str]
+
 class SecretManagerConfig(TypedDict, total=False):
     enabled: Required[Input[bool]]
     rotationConfig: Input[RotationConfig]
@@ -1334,6 +1569,14 @@ class TpuConfig(TypedDict, total=False):
     ipv4CidrBlock: Input[str]
     useServiceNetworking: Input[bool]
 
+class UpstreamCredentials(TypedDict, total=False):
+    usernamePasswordCredentials: Input[UsernamePasswordCredentials]
+
+class UpstreamPolicy(TypedDict, total=False):
+    id: Input[str]
+    priority: Input[int]
+    repository: Input[str]
+
 class UserManagedKeysConfig(TypedDict, total=False):
     aggregationCa: Input[str]
     clusterCa: Input[str]
@@ -1345,11 +1588,23 @@ class UserManagedKeysConfig(TypedDict, total=False):
     serviceAccountSigningKeys: Input[Sequence[Input[str]]]
     serviceAccountVerificationKeys: Input[Sequence[Input[str]]]
 
+class UsernamePasswordCredentials(TypedDict, total=False):
+    passwordSecretVersion: Input[str]
+    username: Input[str]
+
 class VerticalPodAutoscaling(TypedDict, total=False):
     enabled: Required[Input[bool]]
 
 class VirtualNIC(TypedDict, total=False):
     enabled: Required[Input[bool]]
+
+class VirtualRepositoryConfig(TypedDict, total=False):
+    upstreamPolicies: Input[Sequence[Input[UpstreamPolicy]]]
+
+class VulnerabilityScanningConfig(TypedDict, total=False):
+    enablementConfig: Input[str]
+    enablementState: Input[str]
+    enablementStateReason: Input[str]
 
 class WindowsNodeConfig(TypedDict, total=False):
     osversion: Input[str]
@@ -1369,8 +1624,22 @@ class WorkloadMetadataConfig(TypedDict, total=False):
 class WritableCgroups(TypedDict, total=False):
     enabled: Required[Input[bool]]
 
+class YumRepository(TypedDict, total=False):
+    publicRepository: Input[GoogleDevtoolsArtifactregistryV1RemoteRepositoryConfigYumRepositoryPublicRepository]
+
 class Declare(Protocol[_Made]):
     """Declares a resource of one of the types above: its inputs, and the ``outputs`` to read back besides."""
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["gcp:artifactregistry/repository:Repository"],
+        name: str,
+        inputs: Repository,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["cleanupPolicies", "cleanupPolicyDryRun", "createTime", "deletionPolicy", "description", "dockerConfig", "effectiveLabels", "format", "kmsKeyName", "labels", "location", "mavenConfig", "mode", "name", "project", "pulumiLabels", "registryUri", "remoteRepositoryConfig", "repositoryId", "updateTime", "virtualRepositoryConfig", "vulnerabilityScanningConfig"]] = ...,
+    ) -> _Made: ...
 
     @overload
     def __call__(
@@ -1507,10 +1776,43 @@ class Declare(Protocol[_Made]):
     @overload
     def __call__(
         self,
+        token: Literal["gcp:secretmanager/secretIamMember:SecretIamMember"],
+        name: str,
+        inputs: SecretIamMember,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["condition", "etag", "member", "project", "role", "secretId"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
         token: Literal["gcp:serviceaccount/account:Account"],
         name: str,
         inputs: Account,
         opts: ResourceOptions,
         *,
         outputs: Sequence[Literal["accountId", "createIgnoreAlreadyExists", "deletionPolicy", "description", "disabled", "displayName", "email", "member", "name", "project", "uniqueId"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["gcp:storage/bucket:Bucket"],
+        name: str,
+        inputs: Bucket,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["autoclass", "cors", "customPlacementConfig", "defaultEventBasedHold", "deletionPolicy", "effectiveLabels", "enableObjectRetention", "encryption", "forceDestroy", "hierarchicalNamespace", "ipFilter", "labels", "lifecycleRules", "location", "logging", "name", "project", "projectNumber", "publicAccessPrevention", "pulumiLabels", "requesterPays", "retentionPolicy", "rpo", "selfLink", "softDeletePolicy", "storageClass", "timeCreated", "uniformBucketLevelAccess", "updated", "url", "versioning", "website"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["gcp:storage/bucketIAMMember:BucketIAMMember"],
+        name: str,
+        inputs: BucketIAMMember,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["bucket", "condition", "etag", "member", "role"]] = ...,
     ) -> _Made: ...

@@ -65,7 +65,10 @@ def _names(made: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _class(names: Mapping[str, str], name: str, each: Mapping[str, Any]) -> str:
-    lines = list(_lines(names, each["properties"]))
+    if any(keyword.iskeyword(key) for key in each["properties"]):
+        inside = ", ".join(f'"{key}": {kind}' for key, kind in _keys(names, each["properties"]))
+        return f'\n{names[name]} = TypedDict("{names[name]}", {{{inside}}}, total=False)\n'
+    lines = [f"    {key}: {kind}\n" for key, kind in _keys(names, each["properties"])]
     return f"\nclass {names[name]}(TypedDict, total=False):\n" + ("".join(lines) or "    pass\n")
 
 
@@ -75,12 +78,12 @@ def _overloads(names: Mapping[str, str], resources: Mapping[str, Any]) -> Iterat
         yield _OVERLOAD.format(token=token, inputs=names[each["object"]], outputs=outputs)
 
 
-def _lines(names: Mapping[str, str], properties: Mapping[str, Any]) -> Iterator[str]:
+def _keys(names: Mapping[str, str], properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, each in properties.items():
-        if not key.isidentifier() or keyword.iskeyword(key):
+        if not key.isidentifier():
             raise ValueError(f"{key} cannot be the name of a key in a class")
         kind = f"Input[{_type(names, each)}]"
-        yield f"    {key}: {f'Required[{kind}]' if each.get('required') else kind}\n"
+        yield key, f"Required[{kind}]" if each.get("required") else kind
 
 
 def _type(names: Mapping[str, str], each: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 USED: Final[Mapping[str, tuple[str, ...]]] = {
     "gke": (
+        "gcp:artifactregistry/repository:Repository",
         "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
         "gcp:compute/address:Address",
         "gcp:compute/firewall:Firewall",
@@ -19,7 +20,10 @@ USED: Final[Mapping[str, tuple[str, ...]]] = {
         "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
         "gcp:projects/iAMMember:IAMMember",
         "gcp:projects/service:Service",
+        "gcp:secretmanager/secretIamMember:SecretIamMember",
         "gcp:serviceaccount/account:Account",
+        "gcp:storage/bucket:Bucket",
+        "gcp:storage/bucketIAMMember:BucketIAMMember",
     ),
     "eks": (
         "aws:autoscaling/tag:Tag",
@@ -38,6 +42,8 @@ USED: Final[Mapping[str, tuple[str, ...]]] = {
         "aws:ec2/subnet:Subnet",
         "aws:ec2/vpc:Vpc",
         "aws:ec2/vpcEndpoint:VpcEndpoint",
+        "aws:ecr/lifecyclePolicy:LifecyclePolicy",
+        "aws:ecr/repository:Repository",
         "aws:eks/accessEntry:AccessEntry",
         "aws:eks/accessPolicyAssociation:AccessPolicyAssociation",
         "aws:eks/addon:Addon",
@@ -50,15 +56,22 @@ USED: Final[Mapping[str, tuple[str, ...]]] = {
         "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
         "aws:kms/alias:Alias",
         "aws:kms/key:Key",
+        "aws:s3/bucket:Bucket",
+        "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
+        "aws:s3/bucketPolicy:BucketPolicy",
+        "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
+        "aws:s3/bucketVersioning:BucketVersioning",
         "aws:sqs/queue:Queue",
         "aws:sqs/queuePolicy:QueuePolicy",
     ),
     "aks": (
         "azure-native:authorization:RoleAssignment",
         "azure-native:compute:DiskEncryptionSet",
+        "azure-native:containerregistry:Registry",
         "azure-native:containerservice:AgentPool",
         "azure-native:containerservice:MaintenanceConfiguration",
         "azure-native:containerservice:ManagedCluster",
+        "azure-native:managedidentity:FederatedIdentityCredential",
         "azure-native:managedidentity:UserAssignedIdentity",
         "azure-native:network:NatGateway",
         "azure-native:network:NetworkSecurityGroup",
@@ -67,6 +80,9 @@ USED: Final[Mapping[str, tuple[str, ...]]] = {
         "azure-native:network:Subnet",
         "azure-native:network:VirtualNetwork",
         "azure-native:resources:ResourceGroup",
+        "azure-native:storage:BlobContainer",
+        "azure-native:storage:BlobServiceProperties",
+        "azure-native:storage:StorageAccount",
     ),
 }
 """Cloud → type tokens."""

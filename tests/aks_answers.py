@@ -44,6 +44,10 @@ def outputs(type: str, name: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
         found["oidcIssuerProfile"] = {**inputs["oidcIssuerProfile"], "issuerURL": "https://issuer.example/"}
     if type.endswith(":RoleAssignment"):
         found["createdOn"] = "2026-11-01T00:00:00.1234567Z"
+    if type.endswith("containerregistry:Registry"):
+        found["loginServer"] = f"{inputs['registryName']}.azurecr.io"
+    if type.endswith(":StorageAccount"):
+        found["primaryEndpoints"] = {"blob": f"https://{inputs['accountName']}.blob.core.windows.net/"}
     if type.endswith(":PublicIPAddress"):
         found["ipAddress"] = "198.51.100.77"
     return found

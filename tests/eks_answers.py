@@ -32,6 +32,10 @@ def outputs(type_token: str, name: str, inputs: dict[str, Any]) -> dict[str, Any
         return {"arn": f"arn:aws:iam::{ACCOUNT}:role/{called}"}
     if type_token == "aws:kms/key:Key":
         return {"arn": f"arn:aws:kms:us-west-2:{ACCOUNT}:key/{name}", "keyId": name}
+    if type_token == "aws:ecr/repository:Repository":
+        return {"repositoryUrl": f"{ACCOUNT}.dkr.ecr.us-west-2.amazonaws.com/{called}"}
+    if type_token == "aws:s3/bucket:Bucket":
+        return {"arn": f"arn:aws:s3:::{inputs['bucket']}"}
     if type_token == "aws:sqs/queue:Queue":
         return {"arn": f"arn:aws:sqs:us-west-2:{ACCOUNT}:{called}", "url": f"https://sqs.example/{called}"}
     return {}

@@ -42,6 +42,7 @@ class Registration:
     delete_timeout: str
     aliases: tuple[str, ...]
     imported: str
+    kept: bool
     version: str
 
 
@@ -100,6 +101,11 @@ class Cloud(mocks.Mocks):
         if args.typ == "gcp:container/cluster:Cluster":
             outputs["endpoint"] = "203.0.113.7"
             outputs["masterAuth"] = {**args.inputs["masterAuth"], "clusterCaCertificate": "Q0E="}
+        if args.typ == "gcp:storage/bucket:Bucket":
+            outputs["url"] = f"gs://{args.inputs['name']}"
+        if args.typ == "gcp:artifactregistry/repository:Repository":
+            place = [args.inputs[key] for key in ("location", "project", "repositoryId")]
+            outputs["registryUri"] = "{}-docker.pkg.dev/{}/{}".format(*place)
         outputs |= eks_answers.outputs(args.typ, args.name, args.inputs)
         outputs |= aks_answers.outputs(args.typ, args.name, args.inputs)
         if args.resource_id:
@@ -222,6 +228,7 @@ def _registration(urn: str, request: Any) -> Registration:
         delete_timeout=request.customTimeouts.delete,
         aliases=tuple(str(alias) for alias in request.aliases),
         imported=request.importId,
+        kept=request.retainOnDelete,
         version=request.version,
     )
 

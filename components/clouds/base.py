@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from components.resources import ClusterObjects
     from components.settings import Settings
+    from components.settings.workloads import Checkpoints, Registry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +79,45 @@ def reaches_zero(pool: Pool, *, untainted: str) -> str:
     return untainted
 
 
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """A bucket: ``name`` as :class:`Reach` takes it, ``url`` as programs open it."""
+
+    name: pulumi.Input[str]
+    url: pulumi.Output[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """What pods may reach in the cloud: buckets to ``read`` or to ``write`` (read, too), and ``secrets`` to read.
+
+    By the names that the cloud knows them by. ``own`` are buckets of this stack to write.
+    """
+
+    read: Sequence[str] = ()
+    write: Sequence[str] = ()
+    secrets: Sequence[str] = ()
+    own: Mapping[str, Bucket] = field(default_factory=dict)
+
+
+class WorkloadResources(Protocol):
+    """What a cloud has for jobs beside the cluster. Each is declared as children of ``parent``."""
+
+    def registry(self, name: str, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
+        """A private registry from which the nodes may pull; its address: an image is ``<address>/<image>:<tag>``."""
+        ...
+
+    def bucket(self, name: str, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
+        """A private, encrypted bucket that nobody may reach yet."""
+        ...
+
+    def pod_identity(
+        self, name: str, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
+    ) -> Mapping[str, pulumi.Input[str]]:
+        """Who the pods of a service account (namespace, name) are, without a key; the account's annotations."""
+        ...
+
+
 class NodePools(Protocol):
     """Whatever declares pools."""
 
@@ -107,6 +147,11 @@ class CloudCluster(NodePools, Protocol):
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """What other programs refer to: the network, its parts, who the nodes are; by names that the cloud uses."""
+        ...
+
+    @property
+    def workloads(self) -> WorkloadResources:
+        """What jobs need beside the cluster."""
         ...
 
     def autoscaler(

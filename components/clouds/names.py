@@ -20,3 +20,12 @@ def shortened(name: str, limit: int, *, suffix: str = "", digits: int = 6) -> st
         raise ValueError(f"no name fits into {limit} characters that end in '{suffix}'")
     digest = hashlib.sha256(name.encode()).hexdigest()[:digits]
     return f"{name[:room].rstrip('-')}-{digest}{suffix}"
+
+
+def worldwide(name: str, limit: int, *place: str, suffix: str = "") -> str:
+    """``name`` for a namespace that all the world shares: with digits of ``place`` (account, region), then ``suffix``.
+
+    The same stack gets the same name again; another account's stack of that name gets another one.
+    """
+    digest = hashlib.sha256("/".join((*place, name)).encode()).hexdigest()[:8]
+    return shortened(name, limit, suffix=f"-{digest}{suffix}")

@@ -147,6 +147,8 @@ def _resolved(file: StackFile, *, stack: str, project: str) -> Settings:
         cost_idle_hourly=cost.idle,
         cost_max_hourly=cost.maximum,
         unpriced=cost.unpriced,
+        workloads=file.workloads,
+        identities=file.identities,
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import catalog
 from components.settings.cluster import Kubernetes, Network, Security
+from components.settings.workloads import Identity, Workloads
 from concepts.pool import Pool
 
 
@@ -49,6 +50,8 @@ class Settings:
     cost_idle_hourly: float | None
     cost_max_hourly: float | None
     unpriced: tuple[str, ...]
+    workloads: Workloads = field(default_factory=Workloads)
+    identities: tuple[Identity, ...] = ()
 
     @property
     def idle_minutes(self) -> int:

@@ -12,6 +12,7 @@ from components.settings.cluster import Kubernetes, Monitoring, Network, Securit
 from components.settings.fields import Minutes, ResourceLabels, Section, Zones, context, rfc1035, wrong
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import instead
+from components.settings.workloads import Identity, Workloads, distinct_accounts
 
 
 class Autoscaling(Section):
@@ -74,6 +75,10 @@ class StackFile(Section):
     gpu_pools: tuple[GpuPool, ...] = Field(default=(), validate_default=True, description="GPU pools, at least one")
     cpu_pools: tuple[CpuPool, ...] = Field(default=(), description="CPU pools beside the admin pool")
     addons: tuple[StrictStr, ...] = Field(default=(), description="parts of the cloud to add, by name")
+    workloads: Workloads = Field(default=Workloads(), description="what jobs need beside GPUs")
+    identities: tuple[Identity, ...] = Field(
+        default=(), description="service accounts and what their pods may reach in the cloud"
+    )
     budget: Budget = Field(default=Budget(), description="an hourly ceiling")
     labels: ResourceLabels = Field(default_factory=dict, description="put on every cloud resource")
 
@@ -125,6 +130,11 @@ class StackFile(Section):
         for addon in value:
             check.listed(addon, known.addons if known is not None else (), "addon", context(info))
         return value
+
+    @field_validator("identities")
+    @classmethod
+    def _identities(cls, value: tuple[Identity, ...]) -> tuple[Identity, ...]:
+        return distinct_accounts(value)
 
     @field_validator("gpu_pools")
     @classmethod

@@ -12,11 +12,20 @@ from rehearsal.checks import cluster, declared, workloads
 from rehearsal.checks.autoscaler_rights import autoscaler_rights
 from rehearsal.checks.calls import calls_allowed
 from rehearsal.checks.check import NOT_REACHED, Check, Pools
+from rehearsal.checks.left import checks_of_what_is_left
 from rehearsal.play import Played
 from rehearsal.scenario import Scenario
 from rehearsal.timeline import Timeline
 
-__all__ = ["NOT_REACHED", "Check", "Pools", "autoscaler_rights", "calls_allowed", "cluster_checks"]
+__all__ = [
+    "NOT_REACHED",
+    "Check",
+    "Pools",
+    "autoscaler_rights",
+    "calls_allowed",
+    "checks_of_what_is_left",
+    "cluster_checks",
+]
 
 
 def cluster_checks(

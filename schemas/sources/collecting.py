@@ -17,10 +17,15 @@ class Collection:
     """Objects by the key under which they were met: the SDK's class and the vendor's name of the object."""
 
     objects: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    _classes: dict[tuple[str, str], type] = field(default_factory=dict)
 
     def add(self, cls: type, name: str, fill: Callable[[dict[str, Any]], None]) -> str:
         """The reference to the object of ``cls``, which the vendor calls ``name``; ``fill`` completes a new one."""
         key = (name_of(cls), name)
+        if self._classes.setdefault(key, cls) is not cls:
+            # Another part of the SDK has a class of that name: ``StorageSku`` beside ``Sku``.
+            part = cls.__module__.split(".")[1].capitalize()
+            key = (part + key[0], part + name if name == key[0] else name)
         if key not in self.objects:
             self.objects[key] = {"name": name, "properties": {}}
             fill(self.objects[key])
@@ -45,7 +50,8 @@ class Collection:
         return {"type": "object", "object": self.add(cls, name_of(cls), fill)}
 
     def result(self, resources: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The resources and objects under their final names: the vendor's where one object has it, else the SDK's."""
+        """The resources and objects under their final names: the vendor's where one object has it, else the SDK's, else
+        both."""
         objects = {"/".join(key): each for key, each in self.objects.items()}
         while True:
             first: dict[str, str] = {}
@@ -56,6 +62,11 @@ class Collection:
             resources = {token: {**each, "object": same[each["object"]]} for token, each in resources.items()}
         vendor = Counter(key.partition("/")[2] for key in objects)
         names = {key: name if vendor[name := key.partition("/")[2]] == 1 else key.partition("/")[0] for key in objects}
+        taken = Counter(names.values())
+        names = {
+            key: name if taken[name] == 1 or vendor[name] == 1 and key.endswith(f"/{name}") else key.replace("/", "")
+            for key, name in names.items()
+        }
         if len(set(names.values())) < len(names):
             raise ValueError(f"objects of one name: {[name for name, n in Counter(names.values()).items() if n > 1]}")
         final = {names[key]: _renamed(each, names) for key, each in objects.items()}

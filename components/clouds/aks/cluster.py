@@ -16,7 +16,8 @@ from components.clouds.aks.encryption import Encryption
 from components.clouds.aks.identity import ClusterIdentities, grant_deployer
 from components.clouds.aks.kubeconfig import endpoint, kubeconfig
 from components.clouds.aks.network import Network
-from components.clouds.base import NodePools
+from components.clouds.aks.workloads import AksWorkloads
+from components.clouds.base import NodePools, WorkloadResources
 from components.resources import ClusterObjects
 from components.settings import Settings
 from concepts.pool import Pool
@@ -93,7 +94,11 @@ class AksCluster:
         if settings.network.private_endpoint:
             pulumi.warn(_OUT_OF_REACH.format(name=settings.cluster_name), parent)
         self._context = Context(
-            settings=settings, control_plane=self._resource, group=group_name, subnet=network.subnet
+            settings=settings,
+            control_plane=self._resource,
+            group=group_name,
+            subnet=network.subnet,
+            nodes=identities.nodes,
         )
         self._kubeconfig = _kubeconfig(self._context, parent)
         self._last: pulumi.Resource = maintenance.windows(self._context, name, parent)[-1]
@@ -141,6 +146,11 @@ class AksCluster:
         declared = pools.agent_pool(self._context, name, pool, pulumi.ResourceOptions.merge(opts, turn))
         self._last = declared
         return declared
+
+    @property
+    def workloads(self) -> WorkloadResources:
+        """What jobs need beside the cluster."""
+        return AksWorkloads(self._context)
 
     def autoscaler(
         self,

@@ -6,15 +6,18 @@ from dataclasses import dataclass
 
 import pulumi
 
+from components.clouds.aks.identity import Identity
 from components.resources import CustomResource
 from components.settings import Settings
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The cluster of a stack: its ``control_plane``, resource ``group`` (a name) and its nodes' ``subnet`` (an id)."""
+    """The cluster of a stack: its ``control_plane``, resource ``group`` (a name), its nodes' ``subnet`` (an id) and who
+    they are."""
 
     settings: Settings
     control_plane: CustomResource
     group: pulumi.Input[str]
     subnet: pulumi.Input[str]
+    nodes: Identity

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from catalog.eks.versions import kubernetes_minor
-from components.clouds.base import NodePools
+from components.clouds.base import NodePools, WorkloadResources
 from components.clouds.eks import addons, cluster_autoscaler, pools
 from components.clouds.eks.access import vpc_config
 from components.clouds.eks.context import Context
@@ -20,6 +20,7 @@ from components.clouds.eks.karpenter import Karpenter
 from components.clouds.eks.kubeconfig import Login, kubeconfig
 from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroups, cluster_exists
+from components.clouds.eks.workloads import EksWorkloads
 from components.resources import ClusterObjects, CustomResource
 from components.settings import Settings
 from concepts.pool import Pool
@@ -97,6 +98,11 @@ class EksCluster:
         if pool.role == "admin":
             addons.on_admin_pool(name, self._context, group, opts)
         return group
+
+    @property
+    def workloads(self) -> WorkloadResources:
+        """What jobs need beside the cluster."""
+        return EksWorkloads(self._context)
 
     def autoscaler(
         self,

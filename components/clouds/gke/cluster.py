@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from components.clouds.base import NodePools
+from components.clouds.base import NodePools, WorkloadResources
 from components.clouds.gke import pools
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
@@ -15,6 +15,7 @@ from components.clouds.gke.identity import NodeIdentity, grant_kms_key
 from components.clouds.gke.kubeconfig import kubeconfig
 from components.clouds.gke.network import POD_RANGE, SERVICE_RANGE, Network
 from components.clouds.gke.node_config import node_config
+from components.clouds.gke.workloads import GkeWorkloads
 from components.resources import ClusterObjects, CustomResource
 from components.settings import Settings
 from concepts.pool import Pool
@@ -86,6 +87,11 @@ class GkeCluster:
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """One pool of any role."""
         return pools.node_pool(self._context, name, pool, opts)
+
+    @property
+    def workloads(self) -> WorkloadResources:
+        """What jobs need beside the cluster."""
+        return GkeWorkloads(self._context)
 
     def autoscaler(
         self,

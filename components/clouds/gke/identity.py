@@ -50,13 +50,8 @@ def grant_kms_key(name: str, settings: Settings, kms_key: str, parent: pulumi.Re
 
     https://cloud.google.com/kubernetes-engine/docs/how-to/encrypting-secrets
     """
-    project = pulumi.runtime.invoke_output(
-        "gcp:organizations/getProject:getProject",
-        {"projectId": settings.project},
-        pulumi.InvokeOutputOptions(parent=parent),
-    )
-    agent = project.apply(
-        lambda found: f"serviceAccount:service-{found['number']}@container-engine-robot.iam.gserviceaccount.com"
+    agent = pulumi.Output.format(
+        "serviceAccount:service-{0}@container-engine-robot.iam.gserviceaccount.com", project_number(settings, parent)
     )
     return declare(
         "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
@@ -64,6 +59,16 @@ def grant_kms_key(name: str, settings: Settings, kms_key: str, parent: pulumi.Re
         {"cryptoKeyId": kms_key, "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter", "member": agent},
         pulumi.ResourceOptions(parent=parent),
     )
+
+
+def project_number(settings: Settings, parent: pulumi.Resource) -> pulumi.Output[str]:
+    """The number by which Google's own accounts and pools name the stack's project."""
+    project = pulumi.runtime.invoke_output(
+        "gcp:organizations/getProject:getProject",
+        {"projectId": settings.project},
+        pulumi.InvokeOutputOptions(parent=parent),
+    )
+    return project.apply(lambda found: str(found["number"]))
 
 
 def account_id(cluster_name: str) -> str:

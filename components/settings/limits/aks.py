@@ -13,6 +13,7 @@ from catalog.aks.cloud import MIG_GPUS
 from catalog.aks.keys import KEY, KEY_FORM
 from catalog.aks.naming import POOL_NAME_LIMIT, pool_name
 from components.settings.limits import common
+from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from concepts.pool import Pool
@@ -42,6 +43,22 @@ _KMS_KEYS: Final = common.KmsKeys(
 )
 
 
+# https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
+_GROUP: Final = r"/subscriptions/[0-9a-fA-F-]{36}/resourceGroups/[-\w.()]+/providers"
+_NAMES: Final = Names(
+    bucket=re.compile(
+        _GROUP + r"/Microsoft\.Storage/storageAccounts/[a-z0-9]{3,24}/blobServices/default/containers/[-a-z0-9]{3,63}",
+        re.IGNORECASE,
+    ),
+    bucket_example="/subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Storage/storageAccounts/ACCOUNT"
+    "/blobServices/default/containers/CONTAINER: Azure grants by a resource's id",
+    secret=re.compile(
+        _GROUP + r"/Microsoft\.KeyVault/vaults/[-\w]{3,24}(/secrets/[-0-9a-zA-Z]{1,127})?", re.IGNORECASE
+    ),
+    secret_example="/subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.KeyVault/vaults/VAULT/secrets/SECRET",
+)
+
+
 def refusals(settings: Settings) -> list[Problem]:
     """All of them, each once; none for settings that AKS can fulfil."""
     found = (
@@ -58,6 +75,8 @@ def refusals(settings: Settings) -> list[Problem]:
         *_admin_pool(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
         *_control_plane(settings),
+        *_registry(settings),
+        *name_problems(settings, _NAMES),
         *_ranges(settings),
     )
     # A pool of several sizes or with a fallback is several specs with the same problem.
@@ -225,6 +244,19 @@ def _control_plane(settings: Settings) -> Iterator[Problem]:
             "AKS does not combine them with a private control plane "
             "(https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges)",
             "Leave them out: with privateEndpoint only the cluster's network reaches the control plane",
+        )
+
+
+def _registry(settings: Settings) -> Iterator[Problem]:
+    """https://learn.microsoft.com/azure/container-registry/container-registry-retention-policy"""
+    registry = settings.workloads.registry
+    if registry is not None and registry.untagged_days is not None:
+        yield Problem(
+            "workloads.registry.untaggedDays",
+            "Azure deletes untagged images by itself only in the Premium tier, which costs as much as a small machine "
+            "while nobody uses it",
+            "Leave it out, and run `acr purge` when the registry is full "
+            "(https://learn.microsoft.com/azure/container-registry/container-registry-auto-purge)",
         )
 
 

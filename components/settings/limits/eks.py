@@ -12,6 +12,7 @@ import catalog
 from catalog.eks import node_tags, subnets
 from catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
 from components.settings.limits import common
+from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from concepts.pool import ADMIN_POOL_NAME, Pool
@@ -50,6 +51,16 @@ _OWN_DOMAINS: Final = ("eks.amazonaws.com", "k8s.amazonaws.com", "karpenter.sh",
 _ACCELERATOR: Final = "k8s.amazonaws.com/accelerator"
 
 
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html,
+# https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_CreateSecret.html
+_NAMES: Final = Names(
+    bucket=re.compile(r"[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]"),
+    bucket_example="my-datasets",
+    secret=re.compile(r"[-\w/+=.@]{1,512}", re.ASCII),
+    secret_example="research/wandb-key",
+)
+
+
 def refusals(settings: Settings) -> list[Problem]:
     """All of them, each once; none for settings that EKS can fulfil."""
     found = (
@@ -59,6 +70,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_ranges(settings),
         *_room(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
+        *name_problems(settings, _NAMES),
         *_autoscaler(settings),
         *_node_groups(settings),
         *_pools(settings),

@@ -9,6 +9,7 @@ from ipaddress import IPv4Network
 from typing import Final
 
 from components.settings.limits import common
+from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from concepts.pool import Pool
@@ -68,6 +69,16 @@ _OWN_LABELS: Final = frozenset(
 )
 
 
+# https://cloud.google.com/storage/docs/buckets#naming,
+# https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets/create
+_NAMES: Final = Names(
+    bucket=re.compile(r"(?!goog)(?!.*google)[a-z0-9][-_.a-z0-9]{1,61}[a-z0-9]"),
+    bucket_example="my-datasets",
+    secret=re.compile(r"[-\w]{1,255}", re.ASCII),
+    secret_example="wandb-key",
+)
+
+
 def refusals(settings: Settings) -> list[Problem]:
     """All of them, each once; none for settings that GKE can fulfil."""
     found = (
@@ -75,6 +86,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_partitions(settings),
         *_labels(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
+        *name_problems(settings, _NAMES),
         *_control_plane(settings),
         *_private_endpoint(settings),
         *_reservations(settings),

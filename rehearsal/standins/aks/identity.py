@@ -17,9 +17,15 @@ from rehearsal.standins.values import at
 
 IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
 ROLE_ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
+_CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
+_MOST_CREDENTIALS: Final = 20
+FEDERATED: Final = "azure-native:managedidentity:FederatedIdentityCredential"
 ENCRYPTION_SET: Final = "azure-native:compute:DiskEncryptionSet"
 
 ROLES: Final = "https://learn.microsoft.com/azure/role-based-access-control/role-assignments-rest"
+FEDERATION: Final = (
+    "https://learn.microsoft.com/rest/api/managedidentity/federated-identity-credentials/create-or-update"
+)
 ENCRYPTION: Final = "https://learn.microsoft.com/azure/virtual-machines/disk-encryption"
 # https://learn.microsoft.com/azure/role-based-access-control/built-in-roles
 OPERATOR_ROLES: Final = {
@@ -35,12 +41,15 @@ KEY_URL: Final = re.compile(r"https://[-a-zA-Z0-9]{3,24}\.vault\.azure\.net/keys
 
 SIMULATED: Final = (
     "microsoft.compute/",
+    "microsoft.containerregistry/",
     "microsoft.containerservice/",
     "microsoft.managedidentity/",
     "microsoft.network/",
+    "microsoft.storage/",
 )
 
 ROLE_RULES: Final = Rules()
+FEDERATED_RULES: Final = Rules()
 ENCRYPTION_RULES: Final = Rules()
 
 
@@ -57,6 +66,25 @@ def _grantable(made: Made[Cloud]) -> None:
     if inputs.get("principalType") == "ServicePrincipal" and principal not in set(principals(cloud)):
         message = f"Principal {principal.replace('-', '')} does not exist in the directory {cloud.tenant}."
         raise bad_request(message, "PrincipalNotFound")
+
+
+def _one_subject(made: Made[Cloud]) -> None:
+    """One issuer and subject are one credential, of at most 20; an issuer of this subscription's clusters exists.
+
+    https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations
+    """
+    cloud, inputs = made.cloud, made.inputs
+    identity = made.id.partition("/federatedIdentityCredentials/")[0]
+    mine = [each for each in cloud.store.all(FEDERATED) if each.id.startswith(f"{identity}/") and each.id != made.id]
+    if len(mine) >= _MOST_CREDENTIALS:
+        raise bad_request("Too many federated identity credentials: at most 20 for one identity.", "TooManyCredentials")
+    if any(all(each.inputs[key] == inputs[key] for key in ("issuer", "subject")) for each in mine):
+        message = "Issuer and subject combination already exists for this Managed Identity."
+        raise api_error(HTTPStatus.CONFLICT, "Conflict", message)
+    known = {at(each.outputs, "oidcIssuerProfile.issuerURL") for each in cloud.store.all(_CLUSTER)}
+    if f"/{cloud.tenant}/" in inputs["issuer"] and inputs["issuer"] not in known:
+        # Azure takes it; the first token would be refused (AADSTS700211), which nothing here would show.
+        raise bad_request(f"No matching cluster issues tokens as {inputs['issuer']}.", "IssuerUnknown")
 
 
 def _caller(made: Made[Cloud]) -> str:
@@ -141,6 +169,18 @@ def _assignment_name(inputs: Properties, cloud: Cloud) -> str | None:
     return f"The role assignment ID '{inputs['roleAssignmentName']}' is not valid. It must be a GUID."
 
 
+@FEDERATED_RULES.add("federated-audience", FEDERATION, "audiences")
+def _audience(inputs: Properties, cloud: Cloud) -> str | None:
+    count = len(inputs["audiences"])
+    return None if count == 1 else f"A federated identity credential has exactly one audience, not {count}."
+
+
+@FEDERATED_RULES.add("federated-issuer", FEDERATION, "issuer")
+def _issuer_form(inputs: Properties, cloud: Cloud) -> str | None:
+    issuer = inputs["issuer"]
+    return None if issuer.startswith("https://") else f"The issuer '{issuer}' is not a URL that begins with https://."
+
+
 @ENCRYPTION_RULES.add("key-url-versioned", ENCRYPTION, "activeKey")
 def _key_url(inputs: Properties, cloud: Cloud) -> str | None:
     url = at(inputs, "activeKey.keyUrl")
@@ -182,6 +222,16 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         requires=_grantable,
         replaces=("principalId",),
         fixed={"roleDefinitionId": None},
+    ),
+    Resource(
+        token=FEDERATED,
+        id=GROUP_ID
+        + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}"
+        + "/federatedIdentityCredentials/{federatedIdentityCredentialResourceName}",
+        name="federatedIdentityCredentialResourceName",
+        rules=FEDERATED_RULES.rules,
+        refers={**IN_GROUP, "resourceName": Refers(IDENTITY, "part")},
+        requires=_one_subject,
     ),
     # The key itself is taken to exist.
     Resource(

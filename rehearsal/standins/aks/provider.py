@@ -13,7 +13,17 @@ from typing_extensions import override
 
 from concepts.unknown import UNKNOWN
 from rehearsal.simulation import Fleet
-from rehearsal.standins.aks import agent_pool, cluster, errors, group, identity, maintenance, network
+from rehearsal.standins.aks import (
+    agent_pool,
+    buckets,
+    cluster,
+    errors,
+    group,
+    identity,
+    maintenance,
+    network,
+    registries,
+)
 from rehearsal.standins.aks.cloud import GROUP_ID, Cloud
 from rehearsal.standins.aks.functions import FUNCTIONS
 from rehearsal.standins.aks.group import GROUP
@@ -35,7 +45,18 @@ class AzureNativeProvider(StandIn[Cloud]):
 
     name = "azure-native"
     cloud_name = "aks"
-    rows = table((*group.ROWS, *network.ROWS, *identity.ROWS, *cluster.ROWS, *agent_pool.ROWS, *maintenance.ROWS))
+    rows = table(
+        (
+            *group.ROWS,
+            *network.ROWS,
+            *identity.ROWS,
+            *registries.ROWS,
+            *buckets.ROWS,
+            *cluster.ROWS,
+            *agent_pool.ROWS,
+            *maintenance.ROWS,
+        )
+    )
     functions = FUNCTIONS
     settings = ("subscriptionId", "tenantId", "location")
     words = Words(

@@ -85,6 +85,8 @@ _FINDERS: Final[tuple[Find, ...]] = (
     _networks,
     _roles,
     _keys,
+    _listed("s3", "ListBuckets", "Buckets", "Name", "S3 bucket"),
+    _listed("ecr", "DescribeRepositories", "repositories", "repositoryName", "ECR repository"),
     _listed("sqs", "ListQueues", "QueueUrls", "", "SQS queue"),
     _listed("logs", "DescribeLogGroups", "logGroups", "logGroupName", "log group"),
 )

@@ -9,7 +9,7 @@ from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import Account
 from schemas import Object, Property, schema
 
-BY_ARN: Final = ("eks", "events", "logs")
+BY_ARN: Final = ("ecr", "eks", "events", "logs")
 """Services that tag a resource by its ARN."""
 
 
@@ -63,6 +63,8 @@ def tags_of(service: str, tagged: str, tags: Mapping[str, str]) -> dict[str, Any
         return {"TagSpecifications": [{"ResourceType": tagged, "Tags": pairs(tags)}]}
     if service in ("eks", "logs", "sqs"):
         return {"tags": tags}
+    if service == "ecr":
+        return {"tags": pairs(tags)}
     return {"Tags": pairs(tags, "TagKey", "TagValue") if service == "kms" else pairs(tags)}
 
 
@@ -84,6 +86,9 @@ def retag(account: Account, token: str, target: str, old: Mapping[str, str], new
     elif service == "sqs":
         _tag(account, gone, "sqs:UntagQueue", {"QueueUrl": target, "TagKeys": gone})
         _tag(account, fresh, "sqs:TagQueue", {"QueueUrl": target, "Tags": fresh})
+    elif service == "ecr":
+        _tag(account, gone, "ecr:UntagResource", {"resourceArn": target, "tagKeys": gone})
+        _tag(account, fresh, "ecr:TagResource", {"resourceArn": target, "tags": pairs(fresh)})
     elif service == "events":
         _tag(account, gone, "events:UntagResource", {"ResourceARN": target, "TagKeys": gone})
         _tag(account, fresh, "events:TagResource", {"ResourceARN": target, "Tags": pairs(fresh)})

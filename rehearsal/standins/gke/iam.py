@@ -16,8 +16,11 @@ from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import Cloud
 from rehearsal.standins.gke.cloud import ABSENT, Rules, chosen
 from rehearsal.standins.gke.errors import bad_request
+from rehearsal.standins.gke.functions import project_number
 from rehearsal.standins.resource import Made, Resource
+from rehearsal.standins.values import at
 
+CLUSTER: Final = "gcp:container/cluster:Cluster"
 ACCOUNT: Final = "gcp:serviceaccount/account:Account"
 ACCOUNT_RULES: Final = Rules()
 MEMBER_RULES: Final = Rules()
@@ -31,6 +34,10 @@ MEMBER: Final = re.compile(
     r"|(user|serviceAccount|group):[^@\s:]+@[^@\s:]+"
     r"|serviceAccount:[^\s/]+\.svc\.id\.goog\[[^\s/]+/[^\s/]+\]"
     r"|domain:[^\s:]+|(principal|principalSet)://\S+|(projectOwner|projectEditor|projectViewer):\S+"
+)
+# https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity#principal-id-examples
+POD_PRINCIPAL: Final = re.compile(
+    r"principal(?:Set)?://iam\.googleapis\.com/projects/(\d+)/locations/global/workloadIdentityPools/([^/]+)\.svc\.id\.goog/"
 )
 # https://cloud.google.com/iam/docs/roles-overview
 ROLE: Final = re.compile(r"roles/[\w.]+|(projects|organizations)/[^/\s]+/roles/[\w.]+")
@@ -80,8 +87,27 @@ def require_account(cloud: Cloud, member: str) -> None:
         raise bad_request(f"Service account {email} does not exist.")
 
 
+def require_pool(cloud: Cloud, member: str) -> None:
+    """400 if ``member`` is a service account of a cluster's pods and no cluster has made the project's pool yet.
+
+    The pool comes with the first cluster that has Workload Identity and stays:
+    https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/916
+    """
+    match = POD_PRINCIPAL.match(member)
+    if match is None:
+        return
+    number, project = match.groups()
+    pools = {at(each.inputs, "workloadIdentityConfig.workloadPool") for each in cloud.store.all(CLUSTER)}
+    if f"{project}.svc.id.goog" not in pools or number != project_number(project):
+        raise bad_request(
+            f"Identity Pool does not exist ({project}.svc.id.goog). Please check that you specified a valid resource "
+            "name as returned in the `name` attribute in the configuration API."
+        )
+
+
 def _known_member(made: Made[Cloud]) -> None:
     require_account(made.cloud, made.inputs["member"])
+    require_pool(made.cloud, made.inputs["member"])
 
 
 def _in_region(cloud: Cloud, inputs: Properties) -> Properties:
@@ -133,7 +159,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         absent=ABSENT,
     ),
     _grant("gcp:projects/iAMMember:IAMMember", "{project}"),
-    # The key and the repository are taken to exist.
+    # The key, the repository, the bucket and the secret are taken to exist.
     _grant("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember", "{cryptoKeyId}"),
     _grant(
         "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
@@ -141,6 +167,8 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         links=("repository",),
         completes=_in_region,
     ),
+    _grant("gcp:storage/bucketIAMMember:BucketIAMMember", "b/{bucket}"),
+    _grant("gcp:secretmanager/secretIamMember:SecretIamMember", "projects/{project}/secrets/{secretId}", ("secretId",)),
     Resource(
         token="gcp:projects/service:Service",
         id="{project}/{service}",

@@ -137,6 +137,23 @@ REQUESTS: Final[Mapping[str, Request]] = {
     "aws:ec2/vpcEndpoint:VpcEndpoint": Request(
         "ec2", "CreateVpcEndpoint", names={"CreateVpcEndpointRequest": {"policy": To("PolicyDocument")}}
     ),
+    "aws:ecr/lifecyclePolicy:LifecyclePolicy": Request(
+        "ecr",
+        "PutLifecyclePolicy",
+        names={
+            "PutLifecyclePolicyRequest": {"policy": To("lifecyclePolicyText"), "repository": To("repositoryName")},
+        },
+    ),
+    "aws:ecr/repository:Repository": Request(
+        "ecr",
+        "CreateRepository",
+        names={
+            "CreateRepositoryRequest": {
+                "name": To("repositoryName"),
+                **_local("encryptionConfigurations", "forceDelete"),
+            }
+        },
+    ),
     "aws:eks/accessEntry:AccessEntry": Request(
         "eks", "CreateAccessEntry", names={"CreateAccessEntryRequest": {"userName": To("username")}}
     ),
@@ -205,6 +222,28 @@ REQUESTS: Final[Mapping[str, Request]] = {
             "CreateKeyRequest": _local("deletionWindowInDays", "enableKeyRotation", "isEnabled", "rotationPeriodInDays")
         },
     ),
+    "aws:s3/bucket:Bucket": Request(
+        "s3", "CreateBucket", names={"CreateBucketRequest": _local("bucketPrefix", "forceDestroy")}
+    ),
+    "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": Request(
+        "s3",
+        "PutBucketLifecycleConfiguration",
+        names={
+            "PutBucketLifecycleConfigurationRequest": {"rules": Local("LifecycleConfiguration.Rules")},
+            "LifecycleRule": {"id": To("ID")},
+        },
+    ),
+    "aws:s3/bucketPolicy:BucketPolicy": Request("s3", "PutBucketPolicy"),
+    "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": Request(
+        "s3",
+        "PutPublicAccessBlock",
+        names={
+            "PutPublicAccessBlockRequest": _local(
+                "blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets", "skipDestroy"
+            )
+        },
+    ),
+    "aws:s3/bucketVersioning:BucketVersioning": Request("s3", "PutBucketVersioning"),
     "aws:sqs/queue:Queue": Request(
         "sqs",
         "CreateQueue",

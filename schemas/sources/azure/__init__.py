@@ -18,6 +18,7 @@ MODELS: Final[Mapping[str, tuple[str, str]]] = {
     "azure-native:containerservice:AgentPool": ("containerservice", "AgentPool"),
     "azure-native:containerservice:MaintenanceConfiguration": ("containerservice", "MaintenanceConfiguration"),
     "azure-native:containerservice:ManagedCluster": ("containerservice", "ManagedCluster"),
+    "azure-native:managedidentity:FederatedIdentityCredential": ("msi.v2024_11_30", "FederatedIdentityCredential"),
     "azure-native:managedidentity:UserAssignedIdentity": ("msi.v2024_11_30", "Identity"),
     "azure-native:network:NatGateway": ("network", "NatGateway"),
     "azure-native:network:NetworkSecurityGroup": ("network", "NetworkSecurityGroup"),

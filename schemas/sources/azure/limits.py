@@ -36,6 +36,10 @@ GROUP: Final = Limit(_GROUP_NAME.pattern)
 """Of every ``resourceGroupName``."""
 
 LIMITS: Final[Mapping[str, Mapping[str, Limit]]] = {
+    "BlobContainer": {"containerName": Limit(r"[a-z0-9](-?[a-z0-9]){2,62}|\$web|\$root|\$logs")},
+    "FederatedIdentityCredential": {"federatedIdentityCredentialResourceName": Limit(r"[A-Za-z0-9][-\w]{2,119}")},
+    "Registry": {"registryName": Limit(r"[A-Za-z0-9]{5,50}")},
+    "StorageAccount": {"accountName": Limit(r"[a-z0-9]{3,24}")},
     "AgentPool": {"agentPoolName": POOL_NAME, "osDiskSizeGB": _DISK},
     "AgentPoolUpgradeSettings": {
         "drainTimeoutInMinutes": Limit(low=1, high=1440),

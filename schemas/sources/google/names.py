@@ -185,7 +185,42 @@ def _binding(api: str, *address: str) -> Request:
     return Request(api, "Binding", {"Binding": {"member": To("members"), **dict.fromkeys(address, Local())}})
 
 
+_BUCKET: Final[Table] = {
+    "Bucket": {
+        "deletionPolicy": DELETION_POLICY,
+        "enableObjectRetention": Local(),
+        "forceDestroy": Local(),
+        "lifecycleRules": To("lifecycle.rule"),
+        "location": To("location"),
+        "project": Local(),
+        "publicAccessPrevention": To("iamConfiguration.publicAccessPrevention"),
+        "requesterPays": To("billing.requesterPays"),
+        "uniformBucketLevelAccess": To("iamConfiguration.uniformBucketLevelAccess.enabled"),
+    },
+    "Bucket.cors": {
+        "methods": To("method"),
+        "origins": To("origin"),
+        "responseHeaders": To("responseHeader"),
+    },
+    "Bucket.ipFilter.publicNetworkSource": {"allowedIpCidrRanges": To("allowedIpCidrRanges")},
+    "Bucket.lifecycle.rule.condition": {
+        "matchesPrefixes": To("matchesPrefix"),
+        "matchesStorageClasses": To("matchesStorageClass"),
+        "matchesSuffixes": To("matchesSuffix"),
+        "sendAgeIfZero": Local(),
+        "sendDaysSinceCustomTimeIfZero": Local(),
+        "sendDaysSinceNoncurrentTimeIfZero": Local(),
+        "sendNumNewerVersionsIfZero": Local(),
+        "withState": Local(("LIVE", "ARCHIVED", "ANY", "")),
+    },
+}
+
 REQUESTS: Final[Mapping[str, Request]] = {
+    "gcp:artifactregistry/repository:Repository": Request(
+        "artifactregistry.v1",
+        "Repository",
+        {"Repository": {**_OPTIONS, "location": Local(), "repositoryId": Local()}},
+    ),
     "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": _binding(
         "artifactregistry.v1", "project", "location", "repository"
     ),
@@ -237,6 +272,9 @@ REQUESTS: Final[Mapping[str, Request]] = {
             }
         },
     ),
+    "gcp:secretmanager/secretIamMember:SecretIamMember": _binding("secretmanager.v1", "project", "secretId"),
+    "gcp:storage/bucket:Bucket": Request("storage.v1", "Bucket", _BUCKET),
+    "gcp:storage/bucketIAMMember:BucketIAMMember": _binding("cloudresourcemanager.v1", "bucket"),
     "gcp:serviceaccount/account:Account": Request(
         "iam.v1",
         "CreateServiceAccountRequest",

@@ -20,6 +20,11 @@ SECURITY_GROUP = "azure-native:network:NetworkSecurityGroup"
 ROUTE_TABLE = "azure-native:network:RouteTable"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 ROLE_ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+FEDERATED = "azure-native:managedidentity:FederatedIdentityCredential"
+REGISTRY = "azure-native:containerregistry:Registry"
+STORAGE = "azure-native:storage:StorageAccount"
+BLOBS = "azure-native:storage:BlobServiceProperties"
+CONTAINER = "azure-native:storage:BlobContainer"
 ENCRYPTION_SET = "azure-native:compute:DiskEncryptionSet"
 CLUSTER = "azure-native:containerservice:ManagedCluster"
 POOL = "azure-native:containerservice:AgentPool"
@@ -175,6 +180,19 @@ def window(**changes: Any) -> Properties:
     }
 
 
+def federated(**changes: Any) -> Properties:
+    """A credential for a service account of somebody else's cluster."""
+    return {
+        "resourceGroupName": "gpu-dev",
+        "resourceName": "control-plane",
+        "federatedIdentityCredentialResourceName": "trainer",
+        "issuer": "https://eastus.oic.prod-aks.azure.com/another/cluster/",
+        "subject": "system:serviceaccount:default:trainer",
+        "audiences": ["api://AzureADTokenExchange"],
+        **changes,
+    }
+
+
 def in_group(name: str, value: str, **more: Any) -> Properties:
     return {"resourceGroupName": "gpu-dev", name: value, **more}
 
@@ -201,6 +219,8 @@ _PERSON = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
 _GRANT: Properties = role(principalId=_PERSON, principalType="User", roleAssignmentName=_PERSON)
 _SET_ID = f"{GROUP_ID}/providers/Microsoft.Compute/diskEncryptionSets/disks"
 _ENCRYPTED: Properties = {"diskEncryptionSetID": _SET_ID}
+_STORAGE: Properties = {"kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
+_IN_STORAGE: Properties = {"resourceGroupName": "gpu-dev", "accountName": "gpudevdata"}
 _OWN_IDENTITY: Properties = {"identity": {"type": "UserAssigned", "userAssignedIdentities": [IDENTITY_ID]}}
 
 STEPS = (
@@ -236,6 +256,37 @@ STEPS = (
         in_group("resourceName", "control-plane"),
         in_group("resourceName", "control-plane", **_TAGS),
         in_group("resourceName", "other"),
+    ),
+    Step(
+        FEDERATED,
+        federated(),
+        federated(subject="system:serviceaccount:default:other"),
+        federated(resourceName="other"),
+    ),
+    Step(
+        REGISTRY,
+        in_group("registryName", "gpudevimages", sku={"name": "Basic"}),
+        in_group("registryName", "gpudevimages", sku={"name": "Standard"}),
+        in_group("registryName", "gpudevothers", sku={"name": "Basic"}),
+    ),
+    Step(
+        STORAGE,
+        in_group("accountName", "gpudevdata", **_STORAGE),
+        in_group("accountName", "gpudevdata", **_STORAGE, **_TAGS),
+        in_group("accountName", "gpudevdata", **_STORAGE, isHnsEnabled=True),
+    ),
+    Step(
+        BLOBS,
+        {**_IN_STORAGE, "blobServicesName": "default"},
+        {**_IN_STORAGE, "blobServicesName": "default", "deleteRetentionPolicy": {"enabled": True, "days": 7}},
+        {"resourceGroupName": "gpu-dev", "accountName": "gpudevother", "blobServicesName": "default"},
+        "same",
+    ),
+    Step(
+        CONTAINER,
+        {**_IN_STORAGE, "containerName": "checkpoints"},
+        {**_IN_STORAGE, "containerName": "checkpoints", "metadata": {"a": "b"}},
+        {**_IN_STORAGE, "containerName": "others"},
     ),
     Step(ROLE_ASSIGNMENT, _GRANT, {**_GRANT, "description": "d"}, {**_GRANT, "scope": GROUP_ID}),
     Step(

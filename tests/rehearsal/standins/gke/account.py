@@ -27,6 +27,10 @@ ZONE = "us-central1-a"
 REPOSITORY_MEMBER = "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember"
 KEY_MEMBER = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 SERVICE = "gcp:projects/service:Service"
+REPOSITORY = "gcp:artifactregistry/repository:Repository"
+BUCKET = "gcp:storage/bucket:Bucket"
+BUCKET_MEMBER = "gcp:storage/bucketIAMMember:BucketIAMMember"
+SECRET_MEMBER = "gcp:secretmanager/secretIamMember:SecretIamMember"
 
 
 class Google(Account):
@@ -139,6 +143,10 @@ _OTHER_ROLE: Properties = {**_GRANT, "role": "roles/editor"}
 _ON_PROJECT: Properties = {"project": PROJECT}
 _ON_KEY: Properties = {"cryptoKeyId": f"projects/{PROJECT}/locations/global/keyRings/r/cryptoKeys/k"}
 _ON_REPOSITORY: Properties = {"repository": "images"}
+_ON_BUCKET: Properties = {"bucket": "gpu-dev-checkpoints"}
+_ON_SECRET: Properties = {"secretId": "token"}
+_IMAGES: Properties = {"repositoryId": "images", "format": "DOCKER"}
+_BUCKET: Properties = {"name": "gpu-dev-checkpoints", "location": "US-CENTRAL1"}
 
 STEPS = (
     Step(
@@ -160,7 +168,11 @@ STEPS = (
     Step(ACCOUNT, _ACCOUNT, {**_ACCOUNT, "displayName": "Nodes"}, {"accountId": "gpu-dev-others"}),
     Step(PROJECT_MEMBER, {**_ON_PROJECT, **_GRANT}, None, {**_ON_PROJECT, **_OTHER_ROLE}),
     Step(KEY_MEMBER, {**_ON_KEY, **_GRANT}, None, {**_ON_KEY, **_OTHER_ROLE}),
+    Step(REPOSITORY, _IMAGES, {**_IMAGES, "description": "d"}, {**_IMAGES, "format": "PYTHON"}),
     Step(REPOSITORY_MEMBER, {**_ON_REPOSITORY, **_GRANT}, None, {**_ON_REPOSITORY, **_OTHER_ROLE}),
+    Step(BUCKET_MEMBER, {**_ON_BUCKET, **_GRANT}, None, {**_ON_BUCKET, **_OTHER_ROLE}),
+    Step(SECRET_MEMBER, {**_ON_SECRET, **_GRANT}, None, {**_ON_SECRET, **_OTHER_ROLE}),
+    Step(BUCKET, _BUCKET, {**_BUCKET, "versioning": {"enabled": True}}, {**_BUCKET, "location": "EU"}),
     Step(
         SERVICE,
         {"service": "container.googleapis.com"},

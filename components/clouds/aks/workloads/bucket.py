@@ -1,0 +1,82 @@
+"""A container of blobs in a storage account of its own: encrypted, as all are; TLS alone, never public, no keys.
+
+https://learn.microsoft.com/azure/storage/blobs/security-recommendations
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import pulumi
+
+from components.clouds.aks.context import Context
+from components.clouds.aks.declare import declare
+from components.clouds.aks.workloads.group import DataGroup
+from components.clouds.base import Bucket
+from components.clouds.lasting import lasting
+from components.clouds.names import worldwide
+from components.settings.workloads import Checkpoints
+
+if TYPE_CHECKING:
+    from schemas import aks
+
+# https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftstorage
+_NAME_LIMIT: Final = 24
+CONTAINER: Final = "checkpoints"
+
+
+def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
+    """The container, in the cluster's region; its name for grants is its resource id."""
+    settings = context.settings
+    group = DataGroup(name, context, "checkpoints", wanted, parent)
+    called = re.sub(r"\W|_", "", worldwide(settings.cluster_name, _NAME_LIMIT, settings.project, settings.region))
+    path = f"{group.id}/providers/Microsoft.Storage/storageAccounts/{called}"
+    account = declare(
+        "azure-native:storage:StorageAccount",
+        name,
+        {
+            "resourceGroupName": group.name,
+            "accountName": called,
+            "location": settings.region,
+            "kind": "StorageV2",
+            "sku": {"name": "Standard_LRS"},
+            "allowBlobPublicAccess": False,
+            "allowCrossTenantReplication": False,
+            "allowSharedKeyAccess": False,
+            "defaultToOAuthAuthentication": True,
+            "enableHttpsTrafficOnly": True,
+            "minimumTlsVersion": "TLS1_2",
+            "tags": dict(settings.labels),
+        },
+        lasting(wanted, path, parent),
+        outputs=["primaryEndpoints"],
+    )
+    # https://learn.microsoft.com/azure/storage/blobs/soft-delete-blob-overview
+    undelete: aks.DeleteRetentionPolicy = {"enabled": True, "days": wanted.undelete_days}
+    blobs = declare(
+        "azure-native:storage:BlobServiceProperties",
+        f"{name}-undelete",
+        {
+            "resourceGroupName": group.name,
+            "accountName": account.output("accountName"),
+            "blobServicesName": "default",
+            "deleteRetentionPolicy": undelete,
+            "containerDeleteRetentionPolicy": undelete,
+        },
+        # It is part of the account, and goes and stays with it.
+        pulumi.ResourceOptions(parent=parent, retain_on_delete=True),
+    )
+    container = declare(
+        "azure-native:storage:BlobContainer",
+        f"{name}-container",
+        {
+            "resourceGroupName": group.name,
+            "accountName": account.output("accountName"),
+            "containerName": CONTAINER,
+            "publicAccess": "None",
+        },
+        lasting(wanted, f"{path}/blobServices/default/containers/{CONTAINER}", parent, blobs),
+    )
+    url = account.output("primaryEndpoints").apply(lambda found: f"{found['blob']}{CONTAINER}")
+    return Bucket(name=container.id, url=url)

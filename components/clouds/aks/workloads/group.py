@@ -1,0 +1,34 @@
+"""The resource group of what outlives the cluster: a group that is deleted takes everything in it along.
+
+https://learn.microsoft.com/azure/azure-resource-manager/management/delete-resource-group
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+
+from components.clouds.aks.context import Context
+from components.clouds.aks.declare import declare
+from components.clouds.lasting import lasting
+from components.settings.workloads import Checkpoints, Registry
+
+
+class DataGroup:
+    """A resource group for one of them: ``id`` is known beforehand, ``name`` once it exists."""
+
+    def __init__(
+        self, name: str, context: Context, purpose: str, wanted: Registry | Checkpoints, parent: pulumi.Resource
+    ) -> None:
+        settings = context.settings
+        called = f"{settings.cluster_name}-{purpose}"
+        self.id = f"/subscriptions/{settings.project}/resourceGroups/{called}"
+        group = declare(
+            "azure-native:resources:ResourceGroup",
+            f"{name}-group",
+            {"resourceGroupName": called, "location": settings.region, "tags": dict(settings.labels)},
+            lasting(wanted, self.id, parent),
+            outputs=["name"],
+        )
+        self.name: pulumi.Output[Any] = group.output("name")

@@ -1,0 +1,65 @@
+"""Who pods are to AWS: a role of their own for each service account, by EKS Pod Identity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pulumi
+
+from components.clouds.base import Reach
+from components.clouds.eks import policy
+from components.clouds.eks.context import Context
+from components.clouds.eks.identity import associate, pod_role
+from components.clouds.names import shortened
+
+# Of the 64 characters of a role's name: the cluster's name needs room, too.
+_PURPOSE_LIMIT: Final = 40
+
+LIST: Final = ("s3:ListBucket", "s3:GetBucketLocation")
+READ: Final = ("s3:GetObject",)
+WRITE: Final = (
+    *READ,
+    "s3:PutObject",
+    "s3:DeleteObject",
+    "s3:AbortMultipartUpload",
+    "s3:ListMultipartUploadParts",
+)
+"""Not ``DeleteObjectVersion``: what pods delete can be had back.
+https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html"""
+SECRET: Final = ("secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret")
+
+
+def grant(
+    name: str, context: Context, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
+) -> Mapping[str, pulumi.Input[str]]:
+    """The role and its association; the account needs no annotation."""
+    settings = context.settings
+    own = [bucket.name for bucket in reach.own.values()]
+    document = pulumi.Output.all(context.account.partition, context.account.id, *own).apply(
+        lambda known: _document(known[0], known[1], settings.region, reach, known[2:])
+    )
+    purpose = shortened(f"pods-{account[0]}_{account[1]}", _PURPOSE_LIMIT)
+    role = pod_role(name, purpose, settings, context.account, parent, document=document)
+    associate(name, role, context.name, account, settings, pulumi.ResourceOptions(parent=parent))
+    return {}
+
+
+def _document(partition: str, account: str, region: str, reach: Reach, own: Sequence[str]) -> str:
+    def arns(buckets: Sequence[str], end: str = "") -> list[str]:
+        return [f"arn:{partition}:s3:::{bucket}{end}" for bucket in buckets]
+
+    write = [*reach.write, *own]
+    statements: list[policy.Statement] = []
+    if reach.read or write:
+        statements.append(policy.allow("ListBuckets", LIST, arns([*reach.read, *write])))
+    if reach.read:
+        statements.append(policy.allow("ReadObjects", READ, arns(reach.read, "/*")))
+    if write:
+        statements.append(policy.allow("WriteObjects", WRITE, arns(write, "/*")))
+    if reach.secrets:
+        # AWS ends a secret's ARN with six characters of its own:
+        # https://docs.aws.amazon.com/secretsmanager/latest/userguide/auth-and-access_iam-policies.html
+        secrets = [f"arn:{partition}:secretsmanager:{region}:{account}:secret:{each}-??????" for each in reach.secrets]
+        statements.append(policy.allow("ReadSecrets", SECRET, secrets))
+    return policy.document(*statements)

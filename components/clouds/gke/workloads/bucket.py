@@ -1,0 +1,52 @@
+"""A bucket of Cloud Storage: encrypted and reached by TLS, as all are; uniform access, never public.
+
+https://cloud.google.com/storage/docs/public-access-prevention, https://cloud.google.com/storage/docs/soft-delete
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pulumi
+
+from components.clouds.base import Bucket
+from components.clouds.gke.context import Context
+from components.clouds.gke.declare import declare
+from components.clouds.lasting import lasting
+from components.clouds.names import worldwide
+from components.settings.workloads import Checkpoints
+
+# https://cloud.google.com/storage/docs/buckets#naming
+_NAME_LIMIT: Final = 63
+_UNFINISHED_UPLOADS_DAYS: Final = 7
+_DAY: Final = 24 * 3600
+
+
+def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
+    """The bucket, in the cluster's region."""
+    settings = context.settings
+    called = worldwide(settings.cluster_name, _NAME_LIMIT, settings.project, settings.region, suffix="-checkpoints")
+    made = declare(
+        "gcp:storage/bucket:Bucket",
+        name,
+        {
+            "project": settings.project,
+            "name": called,
+            # As the API answers.
+            "location": settings.region.upper(),
+            "uniformBucketLevelAccess": True,
+            "publicAccessPrevention": "enforced",
+            "softDeletePolicy": {"retentionDurationSeconds": wanted.undelete_days * _DAY},
+            "lifecycleRules": [
+                {
+                    "action": {"type": "AbortIncompleteMultipartUpload"},
+                    "condition": {"age": _UNFINISHED_UPLOADS_DAYS},
+                }
+            ],
+            "forceDestroy": wanted.on_destroy == "delete",
+            "labels": dict(settings.labels),
+        },
+        lasting(wanted, called, parent),
+        outputs=["url"],
+    )
+    return Bucket(name=made.output("name"), url=made.output("url"))

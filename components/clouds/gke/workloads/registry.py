@@ -1,0 +1,53 @@
+"""A repository of Artifact Registry. Nodes may pull from every one of the project (``NODE_ROLES``).
+
+https://cloud.google.com/artifact-registry/docs/overview
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pulumi
+
+from components.clouds.gke.context import Context
+from components.clouds.gke.declare import declare
+from components.clouds.lasting import lasting
+from components.settings.workloads import Registry
+
+if TYPE_CHECKING:
+    from schemas import gke
+
+_UNTAGGED_DAYS: Final = 30
+
+
+def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
+    """The repository, called like the cluster; its address."""
+    settings = context.settings
+    days = wanted.untagged_days or _UNTAGGED_DAYS
+    # https://cloud.google.com/artifact-registry/docs/repositories/cleanup-policy
+    untagged: gke.CleanupPolicy = {
+        "id": "untagged",
+        "action": "DELETE",
+        "condition": {"tagState": "UNTAGGED", "olderThan": f"{days * 24 * 3600}s"},
+    }
+    repository = declare(
+        "gcp:artifactregistry/repository:Repository",
+        name,
+        {
+            "project": settings.project,
+            "location": settings.region,
+            "repositoryId": settings.cluster_name,
+            "description": f"Images of cluster {settings.cluster_name}",
+            "format": "DOCKER",
+            "dockerConfig": {"immutableTags": not wanted.mutable_tags},
+            "cleanupPolicies": [untagged],
+            "labels": dict(settings.labels),
+        },
+        lasting(
+            wanted,
+            f"projects/{settings.project}/locations/{settings.region}/repositories/{settings.cluster_name}",
+            parent,
+        ),
+        outputs=["registryUri"],
+    )
+    return repository.output("registryUri")

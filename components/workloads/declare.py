@@ -1,0 +1,58 @@
+"""Everything below ``workloads`` and ``identities`` of a stack file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import pulumi
+
+from components.clouds.base import Reach
+from components.cluster import Cluster
+from components.workloads.checkpoints import CheckpointBucket, CheckpointBucketArgs
+from components.workloads.pod_identity import PodIdentity, PodIdentityArgs
+from components.workloads.registry import ContainerRegistry, ContainerRegistryArgs
+
+_THERE_ALREADY: Final = "default"
+"""The namespace that every cluster has."""
+
+
+def declare_workloads(cluster: Cluster, opts: pulumi.ResourceOptions) -> Mapping[str, pulumi.Output[Any]]:
+    """Declare what the stack file asks for; the stack's outputs about it. Nothing where it asks for nothing."""
+    settings, outputs = cluster.settings, dict[str, pulumi.Output[Any]]()
+    reach = {
+        each.service_account: Reach(read=each.read, write=each.write, secrets=each.secrets)
+        for each in settings.identities
+    }
+    registry, checkpoints = settings.workloads.registry, settings.workloads.checkpoints
+    if registry is not None:
+        made = ContainerRegistry("registry", ContainerRegistryArgs(cluster=cluster, registry=registry), opts)
+        outputs["registry"] = made.address
+    if checkpoints is not None:
+        args = CheckpointBucketArgs(cluster=cluster, checkpoints=checkpoints)
+        bucket = CheckpointBucket("checkpoints", args, opts).bucket
+        outputs["checkpoints"] = bucket.url
+        account = checkpoints.service_account
+        reach[account] = replace(reach.get(account, Reach()), own={"checkpoints": bucket})
+    namespaces = _namespaces(cluster, [account.partition("/")[0] for account in reach])
+    for account, reached in reach.items():
+        namespace, _, name = account.partition("/")
+        PodIdentity(
+            f"{namespace}.{name}",
+            PodIdentityArgs(
+                cluster=cluster, account=(namespace, name), reach=reached, namespace=namespaces.get(namespace)
+            ),
+            opts,
+        )
+    return outputs
+
+
+def _namespaces(cluster: Cluster, names: list[str]) -> Mapping[str, pulumi.Resource]:
+    return {
+        name: cluster.objects.declare(
+            f"namespace-{name}", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, cluster
+        )
+        for name in dict.fromkeys(names)
+        if name != _THERE_ALREADY
+    }

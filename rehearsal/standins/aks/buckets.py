@@ -1,0 +1,111 @@
+"""Storage accounts, whose names are in one domain for everybody, and their containers of blobs."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any, Final
+
+from rehearsal.standins.aks.cloud import GROUP_ID, Cloud, Rules
+from rehearsal.standins.aks.errors import api_error, bad_request
+from rehearsal.standins.aks.group import IN_GROUP
+from rehearsal.standins.base import Properties
+from rehearsal.standins.resource import Made, Refers, Resource
+from rehearsal.standins.values import at
+
+ACCOUNT: Final = "azure-native:storage:StorageAccount"
+CONTAINER: Final = "azure-native:storage:BlobContainer"
+BLOBS: Final = "azure-native:storage:BlobServiceProperties"
+ACCOUNT_RULES: Final = Rules()
+BLOB_RULES: Final = Rules()
+
+ACCOUNT_ID: Final = GROUP_ID + "/providers/Microsoft.Storage/storageAccounts/{accountName}"
+TAKEN: Final = ("checkpoints", "data", "datasets", "models", "training")
+"""Words that others took long ago: https://learn.microsoft.com/azure/storage/common/storage-account-overview#storage-account-name"""
+
+_RETENTION: Final = "https://learn.microsoft.com/azure/storage/blobs/soft-delete-blob-overview"
+
+
+@ACCOUNT_RULES.add(
+    "hierarchical-kind",
+    "https://learn.microsoft.com/azure/storage/blobs/create-data-lake-storage-account",
+    "kind",
+    "isHnsEnabled",
+)
+def _kind(inputs: Properties, cloud: Cloud) -> str | None:
+    if inputs.get("isHnsEnabled") and inputs["kind"] not in ("StorageV2", "BlockBlobStorage"):
+        return f"The property 'isHnsEnabled' is not supported for kind {inputs['kind']}."
+    return None
+
+
+@BLOB_RULES.add(
+    "blob-services-name", "https://learn.microsoft.com/rest/api/storagerp/blob-services", "blobServicesName"
+)
+def _service(inputs: Properties, cloud: Cloud) -> str | None:
+    name = inputs["blobServicesName"]
+    return None if name == "default" else f"The name of the blob service must be 'default', not '{name}'."
+
+
+@BLOB_RULES.add("soft-delete-days", _RETENTION, "deleteRetentionPolicy", "containerDeleteRetentionPolicy")
+def _days(inputs: Properties, cloud: Cloud) -> str | None:
+    for path in ("deleteRetentionPolicy", "containerDeleteRetentionPolicy"):
+        policy = inputs.get(path) or {}
+        if policy.get("enabled") and not 1 <= (policy.get("days") or 0) <= 365:
+            return f"{path}.days must be 1 to 365."
+    return None
+
+
+def _available(made: Made[Cloud]) -> None:
+    name = made.inputs["accountName"]
+    others = {record.inputs["accountName"] for record in made.cloud.store.all(ACCOUNT)}
+    if made.before is None and (name in TAKEN or name in others):
+        message = f"The storage account named {name} is already taken."
+        raise api_error(HTTPStatus.CONFLICT, "StorageAccountAlreadyTaken", message)
+
+
+def _public(made: Made[Cloud]) -> None:
+    """https://learn.microsoft.com/azure/storage/blobs/anonymous-read-access-prevent"""
+    inputs = made.inputs
+    id = ACCOUNT_ID.format_map({**inputs, "subscription": made.cloud.subscription})
+    account = made.cloud.find(id, ACCOUNT)
+    if account is None or inputs.get("publicAccess") in (None, "None"):
+        return
+    if not at(account.inputs, "allowBlobPublicAccess"):
+        raise bad_request("Public access is not permitted on this storage account.", "PublicAccessNotPermitted")
+
+
+_OF_ACCOUNT: Final = {**IN_GROUP, "accountName": Refers(ACCOUNT, "part")}
+
+ROWS: Final[tuple[Resource[Any], ...]] = (
+    Resource(
+        token=ACCOUNT,
+        id=ACCOUNT_ID,
+        outputs={
+            "creationTime": "2026-11-01T00:00:00Z",
+            "primaryEndpoints": lambda made: {"blob": f"https://{made.inputs['accountName']}.blob.core.windows.net/"},
+            "primaryLocation": "{location}",
+            "statusOfPrimary": "available",
+        },
+        name="accountName",
+        rules=ACCOUNT_RULES.rules,
+        refers=IN_GROUP,
+        requires=_available,
+        replaces=("isHnsEnabled",),
+    ),
+    Resource(
+        token=BLOBS,
+        id=ACCOUNT_ID + "/blobServices/{blobServicesName}",
+        name="blobServicesName",
+        rules=BLOB_RULES.rules,
+        refers=_OF_ACCOUNT,
+        # The account comes with it.
+        idempotent=lambda _: True,
+    ),
+    Resource(
+        token=CONTAINER,
+        id=ACCOUNT_ID + "/blobServices/default/containers/{containerName}",
+        outputs={"leaseState": "Available"},
+        name="containerName",
+        refers=_OF_ACCOUNT,
+        requires=_public,
+    ),
+)

@@ -1,0 +1,39 @@
+"""Stacks with ``workloads`` and ``identities``, on each cloud, as the real program registers them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import yaml
+
+from tests import recorder
+from tests.stacks import ROOT, run_with
+
+CLOUDS: Final = ("gke", "eks", "aks")
+BUCKETS: Final = {
+    "gke": "gcp:storage/bucket:Bucket",
+    "eks": "aws:s3/bucket:Bucket",
+    "aks": "azure-native:storage:StorageAccount",
+}
+REGISTRIES: Final = {
+    "gke": "gcp:artifactregistry/repository:Repository",
+    "eks": "aws:ecr/repository:Repository",
+    "aks": "azure-native:containerregistry:Registry",
+}
+ACCOUNT: Final = "kubernetes:core/v1:ServiceAccount"
+
+
+def config(cloud: str, **changes: Any) -> dict[str, Any]:
+    """The research example of a cloud with ``changes`` of its keys; ``None`` leaves one out."""
+    written = yaml.safe_load((ROOT / "examples" / f"{cloud}-research.yaml").read_text())["config"]
+    changed = {**written, **{f"gpucluster:{key}": value for key, value in changes.items()}}
+    return {key: value for key, value in changed.items() if value is not None}
+
+
+def run(cloud: str, **changes: Any) -> recorder.Recording:
+    return run_with(config(cloud, **changes), "research")
+
+
+def only(cloud: str, **workloads: Any) -> recorder.Recording:
+    """A stack with these ``workloads`` and no identities."""
+    return run(cloud, workloads=workloads, identities=None)

@@ -1,0 +1,150 @@
+"""Who pods are in the cloud: what the stack file says, nothing more, and no key."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.components.workloads.stacks import ACCOUNT, CLOUDS, run
+
+every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
+
+_STORE = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/data/providers/Microsoft.Storage"
+NAMES = {
+    "gke": {"read": "papers", "write": "results", "secrets": "token"},
+    "eks": {"read": "papers", "write": "results", "secrets": "token"},
+    "aks": {
+        "read": f"{_STORE}/storageAccounts/group/blobServices/default/containers/papers",
+        "write": f"{_STORE}/storageAccounts/group/blobServices/default/containers/results",
+        "secrets": _STORE.replace("Storage", "KeyVault") + "/vaults/group/secrets/token",
+    },
+}
+
+
+def with_identity(cloud: str, account: str = "serving/model", **keys: bool) -> Any:
+    """A stack whose ``account`` has what ``keys`` name of ``NAMES``."""
+    reach = {key: [NAMES[cloud][key]] for key in keys}
+    return run(cloud, workloads=None, identities=[{"serviceAccount": account, **reach}])
+
+
+def granted(cloud: str, recording: Any) -> set[tuple[str, str]]:
+    """What pods got: (where, what) in the cloud's words."""
+    if cloud == "gke":
+        found = [
+            each.inputs for each in recording.resources if each.inputs.get("member", "").startswith("principal://")
+        ]
+        return {(each.get("bucket") or each["secretId"], each["role"]) for each in found}
+    if cloud == "eks":
+        documents = [
+            json.loads(each.inputs["policy"])
+            for each in recording.of_type("aws:iam/rolePolicy:RolePolicy")
+            if each.inputs["name"].startswith("pods-")
+        ]
+        return {
+            (resource, action)
+            for document in documents
+            for statement in document["Statement"]
+            for resource in statement["Resource"]
+            for action in statement["Action"]
+        }
+    pods = {
+        each.name
+        for each in recording.of_type("azure-native:managedidentity:UserAssignedIdentity")
+        if "-pods-" in each.name
+    }
+    return {
+        (each.inputs["scope"], each.inputs["roleDefinitionId"].rpartition("/")[2])
+        for each in recording.of_type("azure-native:authorization:RoleAssignment")
+        if each.inputs["principalId"].removesuffix("-principal") in pods
+    }
+
+
+@every_cloud
+@pytest.mark.parametrize("key", ["read", "write", "secrets"])
+def test_a_service_account_reaches_what_is_written_and_nothing_else(cloud: str, key: str) -> None:
+    found = granted(cloud, with_identity(cloud, **{key: True}))
+    assert found
+    name = NAMES[cloud][key]
+    for where, _ in found:
+        assert where == name or where.removeprefix("arn:aws:s3:::").split("/")[0] == name or f":secret:{name}-" in where
+
+
+@every_cloud
+def test_reading_is_not_writing(cloud: str) -> None:
+    read, write = (granted(cloud, with_identity(cloud, **{key: True})) for key in ("read", "write"))
+    assert {what for _, what in read} != {what for _, what in write}
+    writing = ("PutObject", "DeleteObject", "objectUser", "ba92f5b4-2d11-453d-a403-e96b0029c9fe")
+    assert not [what for _, what in read if what.endswith(writing)]
+    assert [what for _, what in write if what.endswith(writing)]
+
+
+def test_pods_on_amazon_cannot_delete_old_versions_or_change_the_bucket() -> None:
+    actions = {what for _, what in granted("eks", with_identity("eks", write=True))}
+    assert not [each for each in actions if "Version" in each or "Bucket" in each and each not in LISTING]
+    assert (
+        not any(iam.matches(pattern, "s3:DeleteObjectVersion") for pattern in actions)
+        if hasattr(iam, "matches")
+        else True
+    )
+
+
+LISTING = ("s3:ListBucket", "s3:GetBucketLocation")
+
+
+@every_cloud
+def test_the_account_of_the_checkpoints_may_write_them_beside_what_it_may_already(cloud: str) -> None:
+    reach = {"read": [NAMES[cloud]["read"]]}
+    identities = [{"serviceAccount": "default/trainer", **reach}]
+    recording = run(cloud, workloads={"checkpoints": {}}, identities=identities)
+    assert len(recording.of_type(ACCOUNT)) == 1
+    alone = granted(cloud, run(cloud, workloads={"checkpoints": {}}, identities=None))
+    assert granted(cloud, recording) > alone
+    assert alone
+
+
+@every_cloud
+def test_the_account_exists_in_its_namespace(cloud: str) -> None:
+    for account, made in (("default/trainer", []), ("serving/model", ["serving"])):
+        recording = with_identity(cloud, account, read=True)
+        metadata = recording.only(ACCOUNT).inputs["metadata"]
+        assert f"{metadata['namespace']}/{metadata['name']}" == account
+        namespaces = recording.of_type("kubernetes:core/v1:Namespace")
+        assert [each.inputs["metadata"]["name"] for each in namespaces] == made
+        assert {each.urn for each in namespaces} <= {*recording.only(ACCOUNT).depends_on}
+
+
+@every_cloud
+def test_only_that_account_is_trusted(cloud: str) -> None:
+    recording = with_identity(cloud, read=True)
+    if cloud == "gke":
+        members = {each.inputs["member"] for each in recording.of_type("gcp:storage/bucketIAMMember:BucketIAMMember")}
+        (member,) = members
+        assert member.endswith("/workloadIdentityPools/my-gcp-project.svc.id.goog/subject/ns/serving/sa/model")
+    elif cloud == "eks":
+        found = [each.inputs for each in recording.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")]
+        assert [each["serviceAccount"] for each in found if each["namespace"] == "serving"] == ["model"]
+    else:
+        trust = recording.only("azure-native:managedidentity:FederatedIdentityCredential").inputs
+        assert trust["subject"] == "system:serviceaccount:serving:model"
+        assert trust["issuer"] == "https://issuer.example/"
+        (client,) = recording.only(ACCOUNT).inputs["metadata"]["annotations"].values()
+        assert client.endswith("-client")
+
+
+@every_cloud
+def test_names_that_look_alike_are_two_identities(cloud: str) -> None:
+    both = [{"serviceAccount": account, "read": [NAMES[cloud]["read"]]} for account in ("a-b/c", "a/b-c")]
+    recording = run(cloud, workloads=None, identities=both)
+    assert len(recording.of_type(ACCOUNT)) == 2
+    urns = [each.urn for each in recording.resources]
+    assert len(set(urns)) == len(urns)
+    roles = [each.inputs["name"] for each in recording.of_type("aws:iam/role:Role")]
+    assert len(set(roles)) == len(roles)
+
+
+@every_cloud
+def test_no_key_is_made(cloud: str) -> None:
+    types = {each.type for each in run(cloud).resources}
+    assert not [each for each in types if "key" in each.rpartition(":")[2].lower() and "kms" not in each]
