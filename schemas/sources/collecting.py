@@ -64,7 +64,7 @@ class Collection:
         names = {key: name if vendor[name := key.partition("/")[2]] == 1 else key.partition("/")[0] for key in objects}
         taken = Counter(names.values())
         names = {
-            key: name if taken[name] == 1 or vendor[name] == 1 and key.endswith(f"/{name}") else key.replace("/", "")
+            key: name if taken[name] == 1 or (vendor[name] == 1 and key.endswith(f"/{name}")) else key.replace("/", "")
             for key, name in names.items()
         }
         if len(set(names.values())) < len(names):
