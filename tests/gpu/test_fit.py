@@ -85,7 +85,14 @@ def test_a_pool_that_takes_it_is_no_miss() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "named"),
-    [("nvidia-a100-40gb", True), ("a100", True), ("A100-40gb", True), ("a10", False), ("a100-80gb", False), ("", False)],
+    [
+        ("nvidia-a100-40gb", True),
+        ("a100", True),
+        ("A100-40gb", True),
+        ("a10", False),
+        ("a100-80gb", False),
+        ("", False),
+    ],
 )
 def test_a_gpu_goes_by_its_name_or_some_of_its_words(asked: str, named: bool) -> None:
     assert names("nvidia-a100-40gb", asked) is named

@@ -43,7 +43,9 @@ def test_it_may_use_its_pools_and_no_other_and_tolerates_exactly_their_taints() 
     required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     (term,) = required["nodeSelectorTerms"]
     assert term["matchExpressions"] == [{"key": POOL_LABEL, "operator": "In", "values": ["t4-4", "t4-4-ondemand"]}]
-    tolerations = [Toleration(each["key"], each["operator"], each["value"], each["effect"]) for each in spec["tolerations"]]
+    tolerations = [
+        Toleration(each["key"], each["operator"], each["value"], each["effect"]) for each in spec["tolerations"]
+    ]
     for taint in (GPU_TAINT, size_taint(4)):
         assert any(one.tolerates(taint) for one in tolerations)
     assert not any(one.tolerates(size_taint(8)) for one in tolerations)
