@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from enum import Enum
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -34,6 +35,14 @@ app = typer.Typer(
     only the machines are simulated. A rehearsal submits jobs, watches GPU nodes come and go, and says what it saw.""",
 )
 
+
+class Place(str, Enum):
+    """Where the program runs."""
+
+    OUTSIDE = "outside"
+    INSIDE = "inside"
+
+
 StackOption = Annotated[str, typer.Option("--stack", help="A stack's name (dev) or file (examples/gke-tips.yaml).")]
 
 
@@ -48,6 +57,9 @@ def run(
         Path | None, typer.Option("--apply", help="A folder of your own manifests, applied after the update.")
     ] = None,
     day_two: Annotated[bool, typer.Option("--day-two", help="Also change settings while a job runs.")] = False,
+    place: Annotated[
+        Place, typer.Option("--from", help="Where the program runs: outside the cluster's network, or inside.")
+    ] = Place.OUTSIDE,
     seed: Annotated[int, typer.Option("--seed", help="Another order of what is in no promised order.")] = 0,
 ) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0, destroy. Exit code 0 only if every check passes."""
@@ -71,6 +83,7 @@ def run(
         apply=apply,
         seed=seed,
         day_two=day_two,
+        inside=place is Place.INSIDE,
     )
     finished = Rehearsal(chosen, options, console).run()
     if finished.kept is not None:

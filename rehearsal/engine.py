@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from policies import config as policy_config
+from rehearsal.cluster.pki import PUBLIC_AUTHORITY
 from rehearsal.engine_events import Outcome, Step, outcome, parse_line, step_of
 
 # Nothing else of the user's environment reaches the engine: no cloud credentials, no Pulumi token, no KUBECONFIG.
@@ -176,6 +177,8 @@ class Engine:
             "PULUMI_HOME": str(self.home),
             "PULUMI_BACKEND_URL": (self.run_dir / "stack" / "state").as_uri(),
             "PULUMI_CONFIG_PASSPHRASE": self.passphrase,
+            # The plugins trust whom a user's machine would.
+            "SSL_CERT_FILE": str(self.run_dir / PUBLIC_AUTHORITY),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             # Gives the commands their --event-log flag, as the Automation API does.

@@ -21,6 +21,7 @@ from rehearsal.applied import checks as checks_of_applied
 from rehearsal.checks import Check, Pools, autoscaler_rights, calls_allowed, checks_of_what_is_left, cluster_checks
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+from rehearsal.cluster.pki import PUBLIC_AUTHORITY
 from rehearsal.day_two import DayTwo
 from rehearsal.disk import DiskFull
 from rehearsal.display import Display
@@ -50,7 +51,8 @@ class StageFailed(Exception):
 class Options:
     """How to rehearse. ``plugins`` go before the stand-ins; ``keep`` leaves the cluster running if all went well.
     ``apply`` is a folder of the user's own manifests, ``seed`` shuffles what is in no promised order.
-    ``day_two`` changes settings while a job runs.
+    ``day_two`` changes settings while a job runs. ``inside``: the program runs in the cluster's network, as a runner
+    or a laptop with a VPN does; else outside.
 
     For sabotage: ``gate=None`` leaves the policies out, and ``fail_fast`` ends the run at the first thing gone wrong.
     """
@@ -63,6 +65,7 @@ class Options:
     apply: Path | None = None
     seed: int = 0
     day_two: bool = False
+    inside: bool = False
     fail_fast: bool = False
     build: Path = BUILD
 
@@ -154,7 +157,7 @@ class Rehearsal:
 
     def _start(self) -> tuple[Engine, Path]:
         options = self._options
-        self._world = World(self.run_dir, tools=options.tools, clouds=self._stack.plugins)
+        self._world = World(self.run_dir, tools=options.tools, clouds=self._stack.plugins, inside=options.inside)
         # While the world starts: the engine's own first start.
         engine = Engine.create(
             project=options.project,
@@ -203,7 +206,8 @@ class Rehearsal:
             self._wait(lambda: not self._timeline.gpu_nodes_now(), IDLE_TIMEOUT_SECONDS)
 
     def _deployer(self, engine: Engine) -> Api:
-        return Api(Kubeconfig.parse(engine.outputs()["kubeconfig"]), engine.path)
+        kubeconfig = Kubeconfig.parse(engine.outputs()["kubeconfig"])
+        return Api(kubeconfig, engine.path, self.run_dir / PUBLIC_AUTHORITY)
 
     def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
         return self._timeline.wait_until(condition, seconds, self._alive)
@@ -211,7 +215,7 @@ class Rehearsal:
     def _scenario(self, engine: Engine) -> None:
         outputs = engine.outputs()
         self._record.declared_cost = outputs["cost"]
-        Api(Kubeconfig.parse(outputs["kubeconfig"]), engine.path).apply_manifest(DEVELOPERS)
+        self._deployer(engine).apply_manifest(DEVELOPERS)
         assert self._admin is not None
         user = User(Api(Kubeconfig.parse(self._facts("developer.kubeconfig").read_text())))
         admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _NEVER: Final[Mapping[str, str]] = {
     "quota and stock": "the simulated cloud has every machine, at once",
-    "network": "routes, name resolution, firewalls and private endpoints let everything through",
+    "network": "routes, name resolution and firewalls let everything through; private endpoints answer inside only",
     "images": "none is pulled, and in no container runs a program, unless it is the autoscaler's",
     "drivers": "whether one would be installed is read from its pod, not tried on a GPU",
     "time": "starting nodes, idle times, time-outs and certificates that run out take minutes to months in a cloud",

@@ -142,10 +142,22 @@ Injector = Callable[[str, str], Injection]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where the cluster's API server answers: ``host`` is ``127.0.0.1:PORT``, ``ca_pem_base64`` its CA."""
+    """Where the cluster's API server answers: ``host`` is ``127.0.0.1:PORT``, ``ca_pem_base64`` its CA.
+
+    ``name`` is the same by a DNS name, with a certificate of an authority that every machine trusts. At ``nowhere``
+    nobody answers. ``inside``: whoever asks is in the cluster's network.
+    """
 
     host: str
     ca_pem_base64: str
+    name: str
+    nowhere: str
+    inside: bool
+
+    @property
+    def private(self) -> str:
+        """The address in the cluster's network, which leads nowhere from outside."""
+        return self.host if self.inside else self.nowhere
 
 
 class Fleet(Protocol):

@@ -48,14 +48,17 @@ _log = logging.getLogger("rehearsal.world")
 class World:
     """Starts everything; a context manager. Inside the block the world is ready."""
 
-    def __init__(self, run_dir: Path, *, tools: Path | None, clouds: Sequence[str] = CLOUD_PLUGINS) -> None:
+    def __init__(
+        self, run_dir: Path, *, tools: Path | None, clouds: Sequence[str] = CLOUD_PLUGINS, inside: bool = False
+    ) -> None:
         """``tools`` is the folder with the programs; without one there is no control plane and no fleet.
 
-        ``clouds`` are the clouds' plugins to stand in for.
+        ``clouds`` are the clouds' plugins to stand in for. ``inside``: the program runs in the cluster's network.
         """
         self._run_dir = run_dir
         self._tools = tools
         self._clouds = clouds
+        self._inside = inside
         self._stack = ExitStack()
         self._processes: Processes | None = None
         self._control_plane: ControlPlane | None = None
@@ -133,7 +136,9 @@ class World:
         ready = _in_background(self._control_plane.start)
         # If a provider fails to start, the control plane must have started before it can be stopped.
         started.callback(ready.exception)
-        self._fleet = KarpenterFleet(self._control_plane, self._run_dir, self._tools, ready=ready.result)
+        self._fleet = KarpenterFleet(
+            self._control_plane, self._run_dir, self._tools, ready=ready.result, inside=self._inside
+        )
         started.callback(self._fleet.close)
         return ready
 
@@ -166,6 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--cloud", action="append", choices=CLOUD_PLUGINS, help="a plugin to stand in for; repeatable (default: all)"
     )
+    parser.add_argument("--inside", action="store_true", help="the program runs in the cluster's network")
     options = parser.parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", level=logging.INFO)
 
@@ -174,7 +180,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     threading.Thread(target=_end_with_input, args=(end, asked), name="input", daemon=True).start()
     try:
         tools = None if options.no_control_plane else options.tools or folder()
-        with World(options.run_dir.absolute(), tools=tools, clouds=options.cloud or CLOUD_PLUGINS) as world:
+        clouds = options.cloud or CLOUD_PLUGINS
+        with World(options.run_dir.absolute(), tools=tools, clouds=clouds, inside=options.inside) as world:
             while not end.wait(_TICK_SECONDS):
                 world.check()
                 world.write_facts()

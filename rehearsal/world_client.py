@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from typing import Any, Final
 import psutil
 
 from rehearsal import leftovers
+from rehearsal.cluster.pki import PUBLIC_AUTHORITY
 
 READY_TIMEOUT_SECONDS: Final = 300.0
 STOP_TIMEOUT_SECONDS: Final = 60.0
@@ -61,8 +63,13 @@ class WorldFacts:
 class World:
     """A world that this process started. Use as a context manager: it is gone when the block ends, unless kept."""
 
-    def __init__(self, run_dir: Path, *, tools: Path, clouds: Sequence[str], control_plane: bool = True) -> None:
-        """Start the world's process, with stand-ins for ``clouds``' plugins; ``ready`` waits for it."""
+    def __init__(
+        self, run_dir: Path, *, tools: Path, clouds: Sequence[str], control_plane: bool = True, inside: bool = False
+    ) -> None:
+        """Start the world's process, with stand-ins for ``clouds``' plugins; ``ready`` waits for it.
+
+        ``inside``: the program runs in the cluster's network.
+        """
         run_dir.mkdir(parents=True, exist_ok=True)
         self.run_dir = run_dir
         self.log = run_dir / "world.log"
@@ -71,11 +78,19 @@ class World:
         command += [argument for cloud in clouds for argument in ("--cloud", cloud)]
         if not control_plane:
             command.append("--no-control-plane")
+        if inside:
+            command.append("--inside")
+        trusting = {**os.environ, "SSL_CERT_FILE": str(run_dir.absolute() / PUBLIC_AUTHORITY)}
         # Appended to: the world logs its providers' errors into the same file.
         with self.log.open("ab") as output:
             # A session of its own: Ctrl-C in the terminal must not end it before the clean-up that needs it.
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=trusting,
+                start_new_session=True,
             )
 
     def __enter__(self) -> World:

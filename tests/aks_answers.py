@@ -23,8 +23,9 @@ _KUBECONFIG: Final = {
     "clusters": [{"name": "c", "cluster": {"server": "https://203.0.113.9:443", "certificate-authority-data": "Q0E="}}]
 }
 
-CALLS: Final[Mapping[str, dict[str, Any]]] = {
+CALLS: Final[dict[str, dict[str, Any]]] = {
     "azure-native:authorization:getClientConfig": {"objectId": "the-deployer", "tenantId": "the-tenant"},
+    "azure-native:containerservice:getManagedCluster": {"name": "gpu"},
     "azure-native:containerservice:listManagedClusterUserCredentials": {
         "kubeconfigs": [
             {"name": "clusterUser", "value": base64.b64encode(json.dumps(_KUBECONFIG).encode()).decode()},

@@ -100,6 +100,9 @@ class Cloud(mocks.Mocks):
             outputs["member"] = f"serviceAccount:{outputs['email']}"
         if args.typ == "gcp:container/cluster:Cluster":
             outputs["endpoint"] = "203.0.113.7"
+            outputs["controlPlaneEndpointsConfig"] = {
+                "dnsEndpointConfig": {"endpoint": "gke-0123.us-central1.gke.goog"}
+            }
             outputs["masterAuth"] = {**args.inputs["masterAuth"], "clusterCaCertificate": "Q0E="}
         if args.typ == "gcp:storage/bucket:Bucket":
             outputs["url"] = f"gs://{args.inputs['name']}"

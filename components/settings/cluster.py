@@ -46,10 +46,15 @@ class Network(Section):
     private_endpoint: Flag = Field(
         default=False, description="control plane reachable from inside the network only (VPN, bastion)"
     )
+    dns_endpoint: Flag = Field(
+        default=False,
+        description="control plane reachable by name too, from anywhere, by whom the cloud's IAM lets in instead of by "
+        "address; the outputs' kubeconfig takes this way",
+    )
     authorized_networks: tuple[AuthorizedNetworkSetting, ...] = Field(
         default=(),
         validate_default=True,
-        description="who may reach the control plane; required unless `privateEndpoint`",
+        description="who may reach the control plane; required unless `privateEndpoint` or `dnsEndpoint`",
     )
     node_cidr: StrictStr = Field(default="", validate_default=True, description="addresses of nodes; see below")
     pod_cidr: StrictStr | None = Field(
@@ -83,7 +88,7 @@ class Network(Section):
     def _authorized(
         cls, value: tuple[AuthorizedNetworkSetting, ...], info: ValidationInfo
     ) -> tuple[AuthorizedNetworkSetting, ...]:
-        if not value and not info.data.get("private_endpoint"):
+        if not value and not (info.data.get("private_endpoint") or info.data.get("dns_endpoint")):
             raise wrong(
                 "nobody could reach the control plane",
                 f"Write for example {_EXAMPLE} with your own range, or privateEndpoint: true",

@@ -70,7 +70,9 @@ _RESERVATIONS: Final = ("my-reservation", "cr-0123456789abcdef0")
 
 # What is asked for, as the reference shows it → the sections that ask for it (pools: of one pool).
 WISHES: Final[Mapping[str, Sections]] = {
-    "`network.privateEndpoint: true`": {"network": {"privateEndpoint": True}},
+    "`network.dnsEndpoint: true`, with `privateEndpoint: true` too": {
+        "network": {"dnsEndpoint": True, "privateEndpoint": True}
+    },
     "`network.nat: single`": {"network": {"nat": "single"}},
     "`network.nat: per-zone`": {"network": {"nat": "per-zone"}},
     "`network.podCidr`": {"network": {"podCidr": "10.64.0.0/14"}},
@@ -266,16 +268,16 @@ def _load(column: Column, wish: Sections) -> None:
     config: dict[str, object] = {
         "cloud": column.cloud,
         "region": region,
-        "network": {"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}]},
+        "network": {"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}], **wish.get("network", {})},
         "autoscaling": {"autoscaler": column.autoscaler, **wish.get("autoscaling", {})},
         "adminPool": wish.get("adminPool", {}),
         "gpuPools": [{"gpusPerNode": known.machines.gpu_counts(pool["gpu"])[0], **pool}],
     }
     if "cpuPools" in wish:
         config["cpuPools"] = [{"name": "cpu", "maxNodes": 1, **wish["cpuPools"]}]
-    if "network" in wish:
-        # Who may reach a private endpoint is no part of what is asked here.
-        config["network"] = {"privateEndpoint": True, **wish["network"]}
+    if wish.get("network", {}).get("privateEndpoint"):
+        # Who may reach a private endpoint by address is no part of what is asked here.
+        config["network"] = wish["network"]
     example = known.account_example
     account = region if example in known.regions else example
     load(config, stack="example", project=account)

@@ -72,7 +72,7 @@ class ApiResource:
 class Api:
     """One cluster, as one user. The server may take 5 s to accept a connection and 60 s between two bytes."""
 
-    def __init__(self, kubeconfig: Kubeconfig, path: Sequence[Path] = ()) -> None:
+    def __init__(self, kubeconfig: Kubeconfig, path: Sequence[Path] = (), trusted: Path | None = None) -> None:
         """Get the user's credentials, for which plugins are searched in ``path`` first; the server is not asked yet.
 
         Raises:
@@ -81,7 +81,7 @@ class Api:
         self._server = kubeconfig.server
         self._credentials = Credentials(kubeconfig, path)
         self._resources: dict[str, dict[str, ApiResource]] = {}
-        cluster, tls = kubeconfig.cluster, kubeconfig.tls()
+        cluster, tls = kubeconfig.cluster, kubeconfig.tls(trusted)
         self._credentials.token()
         options: dict[str, Any] = {
             "ssl_context": tls,

@@ -14,6 +14,7 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from typing import Any, Final
 from concepts.kubeconfig import kubeconfig
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig
-from rehearsal.cluster.pki import Certificates, make_certificates, write_private
+from rehearsal.cluster.pki import NAME, Certificates, make_certificates, write_private
 from rehearsal.processes import Child, PortTaken, ProcessError, Processes, free_ports, listens
 from rehearsal.workloads import images
 
@@ -100,6 +101,9 @@ class ControlPlane:
         self.kubeconfig = self._folder / "kubeconfig"
         self.port = 0
         self._was_ready = False
+        # Bound and not listening: nobody else gets the port, and whoever connects is refused.
+        self._closed = socket.socket()
+        self._closed.bind(("127.0.0.1", 0))
 
     def __enter__(self) -> ControlPlane:
         self.start()
@@ -114,6 +118,16 @@ class ControlPlane:
     def endpoint(self) -> str:
         """``127.0.0.1:PORT`` of the API server."""
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def named_endpoint(self) -> str:
+        """The API server by name, where its certificate is the public authority's."""
+        return f"{NAME}:{self.port}"
+
+    @property
+    def nowhere(self) -> str:
+        """``127.0.0.1:PORT`` where nobody answers, ever."""
+        return f"127.0.0.1:{self._closed.getsockname()[1]}"
 
     @property
     def token(self) -> str:
@@ -158,6 +172,7 @@ class ControlPlane:
     def close(self) -> None:
         """Stop, and end the process table if it is the control plane's own."""
         self.stop()
+        self._closed.close()
         if self._owns_processes:
             self.processes.close()
 
@@ -233,6 +248,7 @@ class ControlPlane:
             "--endpoint-reconciler-type=none",  # a loopback address cannot be an endpoint of the kubernetes Service
             f"--tls-cert-file={files.server}",
             f"--tls-private-key-file={files.server_key}",
+            f"--tls-sni-cert-key={files.public_server},{files.public_server_key}:{NAME}",
             f"--token-auth-file={tokens}",
             "--authorization-mode=RBAC",
             f"--enable-admission-plugins={_ADMISSION}",

@@ -53,15 +53,19 @@ class Kubeconfig:
         """The API server's URL, without a slash at its end."""
         return str(self.cluster["server"]).rstrip("/")
 
-    def tls(self) -> ssl.SSLContext:
+    def tls(self, trusted: Path | None = None) -> ssl.SSLContext:
         """What the server has to prove, and the user's client certificate if there is one.
+
+        A cluster without an authority of its own has to prove itself to those that this machine trusts, or to the one
+        in the file ``trusted``.
 
         Raises:
             KubeconfigError: a certificate or key is missing or malformed.
         """
         try:
             authority = _pem(self.cluster, "certificate-authority")
-            context = ssl.create_default_context(cadata=authority and authority.decode())
+            anybody = None if authority or trusted is None else str(trusted)
+            context = ssl.create_default_context(cadata=authority and authority.decode(), cafile=anybody)
             if self.cluster.get("insecure-skip-tls-verify"):
                 context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
             certificate = _pem(self.user, "client-certificate")

@@ -1,4 +1,4 @@
-"""The certificates of a rehearsal's API server: a CA of its own, a server certificate, a service account key."""
+"""The certificates of a rehearsal's API server: of its own CA and of one that every machine trusts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from typing import Final
 
 import trustme
 
-_HOSTS: Final = ("127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+NAME: Final = "localhost"
+"""The API server by name: there its certificate is the public authority's."""
+
+PUBLIC_AUTHORITY: Final = Path("control-plane") / "pki" / "public-ca.crt"
+"""In a run's folder: the authority that every machine of the rehearsal trusts, as real ones trust those of the Web."""
+
+_HOSTS: Final = ("127.0.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 
 
 @dataclass(frozen=True)
@@ -21,21 +27,30 @@ class Certificates:
     server: Path
     server_key: Path
     service_account_key: Path
+    public_ca: Path
+    public_server: Path
+    public_server_key: Path
 
 
 def make_certificates(folder: Path, service_ip: str) -> Certificates:
-    """Write a fresh CA and a server certificate, valid for ten days, for 127.0.0.1 and the ``kubernetes`` Service.
+    """Write a fresh CA and a server certificate, valid for ten days, for 127.0.0.1 and the ``kubernetes`` Service; and
+    a public CA with a server certificate for ``NAME``.
 
-    Keys are P-256: generating RSA keys would take a tenth of a second each. The CA's own key is kept nowhere.
+    Keys are P-256: generating RSA keys would take a tenth of a second each. The CAs' own keys are kept nowhere.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    files = Certificates(*(folder / name for name in ("ca.crt", "server.crt", "server.key", "sa.key")))
-    authority = trustme.CA(path_length=0)
+    names = ("ca.crt", "server.crt", "server.key", "sa.key", PUBLIC_AUTHORITY.name, "public.crt", "public.key")
+    files = Certificates(*(folder / name for name in names))
+    authority, public = trustme.CA(path_length=0), trustme.CA(path_length=0)
     expiry = datetime.now(timezone.utc) + timedelta(days=10)
     server = authority.issue_cert(*_HOSTS, service_ip, common_name="kube-apiserver", not_after=expiry)
+    by_name = public.issue_cert(NAME, common_name=NAME, not_after=expiry)
     authority.cert_pem.write_to_path(files.ca)
+    public.cert_pem.write_to_path(files.public_ca)
     server.cert_chain_pems[0].write_to_path(files.server)
+    by_name.cert_chain_pems[0].write_to_path(files.public_server)
     write_private(files.server_key, server.private_key_pem.bytes())
+    write_private(files.public_server_key, by_name.private_key_pem.bytes())
     write_private(files.service_account_key, trustme.CA().private_key_pem.bytes())
     return files
 

@@ -37,16 +37,23 @@ class KarpenterFleet:
 
     ``control_plane`` may still be starting: ``ready`` is called, and must return, before it is used for the first time.
     ``fleet.json`` in ``run_dir`` always holds the declared groups, those that have had a node, and the nodes without
-    usable GPUs.
+    usable GPUs. ``inside``: the program runs in the cluster's network.
     """
 
     def __init__(
-        self, control_plane: ControlPlane, run_dir: Path, tools: Path, ready: Callable[[], None] = lambda: None
+        self,
+        control_plane: ControlPlane,
+        run_dir: Path,
+        tools: Path,
+        ready: Callable[[], None] = lambda: None,
+        *,
+        inside: bool = False,
     ) -> None:
         self._control_plane = control_plane
         self._run_dir = run_dir
         self._tools = tools
         self._ready = ready
+        self._inside = inside
         self._lock = threading.RLock()
         self._stopped = False
         self._cluster: ClusterFacts | None = None
@@ -90,7 +97,8 @@ class KarpenterFleet:
                     f"cluster {name}: the rehearsal has one control plane, and cluster {self._cluster.name} uses it. "
                     "Delete that one first, or rehearse the second cluster in a run of its own."
                 )
-            return Endpoint(self._control_plane.endpoint, self._control_plane.ca_pem_base64)
+            plane = self._control_plane
+            return Endpoint(plane.endpoint, plane.ca_pem_base64, plane.named_endpoint, plane.nowhere, self._inside)
 
     def delete_cluster(self, name: str) -> None:
         """Remove everything: as in a cloud, the API server answers no more. The next cluster starts empty."""

@@ -37,6 +37,7 @@ def cluster_settings(**changes: Any) -> Settings:
         "version": None,
         "authorized_networks": (AuthorizedNetworkSetting(name="office", cidr="203.0.113.0/24"),),
         "private_endpoint": False,
+        "dns_endpoint": False,
         "node_cidr": "10.0.0.0/20",
         "pod_cidr": "10.4.0.0/14",
         "service_cidr": "10.8.0.0/20",

@@ -28,11 +28,12 @@ class NotingFleet:
     """(node, why its machine does not join), in order."""
     injector: Injector | None = None
     fail: str = ""
+    inside: bool = False
 
     def create_cluster(self, name: str, **facts: Any) -> Endpoint:
         self._maybe_fail("create_cluster")
         self.clusters[name] = facts
-        return Endpoint("127.0.0.1:6443", "Q0E=")
+        return Endpoint("127.0.0.1:6443", "Q0E=", "localhost:6443", "127.0.0.1:1", self.inside)
 
     def delete_cluster(self, name: str) -> None:
         self._maybe_fail("delete_cluster")

@@ -74,6 +74,7 @@ def test_without_a_case_the_cases_are_listed() -> None:
         (("preview", "--stack", "examples/nothing.yaml"), ("examples/nothing.yaml", "gke-tips.yaml")),
         (("sabotage", "--case", "minimum"), ("no such case", "minimum-one")),
         (("run", "--plugins", "/nowhere"), ("/nowhere", "no such directory")),
+        (("run", "--from", "home"), ("'home'", "'outside'", "'inside'")),
     ],
 )
 def test_bad_input_is_one_message_that_names_the_remedy(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:

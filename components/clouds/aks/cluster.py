@@ -35,11 +35,11 @@ pools while it upgrades by itself."""
 
 # https://learn.microsoft.com/azure/aks/private-clusters: its name is in a private zone, linked to this network alone.
 _OUT_OF_REACH: Final = (
-    "network.privateEndpoint: only the cluster's own network reaches and names the control plane, and this program "
-    "makes that network. An update from elsewhere makes the cluster and its pools and ends at the first object inside. "
-    "Then peer network '{name}' in resource group '{name}' with one that you are in, link the private DNS zone in "
-    "'{name}-nodes' to it, and update again; or write privateEndpoint: false with authorizedNetworks for a new cluster."
+    "network.privateEndpoint: only the cluster's own network reaches and names the control plane, and nothing leads to "
+    "a network that is still to be made: the update would end at the first object in the cluster. Write "
+    "privateEndpoint: false with your address in authorizedNetworks."
 )
+_CLUSTER: Final = "azure-native:containerservice:getManagedCluster"
 
 # "Only the load balancer that AKS makes": https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges
 _LOAD_BALANCER_ONLY: Final = "0.0.0.0/32"
@@ -56,6 +56,8 @@ class AksCluster:
     """
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
+        if settings.network.private_endpoint and not _exists(settings, parent):
+            raise pulumi.RunError(_OUT_OF_REACH)
         group = declare(
             "azure-native:resources:ResourceGroup",
             f"{name}-group",
@@ -91,8 +93,6 @@ class AksCluster:
             ),
             outputs=["name"],
         )
-        if settings.network.private_endpoint:
-            pulumi.warn(_OUT_OF_REACH.format(name=settings.cluster_name), parent)
         self._context = Context(
             settings=settings,
             control_plane=self._resource,
@@ -175,6 +175,18 @@ def _kubeconfig(context: Context, parent: pulumi.Resource) -> pulumi.Output[str]
     return pulumi.Output.secret(
         answer.apply(lambda found: kubeconfig(context.settings.cluster_name, *endpoint(found["kubeconfigs"])))
     )
+
+
+def _exists(settings: Settings, parent: pulumi.Resource) -> bool:
+    """Whether the cluster is there: somebody may have connected its network since it was made."""
+    named = {"resourceGroupName": settings.cluster_name, "resourceName": settings.cluster_name}
+    try:
+        return bool(pulumi.runtime.invoke(_CLUSTER, named, pulumi.InvokeOptions(parent=parent)).value)
+    except Exception as error:
+        # The cluster's, or its resource group's: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-not-found
+        if "NotFound" in str(error):
+            return False
+        raise
 
 
 def _inputs(

@@ -117,6 +117,11 @@ def _kept(settings: Settings) -> list[str]:
 
 def _kubeconfig(settings: Settings, cluster: CustomResource) -> pulumi.Output[str]:
     context = f"gke_{settings.project}_{location(settings)}_{settings.cluster_name}"
+    if settings.network.dns_endpoint:
+        ways = cluster.output("controlPlaneEndpointsConfig")
+        return pulumi.Output.secret(
+            ways.apply(lambda found: kubeconfig(context, found["dnsEndpointConfig"]["endpoint"], None))
+        )
     authority = cluster.output("masterAuth").apply(lambda auth: auth["clusterCaCertificate"])
     return pulumi.Output.secret(
         pulumi.Output.all(cluster.output("endpoint"), authority).apply(
@@ -179,6 +184,10 @@ def _inputs(settings: Settings, network: Network, identity: NodeIdentity) -> gke
         "deletionProtection": settings.security.deletion_protection,
         "resourceLabels": dict(settings.labels),
     }
+    if settings.network.dns_endpoint:
+        # By name, with IAM instead of addresses: the permission container.clusters.connect.
+        # https://cloud.google.com/kubernetes-engine/docs/concepts/network-isolation
+        inputs["controlPlaneEndpointsConfig"] = {"dnsEndpointConfig": {"allowExternalTraffic": True}}
     further_zones = settings.zones if settings.regional else settings.zones[1:]
     if further_zones:
         inputs["nodeLocations"] = list(further_zones)

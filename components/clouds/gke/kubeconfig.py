@@ -6,8 +6,11 @@ from catalog import of
 from concepts.kubeconfig import kubeconfig as document
 
 
-def kubeconfig(context: str, endpoint: str, ca_pem_base64: str) -> str:
+def kubeconfig(context: str, endpoint: str, ca_pem_base64: str | None) -> str:
     """A kubeconfig, as JSON (which is YAML); ``endpoint`` is a host, with a port if it is not 443.
+
+    ``ca_pem_base64`` is the cluster's CA, which proves its addresses; ``None`` for its endpoint by name, whose
+    certificate is of a public authority: https://github.com/hashicorp/terraform-provider-kubernetes/issues/2637.
 
     The plugin takes the application-default credentials, as the Google Cloud provider does, so that whoever makes the
     cluster is who declares the objects in it.
@@ -15,7 +18,8 @@ def kubeconfig(context: str, endpoint: str, ca_pem_base64: str) -> str:
     https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl
     """
     plugin = of("gke").credential_plugin
-    cluster = {"server": f"https://{endpoint}", "certificate-authority-data": ca_pem_base64}
+    authority = {} if ca_pem_base64 is None else {"certificate-authority-data": ca_pem_base64}
+    cluster = {"server": f"https://{endpoint}", **authority}
     credential_plugin = {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
         "command": plugin.command,

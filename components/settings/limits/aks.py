@@ -232,6 +232,8 @@ def _admin_pool(settings: Settings) -> Iterator[Problem]:
 
 def _control_plane(settings: Settings) -> Iterator[Problem]:
     network = settings.network
+    if network.dns_endpoint:
+        yield common.no_dns_endpoint("AKS")
     if network.control_plane_cidr is not None:
         yield Problem(
             "network.controlPlaneCidr",

@@ -43,6 +43,15 @@ def kms_key_problems(settings: Settings, keys: KmsKeys) -> Iterator[Problem]:
         )
 
 
+def no_dns_endpoint(cloud: str) -> Problem:
+    """Of a cloud whose control planes have an endpoint by address alone."""
+    return Problem(
+        "network.dnsEndpoint",
+        f"{cloud} has no endpoint that IAM alone guards: whoever reaches a control plane comes from an address",
+        "Leave it out, and write authorizedNetworks with the address that you come from",
+    )
+
+
 def settings_problems(settings: Settings) -> list[Problem]:
     """What is wrong with a file whose keys are all valid by themselves."""
     return [*_admin_maximum(settings), *_room(settings), *_budget(settings), *_reservations(settings)]

@@ -108,6 +108,8 @@ def _version(settings: Settings) -> Iterator[Problem]:
 
 def _access(settings: Settings) -> Iterator[Problem]:
     network = settings.network
+    if network.dns_endpoint:
+        yield common.no_dns_endpoint("EKS")
     if network.private_endpoint:
         return
     for index, allowed in enumerate(network.authorized_networks):

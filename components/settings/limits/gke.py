@@ -144,6 +144,14 @@ def _private_endpoint(settings: Settings) -> Iterator[Problem]:
     (https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/153)."""
     if not settings.network.private_endpoint:
         return
+    if not settings.network.dns_endpoint:
+        yield Problem(
+            "network.privateEndpoint",
+            "the control plane has an address in the new network only, to which nothing leads yet: the first update "
+            "would end at the first object in the cluster",
+            "Add dnsEndpoint: true, which is reached by name with IAM from anywhere; or write privateEndpoint: false "
+            "with your address in authorizedNetworks",
+        )
     for index, allowed in enumerate(settings.network.authorized_networks):
         if not any(IPv4Network(allowed.cidr).subnet_of(private) for private in _PRIVATE):
             yield Problem(

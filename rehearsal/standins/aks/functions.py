@@ -28,6 +28,15 @@ def get_client_config(cloud: Cloud, args: Properties) -> Properties:
     }
 
 
+def get_managed_cluster(cloud: Cloud, args: Properties) -> Properties:
+    """``containerservice.getManagedCluster``: the cluster, or Azure's error if there is none."""
+    for key in ("resourceGroupName", "resourceName"):
+        if not args.get(key):
+            raise ProviderError(f"missing required property '{key}'")
+    cluster = find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
+    return {**cluster.state, "id": cluster.id}
+
+
 def user_credentials(cloud: Cloud, args: Properties) -> Properties:
     """``containerservice.listManagedClusterUserCredentials``: a kubeconfig in base64, as AKS gives it with Entra ID.
 
@@ -66,7 +75,11 @@ def _kubeconfig(cloud: Cloud, inputs: Properties, endpoint: Properties) -> dict[
         "env": None,
         "provideClusterInfo": False,
     }
-    server = {"certificate-authority-data": endpoint["ca_pem_base64"], "server": f"https://{endpoint['host']}"}
+    # Only the networks that a private cluster's zone is linked to know its name:
+    # https://learn.microsoft.com/azure/aks/private-clusters
+    away = at(inputs, "apiServerAccessProfile.enablePrivateCluster") and not endpoint["inside"]
+    host = endpoint["nowhere" if away else "host"]
+    server = {"certificate-authority-data": endpoint["ca_pem_base64"], "server": f"https://{host}"}
     return {
         "apiVersion": "v1",
         "clusters": [{"cluster": server, "name": name}],
@@ -80,5 +93,6 @@ def _kubeconfig(cloud: Cloud, inputs: Properties, endpoint: Properties) -> dict[
 
 FUNCTIONS: Final[Mapping[str, Callable[[Cloud, Properties], Properties]]] = {
     "azure-native:authorization:getClientConfig": get_client_config,
+    "azure-native:containerservice:getManagedCluster": get_managed_cluster,
     "azure-native:containerservice:listManagedClusterUserCredentials": user_credentials,
 }

@@ -110,7 +110,13 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
         system_objects=[each for name in bootstrapped for each in workloads(name)],
     )
     authority = {"data": endpoint.ca_pem_base64}
-    reached = {"endpoint": f"https://{endpoint.host}", "certificateAuthority": authority}
+    # With private access alone the endpoint's name leads to addresses in the VPC:
+    # https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
+    public = at(record.inputs, "vpcConfig.endpointPublicAccess") is not False
+    reached = {
+        "endpoint": f"https://{endpoint.host if public else endpoint.private}",
+        "certificateAuthority": authority,
+    }
     # DescribeCluster answers it to a controller in the cluster.
     with account.store.held():
         live = _live(account, record.id)

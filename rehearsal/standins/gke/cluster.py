@@ -28,6 +28,7 @@ PROTECTED: Final = (
     "Set it to false to proceed with cluster deletion."
 )
 DEFAULT_POOL: Final = "default-pool"
+_BY_NAME: Final = "controlPlaneEndpointsConfig.dnsEndpointConfig"
 
 
 def _completed(cloud: Cloud, inputs: Properties) -> Properties:
@@ -111,11 +112,39 @@ def _master_auth(made: Made[Cloud]) -> Properties:
     return {**(made.inputs.get("masterAuth") or {}), **without_none({"clusterCaCertificate": certificate})}
 
 
+def _ways_in(made: Made[Cloud]) -> Properties:
+    """The endpoint by name is always there; what it does depends on whether it takes traffic from outside Google:
+    https://cloud.google.com/python/docs/reference/container/latest/google.cloud.container_v1beta1.types.ControlPlaneEndpointsConfig.DNSEndpointConfig
+    """
+    given = made.inputs.get("controlPlaneEndpointsConfig") or {}
+    known = at(made.before.outputs, f"{_BY_NAME}.endpoint") if made.before else ""
+    return {
+        "ipEndpointsConfig": {"enabled": True},
+        **given,
+        "dnsEndpointConfig": {
+            "allowExternalTraffic": False,
+            **(given.get("dnsEndpointConfig") or {}),
+            "endpoint": known,
+        },
+    }
+
+
+def _moved(old: Properties, new: Properties) -> tuple[str, ...]:
+    path = "privateClusterConfig.enablePrivateEndpoint"
+    return ("endpoint",) if bool(at(old, path)) is not bool(at(new, path)) else ()
+
+
 def _start(cloud: Cloud, cluster: Record, before: Record | None) -> Record:
-    """Start the control plane, unless an earlier attempt did."""
-    if cluster.outputs["endpoint"]:
-        return cluster
+    """Start the control plane, unless an earlier attempt did, and open the ways in.
+
+    A private endpoint is an address in the cluster's network:
+    https://cloud.google.com/kubernetes-engine/docs/concepts/network-isolation. At the endpoint by name, Google's front
+    end shows a certificate that everybody trusts, and not that of the cluster's CA
+    (https://github.com/hashicorp/terraform-provider-kubernetes/issues/2637, https://github.com/fluxcd/flux2/issues/5896).
+    """
     inputs = cluster.inputs
+    if cluster.outputs["endpoint"] and (before is None or _access(before.inputs) == _access(inputs)):
+        return cluster
     endpoint = cloud.machines().create_cluster(
         inputs["name"],
         version=cluster.outputs["masterVersion"],
@@ -124,7 +153,16 @@ def _start(cloud: Cloud, cluster: Record, before: Record | None) -> Record:
         system_objects=system_objects(inputs),
     )
     auth = {**cluster.outputs["masterAuth"], "clusterCaCertificate": endpoint.ca_pem_base64}
-    return replace(cluster, outputs={**cluster.outputs, "endpoint": endpoint.host, "masterAuth": auth})
+    ways = copy.deepcopy(cluster.outputs["controlPlaneEndpointsConfig"])
+    by_name = ways["dnsEndpointConfig"]
+    by_name["endpoint"] = endpoint.name if by_name["allowExternalTraffic"] else endpoint.nowhere
+    address = endpoint.private if at(inputs, "privateClusterConfig.enablePrivateEndpoint") else endpoint.host
+    reached = {"endpoint": address, "controlPlaneEndpointsConfig": ways, "masterAuth": auth}
+    return replace(cluster, outputs={**cluster.outputs, **reached})
+
+
+def _access(inputs: Properties) -> tuple[Any, Any]:
+    return at(inputs, "privateClusterConfig.enablePrivateEndpoint"), at(inputs, f"{_BY_NAME}.allowExternalTraffic")
 
 
 def _stop(cloud: Cloud, cluster: Record) -> None:
@@ -143,6 +181,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         id="projects/{project}/locations/{location}/clusters/{name}",
         outputs={
             "clusterIpv4Cidr": lambda made: _range(made, "clusterSecondaryRangeName", "clusterIpv4CidrBlock"),
+            "controlPlaneEndpointsConfig": _ways_in,
             "endpoint": lambda made: made.before.outputs["endpoint"] if made.before else "",
             "labelFingerprint": "",
             "masterAuth": _master_auth,
@@ -157,7 +196,8 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
                 subnetwork_of(made.cloud, made.inputs).id if made.inputs.get("subnetwork") else None
             ),
         },
-        unknown=("masterAuth",),
+        unknown=("masterAuth", _BY_NAME),
+        renews=_moved,
         name="name",
         completes=_completed,
         defaults={

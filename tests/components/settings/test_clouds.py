@@ -22,6 +22,7 @@ each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 
 
 GROUPS = {"autoscaler": "cluster-autoscaler"}
+ANYBODY = [{"name": "all", "cidr": "0.0.0.0/0"}]
 
 
 def load_stack(cloud: str, **changes: Any) -> Settings:
@@ -106,7 +107,7 @@ def test_what_the_file_leaves_out_comes_from_the_catalogue(cloud: str) -> None:
 
 @each_cloud
 def test_a_written_range_replaces_the_default_and_stays_apart_from_the_others(cloud: str) -> None:
-    network = {"privateEndpoint": True, "nodeCidr": "192.168.0.0/16"}
+    network = {"authorizedNetworks": ANYBODY, "nodeCidr": "192.168.0.0/16"}
     assert load_stack(cloud, network=network).network.node_cidr == "192.168.0.0/16"
     service = catalog.of(cloud).default_ranges["service_cidr"]
     assert "overlaps" in problems(cloud, network={**network, "nodeCidr": service})["network.serviceCidr"]
@@ -119,7 +120,7 @@ def test_nodes_that_no_longer_fit_their_range_are_refused(cloud: str) -> None:
     pods_apart = known.default_ranges["pod_cidr"] is not None
     each, size = (1, 64) if pods_apart else (known.pod_addresses_per_node, 2**16)
     room = (size - known.kept_addresses) // each
-    network = {"privateEndpoint": True, "nodeCidr": f"10.0.0.0/{33 - size.bit_length()}"}
+    network = {"authorizedNetworks": ANYBODY, "nodeCidr": f"10.0.0.0/{33 - size.bit_length()}"}
     refused = problems(cloud, network=network, availability="zonal", cpuPools=[], gpuPools=t4(maxNodes=room))
     assert f"has room for {room} nodes" in refused["network.nodeCidr"]
     assert f"may grow to {room + 1}" in refused["network.nodeCidr"]

@@ -17,7 +17,7 @@ STACK = {
     "gpucluster:region": "us-central1",
     "gpucluster:zones": "[]",
     "gpucluster:clusterName": "",
-    "gpucluster:network": json.dumps({"privateEndpoint": True}),
+    "gpucluster:network": json.dumps({"dnsEndpoint": True}),
     "gpucluster:gpuPools": json.dumps([{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1}]),
     "other:key": "ignored",
 }

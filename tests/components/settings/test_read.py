@@ -218,8 +218,8 @@ def test_address_range_of_everybody_is_accepted_when_written() -> None:
     assert loaded(good(network=everybody)).network.authorized_networks[0].cidr == "0.0.0.0/0"
 
 
-def test_private_endpoint_needs_no_authorized_network() -> None:
-    assert loaded(good(network={"privateEndpoint": True})).network.authorized_networks == ()
+def test_another_way_in_needs_no_authorized_network() -> None:
+    assert loaded(good(network={"dnsEndpoint": True})).network.authorized_networks == ()
 
 
 @pytest.mark.parametrize("name", ["p" * 38, "p" * 39])

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from rehearsal.cluster import control_plane as module
-from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.cluster.api import Api, ApiError, Object, UnreachableError
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.exec_credential import write_credential_plugins
 from rehearsal.cluster.kubeconfig import Kubeconfig
+from rehearsal.cluster.pki import PUBLIC_AUTHORITY
 from rehearsal.processes import ProcessError, free_ports
 from tests.rehearsal.simulated_cluster import JOBS, PODS, alive, daemon_set, eventually, job, pod, tools
 
@@ -237,3 +238,24 @@ def test_a_program_that_dies_is_an_error_with_its_log(tmp_path: Path) -> None:
 def test_missing_programs_are_named(tmp_path: Path) -> None:
     with pytest.raises(ProcessError, match=r"lacks etcd, kube-apiserver.*make tools"):
         ControlPlane(tmp_path, tools=tmp_path)
+
+
+def test_by_name_the_server_proves_itself_to_everybody_and_not_by_the_clusters_own_authority(
+    plane: ControlPlane,
+) -> None:
+    server = {"server": f"https://{plane.named_endpoint}"}
+    user = {"token": plane.token}
+    public = plane.kubeconfig.parent / "pki" / PUBLIC_AUTHORITY.name
+    assert Api(Kubeconfig(server, user), trusted=public).version() == plane.api.version()
+    for untrusting in (
+        Api(Kubeconfig({**server, "certificate-authority-data": plane.ca_pem_base64}, user), trusted=public),
+        Api(Kubeconfig(server, user)),
+    ):
+        with pytest.raises(UnreachableError, match=r"(?i)certificate"):
+            untrusting.version()
+
+
+def test_nobody_answers_nowhere(plane: ControlPlane) -> None:
+    cluster = {"server": f"https://{plane.nowhere}", "certificate-authority-data": plane.ca_pem_base64}
+    with pytest.raises(UnreachableError):
+        Api(Kubeconfig(cluster, {"token": plane.token})).version()

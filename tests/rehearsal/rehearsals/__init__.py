@@ -22,10 +22,10 @@ def rehearse(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def passes(stack: str) -> dict[str, Any]:
-    """Rehearse a stack that must pass; its report, after checks that hold for every stack on every cloud."""
+def passes(stack: str, *arguments: str) -> dict[str, Any]:
+    """Rehearse a stack that must pass, with further ``arguments``; its report, after checks that hold for every stack on every cloud."""
     before = {path: path.read_bytes() for path in ROOT.glob("*.yaml")}
-    process = rehearse("run", "--stack", stack)
+    process = rehearse("run", "--stack", stack, *arguments)
     output, _ = process.communicate(timeout=LONGEST)
     assert process.returncode == 0, output
     report: dict[str, Any] = json.loads((REPORTS / stack_name(Path(stack)) / "report.json").read_text())

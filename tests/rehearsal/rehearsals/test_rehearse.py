@@ -44,6 +44,12 @@ def test_a_stack_passes_and_its_report_says_what_was_seen(stack: str) -> None:
     assert plain["pods"][0]["pool"]
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("place", ["outside", "inside"])
+def test_a_private_control_plane_is_built_from_a_laptop_outside_and_from_a_runner_inside(place: str) -> None:
+    passes("prod", "--from", place)
+
+
 @pytest.mark.parametrize("stage", ["start the world", "scenario"])
 def test_ctrl_c_ends_everything_and_leaves_a_report(stage: str) -> None:
     process = rehearse("run", "--stack", "examples/gke-tips.yaml")

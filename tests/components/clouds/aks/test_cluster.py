@@ -18,7 +18,7 @@ from components.cluster import Cluster, ClusterArgs
 from components.node_pool import AdminPool, AdminPoolArgs
 from components.settings.cluster import AuthorizedNetworkSetting
 from concepts.pool import Pool
-from tests import recorder
+from tests import aks_answers, recorder
 from tests.components import specs
 
 CLUSTER = "azure-native:containerservice:ManagedCluster"
@@ -47,13 +47,12 @@ def cluster_args(**changes: Any) -> ClusterArgs:
 
 @recorder.remembered
 def run_cluster(**changes: Any) -> recorder.Recording:
-    args = cluster_args(**changes)
+    return recorder.run(lambda: _declare(cluster_args(**changes)))
 
-    def program() -> None:
-        cluster = Cluster("cluster", args)
-        AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=args.settings.admin_pool))
 
-    return recorder.run(program)
+def _declare(args: ClusterArgs) -> None:
+    cluster = Cluster("cluster", args)
+    AdminPool("admin", AdminPoolArgs(cluster=cluster, pool=args.settings.admin_pool))
 
 
 def inputs_of(**changes: Any) -> dict[str, Any]:
@@ -90,15 +89,11 @@ def test_a_private_control_plane_has_no_public_name() -> None:
     }
 
 
-@pytest.mark.parametrize("private", [True, False])
-def test_whoever_asks_for_a_private_control_plane_is_told_how_to_reach_it(
-    private: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(pulumi, "warn", lambda message, resource: said.append(message))
-    run_cluster(private_endpoint=private, cluster_name="out-of-reach")
-    assert len(said) == private
-    assert all("peer network 'out-of-reach'" in message for message in said)
+def test_a_new_private_control_plane_that_nobody_could_reach_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    none: dict[str, Any] = {}
+    monkeypatch.setitem(aks_answers.CALLS, "azure-native:containerservice:getManagedCluster", none)
+    with pytest.raises(pulumi.RunError, match=r"network\.privateEndpoint: .*authorizedNetworks"):
+        recorder.run(lambda: _declare(cluster_args(private_endpoint=True)))
 
 
 def test_people_come_from_entra_and_there_is_no_other_account() -> None:

@@ -43,6 +43,22 @@ def test_with_a_private_endpoint_and_no_network_nobody_outside_reaches_it() -> N
     assert inputs["masterAuthorizedNetworksConfig"]["cidrBlocks"] == []
 
 
+def test_the_kubeconfig_takes_the_way_by_name_and_trusts_whom_everybody_trusts() -> None:
+    recording = run_cluster(dns_endpoint=True, private_endpoint=True, authorized_networks=())
+    inputs = recording.only(CLUSTER).inputs
+    assert inputs["controlPlaneEndpointsConfig"] == {"dnsEndpointConfig": {"allowExternalTraffic": True}}
+    written = recording.only("pulumi:providers:kubernetes").inputs["kubeconfig"]
+    (entry,) = json.loads(written)["clusters"]
+    assert entry["cluster"] == {"server": "https://gke-0123.us-central1.gke.goog"}
+
+
+def test_without_the_way_by_name_nothing_is_said_of_it_and_the_cluster_proves_itself() -> None:
+    recording = run_cluster()
+    assert "controlPlaneEndpointsConfig" not in recording.only(CLUSTER).inputs
+    (entry,) = json.loads(recording.only("pulumi:providers:kubernetes").inputs["kubeconfig"])["clusters"]
+    assert entry["cluster"] == {"server": "https://203.0.113.7", "certificate-authority-data": "Q0E="}
+
+
 def test_the_control_plane_range_is_sent_only_when_chosen() -> None:
     assert "masterIpv4CidrBlock" not in run_cluster().only(CLUSTER).inputs["privateClusterConfig"]
     chosen = run_cluster(control_plane_cidr="172.16.0.0/28").only(CLUSTER).inputs["privateClusterConfig"]

@@ -84,6 +84,7 @@ def test_a_minimum_is_one_that_as_many_nodes_in_every_zone_make(
 def test_a_private_endpoint_is_reached_from_private_ranges(private: bool, cidr: str, accepted: bool) -> None:
     network = {
         "privateEndpoint": private,
+        "dnsEndpoint": True,
         "authorizedNetworks": [{"name": "us", "cidr": cidr}],
         "nodeCidr": "10.0.0.0/20",
     }
@@ -91,4 +92,23 @@ def test_a_private_endpoint_is_reached_from_private_ranges(private: bool, cidr: 
         assert loaded(network=network).network.private_endpoint is private
         return
     with pytest.raises(SettingsError, match=f"{cidr} is public"):
+        loaded(network=network)
+
+
+@pytest.mark.parametrize(
+    ("network", "accepted"),
+    [
+        ({"privateEndpoint": True}, False),
+        ({"privateEndpoint": True, "dnsEndpoint": True}, True),
+        ({"dnsEndpoint": True}, True),
+        ({"dnsEndpoint": True, "authorizedNetworks": [{"name": "us", "cidr": "203.0.113.0/24"}]}, True),
+    ],
+)
+def test_a_control_plane_is_reached_by_one_way_at_least_from_where_it_is_made(
+    network: dict[str, object], accepted: bool
+) -> None:
+    if accepted:
+        assert loaded(network=network).network.dns_endpoint
+        return
+    with pytest.raises(SettingsError, match=r"network\.privateEndpoint: .* nothing leads yet.*dnsEndpoint: true"):
         loaded(network=network)

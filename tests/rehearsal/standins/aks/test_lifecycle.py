@@ -253,6 +253,15 @@ def test_the_users_kubeconfig(azure: Microsoft) -> None:
         azure.provider.invoke(CREDENTIALS, {"resourceGroupName": "gpu-dev"})
 
 
+@pytest.mark.parametrize(("inside", "server"), [(True, "https://127.0.0.1:6443"), (False, "https://127.0.0.1:1")])
+def test_a_private_control_plane_answers_inside_only(azure: Microsoft, inside: bool, server: str) -> None:
+    azure.fleet.inside = inside
+    azure.cluster(apiServerAccessProfile={"enablePrivateCluster": True})
+    place = {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
+    (found,) = azure.provider.invoke(CREDENTIALS, place)["kubeconfigs"]
+    assert yaml.safe_load(base64.b64decode(found["value"]))["clusters"][0]["cluster"]["server"] == server
+
+
 def test_without_entra_there_is_no_kubeconfig_to_give(azure: Microsoft) -> None:
     azure.cluster(aadProfile=None, disableLocalAccounts=False)
     with pytest.raises(ProviderError, match="Entra ID"):

@@ -99,6 +99,22 @@ def test_a_cluster_that_did_not_start_is_resumed(amazon: Amazon) -> None:
     assert state["endpoint"] == "https://127.0.0.1:6443"
 
 
+@pytest.mark.parametrize(
+    ("public", "inside", "endpoint"),
+    [
+        (True, False, "https://127.0.0.1:6443"),
+        (False, True, "https://127.0.0.1:6443"),
+        (False, False, "https://127.0.0.1:1"),
+    ],
+)
+def test_a_private_control_plane_answers_inside_only(amazon: Amazon, public: bool, inside: bool, endpoint: str) -> None:
+    amazon.fleet.inside = inside
+    subnets, role = amazon.network(), amazon.role("control-plane", "eks.amazonaws.com", "AmazonEKSClusterPolicy")
+    access = {"endpointPublicAccess": public, "endpointPrivateAccess": True}
+    inputs = cluster(role, subnets, vpcConfig={"subnetIds": [each.id for each in subnets], **access})
+    assert amazon.create(CLUSTER, inputs).state["endpoint"] == endpoint
+
+
 def test_a_protected_cluster_stays(amazon: Amazon) -> None:
     created = amazon.cluster(deletionProtection=True)
     with pytest.raises(ProviderError, match="deletion protection"):
