@@ -27,7 +27,7 @@ from rehearsal.display import Display
 from rehearsal.engine import Engine, EngineError, Gate, Result
 from rehearsal.engine_events import Step
 from rehearsal.kept import Kept
-from rehearsal.play import IDLE_TIMEOUT_SECONDS, Player
+from rehearsal.play import PATIENCE_SECONDS, Player
 from rehearsal.report import Record, Stage, to_json, write_atomically
 from rehearsal.scenario import Scenario, derive
 from rehearsal.scope import scope_of
@@ -200,7 +200,7 @@ class Rehearsal:
             deployer.delete(deployer.resource(one.manifest["apiVersion"], one.kind).path(one.name, one.namespace))
         if using:
             self._display.say("deleting those that ask for GPUs: the scenario begins without GPU nodes")
-            self._wait(lambda: not self._timeline.gpu_nodes_now(), IDLE_TIMEOUT_SECONDS)
+            self._wait(lambda: not self._timeline.gpu_nodes_now(), PATIENCE_SECONDS)
 
     def _deployer(self, engine: Engine) -> Api:
         return Api(Kubeconfig.parse(engine.outputs()["kubeconfig"]), engine.path)

@@ -21,7 +21,7 @@ import psutil
 
 from rehearsal import leftovers
 
-READY_TIMEOUT_SECONDS: Final = 90.0
+READY_TIMEOUT_SECONDS: Final = 240.0
 STOP_TIMEOUT_SECONDS: Final = 20.0
 INVENTORY: Final = "inventory.json"
 """In the run's folder: the answer to the line ``inventory`` on the world's standard input."""

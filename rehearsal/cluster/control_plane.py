@@ -58,7 +58,7 @@ _DEPLOYER: Final[Object] = {
 }
 
 _ATTEMPTS: Final = 5
-_READY_SECONDS: Final = 60.0
+_READY_SECONDS: Final = 240.0
 
 # user → groups; every component authenticates as the RBAC user that Kubernetes' bootstrap roles expect. Who is in
 # system:masters is asked for no right, so only the rehearsal's own are: its observer, its kubelets, its autoscaler.

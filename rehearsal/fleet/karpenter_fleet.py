@@ -28,8 +28,8 @@ from rehearsal.workloads.container import Host
 from rehearsal.workloads.kubelet import Kubelet
 from rehearsal.workloads.programs import programs
 
-_READY_SECONDS: Final = 60.0
-_DRAIN_SECONDS: Final = 60.0
+_READY_SECONDS: Final = 240.0
+_DRAIN_SECONDS: Final = 240.0
 
 
 class KarpenterFleet:
@@ -144,7 +144,7 @@ class KarpenterFleet:
         """Drain and remove the group's nodes, then the group. What does not exist is fine.
 
         Raises:
-            FleetError: nodes are still there after a minute.
+            FleetError: nodes are still there after four minutes.
         """
         with self._lock:
             if self._cluster is None or self._cluster.name != cluster or self._groups.pop(name, None) is None:
