@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from components.settings import SettingsError
+from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine import EngineError, gate_for
 from rehearsal.stack import ROOT, StackError, locate, resolve, stack_name
 from rehearsal.tools import ToolsError, provide
@@ -47,7 +48,10 @@ def run(
     apply: Annotated[
         Path | None, typer.Option("--apply", help="A folder of your own manifests, applied after the update.")
     ] = None,
-    day_two: Annotated[bool, typer.Option("--day-two", help="Also change settings while a job runs.")] = False,
+    day_two: Annotated[
+        DayTwoSet | None,
+        typer.Option("--day-two", help="Change settings while a job runs. [default: brief; none with --keep]"),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Another order of what is in no promised order.")] = 0,
 ) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0, destroy. Exit code 0 only if every check passes."""
@@ -70,7 +74,7 @@ def run(
         keep=keep,
         apply=apply,
         seed=seed,
-        day_two=day_two,
+        day_two=day_two or ("none" if keep else "brief"),
     )
     finished = Rehearsal(chosen, options, console).run()
     if finished.kept is not None:

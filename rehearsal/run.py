@@ -15,13 +15,15 @@ from typing import Final
 
 from rich.console import Console
 
+import catalog
 from rehearsal import autoscaler_words, cloud_calls, disk, evidence, leftovers
 from rehearsal.applied import ManifestsError, apply, read, settle
 from rehearsal.applied import checks as checks_of_applied
 from rehearsal.checks import Check, Pools, autoscaler_rights, calls_allowed, cluster_checks
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
-from rehearsal.day_two import DayTwo
+from rehearsal.day_two.edits import DayTwoSet, rounds
+from rehearsal.day_two.play import DayTwo
 from rehearsal.disk import DiskFull
 from rehearsal.display import Display
 from rehearsal.engine import Engine, EngineError, Gate, Result
@@ -50,7 +52,7 @@ class StageFailed(Exception):
 class Options:
     """How to rehearse. ``plugins`` go before the stand-ins; ``keep`` leaves the cluster running if all went well.
     ``apply`` is a folder of the user's own manifests, ``seed`` shuffles what is in no promised order.
-    ``day_two`` changes settings while a job runs.
+    ``day_two`` changes settings while a job runs: a few that end no job in two updates, or one by one all there are.
 
     For sabotage: ``gate=None`` leaves the policies out, and ``fail_fast`` ends the run at the first thing gone wrong.
     """
@@ -62,7 +64,7 @@ class Options:
     keep: bool = False
     apply: Path | None = None
     seed: int = 0
-    day_two: bool = False
+    day_two: DayTwoSet = "none"
     fail_fast: bool = False
     build: Path = BUILD
 
@@ -92,7 +94,7 @@ class Rehearsal:
         self._pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
         self._timeline = Timeline()
         self._record = Record(stack.name, str(stack.file), self._timeline, self._pools)
-        self._record.scope, self._record.seed = scope_of(settings), options.seed
+        self._record.scope, self._record.seed = scope_of(settings, options.day_two), options.seed
         self._folder = options.build / stack.name
         stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
         self.run_dir = self._folder / "runs" / f"{stamp}-{getpid()}"
@@ -143,7 +145,7 @@ class Rehearsal:
             self._scenario(engine)
             if self._options.fail_fast and self._failed_checks():
                 raise StageFailed("the first failure ends this run")
-        if self._options.day_two:
+        if self._options.day_two != "none":
             with self._stage("day two"):
                 self._day_two(engine)
         if self._options.keep:
@@ -236,7 +238,20 @@ class Rehearsal:
     def _day_two(self, engine: Engine) -> None:
         assert self._user is not None
         assert self._scenario_played is not None
-        play = DayTwo(engine, self._options.gate, self._user, self._timeline, self._wait)
+        assert self._admin is not None
+        settings, kubernetes = self._stack.settings, self._stack.settings.kubernetes
+        cloud = catalog.of(settings.cloud)
+        effects = cloud.changes[settings.autoscaler]
+        play = DayTwo(
+            engine,
+            self._options.gate,
+            self._user,
+            self._timeline,
+            self._wait,
+            version=kubernetes.version or cloud.kubernetes_versions.get(kubernetes.channel) or self._admin.version(),
+            effects=effects,
+            edits=rounds(self._options.day_two, effects, protected=settings.security.deletion_protection),
+        )
         for check in play.play(self._scenario_played):
             self._record.checks.append(check)
             self._display.say(f"{check.title}: {check.detail}")

@@ -23,7 +23,9 @@ _KUBECONFIG: Final = {
     "clusters": [{"name": "c", "cluster": {"server": "https://203.0.113.9:443", "certificate-authority-data": "Q0E="}}]
 }
 
-CALLS: Final[Mapping[str, dict[str, Any]]] = {
+CALLS: Final[dict[str, dict[str, Any]]] = {
+    # A cluster in its first update: its pools come later.
+    "azure-native:containerservice:getManagedCluster": {"agentPoolProfiles": []},
     "azure-native:authorization:getClientConfig": {"objectId": "the-deployer", "tenantId": "the-tenant"},
     "azure-native:containerservice:listManagedClusterUserCredentials": {
         "kubeconfigs": [

@@ -32,6 +32,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.cloud import CloudCatalog, CredentialPlugin
+from catalog.eks.changes import CHANGES
 from catalog.eks.nodes import ADDRESSES_PER_PREFIX, SYSTEM_PODS, allocatable
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
@@ -114,6 +115,7 @@ CATALOG: Final = CloudCatalog(
         nat=nat_price,
     ),
     allocatable=allocatable,
+    changes=CHANGES,
     system_pods=SYSTEM_PODS,
     # They ask for what they use, and a T machine has all of its cores; what it has too few of are credits.
     starves_small_nodes=False,

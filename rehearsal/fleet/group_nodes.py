@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, ClusterFacts, labels, permanent_counts, permanent_node, taints
 from rehearsal.simulation import NodeGroup
 
@@ -57,6 +58,13 @@ def remove_nodes(api: Api, group: str) -> None:
         _drain(api, node["metadata"]["name"])
         if not _made_by_karpenter(node):
             api.delete(f"{_NODES}/{node['metadata']['name']}")
+
+
+def recreate_nodes(api: Api, cluster: ClusterFacts, group: NodeGroup) -> None:
+    """Drain all nodes and end them, then make the permanent ones anew."""
+    remove_nodes(api, group.name)
+    api.delete(f"{claim_path()}?labelSelector={GROUP_LABEL}%3D{group.name}")
+    apply_permanent_nodes(api, cluster, group)
 
 
 def _made_by_karpenter(node: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from rehearsal.fleet import machine_nodes
 from rehearsal.fleet.autoscaler import Autoscaler
 from rehearsal.fleet.drivers import Drivers, MissingDriver
 from rehearsal.fleet.errors import FleetError
-from rehearsal.fleet.group_nodes import apply_permanent_nodes, nodes_of, remove_nodes, update_nodes
+from rehearsal.fleet.group_nodes import apply_permanent_nodes, nodes_of, recreate_nodes, remove_nodes, update_nodes
 from rehearsal.fleet.idle_time import IdleTime
 from rehearsal.fleet.node_pools import NO_GROWTH, claim_path, node_claim, node_pools, pool_path, weights
 from rehearsal.fleet.node_watch import Late, NodeWatch, late
@@ -163,6 +163,15 @@ class KarpenterFleet:
                 names = ", ".join(node["metadata"]["name"] for node in left)
                 raise FleetError(f"node group {name}: still there after {_DRAIN_SECONDS:.0f} s: {names}")
             time.sleep(0.2)
+
+    def recreate_nodes(self, cluster: str, name: str) -> None:
+        """Drain the group's nodes and end them; what does not exist is fine."""
+        with self._lock:
+            group, facts = self._groups.get(name), self._cluster
+            if facts is None or facts.name != cluster or group is None:
+                return
+            recreate_nodes(self._control_plane.api, facts, group)
+        self._wait_for_nodes(self._control_plane.api, name, sum(permanent_counts(group).values()))
 
     def had_nodes(self, cluster: str, name: str) -> bool:
         """Whether the group has ever had a node.

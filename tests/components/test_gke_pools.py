@@ -11,6 +11,8 @@ from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerAr
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from concepts.kubernetes import Taint
 from concepts.pool import Pool, TimeSharing
+from rehearsal.standins.gke.replacement import NODES_RECREATED
+from rehearsal.standins.values import at
 from tests import recorder
 from tests.components import specs
 
@@ -131,6 +133,14 @@ def test_upgrading_gpu_nodes_needs_no_further_quota() -> None:
 
 def test_pools_of_one_name_are_replaced_one_after_the_other() -> None:
     assert declared(specs.gpu_pool()).delete_before_replace
+
+
+def test_what_google_drains_nodes_for_is_a_replacement_of_a_gpu_pool_and_not_of_others() -> None:
+    gpu = declared(specs.gpu_pool())
+    written = {path for path in NODES_RECREATED if at(gpu.inputs, path) is not None}
+    assert "nodeConfig.diskSizeGb" in written
+    assert written - set(gpu.ignore_changes) - {"nodeConfig.workloadMetadataConfig"} <= set(gpu.replace_on_changes)
+    assert not declared(specs.cpu_pool()).replace_on_changes
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import yaml
 
+from rehearsal.standins.aks.agent_pool import pools_of
 from rehearsal.standins.aks.cloud import Cloud, identifier
 from rehearsal.standins.aks.cluster import endpoint_path, find_cluster
 from rehearsal.standins.base import Properties, ProviderError
+from rehearsal.standins.cloud import last_part
 from rehearsal.standins.values import at
 
 # AKS's Entra server application, the same for everyone: https://azure.github.io/kubelogin/concepts/aks.html
@@ -49,6 +52,18 @@ def user_credentials(cloud: Cloud, args: Properties) -> Properties:
     return {"kubeconfigs": [{"name": "clusterUser", "value": base64.b64encode(content.encode()).decode()}]}
 
 
+def get_managed_cluster(cloud: Cloud, args: Properties) -> Properties:
+    """``containerservice.getManagedCluster``: a cluster with all of its pools, and how many nodes each has now."""
+    cluster = find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
+    present = cloud.machines().list_objects("/api/v1/nodes")
+    nodes = Counter(node["metadata"]["labels"].get("agentpool") for node in present)
+    profiles = [
+        {**pool.inputs, **pool.outputs, "name": (name := last_part(pool.id)), "count": nodes[name]}
+        for pool in pools_of(cloud, cluster.id)
+    ]
+    return {**cluster.outputs, "id": cluster.id, "name": cluster.inputs["resourceName"], "agentPoolProfiles": profiles}
+
+
 def _kubeconfig(cloud: Cloud, inputs: Properties, endpoint: Properties) -> dict[str, Any]:
     name = inputs["resourceName"]
     user = f"clusterUser_{inputs['resourceGroupName']}_{name}"
@@ -79,6 +94,7 @@ def _kubeconfig(cloud: Cloud, inputs: Properties, endpoint: Properties) -> dict[
 
 
 FUNCTIONS: Final[Mapping[str, Callable[[Cloud, Properties], Properties]]] = {
+    "azure-native:containerservice:getManagedCluster": get_managed_cluster,
     "azure-native:authorization:getClientConfig": get_client_config,
     "azure-native:containerservice:listManagedClusterUserCredentials": user_credentials,
 }

@@ -26,6 +26,9 @@ from rehearsal.standins.values import at
 
 _WORKER_POLICIES: Final = ("AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy")
 _LOOK_SECONDS: Final = 0.5
+# EKS drains and replaces every node of a group that gets another of these, with the pods on it:
+# https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
+_NODES_RECREATED: Final = ("launchTemplate.version", "releaseVersion", "version")
 # What a template of a managed node group must not have:
 # https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 _NOT_IN_TEMPLATE: Final = ("IamInstanceProfile", "HibernationOptions", "InstanceInitiatedShutdownBehavior")
@@ -106,6 +109,8 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
         if group.desired:
             _wait_for_network(account, group.cluster)
         account.machines().apply_group(group.base)
+    elif any(at(before.inputs, field) != at(record.inputs, field) for field in _NODES_RECREATED):
+        account.machines().recreate_nodes(record.inputs["clusterName"], record.inputs["nodeGroupName"])
     return record
 
 

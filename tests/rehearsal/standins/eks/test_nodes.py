@@ -170,6 +170,18 @@ def test_a_new_version_of_a_launch_template(amazon: Amazon) -> None:
     assert data["MetadataOptions"]["HttpTokens"] == "required"
 
 
+def test_eks_replaces_the_nodes_of_a_group_that_gets_another_template_or_version(amazon: Amazon) -> None:
+    amazon.cluster()
+    template = amazon.create(TEMPLATE, {"name": "gpu", "metadataOptions": {"httpTokens": "optional"}})
+    amazon.update(TEMPLATE, template, {"name": "gpu", "metadataOptions": {"httpTokens": "required"}})
+    at_first = amazon.group_inputs(launchTemplate={"id": template.id, "version": "1"})
+    group = amazon.create(NODE_GROUP, at_first)
+    amazon.update(NODE_GROUP, group, {**at_first, "labels": {"team": "speech"}, "tags": {"cost": "sales"}})
+    assert amazon.fleet.recreated == []
+    amazon.update(NODE_GROUP, group, {**at_first, "launchTemplate": {"id": template.id, "version": "2"}})
+    assert amazon.fleet.recreated == ["t4-1"]
+
+
 def test_machines_that_fail_leave_a_group_to_resume(amazon: Amazon) -> None:
     amazon.cluster()
     amazon.fleet.fail = "apply_group"
