@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
+import pulumi
 import pytest
 
 from components.cluster import Cluster, ClusterArgs
@@ -220,3 +222,17 @@ def test_an_admin_pool_with_a_maximum_is_autoscaled_and_never_smaller_than_its_n
 def test_a_gpu_pool_that_would_cost_while_idle_is_refused(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         declared(specs.gpu_pool(**changes))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "version", "warned"),
+    [("nvidia-v100", "latest", True), ("nvidia-v100", "default", False), ("nvidia-t4", "latest", False)],
+)
+def test_the_latest_driver_may_be_too_new_for_old_gpus(
+    gpu: str, version: str, warned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi, "warn", said.append)
+    spec = specs.gpu_pool(type=gpu, driver_version=version)
+    inspect.unwrap(recording)(spec)
+    assert [gpu in text for text in said] == [True] * warned
