@@ -36,9 +36,9 @@ setup: ## Virtual environment with the locked Python packages (.venv)
 tools: ## Build or check all the binaries (each command builds what it needs); the last line is their folder
 	@$(PYTHON) -m rehearsal.tools
 
-rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, APPLY=DIR, DAYTWO=1, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR)
+rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, APPLY=DIR, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR)
 	@$(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(APPLY),--apply "$(APPLY)") \
-	  $(if $(filter-out 0 no false,$(DAYTWO)),--day-two) --from "$(FROM)" $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
+	  --day-two "$(if $(filter 0 no false,$(DAYTWO)),none,$(if $(filter all,$(DAYTWO)),all,brief))" --from "$(FROM)" $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
 
 rehearse-changed: setup ## Rehearse the stacks that a change since BASE= touches
 	@stacks="$$($(VENV)/python -m rehearsal.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \
@@ -80,6 +80,7 @@ check: setup ## Style, types, dead code, layers, workflows, generated docs, file
 	$(VENV)/vulture
 	$(VENV)/python -m components.settings.docs --check
 	$(VENV)/python -m policies.docs --check
+	$(VENV)/python -m rehearsal.day_two.docs --check
 	$(VENV)/python -m policies.config
 	$(VENV)/python -m pytest -q tests/test_architecture.py
 	$(VENV)/python -m schemas.generate --check
@@ -90,9 +91,10 @@ check: setup ## Style, types, dead code, layers, workflows, generated docs, file
 bench: setup ## Ratios: the gate, the number of pools, the rehearsal's stages, scheduling
 	@$(REHEARSAL) bench
 
-docs: setup ## Regenerate docs/configuration.md and docs/policies.md
+docs: setup ## Regenerate docs/configuration.md, docs/policies.md and the tables of docs/operations.md
 	@$(VENV)/python -m components.settings.docs
 	@$(VENV)/python -m policies.docs
+	@$(VENV)/python -m rehearsal.day_two.docs
 
 schemas: setup ## Regenerate schemas/ from the installed SDKs and the vendors' models
 	@$(VENV)/python -m schemas.generate

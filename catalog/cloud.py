@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Final
 
 from catalog import tables
+from catalog.changes import Effects
 from catalog.machines import Machines
 from catalog.model import Accelerator, Machine, Quota, Resources, SystemPod, WithdrawnGpu
 from catalog.prices import Prices
@@ -74,6 +75,7 @@ class CloudCatalog:
     - ``gpu_label``: the label that the cloud's autoscaler needs on GPU nodes and that the pool itself must declare
     - ``uniform_groups``: autoscalers that plan a group of machines as if all were alike and in one zone, so that a GPU
       pool has to be one pool for each zone, and its machines have to be of one size
+    - ``changes``: autoscaler → what becomes of a running job when a setting changes
     - ``outside``: behind a region's name, what its place outside of all zones is called, which counts as the only zone
       of a region without zones; ``None`` if every machine is in a zone
     """
@@ -99,6 +101,7 @@ class CloudCatalog:
     machines: Machines
     prices: Prices
     allocatable: Callable[[Machine], Resources]
+    changes: Mapping[str, Effects]
     system_pods: tuple[SystemPod, ...]
     quotas: Callable[[str, Sequence[Pool]], tuple[Quota, ...]] = _not_known
     starves_small_nodes: bool = True

@@ -17,9 +17,9 @@ from rehearsal.user import Reply
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 _FIRST: Final = ("CustomResourceDefinition", "Namespace", "PriorityClass", "ServiceAccount", "ConfigMap", "Secret")
-_SETTLE_SECONDS: Final = 90.0
+_SETTLE_SECONDS: Final = 240.0
 _QUIET_SECONDS: Final = 3.0
-_KIND_SECONDS: Final = 20.0
+_KIND_SECONDS: Final = 60.0
 
 
 class ManifestsError(Exception):

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from components.settings import SettingsError
+from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine import EngineError, gate_for
 from rehearsal.stack import ROOT, StackError, locate, resolve, stack_name
 from rehearsal.tools import ToolsError, provide
@@ -56,7 +57,10 @@ def run(
     apply: Annotated[
         Path | None, typer.Option("--apply", help="A folder of your own manifests, applied after the update.")
     ] = None,
-    day_two: Annotated[bool, typer.Option("--day-two", help="Also change settings while a job runs.")] = False,
+    day_two: Annotated[
+        DayTwoSet | None,
+        typer.Option("--day-two", help="Change settings while a job runs. [default: brief; none with --keep]"),
+    ] = None,
     place: Annotated[
         Place, typer.Option("--from", help="Where the program runs: outside the cluster's network, or inside.")
     ] = Place.OUTSIDE,
@@ -82,7 +86,7 @@ def run(
         keep=keep,
         apply=apply,
         seed=seed,
-        day_two=day_two,
+        day_two=day_two or ("none" if keep else "brief"),
         inside=place is Place.INSIDE,
     )
     finished = Rehearsal(chosen, options, console).run()

@@ -125,9 +125,13 @@ class Engine:
         """What an update would do, judged by the gate."""
         return self._operation("preview", ["preview", *_gate_flags(gate)])
 
-    def up(self, gate: Gate | None = None, *, name: str = "up", expect_no_changes: bool = False) -> Result:
-        """Preview and update, judged by the gate; with ``expect_no_changes`` any change is a failure."""
-        extra = ["--expect-no-changes", "--skip-preview"] if expect_no_changes else []
+    def up(
+        self, gate: Gate | None = None, *, name: str = "up", expect_no_changes: bool = False, skip_preview: bool = False
+    ) -> Result:
+        """Preview and update, judged by the gate; with ``expect_no_changes`` any change is a failure, seen at once."""
+        extra = ["--expect-no-changes"] if expect_no_changes else []
+        if expect_no_changes or skip_preview:
+            extra.append("--skip-preview")
         return self._operation(name, ["up", "--yes", *extra, *_gate_flags(gate)])
 
     def drift(self) -> Result:

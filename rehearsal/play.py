@@ -11,9 +11,12 @@ from rehearsal.scenario import Burst, RunsOn, Scenario, Submission, whole_node
 from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
 from rehearsal.user import Reply, User, essence
 
-RUN_TIMEOUT_SECONDS: Final = 60.0
-REASON_TIMEOUT_SECONDS: Final = 30.0
-IDLE_TIMEOUT_SECONDS: Final = 120.0
+PATIENCE_SECONDS: Final = 240.0
+"""How long nothing at all may happen before what was to come is given up. The slowest step of an autoscaler, an idle
+node's removal, takes some 30 s where the machine is not loaded."""
+
+CHANCE_SECONDS: Final = 60.0
+"""The same for what need not come, and where a failure is what is looked for."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +118,10 @@ class Player:
             self._submit(job)
         if scenario.fragment is not None:
             fragment = scenario.fragment
-            self._until(lambda: bool(self._idle_larger(fragment)), RUN_TIMEOUT_SECONDS)
+            self._until(lambda: bool(self._idle_larger(fragment)))
             self._submit(fragment)
             self._wait_running([fragment])
-        self._until(lambda: all(self._finished(job) for job in scenario.jobs), RUN_TIMEOUT_SECONDS)
+        self._until(lambda: all(self._finished(job) for job in scenario.jobs))
 
     def _burst(self, burst: Burst) -> None:
         for one in burst.fill:
@@ -140,14 +143,14 @@ class Player:
         self._wait_running([extra])
 
     def _reasons(self, scenario: Scenario) -> None:
-        self._until(lambda: all(self._considered(one) for one in scenario.hopeless), REASON_TIMEOUT_SECONDS)
+        self._until(lambda: all(self._considered(one) for one in scenario.hopeless))
 
     def _scale_down(self) -> None:
         self._say("deleting what is left and waiting for the GPU nodes to go")
         self._delete([one.submission for one in self.played.submitted if one.reply.ok])
         self.played.all_deleted = self._timeline.now()
         self._while_scaled_up()
-        if self._until(lambda: not self._timeline.gpu_nodes_now(), IDLE_TIMEOUT_SECONDS):
+        if self._until(lambda: not self._timeline.gpu_nodes_now()):
             self.played.back_to_zero = self._timeline.now()
 
     def _again(self, scenario: Scenario) -> None:
@@ -155,7 +158,7 @@ class Player:
         jobs = [whole_node(pool, job, free) for pool, job in scenario.again.items() if (free := self._free(pool))]
         for one in jobs:
             self._submit(one)
-        self._until(lambda: all(self._finished(one) for one in jobs), RUN_TIMEOUT_SECONDS)
+        self._until(lambda: all(self._finished(one) for one in jobs))
         self._delete(jobs)
 
     def _free(self, pool: str) -> Mapping[str, float]:
@@ -201,14 +204,15 @@ class Player:
         waited = [one for one in submissions if one.id in accepted]
         # A pod that is expected to stay pending is not waited for.
         waited = [one for one in waited if isinstance(one.expect, RunsOn) or one.id == "cpu-job"]
-        return self._until(lambda: all(self._running(one) for one in waited), RUN_TIMEOUT_SECONDS)
+        return self._until(lambda: all(self._running(one) for one in waited))
 
     def _give_time(self, condition: Callable[[], bool]) -> None:
         """Wait for what may happen, and need not: there may be no autoscaler that considers anything."""
-        self._timeline.wait_until(condition, REASON_TIMEOUT_SECONDS, self._alive)
+        self._timeline.wait_until(condition, CHANCE_SECONDS, self._alive)
 
-    def _until(self, condition: Callable[[], bool], timeout: float) -> bool:
-        came = self._timeline.wait_until(condition, timeout, self._alive)
+    def _until(self, condition: Callable[[], bool]) -> bool:
+        quiet = CHANCE_SECONDS if self._fail_fast else PATIENCE_SECONDS
+        came = self._timeline.wait_until(condition, quiet, self._alive)
         if self._fail_fast and not came:
             raise _InVain
         return came

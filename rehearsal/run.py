@@ -15,6 +15,7 @@ from typing import Final
 
 from rich.console import Console
 
+import catalog
 from rehearsal import autoscaler_words, cloud_calls, disk, evidence, leftovers
 from rehearsal.applied import ManifestsError, apply, read, settle
 from rehearsal.applied import checks as checks_of_applied
@@ -22,13 +23,14 @@ from rehearsal.checks import Check, Pools, autoscaler_rights, calls_allowed, che
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
-from rehearsal.day_two import DayTwo
+from rehearsal.day_two.edits import DayTwoSet, rounds
+from rehearsal.day_two.play import DayTwo
 from rehearsal.disk import DiskFull
 from rehearsal.display import Display
 from rehearsal.engine import Engine, EngineError, Gate, Result
 from rehearsal.engine_events import Step
 from rehearsal.kept import Kept
-from rehearsal.play import IDLE_TIMEOUT_SECONDS, Player
+from rehearsal.play import PATIENCE_SECONDS, Player
 from rehearsal.report import Record, Stage, to_json, write_atomically
 from rehearsal.scenario import Scenario, derive
 from rehearsal.scope import scope_of
@@ -51,8 +53,8 @@ class StageFailed(Exception):
 class Options:
     """How to rehearse. ``plugins`` go before the stand-ins; ``keep`` leaves the cluster running if all went well.
     ``apply`` is a folder of the user's own manifests, ``seed`` shuffles what is in no promised order.
-    ``day_two`` changes settings while a job runs. ``inside``: the program runs in the cluster's network, as a runner
-    or a laptop with a VPN does; else outside.
+    ``day_two`` changes settings while a job runs: a few that end no job in two updates, or one by one all there are.
+    ``inside``: the program runs in the cluster's network, as a runner or a laptop with a VPN does; else outside.
 
     For sabotage: ``gate=None`` leaves the policies out, and ``fail_fast`` ends the run at the first thing gone wrong.
     """
@@ -64,7 +66,7 @@ class Options:
     keep: bool = False
     apply: Path | None = None
     seed: int = 0
-    day_two: bool = False
+    day_two: DayTwoSet = "none"
     inside: bool = False
     fail_fast: bool = False
     build: Path = BUILD
@@ -95,7 +97,7 @@ class Rehearsal:
         self._pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
         self._timeline = Timeline()
         self._record = Record(stack.name, str(stack.file), self._timeline, self._pools)
-        self._record.scope, self._record.seed = scope_of(settings), options.seed
+        self._record.scope, self._record.seed = scope_of(settings, options.day_two), options.seed
         self._folder = options.build / stack.name
         stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
         self.run_dir = self._folder / "runs" / f"{stamp}-{getpid()}"
@@ -146,7 +148,7 @@ class Rehearsal:
             self._scenario(engine)
             if self._options.fail_fast and self._failed_checks():
                 raise StageFailed("the first failure ends this run")
-        if self._options.day_two:
+        if self._options.day_two != "none":
             with self._stage("day two"):
                 self._day_two(engine)
         if self._options.keep:
@@ -203,7 +205,7 @@ class Rehearsal:
             deployer.delete(deployer.resource(one.manifest["apiVersion"], one.kind).path(one.name, one.namespace))
         if using:
             self._display.say("deleting those that ask for GPUs: the scenario begins without GPU nodes")
-            self._wait(lambda: not self._timeline.gpu_nodes_now(), IDLE_TIMEOUT_SECONDS)
+            self._wait(lambda: not self._timeline.gpu_nodes_now(), PATIENCE_SECONDS)
 
     def _deployer(self, engine: Engine) -> Api:
         kubeconfig = Kubeconfig.parse(engine.outputs()["kubeconfig"])
@@ -240,7 +242,20 @@ class Rehearsal:
     def _day_two(self, engine: Engine) -> None:
         assert self._user is not None
         assert self._scenario_played is not None
-        play = DayTwo(engine, self._options.gate, self._user, self._timeline, self._wait)
+        assert self._admin is not None
+        settings, kubernetes = self._stack.settings, self._stack.settings.kubernetes
+        cloud = catalog.of(settings.cloud)
+        effects = cloud.changes[settings.autoscaler]
+        play = DayTwo(
+            engine,
+            self._options.gate,
+            self._user,
+            self._timeline,
+            self._wait,
+            version=kubernetes.version or cloud.kubernetes_versions.get(kubernetes.channel) or self._admin.version(),
+            effects=effects,
+            edits=rounds(self._options.day_two, effects, protected=settings.security.deletion_protection),
+        )
         for check in play.play(self._scenario_played):
             self._record.checks.append(check)
             self._display.say(f"{check.title}: {check.detail}")

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from components.settings import Settings
+    from rehearsal.day_two.edits import DayTwoSet
 
 _NEVER: Final[Mapping[str, str]] = {
     "quota and stock": "the simulated cloud has every machine, at once",
@@ -16,8 +17,7 @@ _NEVER: Final[Mapping[str, str]] = {
     "images": "none is pulled, and in no container runs a program, unless it is the autoscaler's",
     "drivers": "whether one would be installed is read from its pod, not tried on a GPU",
     "time": "starting nodes, idle times, time-outs and certificates that run out take minutes to months in a cloud",
-    "upgrades and failures": "versions stay as they are, and no node breaks or is taken back",
-    "changed settings": "none changes on the running cluster, but for deletionProtection on a protected stack",
+    "upgrades and failures": "nothing is upgraded by the cloud itself, and no node breaks or is taken back",
     "the deployer's rights": "whoever runs the program may do everything in the cloud account",
 }
 
@@ -30,8 +30,15 @@ class Scope:
     estimates: Mapping[str, str]
 
 
-def scope_of(settings: Settings) -> Scope:
-    """The scope of a rehearsal of these settings."""
+_SETTINGS: Final[Mapping[DayTwoSet, Mapping[str, str]]] = {
+    "none": {"changed settings": "none changes on the running cluster, but for the protection of a protected stack"},
+    "brief": {"changed settings": "only a few change on the running cluster; with DAYTWO=all more"},
+    "all": {},
+}
+
+
+def scope_of(settings: Settings, day_two: DayTwoSet = "none") -> Scope:
+    """The scope of a rehearsal of these settings, of which ``day_two`` changes some."""
     if settings.autoscaler == "karpenter":
         own = {"idle times": "Karpenter really runs, but a node that was idle for a second counts as idle for long"}
     else:
@@ -40,4 +47,4 @@ def scope_of(settings: Settings) -> Scope:
     if settings.unpriced:
         prices += f", and none is known for {', '.join(settings.unpriced)}"
     sizes = "what a node keeps for its system, and what the cluster's own pods ask for: formulas and samples"
-    return Scope({**_NEVER, **own}, {"sizes": sizes, "prices": prices})
+    return Scope({**_NEVER, **_SETTINGS[day_two], **own}, {"sizes": sizes, "prices": prices})

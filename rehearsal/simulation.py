@@ -178,6 +178,10 @@ class Fleet(Protocol):
     def delete_group(self, cluster: str, name: str) -> None:
         """Drain and remove the group's nodes and the group."""
 
+    def recreate_nodes(self, cluster: str, name: str) -> None:
+        """Drain the group's nodes and end them, as clouds do to give them another version or disk; returns when those
+        that it always has are there again."""
+
     def had_nodes(self, cluster: str, name: str) -> bool:
         """Whether the group has ever had a node."""
         ...

@@ -25,7 +25,8 @@ _KUBECONFIG: Final = {
 
 CALLS: Final[dict[str, dict[str, Any]]] = {
     "azure-native:authorization:getClientConfig": {"objectId": "the-deployer", "tenantId": "the-tenant"},
-    "azure-native:containerservice:getManagedCluster": {"name": "gpu"},
+    # A cluster in its first update: its pools come later.
+    "azure-native:containerservice:getManagedCluster": {"name": "gpu", "agentPoolProfiles": []},
     "azure-native:containerservice:listManagedClusterUserCredentials": {
         "kubeconfigs": [
             {"name": "clusterUser", "value": base64.b64encode(json.dumps(_KUBECONFIG).encode()).decode()},

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from catalog.aks.changes import CHANGES
 from catalog.aks.nodes import SYSTEM_PODS, allocatable
 from catalog.cloud import CloudCatalog, CredentialPlugin
 from catalog.machines import Machines
@@ -132,6 +133,7 @@ CATALOG: Final = CloudCatalog(
         disk_sizes=tuple(32 << step for step in range(11)),
     ),
     allocatable=allocatable,
+    changes={"managed": CHANGES},
     system_pods=SYSTEM_PODS,
     # 10 is AKS's own default: https://learn.microsoft.com/azure/aks/cluster-autoscaler
     unneeded_minutes={"optimize-utilization": 5, "balanced": 10},

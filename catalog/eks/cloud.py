@@ -32,6 +32,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.cloud import CloudCatalog, CredentialPlugin
+from catalog.eks.changes import CHANGES
 from catalog.eks.nodes import ADDRESSES_PER_PREFIX, SYSTEM_PODS, allocatable, disk_mib
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
@@ -114,6 +115,7 @@ CATALOG: Final = CloudCatalog(
         nat=nat_price,
     ),
     allocatable=allocatable,
+    changes=CHANGES,
     system_pods=SYSTEM_PODS,
     disk_mib=disk_mib,
     # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html

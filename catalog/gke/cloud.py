@@ -23,6 +23,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.cloud import CloudCatalog, CredentialPlugin
+from catalog.gke.changes import CHANGES
 from catalog.gke.machines import GkeMachines, is_custom
 from catalog.gke.nodes import SYSTEM_PODS, allocatable, disk_mib
 from catalog.gke.quotas import quotas
@@ -111,6 +112,7 @@ CATALOG: Final = CloudCatalog(
         premium=lambda type: _CUSTOM_PREMIUM if is_custom(type) else 1.0,
     ),
     allocatable=allocatable,
+    changes={"managed": CHANGES},
     system_pods=SYSTEM_PODS,
     disk_mib=disk_mib,
     # Of 30 s the last 15 are for system pods; a pod's longer grace period has no effect:

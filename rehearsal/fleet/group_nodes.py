@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 
 from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.fleet.errors import FleetError
+from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, ClusterFacts, labels, permanent_counts, permanent_node, taints
 from rehearsal.simulation import NodeGroup
 
 _NODES: Final = "/api/v1/nodes"
+_DRAIN_SECONDS: Final = 240.0
 
 
 def nodes_of(api: Api, group: str) -> list[Object]:
@@ -57,6 +61,32 @@ def remove_nodes(api: Api, group: str) -> None:
         _drain(api, node["metadata"]["name"])
         if not _made_by_karpenter(node):
             api.delete(f"{_NODES}/{node['metadata']['name']}")
+
+
+def wait_until_gone(api: Api, group: str) -> None:
+    """Return when no node of the group is left.
+
+    A node whose claim went before Karpenter knew of it has nobody else to end it.
+
+    Raises:
+        FleetError: some are still there after four minutes.
+    """
+    deadline = time.monotonic() + _DRAIN_SECONDS
+    while left := nodes_of(api, group):
+        if not api.list(claim_path(), labelSelector=f"{GROUP_LABEL}={group}"):
+            for node in left:
+                api.delete(f"{_NODES}/{node['metadata']['name']}")
+        if time.monotonic() > deadline:
+            names = ", ".join(node["metadata"]["name"] for node in left)
+            raise FleetError(f"node group {group}: still there after {_DRAIN_SECONDS:.0f} s: {names}")
+        time.sleep(0.2)
+
+
+def recreate_nodes(api: Api, cluster: ClusterFacts, group: NodeGroup) -> None:
+    """Drain all nodes and end them, then make the permanent ones anew."""
+    remove_nodes(api, group.name)
+    api.delete(f"{claim_path()}?labelSelector={GROUP_LABEL}%3D{group.name}")
+    apply_permanent_nodes(api, cluster, group)
 
 
 def _made_by_karpenter(node: Mapping[str, Any]) -> bool:

@@ -10,11 +10,10 @@ from typing import Final
 
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.fleet import machine_nodes
+from rehearsal.fleet import group_nodes, machine_nodes
 from rehearsal.fleet.autoscaler import Autoscaler
 from rehearsal.fleet.drivers import Drivers, MissingDriver
 from rehearsal.fleet.errors import FleetError
-from rehearsal.fleet.group_nodes import apply_permanent_nodes, nodes_of, remove_nodes, update_nodes
 from rehearsal.fleet.idle_time import IdleTime
 from rehearsal.fleet.node_pools import NO_GROWTH, claim_path, node_claim, node_pools, pool_path, weights
 from rehearsal.fleet.node_watch import Late, NodeWatch, late
@@ -29,7 +28,6 @@ from rehearsal.workloads.kubelet import Kubelet
 from rehearsal.workloads.programs import programs
 
 _READY_SECONDS: Final = 240.0
-_DRAIN_SECONDS: Final = 240.0
 
 
 class KarpenterFleet:
@@ -131,14 +129,14 @@ class KarpenterFleet:
             self._groups[group.name] = group
             self._write_report()
             api = self._control_plane.api
-            apply_permanent_nodes(api, cluster, group)
+            group_nodes.apply_permanent_nodes(api, cluster, group)
             initial: list[Object] = []
             if group.autoscaled:
                 initial = self._apply_node_pools(api, cluster, group, first=before is None)
             elif before is not None and before.autoscaled:
                 self._stop_growth(api, group.name)
             if before is not None:
-                update_nodes(api, cluster, before, group)
+                group_nodes.update_nodes(api, cluster, before, group)
             self._start_controllers(api, group)
         expected = sum(permanent_counts(group).values()) + len(initial)
         self._wait_for_nodes(api, group.name, expected)
@@ -152,7 +150,7 @@ class KarpenterFleet:
         """Drain and remove the group's nodes, then the group. What does not exist is fine.
 
         Raises:
-            FleetError: nodes are still there after a minute.
+            FleetError: nodes are still there after four minutes.
         """
         with self._lock:
             if self._cluster is None or self._cluster.name != cluster or self._groups.pop(name, None) is None:
@@ -163,14 +161,18 @@ class KarpenterFleet:
             api = self._control_plane.api
         selector = f"?labelSelector={GROUP_LABEL}%3D{name}"
         api.delete(pool_path() + selector)
-        remove_nodes(api, name)
+        group_nodes.remove_nodes(api, name)
         api.delete(claim_path() + selector)
-        deadline = time.monotonic() + _DRAIN_SECONDS
-        while left := nodes_of(api, name):
-            if time.monotonic() > deadline:
-                names = ", ".join(node["metadata"]["name"] for node in left)
-                raise FleetError(f"node group {name}: still there after {_DRAIN_SECONDS:.0f} s: {names}")
-            time.sleep(0.2)
+        group_nodes.wait_until_gone(api, name)
+
+    def recreate_nodes(self, cluster: str, name: str) -> None:
+        """Drain the group's nodes and end them; what does not exist is fine."""
+        with self._lock:
+            group, facts = self._groups.get(name), self._cluster
+            if facts is None or facts.name != cluster or group is None:
+                return
+            group_nodes.recreate_nodes(self._control_plane.api, facts, group)
+        self._wait_for_nodes(self._control_plane.api, name, sum(permanent_counts(group).values()))
 
     def had_nodes(self, cluster: str, name: str) -> bool:
         """Whether the group has ever had a node.
@@ -184,7 +186,7 @@ class KarpenterFleet:
             self._start_node_watch(api)
             if name in self._with_history:
                 return True
-        if nodes_of(api, name):
+        if group_nodes.nodes_of(api, name):
             self._note_node(name)
         return name in self._with_history
 
@@ -384,7 +386,7 @@ class KarpenterFleet:
 
     def _wait_for_nodes(self, api: Api, name: str, count: int) -> None:
         deadline = time.monotonic() + _READY_SECONDS
-        while count and sum(condition(node, "Ready") for node in nodes_of(api, name)) < count:
+        while count and sum(condition(node, "Ready") for node in group_nodes.nodes_of(api, name)) < count:
             self.check()
             if time.monotonic() > deadline:
                 raise FleetError(f"node group {name}: fewer than {count} nodes are Ready after {_READY_SECONDS:.0f} s")

@@ -27,6 +27,8 @@ class NotingFleet:
     reports: list[tuple[str, str]] = field(default_factory=list)
     """(node, why its machine does not join), in order."""
     injector: Injector | None = None
+    recreated: list[str] = field(default_factory=list)
+    """Groups whose nodes were replaced, in order."""
     fail: str = ""
     inside: bool = False
 
@@ -46,6 +48,10 @@ class NotingFleet:
     def delete_group(self, cluster: str, name: str) -> None:
         self._maybe_fail("delete_group")
         self.groups.pop(name, None)
+
+    def recreate_nodes(self, cluster: str, name: str) -> None:
+        self._maybe_fail("recreate_nodes")
+        self.recreated.append(name)
 
     def had_nodes(self, cluster: str, name: str) -> bool:
         return name in self.with_history

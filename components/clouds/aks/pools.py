@@ -14,6 +14,7 @@ from catalog.aks.nodes import MAX_PODS
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.maintenance import GPU_UPGRADES
+from components.clouds.aks.running_pools import running_version
 from components.resources import CustomResource
 from concepts.kubernetes import Taint
 from concepts.pool import Image, Pool, PoolGpus
@@ -103,7 +104,7 @@ def _inputs(context: Context, pool: Pool) -> aks.AgentPool:
     _add_nodes(inputs, pool, context.subnet, dict(context.settings.labels))
     if context.settings.kubernetes.version is not None:
         # Without it a raised version is the control plane's alone (https://github.com/pulumi/pulumi-azure-native/issues/2094).
-        inputs["orchestratorVersion"] = context.settings.kubernetes.version
+        inputs["orchestratorVersion"] = running_version(context, pool, context.settings.kubernetes.version)
     if pool.spot:
         # Deallocated machines would still count against the quota. -1: up to the price on demand.
         # There are no surplus nodes on spot: https://learn.microsoft.com/azure/aks/spot-node-pool

@@ -33,6 +33,18 @@ _NO_UPGRADES_BY_ITSELF: Final[gke.NodePoolMaintenancePolicy] = {"exclusionUntilE
 # Changed, these would replace all nodes, with whatever runs there: a pool keeps what it was created with.
 _KEPT: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.gvnic")
 
+# Google changes these by draining and replacing the nodes, with the jobs on them, and the provider says update.
+# As a replacement, a preview says it: https://github.com/GoogleCloudPlatform/magic-modules/pull/9575
+_RECREATES_NODES: Final = tuple(f"nodeConfig.{key}" for key in ("diskSizeGb", "diskType", "imageType", "machineType"))
+
+# Pascal and Volta: https://forums.developer.nvidia.com/t/unix-graphics-feature-deprecation-schedule/60588. Which driver
+# "latest" is changes with the releases of Container-Optimized OS.
+_LAST_DRIVER_580: Final = frozenset({"nvidia-p4", "nvidia-p100", "nvidia-v100"})
+_TOO_NEW: Final = (
+    "{gpu}: NVIDIA's drivers support it up to branch 580. When the latest driver of Container-Optimized OS is newer, "
+    "nodes come without a usable GPU, and cost: write driverVersion: default"
+)
+
 
 def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
     """One pool; the admin pool never has fewer nodes than it starts with, so that system pods always have a home."""
@@ -71,6 +83,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
     behaviour = pulumi.ResourceOptions(
         # After creation the autoscaler owns the size; only that of a pool without one is ours to change.
         ignore_changes=[*_KEPT, *(("initialNodeCount", "nodeCount") if pool.autoscaled else ())],
+        replace_on_changes=list(_RECREATES_NODES) if pool.gpu_part else [],
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
@@ -119,6 +132,8 @@ def _gpus(gpus: PoolGpus) -> gke.NodePoolNodeConfig:
 def _accelerator(gpus: PoolGpus) -> gke.AcceleratorConfig:
     # Left out, the meaning of the driver version depends on the cluster's version, so it is always written.
     version = gpus.driver_version.upper() if gpus.drivers == "managed" else "INSTALLATION_DISABLED"
+    if version == "LATEST" and gpus.type in _LAST_DRIVER_580:
+        pulumi.warn(_TOO_NEW.format(gpu=gpus.type))
     accelerator: gke.AcceleratorConfig = {
         "type": gpus.accelerator,
         "count": gpus.per_node,

@@ -85,6 +85,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_drivers(settings),
         *_partitions(settings),
         *_labels(settings),
+        *_resource_labels(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
         *name_problems(settings, _NAMES),
         *_control_plane(settings),
@@ -106,6 +107,13 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
                 "GKE installs the latest driver on Container-Optimized OS only",
                 "Write driverVersion: default, or image: cos",
             )
+
+
+def _resource_labels(settings: Settings) -> Iterator[Problem]:
+    """Google keeps such keys for itself: https://github.com/openshift/hypershift/pull/7251 lists its prefixes."""
+    for key in settings.labels:
+        if key.startswith("goog"):
+            yield Problem(f"labels.{key}", "Google keeps keys that begin with 'goog' for itself", "Write another key")
 
 
 def _partitions(settings: Settings) -> Iterator[Problem]:

@@ -14,13 +14,14 @@ from rehearsal.standins.aks.group import IN_GROUP
 from rehearsal.standins.aks.network import NETWORK, SUBNET
 from rehearsal.standins.aks.nodes import effective_labels, effective_taints, max_pods, node_group
 from rehearsal.standins.aks.pool_rules import POOL_RULES, count_at_creation, is_system
-from rehearsal.standins.aks.versions import KUBERNETES
+from rehearsal.standins.aks.versions import newer_minor, run_by
 from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import last_part
 from rehearsal.standins.resource import Lifecycle, Made, Refers, Resource
 from rehearsal.standins.store import Record
 
 CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
+_VERSION: Final = "currentOrchestratorVersion"
 POOL: Final = "azure-native:containerservice:AgentPool"
 CLUSTER_ID: Final = (
     "/subscriptions/{subscription}/resourceGroups/{resourceGroupName}/providers/Microsoft.ContainerService"
@@ -33,12 +34,31 @@ def _require(made: Made[Cloud]) -> None:
     if problem:
         raise bad_request(problem)
     cluster = require(made.cloud, cluster_of(made.id), CLUSTER)
+    _require_version(made, cluster)
     require_subnets(made.cloud, made.inputs, cluster.inputs)
     require_zones(made.cloud, made.inputs, cluster.inputs["location"])
     others = [pool.inputs for pool in pools_of(made.cloud, cluster.id) if not same(pool.id, made.id)]
     coming = [pool for pool in inline_pools(cluster.inputs) if pool["name"] != last_part(made.id)]
     if not any(map(is_system, [*others, *coming, made.inputs])):
         raise bad_request("Must define at least one system pool.")
+
+
+def _runs(made: Made[Cloud]) -> str:
+    """The nodes' version: the control plane's when they come, and later as a request says."""
+    cluster = require(made.cloud, cluster_of(made.id), CLUSTER)
+    now = cluster.outputs["currentKubernetesVersion"] if made.before is None else made.before.outputs[_VERSION]
+    return run_by(made.inputs.get("orchestratorVersion"), now)
+
+
+def _require_version(made: Made[Cloud], cluster: Record) -> None:
+    """400 for nodes newer than their control plane: https://kubernetes.io/releases/version-skew-policy/."""
+    wanted, master = made.inputs.get("orchestratorVersion"), cluster.outputs["currentKubernetesVersion"]
+    if wanted and newer_minor(wanted, master):
+        raise bad_request(
+            f"Node pool version {wanted} and control plane version {master} are incompatible. Minor version of node "
+            "pool version is bigger than control plane version.",
+            "NodePoolMcVersionIncompatible",
+        )
 
 
 def _not_the_last(cloud: Cloud, pool: Record) -> None:
@@ -102,6 +122,9 @@ def start_nodes(cloud: Cloud, pool: Record) -> None:
 def _start(cloud: Cloud, pool: Record, before: Record | None) -> Record:
     with cloud.changing:
         start_nodes(cloud, pool)
+        if before is not None and before.outputs[_VERSION] != pool.outputs[_VERSION]:
+            # Each node is cordoned, drained and reimaged: https://learn.microsoft.com/azure/aks/upgrade-aks-cluster
+            cloud.machines().recreate_nodes(last_part(cluster_of(pool.id)), last_part(pool.id))
     return pool
 
 
@@ -129,7 +152,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         id=CLUSTER_ID + "/agentPools/{agentPoolName}",
         outputs={
             "count": lambda made: 1 if made.inputs.get("count") is None else made.inputs["count"],
-            "currentOrchestratorVersion": KUBERNETES,
+            "currentOrchestratorVersion": _runs,
             "eTag": "",
             "kubeletDiskType": _or("kubeletDiskType", "OS"),
             "maxPods": _pods,
@@ -137,7 +160,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
             "nodeImageVersion": lambda made: f"AKS{made.inputs.get('osSKU') or 'Ubuntu'}-rehearsal",
             "nodeLabels": lambda made: effective_labels(made.inputs) or None,
             "nodeTaints": lambda made: effective_taints(made.inputs) or None,
-            "orchestratorVersion": _or("orchestratorVersion", KUBERNETES),
+            "orchestratorVersion": lambda made: made.inputs.get("orchestratorVersion") or _runs(made),
             "osDiskType": _or("osDiskType", "Managed"),
             "osSKU": _or("osSKU", "Ubuntu"),
             "osType": _or("osType", "Linux"),

@@ -25,7 +25,7 @@ from rehearsal.standins.aks.identity import ENCRYPTION_SET, IDENTITY, identity_o
 from rehearsal.standins.aks.network import NETWORK, SUBNET
 from rehearsal.standins.aks.pool_rules import count_at_creation
 from rehearsal.standins.aks.system import system_objects
-from rehearsal.standins.aks.versions import KUBERNETES
+from rehearsal.standins.aks.versions import run_by
 from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import last_part
 from rehearsal.standins.resource import Inside, Lifecycle, Made, Refers, Resource
@@ -91,6 +91,11 @@ def _require_no_downgrade(before: Record, inputs: Properties) -> None:
         return
     if [int(part) for part in wanted.split(".")] < [int(part) for part in runs.split(".")]:
         raise bad_request(f"Downgrading Kubernetes version {runs} to {wanted} is not allowed.", "OperationNotAllowed")
+
+
+def _runs(made: Made[Cloud]) -> str:
+    now = None if made.before is None else made.before.outputs["currentKubernetesVersion"]
+    return run_by(made.inputs.get("kubernetesVersion"), now)
 
 
 def _made_in(made: Made[Cloud]) -> str:
@@ -162,7 +167,7 @@ def _start_control_plane(cloud: Cloud, cluster: Record) -> None:
     region = inputs["location"]
     endpoint = cloud.machines().create_cluster(
         inputs["resourceName"],
-        version=KUBERNETES,
+        version=cluster.outputs["currentKubernetesVersion"],
         region=region,
         zones=cloud.catalog.regions[region],
         system_objects=system_objects(inputs),
@@ -224,12 +229,12 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         id=CLUSTER_ID,
         outputs={
             "azurePortalFQDN": lambda made: f"{_prefix(made)}.portal.hcp.{made.inputs['location']}.azmk8s.io",
-            "currentKubernetesVersion": KUBERNETES,
+            "currentKubernetesVersion": _runs,
             "eTag": "",
             "fqdn": _host,
             "identity": lambda made: identity_outputs(made.cloud, made.inputs.get("identity"), made.id),
             "identityProfile": lambda made: {"kubeletidentity": _kubelet(made)},
-            "kubernetesVersion": lambda made: made.inputs.get("kubernetesVersion") or KUBERNETES,
+            "kubernetesVersion": lambda made: made.inputs.get("kubernetesVersion") or _runs(made),
             "maxAgentPools": lambda made: 100,
             "nodeResourceGroup": _made_in,
             "oidcIssuerProfile": _issuer,

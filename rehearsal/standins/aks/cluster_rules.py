@@ -9,7 +9,7 @@ from typing import Any, Final
 from rehearsal.standins.aks.cloud import Cloud, Rules
 from rehearsal.standins.aks.identity import KEY_URL
 from rehearsal.standins.aks.pool_rules import SPEC, is_system
-from rehearsal.standins.aks.versions import KUBERNETES, resolve
+from rehearsal.standins.aks.versions import OFFERED, resolve
 from rehearsal.standins.base import Properties
 from rehearsal.standins.values import at
 
@@ -93,7 +93,7 @@ def _version(cluster: Properties, cloud: Cloud) -> str | None:
     wanted = cluster.get("kubernetesVersion")
     if wanted is None or resolve(wanted):
         return None
-    return f"Managed cluster is on version {wanted}, which is not supported: this rehearsal offers {KUBERNETES}."
+    return f"Managed cluster is on version {wanted}, which is not supported: this rehearsal offers {OFFERED}."
 
 
 @CLUSTER_RULES.add("identity-or-principal", IDENTITY, "identity", "servicePrincipalProfile")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import yaml
 
+from rehearsal.standins.aks.agent_pool import pools_of
 from rehearsal.standins.aks.cloud import Cloud, identifier
 from rehearsal.standins.aks.cluster import endpoint_path, find_cluster
 from rehearsal.standins.base import Properties, ProviderError
+from rehearsal.standins.cloud import last_part
 from rehearsal.standins.values import at
 
 # AKS's Entra server application, the same for everyone: https://azure.github.io/kubelogin/concepts/aks.html
@@ -26,15 +29,6 @@ def get_client_config(cloud: Cloud, args: Properties) -> Properties:
         "subscriptionId": cloud.subscription,
         "tenantId": cloud.tenant,
     }
-
-
-def get_managed_cluster(cloud: Cloud, args: Properties) -> Properties:
-    """``containerservice.getManagedCluster``: the cluster, or Azure's error if there is none."""
-    for key in ("resourceGroupName", "resourceName"):
-        if not args.get(key):
-            raise ProviderError(f"missing required property '{key}'")
-    cluster = find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
-    return {**cluster.state, "id": cluster.id}
 
 
 def user_credentials(cloud: Cloud, args: Properties) -> Properties:
@@ -56,6 +50,21 @@ def user_credentials(cloud: Cloud, args: Properties) -> Properties:
         raise ProviderError(f"cluster {cluster.inputs['resourceName']} has no control plane yet")
     content = yaml.safe_dump(_kubeconfig(cloud, cluster.inputs, endpoint.outputs), sort_keys=False)
     return {"kubeconfigs": [{"name": "clusterUser", "value": base64.b64encode(content.encode()).decode()}]}
+
+
+def get_managed_cluster(cloud: Cloud, args: Properties) -> Properties:
+    """``containerservice.getManagedCluster``: a cluster with all of its pools, and how many nodes each has now."""
+    for key in ("resourceGroupName", "resourceName"):
+        if not args.get(key):
+            raise ProviderError(f"missing required property '{key}'")
+    cluster = find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
+    present = cloud.machines().list_objects("/api/v1/nodes")
+    nodes = Counter(node["metadata"]["labels"].get("agentpool") for node in present)
+    profiles = [
+        {**pool.inputs, **pool.outputs, "name": (name := last_part(pool.id)), "count": nodes[name]}
+        for pool in pools_of(cloud, cluster.id)
+    ]
+    return {**cluster.state, "id": cluster.id, "name": cluster.inputs["resourceName"], "agentPoolProfiles": profiles}
 
 
 def _kubeconfig(cloud: Cloud, inputs: Properties, endpoint: Properties) -> dict[str, Any]:

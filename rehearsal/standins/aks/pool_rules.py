@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rehearsal.standins.aks.cloud import Cloud, Rules
 from rehearsal.standins.aks.nodes import can_mig, is_spot
-from rehearsal.standins.aks.versions import KUBERNETES, resolve
+from rehearsal.standins.aks.versions import OFFERED, resolve
 from rehearsal.standins.base import Properties
 from rehearsal.standins.values import at
 
@@ -281,7 +281,7 @@ def _version(pool: Properties, cloud: Cloud) -> str | None:
     wanted = pool.get("orchestratorVersion")
     if wanted is None or resolve(wanted):
         return None
-    return f"Node pool version {wanted} is not supported: this rehearsal offers {KUBERNETES}."
+    return f"Node pool version {wanted} is not supported: this rehearsal offers {OFFERED}."
 
 
 def count_at_creation(pool: Properties) -> str | None:

@@ -1,17 +1,46 @@
-"""Kubernetes versions that the simulated AKS offers: the one the rehearsal's control plane really runs."""
+"""Kubernetes versions that the simulated AKS offers. Its control plane really runs one of them, ``KUBERNETES``."""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 KUBERNETES: Final = "1.34.4"
 """The version in ``rehearsal/tools/kubernetes/go.mod``."""
 
 
+# Azure offers three minors, and more with long-term support. Which ones changes every few months, so it is those around
+# the control plane's own.
+MINORS: Final = range(32, 38)
+OFFERED: Final = f"1.{MINORS[0]} to 1.{MINORS[-1]}"
+_WANTED: Final = re.compile(r"1\.(\d+)(\.\d+)?")
+
+
+def newer_minor(version: str, than: str) -> bool:
+    """Whether ``version`` is of a later minor."""
+    return int(version.split(".")[1]) > int(than.split(".")[1])
+
+
+def run_by(wanted: str | None, now: str | None) -> str:
+    """What runs after a request for ``wanted``, which is offered, where ``now`` does (``None``: nothing yet).
+
+    Azure may have taken it further than a request said: no version, and the minor that runs, change nothing.
+    """
+    if now is not None and (wanted is None or now == wanted or now.startswith(f"{wanted}.")):
+        return now
+    return resolve(wanted) or KUBERNETES
+
+
 def resolve(wanted: str | None) -> str | None:
-    """The version that ``wanted`` (nothing, ``1.34`` or all of it) means; ``None`` if it is not offered.
+    """The version that ``wanted`` (``1.34`` or all of it) means; ``None`` if it is not offered.
+
+    Another version than the control plane's is accepted and reported by cluster and pools, but not run.
 
     https://learn.microsoft.com/azure/aks/supported-kubernetes-versions
     """
-    parts = wanted.split(".") if wanted else []
-    return KUBERNETES if len(parts) != 1 and KUBERNETES.split(".")[: len(parts)] == parts else None
+    match = _WANTED.fullmatch(wanted or KUBERNETES)
+    if match is None or int(match[1]) not in MINORS:
+        return None
+    if match[2]:
+        return match[0]
+    return KUBERNETES if KUBERNETES.startswith(f"{match[0]}.") else f"{match[0]}.0"

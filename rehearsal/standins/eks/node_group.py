@@ -26,6 +26,12 @@ from rehearsal.standins.values import at
 
 _WORKER_POLICIES: Final = ("AmazonEKSWorkerNodePolicy", "AmazonEKSWorkerNodeMinimalPolicy")
 _LOOK_SECONDS: Final = 0.5
+# An account that has not asked for more: https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html, as
+# https://awslabs.github.io/cdk-eks-blueprints/api/classes/GenericClusterPropsV2Constraints.html reads it.
+GROUPS_PER_CLUSTER: Final = 30
+# EKS drains and replaces every node of a group that gets another of these, with the pods on it:
+# https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
+_NODES_RECREATED: Final = ("launchTemplate.version", "releaseVersion", "version")
 # What a template of a managed node group must not have:
 # https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 _NOT_IN_TEMPLATE: Final = ("IamInstanceProfile", "HibernationOptions", "InstanceInitiatedShutdownBehavior")
@@ -37,6 +43,7 @@ def _requires(made: Made[Account]) -> None:
     if made.before is None:
         _check_role(account, inputs)
         _check_subnets(account, inputs, cluster)
+        _check_quota(account, inputs["clusterName"])
     _check_template(account, inputs)
     _check_version(inputs, cluster)
 
@@ -106,6 +113,8 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
         if group.desired:
             _wait_for_network(account, group.cluster)
         account.machines().apply_group(group.base)
+    elif any(at(before.inputs, field) != at(record.inputs, field) for field in _NODES_RECREATED):
+        account.machines().recreate_nodes(record.inputs["clusterName"], record.inputs["nodeGroupName"])
     return record
 
 
@@ -138,6 +147,13 @@ def _check_subnets(account: Account, inputs: Properties, cluster: Record) -> Non
         if not any(offered_in(account, name, zone) for zone in zones):
             reason = f"Your requested instance type ({name}) is not supported in {', '.join(zones)}"
             raise refused(NODE_GROUP, "InvalidParameterException", reason)
+
+
+def _check_quota(account: Account, cluster: str) -> None:
+    present = [each for each in account.store.all(NODE_GROUP) if each.inputs["clusterName"] == cluster]
+    if len(present) >= GROUPS_PER_CLUSTER:
+        reason = f"Cluster {cluster} has reached its limit of {GROUPS_PER_CLUSTER} managed node groups"
+        raise refused(NODE_GROUP, "ResourceLimitExceededException", reason)
 
 
 def _check_template(account: Account, inputs: Properties) -> None:

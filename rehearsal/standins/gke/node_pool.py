@@ -14,10 +14,10 @@ from rehearsal.standins.gke.iam import require_account
 from rehearsal.standins.gke.machine_rules import MACHINE_RULES
 from rehearsal.standins.gke.nodes import effective_taints, gpus_of, node_group
 from rehearsal.standins.gke.pool_rules import POOL_RULES
-from rehearsal.standins.gke.replacement import NODE_POOL_FIELDS_REPLACED
+from rehearsal.standins.gke.replacement import NODE_POOL_FIELDS_REPLACED, NODES_RECREATED
 from rehearsal.standins.resource import Lifecycle, Made, Refers, Resource
 from rehearsal.standins.store import Record
-from rehearsal.standins.values import without_none
+from rehearsal.standins.values import at, without_none
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 POOL: Final = "gcp:container/nodePool:NodePool"
@@ -106,7 +106,10 @@ def _start(cloud: Cloud, pool: Record, before: Record | None) -> Record:
     """Give the pool its machines, or change them to what the pool now says."""
     state, cluster = pool.outputs, _cluster_of(cloud, pool.id)
     zones, taints = tuple(state["nodeLocations"]), state["nodeConfig"]["effectiveTaints"]
-    cloud.machines().apply_group(node_group(cloud, cluster.inputs["name"], pool.inputs, zones, taints))
+    name = cluster.inputs["name"]
+    cloud.machines().apply_group(node_group(cloud, name, pool.inputs, zones, taints))
+    if before is not None and any(at(before.inputs, field) != at(pool.inputs, field) for field in NODES_RECREATED):
+        cloud.machines().recreate_nodes(name, pool.inputs["name"])
     return pool
 
 

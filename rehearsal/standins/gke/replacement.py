@@ -52,6 +52,28 @@ NODE_POOL_FIELDS_REPLACED: Final = (
     *(f"nodeConfig.{field}" for field in NODE_CONFIG_REPLACES),
 )
 
+NODES_RECREATED: Final = (
+    "nodeConfig.containerdConfig",
+    "nodeConfig.diskSizeGb",
+    "nodeConfig.diskType",
+    "nodeConfig.gcfsConfig",
+    "nodeConfig.gvnic",
+    "nodeConfig.imageType",
+    "nodeConfig.kubeletConfig",
+    "nodeConfig.linuxNodeConfig",
+    "nodeConfig.machineType",
+    "nodeConfig.storagePools",
+    "nodeConfig.workloadMetadataConfig",
+    "version",
+)
+"""What the provider changes in place and Google then drains and replaces every node for, one after the other.
+
+Machine and disk: the API's own words, quoted where the provider learnt it
+(https://github.com/GoogleCloudPlatform/magic-modules/pull/9575). Labels, taints and network tags leave nodes alone
+(https://cloud.google.com/kubernetes-engine/docs/how-to/update-existing-nodepools). The others: likely, from
+https://cloud.google.com/kubernetes-engine/docs/concepts/managing-clusters; none is changed by this program.
+"""
+
 CLUSTER_REPLACES: Final = (
     "clusterAutoscaling.autoProvisioningDefaults.bootDiskKmsKey",
     "clusterIpv4Cidr",

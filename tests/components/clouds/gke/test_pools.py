@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
+import pulumi
 import pytest
 
 from components.cluster import Cluster, ClusterArgs
@@ -11,6 +13,8 @@ from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerAr
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from concepts.kubernetes import Taint
 from concepts.pool import Pool, TimeSharing
+from rehearsal.standins.gke.replacement import NODES_RECREATED
+from rehearsal.standins.values import at
 from tests import recorder
 from tests.components import specs
 
@@ -133,6 +137,14 @@ def test_pools_of_one_name_are_replaced_one_after_the_other() -> None:
     assert declared(specs.gpu_pool()).delete_before_replace
 
 
+def test_what_google_drains_nodes_for_is_a_replacement_of_a_gpu_pool_and_not_of_others() -> None:
+    gpu = declared(specs.gpu_pool())
+    written = {path for path in NODES_RECREATED if at(gpu.inputs, path) is not None}
+    assert "nodeConfig.diskSizeGb" in written
+    assert written - set(gpu.ignore_changes) - {"nodeConfig.workloadMetadataConfig"} <= set(gpu.replace_on_changes)
+    assert not declared(specs.cpu_pool()).replace_on_changes
+
+
 @pytest.mark.parametrize(
     ("minimum", "maximum", "zones", "each_zone"), [(0, 3, 1, 0), (1, 3, 1, 1), (1, 3, 3, 1), (4, 9, 3, 2)]
 )
@@ -210,3 +222,17 @@ def test_an_admin_pool_with_a_maximum_is_autoscaled_and_never_smaller_than_its_n
 def test_a_gpu_pool_that_would_cost_while_idle_is_refused(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         declared(specs.gpu_pool(**changes))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "version", "warned"),
+    [("nvidia-v100", "latest", True), ("nvidia-v100", "default", False), ("nvidia-t4", "latest", False)],
+)
+def test_the_latest_driver_may_be_too_new_for_old_gpus(
+    gpu: str, version: str, warned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(pulumi, "warn", said.append)
+    spec = specs.gpu_pool(type=gpu, driver_version=version)
+    inspect.unwrap(recording)(spec)
+    assert [gpu in text for text in said] == [True] * warned

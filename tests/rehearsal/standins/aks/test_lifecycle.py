@@ -356,3 +356,28 @@ def test_a_region_without_zones_has_pools_without_zones(azure: Microsoft) -> Non
         restarted.create(POOL, gpu_pool())
     restarted.create(POOL, gpu_pool(availabilityZones=None))
     assert restarted.fleet.groups["t4spot"].zones == ("0",)
+
+
+def test_another_version_of_a_pool_replaces_its_nodes_and_none_is_newer_than_the_cluster(azure: Microsoft) -> None:
+    created = azure.cluster(kubernetesVersion="1.34")
+    pool = azure.create(POOL, gpu_pool(orchestratorVersion="1.34"))
+    newer = gpu_pool(orchestratorVersion="1.35")
+    with pytest.raises(ProviderError, match="NodePoolMcVersionIncompatible"):
+        azure.update(POOL, pool, newer)
+    raised = azure.update(CLUSTER, created, cluster(kubernetesVersion="1.35"))
+    assert raised["currentKubernetesVersion"] == "1.35.0"
+    azure.update(POOL, pool, gpu_pool(orchestratorVersion=KUBERNETES, tags={"team": "vision"}))
+    assert azure.fleet.recreated == []
+    assert azure.update(POOL, pool, newer)["currentOrchestratorVersion"] == "1.35.0"
+    assert azure.fleet.recreated == ["t4spot"]
+
+
+def test_a_cluster_is_described_with_the_nodes_that_its_pools_have(azure: Microsoft) -> None:
+    azure.cluster()
+    azure.create(POOL, gpu_pool())
+    azure.fleet.objects["/api/v1/nodes"] = [{"metadata": {"labels": {"agentpool": "t4spot"}}}] * 2
+    found = azure.provider.invoke(
+        "azure-native:containerservice:getManagedCluster", {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
+    )
+    pools = {pool["name"]: (pool["count"], pool["currentOrchestratorVersion"]) for pool in found["agentPoolProfiles"]}
+    assert pools == {"system": (0, KUBERNETES), "t4spot": (2, KUBERNETES)}

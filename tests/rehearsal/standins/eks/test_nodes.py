@@ -10,6 +10,7 @@ import pytest
 
 from catalog import of
 from rehearsal.standins.base import Created, Properties, ProviderError
+from rehearsal.standins.eks import node_group
 from rehearsal.standins.eks.groups import Groups
 from tests.rehearsal.standins.eks.account import (
     ASG_TAG,
@@ -168,6 +169,33 @@ def test_a_new_version_of_a_launch_template(amazon: Amazon) -> None:
     answer = amazon.account.call("ec2", "DescribeLaunchTemplateVersions", LaunchTemplateId=template.id, Versions=["2"])
     data = answer["LaunchTemplateVersions"][0]["LaunchTemplateData"]
     assert data["MetadataOptions"]["HttpTokens"] == "required"
+
+
+def test_eks_replaces_the_nodes_of_a_group_that_gets_another_template_or_version(amazon: Amazon) -> None:
+    amazon.cluster()
+    template = amazon.create(TEMPLATE, {"name": "gpu", "metadataOptions": {"httpTokens": "optional"}})
+    amazon.update(TEMPLATE, template, {"name": "gpu", "metadataOptions": {"httpTokens": "required"}})
+    at_first = amazon.group_inputs(launchTemplate={"id": template.id, "version": "1"})
+    group = amazon.create(NODE_GROUP, at_first)
+    amazon.update(NODE_GROUP, group, {**at_first, "labels": {"team": "speech"}, "tags": {"cost": "sales"}})
+    assert amazon.fleet.recreated == []
+    amazon.update(NODE_GROUP, group, {**at_first, "launchTemplate": {"id": template.id, "version": "2"}})
+    assert amazon.fleet.recreated == ["t4-1"]
+
+
+def test_a_cluster_has_as_many_node_groups_as_an_account_may_have(
+    amazon: Amazon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert node_group.GROUPS_PER_CLUSTER == 30
+    monkeypatch.setattr(node_group, "GROUPS_PER_CLUSTER", 2)  # thirty take a minute
+    amazon.cluster()
+    amazon.admin_group()
+    first = amazon.node_group()
+    with pytest.raises(ProviderError, match="ResourceLimitExceededException"):
+        amazon.node_group(nodeGroupName="one-more")
+    amazon.update(NODE_GROUP, first, amazon.group_inputs(labels={"team": "speech"}))
+    amazon.delete(NODE_GROUP, first)
+    amazon.node_group(nodeGroupName="one-more")
 
 
 def test_machines_that_fail_leave_a_group_to_resume(amazon: Amazon) -> None:

@@ -193,6 +193,19 @@ def test_an_update_keeps_the_control_plane(google: Google) -> None:
     assert state["resourceLabels"] == {"team": "vision"}
 
 
+@pytest.mark.parametrize(
+    ("config", "recreated"),
+    [({"diskSizeGb": 200}, True), ({"labels": {"team": "speech"}}, False), ({"resourceLabels": {"team": "a"}}, False)],
+)
+def test_google_replaces_nodes_for_what_the_provider_calls_an_update(
+    google: Google, config: dict[str, object], recreated: bool
+) -> None:
+    google.cluster()
+    pool = google.create(POOL, gpu_pool())
+    google.update(POOL, pool, gpu_pool(nodeConfig=config))
+    assert google.fleet.recreated == (["t4-1"] if recreated else [])
+
+
 def test_the_preview_of_an_update_keeps_known_outputs(google: Google) -> None:
     created = google.cluster()
     news = google.check(CLUSTER, cluster(description=None), created.inputs)

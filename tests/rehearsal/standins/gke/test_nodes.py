@@ -66,6 +66,14 @@ def test_a_spot_gpu_pool(google: Google) -> None:
     }
 
 
+def test_google_empties_little_used_nodes_of_pools_that_it_scales_and_no_others(google: Google) -> None:
+    google.cluster()
+    packed = group(google, gpu_pool()).packing
+    assert packed is not None
+    assert 0 < packed.gpus_below < 1
+    assert group(google, cpu_pool()).packing is None
+
+
 def test_a_plain_pool_has_a_fixed_size_per_zone(google: Google) -> None:
     google.cluster(nodeLocations=["us-central1-b"])
     made = group(google, cpu_pool(nodeCount=2))

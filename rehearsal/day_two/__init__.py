@@ -1,0 +1,1 @@
+"""Day two: settings change while a job runs on a GPU node."""
