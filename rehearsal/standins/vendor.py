@@ -71,8 +71,8 @@ class Vendor(Provider, Generic[CloudT]):
         """The id of the resource that ``value``, which is at ``path`` in ``inputs``, names."""
 
     @abstractmethod
-    def already_exists(self, id: str) -> ProviderError:
-        """The cloud's error about a resource that exists."""
+    def make(self, row: Resource[CloudT], made: Made[CloudT]) -> Made[CloudT]:
+        """Make a resource; it, as it is called from now on. Raises the cloud's error if one of that id exists."""
 
     @abstractmethod
     def bad_request(self, row: Resource[CloudT], message: str) -> ProviderError:
@@ -118,12 +118,6 @@ class Vendor(Provider, Generic[CloudT]):
         attempt()
 
     # Where the cloud's state is, if not in the records alone.
-
-    def make(self, row: Resource[CloudT], made: Made[CloudT]) -> Made[CloudT]:
-        """Make a resource that the cloud has not refused yet; it, as it is called from now on."""
-        if self._cloud.find(made.id, row.token) is not None:
-            raise self.already_exists(made.id)
-        return made
 
     def change(self, row: Resource[CloudT], made: Made[CloudT]) -> Made[CloudT]:
         """Change a resource in place; it, as it is from now on."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any, Final
 
-from catalog.gpu_machines import gpu_machines
+from catalog.gpu_machines import GpuMachine, gpu_machines
 from concepts.declared import Doubt, NodeGroup
 from concepts.kubernetes import GPU_RESOURCE
 from concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
@@ -204,23 +205,24 @@ def _machine_types(template: Any, requirements: Sequence[Any]) -> tuple[str, ...
     return tuple(machine[_TYPE] for machine, _ in _amazon_machines() if _admits(requirements, machine) is True)
 
 
-def _amazon_machines() -> Iterator[tuple[Candidate, int]]:
-    for machine in gpu_machines(AMAZON).values():
-        family, _, size = machine.type.partition(".")
-        digits = re.search(r"\d+", family)
-        yield (
-            {
-                _TYPE: machine.type,
-                _FAMILY: family,
-                "instance-size": size,
-                "instance-category": family[: digits.start()] if digits else family,
-                "instance-generation": digits.group() if digits else "",
-                "instance-gpu-count": str(machine.gpus),
-                "kubernetes.io/arch": machine.arch,
-                **_NVIDIA,
-            },
-            machine.gpus,
-        )
+@cache
+def _amazon_machines() -> tuple[tuple[Candidate, int], ...]:
+    return tuple((_candidate(machine), machine.gpus) for machine in gpu_machines(AMAZON).values())
+
+
+def _candidate(machine: GpuMachine) -> Candidate:
+    family, _, size = machine.type.partition(".")
+    digits = re.search(r"\d+", family)
+    return {
+        _TYPE: machine.type,
+        _FAMILY: family,
+        "instance-size": size,
+        "instance-category": family[: digits.start()] if digits else family,
+        "instance-generation": digits.group() if digits else "",
+        "instance-gpu-count": str(machine.gpus),
+        "kubernetes.io/arch": machine.arch,
+        **_NVIDIA,
+    }
 
 
 def _azure_sizes(requirements: Sequence[Any]) -> Maybe[tuple[int, ...]]:

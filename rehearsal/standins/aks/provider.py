@@ -32,7 +32,7 @@ from rehearsal.standins.aks.ranking import Ranking
 from rehearsal.standins.base import Created, Properties, ProviderError, Request
 from rehearsal.standins.check import Words
 from rehearsal.standins.cloud import last_part
-from rehearsal.standins.resource import Refers, Resource
+from rehearsal.standins.resource import Made, Refers, Resource
 from rehearsal.standins.standin import StandIn, table
 from rehearsal.standins.values import at, has_unknown
 
@@ -186,8 +186,10 @@ class AzureNativeProvider(StandIn[Cloud]):
                 raise errors.change_refused(path)
 
     @override
-    def already_exists(self, id: str) -> ProviderError:
-        return errors.already_exists(id)
+    def make(self, row: Resource[Cloud], made: Made[Cloud]) -> Made[Cloud]:
+        if self._cloud.find(made.id, row.token) is not None:
+            raise errors.already_exists(made.id)
+        return made
 
     @override
     def bad_request(self, row: Resource[Cloud], message: str) -> ProviderError:

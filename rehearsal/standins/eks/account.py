@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from io import BytesIO
@@ -28,6 +30,7 @@ ADMINISTRATOR: Final = "simulated"
 READS: Final = ("Describe", "Get", "List")
 """How the names of requests begin that change nothing."""
 _making_client = threading.Lock()
+_asked: Final[ContextVar[Account]] = ContextVar("account")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,31 +50,31 @@ class Account(cloud.Cloud):
     partition: str = "aws"
     supply: Supply = field(default_factory=Supply)
     _writes: Counter[str] = field(default_factory=Counter, repr=False, compare=False)
-    _clients: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def client(self, service: str) -> Any:
-        """A boto3 client (``ec2``, ``eks``, ``autoscaling`` …) whose requests moto answers in this process.
+    @contextmanager
+    def client(self, service: str) -> Iterator[Any]:
+        """A boto3 client (``ec2``, ``eks``, ``autoscaling`` …) whose requests this account answers meanwhile.
 
         Each request is one step and takes its turn. botocore's own exceptions (``ParamValidationError``,
         ``ClientError``) come through.
         """
-        key = service, self.region
         with _making_client:
-            if key not in self._clients:
-                client = _session().client(service, region_name=self.region)
-                client.meta.events.register("before-send", partial(_answer, self, service))
-                self._clients[key] = client
-            return self._clients[key]
+            client = _client(service, self.region)
+        before = _asked.set(self)
+        try:
+            yield client
+        finally:
+            _asked.reset(before)
 
     def call(self, service: str, operation: str, **params: Any) -> dict[str, Any]:
         """One request (``CreateVpc``) without the parameters that are ``None``; raises :class:`ApiError`."""
         from botocore.exceptions import ClientError, ParamValidationError
 
-        client = self.client(service)
         method = _method_name(operation)
         sent = {key: value for key, value in params.items() if value is not None}
         try:
-            answer: dict[str, Any] = getattr(client, method)(**sent)
+            with self.client(service) as client:
+                answer: dict[str, Any] = getattr(client, method)(**sent)
         except ClientError as error:
             details = error.response["Error"]
             raise ApiError(service, operation, details.get("Code", "?"), details.get("Message", "?")) from error
@@ -117,6 +120,14 @@ def _session() -> Any:
     return Session(aws_access_key_id=ADMINISTRATOR, aws_secret_access_key=ADMINISTRATOR, botocore_session=get_session())
 
 
+@lru_cache(maxsize=64)
+def _client(service: str, region: str) -> Any:
+    """Made once in a process, as it takes longer than most requests; whose request it sends is ``_asked``."""
+    client = _session().client(service, region_name=region)
+    client.meta.events.register("before-send", partial(_answer, service))
+    return client
+
+
 @lru_cache(maxsize=512)
 def _method_name(operation: str) -> str:
     from botocore import xform_name
@@ -124,11 +135,11 @@ def _method_name(operation: str) -> str:
     return str(xform_name(operation))
 
 
-def _answer(account: Account, service: str, request: Any, event_name: str, **_: Any) -> Any:
+def _answer(service: str, request: Any, event_name: str, **_: Any) -> Any:
     """AWS's answer in the network's place; something that is not simulated never reaches the network either."""
     from botocore.awsrequest import AWSResponse
 
-    operation = event_name.rpartition(".")[2]
+    account, operation = _asked.get(), event_name.rpartition(".")[2]
     found = account.answers(account, service, operation, request)
     if found is None:
         raise ProviderError(f"aws: the request {service}:{operation} is not simulated")

@@ -270,6 +270,7 @@ class AwsProvider(StandIn[Account]):
 
     @override
     def make(self, row: Resource[Account], made: Made[Account]) -> Made[Account]:
+        """What exists already is refused by moto, or by the row's own look."""
         kept = _kept(row)
         if kept.make is not None:
             made = replace(made, id=kept.make(made))
@@ -344,10 +345,6 @@ class AwsProvider(StandIn[Account]):
                     raise
 
     # AWS's words.
-
-    @override
-    def already_exists(self, id: str) -> ProviderError:
-        raise NotImplementedError("moto or a row's own look refuses what exists")
 
     @override
     def bad_request(self, row: Resource[Account], message: str) -> ProviderError:

@@ -15,7 +15,7 @@ from rehearsal.standins.differences import same_resource
 from rehearsal.standins.gke import buckets, cluster, errors, iam, network, node_pool, registries
 from rehearsal.standins.gke.cloud import SELF_LINK, chosen, region_of
 from rehearsal.standins.gke.functions import FUNCTIONS
-from rehearsal.standins.resource import Refers, Resource
+from rehearsal.standins.resource import Made, Refers, Resource
 from rehearsal.standins.standin import StandIn, table
 
 _CONTAINER: Final = "gcp:container/"
@@ -92,8 +92,10 @@ class GcpProvider(StandIn[Cloud]):
             super().delete(request, id, inputs, state, timeout)
 
     @override
-    def already_exists(self, id: str) -> ProviderError:
-        return errors.already_exists(id)
+    def make(self, row: Resource[Cloud], made: Made[Cloud]) -> Made[Cloud]:
+        if self._cloud.find(made.id, row.token) is not None:
+            raise errors.already_exists(made.id)
+        return made
 
     @override
     def bad_request(self, row: Resource[Cloud], message: str) -> ProviderError:

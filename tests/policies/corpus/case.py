@@ -76,5 +76,5 @@ def _judged(case: Case) -> list[Violation]:
     for rule in RULES:
         subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]
         for subject in subjects:
-            found += rule.check(subject, rule.limits(case.limits if rule.id == case.rule else {}))
+            found += rule.check(subject, case.limits if rule.id == case.rule else {})
     return found

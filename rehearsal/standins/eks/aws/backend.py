@@ -40,7 +40,8 @@ def answer(
                 return _answered(call.error(error.code, error.message))
             if found is not None:
                 return _answered(call.answer(found))
-        address = there.client(call.service).meta.endpoint_url
+        with there.client(call.service) as client:
+            address = client.meta.endpoint_url
         return _by_moto(account, call.service, call.operation, wire.forward(call, address))
 
 

@@ -35,9 +35,10 @@ class Instance:
 def instances(account: Account) -> list[Instance]:
     """Every instance of the region that is in no Auto Scaling group, those that have just ended included."""
     found: list[Instance] = []
-    for page in account.client("ec2").get_paginator("describe_instances").paginate():
-        for reservation in page["Reservations"]:
-            found += [_instance(account, each) for each in reservation["Instances"]]
+    with account.client("ec2") as client:
+        for page in client.get_paginator("describe_instances").paginate():
+            for reservation in page["Reservations"]:
+                found += [_instance(account, each) for each in reservation["Instances"]]
     return [each for each in found if _OF_A_GROUP not in each.tags]
 
 
