@@ -49,6 +49,7 @@ class CloudCatalog:
 
     - ``account_key``: the provider's own configuration key that names the account; ``account_example`` a value of it
     - ``images``: operating systems of GPU nodes; ``autoscalers``: who can decide the size of pools
+    - ``people``: whom a cluster can let in, as a stack file writes them
     - ``addons``: parts of the cloud that a stack file may ask for by name
     - ``dataplanes``: what carries the pods' traffic, where a stack file may choose
     - ``location_policies``: how nodes are spread over zones, where a GPU pool may choose
@@ -84,6 +85,7 @@ class CloudCatalog:
     credential_plugin: CredentialPlugin
     images: tuple[str, ...]
     autoscalers: tuple[str, ...]
+    people: tuple[str, ...]
     addons: tuple[str, ...] = ()
     dataplanes: tuple[str, ...] = ()
     location_policies: tuple[str, ...] = ()

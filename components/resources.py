@@ -78,13 +78,16 @@ class ClusterObjects:
         parent: pulumi.Resource,
         *after: pulumi.Resource,
         owns_cloud_resources: bool = False,
+        kept: bool = False,
     ) -> CustomResource:
         """An object from its manifest.
 
         It goes with the cluster, without a call to its API server, unless it ``owns_cloud_resources`` (nodes, load
-        balancers, volumes) that would be left behind.
+        balancers, volumes) that would be left behind. What is ``kept`` stays in the cluster when it is no longer
+        declared.
         """
         options = self._options(parent, after, owns_cloud_resources)
+        options.retain_on_delete = kept or None
         return CustomResource(object_token(manifest), name, manifest, options)
 
     def helm_release(

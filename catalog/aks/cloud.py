@@ -99,6 +99,7 @@ CATALOG: Final = CloudCatalog(
     credential_plugin=CredentialPlugin(command="kubelogin", arguments="get-token"),
     images=("ubuntu", "azurelinux"),
     autoscalers=("managed",),
+    people=("11111111-aaaa-4bbb-8ccc-000000000001",),
     # 2 vCPUs with 16 GiB: the cheapest with the memory that system pods need (components/settings/check.py).
     default_admin_machine="Standard_E2as_v5",
     default_cpu_machine="Standard_D4s_v5",

@@ -83,6 +83,7 @@ CATALOG: Final = CloudCatalog(
     credential_plugin=CredentialPlugin(command="aws", arguments="eks get-token"),
     images=("al2023", "bottlerocket"),
     autoscalers=("karpenter", "cluster-autoscaler"),
+    people=("arn:aws:iam::123456789012:role/ops", "arn:aws:iam::123456789012:user/ann"),
     addons=("ebs", "efs", "fsx", "load-balancer", "cloudwatch"),
     # 2 vCPUs with 16 GiB; AMD's r5a and r6a cost a tenth less but are missing in most regions.
     default_admin_machine="r6i.large",

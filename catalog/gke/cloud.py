@@ -76,6 +76,11 @@ CATALOG: Final = CloudCatalog(
     ),
     images=("cos", "ubuntu"),
     autoscalers=("managed",),
+    people=(
+        "group:research@example.com",
+        "user:ann@example.com",
+        "serviceAccount:ci@my-project.iam.gserviceaccount.com",
+    ),
     dataplanes=("v2", "legacy"),
     location_policies=("any", "balanced"),
     gpu_metrics=True,

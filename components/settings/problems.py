@@ -140,7 +140,7 @@ def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel]) -
     if kind == "extra_forbidden":
         key, known = str(location[-1]), _keys(model, location[:-1])
         misspelt = nearest(key, known, cutoff=_SURE) is not None
-        wished = None if misspelt else wishes.of_key(key, known)
+        wished = None if misspelt else wishes.of_key(key, known, _keys(model, ()))
         return Problem(where, *(wished or (f"there is no key '{key}'", instead(key, known))))
     if kind == "missing":
         return Problem(where, "missing, and there is no default", _meaning(model, location))

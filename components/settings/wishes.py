@@ -182,15 +182,9 @@ WISHES: Final = (
         instead="Leave it out: a GPU node that waits costs as much as one that works",
     ),
     Wish(
-        what="people and roles are",
-        keys=r"access(entries|config)?|admins?|admin(groups?|users?|groupobjectids)|(entra|aad|google|sso|iam|rbac)"
-        r"(groups?|users?|roles?)|rbac|users|groups|members|authorizedusers|developers|viewers|aadprofile|mapusers|maproles",
-        instead="Let whoever made the cluster bind roles of Kubernetes to them inside the cluster",
-    ),
-    Wish(
-        what="a maintenance window is",
-        keys=r"maintenance.*|upgrades?|upgrade(policy|settings|strategy|window)|autoupgrade|(upgrade)?windows?|exclusions?",
-        instead="Leave it out; docs/operations.md says what each cloud upgrades by itself and when",
+        what="a strategy of upgrades by pool is",
+        keys=r"upgrades?|upgrade(policy|settings|strategy|options)|autoupgrade|maxsurge|maxunavailable|drain(timeout)?.*",
+        instead="Leave it out: nodes that run GPU jobs are left alone; docs/operations.md says what is upgraded",
     ),
     Wish(
         what="teams with namespaces and quotas are",
@@ -212,8 +206,31 @@ WISHES: Final = (
     ),
 )
 
-# What is called otherwise here: key → the key to write.
+# What is called otherwise here: key → the key to write, of the same section or of the whole file.
 SYNONYMS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        (
+            *("accessentries", "accessconfig", "admins", "admin", "admingroups", "adminusers", "admingroupobjectids"),
+            *(
+                "aadprofile",
+                "entragroups",
+                "googlegroups",
+                "rbac",
+                "users",
+                "groups",
+                "members",
+                "developers",
+                "viewers",
+            ),
+            *("mapusers", "maproles", "sso", "iam"),
+        ),
+        "access: [{name: ops, who: …, role: admin}]",
+    ),
+    **dict.fromkeys(
+        ("maintenancewindow", "maintenancewindows", "maintenancepolicy", "upgradewindow", "windows"),
+        "maintenance: {day: sunday, start: '02:00', hours: 12}",
+    ),
+    "maintenanceexclusions": "maintenance: {exclusions: [{name: …, first: …, last: …}]}",
     "tags": "labels",
     "resourcelabels": "labels",
     "defaulttags": "labels",
@@ -256,9 +273,10 @@ def plain(word: str) -> str:
     return re.sub(r"[^a-z0-9]+", "", word.lower())
 
 
-def of_key(key: str, known: Iterable[str]) -> tuple[str, str] | None:
-    """The answer to a key that is not among the ``known`` ones of its section, if it is a known wish."""
-    word, here = plain(key), set(known)
+def of_key(key: str, known: Iterable[str], whole: Iterable[str] = ()) -> tuple[str, str] | None:
+    """The answer to a key that is not among the ``known`` ones of its section, if it is a known wish; ``whole`` are the
+    keys of the whole file."""
+    word, here = plain(key), {*known, *whole}
     if (other := SYNONYMS.get(word)) is not None and other.partition(":")[0] in here:
         return f"there is no key '{key}'", f"Write {other}"
     wish = next((wish for wish in WISHES if wish.keys and re.fullmatch(wish.keys, word)), None)

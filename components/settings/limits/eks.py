@@ -13,6 +13,7 @@ from catalog.eks import node_tags, subnets
 from catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
 from components.settings.limits import common
 from components.settings.limits.names import Names, name_problems
+from components.settings.maintenance import Maintenance
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from concepts.pool import ADMIN_POOL_NAME, Pool
@@ -24,6 +25,8 @@ _KMS_KEYS: Final = common.KmsKeys(
     remedy="Write arn:aws:kms:{region}:<account>:key/<id>; an alias will not do",
     elsewhere="Use a key in {region}",
 )
+# https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
+_PERSON: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+")
 _MINOR: Final = re.compile(r"v?\d+\.\d+")
 
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html
@@ -67,6 +70,13 @@ def refusals(settings: Settings) -> list[Problem]:
         *_account(settings),
         *_version(settings),
         *_access(settings),
+        *_maintenance(settings),
+        *common.people_problems(
+            settings,
+            _PERSON,
+            "the ARN of a role or a user of IAM, the only ones that EKS lets in",
+            "Write arn:aws:iam::<account>:role/<name>, with the path of the role; people of a group assume one",
+        ),
         *_ranges(settings),
         *_room(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
@@ -124,6 +134,27 @@ def _access(settings: Settings) -> Iterator[Problem]:
             "network.authorizedNetworks",
             f"there are {len(network.authorized_networks)} ranges, and EKS takes {_PUBLIC_RANGES}",
             "Join neighbouring ranges, or write privateEndpoint: true",
+        )
+
+
+def _maintenance(settings: Settings) -> Iterator[Problem]:
+    """AWS patches a control plane when it likes, and never a node group
+    (https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html); Karpenter's nodes alone are
+    renewed by themselves, and its budgets know no dates."""
+    maintenance = settings.maintenance
+    if maintenance.exclusions:
+        yield Problem(
+            "maintenance.exclusions",
+            "nothing on EKS keeps to dates: nodes of groups are upgraded by `pulumi up` alone, and AWS patches the "
+            "control plane when it likes",
+            "Leave it out, and run no `pulumi up` with another version on those days",
+        )
+    elif settings.autoscaler != "karpenter" and maintenance != Maintenance():
+        yield Problem(
+            "maintenance",
+            "EKS has no windows: `pulumi up` alone upgrades nodes of groups, and AWS patches the control plane when it "
+            "likes",
+            "Leave it out, or write autoscaler: karpenter, which renews the nodes of CPU pools in the window",
         )
 
 

@@ -43,6 +43,13 @@ _PRIVATE: Final = tuple(
     )
 )
 
+_LEAST_HOURS: Final = 12
+_LONGEST_EXCLUSION_DAYS: Final = 30
+_MOST_EXCLUSIONS: Final = 3
+
+# https://cloud.google.com/iam/docs/principal-identifiers, those that have a name in the cluster.
+_PERSON: Final = re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+")
+
 _NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 # GKE takes no block of another project's reservation.
 _RESERVATION: Final = re.compile(rf"projects/[^/]+/reservations/{_NAME}|{_NAME}(/reservationBlocks/{_NAME})?")
@@ -87,6 +94,8 @@ def refusals(settings: Settings) -> list[Problem]:
         *_labels(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
         *name_problems(settings, _NAMES),
+        *_people(settings),
+        *_maintenance(settings),
         *_control_plane(settings),
         *_private_endpoint(settings),
         *_reservations(settings),
@@ -127,6 +136,50 @@ def _labels(settings: Settings) -> Iterator[Problem]:
                 "GKE sets this label itself, from what the pool is",
                 f"Leave it out, or use a domain of your own, such as 'example.com/{key.rpartition('/')[2]}'",
             )
+
+
+def _people(settings: Settings) -> Iterator[Problem]:
+    yield from common.people_problems(
+        settings,
+        _PERSON,
+        "a member as IAM writes it",
+        "Write for example group:research@example.com, user:ann@example.com or "
+        "serviceAccount:ci@my-project.iam.gserviceaccount.com",
+    )
+    groups = [(index, who) for index, entry in enumerate(settings.access) if (who := entry.who).startswith("group:")]
+    for index, who in groups:
+        if (domain := who.rpartition("@")[2]) != (first := groups[0][1].rpartition("@")[2]):
+            yield Problem(
+                f"access[{index}].who",
+                f"a cluster looks groups up in one domain, which is {first} by the first of them, and not {domain}",
+                f"Write a group of {first}",
+            )
+
+
+def _maintenance(settings: Settings) -> Iterator[Problem]:
+    """48 hours in any 32 days, so 12 in each of the four weeks that are whole; and three exclusions of 30 days without
+    any upgrade: https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions. Some later
+    copies of that page count 92 days and allow longer exclusions; what keeps to the stricter ones keeps to both."""
+    maintenance = settings.maintenance
+    if maintenance.hours < _LEAST_HOURS:
+        yield Problem(
+            "maintenance.hours",
+            f"a weekly window of {maintenance.hours} hours leaves GKE less than 48 hours in 32 days",
+            f"Write {_LEAST_HOURS} or more",
+        )
+    for index, exclusion in enumerate(maintenance.exclusions):
+        if exclusion.days > _LONGEST_EXCLUSION_DAYS:
+            yield Problem(
+                f"maintenance.exclusions[{index}].last",
+                f"{exclusion.days} days without upgrades, and GKE allows {_LONGEST_EXCLUSION_DAYS}",
+                "Write an earlier day",
+            )
+    if len(maintenance.exclusions) > _MOST_EXCLUSIONS:
+        yield Problem(
+            "maintenance.exclusions",
+            f"there are {len(maintenance.exclusions)}, and GKE allows {_MOST_EXCLUSIONS} at a time",
+            "Remove those that are over",
+        )
 
 
 def _control_plane(settings: Settings) -> Iterator[Problem]:

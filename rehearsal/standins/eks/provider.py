@@ -103,6 +103,7 @@ class AwsProvider(StandIn[Account]):
         ]
     )
     functions = FUNCTIONS
+    let_in = access.let_in
     settings = ("region",)
     words = Words(
         unknown="pulumi-aws {version} has no such input in {object}; check the spelling",

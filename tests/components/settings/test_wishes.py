@@ -42,6 +42,8 @@ def network(**more: Any) -> dict[str, Any]:
 
 
 H100 = {"name": "h100", "gpu": "nvidia-h100-80gb", "gpusPerNode": 8, "maxNodes": 2}
+ROLE = "arn:aws:iam::123456789012:role/ops"
+GUID = "11111111-2222-3333-4444-555555555555"
 L4 = {"name": "l4", "gpu": "nvidia-l4", "maxNodes": 2}
 A100 = {"gpu": "nvidia-a100-80gb", "gpusPerNode": 8}
 
@@ -94,7 +96,8 @@ INTENTS = (
     refused("InfiniBand", {"gpuPools[0].infiniband": "NCCL"}, "aks", gpuPools=t4(infiniband=True)),
     refused("Trainium", {"gpuPools[0].gpu": "other than NVIDIA's"}, gpuPools=[{**L4, "gpu": "aws-trainium2"}]),
     refused("TPU", {"gpuPools[0].gpu": "other than NVIDIA's"}, gpuPools=[{**L4, "gpu": "tpu-v5e"}]),
-    refused("access", {"access": "people and roles"}, access=[{"role": "r", "policy": "p"}]),
+    expressed("access of a role", "eks", access=[{"name": "ops", "who": ROLE, "role": "admin"}]),
+    expressed("access of a group of Entra", "aks", access=[{"name": "ops", "who": GUID, "role": "admin"}]),
     expressed("one NAT gateway", "eks", "aks", network=network(nat="single")),
     expressed("registry of the own account", "eks"),
     refused(
@@ -105,8 +108,10 @@ INTENTS = (
     ),
     refused("own DNS", {"network.privateDnsZone": "private DNS zone"}, network=network(privateDnsZone="z")),
     refused("ACR", {"acr": "registries is"}, acr="mine"),
-    refused("Entra groups", {"adminGroups": "people and roles"}, adminGroups=["g"]),
-    refused("maintenance", {"maintenance": "maintenance window"}, maintenance={"day": "sunday"}),
+    refused("Entra groups", {"adminGroups": "Write access: "}, adminGroups=["g"]),
+    expressed("a window", maintenance={"day": "saturday", "start": "20:00", "hours": 16}),
+    refused("a window by another word", {"maintenanceWindow": "Write maintenance: "}, maintenanceWindow="Sun:02"),
+    refused("surge", {"gpuPools[0].upgradeSettings": "left alone"}, gpuPools=t4(upgradeSettings={"maxSurge": 1})),
     refused("cloud by its company", {"cloud": "Write "}, cloud="azure"),
     refused("tags", {"tags": "Write labels"}, tags={"team": "red"}),
     refused(
