@@ -86,8 +86,7 @@ class ClusterObjects:
         balancers, volumes) that would be left behind. What is ``kept`` stays in the cluster when it is no longer
         declared.
         """
-        options = self._options(parent, after, owns_cloud_resources)
-        options.retain_on_delete = kept or None
+        options = self._options(parent, after, owns_cloud_resources, kept)
         return CustomResource(object_token(manifest), name, manifest, options)
 
     def helm_release(
@@ -100,7 +99,7 @@ class ClusterObjects:
         return CustomResource(_HELM_RELEASE, name, inputs, self._options(parent, after, False))
 
     def _options(
-        self, parent: pulumi.Resource, after: Sequence[pulumi.Resource], owns_cloud_resources: bool
+        self, parent: pulumi.Resource, after: Sequence[pulumi.Resource], owns_cloud_resources: bool, kept: bool = False
     ) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(
             parent=parent,
@@ -108,6 +107,7 @@ class ClusterObjects:
             deleted_with=None if owns_cloud_resources else self.cluster,
             custom_timeouts=pulumi.CustomTimeouts(delete=_CLOUD_RESOURCES_GO) if owns_cloud_resources else None,
             depends_on=list(after),
+            retain_on_delete=kept or None,
         )
 
 

@@ -34,6 +34,7 @@ from __future__ import annotations
 from typing import Final
 
 from catalog.aks.nodes import SYSTEM_PODS, allocatable
+from catalog.aks.quotas import quotas
 from catalog.cloud import CloudCatalog, CredentialPlugin
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
@@ -145,4 +146,6 @@ CATALOG: Final = CloudCatalog(
     # (https://learn.microsoft.com/azure/aks/node-auto-drain), which takes some of them: 5 is a guess.
     spot_notice_seconds=25,
     spot_taints=(Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),),
+    quotas=quotas,
+    quota_page="https://portal.azure.com/#view/Microsoft_Azure_Capacity/QuotaMenuBlade",
 )

@@ -33,6 +33,7 @@ from typing import Final
 
 from catalog.cloud import CloudCatalog, CredentialPlugin
 from catalog.eks.nodes import ADDRESSES_PER_PREFIX, SYSTEM_PODS, allocatable, disk_mib
+from catalog.eks.quotas import quotas
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
 from catalog.prices import Prices, Source
@@ -134,4 +135,6 @@ CATALOG: Final = CloudCatalog(
     # (https://github.com/aws/containers-roadmap/issues/1453); and it plans with the type that it saw last:
     # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
     uniform_groups=frozenset({"cluster-autoscaler"}),
+    quotas=quotas,
+    quota_page="https://{region}.console.aws.amazon.com/servicequotas/home/services/ec2/quotas",
 )

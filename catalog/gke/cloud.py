@@ -122,4 +122,5 @@ CATALOG: Final = CloudCatalog(
     # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
     spot_notice_seconds=15,
     quotas=quotas,
+    quota_page="https://console.cloud.google.com/iam-admin/quotas",
 )

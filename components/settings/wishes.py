@@ -188,7 +188,7 @@ WISHES: Final = (
     ),
     Wish(
         what="teams with namespaces and quotas are",
-        keys=r"teams?|namespaces?|tenants?|(resource)?quotas?|priorit(y|ies)(class|classes)?|limitranges?",
+        keys=r"teams?|tenants?|(resource)?quotas?|priorit(y|ies)(class|classes)?|limitranges?",
         instead="Make namespaces with a ResourceQuota of requests.nvidia.com/gpu in the cluster",
     ),
     Wish(
