@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from components.resources import ClusterObjects
     from components.settings import Settings
-    from components.settings.workloads import Checkpoints, Registry
     from components.settings.access import Access
+    from components.settings.workloads import Checkpoints, Registry
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import catalog
 from components.settings.access import Access
 from components.settings.cluster import Kubernetes, Network, Security
-from components.settings.workloads import Identity, Workloads
 from components.settings.maintenance import Maintenance
+from components.settings.workloads import Identity, Workloads
 from concepts.pool import Pool
 
 

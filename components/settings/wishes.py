@@ -61,12 +61,6 @@ WISHES: Final = (
         "(docs/gating-your-own-program.md)",
     ),
     Wish(
-        what="an endpoint by name, for which an identity counts instead of an address, is",
-        keys=r"(enable|external|use)?dns(based)?endpoint|(allow)?externaltraffic|connectgateway",
-        instead="Write your present address in network.authorizedNetworks and run `pulumi up` when it changes; "
-        "privateEndpoint would lock you out",
-    ),
-    Wish(
         what="a private DNS zone of your own for the control plane is",
         keys=r"(private|custom)?dns(zone|zones|zoneid|zonename|servers?)?|privatednszone(id)?s?|fqdnsubdomain",
         instead=f"Leave it out: the cloud makes the control plane's zone, which you can link to yours ({_OUTPUT})",
@@ -135,19 +129,19 @@ WISHES: Final = (
         instead="Leave it out: disks are encrypted with the cloud's key; security.kmsKey is for Kubernetes' secrets",
     ),
     Wish(
-        what="a named list of registries is",
-        keys=r"(container|image|docker|private)?registr(y|ies)(id|ids|project|projects|projectids)?|acr(id|name|s)?"
-        r"|attachacr|ecr|imagepullsecrets?|artifactregistry|gcr",
-        instead="Leave it out for registries that the nodes may read already; for another one let the nodes' identity "
-        f"pull ({_OUTPUT} names it)",
+        what="a list of registries of others is",
+        keys=r"(container|image|docker|private)registr(y|ies)|registries|registry(id|ids|project|projects|projectids)"
+        r"|acr(id|name|s)?|attachacr|ecr|imagepullsecrets?|artifactregistry|gcr",
+        instead="Write workloads: {registry: {}} for one of the stack's own; those of the same account the nodes may "
+        f"mostly read already, and for another let the nodes' identity pull ({_OUTPUT} names it)",
     ),
     Wish(
         what="a mounted bucket or file store is",
         keys=r"storage|buckets?|volumes?|gcsfuse|gcs|blobcsi|blob|lustre|filestore|s3|mountpoint|efs|fsx|ebs",
         values=r"(gcs|gcp)?fuse|gcsfuse.*|blob.*|s3.*|mountpoint.*|(managed)?lustre.*|filestore.*|azurefiles?.*|azuredisk.*",
         of=_ADDONS,
-        instead="Leave it out: read and write the bucket with the cloud's own tools, or install its storage driver in "
-        "the cluster",
+        instead="Write workloads: {checkpoints: {…}} for a bucket that jobs write to, and identities for buckets that "
+        "are there; mounted they are by a storage driver that you install in the cluster",
     ),
     Wish(
         what="streaming or preloading of images is",
@@ -192,12 +186,6 @@ WISHES: Final = (
         instead="Make namespaces with a ResourceQuota of requests.nvidia.com/gpu in the cluster",
     ),
     Wish(
-        what="identities of workloads are",
-        keys=r"(workload)?identit(y|ies)|serviceaccounts?|podidentit(y|ies)|irsa|workloadidentity|nodeserviceaccount",
-        instead="Bind a service account of the cluster to an identity of the cloud beside this program: the cluster's "
-        "workload identity is on",
-    ),
-    Wish(
         what="settings of the cloud that are passed through are",
         keys=r"raw|extra.*|overrides?|passthrough|"
         + "|".join(PLUGINS)
@@ -229,6 +217,14 @@ SYNONYMS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("maintenancewindow", "maintenancewindows", "maintenancepolicy", "upgradewindow", "windows"),
         "maintenance: {day: sunday, start: '02:00', hours: 12}",
+    ),
+    **dict.fromkeys(
+        ("dnsbasedendpoint", "enablednsendpoint", "externaltraffic", "allowexternaltraffic"),
+        "network: {dnsEndpoint: true}",
+    ),
+    **dict.fromkeys(
+        ("workloadidentity", "workloadidentities", "serviceaccounts", "podidentity", "podidentities", "irsa"),
+        "identities: [{serviceAccount: default/trainer, read: […]}]",
     ),
     "maintenanceexclusions": "maintenance: {exclusions: [{name: …, first: …, last: …}]}",
     "tags": "labels",

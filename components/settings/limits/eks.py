@@ -11,9 +11,8 @@ from typing import Final
 import catalog
 from catalog.eks import node_tags, subnets
 from catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
-from components.settings.limits import common
+from components.settings.limits import common, windows
 from components.settings.limits.names import Names, name_problems
-from components.settings.maintenance import Maintenance
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from concepts.pool import ADMIN_POOL_NAME, Pool
@@ -27,6 +26,10 @@ _KMS_KEYS: Final = common.KmsKeys(
 )
 # https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
 _PERSON: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+")
+# AWS patches a control plane when it likes, and never a node group
+# (https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html). Karpenter renews its own nodes, and
+# its budgets know no dates.
+_WINDOWS: Final = windows.Windows(cloud="EKS", most_exclusions=0, autoscaler="karpenter")
 _MINOR: Final = re.compile(r"v?\d+\.\d+")
 
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html
@@ -70,7 +73,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_account(settings),
         *_version(settings),
         *_access(settings),
-        *_maintenance(settings),
+        *windows.problems(settings, _WINDOWS),
         *common.people_problems(
             settings,
             _PERSON,
@@ -134,27 +137,6 @@ def _access(settings: Settings) -> Iterator[Problem]:
             "network.authorizedNetworks",
             f"there are {len(network.authorized_networks)} ranges, and EKS takes {_PUBLIC_RANGES}",
             "Join neighbouring ranges, or write privateEndpoint: true",
-        )
-
-
-def _maintenance(settings: Settings) -> Iterator[Problem]:
-    """AWS patches a control plane when it likes, and never a node group
-    (https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html); Karpenter's nodes alone are
-    renewed by themselves, and its budgets know no dates."""
-    maintenance = settings.maintenance
-    if maintenance.exclusions:
-        yield Problem(
-            "maintenance.exclusions",
-            "nothing on EKS keeps to dates: nodes of groups are upgraded by `pulumi up` alone, and AWS patches the "
-            "control plane when it likes",
-            "Leave it out, and run no `pulumi up` with another version on those days",
-        )
-    elif settings.autoscaler != "karpenter" and maintenance != Maintenance():
-        yield Problem(
-            "maintenance",
-            "EKS has no windows: `pulumi up` alone upgrades nodes of groups, and AWS patches the control plane when it "
-            "likes",
-            "Leave it out, or write autoscaler: karpenter, which renews the nodes of CPU pools in the window",
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.limits import common
+from components.settings.limits import common, windows
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
@@ -43,9 +43,10 @@ _PRIVATE: Final = tuple(
     )
 )
 
-_LEAST_HOURS: Final = 12
-_LONGEST_EXCLUSION_DAYS: Final = 30
-_MOST_EXCLUSIONS: Final = 3
+# 48 hours in any 32 days, so 12 in each of the four weeks that are whole; and three exclusions of 30 days without any
+# upgrade: https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions. Some later
+# copies of that page count 92 days and allow longer exclusions; what keeps to the stricter ones keeps to both.
+_WINDOWS: Final = windows.Windows(cloud="GKE", least_hours=12, longest_exclusion_days=30, most_exclusions=3)
 
 # https://cloud.google.com/iam/docs/principal-identifiers, those that have a name in the cluster.
 _PERSON: Final = re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+")
@@ -95,7 +96,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *common.kms_key_problems(settings, _KMS_KEYS),
         *name_problems(settings, _NAMES),
         *_people(settings),
-        *_maintenance(settings),
+        *windows.problems(settings, _WINDOWS),
         *_control_plane(settings),
         *_private_endpoint(settings),
         *_reservations(settings),
@@ -154,32 +155,6 @@ def _people(settings: Settings) -> Iterator[Problem]:
                 f"a cluster looks groups up in one domain, which is {first} by the first of them, and not {domain}",
                 f"Write a group of {first}",
             )
-
-
-def _maintenance(settings: Settings) -> Iterator[Problem]:
-    """48 hours in any 32 days, so 12 in each of the four weeks that are whole; and three exclusions of 30 days without
-    any upgrade: https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions. Some later
-    copies of that page count 92 days and allow longer exclusions; what keeps to the stricter ones keeps to both."""
-    maintenance = settings.maintenance
-    if maintenance.hours < _LEAST_HOURS:
-        yield Problem(
-            "maintenance.hours",
-            f"a weekly window of {maintenance.hours} hours leaves GKE less than 48 hours in 32 days",
-            f"Write {_LEAST_HOURS} or more",
-        )
-    for index, exclusion in enumerate(maintenance.exclusions):
-        if exclusion.days > _LONGEST_EXCLUSION_DAYS:
-            yield Problem(
-                f"maintenance.exclusions[{index}].last",
-                f"{exclusion.days} days without upgrades, and GKE allows {_LONGEST_EXCLUSION_DAYS}",
-                "Write an earlier day",
-            )
-    if len(maintenance.exclusions) > _MOST_EXCLUSIONS:
-        yield Problem(
-            "maintenance.exclusions",
-            f"there are {len(maintenance.exclusions)}, and GKE allows {_MOST_EXCLUSIONS} at a time",
-            "Remove those that are over",
-        )
 
 
 def _control_plane(settings: Settings) -> Iterator[Problem]:

@@ -59,7 +59,15 @@ INTENTS = (
     ),
     expressed("shared GPUs", "gke", gpuPools=[{**L4, "timeSharing": {"clientsPerGpu": 4}}]),
     refused("MPS", {"gpuPools[0].mps": "timeSharing"}, gpuPools=t4(mps={"clients": 4})),
-    refused("endpoint by name", {"network.dnsEndpoint": "authorizedNetworks"}, network=network(dnsEndpoint=True)),
+    expressed("endpoint by name", "gke", network=network(dnsEndpoint=True)),
+    refused(
+        "endpoint by name, where there is none",
+        {"network.dnsEndpoint": "authorizedNetworks"},
+        "eks",
+        "aks",
+        network=network(dnsEndpoint=True),
+    ),
+    refused("workload identity", {"workloadIdentity": "Write identities: "}, workloadIdentity=True),
     *(
         refused(f"network: {key}", {f"network.{key}": "an existing network is"}, network=network(**{key: "mine"}))
         for key in ("vpc", "vpcId", "subnetId", "subnetwork", "privateSubnets", "vnet", "hostProject", "podRange")
@@ -68,7 +76,7 @@ INTENTS = (
     refused("an existing cluster by key", {"existingCluster": "an existing cluster is"}, existingCluster="mine"),
     refused("disks with an own key", {"security.diskKmsKey": "own key for disks"}, security={"diskKmsKey": "k"}),
     refused("teams", {"teams": "teams with namespaces"}, teams=[{"name": "red"}]),
-    refused("registries", {"registries": "registries is"}, registries=["mine"]),
+    refused("registries", {"registries": "registries of others"}, registries=["mine"]),
     refused("nightly shutdown", {"schedule": "GPU pools cost nothing"}, schedule={"stop": "20:00"}),
     refused("no admin node", {"adminPool.nodes": "Write 1 or more"}, adminPool={"nodes": 0}),
     refused("GCS FUSE", {"addons": "bucket"}, addons=["gcs-fuse"]),
@@ -107,7 +115,7 @@ INTENTS = (
         gpuPools=t4(capacityReservationGroup="/subscriptions/s/…"),
     ),
     refused("own DNS", {"network.privateDnsZone": "private DNS zone"}, network=network(privateDnsZone="z")),
-    refused("ACR", {"acr": "registries is"}, acr="mine"),
+    refused("ACR", {"acr": "registries of others"}, acr="mine"),
     refused("Entra groups", {"adminGroups": "Write access: "}, adminGroups=["g"]),
     expressed("a window", maintenance={"day": "saturday", "start": "20:00", "hours": 16}),
     refused("a window by another word", {"maintenanceWindow": "Write maintenance: "}, maintenanceWindow="Sun:02"),
