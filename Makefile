@@ -25,7 +25,7 @@ WITH_TOOLS = tools="$$($(PYTHON) -m rehearsal.tools)" && GPUCLUSTER_TOOLS="$$too
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place sabotage quick test test-all check bench docs schemas lock format clean
+.PHONY: help setup tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota sabotage quick test test-all check bench docs schemas lock format clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -58,6 +58,9 @@ policy-pack: setup ## The gate as a folder of its own, to run or to publish; the
 
 stack-place: setup ## Check a stack file and print its cloud and region (STACK=)
 	@$(VENV)/python -m components.settings "Pulumi.$(STACK).yaml"
+
+quota: setup ## What a stack at its maximum needs of the account's quotas, and where to ask; no account needed (STACK=)
+	@$(VENV)/python -m components.settings.quotas "$(STACK)"
 
 sabotage: setup ## Break the program on purpose and see it refused (CASE=, none lists them)
 	@$(REHEARSAL) sabotage $(if $(CASE),--case "$(CASE)")

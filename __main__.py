@@ -5,6 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from components import outputs
+from components.access import Access, AccessArgs
 from components.cluster import Cluster, ClusterArgs
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
@@ -46,6 +47,7 @@ for gpu_pool in gpu_pools:
 for cpu_pool in cpu_pools:
     CpuNodePool(cpu_pool.name, of(cpu_pool), guarded())
 DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools), guarded())
+Access("access", AccessArgs(cluster=cluster, entries=settings.access), guarded())
 GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), guarded())
 PublishedOffer("offer", PublishedOfferArgs(cluster=cluster, pools=gpu_pools), guarded())
 

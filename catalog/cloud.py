@@ -19,11 +19,6 @@ from catalog.prices import Prices
 from concepts.kubernetes import Taint
 from concepts.pool import Image, Pool
 
-
-def _not_known(region: str, pools: Sequence[Pool]) -> tuple[Quota, ...]:
-    return ()
-
-
 PLUGINS: Final[Mapping[str, str]] = {"gke": "gcp", "eks": "aws", "aks": "azure-native"}
 """Cloud → its Pulumi plugin, the first part of its resources' type tokens. Every list of clouds derives from this one.
 
@@ -50,6 +45,7 @@ class CloudCatalog:
 
     - ``account_key``: the provider's own configuration key that names the account; ``account_example`` a value of it
     - ``images``: operating systems of GPU nodes; ``autoscalers``: who can decide the size of pools
+    - ``people``: whom a cluster can let in, as a stack file writes them
     - ``addons``: parts of the cloud that a stack file may ask for by name
     - ``dataplanes``: what carries the pods' traffic, where a stack file may choose
     - ``location_policies``: how nodes are spread over zones, where a GPU pool may choose
@@ -63,7 +59,8 @@ class CloudCatalog:
     - ``reference_region``: one whose prices are representative, for tables
     - ``withdrawn_gpus``: GPUs that existed once, by the names people still write
     - ``allocatable``: what a node of a machine leaves for pods; ``system_pods``: the cloud's own pods in a new cluster
-    - ``quotas``: region and pools → what they need of the account's limits; nothing where that is not known
+    - ``quotas``: region, pools and number of NAT gateways → what they need of the account's limits
+    - ``quota_page``: where to ask for more; may name the ``{region}``
     - ``starves_small_nodes``: whether the system pods were seen to need more on small machines than they ask for
     - ``kubernetes_versions``: release channel → the minor version (``1.34``) that it means; empty where the cloud's own
       channels decide
@@ -86,6 +83,7 @@ class CloudCatalog:
     credential_plugin: CredentialPlugin
     images: tuple[str, ...]
     autoscalers: tuple[str, ...]
+    people: tuple[str, ...]
     addons: tuple[str, ...] = ()
     dataplanes: tuple[str, ...] = ()
     location_policies: tuple[str, ...] = ()
@@ -103,7 +101,8 @@ class CloudCatalog:
     allocatable: Callable[[Machine], Resources]
     changes: Mapping[str, Effects]
     system_pods: tuple[SystemPod, ...]
-    quotas: Callable[[str, Sequence[Pool]], tuple[Quota, ...]] = _not_known
+    quotas: Callable[[str, Sequence[Pool], int], tuple[Quota, ...]]
+    quota_page: str
     starves_small_nodes: bool = True
     kubernetes_versions: Mapping[str, str] = field(default_factory=dict)
     unneeded_minutes: Mapping[str, int] = field(default_factory=dict)

@@ -11,6 +11,7 @@ import yaml
 import catalog
 from components.clouds.names import shortened
 from components.settings import Settings
+from components.settings.quotas import quotas as needed_quotas
 from concepts.kubernetes import GPU_RESOURCE, SAFE_TO_EVICT, tolerations
 from concepts.pool import POOL_LABEL, Pool
 
@@ -103,11 +104,10 @@ def cost(settings: Settings) -> dict[str, Any]:
 
 
 def quotas(settings: Settings) -> list[dict[str, Any]]:
-    """What the stack with every pool at its maximum needs of the account's limits; empty where that is not known.
+    """What the stack with every pool at its maximum needs of the account's limits.
 
     ``instead`` is the limit that counts where the account has never been given the one that is named.
     """
-    pools = [settings.admin_pool, *settings.gpu_pools, *settings.cpu_pools]
     return [
         {
             "quota": quota.name,
@@ -117,7 +117,7 @@ def quotas(settings: Settings) -> list[dict[str, Any]]:
             "pools": list(quota.pools),
             **({"instead": quota.instead} if quota.instead else {}),
         }
-        for quota in catalog.of(settings.cloud).quotas(settings.region, pools)
+        for quota in needed_quotas(settings)
     ]
 
 

@@ -78,13 +78,15 @@ class ClusterObjects:
         parent: pulumi.Resource,
         *after: pulumi.Resource,
         owns_cloud_resources: bool = False,
+        kept: bool = False,
     ) -> CustomResource:
         """An object from its manifest.
 
         It goes with the cluster, without a call to its API server, unless it ``owns_cloud_resources`` (nodes, load
-        balancers, volumes) that would be left behind.
+        balancers, volumes) that would be left behind. What is ``kept`` stays in the cluster when it is no longer
+        declared.
         """
-        options = self._options(parent, after, owns_cloud_resources)
+        options = self._options(parent, after, owns_cloud_resources, kept)
         return CustomResource(object_token(manifest), name, manifest, options)
 
     def helm_release(
@@ -97,7 +99,7 @@ class ClusterObjects:
         return CustomResource(_HELM_RELEASE, name, inputs, self._options(parent, after, False))
 
     def _options(
-        self, parent: pulumi.Resource, after: Sequence[pulumi.Resource], owns_cloud_resources: bool
+        self, parent: pulumi.Resource, after: Sequence[pulumi.Resource], owns_cloud_resources: bool, kept: bool = False
     ) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(
             parent=parent,
@@ -105,6 +107,7 @@ class ClusterObjects:
             deleted_with=None if owns_cloud_resources else self.cluster,
             custom_timeouts=pulumi.CustomTimeouts(delete=_CLOUD_RESOURCES_GO) if owns_cloud_resources else None,
             depends_on=list(after),
+            retain_on_delete=kept or None,
         )
 
 

@@ -19,7 +19,15 @@ import catalog
 from rehearsal import autoscaler_words, cloud_calls, disk, evidence, leftovers
 from rehearsal.applied import ManifestsError, apply, read, settle
 from rehearsal.applied import checks as checks_of_applied
-from rehearsal.checks import Check, Pools, autoscaler_rights, calls_allowed, checks_of_what_is_left, cluster_checks
+from rehearsal.checks import (
+    Check,
+    Pools,
+    autoscaler_rights,
+    calls_allowed,
+    checks_of_what_is_left,
+    cluster_checks,
+    people_checks,
+)
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
@@ -238,6 +246,9 @@ class Rehearsal:
         self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played, said)
         self._record.checks += autoscaler_rights(self._admin)
         self._record.checks += calls_allowed(calls)
+        if access := self._stack.settings.access:
+            assert self._world is not None
+            self._record.checks += people_checks(self._admin, access, self._world.people())
 
     def _day_two(self, engine: Engine) -> None:
         assert self._user is not None

@@ -136,6 +136,14 @@ class Injection:
     token_variable: str = ""
 
 
+@dataclass(frozen=True)
+class Login:
+    """As whom the API server knows somebody whom the cloud lets in."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+
+
 Injector = Callable[[str, str], Injection]
 """(namespace, service account) → what the cloud adds to such a pod."""
 

@@ -5,7 +5,7 @@ line ``keep`` on standard input, only a signal ends it; the line ``inventory`` m
 simulated account. One world has one run directory:
 
     D/world.json                          written when the world is ready, and when its processes change
-    D/inventory.json                      a list of what exists in the simulated account, when it was last asked for
+    D/inventory.json                      what exists in the simulated account and whom it lets in, when last asked for
     D/plugins/                            for PATH: the kubeconfigs' credential plugins
     D/pulumi/home/plugins/resource-*      the engine's plugin cache, for ``PULUMI_HOME=D/pulumi/home``
     D/cloud/                              the state of a simulated cloud that keeps one on disk
@@ -26,6 +26,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -110,8 +111,11 @@ class World:
             self._written = facts
 
     def write_inventory(self) -> None:
-        """Write ``inventory.json``: everything that exists in the simulated account."""
-        found = [each for provider in self._providers for each in provider.inventory()]
+        """Write ``inventory.json``: what exists in the simulated account, and whom it lets into the cluster."""
+        found = {
+            "resources": [each for provider in self._providers for each in provider.inventory()],
+            "people": {who: asdict(login) for provider in self._providers for who, login in provider.people().items()},
+        }
         draft = self._run_dir / ".inventory.json"
         draft.write_text(json.dumps(found, indent=2))
         draft.replace(self._run_dir / "inventory.json")

@@ -22,6 +22,7 @@ import psutil
 
 from rehearsal import leftovers
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
+from rehearsal.simulation import Login
 
 READY_TIMEOUT_SECONDS: Final = 300.0
 STOP_TIMEOUT_SECONDS: Final = 60.0
@@ -126,6 +127,13 @@ class World:
 
     def inventory(self) -> tuple[str, ...]:
         """What exists in the simulated account now, in words. Raises ``WorldError``."""
+        return tuple(self._account()["resources"])
+
+    def people(self) -> dict[str, Login]:
+        """Whom the simulated account lets into the cluster now, besides its maker. Raises ``WorldError``."""
+        return {who: Login(one["user"], tuple(one["groups"])) for who, one in self._account()["people"].items()}
+
+    def _account(self) -> Mapping[str, Any]:
         assert self._process.stdin is not None
         answer = self.run_dir / INVENTORY
         answer.unlink(missing_ok=True)
@@ -137,7 +145,8 @@ class World:
             if time.monotonic() > deadline:
                 raise WorldError(f"the simulated account did not answer within {INVENTORY_TIMEOUT_SECONDS:.0f} s")
             time.sleep(0.05)
-        return tuple(json.loads(answer.read_text()))
+        found: Mapping[str, Any] = json.loads(answer.read_text())
+        return found
 
     def stop(self) -> tuple[int, ...]:
         """End the world and all its processes; returns those that had to be killed."""

@@ -39,6 +39,7 @@ class Registration:
     replace_on_changes: tuple[str, ...]
     delete_before_replace: bool
     deleted_with: str
+    retained: bool
     delete_timeout: str
     aliases: tuple[str, ...]
     imported: str
@@ -228,6 +229,7 @@ def _registration(urn: str, request: Any) -> Registration:
         replace_on_changes=tuple(request.replaceOnChanges),
         delete_before_replace=request.deleteBeforeReplace,
         deleted_with=request.deletedWith,
+        retained=request.retainOnDelete,
         delete_timeout=request.customTimeouts.delete,
         aliases=tuple(str(alias) for alias in request.aliases),
         imported=request.importId,

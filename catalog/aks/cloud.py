@@ -35,6 +35,7 @@ from typing import Final
 
 from catalog.aks.changes import CHANGES
 from catalog.aks.nodes import SYSTEM_PODS, allocatable
+from catalog.aks.quotas import quotas
 from catalog.cloud import CloudCatalog, CredentialPlugin
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
@@ -100,6 +101,7 @@ CATALOG: Final = CloudCatalog(
     credential_plugin=CredentialPlugin(command="kubelogin", arguments="get-token"),
     images=("ubuntu", "azurelinux"),
     autoscalers=("managed",),
+    people=("11111111-aaaa-4bbb-8ccc-000000000001",),
     # 2 vCPUs with 16 GiB: the cheapest with the memory that system pods need (components/settings/check.py).
     default_admin_machine="Standard_E2as_v5",
     default_cpu_machine="Standard_D4s_v5",
@@ -146,4 +148,6 @@ CATALOG: Final = CloudCatalog(
     # (https://learn.microsoft.com/azure/aks/node-auto-drain), which takes some of them: 5 is a guess.
     spot_notice_seconds=25,
     spot_taints=(Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),),
+    quotas=quotas,
+    quota_page="https://portal.azure.com/#view/Microsoft_Azure_Capacity/QuotaMenuBlade",
 )

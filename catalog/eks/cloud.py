@@ -34,6 +34,7 @@ from typing import Final
 from catalog.cloud import CloudCatalog, CredentialPlugin
 from catalog.eks.changes import CHANGES
 from catalog.eks.nodes import ADDRESSES_PER_PREFIX, SYSTEM_PODS, allocatable, disk_mib
+from catalog.eks.quotas import quotas
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
 from catalog.prices import Prices, Source
@@ -84,6 +85,7 @@ CATALOG: Final = CloudCatalog(
     credential_plugin=CredentialPlugin(command="aws", arguments="eks get-token"),
     images=("al2023", "bottlerocket"),
     autoscalers=("karpenter", "cluster-autoscaler"),
+    people=("arn:aws:iam::123456789012:role/ops", "arn:aws:iam::123456789012:user/ann"),
     addons=("ebs", "efs", "fsx", "load-balancer", "cloudwatch"),
     # 2 vCPUs with 16 GiB; AMD's r5a and r6a cost a tenth less but are missing in most regions.
     default_admin_machine="r6i.large",
@@ -135,4 +137,6 @@ CATALOG: Final = CloudCatalog(
     # (https://github.com/aws/containers-roadmap/issues/1453); and it plans with the type that it saw last:
     # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
     uniform_groups=frozenset({"cluster-autoscaler"}),
+    quotas=quotas,
+    quota_page="https://{region}.console.aws.amazon.com/servicequotas/home/services/ec2/quotas",
 )

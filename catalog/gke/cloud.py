@@ -77,6 +77,11 @@ CATALOG: Final = CloudCatalog(
     ),
     images=("cos", "ubuntu"),
     autoscalers=("managed",),
+    people=(
+        "group:research@example.com",
+        "user:ann@example.com",
+        "serviceAccount:ci@my-project.iam.gserviceaccount.com",
+    ),
     dataplanes=("v2", "legacy"),
     location_policies=("any", "balanced"),
     gpu_metrics=True,
@@ -119,4 +124,5 @@ CATALOG: Final = CloudCatalog(
     # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
     spot_notice_seconds=15,
     quotas=quotas,
+    quota_page="https://console.cloud.google.com/iam-admin/quotas",
 )

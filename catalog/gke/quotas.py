@@ -12,16 +12,15 @@ what the preemptible quotas of GPUs newer than the H100 are called, and that the
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from catalog import tables
 from catalog.gke.machines import LOCAL_SSD_GB, LOCAL_SSDS, GkeMachines, boot_disk
+from catalog.limits import EVERYWHERE, Limit, at_maximum
 from catalog.model import Quota
 from concepts.pool import Pool
 
-_GLOBAL: Final = "global"
 _CPUS_OF_FAMILY: Final[Mapping[str, str]] = {
     **dict.fromkeys(("e2", "f1", "g1", "n1"), "CPUS"),
     **{family: f"{family.upper()}_CPUS" for family in ("a2", "c2", "c2d", "c3", "n2", "n2d", "t2a", "t2d")},
@@ -36,49 +35,38 @@ _GPU_FAMILY: Final[Mapping[str, str]] = {
 }
 _DISKS: Final[Mapping[str, str]] = {"pd-balanced": "SSD_TOTAL_GB", "hyperdisk-balanced": "HDB_TOTAL_GB"}
 
-_Key = tuple[str, str, str, str]
-"""Name, place, unit, and what counts instead."""
+
+def quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, ...]:
+    """All of them, with every pool at its maximum. There is one gateway, and it has one address, whatever is asked."""
+    address = Limit("STATIC_ADDRESSES", region, "addresses")
+    return at_maximum(pools, lambda pool: _per_node(region, pool), (address, 1))
 
 
-def quotas(region: str, pools: Sequence[Pool]) -> tuple[Quota, ...]:
-    """All of them, GPUs first, with every pool at its maximum."""
-    needed: dict[_Key, dict[str, int]] = defaultdict(dict)
-    for pool in pools:
-        for key, each in _per_node(region, pool):
-            needed[key][pool.name] = each * pool.max_nodes
-    found = [
-        Quota(name=name, place=place, unit=unit, instead=instead, needed=sum(of.values()), pools=tuple(of))
-        for (name, place, unit, instead), of in needed.items()
-    ]
-    order = ("GPUs", "vCPUs", "GB", "machines")
-    return tuple(sorted(found, key=lambda quota: (order.index(quota.unit), quota.place != _GLOBAL, quota.name)))
-
-
-def _per_node(region: str, pool: Pool) -> Iterator[tuple[_Key, int]]:
+def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:
     """What one node of the pool counts for."""
     machine = GkeMachines(cloud="gke").get(pool.machine_type)
     if machine is None:
         raise AssertionError(f"{pool.machine_type} was accepted")
     if pool.gpu_part is not None:
-        yield ("GPUS_ALL_REGIONS", _GLOBAL, "GPUs", ""), pool.gpus_per_node
+        yield Limit("GPUS_ALL_REGIONS", EVERYWHERE, "GPUs"), pool.gpus_per_node
         yield _gpus(region, pool.gpus.type, spot=pool.spot), pool.gpus_per_node
     cpus = _CPUS_OF_FAMILY.get(machine.family) or f"CPUS_PER_VM_FAMILY ({machine.family.upper()})"
-    yield ("CPUS_ALL_REGIONS", _GLOBAL, "vCPUs", ""), machine.vcpus
-    yield (("PREEMPTIBLE_CPUS", region, "vCPUs", cpus) if pool.spot else (cpus, region, "vCPUs", "")), machine.vcpus
-    yield (_DISKS[boot_disk(machine.type)], region, "GB", ""), pool.disk_gb
+    yield Limit("CPUS_ALL_REGIONS", EVERYWHERE, "vCPUs"), machine.vcpus
+    yield Limit("PREEMPTIBLE_CPUS", region, "vCPUs", cpus) if pool.spot else Limit(cpus, region, "vCPUs"), machine.vcpus
+    yield Limit(_DISKS[boot_disk(machine.type)], region, "GB"), pool.disk_gb
     if machine.type in LOCAL_SSDS:
         yield _local_ssd(region, machine.family, spot=pool.spot), LOCAL_SSDS[machine.type] * LOCAL_SSD_GB
-    yield ("INSTANCES", region, "machines", ""), 1
+    yield Limit("INSTANCES", region, "machines"), 1
 
 
-def _gpus(region: str, gpu: str, *, spot: bool) -> _Key:
+def _gpus(region: str, gpu: str, *, spot: bool) -> Limit:
     own = tables.by_key("gke", "gpus", "gpu")[gpu,]["quota"]
     standard = own or f"GPUS_PER_GPU_FAMILY ({_GPU_FAMILY[gpu]})"
     if not spot:
-        return standard, region, "GPUs", ""
-    return f"PREEMPTIBLE_{own or _GPU_FAMILY[gpu] + '_GPUS'}", region, "GPUs", standard
+        return Limit(standard, region, "GPUs")
+    return Limit(f"PREEMPTIBLE_{own or _GPU_FAMILY[gpu] + '_GPUS'}", region, "GPUs", standard)
 
 
-def _local_ssd(region: str, family: str, *, spot: bool) -> _Key:
+def _local_ssd(region: str, family: str, *, spot: bool) -> Limit:
     standard = "LOCAL_SSD_TOTAL_GB" if family == "a2" else f"LOCAL_SSD_TOTAL_STORAGE_PER_VM_FAMILY ({family.upper()})"
-    return ("PREEMPTIBLE_LOCAL_SSD_GB", region, "GB", standard) if spot else (standard, region, "GB", "")
+    return Limit("PREEMPTIBLE_LOCAL_SSD_GB", region, "GB", standard) if spot else Limit(standard, region, "GB")

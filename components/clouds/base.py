@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from catalog import PLUGINS
 from concepts.pool import Pool
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from components.resources import ClusterObjects
     from components.settings import Settings
+    from components.settings.access import Access
     from components.settings.workloads import Checkpoints, Registry
 
 
@@ -118,6 +119,14 @@ class WorkloadResources(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """Whom a role in the cluster is bound to, as the API server knows who the cloud let in."""
+
+    kind: Literal["User", "Group"]
+    name: str
+
+
 class NodePools(Protocol):
     """Whatever declares pools."""
 
@@ -194,6 +203,10 @@ class Cloud(Protocol):
 
     def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
         """What has to run on the nodes of ``pools`` before their GPUs are usable; nothing where the cloud does it."""
+        ...
+
+    def subject(self, entry: Access) -> Subject:
+        """Who a role in the cluster is bound to, so that ``entry`` has it."""
         ...
 
     def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:

@@ -158,6 +158,7 @@ def _default(field: FieldInfo) -> str:
 _ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
     "the account's key, as in": lambda known: f"`{known.account_key}: {known.account_example}`",
     "`autoscaling.autoscaler`": lambda known: _words(known.autoscalers),
+    "`access[].who`, for example": lambda known: _words(known.people),
     "`adminPool.machineType` unless given": lambda known: f"`{known.default_admin_machine}`",
     "`cpuPools[].machineType` unless given": lambda known: f"`{known.default_cpu_machine}`",
     "several `machineType`s in a spot pool": lambda known: "yes" if known.machines.mixed_types > 1 else "no",

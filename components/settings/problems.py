@@ -13,10 +13,17 @@ from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
+from components.settings import wishes
+
 Location = tuple[int | str, ...]
 
 # Stands in a message for the key path of the entry being validated, which only ``invalid`` knows.
 HERE: Final = "<here>"
+
+# How alike two words are (difflib's ratio) of which one is probably, and surely, the other misspelt. Below the first
+# stand pairs such as dnsEndpoint and privateEndpoint (0.62), which would lock somebody out.
+LIKELY: Final = 0.66
+_SURE: Final = 0.85
 
 # Error type → what was expected, and an example of it.
 _EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
@@ -60,14 +67,14 @@ class SettingsError(Exception):
         return "\n".join([f"{count} in the settings{where}:", *(f"  {problem}" for problem in self.problems)])
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: Iterable[str], *, cutoff: float = LIKELY) -> str | None:
     """The known word that was probably meant, compared without regard to case; ``None`` if nothing is near."""
     by_lower = {candidate.lower(): candidate for candidate in known}
-    match = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    match = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=cutoff)
     return by_lower[match[0]] if match else None
 
 
-def instead(word: str, known: Sequence[str], *, shown: int = 16) -> str:
+def instead(word: str, known: Sequence[str], *, shown: int = 32) -> str:
     """A remedy for a word that is not known: the nearest one, or those there are."""
     near = nearest(word, known)
     if near is not None:
@@ -87,6 +94,9 @@ def invalid(error: ValidationError, model: type[BaseModel], raw: object) -> list
         if detail["type"] == "extra_forbidden":
             near = nearest(str(location[-1]), _keys(model, location[:-1]))
             meant.add(path((*location[:-1], near)) if near else "")
+    if isinstance(raw, Mapping) and (wished := wishes.wish_for_value("cloud", raw.get("cloud"))) is not None:
+        # What such a stack lacks in a cloud that it is not for is no problem of its author.
+        return [Problem("cloud", *wished.answer)]
     # A misspelt key is one problem, not also a missing one.
     return [problem for problem in found.values() if problem.path not in meant]
 
@@ -122,12 +132,16 @@ def _written(location: Location, raw: object) -> Location:
 def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel]) -> Problem:
     kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     where = path(location)
+    if kind in ("problem", "literal_error") and (wished := wishes.of_value(str(location[-1]), value)) is not None:
+        return Problem(where, *wished)
     if kind == "problem":
         message = str(context["message"]).replace(HERE, path(location[:-1]))
         return Problem(where, message, str(context["remedy"]))
     if kind == "extra_forbidden":
-        known = _keys(model, location[:-1])
-        return Problem(where, f"there is no key '{location[-1]}'", instead(str(location[-1]), known))
+        key, known = str(location[-1]), _keys(model, location[:-1])
+        misspelt = nearest(key, known, cutoff=_SURE) is not None
+        wished = None if misspelt else wishes.of_key(key, known, _keys(model, ()))
+        return Problem(where, *(wished or (f"there is no key '{key}'", instead(key, known))))
     if kind == "missing":
         return Problem(where, "missing, and there is no default", _meaning(model, location))
     if kind == "literal_error":

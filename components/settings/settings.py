@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import catalog
+from components.settings.access import Access
 from components.settings.cluster import Kubernetes, Network, Security
+from components.settings.maintenance import Maintenance
 from components.settings.workloads import Identity, Workloads
 from concepts.pool import Pool
 
@@ -35,6 +37,7 @@ class Settings:
     kubernetes: Kubernetes
     network: Network
     security: Security
+    maintenance: Maintenance
     gpu_metrics: bool
     nat_per_zone: bool
     autoscaling_profile: str
@@ -42,6 +45,7 @@ class Settings:
     expander: str | None
     unneeded_minutes: int | None
     addons: tuple[str, ...]
+    access: tuple[Access, ...]
     labels: Mapping[str, str]
     admin_pool: Pool
     gpu_pools: tuple[Pool, ...]

@@ -8,8 +8,10 @@ from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationInfo, f
 
 import catalog
 from components.settings import check
+from components.settings.access import AccessList
 from components.settings.cluster import Kubernetes, Monitoring, Network, Security
 from components.settings.fields import Minutes, ResourceLabels, Section, Zones, context, rfc1035, wrong
+from components.settings.maintenance import Maintenance
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import instead
 from components.settings.workloads import Identity, Workloads, distinct_accounts
@@ -68,6 +70,9 @@ class StackFile(Section):
     network: Network = Field(description="who may reach the control plane, address ranges")
     security: Security = Field(default=Security(), description="secrets encryption key; protected cluster")
     monitoring: Monitoring = Field(default=Monitoring(), description="what is measured")
+    maintenance: Maintenance = Field(
+        default=Maintenance(), description="when the cloud may upgrade by itself; a weekly window unless given"
+    )
     autoscaling: Autoscaling = Field(
         default=Autoscaling(), description="who decides the size of pools, how eagerly idle nodes go"
     )
@@ -80,6 +85,7 @@ class StackFile(Section):
         default=(), description="service accounts and what their pods may reach in the cloud"
     )
     budget: Budget = Field(default=Budget(), description="an hourly ceiling")
+    access: AccessList = Field(default=(), description="who besides the cluster's maker may do what inside it")
     labels: ResourceLabels = Field(default_factory=dict, description="put on every cloud resource")
 
     @field_validator("cloud")

@@ -13,6 +13,7 @@ from rehearsal.checks.autoscaler_rights import autoscaler_rights
 from rehearsal.checks.calls import calls_allowed
 from rehearsal.checks.check import NOT_REACHED, Check, Pools
 from rehearsal.checks.left import checks_of_what_is_left
+from rehearsal.checks.people import people_checks
 from rehearsal.play import Played
 from rehearsal.scenario import Scenario
 from rehearsal.timeline import Timeline
@@ -25,6 +26,7 @@ __all__ = [
     "calls_allowed",
     "checks_of_what_is_left",
     "cluster_checks",
+    "people_checks",
 ]
 
 

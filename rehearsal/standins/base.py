@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from rehearsal.simulation import Login
+
 Properties = dict[str, Any]
 
 
@@ -94,6 +96,10 @@ class Provider(ABC):
     def inventory(self) -> list[str]:
         """What exists in the simulated account, in words, whoever made it; none where there is no account."""
         return []
+
+    def people(self) -> dict[str, Login]:
+        """Whom the account lets into its cluster, as its own API writes them; nobody where there is no account."""
+        return {}
 
     @abstractmethod
     def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:

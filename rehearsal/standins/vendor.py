@@ -9,8 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
+from typing_extensions import override
+
 from catalog import of
-from rehearsal.simulation import Fleet
+from rehearsal.simulation import Fleet, Login
 from rehearsal.standins import check
 from rehearsal.standins.base import CheckFailure, Properties, Provider, ProviderError, Request
 from rehearsal.standins.resource import CloudT, Made, Refers, Resource
@@ -33,12 +35,18 @@ class Vendor(Provider, Generic[CloudT]):
     answers: ClassVar[tuple[str, ...]] = ()
     """Outputs of every resource (``answered``)."""
     make_cloud: ClassVar[Callable[..., Any]]
+    let_in: ClassVar[Callable[[Any], dict[str, Login]]]
+    """An account → whom it lets into its cluster besides the maker, by the names that a stack file gives them."""
     ids_are_paths: ClassVar[bool] = True
     """Whether what is below a resource's id goes with it."""
 
     def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
         self.version = importlib.metadata.version(f"pulumi-{self.name}")
         self._cloud: CloudT = self.new_cloud(directory, fleet, lambda: catalog or of(self.cloud_name))
+
+    @override
+    def people(self) -> dict[str, Login]:
+        return type(self).let_in(self._cloud)
 
     @cached_property
     def schema(self) -> Schema:

@@ -8,6 +8,7 @@ from typing import Any
 
 from components.settings import Settings
 from components.settings.cluster import AuthorizedNetworkSetting, Kubernetes, Network, Security
+from components.settings.maintenance import Maintenance
 from concepts.kubernetes import Taint
 from concepts.pool import (
     ADMIN_POOL_NAME,
@@ -52,6 +53,8 @@ def cluster_settings(**changes: Any) -> Settings:
         "gpu_metrics": True,
         "nat_per_zone": False,
         "addons": (),
+        "access": (),
+        "maintenance": Maintenance(),
         "labels": {"team": "ml"},
         "admin_pool": admin_pool(),
         "gpu_pools": (),

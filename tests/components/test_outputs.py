@@ -12,8 +12,10 @@ from catalog.gke.quotas import quotas as google_quotas
 from components.outputs import gpu_job, quotas
 from components.settings import from_stack_file
 from components.settings.fields import label_value
+from components.settings.quotas import main
 from concepts.pool import Pool
 from tests.components import specs
+from tests.components.settings.test_clouds import load_stack
 
 
 @pytest.mark.parametrize("length", [5, 53, 54, 63])
@@ -44,6 +46,7 @@ def test_the_quotas_of_the_dev_stack_add_up_to_every_pool_at_its_maximum() -> No
         "PREEMPTIBLE_CPUS": 4 * 4 + 4 * 16,
         "SSD_TOTAL_GB": 8 * 100 + 50,
         "INSTANCES": 9,
+        "STATIC_ADDRESSES": 1,
     }
     instead = {each["quota"]: each["instead"] for each in found if "instead" in each}
     assert instead == {"PREEMPTIBLE_NVIDIA_T4_GPUS": "NVIDIA_T4_GPUS", "PREEMPTIBLE_CPUS": "CPUS"}
@@ -56,7 +59,7 @@ def test_every_gpu_of_google_has_a_quota_of_its_own(gpu: str, spot: bool) -> Non
     machines = catalog.of("gke").machines
     size = machines.gpu_counts(gpu)[0]
     pool = specs.gpu_pool(gpu=gpu, size=size, machine_types=(machines.having(gpu, size)[0].type,), spot=spot)
-    found = [quota for quota in google_quotas("us-central1", [pool]) if quota.unit == "GPUs"]
+    found = [quota for quota in google_quotas("us-central1", [pool], 1) if quota.unit == "GPUs"]
     assert [quota.needed for quota in found] == [2 * size, 2 * size]
     everywhere, own = found
     assert (everywhere.name, everywhere.place) == ("GPUS_ALL_REGIONS", "global")
@@ -68,3 +71,79 @@ def test_every_gpu_of_google_has_a_quota_of_its_own(gpu: str, spot: bool) -> Non
 def test_no_autoscaler_ends_a_job_that_runs(pool: Pool) -> None:
     annotations = gpu_job(pool)["spec"]["template"]["metadata"]["annotations"]
     assert annotations == {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+
+
+def of_stack(cloud: str, **changes: Any) -> dict[str, int]:
+    """Needed of each quota, by the name without the code behind it."""
+    return {name.partition(" (L-")[0]: needed for name, needed in by_name(quotas(load_stack(cloud, **changes))).items()}
+
+
+T4 = {"name": "t4", "gpu": "nvidia-t4", "gpusPerNode": [1, 4], "maxNodes": 3}
+# vCPUs of the machines with one and with four T4s: of those that a pool mixes the largest.
+VCPUS = {"eks": 4 + 48, "aks": 4 + 64}
+ON_DEMAND = {"eks": "Running On-Demand G and VT instances", "aks": "StandardNCASv3_T4Family"}
+SPOT = {"eks": "All G and VT Spot Instance Requests", "aks": "Total Regional Spot vCPUs (lowPriorityCores)"}
+
+
+@pytest.mark.parametrize("cloud", ["eks", "aks"])
+def test_machines_on_demand_count_by_the_vcpus_of_their_family(cloud: str) -> None:
+    found = of_stack(cloud, gpuPools=[T4], cpuPools=[])
+    assert found[ON_DEMAND[cloud]] == 3 * VCPUS[cloud]
+    assert SPOT[cloud] not in found
+
+
+@pytest.mark.parametrize("cloud", ["eks", "aks"])
+def test_spot_counts_apart(cloud: str) -> None:
+    pool = {**T4, "capacity": "spot", "machineType": SMALLEST[cloud], "gpusPerNode": 1}
+    found = of_stack(cloud, gpuPools=[pool], cpuPools=[])
+    assert found[SPOT[cloud]] == 3 * 4
+    assert ON_DEMAND[cloud] not in found
+
+
+SMALLEST = {"eks": "g4dn.xlarge", "aks": "Standard_NC4as_T4_v3"}
+
+
+@pytest.mark.parametrize("cloud", ["eks", "aks"])
+def test_twins_are_counted_both_as_both_may_be_there(cloud: str) -> None:
+    pool = {**T4, "capacity": "spot-with-fallback", "machineType": SMALLEST[cloud], "gpusPerNode": 1}
+    if cloud == "eks":
+        del pool["machineType"]
+    found = of_stack(cloud, gpuPools=[pool], cpuPools=[])
+    assert {SPOT[cloud], ON_DEMAND[cloud]} <= found.keys()
+
+
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_every_machine_of_the_catalogue_counts_against_something(cloud: str) -> None:
+    machines = catalog.of(cloud).machines
+    for gpu in catalog.gpus(cloud):
+        for size in machines.gpu_counts(gpu.name):
+            for machine in machines.having(gpu.name, size):
+                for spot in (True, False):
+                    pool = specs.gpu_pool(gpu=gpu.name, size=size, machine_types=(machine.type,), spot=spot)
+                    found = catalog.of(cloud).quotas(catalog.of(cloud).reference_region, [pool], 1)
+                    assert sum(quota.needed for quota in found if quota.unit == "vCPUs") >= 2 * machine.vcpus
+
+
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_gateways_have_addresses(cloud: str) -> None:
+    for regional, expected in ((False, 1), (True, 3 if cloud == "eks" else 1)):
+        known = catalog.of(cloud)
+        found = known.quotas(known.reference_region, [], 3 if regional else 1)
+        assert [(quota.unit, quota.needed) for quota in found] == [("addresses", expected)]
+
+
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_the_list_to_ask_for_has_the_numbers_of_the_output(cloud: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = f"examples/{cloud}-company.yaml"
+    assert main([file]) == 0
+    text = capsys.readouterr().out
+    for quota in quotas(from_stack_file(file)):
+        [line] = [line for line in text.splitlines() if f" {quota['quota']}" in line and f" {quota['where']} " in line]
+        assert line.split()[:2] == [str(quota["needed"]), quota["unit"]]
+    assert "https://" in text.splitlines()[-1]
+    assert "{" not in text.splitlines()[-1]
+
+
+def test_the_list_of_a_stack_that_is_not_valid_is_its_problems(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tests/components/settings/bad_stacks/cloud-misspelt.yaml"]) == 1
+    assert "Did you mean 'gke'?" in capsys.readouterr().err

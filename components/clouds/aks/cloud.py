@@ -7,10 +7,11 @@ from typing import Final
 
 import pulumi
 
-from components.clouds.aks import autoscaling, drivers
+from components.clouds.aks import autoscaling, drivers, people
 from components.clouds.aks.cluster import AksCluster
-from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance
+from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance, Subject
 from components.settings import Settings
+from components.settings.access import Access
 from concepts.pool import Pool
 
 
@@ -33,6 +34,10 @@ class Aks:
     def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
         """The device plugin, for pools whose driver AKS installs."""
         return drivers.gpu_daemons(pools)
+
+    def subject(self, entry: Access) -> Subject:
+        """A group of Entra by its object id."""
+        return people.subject(entry)
 
     def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
         """What the managed autoscaler does with ``pool``."""

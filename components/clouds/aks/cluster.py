@@ -9,7 +9,7 @@ import pulumi
 
 from catalog.aks.keys import parse_key
 from catalog.aks.naming import dns_prefix
-from components.clouds.aks import autoscaling, maintenance, pools, roles
+from components.clouds.aks import autoscaling, maintenance, people, pools, roles
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.encryption import Encryption
@@ -101,6 +101,7 @@ class AksCluster:
             nodes=identities.nodes,
         )
         self._kubeconfig = _kubeconfig(self._context, parent)
+        people.let_in(name, settings, self._resource, parent)
         self._last: pulumi.Resource = maintenance.windows(self._context, name, parent)[-1]
 
     @property

@@ -5,26 +5,25 @@ https://learn.microsoft.com/azure/aks/planned-maintenance, https://learn.microso
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pulumi
 
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.resources import CustomResource
+from components.settings.maintenance import DAYS, Maintenance
 
 if TYPE_CHECKING:
     from schemas import aks
 
-# What each window is for → its name, which Azure gives: new versions of Kubernetes, new images of nodes.
-_NAMES: Final = {"versions": "aksManagedAutoUpgradeSchedule", "images": "aksManagedNodeOSUpgradeSchedule"}
-
-# A weekend in every time zone. Azure wants four hours at least, and does not always keep to them.
-_WEEKLY: Final[aks.MaintenanceWindow] = {
-    "schedule": {"weekly": {"dayOfWeek": "Sunday", "intervalWeeks": 1}},
-    "startTime": "02:00",
-    "durationHours": 6,
-    "utcOffset": "+00:00",
+_RELEASES: Final = "default"
+# What Azure calls a window → what it is for: Azure's own weekly releases, new versions of Kubernetes, new images.
+_CALLED: Final = {
+    _RELEASES: "releases",
+    "aksManagedAutoUpgradeSchedule": "versions",
+    "aksManagedNodeOSUpgradeSchedule": "images",
 }
 
 GPU_UPGRADES: Final[aks.AgentPoolUpgradeSettings] = {
@@ -42,17 +41,51 @@ GPU_UPGRADES: Final[aks.AgentPoolUpgradeSettings] = {
 def windows(context: Context, name: str, parent: pulumi.Resource) -> list[CustomResource]:
     """The windows of a cluster, one after the other like everything that changes it."""
     made: list[CustomResource] = []
-    for suffix, config_name in _NAMES.items():
+    for config_name, when in maintenance_inputs(context.settings.maintenance).items():
+        inputs: aks.MaintenanceConfiguration = {
+            "resourceGroupName": context.group,
+            "resourceName": context.control_plane.output("name"),
+            "configName": config_name,
+        }
         window = declare(
             "azure-native:containerservice:MaintenanceConfiguration",
-            f"{name}-{suffix}-window",
-            {
-                "resourceGroupName": context.group,
-                "resourceName": context.control_plane.output("name"),
-                "configName": config_name,
-                "maintenanceWindow": _WEEKLY,
-            },
+            f"{name}-{_CALLED[config_name]}-window",
+            cast("aks.MaintenanceConfiguration", {**inputs, **when}),
             pulumi.ResourceOptions(parent=parent, depends_on=made[-1:], deleted_with=context.control_plane),
         )
         made.append(window)
     return made
+
+
+def maintenance_inputs(maintenance: Maintenance) -> dict[str, Mapping[str, Any]]:
+    """When each of Azure's configurations, by the name that Azure gives it, lets it change something."""
+    window = {"maintenanceWindow": _window(maintenance)}
+    return {name: _hours(maintenance) if name == _RELEASES else window for name in _CALLED}
+
+
+def _window(maintenance: Maintenance) -> aks.MaintenanceWindow:
+    """Azure wants four hours at least, and does not always keep to them.
+
+    Whether the end of an exclusion belongs to it is not said, so it ends the day after its last.
+    """
+    window: aks.MaintenanceWindow = {
+        "schedule": {"weekly": {"dayOfWeek": maintenance.day.capitalize(), "intervalWeeks": 1}},
+        "startTime": maintenance.start,
+        "durationHours": maintenance.hours,
+        "utcOffset": "+00:00",
+    }
+    if maintenance.exclusions:
+        window["notAllowedDates"] = [{"start": each.first, "end": each.end} for each in maintenance.exclusions]
+    return window
+
+
+def _hours(maintenance: Maintenance) -> Mapping[str, Any]:
+    """The same in the form of the releases' configuration, which knows hours of days and no weeks."""
+    slots: dict[str, list[int]] = {}
+    for hour in range(maintenance.opens, maintenance.opens + maintenance.hours):
+        slots.setdefault(DAYS[(maintenance.weekday + hour // 24) % 7].capitalize(), []).append(hour % 24)
+    allowed = {"timeInWeek": [{"day": day, "hourSlots": hours} for day, hours in slots.items()]}
+    if not maintenance.exclusions:
+        return allowed
+    spans = [{"start": f"{each.first}T00:00:00Z", "end": f"{each.end}T00:00:00Z"} for each in maintenance.exclusions]
+    return {**allowed, "notAllowedTime": spans}

@@ -7,10 +7,11 @@ from typing import Final
 
 import pulumi
 
-from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance
-from components.clouds.eks import autoscaling, drivers
+from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance, Subject
+from components.clouds.eks import autoscaling, drivers, people
 from components.clouds.eks.cluster import EksCluster
 from components.settings import Settings
+from components.settings.access import Access
 from concepts.pool import Pool
 
 
@@ -33,6 +34,10 @@ class Eks:
     def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
         """NVIDIA's device plugin, where the image does not have it."""
         return drivers.gpu_daemons(pools)
+
+    def subject(self, entry: Access) -> Subject:
+        """The group that its access entry is in."""
+        return people.subject(entry)
 
     def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
         """What the autoscaler in the cluster does with ``pool``."""

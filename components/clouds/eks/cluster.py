@@ -9,13 +9,13 @@ import pulumi
 
 from catalog.eks.versions import kubernetes_minor
 from components.clouds.base import NodePools, WorkloadResources
-from components.clouds.eks import addons, cluster_autoscaler, pools
+from components.clouds.eks import addons, cluster_autoscaler, people, pools
 from components.clouds.eks.access import vpc_config
 from components.clouds.eks.context import Context
 from components.clouds.eks.control_plane_logs import LOGS, log_group
 from components.clouds.eks.declare import declare
 from components.clouds.eks.encryption import secrets_key
-from components.clouds.eks.identity import Account, cluster_role, node_role
+from components.clouds.eks.identity import Account, caller, cluster_role, node_role
 from components.clouds.eks.karpenter import Karpenter
 from components.clouds.eks.kubeconfig import Login, kubeconfig
 from components.clouds.eks.network import Network
@@ -36,6 +36,8 @@ class EksCluster:
         exists = cluster_exists(settings.cluster_name, parent)
         if settings.network.private_endpoint and not exists:
             _refuse_out_of_reach()
+        if settings.access and not exists:
+            people.refuse_the_maker(settings, caller(parent))
         account = Account(parent)
         network = Network(name, settings, parent)
         nodes = node_role(name, settings, account, parent)
@@ -63,6 +65,7 @@ class EksCluster:
             groups=_groups(settings, exists, parent),
         )
         self._kubeconfig = _kubeconfig(settings, self._resource)
+        people.let_in(name, settings, self._context.name, parent)
         self._node_addons = addons.before_nodes(name, self._context, parent)
 
     @property

@@ -33,6 +33,7 @@ https://docs.aws.amazon.com/eks/latest/userguide/create-node-role.html"""
 
 # https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
 _ROLE_NAME_LIMIT: Final = 64
+_CALLER: Final = "aws:index/getCallerIdentity:getCallerIdentity"
 
 
 class Account:
@@ -40,7 +41,7 @@ class Account:
 
     def __init__(self, parent: pulumi.Resource) -> None:
         options = pulumi.InvokeOutputOptions(parent=parent)
-        caller = pulumi.runtime.invoke_output("aws:index/getCallerIdentity:getCallerIdentity", {}, options)
+        caller = pulumi.runtime.invoke_output(_CALLER, {}, options)
         partition = pulumi.runtime.invoke_output("aws:index/getPartition:getPartition", {}, options)
         self.id: pulumi.Output[str] = caller.apply(lambda found: str(found["accountId"]))
         self.partition: pulumi.Output[str] = partition.apply(lambda found: str(found["partition"]))
@@ -48,6 +49,12 @@ class Account:
     def managed_policy(self, path: str) -> pulumi.Output[str]:
         """The ARN of a policy that AWS maintains; ``path`` is its name, with its path if it has one."""
         return pulumi.Output.format("arn:{0}:iam::aws:policy/{1}", self.partition, path)
+
+
+def caller(parent: pulumi.Resource) -> str:
+    """The ARN of whoever runs the program."""
+    found = pulumi.runtime.invoke(_CALLER, {}, pulumi.InvokeOptions(parent=parent)).value
+    return str(found["arn"])
 
 
 class Role:

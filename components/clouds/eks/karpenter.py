@@ -107,6 +107,7 @@ class Karpenter:
             pool,
             weight=self._weights[pool.name],
             unneeded_minutes=pool.unneeded_minutes or self._context.settings.idle_minutes,
+            maintenance=self._context.settings.maintenance,
         )
         made_of = self._classes[karpenter_objects.class_name(pool)]
         return self._objects.declare(name, manifest, opts.parent, self._release, made_of, owns_cloud_resources=True)

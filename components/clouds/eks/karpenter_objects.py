@@ -14,6 +14,7 @@ import catalog
 from catalog.eks.nodes import max_pods, takes_prefixes
 from components.clouds.eks.node_template import VOLUME_TYPE, disks
 from components.clouds.priority_expander import in_order
+from components.settings.maintenance import Maintenance
 from concepts.kubernetes import GPU_RESOURCE, Taint
 from concepts.pool import Image, Pool
 
@@ -74,7 +75,7 @@ def node_class(
     }
 
 
-def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int) -> dict[str, Any]:
+def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int, maintenance: Maintenance) -> dict[str, Any]:
     """The pool, with exactly the labels, taints and limits of its spec."""
     return {
         "apiVersion": "karpenter.sh/v1",
@@ -89,7 +90,7 @@ def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int) -> dict[str, An
                 # Idle nodes go all at once; one that works is never replaced by a cheaper machine.
                 "budgets": [
                     {"nodes": "100%", "reasons": ["Empty"]},
-                    {"nodes": _renewed_at_once(pool), "reasons": ["Drifted"]},
+                    *_renewals(pool, maintenance),
                     {"nodes": "0", "reasons": ["Underutilized"]},
                 ],
             },
@@ -108,13 +109,28 @@ def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int) -> dict[str, An
     }
 
 
-def _renewed_at_once(pool: Pool) -> str:
-    """Working nodes that a newer image or another disk may replace at a time.
+def _renewals(pool: Pool, maintenance: Maintenance) -> list[dict[str, Any]]:
+    """Working nodes that a newer image or another disk may replace at a time, and when.
 
     A GPU job is never ended for one: its node goes when it is idle. A CPU pool's nodes may never be idle, and would
-    keep the image that they started with; a pod that must not move says ``karpenter.sh/do-not-disrupt``.
+    keep the image that they started with, so one at a time goes in the stack's window; a pod that must not move says
+    ``karpenter.sh/do-not-disrupt``. Of several budgets the strictest holds, and a schedule says when one holds, in UTC:
+    https://karpenter.sh/v1.14/concepts/disruption/#nodepool-disruption-budgets
     """
-    return "0" if pool.role == "gpu" else "1"
+    if pool.role == "gpu":
+        return [{"nodes": "0", "reasons": ["Drifted"]}]
+    closes = maintenance.weekday * 24 + maintenance.opens + maintenance.hours
+    # Days of the week in cron: Sunday is 0.
+    day, hour = (closes // 24 + 1) % 7, closes % 24
+    return [
+        {"nodes": "1", "reasons": ["Drifted"]},
+        {
+            "nodes": "0",
+            "reasons": ["Drifted"],
+            "schedule": f"0 {hour} * * {day}",
+            "duration": f"{7 * 24 - maintenance.hours}h",
+        },
+    ]
 
 
 def limits(pool: Pool) -> dict[str, str]:

@@ -7,10 +7,11 @@ from typing import Final
 
 import pulumi
 
-from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance
-from components.clouds.gke import autoscaling, drivers
+from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance, Subject
+from components.clouds.gke import autoscaling, drivers, people
 from components.clouds.gke.cluster import GkeCluster
 from components.settings import Settings
+from components.settings.access import Access
 from concepts.pool import Pool
 
 
@@ -34,6 +35,10 @@ class Gke:
     def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
         """The installer that Google preloads on its node images, for pools whose driver GKE does not install."""
         return drivers.gpu_daemons(pools)
+
+    def subject(self, entry: Access) -> Subject:
+        """Groups and accounts by their addresses, as Google's credentials name them."""
+        return people.subject(entry)
 
     def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
         """What the managed autoscaler does with ``pool``."""

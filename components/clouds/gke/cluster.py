@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 
 from components.clouds.base import NodePools, WorkloadResources
-from components.clouds.gke import pools
+from components.clouds.gke import maintenance, people, pools
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
 from components.clouds.gke.identity import NodeIdentity, grant_kms_key
@@ -58,6 +58,7 @@ class GkeCluster:
         )
         self._context = Context(settings=settings, control_plane=self._resource, node_account=identity.email)
         self._kubeconfig = _kubeconfig(settings, self._resource)
+        people.let_in(name, settings, parent)
         self._network = network
 
     @property
@@ -152,7 +153,7 @@ def _inputs(settings: Settings, network: Network, identity: NodeIdentity) -> gke
             "gcpPublicCidrsAccessEnabled": False,
         },
         "releaseChannel": {"channel": settings.kubernetes.channel.upper()},
-        "maintenancePolicy": {"dailyMaintenanceWindow": {"startTime": "03:00"}},
+        "maintenancePolicy": maintenance.policy(settings.maintenance),
         "workloadIdentityConfig": {"workloadPool": f"{settings.project}.svc.id.goog"},
         "masterAuth": {"clientCertificateConfig": {"issueClientCertificate": False}},
         "enableLegacyAbac": False,
@@ -191,6 +192,8 @@ def _inputs(settings: Settings, network: Network, identity: NodeIdentity) -> gke
     further_zones = settings.zones if settings.regional else settings.zones[1:]
     if further_zones:
         inputs["nodeLocations"] = list(further_zones)
+    if (groups := people.authenticator_groups(settings)) is not None:
+        inputs["authenticatorGroupsConfig"] = groups
     if settings.kubernetes.version is not None:
         inputs["minMasterVersion"] = settings.kubernetes.version
     return inputs

@@ -31,8 +31,8 @@ _LARGEST_SERVICE_PREFIX: Final = 13
 # https://learn.microsoft.com/azure/aks/use-system-pools
 _SMALLEST_SYSTEM_VCPUS: Final = 2
 _SMALLEST_SYSTEM_GIB: Final = 4
-# A subscription's id is a GUID.
-_SUBSCRIPTION: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+# A subscription's id is one, and a group's.
+_GUID: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="AKS",
@@ -64,6 +64,13 @@ def refusals(settings: Settings) -> list[Problem]:
     found = (
         *_account(settings),
         *_cluster_name(settings),
+        *common.people_problems(
+            settings,
+            _GUID,
+            "the object id of a group in Entra",
+            "Write the id that 'az ad group show --group <name> --query id' prints; put pipelines' identities and "
+            "single people into a group",
+        ),
         *_pool_names(settings),
         *_drivers(settings),
         *_partitions(settings),
@@ -84,7 +91,7 @@ def refusals(settings: Settings) -> list[Problem]:
 
 
 def _account(settings: Settings) -> Iterator[Problem]:
-    if not _SUBSCRIPTION.fullmatch(settings.project):
+    if not _GUID.fullmatch(settings.project):
         key = catalog.of(settings.cloud).account_key
         yield Problem(
             key,

@@ -52,6 +52,13 @@ def no_dns_endpoint(cloud: str) -> Problem:
     )
 
 
+def people_problems(settings: Settings, written: re.Pattern[str], is_not: str, remedy: str) -> Iterator[Problem]:
+    """Whoever of ``access`` is not ``written`` as the cloud writes people; ``is_not`` says what such a text is not."""
+    for index, entry in enumerate(settings.access):
+        if not written.fullmatch(entry.who):
+            yield Problem(f"access[{index}].who", f"'{entry.who}' is not {is_not}", remedy)
+
+
 def settings_problems(settings: Settings) -> list[Problem]:
     """What is wrong with a file whose keys are all valid by themselves."""
     return [*_admin_maximum(settings), *_room(settings), *_budget(settings), *_reservations(settings)]

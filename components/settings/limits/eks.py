@@ -11,7 +11,7 @@ from typing import Final
 import catalog
 from catalog.eks import node_tags, subnets
 from catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
-from components.settings.limits import common
+from components.settings.limits import common, windows
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
@@ -24,6 +24,12 @@ _KMS_KEYS: Final = common.KmsKeys(
     remedy="Write arn:aws:kms:{region}:<account>:key/<id>; an alias will not do",
     elsewhere="Use a key in {region}",
 )
+# https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
+_PERSON: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+")
+# AWS patches a control plane when it likes, and never a node group
+# (https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html). Karpenter renews its own nodes, and
+# its budgets know no dates.
+_WINDOWS: Final = windows.Windows(cloud="EKS", most_exclusions=0, autoscaler="karpenter")
 _MINOR: Final = re.compile(r"v?\d+\.\d+")
 
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html
@@ -67,6 +73,13 @@ def refusals(settings: Settings) -> list[Problem]:
         *_account(settings),
         *_version(settings),
         *_access(settings),
+        *windows.problems(settings, _WINDOWS),
+        *common.people_problems(
+            settings,
+            _PERSON,
+            "the ARN of a role or a user of IAM, the only ones that EKS lets in",
+            "Write arn:aws:iam::<account>:role/<name>, with the path of the role; people of a group assume one",
+        ),
         *_ranges(settings),
         *_room(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),

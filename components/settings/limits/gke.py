@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
-from components.settings.limits import common
+from components.settings.limits import common, windows
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
@@ -42,6 +42,14 @@ _PRIVATE: Final = tuple(
         "240.0.0.0/4",
     )
 )
+
+# 48 hours in any 32 days, so 12 in each of the four weeks that are whole; and three exclusions of 30 days without any
+# upgrade: https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions. Some later
+# copies of that page count 92 days and allow longer exclusions; what keeps to the stricter ones keeps to both.
+_WINDOWS: Final = windows.Windows(cloud="GKE", least_hours=12, longest_exclusion_days=30, most_exclusions=3)
+
+# https://cloud.google.com/iam/docs/principal-identifiers, those that have a name in the cluster.
+_PERSON: Final = re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s:]+\.[^@\s:]+")
 
 _NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 # GKE takes no block of another project's reservation.
@@ -88,6 +96,8 @@ def refusals(settings: Settings) -> list[Problem]:
         *_resource_labels(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
         *name_problems(settings, _NAMES),
+        *_people(settings),
+        *windows.problems(settings, _WINDOWS),
         *_control_plane(settings),
         *_private_endpoint(settings),
         *_reservations(settings),
@@ -134,6 +144,24 @@ def _labels(settings: Settings) -> Iterator[Problem]:
                 f"{pool.declared_at}.labels.{key}",
                 "GKE sets this label itself, from what the pool is",
                 f"Leave it out, or use a domain of your own, such as 'example.com/{key.rpartition('/')[2]}'",
+            )
+
+
+def _people(settings: Settings) -> Iterator[Problem]:
+    yield from common.people_problems(
+        settings,
+        _PERSON,
+        "a member as IAM writes it",
+        "Write for example group:research@example.com, user:ann@example.com or "
+        "serviceAccount:ci@my-project.iam.gserviceaccount.com",
+    )
+    groups = [(index, who) for index, entry in enumerate(settings.access) if (who := entry.who).startswith("group:")]
+    for index, who in groups:
+        if (domain := who.rpartition("@")[2]) != (first := groups[0][1].rpartition("@")[2]):
+            yield Problem(
+                f"access[{index}].who",
+                f"a cluster looks groups up in one domain, which is {first} by the first of them, and not {domain}",
+                f"Write a group of {first}",
             )
 
 

@@ -22,6 +22,7 @@ from rehearsal.standins.aks import (
     identity,
     maintenance,
     network,
+    people,
     registries,
 )
 from rehearsal.standins.aks.cloud import GROUP_ID, Cloud
@@ -66,6 +67,7 @@ class AzureNativeProvider(StandIn[Cloud]):
     )
     answers = ("name", "type", "azureApiVersion", "provisioningState")
     make_cloud = Cloud
+    let_in = people.let_in
 
     def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
         super().__init__(directory, fleet, catalog)

@@ -7,8 +7,9 @@ import re
 import zlib
 from typing import Final
 
+from rehearsal.simulation import Login
 from rehearsal.standins.base import Properties
-from rehearsal.standins.eks.account import POD_IDENTITY, Account
+from rehearsal.standins.eks.account import POD_IDENTITY, Account, maker
 from rehearsal.standins.eks.addons import CREATED
 from rehearsal.standins.eks.cluster import ACCESS_ENTRY, require_cluster
 from rehearsal.standins.eks.iam import require_role
@@ -16,6 +17,7 @@ from rehearsal.standins.eks.network import CLUSTER
 from rehearsal.standins.eks.row import Row, refused
 from rehearsal.standins.resource import Made, Refers
 from rehearsal.standins.rules import RuleBook
+from rehearsal.standins.store import Record
 from rehearsal.standins.values import at
 
 POLICY_ASSOCIATION: Final = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
@@ -89,9 +91,31 @@ def _entry_requires(made: Made[Account]) -> None:
     if at(cluster.inputs, "accessConfig.authenticationMode") not in ("API", "API_AND_CONFIG_MAP"):
         reason = "The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP]"
         raise refused(ACCESS_ENTRY, "InvalidRequestException", reason)
-    if made.cloud.store.get(ACCESS_ENTRY, made.id):
+    if made.cloud.store.get(ACCESS_ENTRY, made.id) or _made_it(made.cloud, cluster, made.inputs["principalArn"]):
         reason = "The specified access entry resource is already in use on this cluster."
         raise refused(ACCESS_ENTRY, "ResourceInUseException", reason)
+
+
+def _made_it(account: Account, cluster: Record, principal: str) -> bool:
+    """Whether EKS has an entry for the principal already, as it made the cluster: ``bootstrapClusterCreatorAdmin…`` in
+    https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateAccessConfigRequest.html."""
+    admin = at(cluster.inputs, "accessConfig.bootstrapClusterCreatorAdminPermissions")
+    return admin is not False and principal == maker(account)
+
+
+def let_in(account: Account) -> dict[str, Login]:
+    """Role or user → as whom the API server knows it: by its session's ARN and the entry's groups.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
+    """
+    return {
+        entry.inputs["principalArn"]: Login(
+            entry.inputs.get("userName") or entry.inputs["principalArn"],
+            tuple(entry.inputs.get("kubernetesGroups") or ()),
+        )
+        for entry in account.store.all(ACCESS_ENTRY)
+        if entry.inputs.get("type", "STANDARD") == "STANDARD"
+    }
 
 
 def _entry_arn(made: Made[Account]) -> str:

@@ -152,3 +152,8 @@ class _Body(BytesIO):
 
     def stream(self, **_: Any) -> Iterator[bytes]:
         yield self.read()
+
+
+def maker(account: Account) -> str:
+    """The ARN of whoever runs the program."""
+    return account.arn("iam", f"user/{ADMINISTRATOR}", everywhere=True)

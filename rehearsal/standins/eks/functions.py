@@ -7,7 +7,7 @@ from typing import Final
 
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks import scaling_group
-from rehearsal.standins.eks.account import Account
+from rehearsal.standins.eks.account import Account, maker
 from rehearsal.standins.eks.cluster import require_cluster
 from rehearsal.standins.eks.errors import ApiError
 from rehearsal.standins.eks.groups import NODE_GROUP
@@ -20,7 +20,7 @@ def get_caller_identity(account: Account, args: Properties) -> Properties:
     # Without a request: previews ask for nothing else, and importing moto takes longer than all the rest of one.
     return {
         "accountId": account.id,
-        "arn": account.arn("iam", "user/simulated", everywhere=True),
+        "arn": maker(account),
         "id": account.id,
         "userId": "AIDASIMULATED",
     }

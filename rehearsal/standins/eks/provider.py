@@ -54,8 +54,7 @@ if TYPE_CHECKING:
 
 NO_REGION: Final = "is required: set aws:region"
 _LOOK_SECONDS: Final = 0.5
-_DIGITS: Final = 7
-"""Hex digits at the end of a name that the provider makes up."""
+_DIGITS: Final = 7  # hex, at the end of a name that the provider makes up
 _T = TypeVar("_T")
 
 
@@ -73,8 +72,6 @@ class AwsProvider(StandIn[Account]):
 
     Args:
         logs: the folder for ``aws-calls.jsonl``, the calls that controllers make.
-        fleet: gets the clusters and node groups; ``None`` where programs are only previewed.
-        catalog: machines, GPUs, zones and prices; the project's own for EKS by default.
         patience: seconds that a resource waits for others that it needs and that may be under way.
     """
 
@@ -103,6 +100,7 @@ class AwsProvider(StandIn[Account]):
         ]
     )
     functions = FUNCTIONS
+    let_in = access.let_in
     settings = ("region",)
     words = Words(
         unknown="pulumi-aws {version} has no such input in {object}; check the spelling",

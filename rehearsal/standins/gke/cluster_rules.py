@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from datetime import datetime
 from typing import Final
 
 from rehearsal.standins.base import Properties
@@ -257,12 +258,71 @@ def _multi_networking(cluster: Properties, cloud: Cloud) -> str | None:
     return None
 
 
+@CLUSTER_RULES.add(
+    "security-group-name",
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/google-groups-rbac",
+    "authenticatorGroupsConfig",
+)
+def _security_group(cluster: Properties, cloud: Cloud) -> str | None:
+    group = at(cluster, "authenticatorGroupsConfig.securityGroup")
+    if group is None or re.fullmatch(r"gke-security-groups@[^@\s]+\.[^@\s]+", group):
+        return None
+    return f"Invalid security_group '{group}': the group must be called gke-security-groups@YOUR-DOMAIN."
+
+
 @CLUSTER_RULES.add("maintenance-window", f"{REST}#Cluster.DailyMaintenanceWindow", "maintenancePolicy")
 def _window(cluster: Properties, cloud: Cloud) -> str | None:
     start = at(cluster, "maintenancePolicy.dailyMaintenanceWindow.startTime")
     if start is None or re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", start):
         return None
     return f"Invalid start_time '{start}' of the daily maintenance window: use HH:MM, in GMT."
+
+
+@CLUSTER_RULES.add(
+    "maintenance-availability",
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/maintenance-windows-and-exclusions",
+    "maintenancePolicy",
+)
+def _availability(cluster: Properties, cloud: Cloud) -> str | None:
+    window = at(cluster, "maintenancePolicy.recurringWindow")
+    if window is None:
+        return None
+    try:
+        start, end = (datetime.fromisoformat(window[key].replace("Z", "+00:00")) for key in ("startTime", "endTime"))
+    except ValueError as error:
+        return f"Invalid recurring maintenance window: {error}."
+    parts = dict(part.partition("=")[::2] for part in window["recurrence"].split(";"))
+    days = len((parts.get("BYDAY") or "MO").split(","))
+    opened = {"DAILY": 32, "WEEKLY": 32 // 7 * days}.get(parts.get("FREQ", ""))
+    hours = (end - start).total_seconds() / 3600
+    if hours <= 0 or opened is None:
+        return f"Invalid recurring maintenance window: from {start} to {end}, {window['recurrence']}."
+    if hours >= 4 and opened * hours >= 48:
+        return None
+    return (
+        "Error validating maintenance policy: maintenance policy would go longer than 32d without 48h maintenance "
+        "availability of >=4h contiguous duration."
+    )
+
+
+@CLUSTER_RULES.add(
+    "maintenance-exclusions-limited",
+    "https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions",
+    "maintenancePolicy.maintenanceExclusions",
+)
+def _exclusions(cluster: Properties, cloud: Cloud) -> str | None:
+    whole = [
+        each
+        for each in at(cluster, "maintenancePolicy.maintenanceExclusions") or []
+        if each.get("endTime") and at(each, "exclusionOptions.scope") in (None, "NO_UPGRADES")
+    ]
+    if len(whole) > 3:
+        return f"{len(whole)} maintenance exclusions of scope NO_UPGRADES; at most 3 are allowed."
+    for each in whole:
+        start, end = (datetime.fromisoformat(each[key].replace("Z", "+00:00")) for key in ("startTime", "endTime"))
+        if not 0 < (end - start).total_seconds() <= 30 * 24 * 3600:
+            return f"Maintenance exclusion '{each.get('exclusionName')}' of scope NO_UPGRADES: at most 30 days."
+    return None
 
 
 @CLUSTER_RULES.add("maintenance-exclusion-ends-once", PROVIDER, "maintenancePolicy")

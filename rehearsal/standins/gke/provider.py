@@ -12,7 +12,7 @@ from rehearsal.standins.base import CheckFailure, Properties, ProviderError, Req
 from rehearsal.standins.check import Words
 from rehearsal.standins.cloud import Cloud, last_part
 from rehearsal.standins.differences import same_resource
-from rehearsal.standins.gke import buckets, cluster, errors, iam, network, node_pool, registries
+from rehearsal.standins.gke import buckets, cluster, errors, iam, network, node_pool, people, registries
 from rehearsal.standins.gke.cloud import SELF_LINK, chosen, region_of
 from rehearsal.standins.gke.functions import FUNCTIONS
 from rehearsal.standins.resource import Made, Refers, Resource
@@ -38,6 +38,7 @@ class GcpProvider(StandIn[Cloud]):
         server="is set by the server and cannot be given",
     )
     make_cloud = Cloud
+    let_in = people.let_in
 
     @override
     def auto_name(self, row: Resource[Cloud], request: Request, inputs: Properties) -> str:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from tests import one_stack
 from tests.rehearsal.rehearsals import passes
 
 pytestmark = pytest.mark.rehearsal
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_a_company_s_stack_passes(cloud: str) -> None:
+    passes(f"examples/{cloud}-company.yaml")
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,15 @@ def excluding(**end: Any) -> Properties:
     }
 
 
+EXCLUSIONS = "maintenanceExclusions"
+
+
+def weekly(end: str, days: str) -> Properties:
+    """A window that opens at two."""
+    recurrence = f"FREQ=WEEKLY;BYDAY={days}"
+    return {"startTime": "2026-11-01T02:00:00Z", "endTime": f"2026-11-01T{end}", "recurrence": recurrence}
+
+
 BROKEN: list[tuple[Rules, str, Properties]] = [
     (POOL_RULES, "pool-name", {"name": "a" * 41}),
     (POOL_RULES, "pool-name", {"name": "T4"}),
@@ -175,6 +184,20 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
         CLUSTER_RULES,
         "maintenance-window",
         {"maintenancePolicy": {"dailyMaintenanceWindow": {"startTime": "25:00"}}},
+    ),
+    *(
+        (CLUSTER_RULES, "maintenance-availability", {"maintenancePolicy": {"recurringWindow": weekly(*window)}})
+        for window in (("13:00:00Z", "SA"), ("05:00:00Z", "MO,TU,WE,TH"), ("02:00:00Z", "SA"))
+    ),
+    (
+        CLUSTER_RULES,
+        "maintenance-exclusions-limited",
+        {"maintenancePolicy": excluding(endTime="2026-12-02T00:00:00Z")},
+    ),
+    (
+        CLUSTER_RULES,
+        "maintenance-exclusions-limited",
+        {"maintenancePolicy": {"maintenanceExclusions": 4 * excluding(endTime="2026-11-02T00:00:00Z")[EXCLUSIONS]}},
     ),
     (CLUSTER_RULES, "maintenance-exclusion-ends-once", {"maintenancePolicy": excluding()}),
     (

@@ -1,0 +1,69 @@
+"""``access``: who besides the cluster's maker may do what inside it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field, StrictStr, ValidationInfo, field_validator
+
+from components.settings.fields import PoolName, Section, rfc1035, wrong
+
+Role = Literal["admin", "developer", "viewer"]
+
+# Kubernetes' own; rights to change what is there are rights over the cluster.
+_SYSTEM_PREFIX: Final = "kube-"
+
+
+def namespace(name: str) -> str:
+    """A namespace of the cluster's users."""
+    if name.startswith(_SYSTEM_PREFIX):
+        raise wrong(f"'{name}' is one of the cluster's own namespaces", "Write one of your own, such as 'research'")
+    return rfc1035(name)
+
+
+Namespace = Annotated[StrictStr, AfterValidator(namespace)]
+
+
+class Access(Section):
+    """A person, a group or a pipeline, and what it may do in the cluster."""
+
+    name: PoolName = Field(description="what its objects in the cluster are called after")
+    who: Annotated[StrictStr, Field(min_length=1)] = Field(
+        description="as the cloud names it (below). Whoever makes the cluster is its admin already"
+    )
+    role: Role = Field(
+        description="`admin`: everything; `developer`: what runs in its `namespaces`; `viewer`: look, but at no "
+        "secrets. All see nodes"
+    )
+    namespaces: tuple[Namespace, ...] = Field(
+        default=(),
+        validate_default=True,
+        description="where a `developer` or a `viewer` has its role, made unless they are there; of a `viewer` all "
+        "unless given. A namespace that is no longer named stays, with what runs in it",
+    )
+
+    @field_validator("namespaces")
+    @classmethod
+    def _namespaces(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        role = info.data.get("role")
+        if len(set(value)) < len(value):
+            raise wrong("a namespace is there twice", "Write each namespace once")
+        if role == "developer" and not value:
+            raise wrong("a developer works in namespaces, and none is given", "Write for example namespaces: [default]")
+        if role == "admin" and value:
+            raise wrong("an admin may do everything in all namespaces", "Leave it out, or write role: developer")
+        return value
+
+
+def each_once(value: tuple[Access, ...]) -> tuple[Access, ...]:
+    """Names of objects, and at most one role for everybody: a cloud keeps one entry of each."""
+    for word, given in (("name", [entry.name for entry in value]), ("who", [entry.who for entry in value])):
+        twice = sorted({each for each in given if given.count(each) > 1})
+        if twice:
+            raise wrong(
+                f"the {word} '{twice[0]}' is there twice", "Write each once; a developer may have several namespaces"
+            )
+    return value
+
+
+AccessList = Annotated[tuple[Access, ...], AfterValidator(each_once)]

@@ -1,0 +1,54 @@
+"""What a cloud keeps to of ``maintenance``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from components.settings.maintenance import Maintenance
+from components.settings.problems import Problem
+from components.settings.settings import Settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Windows:
+    """A cloud's limits; ``None``: none. ``autoscaler`` is the only one that keeps to a window, if not all do."""
+
+    cloud: str
+    least_hours: int = 4
+    longest_exclusion_days: int | None = None
+    most_exclusions: int | None = None
+    autoscaler: str | None = None
+
+
+def problems(settings: Settings, windows: Windows) -> Iterator[Problem]:
+    """What the stack file asks for and the cloud would not keep to."""
+    maintenance, cloud = settings.maintenance, windows.cloud
+    if maintenance.hours < windows.least_hours:
+        yield Problem(
+            "maintenance.hours",
+            f"{cloud} wants a weekly window of {windows.least_hours} hours, and this one has {maintenance.hours}",
+            f"Write {windows.least_hours} or more",
+        )
+    for index, exclusion in enumerate(maintenance.exclusions):
+        if windows.longest_exclusion_days is not None and exclusion.days > windows.longest_exclusion_days:
+            yield Problem(
+                f"maintenance.exclusions[{index}].last",
+                f"{exclusion.days} days without upgrades, and {cloud} allows {windows.longest_exclusion_days}",
+                "Write an earlier day",
+            )
+    if windows.most_exclusions is not None and len(maintenance.exclusions) > windows.most_exclusions:
+        yield Problem(
+            "maintenance.exclusions",
+            f"there are {len(maintenance.exclusions)}, and {cloud} keeps to {windows.most_exclusions or 'none'}",
+            "Remove those that are over"
+            if windows.most_exclusions
+            else "Leave it out, and run no `pulumi up` with another version on those days",
+        )
+    elif windows.autoscaler not in (None, settings.autoscaler) and maintenance != Maintenance():
+        yield Problem(
+            "maintenance",
+            f"{cloud} has no windows: nodes of {settings.autoscaler}'s groups are upgraded by `pulumi up` alone, and "
+            "the control plane is patched when the cloud likes",
+            f"Leave it out, or write autoscaler: {windows.autoscaler}, which renews CPU nodes in the window",
+        )

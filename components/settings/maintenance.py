@@ -1,0 +1,83 @@
+"""``maintenance``: when the cloud may change what runs, by itself."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationInfo, field_validator
+
+from components.settings.fields import PoolName, Section, wrong
+
+Day = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+DAYS: Final[tuple[Day, ...]] = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def _hour(text: str) -> str:
+    hour, colon, minute = text.partition(":")
+    if not (colon and len(hour) == len(minute) == 2 and hour.isdecimal() and minute == "00" and int(hour) < 24):
+        raise wrong(f"'{text}' is not a full hour of the day", "Write for example '02:00', in UTC and in quotes")
+    return text
+
+
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise wrong(f"'{text}' is not a date", "Write year-month-day, for example 2027-03-01") from None
+
+
+Date = Annotated[StrictStr, AfterValidator(_day)]
+
+
+class Exclusion(Section):
+    """Days on which nothing is upgraded, such as those before a deadline."""
+
+    name: PoolName = Field(description="what they are for")
+    first: Date = Field(description="the first day, UTC, as `'2027-03-01'`")
+    last: Date = Field(description="the last day, UTC")
+
+    @field_validator("last")
+    @classmethod
+    def _last(cls, value: str, info: ValidationInfo) -> str:
+        first = info.data.get("first")
+        if first is not None and value < first:
+            raise wrong(f"{value} is before {first}", "Write the first day first")
+        return value
+
+    @property
+    def days(self) -> int:
+        """How many."""
+        return (date.fromisoformat(self.last) - date.fromisoformat(self.first)).days + 1
+
+    @property
+    def end(self) -> str:
+        """The day after the last one."""
+        return (date.fromisoformat(self.last) + timedelta(days=1)).isoformat()
+
+
+class Maintenance(Section):
+    """When the cloud may upgrade by itself. Nodes that run GPU jobs it leaves alone outside of this window, too."""
+
+    day: Day = Field(default="sunday", description="the day of the week, UTC, on which the window opens")
+    start: Annotated[StrictStr, AfterValidator(_hour)] = Field(default="02:00", description="the hour it opens, UTC")
+    hours: Annotated[StrictInt, Field(ge=4, le=24)] = Field(default=12, description="how long it is open, 4 to 24")
+    exclusions: tuple[Exclusion, ...] = Field(default=(), description="days without upgrades")
+
+    @field_validator("exclusions")
+    @classmethod
+    def _once(cls, value: tuple[Exclusion, ...]) -> tuple[Exclusion, ...]:
+        names = [each.name for each in value]
+        if len(set(names)) < len(names):
+            raise wrong("two exclusions have one name", "Give each its own")
+        return value
+
+    @property
+    def weekday(self) -> int:
+        """The day it opens on, 0 for Monday."""
+        return DAYS.index(self.day)
+
+    @property
+    def opens(self) -> int:
+        """The hour it opens."""
+        return int(self.start[:2])

@@ -1,0 +1,63 @@
+"""``make quota``: what a stack at its maximum needs of the account's limits, as a list to ask for. No account is asked.
+
+``python -m components.settings.quotas STACK``, a stack's name or its file.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import catalog
+from catalog.model import Quota
+from components.settings.problems import SettingsError
+from components.settings.read import from_stack_file
+from components.settings.settings import Settings
+
+
+def quotas(settings: Settings) -> tuple[Quota, ...]:
+    """With every pool at its maximum, twins of a pool both."""
+    pools = [settings.admin_pool, *settings.gpu_pools, *settings.cpu_pools]
+    gateways = len(settings.zones) if settings.nat_per_zone else 1
+    return catalog.of(settings.cloud).quotas(settings.region, pools, gateways)
+
+
+def listed(settings: Settings) -> str:
+    """The same as a text, with where to ask."""
+    rows = [("needed", "", "quota", "in", "for")]
+    for quota in quotas(settings):
+        name = f"{quota.name}, or {quota.instead} where the account has none" if quota.instead else quota.name
+        rows.append((str(quota.needed), quota.unit, name, quota.place, ", ".join(quota.pools) or "the cluster"))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = [
+        f"{row[0]:>{widths[0]}} {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]:<{widths[3]}}  {row[4]}"
+        for row in rows
+    ]
+    page = catalog.of(settings.cloud).quota_page.format(region=settings.region)
+    return "\n".join(
+        [
+            f"What stack '{settings.stack}' needs on {settings.cloud} with every pool at its maximum, besides what "
+            "else the account runs:",
+            "",
+            *lines,
+            "",
+            f"See what the account has, and ask for more: {page}",
+        ]
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the list; 1 if the stack file is not valid."""
+    (stack,) = arguments
+    try:
+        settings = from_stack_file(stack if stack.endswith((".yaml", ".yml")) else Path(f"Pulumi.{stack}.yaml"))
+    except SettingsError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{listed(settings)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,296 @@
+"""What people ask for that a stack file cannot say yet, by the words that they use for it, and what to do instead.
+
+An answer here goes when its key comes: ``tests/components/settings/test_wishes.py`` asks for that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from catalog import PLUGINS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """``what`` is wished for, in the words of a sentence, and what to do ``instead``.
+
+    ``keys`` matches the keys that ask for it, in any section; ``values`` the values that do, of the keys in ``of``.
+    Words are compared whole, in lower case and without ``-``, ``_``, spaces and the like.
+    """
+
+    what: str
+    instead: str
+    keys: str = ""
+    values: str = ""
+    of: frozenset[str] = frozenset()
+
+    @property
+    def answer(self) -> tuple[str, str]:
+        """What is wrong, and what to write or do instead."""
+        return f"{self.what} not supported yet", self.instead
+
+
+_OUTPUT: Final = "`pulumi stack output network`"
+_CAPACITY: Final = frozenset({"capacity"})
+_GPU: Final = frozenset({"gpu", "gpus", "accelerator"})
+_ADDONS: Final = frozenset({"addons"})
+_CHART: Final = (
+    "Leave it out, and install it in the cluster: its GPU pools have the labels and taints of docs/architecture.md"
+)
+
+WISHES: Final = (
+    Wish(
+        what="an existing network is",
+        keys=r"(existing|shared|host|my|own|custom|use)?(vpc|vnet|subnet|subnetwork|virtualnetwork)"
+        r"(id|ids|name|names|arn|project|selflink|resourcegroup)?"
+        r"|existing(network)?|network(id|name|project|selflink)|(private|public|node|pod|service|control|controlplane)?subnet(work)?(id)?s"
+        r"|(node|pod|service|control|controlplane)subnet(id)?|secondary(ip)?ranges?|(pod|pods|service|services)range(name)?"
+        r"|(networkproject|hostproject|sharedvpc)(id)?|natgateway(id)?|routetables?|securitygroups?(ids)?",
+        instead="Leave it out: the program makes a network of its own in the ranges of network.nodeCidr and its "
+        f"neighbours; peer or connect yours to it by {_OUTPUT}",
+    ),
+    Wish(
+        what="an existing cluster is",
+        keys=r"(existing|import)cluster(name|id|arn)?|cluster(id|arn)|kubeconfig(path)?",
+        values=r"existing.*|own|self.*|onprem.*|baremetal|kubernetes|k8s|k3s|rke2?|kubeadm|kind|minikube|byo.*",
+        of=frozenset({"cloud"}),
+        instead=f"Write one of {', '.join(PLUGINS)} for a new cluster; the gate alone judges programs of your own "
+        "(docs/gating-your-own-program.md)",
+    ),
+    Wish(
+        what="a private DNS zone of your own for the control plane is",
+        keys=r"(private|custom)?dns(zone|zones|zoneid|zonename|servers?)?|privatednszone(id)?s?|fqdnsubdomain",
+        instead=f"Leave it out: the cloud makes the control plane's zone, which you can link to yours ({_OUTPUT})",
+    ),
+    Wish(
+        what="capacity that is queued and lent for some days is",
+        keys=r"flexstart|dws|dynamicworkloadscheduler|queuedprovisioning|maxrunduration|provisioningrequests?",
+        values=r"flexstart|flex|dws|queued|queuedprovisioning|dynamicworkloadscheduler",
+        of=_CAPACITY,
+        instead="Write capacity: spot, or spot-with-fallback where the machine is sold on demand, too",
+    ),
+    Wish(
+        what="a block of capacity that is bought for some days is",
+        keys=r"(ml)?capacityblocks?(id|reservation(id)?)?",
+        values=r"(ml)?capacityblocks?|block|calendar",
+        of=_CAPACITY,
+        instead="Write capacity: spot; a `reservation` alone would never start a node of a block",
+    ),
+    Wish(
+        what="a capacity of reserved machines by that word is",
+        keys=r"(capacity)?reservations|capacityreservation(id|group|groupid|s)?|reservationaffinity|reserved",
+        values=r"reserved|reservation|reservedwithfallback|odcr",
+        of=_CAPACITY,
+        instead="Write the reservation's name or id in `reservation`, in a pool of its own with capacity: on-demand, "
+        "and a second pool with capacity: spot for what overflows",
+    ),
+    Wish(
+        what="a fabric for several nodes (EFA, InfiniBand, RDMA, GPUDirect) is",
+        keys=r"(enable)?(efa|infiniband|ib|rdma|roce|gpudirect|gpudirecttcpxo?|tcpxo?|nccl|fabric|gvnic|srd|dranet)"
+        r"(enabled|only|interfaces)?|multinetwork(ing)?|networkinterfaces?",
+        instead="Leave it out and keep a job on one node: between nodes NCCL would use TCP, many times slower",
+    ),
+    Wish(
+        what="placing nodes close together is",
+        keys=r"(compact)?placement(group|groups|policy|type)?|proximityplacementgroup(id)?|ppg|clusterplacement|spread",
+        instead="Leave it out and keep a job on one node; write one zone if several nodes talk to each other",
+    ),
+    Wish(
+        what="sharing a GPU by MPS is",
+        keys=r"(enable)?mps(clients.*)?|multiprocessservice",
+        instead="Write timeSharing: {clientsPerGpu: 2} where the cloud has it (docs/configuration.md says where)",
+    ),
+    Wish(
+        what="an accelerator other than NVIDIA's GPUs is",
+        keys=r"tpus?|tpupools?|neuron|trainium|inferentia|tputopology",
+        values=r"(aws|amazon|google|cloud|intel)?(tpu.*|trainium.*|trn.*|inferentia.*|inf\d.*|neuron.*|gaudi.*|habana.*)"
+        r"|ct\d.*|v\d(e|p|lite.*)|(amd)?(radeon.*|mi\d+x?.*|instinct.*)|amd.*",
+        of=_GPU,
+        instead="Write an NVIDIA GPU; docs/configuration.md lists those of each cloud",
+    ),
+    Wish(
+        what="a machine that joins NVIDIA's own CPU with its GPU (Arm) is",
+        values=r"(nvidia)?(gb|gh)\d{3}.*",
+        of=_GPU,
+        instead="Write nvidia-b200, with x86 machines, where the cloud has it",
+    ),
+    Wish(
+        what="a permissions boundary or a path for roles is",
+        keys=r"(iam|role)?permissions?boundar(y|ies)(arn)?|(iam)?rolepath|iampath|path",
+        instead="Make the cluster in an account whose rules allow roles without one",
+    ),
+    Wish(
+        what="an own key for disks is",
+        keys=r"(cmek|disk(s)?(kms|encryption)(key|keyid|set|setid|keyarn)?|boot(disk)?(kms|encryption)key|cmk"
+        r"|(kms|encryption)keyfordisks|diskencryptionset(id)?|ebskmskey(id)?|volumekmskey)",
+        instead="Leave it out: disks are encrypted with the cloud's key; security.kmsKey is for Kubernetes' secrets",
+    ),
+    Wish(
+        what="a list of registries of others is",
+        keys=r"(container|image|docker|private)registr(y|ies)|registries|registry(id|ids|project|projects|projectids)"
+        r"|acr(id|name|s)?|attachacr|ecr|imagepullsecrets?|artifactregistry|gcr",
+        instead="Write workloads: {registry: {}} for one of the stack's own; those of the same account the nodes may "
+        f"mostly read already, and for another let the nodes' identity pull ({_OUTPUT} names it)",
+    ),
+    Wish(
+        what="a mounted bucket or file store is",
+        keys=r"storage|buckets?|volumes?|gcsfuse|gcs|blobcsi|blob|lustre|filestore|s3|mountpoint|efs|fsx|ebs",
+        values=r"(gcs|gcp)?fuse|gcsfuse.*|blob.*|s3.*|mountpoint.*|(managed)?lustre.*|filestore.*|azurefiles?.*|azuredisk.*",
+        of=_ADDONS,
+        instead="Write workloads: {checkpoints: {…}} for a bucket that jobs write to, and identities for buckets that "
+        "are there; mounted they are by a storage driver that you install in the cluster",
+    ),
+    Wish(
+        what="streaming or preloading of images is",
+        keys=r"(enable)?(imagestreaming|gcfs(config)?|artifactstreaming|soci|fastimagepull|lazyloading|preload.*"
+        r"|secondarybootdisks?|imagecache|faststart)",
+        instead="Leave it out, and keep images small or in the region: a new node pulls them in full",
+    ),
+    Wish(
+        what="a schedule of nodes is",
+        keys=r"schedules?|(night|nightly)?shutdown|(start|stop)time|sleep|cron|downscaler|workinghours|officehours|uptime",
+        instead="Leave it out: GPU pools cost nothing without pods; what remains is `pulumi stack output cost`, and "
+        "`pulumi destroy` ends that",
+    ),
+    Wish(
+        what="a monitoring, queueing or serving stack inside the cluster is",
+        keys=r"(prometheus|grafana|dcgm(exporter)?|kueue|queues?|volcano|kuberay|ray|kubeflow|kserve|keda|slurm"
+        r"|gpuoperator|networkoperator|argocd|flux)(enabled)?",
+        values=r"prometheus|grafana|dcgm.*|kueue|volcano|kuberay|ray|kubeflow|kserve|keda|gpuoperator|networkoperator",
+        of=_ADDONS,
+        instead=_CHART,
+    ),
+    Wish(
+        what="a cloud's own choice of nodes is",
+        keys=r"(auto|automode|nodeautoprovisioning|nap|autopilot|computeclass(es)?|autoprovisioning)(enabled)?",
+        values=r"auto(mode|matic|pilot)?|nap|nodeautoprovisioning|autopilot",
+        of=frozenset({"autoscaler", "cloud"}),
+        instead="Leave it out: every pool is one that the stack file names, with its limit and its price",
+    ),
+    Wish(
+        what="warm GPU nodes are",
+        keys=r"(warm|standby|buffer|headroom|overprovision(ing)?|capacitybuffers?)(nodes|pool|size)?",
+        instead="Leave it out: a GPU node that waits costs as much as one that works",
+    ),
+    Wish(
+        what="a strategy of upgrades by pool is",
+        keys=r"upgrades?|upgrade(policy|settings|strategy|options)|autoupgrade|maxsurge|maxunavailable|drain(timeout)?.*",
+        instead="Leave it out: nodes that run GPU jobs are left alone; docs/operations.md says what is upgraded",
+    ),
+    Wish(
+        what="teams with namespaces and quotas are",
+        keys=r"teams?|tenants?|(resource)?quotas?|priorit(y|ies)(class|classes)?|limitranges?",
+        instead="Make namespaces with a ResourceQuota of requests.nvidia.com/gpu in the cluster",
+    ),
+    Wish(
+        what="settings of the cloud that are passed through are",
+        keys=r"raw|extra.*|overrides?|passthrough|"
+        + "|".join(PLUGINS)
+        + r"|(user|custom)data|startupscript|bootstrap.*",
+        instead="Leave it out, or declare what it needs in a program of your own beside this one",
+    ),
+)
+
+# What is called otherwise here: key → the key to write, of the same section or of the whole file.
+SYNONYMS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        (
+            *("accessentries", "accessconfig", "admins", "admin", "admingroups", "adminusers", "admingroupobjectids"),
+            *(
+                "aadprofile",
+                "entragroups",
+                "googlegroups",
+                "rbac",
+                "users",
+                "groups",
+                "members",
+                "developers",
+                "viewers",
+            ),
+            *("mapusers", "maproles", "sso", "iam"),
+        ),
+        "access: [{name: ops, who: …, role: admin}]",
+    ),
+    **dict.fromkeys(
+        ("maintenancewindow", "maintenancewindows", "maintenancepolicy", "upgradewindow", "windows"),
+        "maintenance: {day: sunday, start: '02:00', hours: 12}",
+    ),
+    **dict.fromkeys(
+        ("dnsbasedendpoint", "enablednsendpoint", "externaltraffic", "allowexternaltraffic"),
+        "network: {dnsEndpoint: true}",
+    ),
+    **dict.fromkeys(
+        ("workloadidentity", "workloadidentities", "serviceaccounts", "podidentity", "podidentities", "irsa"),
+        "identities: [{serviceAccount: default/trainer, read: […]}]",
+    ),
+    "maintenanceexclusions": "maintenance: {exclusions: [{name: …, first: …, last: …}]}",
+    "tags": "labels",
+    "resourcelabels": "labels",
+    "defaulttags": "labels",
+    "instancetype": "machineType",
+    "instancetypes": "machineType",
+    "vmsize": "machineType",
+    "machine": "machineType",
+    "disksize": "diskGb",
+    "disksizegb": "diskGb",
+    "bootdisksize": "diskGb",
+    "spot": "capacity: spot",
+    "preemptible": "capacity: spot",
+    "min": "minNodes",
+    "max": "maxNodes",
+    "minsize": "minNodes",
+    "maxsize": "maxNodes",
+    "authorizedips": "authorizedNetworks",
+    "authorizedipranges": "authorizedNetworks",
+    "publicaccesscidrs": "authorizedNetworks",
+    "migprofile": "mig",
+    "timeslicing": "timeSharing",
+    "gpusharing": "timeSharing",
+    "nodepools": "gpuPools",
+    "gputype": "gpu",
+    "gpucount": "gpusPerNode",
+}
+
+_CLOUD_OF_PLUGIN: Final = {"".join(filter(str.isalnum, plugin)): cloud for cloud, plugin in PLUGINS.items()}
+_COMPANIES: Final = {
+    "google": "gcp",
+    "googlecloud": "gcp",
+    "amazon": "aws",
+    "azure": "azurenative",
+    "microsoft": "azurenative",
+}
+
+
+def plain(word: str) -> str:
+    """A word as the table compares it."""
+    return re.sub(r"[^a-z0-9]+", "", word.lower())
+
+
+def of_key(key: str, known: Iterable[str], whole: Iterable[str] = ()) -> tuple[str, str] | None:
+    """The answer to a key that is not among the ``known`` ones of its section, if it is a known wish; ``whole`` are the
+    keys of the whole file."""
+    word, here = plain(key), {*known, *whole}
+    if (other := SYNONYMS.get(word)) is not None and other.partition(":")[0] in here:
+        return f"there is no key '{key}'", f"Write {other}"
+    wish = next((wish for wish in WISHES if wish.keys and re.fullmatch(wish.keys, word)), None)
+    return None if wish is None else wish.answer
+
+
+def of_value(key: str, value: object) -> tuple[str, str] | None:
+    """The answer to a value of ``key`` that was refused, if it, or one in its list, is a known wish."""
+    cloud = _CLOUD_OF_PLUGIN.get(_COMPANIES.get(word := plain(str(value)), word)) if key == "cloud" else None
+    if cloud is not None:
+        return f"'{value}' is the name of a company or of a provider", f"Write {cloud}"
+    wish = wish_for_value(key, value)
+    return None if wish is None else wish.answer
+
+
+def wish_for_value(key: str, value: object) -> Wish | None:
+    """The wish that a value of ``key``, or one in its list, is for."""
+    words = [plain(each) for each in (value if isinstance(value, list | tuple) else [value]) if isinstance(each, str)]
+    return next(
+        (wish for wish in WISHES if key in wish.of and any(re.fullmatch(wish.values, word) for word in words)), None
+    )

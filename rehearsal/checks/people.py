@@ -1,0 +1,89 @@
+"""Whether everybody whom the stack file names may do in the cluster what its role says, and no more.
+
+Asked of the API server itself, for whom the cloud says that they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from components.settings.access import Access, Role
+from rehearsal.checks.check import Check
+from rehearsal.cluster.api import Api, Object
+from rehearsal.simulation import Login
+
+_REVIEW: Final = "authorization.k8s.io/v1"
+# Where nobody has a role by name.
+_ELSEWHERE: Final = "kube-system"
+_DEVELOPERS: Final = frozenset[Role]({"admin", "developer"})
+_ALL: Final = frozenset[Role]({"admin", "developer", "viewer"})
+
+
+@dataclass(frozen=True)
+class _Try:
+    """Something that somebody tries in a namespace, ``""`` in none; ``may`` are the roles whose it is there."""
+
+    verb: str
+    resource: str
+    may: frozenset[Role]
+    group: str = ""
+
+
+_IN_OWN_NAMESPACE: Final = (
+    _Try("create", "jobs", _DEVELOPERS, "batch"),
+    _Try("delete", "pods", _DEVELOPERS),
+    _Try("get", "secrets", _DEVELOPERS),
+    _Try("list", "pods", _ALL),
+    _Try("create", "rolebindings", frozenset({"admin"}), "rbac.authorization.k8s.io"),
+    _Try("delete", "resourcequotas", frozenset({"admin"})),
+)
+_IN_ANOTHER: Final = (
+    _Try("create", "jobs", frozenset({"admin"}), "batch"),
+    _Try("get", "secrets", frozenset({"admin"})),
+)
+_IN_NONE: Final = (
+    _Try("list", "nodes", _ALL),
+    _Try("delete", "nodes", frozenset({"admin"})),
+    _Try("create", "clusterrolebindings", frozenset({"admin"}), "rbac.authorization.k8s.io"),
+    _Try("delete", "validatingadmissionpolicies", frozenset({"admin"}), "admissionregistration.k8s.io"),
+)
+
+
+def people_checks(api: Api, access: Sequence[Access], let_in: Mapping[str, Login]) -> Iterator[Check]:
+    """A check for each entry of ``access``; ``let_in`` is whom the cloud lets in, and as whom."""
+    for entry in access:
+        title = f"{entry.name} may do what {'an' if entry.role == 'admin' else 'a'} {entry.role} may, and no more"
+        login = let_in.get(entry.who)
+        if login is None:
+            yield Check(f"access:{entry.name}", title, False, f"the cloud does not let {entry.who} in")
+            continue
+        tried = [(one, where) for where in entry.namespaces or ("default",) for one in _IN_OWN_NAMESPACE]
+        tried += [(one, _ELSEWHERE) for one in _IN_ANOTHER] + [(one, "") for one in _IN_NONE]
+        wrong = [
+            f"{'may not' if entry.role in one.may else 'may'} {one.verb} {one.resource} in {where or 'no namespace'}"
+            for one, where in tried
+            if _may(api, login, one, where) != (entry.role in one.may)
+        ]
+        allowed = sum(entry.role in one.may for one, _ in tried)
+        detail = "; ".join(wrong) or f"{allowed} of {len(tried)} things that it tried"
+        yield Check(f"access:{entry.name}", title, not wrong, f"{entry.who} {detail}" if wrong else detail)
+
+
+def _may(api: Api, login: Login, one: _Try, namespace: str) -> bool:
+    review: Object = {
+        "apiVersion": _REVIEW,
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": login.user,
+            "groups": [*login.groups, "system:authenticated"],
+            "resourceAttributes": {
+                "group": one.group,
+                "resource": one.resource,
+                "verb": one.verb,
+                "namespace": namespace,
+            },
+        },
+    }
+    return bool(api.create(f"/apis/{_REVIEW}/subjectaccessreviews", review)["status"]["allowed"])

@@ -1,0 +1,181 @@
+"""What people ask for is expressed in a stack file, or refused with words about that wish and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from components.settings import SettingsError, load, wishes
+from components.settings.problems import models_in
+from components.settings.stack_file import StackFile
+from tests import one_stack
+from tests.components.settings.test_clouds import account, load_stack, own_keys, t4
+
+EVERY = one_stack.CLOUDS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intent:
+    """``changes`` of the one stack on ``clouds``; ``refused``: key path of each problem → a phrase of its answer."""
+
+    id: str
+    clouds: tuple[str, ...]
+    changes: Mapping[str, Any]
+    refused: Mapping[str, str]
+
+
+def expressed(id: str, *clouds: str, **changes: Any) -> Intent:
+    return Intent(id=id, clouds=clouds or EVERY, changes=changes, refused={})
+
+
+def refused(id: str, answers: Mapping[str, str], *clouds: str, **changes: Any) -> Intent:
+    return Intent(id=id, clouds=clouds or EVERY, changes=changes, refused=answers)
+
+
+def network(**more: Any) -> dict[str, Any]:
+    return {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}], **more}
+
+
+H100 = {"name": "h100", "gpu": "nvidia-h100-80gb", "gpusPerNode": 8, "maxNodes": 2}
+ROLE = "arn:aws:iam::123456789012:role/ops"
+GUID = "11111111-2222-3333-4444-555555555555"
+L4 = {"name": "l4", "gpu": "nvidia-l4", "maxNodes": 2}
+A100 = {"gpu": "nvidia-a100-80gb", "gpusPerNode": 8}
+
+INTENTS = (
+    refused("flex-start", {"gpuPools[0].capacity": "queued"}, "gke", gpuPools=[{**H100, "capacity": "flex-start"}]),
+    expressed(
+        "reserved machines and spot for the rest",
+        "gke",
+        gpuPools=[
+            {**A100, "name": "own", "reservation": "ours", "maxNodes": 1, "zones": ["us-central1-a"]},
+            {**A100, "name": "more", "capacity": "spot", "maxNodes": 2},
+        ],
+    ),
+    expressed("shared GPUs", "gke", gpuPools=[{**L4, "timeSharing": {"clientsPerGpu": 4}}]),
+    refused("MPS", {"gpuPools[0].mps": "timeSharing"}, gpuPools=t4(mps={"clients": 4})),
+    expressed("endpoint by name", "gke", network=network(dnsEndpoint=True)),
+    refused(
+        "endpoint by name, where there is none",
+        {"network.dnsEndpoint": "authorizedNetworks"},
+        "eks",
+        "aks",
+        network=network(dnsEndpoint=True),
+    ),
+    refused("workload identity", {"workloadIdentity": "Write identities: "}, workloadIdentity=True),
+    *(
+        refused(f"network: {key}", {f"network.{key}": "an existing network is"}, network=network(**{key: "mine"}))
+        for key in ("vpc", "vpcId", "subnetId", "subnetwork", "privateSubnets", "vnet", "hostProject", "podRange")
+    ),
+    refused("existing cluster", {"cloud": "an existing cluster is"}, cloud="existing", network={}),
+    refused("an existing cluster by key", {"existingCluster": "an existing cluster is"}, existingCluster="mine"),
+    refused("disks with an own key", {"security.diskKmsKey": "own key for disks"}, security={"diskKmsKey": "k"}),
+    refused("teams", {"teams": "teams with namespaces"}, teams=[{"name": "red"}]),
+    refused("registries", {"registries": "registries of others"}, registries=["mine"]),
+    refused("nightly shutdown", {"schedule": "GPU pools cost nothing"}, schedule={"stop": "20:00"}),
+    refused("no admin node", {"adminPool.nodes": "Write 1 or more"}, adminPool={"nodes": 0}),
+    refused("GCS FUSE", {"addons": "bucket"}, addons=["gcs-fuse"]),
+    refused("Blob", {"addons": "bucket"}, addons=["blob"]),
+    refused("storage", {"storage": "bucket"}, storage={"bucket": "b"}),
+    refused("image streaming", {"gpuPools[0].imageStreaming": "streaming"}, gpuPools=t4(imageStreaming=True)),
+    refused("GB200", {"gpuPools[0].gpu": "NVIDIA's own CPU"}, gpuPools=[{**L4, "gpu": "nvidia-gb200"}]),
+    refused(
+        "capacity block",
+        {"gpuPools[0].capacity": "bought for some days"},
+        "eks",
+        gpuPools=[{**H100, "capacity": "capacity-block", "reservation": "cr-0123456789abcdef0"}],
+    ),
+    expressed("spot with a fallback", gpuPools=t4(capacity="spot-with-fallback")),
+    refused(
+        "permissions boundary",
+        {"security.permissionsBoundary": "permissions boundary"},
+        security={"permissionsBoundary": "arn"},
+    ),
+    refused(
+        "EFA",
+        {"gpuPools[0].efa": "NCCL", "gpuPools[0].placementGroup": "close"},
+        gpuPools=t4(efa=True, placementGroup=1),
+    ),
+    refused("InfiniBand", {"gpuPools[0].infiniband": "NCCL"}, "aks", gpuPools=t4(infiniband=True)),
+    refused("Trainium", {"gpuPools[0].gpu": "other than NVIDIA's"}, gpuPools=[{**L4, "gpu": "aws-trainium2"}]),
+    refused("TPU", {"gpuPools[0].gpu": "other than NVIDIA's"}, gpuPools=[{**L4, "gpu": "tpu-v5e"}]),
+    expressed("access of a role", "eks", access=[{"name": "ops", "who": ROLE, "role": "admin"}]),
+    expressed("access of a group of Entra", "aks", access=[{"name": "ops", "who": GUID, "role": "admin"}]),
+    expressed("one NAT gateway", "eks", "aks", network=network(nat="single")),
+    expressed("registry of the own account", "eks"),
+    refused(
+        "capacity reservation group",
+        {"gpuPools[0].capacityReservationGroup": "`reservation`"},
+        "aks",
+        gpuPools=t4(capacityReservationGroup="/subscriptions/s/…"),
+    ),
+    refused("own DNS", {"network.privateDnsZone": "private DNS zone"}, network=network(privateDnsZone="z")),
+    refused("ACR", {"acr": "registries of others"}, acr="mine"),
+    refused("Entra groups", {"adminGroups": "Write access: "}, adminGroups=["g"]),
+    expressed("a window", maintenance={"day": "saturday", "start": "20:00", "hours": 16}),
+    refused("a window by another word", {"maintenanceWindow": "Write maintenance: "}, maintenanceWindow="Sun:02"),
+    refused("surge", {"gpuPools[0].upgradeSettings": "left alone"}, gpuPools=t4(upgradeSettings={"maxSurge": 1})),
+    refused("cloud by its company", {"cloud": "Write "}, cloud="azure"),
+    refused("tags", {"tags": "Write labels"}, tags={"team": "red"}),
+    refused(
+        "AWS's word for machines", {"gpuPools[0].instanceType": "Write machineType"}, gpuPools=t4(instanceType="x")
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("cloud", "intent"),
+    [pytest.param(cloud, intent, id=f"{cloud}: {intent.id}") for intent in INTENTS for cloud in intent.clouds],
+)
+def test_an_intent_is_expressed_or_answered(cloud: str, intent: Intent) -> None:
+    written = {**own_keys(cloud), **intent.changes}
+    if not intent.refused:
+        load(written, stack="one", project=account(cloud))
+        return
+    with pytest.raises(SettingsError) as error:
+        load(written, stack="one", project=account(cloud))
+    found = {problem.path: str(problem) for problem in error.value.problems}
+    assert found.keys() == intent.refused.keys(), str(error.value)
+    for path, phrase in intent.refused.items():
+        assert phrase in found[path]
+        assert "Did you mean" not in found[path]
+
+
+def test_a_misspelt_key_is_no_wish() -> None:
+    with pytest.raises(SettingsError, match="Did you mean 'reservation'"):
+        load_stack("gke", gpuPools=t4(reservations="mine"))
+
+
+def test_a_key_that_is_like_none_gets_the_list_of_all() -> None:
+    with pytest.raises(SettingsError) as error:
+        load_stack("gke", gpuPools=t4(colour="red"))
+    [problem] = error.value.problems
+    assert problem.message == "there is no key 'colour'"
+    assert all(key in problem.remedy for key in ("name", "capacity", "taints"))
+
+
+def keys(model: type[BaseModel]) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        yield field.alias or name
+        for inner in models_in(field.annotation):
+            yield from keys(inner)
+
+
+@pytest.mark.parametrize("wish", [wish for wish in wishes.WISHES if wish.keys], ids=lambda wish: wish.what)
+def test_no_answer_says_of_a_key_that_there_is_that_it_is_not_supported(wish: wishes.Wish) -> None:
+    assert [key for key in keys(StackFile) if re.fullmatch(wish.keys, wishes.plain(key))] == []
+
+
+def test_a_synonym_is_no_key_of_a_stack_file() -> None:
+    there = {wishes.plain(key) for key in keys(StackFile)}
+    assert {word for word in wishes.SYNONYMS if word in there} == set()
+
+
+@pytest.mark.parametrize("word", ["own", "", "gpu", "name", "zone", "colour", "nodes", "disk"])
+def test_a_word_of_no_wish_has_no_answer(word: str) -> None:
+    assert wishes.of_key(word, ()) is None

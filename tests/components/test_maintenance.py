@@ -1,0 +1,128 @@
+"""A stack's window is the same hours of the week in every cloud's form, and GPU jobs are out of it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import product
+from typing import Any
+
+import pytest
+
+from components.clouds.aks.maintenance import maintenance_inputs
+from components.clouds.eks.karpenter_objects import node_pool
+from components.clouds.gke.maintenance import policy
+from components.settings.maintenance import DAYS, Maintenance
+from tests.components import eks_specs
+from tests.components.settings.test_clouds import GROUPS, load_stack, problems
+
+WEEK = 7 * 24
+SHORT = {day[:2].upper(): index for index, day in enumerate(DAYS)}
+WINDOWS = [
+    Maintenance(day=day, start=f"{start:02}:00", hours=hours)
+    for day, start, hours in product(DAYS, (0, 13, 23), (4, 12, 24))
+]
+NEW_YEAR = {"name": "new-year", "first": "2026-12-24", "last": "2027-01-03"}
+
+
+def hours(start: int, length: int) -> set[int]:
+    """Hours of the week, from Monday's first."""
+    return {hour % WEEK for hour in range(start, start + length)}
+
+
+def meant(window: Maintenance) -> set[int]:
+    return hours(window.weekday * 24 + window.opens, window.hours)
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text.removesuffix("Z"))
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_google_opens_it_in_these_hours(window: Maintenance) -> None:
+    given: Any = policy(window)
+    found = given["recurringWindow"]
+    start, end = moment(found["startTime"]), moment(found["endTime"])
+    frequency, day = found["recurrence"].split(";BYDAY=")
+    assert (frequency, SHORT[day]) == ("FREQ=WEEKLY", start.weekday())
+    assert hours(start.weekday() * 24 + start.hour, (end - start) // timedelta(hours=1)) == meant(window)
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_azure_opens_its_three_in_these_hours(window: Maintenance) -> None:
+    assert set(maintenance_inputs(window)) == {
+        "default",
+        "aksManagedAutoUpgradeSchedule",
+        "aksManagedNodeOSUpgradeSchedule",
+    }
+    for inputs in maintenance_inputs(window).values():
+        given: dict[str, Any] = dict(inputs)
+        if "timeInWeek" in given:
+            found = {
+                DAYS.index(each["day"].lower()) * 24 + hour
+                for each in given["timeInWeek"]
+                for hour in each["hourSlots"]
+            }
+        else:
+            one = given["maintenanceWindow"]
+            day = DAYS.index(one["schedule"]["weekly"]["dayOfWeek"].lower())
+            found = hours(day * 24 + int(one["startTime"][:2]), one["durationHours"])
+        assert found == meant(window)
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_karpenter_renews_no_cpu_node_outside_of_these_hours(window: Maintenance) -> None:
+    budgets = node_pool(eks_specs.cpu_pool(), weight=1, unneeded_minutes=5, maintenance=window)["spec"]["disruption"][
+        "budgets"
+    ]
+    [shut] = [one for one in budgets if "schedule" in one]
+    assert (shut["nodes"], shut["reasons"]) == ("0", ["Drifted"])
+    minute, hour, month_day, month, day = shut["schedule"].split()
+    assert (minute, month_day, month) == ("0", "*", "*")
+    closed = hours((int(day) - 1) % 7 * 24 + int(hour), int(shut["duration"].removesuffix("h")))
+    assert closed == set(range(WEEK)) - meant(window)
+
+
+def test_karpenter_renews_no_gpu_node_that_works_at_any_time() -> None:
+    pool = node_pool(eks_specs.gpu_pool(), weight=1, unneeded_minutes=5, maintenance=Maintenance())
+    drifted = [one for one in pool["spec"]["disruption"]["budgets"] if "Drifted" in one["reasons"]]
+    assert drifted == [{"nodes": "0", "reasons": ["Drifted"]}]
+
+
+def test_an_exclusion_is_all_of_its_days() -> None:
+    maintenance = load_stack("gke", maintenance={"exclusions": [NEW_YEAR]}).maintenance
+    given_to_google: Any = policy(maintenance)
+    [google] = given_to_google["maintenanceExclusions"]
+    assert (google["startTime"], google["endTime"]) == ("2026-12-24T00:00:00Z", "2027-01-04T00:00:00Z")
+    for inputs in maintenance_inputs(load_stack("aks", maintenance={"exclusions": [NEW_YEAR]}).maintenance).values():
+        given: dict[str, Any] = dict(inputs)
+        [span] = given.get("notAllowedTime") or given["maintenanceWindow"]["notAllowedDates"]
+        assert (span["start"][:10], span["end"][:10]) == ("2026-12-24", "2027-01-04")
+
+
+@pytest.mark.parametrize(
+    ("cloud", "maintenance", "path"),
+    [
+        ("gke", {"hours": 11}, "maintenance.hours"),
+        ("gke", {"exclusions": [{**NEW_YEAR, "last": "2027-01-23"}]}, "maintenance.exclusions[0].last"),
+        ("gke", {"exclusions": [{**NEW_YEAR, "name": f"n{index}"} for index in range(4)]}, "maintenance.exclusions"),
+        ("gke", {"exclusions": [{**NEW_YEAR, "last": "2026-12-23"}]}, "maintenance.exclusions[0].last"),
+        ("gke", {"exclusions": [{**NEW_YEAR, "first": "24.12.2026"}]}, "maintenance.exclusions[0].first"),
+        ("gke", {"exclusions": [NEW_YEAR, NEW_YEAR]}, "maintenance.exclusions"),
+        ("gke", {"start": "02:30"}, "maintenance.start"),
+        ("gke", {"day": "Sunday night"}, "maintenance.day"),
+        ("aks", {"hours": 3}, "maintenance.hours"),
+        ("eks", {"exclusions": [NEW_YEAR]}, "maintenance.exclusions"),
+    ],
+)
+def test_what_a_cloud_does_not_keep_to_is_refused(cloud: str, maintenance: dict[str, Any], path: str) -> None:
+    assert problems(cloud, maintenance=maintenance).keys() == {path}
+
+
+@pytest.mark.parametrize(("cloud", "hours"), [("gke", 12), ("aks", 4), ("eks", 4)])
+def test_the_shortest_window(cloud: str, hours: int) -> None:
+    assert load_stack(cloud, maintenance={"hours": hours}).maintenance.hours == hours
+
+
+def test_node_groups_of_amazon_have_no_window() -> None:
+    load_stack("eks", autoscaling=GROUPS)
+    assert problems("eks", autoscaling=GROUPS, maintenance={"day": "monday"}).keys() == {"maintenance"}
