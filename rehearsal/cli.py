@@ -58,8 +58,11 @@ def run(
     ] = None,
     day_two: Annotated[bool, typer.Option("--day-two", help="Also change settings while a job runs.")] = False,
     place: Annotated[
-        Place, typer.Option("--from", help="Where the program runs: outside the cluster's network, or inside.")
-    ] = Place.OUTSIDE,
+        Place | None,
+        typer.Option(
+            "--from", help="Where the program runs: outside the cluster's network unless it needs to be inside."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Another order of what is in no promised order.")] = 0,
 ) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0, destroy. Exit code 0 only if every check passes."""
@@ -83,7 +86,7 @@ def run(
         apply=apply,
         seed=seed,
         day_two=day_two,
-        inside=place is Place.INSIDE,
+        inside=chosen.only_from_inside if place is None else place is Place.INSIDE,
     )
     finished = Rehearsal(chosen, options, console).run()
     if finished.kept is not None:

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import yaml
 
-from rehearsal.standins.aks.cloud import Cloud, identifier
+from rehearsal.standins.aks.cloud import Cloud, identifier, require
 from rehearsal.standins.aks.cluster import endpoint_path, find_cluster
+from rehearsal.standins.aks.network import NETWORK, subnets_of
 from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.values import at
 
@@ -35,6 +36,17 @@ def get_managed_cluster(cloud: Cloud, args: Properties) -> Properties:
             raise ProviderError(f"missing required property '{key}'")
     cluster = find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
     return {**cluster.state, "id": cluster.id}
+
+
+def get_virtual_network(cloud: Cloud, args: Properties) -> Properties:
+    """``network.getVirtualNetwork``: a network with its subnets, however they were declared."""
+    group, name = args["resourceGroupName"], args["virtualNetworkName"]
+    folder = f"/subscriptions/{cloud.subscription}/resourceGroups/{group}/providers/Microsoft.Network"
+    network = require(cloud, f"{folder}/virtualNetworks/{name}", NETWORK)
+    subnets = [
+        {**each.state, "id": each.id, "name": each.inputs["subnetName"]} for each in subnets_of(cloud, network.id)
+    ]
+    return {**network.state, "id": network.id, "name": name, "subnets": subnets}
 
 
 def user_credentials(cloud: Cloud, args: Properties) -> Properties:
@@ -94,5 +106,6 @@ def _kubeconfig(cloud: Cloud, inputs: Properties, endpoint: Properties) -> dict[
 FUNCTIONS: Final[Mapping[str, Callable[[Cloud, Properties], Properties]]] = {
     "azure-native:authorization:getClientConfig": get_client_config,
     "azure-native:containerservice:getManagedCluster": get_managed_cluster,
+    "azure-native:network:getVirtualNetwork": get_virtual_network,
     "azure-native:containerservice:listManagedClusterUserCredentials": user_credentials,
 }
