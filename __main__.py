@@ -53,10 +53,6 @@ workloads = declare_workloads(cluster, guarded())
 offer = PublishedOfferArgs(cluster=cluster, pools=gpu_pools, registry=workloads.get("registry"))
 PublishedOffer("offer", offer, guarded())
 
-<<<<<<< HEAD
-declare_workloads(cluster, guarded())
-=======
->>>>>>> refs/heads/gpu
 pulumi.export("clusterName", cluster.handle.name)
 pulumi.export("kubeconfig", cluster.kubeconfig)
 pulumi.export("network", dict(cluster.handle.network))
