@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Final
 
 from rehearsal.standins.base import Properties
@@ -14,22 +13,9 @@ from rehearsal.standins.rules import RuleBook
 
 REPOSITORY: Final = "aws:ecr/repository:Repository"
 LIFECYCLE: Final = "aws:ecr/lifecyclePolicy:LifecyclePolicy"
-REPOSITORY_RULES: Final = RuleBook[Account]()
 LIFECYCLE_RULES: Final = RuleBook[Account]()
 
-_CREATE: Final = "https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_CreateRepository.html"
 _PARAMETERS: Final = "https://docs.aws.amazon.com/AmazonECR/latest/userguide/lifecycle_policy_parameters.html"
-_NAME: Final = re.compile(r"(?=.{2,256}$)[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*")
-
-
-@REPOSITORY_RULES.add("repository-name", _CREATE, "name")
-def _name(inputs: Properties, account: Account) -> str | None:
-    if _NAME.fullmatch(inputs["name"]):
-        return None
-    return (
-        "InvalidParameterException: Invalid parameter at 'repositoryName' failed to satisfy constraint: 'must satisfy "
-        f"regular expression' ({inputs['name']})"
-    )
 
 
 @LIFECYCLE_RULES.add("lifecycle-rules", _PARAMETERS, "policy")
@@ -98,7 +84,6 @@ ROWS: Final = (
             "repositoryUrl": said("repositoryUri"),
         },
         defaults={"imageTagMutability": "MUTABLE"},
-        rules=REPOSITORY_RULES.rules,
         replaces=("encryptionConfigurations",),
         name="name",
         name_limit=256,
