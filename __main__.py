@@ -49,8 +49,7 @@ DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools)
 GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), guarded())
 PublishedOffer("offer", PublishedOfferArgs(cluster=cluster, pools=gpu_pools), guarded())
 
-for key, value in declare_workloads(cluster, guarded()).items():
-    pulumi.export(key, value)
+declare_workloads(cluster, guarded())
 pulumi.export("clusterName", cluster.handle.name)
 pulumi.export("kubeconfig", cluster.kubeconfig)
 pulumi.export("network", dict(cluster.handle.network))
