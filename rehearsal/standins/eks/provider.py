@@ -56,6 +56,22 @@ NO_REGION: Final = "is required: set aws:region"
 _LOOK_SECONDS: Final = 0.5
 _DIGITS: Final = 7  # hex, at the end of a name that the provider makes up
 _T = TypeVar("_T")
+_PARTS: Final = (
+    network,
+    routes,
+    security_groups,
+    launch_templates,
+    keys,
+    iam,
+    events,
+    registries,
+    buckets,
+    cluster,
+    addons,
+    access,
+    node_group,
+    scaling_group,
+)
 
 
 def _with_common_outputs(row: Row) -> Row:
@@ -77,28 +93,7 @@ class AwsProvider(StandIn[Account]):
 
     name = "aws"
     cloud_name = "eks"
-    rows = table(
-        [
-            _with_common_outputs(row)
-            for rows in (
-                network.ROWS,
-                routes.ROWS,
-                security_groups.ROWS,
-                launch_templates.ROWS,
-                keys.ROWS,
-                iam.ROWS,
-                events.ROWS,
-                registries.ROWS,
-                buckets.ROWS,
-                cluster.ROWS,
-                addons.ROWS,
-                access.ROWS,
-                node_group.ROWS,
-                scaling_group.ROWS,
-            )
-            for row in rows
-        ]
-    )
+    rows = table([_with_common_outputs(row) for part in _PARTS for row in part.ROWS])
     functions = FUNCTIONS
     let_in = access.let_in
     settings = ("region",)

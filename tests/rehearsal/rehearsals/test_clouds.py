@@ -1,4 +1,4 @@
-"""The examples of the other clouds, from zero to many GPU nodes and back."""
+"""The examples of the other clouds, and what outlives its stack, from zero to many GPU nodes and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ def test_a_company_s_stack_passes(cloud: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "stack", ["examples/eks-spot.yaml", "examples/eks-karpenter.yaml", "examples/aks-train-infer.yaml"]
+    "stack",
+    [
+        "examples/eks-spot.yaml",
+        "examples/eks-karpenter.yaml",
+        "examples/aks-train-infer.yaml",
+        "examples/gke-research.yaml",
+        *(pytest.param(f"examples/{cloud}-research.yaml", marks=pytest.mark.exhaustive) for cloud in ("eks", "aks")),
+    ],
 )
 def test_a_stack_passes(stack: str) -> None:
     passes(stack)

@@ -14,10 +14,11 @@ from rehearsal.standins.base import ProviderError
 from rehearsal.standins.gke.functions import project_number
 from tests.rehearsal.standins.aks import account as azure
 from tests.rehearsal.standins.driver import Account
-from tests.rehearsal.standins.eks import account as aws
+from tests.rehearsal.standins.eks import data
+from tests.rehearsal.standins.eks.account import Amazon
 from tests.rehearsal.standins.gke import account as google
 
-GKE, EKS, AKS = google.Google, aws.Amazon, azure.Microsoft
+GKE, EKS, AKS = google.Google, Amazon, azure.Microsoft
 STORAGE = {"resourceGroupName": "gpu-dev", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
 REGISTRY = {"resourceGroupName": "gpu-dev", "registryName": "gpudevimages", "sku": {"name": "Basic"}}
 BUCKET = {"name": "gpu-dev-checkpoints", "location": "US-CENTRAL1"}
@@ -37,7 +38,7 @@ class Refused:
 
 
 def expiring(**selection: Any) -> str:
-    policy = json.loads(aws.expiring(3))
+    policy = json.loads(data.expiring(3))
     policy["rules"][0]["selection"] |= selection
     return json.dumps(policy)
 
@@ -53,10 +54,10 @@ CASES = (
     Refused(GKE, google.REPOSITORY, IMAGES, {"location": "us-central9"}, "not found"),
     Refused(GKE, google.REPOSITORY, IMAGES, {"cleanupPolicies": [{"id": "x", "action": "DELETE"}]}, "needs one of"),
     Refused(GKE, google.REPOSITORY, IMAGES, {"cleanupPolicies": [CLEANUP, CLEANUP]}, "twice"),
-    Refused(EKS, aws.BUCKET, {"bucket": "gpu-dev-data"}, {"bucket": "checkpoints"}, "BucketAlreadyExists"),
-    Refused(EKS, aws.BUCKET, {"bucket": "gpu-dev-data"}, {"bucket": "gpu..dev"}, "InvalidBucketName"),
-    Refused(EKS, aws.BUCKET, {"bucket": "gpu-dev-data"}, {"bucket": "10.0.0.1"}, "InvalidBucketName"),
-    Refused(EKS, aws.REPOSITORY, {"name": "gpu-dev/jobs"}, {"name": "gpu-dev/Jobs"}, "does not match"),
+    Refused(EKS, data.BUCKET, {"bucket": "gpu-dev-data"}, {"bucket": "checkpoints"}, "BucketAlreadyExists"),
+    Refused(EKS, data.BUCKET, {"bucket": "gpu-dev-data"}, {"bucket": "gpu..dev"}, "InvalidBucketName"),
+    Refused(EKS, data.BUCKET, {"bucket": "gpu-dev-data"}, {"bucket": "10.0.0.1"}, "InvalidBucketName"),
+    Refused(EKS, data.REPOSITORY, {"name": "gpu-dev/jobs"}, {"name": "gpu-dev/Jobs"}, "does not match"),
     Refused(AKS, azure.REGISTRY, REGISTRY, {"registryName": "training"}, "already in use"),
     Refused(AKS, azure.REGISTRY, REGISTRY, {"zoneRedundancy": "Enabled"}, "needs the SKU Premium"),
     Refused(AKS, azure.REGISTRY, REGISTRY, {"anonymousPullEnabled": True}, "needs Standard or Premium"),
@@ -93,21 +94,21 @@ def test_what_a_cloud_refuses(case: Refused, tmp_path: Path) -> None:
     ("type", "inputs", "words"),
     [
         (
-            aws.IMAGES_EXPIRE,
+            data.IMAGES_EXPIRE,
             {"policy": json.dumps({"rules": [{"rulePriority": 1}], "comment": "x" * 100})},
             "LifecyclePolicyText",
         ),
-        (aws.IMAGES_EXPIRE, {"policy": expiring(countUnit="hours")}, "countUnit"),
-        (aws.IMAGES_EXPIRE, {"policy": expiring(tagStatus="old")}, "tagStatus"),
-        (aws.BUCKET_POLICY, {"policy": "{}"}, "MalformedPolicy"),
-        (aws.BUCKET_LIFECYCLE, {"rules": []}, "MalformedXML"),
-        (aws.BUCKET_LIFECYCLE, {"rules": [{"id": "x", "status": "Enabled"}]}, "At least one action"),
+        (data.IMAGES_EXPIRE, {"policy": expiring(countUnit="hours")}, "countUnit"),
+        (data.IMAGES_EXPIRE, {"policy": expiring(tagStatus="old")}, "tagStatus"),
+        (data.BUCKET_POLICY, {"policy": "{}"}, "MalformedPolicy"),
+        (data.BUCKET_LIFECYCLE, {"rules": []}, "MalformedXML"),
+        (data.BUCKET_LIFECYCLE, {"rules": [{"id": "x", "status": "Enabled"}]}, "At least one action"),
     ],
 )
 def test_what_amazon_refuses_about_what_is_there(type: str, inputs: dict[str, Any], words: str, tmp_path: Path) -> None:
     amazon = EKS(tmp_path)
-    amazon.create(aws.REPOSITORY, {"name": "gpu-dev/jobs"})
-    amazon.create(aws.BUCKET, {"bucket": "gpu-dev-data"})
+    amazon.create(data.REPOSITORY, {"name": "gpu-dev/jobs"})
+    amazon.create(data.BUCKET, {"bucket": "gpu-dev-data"})
     where = {"repository": "gpu-dev/jobs"} if "ecr/" in type else {"bucket": "gpu-dev-data"}
     with pytest.raises(ProviderError, match=words):
         amazon.create(type, {**where, **inputs})
@@ -117,15 +118,15 @@ def test_what_amazon_refuses_about_what_is_there(type: str, inputs: dict[str, An
 def test_amazon_keeps_what_is_not_empty_unless_it_is_forced(forced: bool, tmp_path: Path) -> None:
     amazon = EKS(tmp_path)
     amazon.account.call("ec2", "DescribeVpcs")
-    bucket = amazon.create(aws.BUCKET, {"bucket": "gpu-dev-data", "forceDestroy": forced})
-    amazon.create(aws.VERSIONING, {"bucket": bucket.id, "versioningConfiguration": {"status": "Enabled"}})
+    bucket = amazon.create(data.BUCKET, {"bucket": "gpu-dev-data", "forceDestroy": forced})
+    amazon.create(data.VERSIONING, {"bucket": bucket.id, "versioningConfiguration": {"status": "Enabled"}})
     for body in (b"1", b"2"):
         amazon.account.call("s3", "PutObject", Bucket=bucket.id, Key="step", Body=body)
     if forced:
-        amazon.delete(aws.BUCKET, bucket)
+        amazon.delete(data.BUCKET, bucket)
     else:
         with pytest.raises(ProviderError, match="BucketNotEmpty"):
-            amazon.delete(aws.BUCKET, bucket)
+            amazon.delete(data.BUCKET, bucket)
     assert ("S3 bucket gpu-dev-data" in amazon.provider.inventory()) is not forced
 
 

@@ -15,6 +15,7 @@ from rehearsal.standins.eks import AwsProvider
 from rehearsal.standins.eks.account import Account as Aws
 from rehearsal.standins.store import Store
 from tests.rehearsal.standins.driver import Account, Of, Step
+from tests.rehearsal.standins.eks.data import DATA_STEPS
 
 VPC = "aws:ec2/vpc:Vpc"
 SUBNET = "aws:ec2/subnet:Subnet"
@@ -46,13 +47,6 @@ EVENT_RULE = "aws:cloudwatch/eventRule:EventRule"
 EVENT_TARGET = "aws:cloudwatch/eventTarget:EventTarget"
 QUEUE = "aws:sqs/queue:Queue"
 QUEUE_POLICY = "aws:sqs/queuePolicy:QueuePolicy"
-REPOSITORY = "aws:ecr/repository:Repository"
-IMAGES_EXPIRE = "aws:ecr/lifecyclePolicy:LifecyclePolicy"
-BUCKET = "aws:s3/bucket:Bucket"
-BUCKET_LIFECYCLE = "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
-BUCKET_POLICY = "aws:s3/bucketPolicy:BucketPolicy"
-PUBLIC_ACCESS = "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock"
-VERSIONING = "aws:s3/bucketVersioning:BucketVersioning"
 
 REGION = "us-west-2"
 ACCOUNT = "123456789012"
@@ -148,9 +142,6 @@ class Amazon(Account):
         return [created.id for type_, created in self.made if type_ == SUBNET]
 
 
-_EXPIRE: Final = {"tagStatus": "untagged", "countType": "sinceImagePushed", "countUnit": "days"}
-
-
 def trust(service: str) -> str:
     actions = ["sts:AssumeRole", "sts:TagSession"] if service.startswith("pods.") else ["sts:AssumeRole"]
     return document({"Effect": "Allow", "Principal": {"Service": service}, "Action": actions})
@@ -212,12 +203,6 @@ def cpu_group(subnets: list[str], **changes: Any) -> Properties:
     return gpu_group(subnets, **{**inputs, **changes})
 
 
-def expiring(days: int) -> str:
-    """A lifecycle policy of a repository: untagged images go after ``days``."""
-    selection = {**_EXPIRE, "countNumber": days}
-    return json.dumps({"rules": [{"rulePriority": 1, "selection": selection, "action": {"type": "expire"}}]})
-
-
 def _named(value: Any) -> set[str]:
     """The types that inputs take something of."""
     if isinstance(value, Of):
@@ -257,8 +242,6 @@ _SEND: Final = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage"
 _QUEUE: Final = {"name": "events", "messageRetentionSeconds": 300}
 _RULE: Final = {"name": "spot", "eventPattern": '{"source": ["aws.ec2"]}'}
 _TARGET: Final = {"rule": Of(EVENT_RULE), "targetId": "queue", "arn": Of(QUEUE, "arn")}
-_ABORT: Final = {"id": "parts", "status": "Enabled", "abortIncompleteMultipartUpload": {"daysAfterInitiation": 7}}
-_READ: Final = {"Effect": "Deny", "Principal": "*", "Action": "s3:Get*", "Resource": "arn:aws:s3:::gpu-dev-data/*"}
 _CLUSTER: Final = {
     "name": "gpu-dev",
     "roleArn": Of(ROLE, "arn"),
@@ -371,53 +354,7 @@ STEPS: Final = (
         {"queueUrl": "other", "policy": document(_SEND)},
         "same",
     ),
-    Step(
-        REPOSITORY,
-        {"name": "gpu-dev/jobs"},
-        {"name": "gpu-dev/jobs", "imageTagMutability": "IMMUTABLE", "tags": {"a": "b"}},
-        {"name": "gpu-dev/jobs", "encryptionConfigurations": [{"encryptionType": "KMS"}]},
-    ),
-    Step(
-        IMAGES_EXPIRE,
-        {"repository": Of(REPOSITORY), "policy": expiring(14)},
-        {"repository": Of(REPOSITORY), "policy": expiring(30)},
-        {"repository": "other", "policy": expiring(14)},
-        "same",
-    ),
-    Step(
-        BUCKET,
-        {"bucket": "gpu-dev-data"},
-        {"bucket": "gpu-dev-data", "tags": {"a": "b"}},
-        {"bucket": "gpu-dev-other"},
-    ),
-    Step(
-        BUCKET_LIFECYCLE,
-        {"bucket": Of(BUCKET), "rules": [_ABORT]},
-        {"bucket": Of(BUCKET), "rules": [{**_ABORT, "status": "Disabled"}]},
-        {"bucket": "other", "rules": [_ABORT]},
-        "same",
-    ),
-    Step(
-        BUCKET_POLICY,
-        {"bucket": Of(BUCKET), "policy": document(_READ)},
-        {"bucket": Of(BUCKET), "policy": document({**_READ, "Action": "s3:*"})},
-        {"bucket": "other", "policy": document(_READ)},
-        "same",
-    ),
-    Step(
-        PUBLIC_ACCESS,
-        {"bucket": Of(BUCKET), "blockPublicAcls": True},
-        {"bucket": Of(BUCKET), "blockPublicAcls": True, "blockPublicPolicy": True},
-        {"bucket": "other", "blockPublicAcls": True},
-        "same",
-    ),
-    Step(
-        VERSIONING,
-        {"bucket": Of(BUCKET), "versioningConfiguration": {"status": "Enabled"}},
-        None,
-        {"bucket": "other", "versioningConfiguration": {"status": "Enabled"}},
-        "same",
-    ),
+    *DATA_STEPS,
     Step(EVENT_RULE, _RULE, {**_RULE, "eventPattern": "{}"}, {**_RULE, "name": "other"}, "same"),
     Step(EVENT_TARGET, _TARGET, None, {**_TARGET, "targetId": "other"}, "same"),
     Step(CLUSTER, _CLUSTER, {**_CLUSTER, "tags": {"a": "b"}}, {**_CLUSTER, "name": "other"}),
