@@ -130,17 +130,19 @@ class Cluster:
             if error.status != 404:
                 raise
 
-    def log_lines(self, namespace: str, pod: str, *, follow: bool, tail: int | None = None) -> Iterator[str]:
-        """The lines of a pod's log, as they come if ``follow``."""
-        query = {"follow": str(follow).lower(), **({"tailLines": str(tail)} if tail is not None else {})}
-        # A program may say nothing for hours.
-        response = self._exchange("GET", f"{pod_path(namespace, pod)}/log", query=query, timeout=(_TIMEOUT[0], None))
-        rest = b""
-        for chunk in response.stream(decode_content=True):
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from (line.decode(errors="replace") for line in lines)
-        if rest:
-            yield rest.decode(errors="replace")
+    def log(self, namespace: str, pod: str, since: str | None = None) -> list[tuple[str, str]]:
+        """What a pod has said, each line with its time as the node wrote it; with ``since``, one of these times, only
+        what follows it.
+
+        Raises:
+            ClusterError: the container has not started, or its node is gone and the log with it (404).
+        """
+        query = {"timestamps": "true", **({"sinceTime": since} if since else {})}
+        text = self._exchange("GET", f"{pod_path(namespace, pod)}/log", query=query).data.decode(errors="replace")
+        lines = [(time, said) for line in text.splitlines() for time, _, said in [line.partition(" ")]]
+        # The server looks at seconds: what was there already comes again.
+        known = max((index for index, (time, _) in enumerate(lines) if time == since), default=-1)
+        return lines[known + 1 :]
 
     def _send(
         self, method: str, path: str, body: Object | None = None, query: Mapping[str, str] | None = None
@@ -155,7 +157,6 @@ class Cluster:
         path: str,
         body: Object | None = None,
         query: Mapping[str, str] | None = None,
-        timeout: tuple[float, float | None] = _TIMEOUT,
     ) -> Any:
         from kubernetes.client import ApiException
         from urllib3.exceptions import HTTPError
@@ -169,7 +170,7 @@ class Cluster:
                 body=body,
                 auth_settings=["BearerToken"],
                 _preload_content=False,
-                _request_timeout=timeout,
+                _request_timeout=_TIMEOUT,
             )
         except ApiException as error:
             raise self._refused(error) from error

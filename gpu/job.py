@@ -123,6 +123,10 @@ def _template(job: TrainingJob) -> dict[str, Any]:
 
 def _container(job: TrainingJob) -> dict[str, Any]:
     command = job.sweep.wrap(job.command, _INDEX) if job.sweep is not None else job.command
+    variables = [
+        *({"name": name, "value": value} for name, value in job.env.items()),
+        *(_torchrun(job) if job.workers > 1 else ()),
+    ]
     asked = {
         **({"cpu": f"{job.milli_cpu}m"} if job.milli_cpu else {}),
         **({"memory": f"{job.memory_mib}Mi"} if job.memory_mib else {}),
@@ -132,10 +136,7 @@ def _container(job: TrainingJob) -> dict[str, Any]:
         "name": _CONTAINER,
         "image": job.image,
         **({"command": list(command)} if command else {}),
-        "env": [
-            *({"name": name, "value": value} for name, value in job.env.items()),
-            *(_torchrun(job) if job.workers > 1 else ()),
-        ],
+        **({"env": variables} if variables else {}),
         "resources": {**({"requests": asked} if asked else {}), "limits": {GPU_RESOURCE: job.gpus}},
         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
     }

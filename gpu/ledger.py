@@ -46,6 +46,16 @@ class Cost:
         )
 
 
+def of_job(job: Object, pods: Sequence[Object], nodes: Sequence[Object], offer: Offer, now: datetime) -> Cost:
+    """What a job's ``pods`` cost, with a note if some that ran are there no more."""
+    status = job.get("status") or {}
+    ran = (status.get("succeeded") or 0) + (status.get("failed") or 0)
+    ended = sum((pod.get("status") or {}).get("phase") in ("Succeeded", "Failed") for pod in pods)
+    name = job["metadata"]["name"]
+    gone = Cost(notes=(f"{ran - ended} pods of {name} are gone and not counted",)) if ran > ended else Cost()
+    return of_pods(pods, nodes, offer, now) + gone
+
+
 def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: datetime) -> Cost:
     """What these pods cost until ``now``, with the end of their nodes to come."""
     pools = {pool.name: pool for pool in offer.pools}
@@ -64,7 +74,9 @@ def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: 
         else:
             price = pool.hourly_usd
         total += _while_up(pod, node, pool, price, now)
-        if pool is not None and price is not None and pool.idle_minutes is not None:
+        if pool is not None and price is not None and pool.idle_minutes is None:
+            total += Cost(notes=("the cloud does not say how long idle nodes stay: no tail is counted",))
+        elif pool is not None and price is not None and pool.idle_minutes is not None:
             last_on[node_name] = max(last_on.get(node_name, 0.0), _share(pod, pool) * price * pool.idle_minutes / 60)
     return total + Cost(tail=sum(last_on.values()))
 

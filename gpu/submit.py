@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Final
 
 from concepts.kubernetes import quantity
 from concepts.offer import Offer
@@ -152,20 +154,22 @@ def name_for(command: Sequence[str], image: str | None) -> str:
 
 def mebibytes(option: str, text: str) -> int:
     """``200Gi`` in MiB, rounded up. Raises AskError."""
-    return _amount(option, text, _MIB, "200Gi", inverse=False)
+    return _more_than_nothing(option, text, math.ceil(_amount(option, text, "200Gi") / _MIB))
 
 
 def millicores(option: str, text: str) -> int:
-    """``4`` or ``500m`` in thousandths of a core. Raises AskError."""
-    return _amount(option, text, 1000, "4 or 500m", inverse=True)
+    """``4`` or ``500m`` in thousandths of a core, rounded up. Raises AskError."""
+    return _more_than_nothing(option, text, math.ceil(_amount(option, text, "4 or 500m") * 1000))
 
 
-def _amount(option: str, text: str, unit: int, example: str, *, inverse: bool) -> int:
+def _amount(option: str, text: str, example: str) -> Decimal:
     try:
-        amount: Any = quantity(text)
+        return quantity(text)
     except (ValueError, ArithmeticError) as error:
         raise AskError(f"{option} {text}: is no amount; write {example}") from error
-    found = int(-((-amount * unit) // 1)) if inverse else int(-(-amount // unit))
-    if found <= 0:
-        raise AskError(f"{option} {text}: write more than nothing, such as {example}")
-    return found
+
+
+def _more_than_nothing(option: str, text: str, amount: int) -> int:
+    if amount <= 0:
+        raise AskError(f"{option} {text}: write more than nothing, or leave it out")
+    return amount

@@ -172,8 +172,10 @@ def _claim_troubles(nomination: str, events: Sequence[Object]) -> Reason | None:
 
 def _without_pods(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> Reason:
     """No pod of it waits or runs: the Job controller could not make one, or has not yet."""
-    if any(_going(pod) for pod in pods):
-        return Reason("stopping", "its last pods are ending")
+    if job["metadata"].get("deletionTimestamp"):
+        return Reason("stopping", "it is being removed")
+    if pods and any(_phase(pod) in ("Succeeded", "Failed") for pod in pods):
+        return Reason("running", "its pods have ended, and it is about to")
     refused = [
         event
         for event in events

@@ -53,6 +53,7 @@ class Kept:
         for job in self.jobs[:3]:
             yield f"  kubectl apply -f {job}"
         yield "  kubectl get pods,nodes --watch"
+        yield "  python -m gpu pools    # fit, submit --image …, list, why, logs, cost, stop: docs/workloads.md"
         yield f"  pulumi stack output -s {self.stack} autoscaling"
         yield "Jobs end after 3 seconds (pod annotation rehearsal.gpucluster.dev/seconds); no program runs in them, so"
         yield "kubectl logs has one line, and exec and port-forward are refused. `make rehearse-stop` ends it all."

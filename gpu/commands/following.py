@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Final
 
 import typer
 from rich.markup import escape
@@ -66,37 +65,57 @@ def state_of(cluster: Cluster, namespace: str, name: str) -> State:
     return State(job, pods, of_job(job, pods, events_around(cluster, namespace)))
 
 
-def follow(cluster: Cluster, namespace: str, name: str) -> None:
-    """Say what the job waits for until it runs, show the first pod's output, and end with the job's end.
+@dataclass
+class Output:
+    """Prints what pods say, each line once."""
+
+    cluster: Cluster
+    _last: dict[str, str] = field(default_factory=dict)
+    _done: set[str] = field(default_factory=set)
+
+    def show(self, pod: Object) -> None:
+        """Print what is new of a pod that runs or has run."""
+        place = pod["metadata"]
+        if place["uid"] in self._done or not has_output(pod):
+            return
+        try:
+            lines = self.cluster.log(place["namespace"], place["name"], self._last.get(place["uid"]))
+        except ClusterError as error:
+            if error.status != 404:
+                raise
+            err().print(f"[dim]the node of {place['name']} is gone, and what it said with it[/]")
+            self._done.add(place["uid"])
+            return
+        for at, said in lines:
+            self._last[place["uid"]] = at
+            typer.echo(said)
+        if pod["status"].get("phase") in ("Succeeded", "Failed"):
+            self._done.add(place["uid"])
+
+
+def follow(cluster: Cluster, namespace: str, name: str, index: int = 0) -> None:
+    """Say what the job waits for until it runs, show what its pods of ``index`` say, and end with the job's end.
 
     Ctrl-C ends the watching, not the job. Exits with 1 if the job failed.
     """
-    say, shown, told = err(), set[str](), ""
+    say, output, told = err(), Output(cluster), ""
     try:
         while True:
             state = state_of(cluster, namespace, name)
-            if state.reason.what != told and state.reason.kind not in ("running", "starting"):
-                told = state.reason.what
-                say.print(f"[dim]{escape(told)}{escape('; ' + state.reason.remedy if state.reason.remedy else '')}[/]")
-            for pod in _to_show(state, shown):
-                shown.add(pod["metadata"]["uid"])
-                for line in cluster.log_lines(namespace, pod["metadata"]["name"], follow=True):
-                    typer.echo(line)
-            if state.reason.kind == "succeeded":
+            reason = state.reason
+            if reason.what != told and reason.kind not in ("running", "starting"):
+                told = reason.what
+                say.print(f"[dim]{escape('; '.join(part for part in (reason.what, reason.remedy) if part))}[/]")
+            for pod in state.pods:
+                if index_of(pod) == index:
+                    output.show(pod)
+            if reason.kind == "succeeded":
                 return
-            if state.reason.kind == "failed":
+            if reason.kind == "failed":
                 raise typer.Exit(EXIT_NO)
             time.sleep(_POLL_SECONDS)
     except KeyboardInterrupt:
         say.print(f"\njob {name} runs on; `gpu logs {name}` shows it again, `gpu stop {name}` ends it")
-        return
-
-
-def _to_show(state: State, shown: set[str]) -> Iterator[Any]:
-    """Pods of index 0 that have output and were not shown; of a sweep's other runs, `gpu logs --index` tells."""
-    for pod in state.pods:
-        if index_of(pod) == 0 and pod["metadata"]["uid"] not in shown and has_output(pod):
-            yield pod
 
 
 def has_output(pod: Object) -> bool:

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from concepts.kubernetes import GPU_RESOURCE
+from gpu import why as reasons
 from gpu.cluster import Cluster, ClusterError, Object, job_path, pod_path
 from gpu.commands.common import (
     EXIT_CLUSTER,
@@ -25,9 +26,18 @@ from gpu.commands.common import (
     out,
     print_json,
 )
-from gpu.commands.following import OWNER_LABEL, events_around, follow, has_output, index_of, job_of, pods_of, state_of
-from gpu.ledger import Cost, of_pods
-from gpu.why import of_job
+from gpu.commands.following import (
+    OWNER_LABEL,
+    Output,
+    events_around,
+    follow,
+    has_output,
+    index_of,
+    job_of,
+    pods_of,
+    state_of,
+)
+from gpu.ledger import Cost, of_job
 
 JobArgument = Annotated[str, typer.Argument(help="The job's name.")]
 IndexOption = Annotated[int, typer.Option("--index", min=0, help="Which run of a sweep, or which worker.")]
@@ -67,15 +77,16 @@ def logs(
     """A job's output, as it comes; Ctrl-C ends the watching, not the job."""
     cluster = Cluster(context)
     namespace = team or cluster.namespace
-    if not no_follow and index == 0:
-        follow(cluster, namespace, name)
+    if not no_follow:
+        follow(cluster, namespace, name, index)
         return
     pods = [pod for pod in pods_of(cluster, job_of(cluster, namespace, name)) if index_of(pod) == index]
     pods = [pod for pod in pods if has_output(pod)]
     if not pods:
-        fail(f"{name} has no output of index {index} yet; `gpu why {name}` says what it waits for", EXIT_NO)
-    for line in cluster.log_lines(namespace, pods[-1]["metadata"]["name"], follow=not no_follow):
-        typer.echo(line)
+        fail(f"{name} has no output of index {index}; `gpu why {name}` says what it waits for", EXIT_NO)
+    output = Output(cluster)
+    for pod in pods:
+        output.show(pod)
 
 
 def why(name: JobArgument, team: TeamOption = None, context: ContextOption = None, json: JsonOption = False) -> None:
@@ -126,7 +137,7 @@ def cost(
         if name
         else [job for job in cluster.list(job_path(namespace)) if gpus_of(job)]
     )
-    costs = {job["metadata"]["name"]: of_pods(pods_of(cluster, job), nodes, offer, now) for job in jobs}
+    costs = {job["metadata"]["name"]: of_job(job, pods_of(cluster, job), nodes, offer, now) for job in jobs}
     total = sum(costs.values(), Cost())
     if json:
         print_json({"jobs": {job: _cost_json(each) for job, each in costs.items()}, "total": _cost_json(total)})
@@ -170,7 +181,7 @@ def gpus_of(job: Object) -> int:
 
 
 def _row(job: Object, pods: list[Object], events: list[Object]) -> dict[str, Any]:
-    reason = of_job(job, pods, events)
+    reason = reasons.of_job(job, pods, events)
     return {
         "name": job["metadata"]["name"],
         "gpus": gpus_of(job),

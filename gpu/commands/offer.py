@@ -44,7 +44,7 @@ def pools(context: ContextOption = None, json: JsonOption = False) -> None:
     console = out()
     console.print(f"{offer.cluster} ({offer.cloud}, {offer.region}), stack {offer.stack}")
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("pool", "GPU", "a pod gets at most", "$/h", "nodes", "idle until"):
+    for name in ("pool", "GPU", "a pod gets at most", "$/h", "nodes", "idle node goes"):
         table.add_column(name, justify="right" if name in ("$/h", "nodes") else "left", overflow="fold")
     for pool in offer.pools:
         count = "?" if up is None else str(up.get(pool.name, 0))
@@ -54,7 +54,7 @@ def pools(context: ContextOption = None, json: JsonOption = False) -> None:
             room(pool),
             dollars(pool.hourly_usd),
             f"{count}/{pool.max_nodes}",
-            f"{pool.idle_minutes} min" if pool.idle_minutes is not None else "the cloud's",
+            f"after {pool.idle_minutes} min" if pool.idle_minutes is not None else "as the cloud likes",
         )
     console.print(table)
 

@@ -19,6 +19,13 @@ from rehearsal.tools.command import run
 from rehearsal.tools.errors import ToolsError
 from rehearsal.tools.progress import Progress, duration
 
+# Starts isolated: the folder that somebody works in may have modules called like ours.
+_LAUNCHER: Final = """\
+#!/bin/sh
+start='import sys; sys.path.insert(0, sys.argv.pop(1)); from gpu.cli import main; main()'
+exec '{python}' -I -c "$start" '{project}' "$@"
+"""
+
 OLDEST_PYTHON: Final = (3, 10)
 
 
@@ -32,9 +39,10 @@ def prepare(project: Path, progress: Progress) -> bool:
             f"Python {sys.version.split()[0]} is too old, {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed: "
             "`make PYTHON=/path/to/python3`"
         )
-    environment, lock = project / ".venv", project / "requirements.lock"
+    environment, lock = (project / ".venv").absolute(), project / "requirements.lock"
     stamp, wanted = environment / ".installed", _fingerprint(lock)
     if _is(stamp, wanted):
+        _write_launcher(environment)
         return False
     with cache.exclusive(project / "build" / "venv.lock", lambda holder: progress.say(f"waiting for {holder} …")):
         if _is(stamp, wanted):
@@ -62,6 +70,15 @@ def _install(environment: Path, lock: Path, progress: Progress) -> None:
         run([*pip, "--require-hashes", "--no-deps", "--requirement", str(uv)], "installing uv", advice)
         sync = ["pip", "sync", "--quiet", "--require-hashes", "--python", str(python), str(lock)]
         run([str(environment / "bin" / "uv"), *sync], "installing the Python packages", advice)
+    _write_launcher(environment)
+
+
+def _write_launcher(environment: Path) -> None:
+    """``.venv/bin/gpu``: the project is no package, so its folder is put on the path that Python looks in."""
+    launcher = environment / "bin" / "gpu"
+    if not launcher.exists():
+        launcher.write_text(_LAUNCHER.format(python=environment / "bin" / "python", project=environment.parent))
+        launcher.chmod(0o755)
 
 
 def uv_requirement(lock: str) -> str:

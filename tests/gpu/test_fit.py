@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from concepts.offer import PoolOffer
 from gpu.fit import Request, fits, misses, names
 from tests.gpu.offers import offer, pool
 
@@ -11,8 +14,8 @@ SMALL, LARGE = pool("t4-1"), pool("t4-4", size=4)
 A100 = pool("a100-1", gpu="nvidia-a100-40gb", hourly_usd=3.0)
 
 
-def chosen(request: Request, *pools: object) -> list[list[str]]:
-    return [[one.name for one in fit.pools] for fit in fits(offer(*pools), request)]  # type: ignore[arg-type]
+def chosen(request: Request, *pools: PoolOffer) -> list[list[str]]:
+    return [[one.name for one in fit.pools] for fit in fits(offer(*pools), request)]
 
 
 def test_the_cheapest_size_that_is_enough_comes_first() -> None:
@@ -41,7 +44,7 @@ def test_what_a_pool_leaves_for_pods_is_the_edge(field: str) -> None:
     most = getattr(SMALL, field)
     assert chosen(Request(**{field: most}), SMALL) == [["t4-1"]]
     assert chosen(Request(**{field: most + 1}), SMALL) == []
-    unknown = pool("t4-1", **{field: None})
+    unknown = replace(SMALL, **{field: None})
     assert chosen(Request(**{field: most + 1}), unknown) == [["t4-1"]], "what is not known limits nothing"
 
 

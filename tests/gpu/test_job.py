@@ -35,7 +35,10 @@ def pod(**changes: Any) -> dict[str, Any]:
 
 
 def environment(**changes: Any) -> dict[str, Any]:
-    return {each["name"]: each.get("value", each.get("valueFrom")) for each in pod(**changes)["containers"][0]["env"]}
+    return {
+        each["name"]: each.get("value", each.get("valueFrom"))
+        for each in pod(**changes)["containers"][0].get("env", [])
+    }
 
 
 def test_it_may_use_its_pools_and_no_other_and_tolerates_exactly_their_taints() -> None:

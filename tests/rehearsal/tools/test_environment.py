@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,6 +57,27 @@ def test_installs_once_and_only_with_hashes(project: Path, commands: list[list[s
     assert [("--require-hashes" in command) for command in commands] == [False, True, True]
     assert not _prepare(project)
     assert len(commands) == 3
+
+
+def test_the_command_starts_in_any_folder_and_takes_no_module_from_there(
+    project: Path, commands: list[list[str]], tmp_path: Path
+) -> None:
+    _prepare(project)
+    launcher, python = project / ".venv" / "bin" / "gpu", project / ".venv" / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    (project / "gpu").mkdir()
+    (project / "gpu" / "cli.py").write_text("import json, sys\ndef main(): print(json.dumps(sys.argv[1:]))\n")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "json.py").write_text("raise RuntimeError\n")
+    done = subprocess.run(
+        [launcher, "submit", "--", "a b"], cwd=elsewhere, capture_output=True, text=True, check=True, timeout=240
+    )
+    assert json.loads(done.stdout) == ["submit", "--", "a b"]
+    launcher.unlink()
+    assert not _prepare(project)
+    assert launcher.exists(), "an environment of before gets it, without an installation"
 
 
 def test_a_changed_lock_installs_again(project: Path, commands: list[list[str]]) -> None:

@@ -1,0 +1,110 @@
+"""What a job costs: its share of its nodes' time, told by what the time was for."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from concepts.offer import PoolOffer
+from gpu.ledger import Cost, of_job, of_pods
+from tests.gpu.offers import offer, pool
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
+LARGE = pool("t4-4", size=4, hourly_usd=8.0, idle_minutes=30)
+
+
+def at(hour: str) -> str:
+    return f"2026-11-22T{hour}:00Z"
+
+
+def a_pod(
+    name: str = "p", gpus: int = 1, *, node: str | None = "n1", made: str = "08:00", placed: str = "08:30",
+    started: str | None = "09:00", ended: str | None = "11:00", pools: tuple[str, ...] = ("t4-4",),
+) -> dict[str, Any]:  # fmt: skip
+    state: dict[str, Any] = {"waiting": {}}
+    if started is not None:
+        state = {"running": {"startedAt": at(started)}}
+        if ended is not None:
+            state = {"terminated": {"startedAt": at(started), "finishedAt": at(ended)}}
+    terms = [{"matchExpressions": [{"key": "gpucluster.dev/pool", "operator": "In", "values": list(pools)}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    spec: dict[str, Any] = {
+        "containers": [{"resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}],
+        "affinity": {"nodeAffinity": required},
+        **({"nodeName": node} if node else {}),
+    }
+    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": at(placed)}
+    status = {
+        "conditions": [condition],
+        "containerStatuses": [{"state": state}],
+        "phase": "Succeeded" if ended else "Running",
+    }
+    return {"metadata": {"name": name, "creationTimestamp": at(made)}, "spec": spec, "status": status}
+
+
+def a_node(name: str = "n1", made: str = "08:15", pool_name: str = "t4-4") -> dict[str, Any]:
+    return {"metadata": {"name": name, "creationTimestamp": at(made), "labels": {"gpucluster.dev/pool": pool_name}}}
+
+
+def cost(
+    *pods: dict[str, Any], nodes: tuple[dict[str, Any], ...] = (a_node(),), pools: tuple[PoolOffer, ...] = (LARGE,)
+) -> Cost:
+    return of_pods(pods, nodes, offer(*pools), NOW)
+
+
+def parts(found: Cost) -> tuple[float, float, float, float]:
+    return found.gpu_hours, found.used, found.waking, found.tail
+
+
+def test_used_waking_and_tail_are_shares_of_the_node_by_gpus() -> None:
+    # Of 4 GPUs at 8 dollars: 2 hours of use, 45 minutes from the node's appearance to the start, 30 idle minutes.
+    assert parts(cost(a_pod(gpus=1))) == (2, 4.0, 1.5, 1.0)
+    assert parts(cost(a_pod(gpus=4))) == (8, 16.0, 6.0, 4.0)
+
+
+def test_a_node_that_was_up_before_was_not_woken_for_the_pod() -> None:
+    assert cost(a_pod(), nodes=(a_node(made="07:00"),)).waking == 1.0, "from its placement on"
+
+
+def test_a_node_that_is_gone_counts_from_the_pods_placement_and_says_so() -> None:
+    found = cost(a_pod(), nodes=())
+    assert (found.used, found.waking) == (4.0, 1.0)
+    assert any("gone" in note for note in found.notes)
+
+
+def test_what_runs_counts_until_now_and_what_waits_has_used_nothing() -> None:
+    assert cost(a_pod(ended=None)).used == 6.0
+    pulling = cost(a_pod(started=None, ended=None))
+    assert (pulling.gpu_hours, pulling.used, pulling.waking) == (0, 0, 7.5)
+    assert parts(cost(a_pod(node=None))) == (0, 0, 0, 0)
+
+
+def test_pods_on_one_node_have_one_tail() -> None:
+    assert cost(a_pod("a"), a_pod("b")).tail == 1.0
+    assert cost(a_pod("a"), a_pod("b", node="n2"), nodes=(a_node(), a_node("n2"))).tail == 2.0
+
+
+def test_what_is_not_known_counts_nothing_and_is_told() -> None:
+    unpriced = cost(a_pod(), pools=(pool("t4-4", size=4, hourly_usd=None),))
+    assert parts(unpriced) == (2, 0, 0, 0)
+    assert any("price" in note for note in unpriced.notes)
+    endless = cost(a_pod(), pools=(pool("t4-4", size=4, hourly_usd=8.0, idle_minutes=None),))
+    assert (endless.used, endless.tail) == (4.0, 0)
+    assert any("idle" in note for note in endless.notes)
+
+
+def test_pods_that_are_gone_are_told() -> None:
+    job = {"metadata": {"name": "train"}, "status": {"succeeded": 2, "failed": 1}}
+    (note,) = of_job(job, [a_pod()], [a_node()], offer(LARGE), NOW).notes
+    assert note == "2 pods of train are gone and not counted"
+    whole = {"metadata": {"name": "train"}, "status": {"succeeded": 1}}
+    assert of_job(whole, [a_pod()], [a_node()], offer(LARGE), NOW).notes == ()
+
+
+def test_sums_are_sums_of_the_parts() -> None:
+    first, second = cost(a_pod("a")), cost(a_pod("b", node="n2"), nodes=(a_node("n2"),))
+    both = cost(a_pod("a"), a_pod("b", node="n2"), nodes=(a_node(), a_node("n2")))
+    assert first + second == both
+    assert both.total == pytest.approx(first.total + second.total)

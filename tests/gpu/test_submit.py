@@ -1,0 +1,143 @@
+"""From what is asked to what is created: named, placed, and nothing half-made when the cluster refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gpu.cluster import Cluster, ClusterError, Reply
+from gpu.fit import Request
+from gpu.submit import Asked, AskError, NothingFits, create, mebibytes, millicores, name_for, place, training_job
+from gpu.sweep import Sweep
+from tests.gpu.offers import offer, pool
+
+SPOT = pool("t4-spot", spot=True, notice_seconds=15)
+FALLBACK = pool("t4-ondemand", preference=1)
+
+
+class FakeCluster(Cluster):
+    """Keeps what is created; refuses what it is told to refuse."""
+
+    def __init__(self, refused: str = "", status: int = 403) -> None:
+        self.refused, self.status = refused, status
+        self.objects: list[dict[str, Any]] = []
+
+    def create(self, manifest: dict[str, Any]) -> Reply:
+        if manifest["kind"] == self.refused:
+            raise ClusterError("no", self.status)
+        self.objects.append(manifest)
+        return Reply({**manifest, "metadata": {**manifest["metadata"], "uid": "u1"}}, (f"look at {manifest['kind']}",))
+
+    def delete(self, path: str) -> None:
+        self.objects = [each for each in self.objects if not path.endswith(f"/{each['metadata']['name']}")]
+
+
+def asked(**changes: Any) -> Asked:
+    usual: dict[str, Any] = {
+        "request": Request(),
+        "name": "train",
+        "namespace": "team-a",
+        "command": ("python", "x.py"),
+    }
+    return Asked(**{**usual, **changes})
+
+
+def job(*, workers: int = 1, **changes: Any) -> Any:
+    found = asked(request=Request(pods=workers), workers=workers, **changes)
+    return training_job(found, place(offer(SPOT, FALLBACK), found.request), "example.com/x:1")
+
+
+def test_workers_have_a_service_that_goes_with_their_job() -> None:
+    cluster = FakeCluster()
+    assert create(cluster, job(workers=2)) == ("look at Job", "look at Service")
+    made, service = cluster.objects
+    (owner,) = service["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["uid"]) == ("Job", made["metadata"]["name"], "u1")
+
+
+@pytest.mark.parametrize("refused", ["Job", "Service"])
+def test_nothing_is_left_of_what_is_refused(refused: str) -> None:
+    cluster = FakeCluster(refused)
+    with pytest.raises(ClusterError):
+        create(cluster, job(workers=2))
+    assert cluster.objects == []
+
+
+def test_a_taken_name_is_left_alone_and_told() -> None:
+    cluster = FakeCluster("Job", 409)
+    with pytest.raises(ClusterError, match=r"a job train is there already in team-a; write another --name"):
+        create(cluster, job())
+
+
+def test_a_spot_node_gives_no_more_time_than_its_cloud() -> None:
+    assert job().grace_seconds == 15
+    assert job(grace_seconds=5).grace_seconds == 5
+    on_demand = place(offer(FALLBACK), Request())
+    assert training_job(asked(grace_seconds=600), on_demand, "x").grace_seconds == 600
+    assert training_job(asked(), on_demand, "x").grace_seconds == 30
+
+
+def test_twins_are_both_allowed_with_the_taints_of_both() -> None:
+    found = job()
+    assert found.pools == ("t4-spot", "t4-ondemand")
+    assert set(found.taints) == {*SPOT.taints, *FALLBACK.taints}
+
+
+def test_no_more_runs_at_once_than_nodes_can_hold() -> None:
+    sweep = Sweep({"seed": tuple(map(str, range(100)))})
+    assert job(sweep=sweep).at_once == 6
+    assert job(sweep=sweep, at_once=2).at_once == 2
+
+
+def test_only_workers_are_tried_again_unless_asked() -> None:
+    assert (job().retries, job(workers=2).retries, job(retries=1).retries) == (0, 3, 1)
+
+
+def test_what_no_pool_takes_names_the_nearest() -> None:
+    with pytest.raises(NothingFits, match=r"the nearest is t4-spot, which gives a pod 1 GPU"):
+        place(offer(SPOT), Request(gpus=8))
+    with pytest.raises(NothingFits, match="no GPU pool"):
+        place(offer(), Request())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"name": "Train"}, "--name"),
+        ({"name": "-x"}, "--name"),
+        ({"name": "x" * 53}, "52"),
+        ({"sweep": Sweep({"a": ("1",)}), "workers": 2}, "--workers"),
+        ({"sweep": Sweep({"a": ("1",)}), "command": ()}, "behind --"),
+    ],
+)
+def test_what_means_nothing_is_told(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(AskError, match=said):
+        asked(**changes)
+    assert replace(asked(), name="x" * 52)
+
+
+@pytest.mark.parametrize(
+    ("command", "image", "stem"),
+    [
+        (("python", "src/train_llama.py", "--x"), None, "train-llama"),
+        ((), "ghcr.io/me/My.App:v1", "my-app"),
+        (("nvidia-smi",), None, "nvidia-smi"),
+        (("python", "x" * 80 + ".py"), None, "x" * 46),
+        (("python", "__.py"), None, "job"),
+    ],
+)
+def test_a_name_tells_what_runs_and_differs_each_time(command: tuple[str, ...], image: str | None, stem: str) -> None:
+    first, second = name_for(command, image), name_for(command, image)
+    assert first.rpartition("-")[0] == stem
+    assert first != second
+    assert asked(name=first).name == first
+
+
+def test_amounts_are_rounded_up() -> None:
+    assert (mebibytes("--memory", "1Gi"), mebibytes("--memory", "1"), mebibytes("--memory", "1048577")) == (1024, 1, 2)
+    assert (millicores("--cpus", "4"), millicores("--cpus", "500m"), millicores("--cpus", "0.0001")) == (4000, 500, 1)
+    for nothing in ("", "lots", "-1", "0"):
+        with pytest.raises(AskError, match="--memory"):
+            mebibytes("--memory", nothing)

@@ -1,0 +1,166 @@
+"""One line for what a job waits for: the words of schedulers, autoscalers and kubelets, as they write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpu.why import of_job
+
+UID = "pod-1"
+JOB: dict[str, Any] = {"metadata": {"name": "train", "uid": "job-1"}, "spec": {}, "status": {}}
+
+
+def pod(phase: str = "Pending", uid: str = UID, node: str | None = None, **status: Any) -> dict[str, Any]:
+    spec = {"containers": [{"name": "main"}], **({"nodeName": node} if node else {})}
+    return {"metadata": {"name": uid, "uid": uid}, "spec": spec, "status": {"phase": phase, **status}}
+
+
+def event(
+    reason: str, message: str, second: int = 0, kind: str = "Pod", name: str = UID, uid: str = UID
+) -> dict[str, Any]:
+    about = {"kind": kind, "name": name, "uid": uid}
+    time = f"2026-11-22T08:00:{second:02}Z"
+    return {"reason": reason, "message": message, "lastTimestamp": time, "involvedObject": about}
+
+
+TRIGGERED = event("TriggeredScaleUp", "pod triggered scale-up: [{gke-t4-grp 0->1 (max: 3)}]", 5)
+NOMINATED = event("Nominated", "Pod should schedule on: nodeclaim/t4-x7k2p", 5)
+NO_NODE = event("FailedScheduling", "0/1 nodes are available: 1 node(s) had untolerated taint(s).", 1)
+
+BACKOFF = "pod didn't trigger scale-up: 1 in backoff after failed scale-up, 2 node(s) didn't match Pod's node affinity"
+
+
+NO_GROUP = "pod didn't trigger scale-up: 2 node(s) didn't match Pod's node affinity/selector"
+AKS_QUOTA = (
+    'Scale-up failed for group aks-t4: Code="QuotaExceeded" Message="Operation could not be completed as it results in '
+    'exceeding approved Total Regional Cores quota"'
+)
+LIMITS = "Failed to schedule pod, all available instance types exceed limits for nodepool: t4"
+TAINTED = 'Failed to schedule pod, incompatible with nodepool "t4", did not tolerate taint'
+
+
+@pytest.mark.parametrize(
+    ("kind", "events"),
+    [
+        ("waiting", []),
+        ("waiting", [NO_NODE]),
+        ("scaling", [NO_NODE, TRIGGERED]),
+        ("scaling", [NO_NODE, NOMINATED]),
+        # GKE
+        (
+            "no-capacity",
+            [event("FailedScaleUp", "Node scale up in zones us-central1-a associated with this pod failed: GCE out of "
+                   "resources. Pod is at risk of not being scheduled.")],
+        ),
+        (
+            "cloud-quota",
+            [event("FailedScaleUp", "Node scale up in zones us-central1-a associated with this pod failed: GCE quota "
+                   "exceeded. Pod is at risk of not being scheduled.")],
+        ),
+        # cluster-autoscaler, on EKS and AKS
+        ("pool-full", [event("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached")]),
+        ("pool-full", [event("NotTriggerScaleUp", "pod didn't trigger scale-up: max total nodes in cluster reached")]),
+        ("no-pool", [event("NotTriggerScaleUp", NO_GROUP)]),
+        ("no-pool", [event("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 Insufficient memory")]),
+        ("no-capacity", [event("NotTriggerScaleUp", BACKOFF)]),
+        (
+            "cloud-quota",
+            [
+                event("FailedToScaleUpGroup", AKS_QUOTA, 1, "ConfigMap", "cluster-autoscaler-status", "cm"),
+                event("NotTriggerScaleUp", BACKOFF, 2),
+            ],
+        ),
+        # Karpenter
+        (
+            "no-capacity",
+            [NOMINATED, event("InsufficientCapacityError", "NodeClaim t4-x7k2p event: creating nodeclaim, insufficient "
+                              "capacity", 6, kind="NodeClaim", name="t4-x7k2p", uid="c")],
+        ),
+        (
+            "scaling",
+            [NOMINATED, event("InsufficientCapacityError", "NodeClaim other event: insufficient capacity", 6,
+                              "NodeClaim", "other", "c")],
+        ),
+        (
+            "pool-full",
+            [event("FailedScheduling", LIMITS)],
+        ),
+        (
+            "no-pool",
+            [event("FailedScheduling", TAINTED)],
+        ),
+    ],
+)  # fmt: skip
+def test_a_pod_without_a_node(kind: str, events: list[dict[str, Any]]) -> None:
+    reason = of_job(JOB, [pod()], events)
+    assert reason.kind == kind
+    assert "\n" not in reason.what
+    assert bool(reason.remedy) is (kind not in ("waiting", "scaling"))
+
+
+def test_what_happened_last_counts() -> None:
+    full = event("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached", 3)
+    assert of_job(JOB, [pod()], [TRIGGERED, full]).kind == "scaling"
+    late = {**full, "lastTimestamp": "2026-11-22T08:00:30Z"}
+    assert of_job(JOB, [pod()], [late, TRIGGERED]).kind == "pool-full"
+
+
+def test_another_pods_events_say_nothing() -> None:
+    assert of_job(JOB, [pod()], [event("TriggeredScaleUp", "x", uid="pod-2")]).kind == "waiting"
+
+
+@pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"])
+def test_an_image_that_cannot_be_had_is_named(reason: str) -> None:
+    status = {"image": "example.com/none:1", "state": {"waiting": {"reason": reason, "message": "not found"}}}
+    found = of_job(JOB, [pod(node="n1", containerStatuses=[status])], [])
+    assert (found.kind, found.said) == ("image", "not found")
+    assert "example.com/none:1" in found.what
+    creating = {"state": {"waiting": {"reason": "ContainerCreating"}}}
+    assert of_job(JOB, [pod(node="n1", containerStatuses=[creating])], []).kind == "starting"
+
+
+def test_the_namespaces_quota_is_told_from_any_other_refusal() -> None:
+    about = {"kind": "Job", "name": "train", "uid": "job-1"}
+    said = (
+        'Error creating: pods "train-x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=4, '
+        "used: requests.nvidia.com/gpu=6, limited: requests.nvidia.com/gpu=8"
+    )
+    found = of_job(JOB, [], [event("FailedCreate", said, 0, **about)])
+    assert found.kind == "namespace-quota"
+    assert "requested: requests.nvidia.com/gpu=4" in found.what
+    assert of_job(JOB, [], [event("FailedCreate", "admission webhook denied it", 0, **about)]).kind == "failed"
+    assert of_job(JOB, [], [event("FailedCreate", said, 0, **{**about, "uid": "job-2"})]).kind == "waiting"
+
+
+def test_a_queue_holds_a_suspended_job() -> None:
+    assert of_job({**JOB, "spec": {"suspend": True}}, [], []).kind == "queued"
+    gated = pod(conditions=[{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}])
+    assert of_job(JOB, [gated], []).kind == "queued"
+
+
+def test_some_wait_and_some_run() -> None:
+    found = of_job(JOB, [pod(), pod("Running", "pod-2", "n1"), pod("Running", "pod-3", "n1")], [TRIGGERED])
+    assert found.kind == "scaling"
+    assert found.what == "1 pod waiting: a node is being started for it; 2 pods running"
+    assert of_job(JOB, [pod("Running", node="n1")], []).what == "1 pod running"
+
+
+def ended(condition: str, **more: str) -> dict[str, Any]:
+    return {**JOB, "status": {"conditions": [{"type": condition, "status": "True", **more}]}}
+
+
+def test_how_it_ended() -> None:
+    assert of_job(ended("Complete"), [], []).kind == "succeeded"
+    assert (
+        of_job({**JOB, "status": {"conditions": [{"type": "Complete", "status": "False"}]}}, [], []).kind == "waiting"
+    )
+
+    def failed(code: int, reason: str) -> Any:
+        status = {"state": {"terminated": {"exitCode": code, "reason": reason}}}
+        return of_job(ended("Failed", reason="BackoffLimitExceeded"), [pod("Failed", containerStatuses=[status])], [])
+
+    assert failed(3, "Error").what == "its program ended with exit code 3"
+    assert "--memory" in failed(137, "OOMKilled").remedy
+    assert "BackoffLimitExceeded" in of_job(ended("Failed", reason="BackoffLimitExceeded"), [], []).what
