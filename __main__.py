@@ -47,15 +47,13 @@ for cpu_pool in cpu_pools:
     CpuNodePool(cpu_pool.name, of(cpu_pool), guarded())
 DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools), guarded())
 GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), guarded())
-PublishedOffer("offer", PublishedOfferArgs(cluster=cluster, pools=gpu_pools), guarded())
+workloads = declare_workloads(cluster, guarded())
+offer = PublishedOfferArgs(cluster=cluster, pools=gpu_pools, registry=workloads.get("registry"))
+PublishedOffer("offer", offer, guarded())
 
-for key, value in declare_workloads(cluster, guarded()).items():
-    pulumi.export(key, value)
 pulumi.export("clusterName", cluster.handle.name)
 pulumi.export("kubeconfig", cluster.kubeconfig)
 pulumi.export("network", dict(cluster.handle.network))
-pulumi.export("pools", outputs.pools(gpu_pools))
-pulumi.export("gpuJobs", outputs.gpu_jobs(gpu_pools))
-pulumi.export("cost", outputs.cost(settings))
-pulumi.export("quotas", outputs.quotas(settings))
 pulumi.export("autoscaling", {name: pool.as_output() for name, pool in autoscaler.pools.items()})
+for key, value in {**outputs.of_settings(settings), **workloads}.items():
+    pulumi.export(key, value)

@@ -25,6 +25,16 @@ _JOB_NAME_LIMIT: Final = 63
 _DUMPER: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
+def of_settings(settings: Settings) -> dict[str, Any]:
+    """The outputs that follow from the settings alone."""
+    return {
+        "pools": pools(settings.gpu_pools),
+        "gpuJobs": gpu_jobs(settings.gpu_pools),
+        "cost": cost(settings),
+        "quotas": quotas(settings),
+    }
+
+
 def pools(specs: Sequence[Pool]) -> dict[str, Any]:
     """Pool name to what a workload's author needs to know; ``gpusPerNode`` counts physical GPUs."""
     return {

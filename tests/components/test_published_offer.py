@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,8 @@ from concepts.offer import CONFIG_MAP, NAMESPACE, PoolOffer, from_config_map
 from concepts.pool import Pool, TimeSharing
 from tests import one_stack
 from tests.components import specs
-from tests.stacks import STACK_FILES, run_program, stack_name
+from tests.recorder import Recording
+from tests.stacks import STACK_FILES, run_program, run_with, stack_name
 
 FILES = [*STACK_FILES, *one_stack.files()]
 CLOUDS = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
@@ -25,6 +27,12 @@ CLOUDS = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 def of_pool(cloud: str, pool: Pool, *daemons: GpuDaemon) -> PoolOffer:
     settings = replace(specs.cluster_settings(), cloud=cloud)
     (found,) = offer(settings, [pool], daemons, None).pools
+    return found
+
+
+def _published(recording: Recording) -> dict[str, Any]:
+    config_maps = [each.inputs for each in recording.of_type("kubernetes:core/v1:ConfigMap")]
+    (found,) = [each for each in config_maps if each["metadata"]["name"] == CONFIG_MAP]
     return found
 
 
@@ -37,12 +45,7 @@ def machine(cloud: str, index: int) -> str:
 @pytest.mark.parametrize("file", FILES, ids=stack_name)
 def test_every_gpu_pool_is_published_with_what_its_settings_say(file: Path) -> None:
     settings = from_stack_file(file)
-    config_map = next(
-        each
-        for each in run_program(file).of_type("kubernetes:core/v1:ConfigMap")
-        if each.inputs["metadata"]["name"] == CONFIG_MAP
-    )
-    found = from_config_map(config_map.inputs)
+    found = from_config_map(_published(run_program(file)))
     assert (found.stack, found.cloud, found.cluster) == (settings.stack, settings.cloud, settings.cluster_name)
     room = rooms(settings.cloud, settings.gpu_pools)
     assert [pool.name for pool in found.pools] == [pool.name for pool in settings.gpu_pools]
@@ -56,6 +59,13 @@ def test_every_gpu_pool_is_published_with_what_its_settings_say(file: Path) -> N
         # Less than admission's: that counts neither the nodes' own pods nor the smaller of several machines.
         assert 0 < told.milli_cpu < room[pool.name].milli_cpu
         assert 0 < told.memory_mib < room[pool.name].memory_mib
+
+
+@CLOUDS
+def test_a_stacks_registry_is_where_images_go(cloud: str) -> None:
+    recording = run_with(one_stack.config(cloud, workloads={"registry": {}}), f"registry-{cloud}")
+    assert from_config_map(_published(recording)).registry == recording.stack_outputs["registry"] != ""
+    assert from_config_map(_published(run_program(one_stack.file(cloud)))).registry is None
 
 
 @pytest.mark.parametrize("file", [one_stack.file(cloud) for cloud in one_stack.CLOUDS], ids=stack_name)
