@@ -1,7 +1,7 @@
 """What a job costs by list prices: what it used, what waking its nodes took, and how long they stay after it.
 
 A pod pays for its share of a node, by GPUs. Prices are those that the cluster publishes now. Pods that are gone (a spot
-node was taken away) are not counted; a node that is gone says no more when it appeared.
+node was taken away) are not counted; a node that is gone, or that the user may not see, does not say when it appeared.
 """
 
 from __future__ import annotations
@@ -90,14 +90,14 @@ def _while_up(pod: Object, node: Object | None, pool: PoolOffer | None, price: f
     started, ended = _ran(pod)
     # A node that was up before the pod was made was not woken for it.
     waits_from = appeared if appeared is not None and made is not None and appeared >= made else bound
-    notes = ("a node that is gone counts as awake from when its pod was placed",) if node is None else ()
+    unseen = "a node that is gone, or not yours to see, counts as awake from when its pod was placed"
     hourly = 0.0 if price is None or pool is None else price * _share(pod, pool)
     running = _hours(started, ended or now)
     return Cost(
         gpu_hours=running * _gpus(pod),
         used=running * hourly,
         waking=_hours(waits_from, started or now) * hourly,
-        notes=notes,
+        notes=(unseen,) if node is None else (),
     )
 
 

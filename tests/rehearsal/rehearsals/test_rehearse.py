@@ -113,9 +113,10 @@ def test_a_kept_cluster_takes_the_readmes_first_job_by_the_commands_that_it_prin
 
 
 def _gpu_commands(environment: Path) -> None:
-    """The command ``gpu`` on the kept cluster, which has no GPU node: a pod as large as it promises, and a sweep."""
+    """A developer's ``gpu`` on the kept cluster: a pod as large as it promises, a sweep, workers."""
     kubeconfig = next(line for line in environment.read_text().splitlines() if line.startswith("export KUBECONFIG="))
-    variables = {**os.environ, "KUBECONFIG": kubeconfig.partition("=")[2].strip("'"), "COLUMNS": "80"}
+    developer = Path(kubeconfig.partition("=")[2].strip("'")).with_name("developer.kubeconfig")
+    variables = {**os.environ, "KUBECONFIG": str(developer), "COLUMNS": "80"}
 
     def gpu(*arguments: str, code: int = 0) -> str:
         command = [sys.executable, "-m", "gpu", *arguments]
