@@ -37,7 +37,8 @@ def preview(stack: Stack, *, tools: Path, gate: Gate | None, project: Path = ROO
     folder.mkdir(parents=True, exist_ok=True)
     run_dir = Path(tempfile.mkdtemp(prefix=f"{stack.name}-", dir=folder))
     try:
-        with World(run_dir, tools=tools, clouds=stack.plugins, control_plane=False) as world:
+        plugins, existing = stack.plugins, stack.with_existing
+        with World(run_dir, tools=tools, clouds=plugins, control_plane=False, existing=existing) as world:
             engine = Engine.create(
                 project=project,
                 stack=stack.name,

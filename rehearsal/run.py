@@ -159,7 +159,14 @@ class Rehearsal:
 
     def _start(self) -> tuple[Engine, Path]:
         options = self._options
-        self._world = World(self.run_dir, tools=options.tools, clouds=self._stack.plugins, inside=options.inside)
+        stack = self._stack
+        self._world = World(
+            self.run_dir,
+            tools=options.tools,
+            clouds=stack.plugins,
+            inside=options.inside,
+            existing=stack.with_existing,
+        )
         # While the world starts: the engine's own first start.
         engine = Engine.create(
             project=options.project,

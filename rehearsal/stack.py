@@ -44,6 +44,11 @@ class Stack:
         return (catalog.PLUGINS[self.settings.cloud],)
 
     @property
+    def with_existing(self) -> Path | None:
+        """The file, if it names a network that has to be there beforehand."""
+        return None if self.settings.network.existing is None else self.file
+
+    @property
     def tools(self) -> tuple[Module, ...]:
         """The upstream programs that a rehearsal of the stack runs."""
         return (*REHEARSAL, *OF_AUTOSCALER.get(self.settings.autoscaler, ()))

@@ -49,16 +49,25 @@ class World:
     """Starts everything; a context manager. Inside the block the world is ready."""
 
     def __init__(
-        self, run_dir: Path, *, tools: Path | None, clouds: Sequence[str] = CLOUD_PLUGINS, inside: bool = False
+        self,
+        run_dir: Path,
+        *,
+        tools: Path | None,
+        clouds: Sequence[str] = CLOUD_PLUGINS,
+        inside: bool = False,
+        existing: Path | None = None,
     ) -> None:
         """``tools`` is the folder with the programs; without one there is no control plane and no fleet.
 
         ``clouds`` are the clouds' plugins to stand in for. ``inside``: the program runs in the cluster's network.
+        ``existing`` is a stack file whose existing network is made beforehand, in the cloud that is stood in for.
         """
         self._run_dir = run_dir
         self._tools = tools
         self._clouds = clouds
         self._inside = inside
+        self._existing = existing
+        self._beforehand: tuple[str, ...] = ()
         self._stack = ExitStack()
         self._processes: Processes | None = None
         self._control_plane: ControlPlane | None = None
@@ -110,8 +119,10 @@ class World:
             self._written = facts
 
     def write_inventory(self) -> None:
-        """Write ``inventory.json``: everything that exists in the simulated account."""
-        found = [each for provider in self._providers for each in provider.inventory()]
+        """Write ``inventory.json``: what the stack has in the account, and what is gone that was there before."""
+        there = [each for provider in self._providers for each in provider.inventory()]
+        found = [each for each in there if each not in self._beforehand]
+        found += [f"gone: {each}" for each in self._beforehand if each not in there]
         draft = self._run_dir / ".inventory.json"
         draft.write_text(json.dumps(found, indent=2))
         draft.replace(self._run_dir / "inventory.json")
@@ -143,6 +154,7 @@ class World:
         return ready
 
     def _start_providers(self, started: ExitStack) -> None:
+        from rehearsal.standins.beforehand import made_beforehand
         from rehearsal.standins.kubernetes import KubernetesProvider
         from rehearsal.standins.launcher import write_launchers
         from rehearsal.standins.server import serve
@@ -158,6 +170,9 @@ class World:
             started.callback(server.stop)
             ports[provider] = server.port
             self._ports[provider.name] = server.port
+        if self._existing is not None:
+            made_beforehand(self._existing, providers[0])
+            self._beforehand = tuple(providers[0].inventory())
         write_launchers(self._pulumi_home / "plugins", ports)
         self._providers = providers
 
@@ -172,6 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--cloud", action="append", choices=CLOUD_PLUGINS, help="a plugin to stand in for; repeatable (default: all)"
     )
     parser.add_argument("--inside", action="store_true", help="the program runs in the cluster's network")
+    parser.add_argument("--existing", type=Path, help="a stack file whose existing network is made beforehand")
     options = parser.parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", level=logging.INFO)
 
@@ -181,7 +197,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         tools = None if options.no_control_plane else options.tools or folder()
         clouds = options.cloud or CLOUD_PLUGINS
-        with World(options.run_dir.absolute(), tools=tools, clouds=clouds, inside=options.inside) as world:
+        run_dir = options.run_dir.absolute()
+        with World(run_dir, tools=tools, clouds=clouds, inside=options.inside, existing=options.existing) as world:
             while not end.wait(_TICK_SECONDS):
                 world.check()
                 world.write_facts()

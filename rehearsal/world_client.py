@@ -64,11 +64,19 @@ class World:
     """A world that this process started. Use as a context manager: it is gone when the block ends, unless kept."""
 
     def __init__(
-        self, run_dir: Path, *, tools: Path, clouds: Sequence[str], control_plane: bool = True, inside: bool = False
+        self,
+        run_dir: Path,
+        *,
+        tools: Path,
+        clouds: Sequence[str],
+        control_plane: bool = True,
+        inside: bool = False,
+        existing: Path | None = None,
     ) -> None:
         """Start the world's process, with stand-ins for ``clouds``' plugins; ``ready`` waits for it.
 
-        ``inside``: the program runs in the cluster's network.
+        ``inside``: the program runs in the cluster's network. ``existing`` is a stack file whose existing network is
+        made beforehand.
         """
         run_dir.mkdir(parents=True, exist_ok=True)
         self.run_dir = run_dir
@@ -80,6 +88,8 @@ class World:
             command.append("--no-control-plane")
         if inside:
             command.append("--inside")
+        if existing is not None:
+            command += ["--existing", str(existing.absolute())]
         trusting = {**os.environ, "SSL_CERT_FILE": str(run_dir.absolute() / PUBLIC_AUTHORITY)}
         # Appended to: the world logs its providers' errors into the same file.
         with self.log.open("ab") as output:

@@ -14,7 +14,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime import mocks, rpc, settings
 from pulumi.runtime.stack import run_in_stack
 
-from tests import aks_answers, eks_answers
+from tests import aks_answers, eks_answers, gke_answers
 
 Properties = dict[str, Any]
 P = ParamSpec("P")
@@ -120,6 +120,8 @@ class Cloud(mocks.Mocks):
         self._recording.calls.append(args.token)
         if args.token == "gcp:organizations/getProject:getProject":
             return {"projectId": args.args["projectId"], "number": "123456789"}, []
+        if args.token == "gcp:compute/getSubnetwork:getSubnetwork":
+            return gke_answers.subnetwork(args.args), []
         if args.token in eks_answers.CALLS:
             answer = eks_answers.CALLS[args.token]
             return (answer(args.args) if callable(answer) else answer), []

@@ -40,9 +40,25 @@ class AuthorizedNetworkSetting(Section):
     cidr: Cidr = Field(description="IPv4 range; `0.0.0.0/0` lets everybody try, and must be written to be meant")
 
 
+class ExistingNetwork(Section):
+    """A network that is there already: it is read, checked and never changed, and nothing of a network is made."""
+
+    network: Annotated[StrictStr, Field(min_length=1)] = Field(
+        description="its name or id, as the cloud writes it; of another account where the cloud shares networks"
+    )
+    subnets: Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], Field(min_length=1)] = Field(
+        description="the nodes' subnets, by name or id"
+    )
+    pod_range: StrictStr | None = Field(
+        default=None, description="the pods' addresses, where ranges of a subnet have names"
+    )
+    service_range: StrictStr | None = Field(default=None, description="the services' addresses, likewise")
+
+
 class Network(Section):
     """The cluster's network."""
 
+    existing: ExistingNetwork | None = Field(default=None, description="a network to use instead of a new one")
     private_endpoint: Flag = Field(
         default=False, description="control plane reachable from inside the network only (VPN, bastion)"
     )
@@ -101,10 +117,25 @@ class Network(Section):
     @field_validator("node_cidr", "pod_cidr", "service_cidr")
     @classmethod
     def _range(cls, value: str | None, info: ValidationInfo) -> str | None:
+        existing = info.data.get("existing")
+        names = {"node_cidr": existing is not None} | (
+            {"pod_cidr": bool(existing.pod_range), "service_cidr": bool(existing.service_range)} if existing else {}
+        )
+        if names.get(info.field_name or "") and value:
+            raise wrong("the existing network has its own addresses", "Leave it out")
+        if names.get(info.field_name or ""):
+            return None if info.field_name == "pod_cidr" else ""
         if value:
             return fields.cidr(value)
         known = context(info).catalog
         return known.default_ranges[info.field_name or ""] if known is not None else value
+
+    @field_validator("nat")
+    @classmethod
+    def _gateways(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("existing") is not None:
+            raise wrong("the existing network has its own way out", "Leave it out")
+        return value
 
     @field_validator(*_RANGES)
     @classmethod

@@ -26,7 +26,7 @@ class Costs:
 
 
 def costs(known: CloudCatalog, admin: Pool, pools: Sequence[Pool], *, gateways: int) -> Costs:
-    """The stack's costs with that many NAT gateways."""
+    """The stack's costs with that many NAT gateways of its own."""
     every = [admin, *pools]
     idle: Counts = [(pool, pool.min_nodes) for pool in every]
     maximum: Counts = [(pool, pool.max_nodes) for pool in every]
@@ -75,7 +75,7 @@ def _total(
     known: CloudCatalog, counts: Counts, gateways: int, price_of: Callable[[Pool], float | None]
 ) -> float | None:
     nodes = sum(count for _, count in counts)
-    total = known.prices.control_plane.usd + known.prices.nat(nodes, gateways).usd
+    total = known.prices.control_plane.usd + (known.prices.nat(nodes, gateways).usd if gateways else 0.0)
     for pool, count in counts:
         price = price_of(pool)
         if count and price is None:

@@ -73,6 +73,9 @@ WISHES: Final[Mapping[str, Sections]] = {
     "`network.dnsEndpoint: true`, with `privateEndpoint: true` too": {
         "network": {"dnsEndpoint": True, "privateEndpoint": True}
     },
+    "`network.existing`": {
+        "network": {"existing": {"network": "n", "subnets": ["s"], "podRange": "p", "serviceRange": "s"}}
+    },
     "`network.nat: single`": {"network": {"nat": "single"}},
     "`network.nat: per-zone`": {"network": {"nat": "per-zone"}},
     "`network.podCidr`": {"network": {"podCidr": "10.64.0.0/14"}},

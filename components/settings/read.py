@@ -119,7 +119,7 @@ def _resolved(file: StackFile, *, stack: str, project: str) -> Settings:
     # A node in another zone would not outlive the one zone that a zonal control plane is in.
     admin_pool = expand.admin_pool(file.admin_pool, place, zones if file.availability == "regional" else zones[:1])
     nat = file.network.nat or ("per-zone" if file.availability == "regional" else "single")
-    gateways = len(zones) if nat == "per-zone" else 1
+    gateways = 0 if file.network.existing is not None else len(zones) if nat == "per-zone" else 1
     cost = costs(known, admin_pool, [*gpu_pools, *cpu_pools], gateways=gateways)
     return Settings(
         stack=stack,

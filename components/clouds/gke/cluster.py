@@ -11,9 +11,10 @@ from components.clouds.base import NodePools, WorkloadResources
 from components.clouds.gke import pools
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
+from components.clouds.gke.existing_network import ExistingNetwork
 from components.clouds.gke.identity import NodeIdentity, grant_kms_key
 from components.clouds.gke.kubeconfig import kubeconfig
-from components.clouds.gke.network import POD_RANGE, SERVICE_RANGE, Network
+from components.clouds.gke.network import Network
 from components.clouds.gke.node_config import node_config
 from components.clouds.gke.workloads import GkeWorkloads
 from components.resources import ClusterObjects, CustomResource
@@ -38,9 +39,9 @@ class GkeCluster:
     """The ``CloudCluster`` of Google; all its resources are children of ``parent``."""
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
-        network = Network(name, settings, parent)
+        network = ExistingNetwork(settings, parent) if settings.network.existing else Network(name, settings, parent)
         identity = NodeIdentity(name, settings, parent)
-        needs: list[pulumi.Resource] = [network.ready, *identity.ready]
+        needs: list[pulumi.Resource] = [*network.ready, *identity.ready]
         if settings.security.kms_key is not None:
             needs.append(grant_kms_key(name, settings, settings.security.kms_key, parent))
         self._resource = declare(
@@ -130,7 +131,7 @@ def _kubeconfig(settings: Settings, cluster: CustomResource) -> pulumi.Output[st
     )
 
 
-def _inputs(settings: Settings, network: Network, identity: NodeIdentity) -> gke.Cluster:
+def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: NodeIdentity) -> gke.Cluster:
     inputs: gke.Cluster = {
         "project": settings.project,
         "name": settings.cluster_name,
@@ -140,8 +141,8 @@ def _inputs(settings: Settings, network: Network, identity: NodeIdentity) -> gke
         "networkingMode": "VPC_NATIVE",
         "datapathProvider": _DATAPLANES[settings.network.dataplane or "v2"],
         "ipAllocationPolicy": {
-            "clusterSecondaryRangeName": POD_RANGE,
-            "servicesSecondaryRangeName": SERVICE_RANGE,
+            "clusterSecondaryRangeName": network.pod_range,
+            "servicesSecondaryRangeName": network.service_range,
         },
         "privateClusterConfig": _private_access(settings),
         "masterAuthorizedNetworksConfig": {

@@ -17,7 +17,10 @@ SERVICE_RANGE: Final = "services"
 
 
 class Network:
-    """``network`` and ``subnetwork`` are what the cluster refers to; ``ready`` is what nodes wait for (the NAT)."""
+    """``network``, ``subnetwork`` and the ranges are what the cluster refers to; nodes wait for ``ready`` (the NAT)."""
+
+    pod_range: str = POD_RANGE
+    service_range: str = SERVICE_RANGE
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         assert settings.network.pod_cidr is not None  # it has a default
@@ -97,4 +100,4 @@ class Network:
         )
         self.network: pulumi.Output[Any] = vpc.output("selfLink")
         self.subnetwork: pulumi.Output[Any] = subnetwork.output("selfLink")
-        self.ready: pulumi.Resource = nat
+        self.ready: list[pulumi.Resource] = [nat]

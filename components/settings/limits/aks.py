@@ -61,6 +61,8 @@ _NAMES: Final = Names(
 
 def refusals(settings: Settings) -> list[Problem]:
     """All of them, each once; none for settings that AKS can fulfil."""
+    if settings.network.existing is not None:
+        return [common.no_existing_network("AKS")]
     found = (
         *_account(settings),
         *_cluster_name(settings),

@@ -52,6 +52,15 @@ def no_dns_endpoint(cloud: str) -> Problem:
     )
 
 
+def no_existing_network(cloud: str) -> Problem:
+    """Of a cloud on which the program makes every cluster a network of its own."""
+    return Problem(
+        "network.existing",
+        f"existing networks are not supported on {cloud} yet: the program makes a network of its own",
+        "Leave it out, and connect the new network to yours: its id is in `pulumi stack output network`",
+    )
+
+
 def settings_problems(settings: Settings) -> list[Problem]:
     """What is wrong with a file whose keys are all valid by themselves."""
     return [*_admin_maximum(settings), *_room(settings), *_budget(settings), *_reservations(settings)]
@@ -69,6 +78,8 @@ def _admin_maximum(settings: Settings) -> Iterator[Problem]:
 
 
 def _room(settings: Settings) -> Iterator[Problem]:
+    if settings.network.existing is not None:
+        return  # Whoever reads it knows its ranges.
     known, nodes = catalog.of(settings.cloud), settings.max_nodes
     per_node, kept = known.pod_addresses_per_node, known.kept_addresses
     own = IPv4Network(settings.network.node_cidr)

@@ -63,6 +63,8 @@ _NAMES: Final = Names(
 
 def refusals(settings: Settings) -> list[Problem]:
     """All of them, each once; none for settings that EKS can fulfil."""
+    if settings.network.existing is not None:
+        return [common.no_existing_network("EKS")]
     found = (
         *_account(settings),
         *_version(settings),

@@ -44,6 +44,9 @@ _PRIVATE: Final = tuple(
 )
 
 _NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
+EXISTING_NETWORK: Final = re.compile(rf"(projects/(?P<project>[^/]+)/global/networks/)?(?P<name>{_NAME})")
+"""As a stack file writes it: a name, or with the host project of a Shared VPC."""
+
 # GKE takes no block of another project's reservation.
 _RESERVATION: Final = re.compile(rf"projects/[^/]+/reservations/{_NAME}|{_NAME}(/reservationBlocks/{_NAME})?")
 
@@ -90,6 +93,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *name_problems(settings, _NAMES),
         *_control_plane(settings),
         *_private_endpoint(settings),
+        *_existing_network(settings),
         *_reservations(settings),
         *_minimum(settings),
         *_nat(settings),
@@ -152,7 +156,7 @@ def _private_endpoint(settings: Settings) -> Iterator[Problem]:
     (https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/153)."""
     if not settings.network.private_endpoint:
         return
-    if not settings.network.dns_endpoint:
+    if not settings.network.dns_endpoint and settings.network.existing is None:
         yield Problem(
             "network.privateEndpoint",
             "the control plane has an address in the new network only, to which nothing leads yet: the first update "
@@ -166,6 +170,35 @@ def _private_endpoint(settings: Settings) -> Iterator[Problem]:
                 f"network.authorizedNetworks[{index}].cidr",
                 f"{allowed.cidr} is public, and a private endpoint is reached from private addresses only",
                 "Write the range inside your network, such as 10.20.0.0/16, or privateEndpoint: false",
+            )
+
+
+def _existing_network(settings: Settings) -> Iterator[Problem]:
+    """Names as in https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-shared-vpc."""
+    existing = settings.network.existing
+    if existing is None:
+        return
+    if not EXISTING_NETWORK.fullmatch(existing.network):
+        yield Problem(
+            "network.existing.network",
+            f"'{existing.network}' is not a VPC network",
+            "Write its name, or projects/<host project>/global/networks/<name> for a Shared VPC",
+        )
+    if len(existing.subnets) > 1 or not re.fullmatch(_NAME, existing.subnets[0]):
+        yield Problem(
+            "network.existing.subnets",
+            "a GKE cluster is in one subnet of its region, which is in all zones",
+            "Write the name of one: subnets: [nodes]",
+        )
+    for key, written, whose in (
+        ("podRange", existing.pod_range, "pods"),
+        ("serviceRange", existing.service_range, "services"),
+    ):
+        if written is None:
+            yield Problem(
+                f"network.existing.{key}",
+                f"missing: the {whose} have a secondary range of the subnet",
+                f"Write its name: {key}: {whose}",
             )
 
 

@@ -10,7 +10,8 @@ from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.cloud import Cloud
 from rehearsal.standins.gke import versions
 from rehearsal.standins.gke.cloud import region_of
-from rehearsal.standins.gke.errors import bad_request
+from rehearsal.standins.gke.errors import bad_request, not_found
+from rehearsal.standins.gke.network import SUBNETWORK
 
 
 def project_number(project: str) -> str:
@@ -76,8 +77,19 @@ def get_zones(cloud: Cloud, args: Properties) -> Properties:
     return {"id": f"projects/{project}/regions/{region}", "names": names, "project": project, "region": region}
 
 
+def get_subnetwork(cloud: Cloud, args: Properties) -> Properties:
+    """``compute.getSubnetwork``: a subnetwork by name, of any project that one may look into."""
+    place = {key: args.get(key) or cloud.default(key) for key in ("project", "region")}
+    id = f"projects/{place['project']}/regions/{place['region']}/subnetworks/{args.get('name')}"
+    found = cloud.find(id, SUBNETWORK)
+    if found is None:
+        raise not_found(f"The resource '{id}' was not found")
+    return {"privateIpGoogleAccess": False, "secondaryIpRanges": [], **found.state, "id": id}
+
+
 FUNCTIONS: Final[Mapping[str, Callable[[Cloud, Properties], Properties]]] = {
     "gcp:organizations/getProject:getProject": get_project,
     "gcp:container/getEngineVersions:getEngineVersions": get_engine_versions,
+    "gcp:compute/getSubnetwork:getSubnetwork": get_subnetwork,
     "gcp:compute/getZones:getZones": get_zones,
 }

@@ -28,17 +28,20 @@ RANGES_SOURCE: Final = "https://cloud.google.com/vpc/docs/subnets#valid-ranges"
 
 def network_of(cloud: Cloud, inputs: Properties) -> Record:
     """The network that ``inputs``, which were looked up, name."""
-    return _existing(cloud, NETWORK, f"projects/{inputs['project']}/global/networks/{last_part(inputs['network'])}")
+    return _existing(cloud, NETWORK, _linked(inputs["network"], f"projects/{inputs['project']}/global/networks"))
 
 
 def subnetwork_of(cloud: Cloud, inputs: Properties) -> Record:
     """The subnetwork that a cluster's inputs, which were looked up, name."""
     region = region_of(inputs["location"])
-    return _existing(
-        cloud,
-        SUBNETWORK,
-        f"projects/{inputs['project']}/regions/{region}/subnetworks/{last_part(inputs['subnetwork'])}",
-    )
+    folder = f"projects/{inputs['project']}/regions/{region}/subnetworks"
+    return _existing(cloud, SUBNETWORK, _linked(inputs["subnetwork"], folder))
+
+
+def _linked(value: str, folder: str) -> str:
+    """The path of a resource from its name in ``folder``, or from its link, which may be into another project."""
+    path = value.removeprefix(SELF_LINK)
+    return path if path.startswith("projects/") else f"{folder}/{last_part(value)}"
 
 
 def _existing(cloud: Cloud, type: str, path: str) -> Record:

@@ -1,0 +1,98 @@
+"""A subnet that is there already, of the cluster's project or of a Shared VPC's host project: read and never changed.
+
+What a Shared VPC wants beforehand is the host project's: its service agents' roles there, firewall rules for what GKE opens.
+https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-shared-vpc
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network
+from typing import Any, Final
+
+import pulumi
+
+import catalog
+from components.settings import Settings
+from components.settings.limits.gke import EXISTING_NETWORK
+from components.settings.problems import Problem, SettingsError
+
+_SUBNETWORK: Final = "gcp:compute/getSubnetwork:getSubnetwork"
+
+
+class ExistingNetwork:
+    """What ``network.Network`` is to a cluster, without a resource.
+
+    Raises:
+        pulumi.RunError: there is no such subnet, or it does not fit: every reason at once, before anything is made.
+    """
+
+    def __init__(self, settings: Settings, parent: pulumi.Resource) -> None:
+        existing = settings.network.existing
+        written = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
+        assert existing is not None
+        assert written is not None  # settings refuse any other
+        project = written["project"] or settings.project
+        asked = {"project": project, "region": settings.region, "name": existing.subnets[0]}
+        try:
+            found = pulumi.runtime.invoke(_SUBNETWORK, asked, pulumi.InvokeOptions(parent=parent)).value
+        except Exception as error:
+            raise pulumi.RunError(
+                f"network.existing.subnets: '{asked['name']}' in {asked['region']} of project {project}: {error}"
+            ) from error
+        problems = list(_problems(settings, found, f"projects/{project}/global/networks/{written['name']}"))
+        if problems:
+            raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
+        if not found.get("privateIpGoogleAccess"):
+            pulumi.warn(
+                f"network.existing.subnets: '{asked['name']}' has no Private Google Access, so the nodes reach "
+                "Google's registries through its NAT, if it has one, or not at all",
+                parent,
+            )
+        self.network: str = found["network"]
+        self.subnetwork: str = found["selfLink"]
+        self.pod_range, self.service_range = str(existing.pod_range), str(existing.service_range)
+        self.ready: list[pulumi.Resource] = []
+
+
+def _problems(settings: Settings, subnet: Mapping[str, Any], network: str) -> Iterator[Problem]:
+    existing = settings.network.existing
+    assert existing is not None
+    if not str(subnet["network"]).endswith(f"/{network}"):
+        yield Problem(
+            "network.existing.network",
+            f"the subnet is in {str(subnet['network']).partition('/projects/')[2]}, not in {network}",
+            "Write the network of the subnet, or a subnet of the network",
+        )
+    known, nodes = catalog.of(settings.cloud), settings.max_nodes
+    primary = IPv4Network(subnet["ipCidrRange"])
+    if primary.num_addresses - known.kept_addresses < nodes:
+        yield _small("subnets", existing.subnets[0], primary, primary.num_addresses - known.kept_addresses, nodes)
+    ranges = {each["rangeName"]: each["ipCidrRange"] for each in subnet.get("secondaryIpRanges") or ()}
+    for key, name in (("podRange", existing.pod_range), ("serviceRange", existing.service_range)):
+        if name not in ranges:
+            has = ", ".join(sorted(ranges)) or "none"
+            yield Problem(
+                f"network.existing.{key}", f"the subnet has no range '{name}'", f"Write one that it has: {has}"
+            )
+        elif key == "podRange":
+            pods = IPv4Network(ranges[name])
+            room = pods.num_addresses // known.pod_addresses_per_node
+            if room < nodes:
+                yield _small(key, str(name), pods, room, nodes)
+    control_plane = settings.network.control_plane_cidr
+    for taken in (str(primary), *ranges.values()):
+        if control_plane is not None and IPv4Network(control_plane).overlaps(IPv4Network(taken)):
+            yield Problem(
+                "network.controlPlaneCidr",
+                f"{control_plane} overlaps with {taken} of the subnet",
+                "Choose another range",
+            )
+
+
+def _small(key: str, name: str, given: IPv4Network, room: int, nodes: int) -> Problem:
+    return Problem(
+        f"network.existing.{key}",
+        f"'{name}' ({given}) has room for {room} nodes, the pools may grow to {nodes}",
+        "Use a larger one, or lower maxNodes",
+    )

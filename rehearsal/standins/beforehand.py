@@ -1,0 +1,25 @@
+"""Makes what was in a cloud before the stack."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from components.settings import from_stack_file
+from rehearsal.standins.base import Provider, ProviderError, Request
+
+
+def made_beforehand(stack_file: Path, provider: Provider) -> None:
+    """Make the network that ``stack_file`` names, in the cloud that ``provider`` stands in for.
+
+    Raises:
+        ProviderError: the cloud refuses it.
+    """
+    settings = from_stack_file(stack_file)
+    resources = import_module(f"rehearsal.standins.{settings.cloud}.beforehand").resources
+    for number, (token, inputs) in enumerate(resources(settings)):
+        request = Request(urn="", type=token, name=f"beforehand-{number}")
+        checked, failures = provider.check(request, {}, inputs)
+        if failures:
+            raise ProviderError("; ".join(f"{failure.property}: {failure.reason}" for failure in failures))
+        provider.create(request, checked, 0)
