@@ -8,7 +8,7 @@ CHARTS ?=
 APPLY ?=
 SEED ?=
 DAYTWO ?=
-FROM ?= outside
+FROM ?=
 CASE ?=
 BASE ?= origin/main
 ARGS ?=
@@ -38,7 +38,7 @@ tools: ## Build or check all the binaries (each command builds what it needs); t
 
 rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, APPLY=DIR, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR)
 	@$(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(APPLY),--apply "$(APPLY)") \
-	  --day-two "$(if $(filter 0 no false,$(DAYTWO)),none,$(if $(filter all,$(DAYTWO)),all,brief))" --from "$(FROM)" $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
+	  --day-two "$(if $(filter 0 no false,$(DAYTWO)),none,$(if $(filter all,$(DAYTWO)),all,brief))" $(if $(FROM),--from "$(FROM)") $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
 
 rehearse-changed: setup ## Rehearse the stacks that a change since BASE= touches
 	@stacks="$$($(VENV)/python -m rehearsal.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \

@@ -57,6 +57,7 @@ class CloudCatalog:
     - ``default_admin_machine``, ``default_cpu_machine`` (4 vCPUs with 16 GiB): unless the stack file names others
     - ``default_ranges``: ``node_cidr``, ``pod_cidr`` (``None``: pods have addresses of the nodes' range) and
       ``service_cidr``
+    - ``existing_network``: how a stack file names a network that is there already; ``None`` where it cannot yet
     - ``max_name_length``: characters that the name of a cluster or a pool may have
     - ``pod_addresses_per_node``: addresses that each node takes out of the pod range (the nodes' range where pods have
       none); ``kept_addresses``: those of a subnetwork that the cloud keeps for itself
@@ -93,6 +94,7 @@ class CloudCatalog:
     default_admin_machine: str
     default_cpu_machine: str
     default_ranges: Mapping[str, str | None]
+    existing_network: str | None = None
     max_name_length: int
     pod_addresses_per_node: int
     kept_addresses: int

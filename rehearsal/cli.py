@@ -62,8 +62,11 @@ def run(
         typer.Option("--day-two", help="Change settings while a job runs. [default: brief; none with --keep]"),
     ] = None,
     place: Annotated[
-        Place, typer.Option("--from", help="Where the program runs: outside the cluster's network, or inside.")
-    ] = Place.OUTSIDE,
+        Place | None,
+        typer.Option(
+            "--from", help="Where the program runs: outside the cluster's network unless it needs to be inside."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Another order of what is in no promised order.")] = 0,
 ) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0, destroy. Exit code 0 only if every check passes."""
@@ -87,7 +90,7 @@ def run(
         apply=apply,
         seed=seed,
         day_two=day_two or ("none" if keep else "brief"),
-        inside=place is Place.INSIDE,
+        inside=chosen.only_from_inside if place is None else place is Place.INSIDE,
     )
     finished = Rehearsal(chosen, options, console).run()
     if finished.kept is not None:

@@ -44,6 +44,11 @@ class Stack:
         return (catalog.PLUGINS[self.settings.cloud],)
 
     @property
+    def only_from_inside(self) -> bool:
+        """Whether the control plane answers in the cluster's network alone."""
+        return self.settings.network.private_endpoint and not self.settings.network.dns_endpoint
+
+    @property
     def with_existing(self) -> Path | None:
         """The file, if it names a network that has to be there beforehand."""
         return None if self.settings.network.existing is None else self.file

@@ -23,10 +23,24 @@ _KUBECONFIG: Final = {
     "clusters": [{"name": "c", "cluster": {"server": "https://203.0.113.9:443", "certificate-authority-data": "Q0E="}}]
 }
 
+VIRTUAL_NETWORK: Final[dict[str, Any]] = {
+    "location": "eastus",
+    "addressSpace": {"addressPrefixes": ["10.20.0.0/16"]},
+    "subnets": [
+        {
+            "name": "gpu-nodes",
+            "id": "company/subnets/gpu-nodes",
+            "addressPrefix": "10.20.0.0/22",
+            "routeTable": {"id": "r"},
+        }
+    ],
+}
+
 CALLS: Final[dict[str, dict[str, Any]]] = {
     "azure-native:authorization:getClientConfig": {"objectId": "the-deployer", "tenantId": "the-tenant"},
     # A cluster in its first update: its pools come later.
     "azure-native:containerservice:getManagedCluster": {"name": "gpu", "agentPoolProfiles": []},
+    "azure-native:network:getVirtualNetwork": VIRTUAL_NETWORK,
     "azure-native:containerservice:listManagedClusterUserCredentials": {
         "kubeconfigs": [
             {"name": "clusterUser", "value": base64.b64encode(json.dumps(_KUBECONFIG).encode()).decode()},

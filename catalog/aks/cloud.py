@@ -104,6 +104,7 @@ CATALOG: Final = CloudCatalog(
     default_admin_machine="Standard_E2as_v5",
     default_cpu_machine="Standard_D4s_v5",
     default_ranges={"node_cidr": "10.0.0.0/20", "pod_cidr": "10.4.0.0/14", "service_cidr": "10.8.0.0/20"},
+    existing_network="/subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/<name>",
     # Of a cluster. Pool names, 11 characters in Azure, are shortened where they are sent (components/clouds/aks).
     # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerservice
     max_name_length=63,

@@ -83,6 +83,7 @@ CATALOG: Final = CloudCatalog(
     default_admin_machine="e2-custom-2-10240",
     default_cpu_machine="e2-standard-4",
     default_ranges={"node_cidr": "10.0.0.0/20", "pod_cidr": "10.4.0.0/14", "service_cidr": "10.8.0.0/20"},
+    existing_network="projects/<host project>/global/networks/<name>",
     # GKE's own error says so: https://github.com/pulumi/pulumi-gcp/issues/1510
     max_name_length=40,
     # A /24 at the default of 110 pods per node: https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr

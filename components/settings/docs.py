@@ -73,9 +73,6 @@ WISHES: Final[Mapping[str, Sections]] = {
     "`network.dnsEndpoint: true`, with `privateEndpoint: true` too": {
         "network": {"dnsEndpoint": True, "privateEndpoint": True}
     },
-    "`network.existing`": {
-        "network": {"existing": {"network": "n", "subnets": ["s"], "podRange": "p", "serviceRange": "s"}}
-    },
     "`network.nat: single`": {"network": {"nat": "single"}},
     "`network.nat: per-zone`": {"network": {"nat": "per-zone"}},
     "`network.podCidr`": {"network": {"podCidr": "10.64.0.0/14"}},
@@ -167,6 +164,7 @@ _ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
     "pools of GPUs": lambda known: _per_zone(known),
     "taints of every spot node": lambda known: _words([str(taint) for taint in known.spot_taints]),
     "`gpuPools[].image`": lambda known: _words(known.images),
+    "`network.existing.network`": lambda known: f"`{known.existing_network}`" if known.existing_network else "none yet",
     "`network.nodeCidr` unless given": lambda known: f"`{known.default_ranges['node_cidr']}`",
     "`network.podCidr` unless given": lambda known: _pod_range(known),
     "`network.serviceCidr` unless given": lambda known: f"`{known.default_ranges['service_cidr']}`",
@@ -247,6 +245,7 @@ def answers() -> Iterator[tuple[str, list[bool]]]:
     """Each wish, and for each of the columns whether it is fulfilled there."""
     for title, wish in WISHES.items():
         yield title, [can(column, wish) for column in columns()]
+    yield "`network.existing`", [any(can(column, wish) for wish in _EXISTING) for column in columns()]
     yield _RESERVATION, [_reserves(column) for column in columns()]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
+import catalog
 from components.settings import from_stack_file
 from rehearsal.standins.base import Provider, ProviderError, Request
 
@@ -17,9 +18,11 @@ def made_beforehand(stack_file: Path, provider: Provider) -> None:
     """
     settings = from_stack_file(stack_file)
     resources = import_module(f"rehearsal.standins.{settings.cloud}.beforehand").resources
+    there = provider.instance()
+    there.configure({catalog.of(settings.cloud).account_key.partition(":")[2]: settings.project})
     for number, (token, inputs) in enumerate(resources(settings)):
         request = Request(urn="", type=token, name=f"beforehand-{number}")
-        checked, failures = provider.check(request, {}, inputs)
+        checked, failures = there.check(request, {}, inputs)
         if failures:
             raise ProviderError("; ".join(f"{failure.property}: {failure.reason}" for failure in failures))
-        provider.create(request, checked, 0)
+        there.create(request, checked, 0)

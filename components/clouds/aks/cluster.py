@@ -13,9 +13,10 @@ from components.clouds.aks import autoscaling, maintenance, pools, roles
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.encryption import Encryption
+from components.clouds.aks.existing_network import ExistingNetwork
 from components.clouds.aks.identity import ClusterIdentities, grant_deployer
 from components.clouds.aks.kubeconfig import endpoint, kubeconfig
-from components.clouds.aks.network import Network
+from components.clouds.aks.network import Network, profile
 from components.clouds.aks.workloads import AksWorkloads
 from components.clouds.base import NodePools, WorkloadResources
 from components.resources import ClusterObjects
@@ -37,7 +38,8 @@ pools while it upgrades by itself."""
 _OUT_OF_REACH: Final = (
     "network.privateEndpoint: only the cluster's own network reaches and names the control plane, and nothing leads to "
     "a network that is still to be made: the update would end at the first object in the cluster. Write "
-    "privateEndpoint: false with your address in authorizedNetworks."
+    "network.existing with a network that is reached from here, or privateEndpoint: false with your address in "
+    "authorizedNetworks."
 )
 _CLUSTER: Final = "azure-native:containerservice:getManagedCluster"
 
@@ -56,7 +58,8 @@ class AksCluster:
     """
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
-        if settings.network.private_endpoint and not _exists(settings, parent):
+        existing = ExistingNetwork(settings, parent) if settings.network.existing else None
+        if settings.network.private_endpoint and existing is None and not _exists(settings, parent):
             raise pulumi.RunError(_OUT_OF_REACH)
         group = declare(
             "azure-native:resources:ResourceGroup",
@@ -66,7 +69,7 @@ class AksCluster:
             outputs=["name"],
         )
         group_name: pulumi.Output[Any] = group.output("name")
-        network = Network(name, settings, group_name, parent)
+        network = existing or Network(name, settings, group_name, parent)
         identities = ClusterIdentities(name, settings, group_name, network.subnet, parent)
         deployer = grant_deployer(name, settings, group, parent)
         self._node_identity = identities.nodes.id
@@ -87,8 +90,7 @@ class AksCluster:
                 parent=parent,
                 depends_on=[*rights, deployer],
                 protect=settings.security.deletion_protection,
-                # The autoscaler owns the size of an admin pool that may grow.
-                ignore_changes=["agentPoolProfiles[0].count"] if settings.admin_pool.autoscaled else [],
+                ignore_changes=_kept(settings),
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="45m"),
             ),
             outputs=["name"],
@@ -177,6 +179,13 @@ def _kubeconfig(context: Context, parent: pulumi.Resource) -> pulumi.Output[str]
     )
 
 
+def _kept(settings: Settings) -> list[str]:
+    """The size of an admin pool that may grow is the autoscaler's. Another way out would cut the connections of running
+    jobs, so a cluster keeps the one that the existing subnet had when it was made."""
+    grown = ["agentPoolProfiles[0].count"] if settings.admin_pool.autoscaled else []
+    return grown + ([] if settings.network.existing is None else ["networkProfile.outboundType"])
+
+
 def _exists(settings: Settings, parent: pulumi.Resource) -> bool:
     """Whether the cluster is there: somebody may have connected its network since it was made."""
     named = {"resourceGroupName": settings.cluster_name, "resourceName": settings.cluster_name}
@@ -192,7 +201,7 @@ def _exists(settings: Settings, parent: pulumi.Resource) -> bool:
 def _inputs(
     settings: Settings,
     group: pulumi.Input[str],
-    network: Network,
+    network: Network | ExistingNetwork,
     identities: ClusterIdentities,
     encryption: Encryption | None,
     itself: pulumi.Input[str],
@@ -216,7 +225,7 @@ def _inputs(
                 "objectId": identities.nodes.principal,
             }
         },
-        "networkProfile": network.profile(),
+        "networkProfile": profile(settings, network.outbound),
         "apiServerAccessProfile": _api_access(settings, network),
         "enableRBAC": True,
         "disableLocalAccounts": True,
@@ -241,7 +250,7 @@ def _inputs(
     return inputs
 
 
-def _api_access(settings: Settings, network: Network) -> aks.ManagedClusterAPIServerAccessProfile:
+def _api_access(settings: Settings, network: Network | ExistingNetwork) -> aks.ManagedClusterAPIServerAccessProfile:
     # Commands by way of Azure's API would pass by the networks below.
     access: aks.ManagedClusterAPIServerAccessProfile = {"disableRunCommand": True}
     if settings.network.private_endpoint:

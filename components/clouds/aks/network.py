@@ -22,6 +22,25 @@ _DNS_PLACE: Final = 10
 """The cluster's DNS has the tenth address of the service range, as in most clusters."""
 
 
+def profile(settings: Settings, outbound: str) -> aks.ContainerServiceNetworkProfile:
+    """The cluster's ``networkProfile``; ``outbound`` is how its nodes get out."""
+    assert settings.network.pod_cidr is not None  # it has a default
+    services = ip_network(settings.network.service_cidr)
+    found: aks.ContainerServiceNetworkProfile = {
+        "networkPlugin": "azure",
+        "networkPluginMode": "overlay",
+        "podCidr": settings.network.pod_cidr,
+        "serviceCidr": settings.network.service_cidr,
+        "dnsServiceIP": str(services[_DNS_PLACE]),
+        "loadBalancerSku": "standard",
+        "outboundType": outbound,
+    }
+    if settings.network.dataplane == "cilium":
+        found["networkDataplane"] = "cilium"
+        found["networkPolicy"] = "cilium"
+    return found
+
+
 class Network:
     """``subnet`` is what pools refer to; ``egress`` the addresses that nodes come from, where we choose them.
 
@@ -63,24 +82,7 @@ class Network:
             pulumi.ResourceOptions(parent=parent),
         )
         self.subnet: pulumi.Output[str] = subnet.id
-
-    def profile(self) -> aks.ContainerServiceNetworkProfile:
-        """The cluster's ``networkProfile``."""
-        assert self._settings.network.pod_cidr is not None  # it has a default
-        services = ip_network(self._settings.network.service_cidr)
-        profile: aks.ContainerServiceNetworkProfile = {
-            "networkPlugin": "azure",
-            "networkPluginMode": "overlay",
-            "podCidr": self._settings.network.pod_cidr,
-            "serviceCidr": self._settings.network.service_cidr,
-            "dnsServiceIP": str(services[_DNS_PLACE]),
-            "loadBalancerSku": "standard",
-            "outboundType": "loadBalancer" if self._settings.nat_per_zone else "userAssignedNATGateway",
-        }
-        if self._settings.network.dataplane == "cilium":
-            profile["networkDataplane"] = "cilium"
-            profile["networkPolicy"] = "cilium"
-        return profile
+        self.outbound = "loadBalancer" if settings.nat_per_zone else "userAssignedNATGateway"
 
     def _nat_gateway(self, group: pulumi.Input[str]) -> pulumi.Output[str]:
         settings = self._settings

@@ -1,6 +1,6 @@
 """A subnet that is there already, of the cluster's project or of a Shared VPC's host project: read and never changed.
 
-What a Shared VPC wants beforehand is the host project's: its service agents' roles there, firewall rules for what GKE opens.
+What a Shared VPC wants beforehand is for its host project: roles of service agents, firewall rules for what GKE opens.
 https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-shared-vpc
 """
 
@@ -14,6 +14,7 @@ import pulumi
 
 import catalog
 from components.settings import Settings
+from components.settings.limits import common
 from components.settings.limits.gke import EXISTING_NETWORK
 from components.settings.problems import Problem, SettingsError
 
@@ -67,7 +68,9 @@ def _problems(settings: Settings, subnet: Mapping[str, Any], network: str) -> It
     known, nodes = catalog.of(settings.cloud), settings.max_nodes
     primary = IPv4Network(subnet["ipCidrRange"])
     if primary.num_addresses - known.kept_addresses < nodes:
-        yield _small("subnets", existing.subnets[0], primary, primary.num_addresses - known.kept_addresses, nodes)
+        yield common.existing_too_small(
+            "subnets", existing.subnets[0], primary, primary.num_addresses - known.kept_addresses, nodes
+        )
     ranges = {each["rangeName"]: each["ipCidrRange"] for each in subnet.get("secondaryIpRanges") or ()}
     for key, name in (("podRange", existing.pod_range), ("serviceRange", existing.service_range)):
         if name not in ranges:
@@ -79,7 +82,7 @@ def _problems(settings: Settings, subnet: Mapping[str, Any], network: str) -> It
             pods = IPv4Network(ranges[name])
             room = pods.num_addresses // known.pod_addresses_per_node
             if room < nodes:
-                yield _small(key, str(name), pods, room, nodes)
+                yield common.existing_too_small(key, str(name), pods, room, nodes)
     control_plane = settings.network.control_plane_cidr
     for taken in (str(primary), *ranges.values()):
         if control_plane is not None and IPv4Network(control_plane).overlaps(IPv4Network(taken)):
@@ -88,11 +91,3 @@ def _problems(settings: Settings, subnet: Mapping[str, Any], network: str) -> It
                 f"{control_plane} overlaps with {taken} of the subnet",
                 "Choose another range",
             )
-
-
-def _small(key: str, name: str, given: IPv4Network, room: int, nodes: int) -> Problem:
-    return Problem(
-        f"network.existing.{key}",
-        f"'{name}' ({given}) has room for {room} nodes, the pools may grow to {nodes}",
-        "Use a larger one, or lower maxNodes",
-    )

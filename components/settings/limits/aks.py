@@ -34,6 +34,13 @@ _SMALLEST_SYSTEM_GIB: Final = 4
 # A subscription's id is a GUID.
 _SUBSCRIPTION: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 
+EXISTING_NETWORK: Final = re.compile(
+    r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.Network/"
+    r"virtualNetworks/(?P<name>[^/]+)",
+    re.IGNORECASE,
+)
+"""The resource id of a virtual network, as a stack file writes it."""
+
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="AKS",
     written=KEY,
@@ -61,8 +68,9 @@ _NAMES: Final = Names(
 
 def refusals(settings: Settings) -> list[Problem]:
     """All of them, each once; none for settings that AKS can fulfil."""
-    if settings.network.existing is not None:
-        return [common.no_existing_network("AKS")]
+    unread = list(_existing_network(settings))
+    if unread:
+        return unread
     found = (
         *_account(settings),
         *_cluster_name(settings),
@@ -261,6 +269,40 @@ def _registry(settings: Settings) -> Iterator[Problem]:
             "while nobody uses it",
             "Leave it out, and run `acr purge` when the registry is full "
             "(https://learn.microsoft.com/azure/container-registry/container-registry-auto-purge)",
+        )
+
+
+def _existing_network(settings: Settings) -> Iterator[Problem]:
+    existing = settings.network.existing
+    if existing is None:
+        return
+    written = EXISTING_NETWORK.fullmatch(existing.network)
+    if written is None or written["subscription"].lower() != settings.project.lower():
+        yield Problem(
+            "network.existing.network",
+            f"'{existing.network}' is not the resource id of a virtual network of subscription {settings.project}",
+            f"Write /subscriptions/{settings.project}/resourceGroups/<group>/providers/Microsoft.Network/"
+            "virtualNetworks/<name>",
+        )
+    if len(existing.subnets) > 1:
+        yield Problem(
+            "network.existing.subnets",
+            "all pools are in one subnet, which is in all zones",
+            f"Write the name of one: subnets: [{existing.subnets[0]}]",
+        )
+    for key, name in (("podRange", existing.pod_range), ("serviceRange", existing.service_range)):
+        if name is not None:
+            yield Problem(
+                f"network.existing.{key}",
+                "a virtual network does not know the addresses of AKS's pods and services",
+                f"Leave it out; {key.replace('Range', 'Cidr')} chooses them",
+            )
+    if not settings.network.private_endpoint:
+        yield Problem(
+            "network.privateEndpoint",
+            "nodes reach a public control plane from the addresses of your network's way out, which would have to be "
+            "among those that it lets in, and are not known here",
+            "Write privateEndpoint: true, and run the program where the network is reached",
         )
 
 

@@ -52,6 +52,15 @@ def no_dns_endpoint(cloud: str) -> Problem:
     )
 
 
+def existing_too_small(key: str, name: str, given: IPv4Network, room: int, nodes: int) -> Problem:
+    """Of a range of an existing network, which is known once it was read."""
+    return Problem(
+        f"network.existing.{key}",
+        f"'{name}' ({given}) has room for {room} nodes, the pools may grow to {nodes}",
+        "Use a larger one, or lower maxNodes",
+    )
+
+
 def no_existing_network(cloud: str) -> Problem:
     """Of a cloud on which the program makes every cluster a network of its own."""
     return Problem(

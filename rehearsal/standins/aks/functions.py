@@ -10,8 +10,9 @@ from typing import Any, Final
 import yaml
 
 from rehearsal.standins.aks.agent_pool import pools_of
-from rehearsal.standins.aks.cloud import Cloud, identifier
+from rehearsal.standins.aks.cloud import Cloud, identifier, require
 from rehearsal.standins.aks.cluster import endpoint_path, find_cluster
+from rehearsal.standins.aks.network import NETWORK, subnets_of
 from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.cloud import last_part
 from rehearsal.standins.values import at
@@ -29,6 +30,17 @@ def get_client_config(cloud: Cloud, args: Properties) -> Properties:
         "subscriptionId": cloud.subscription,
         "tenantId": cloud.tenant,
     }
+
+
+def get_virtual_network(cloud: Cloud, args: Properties) -> Properties:
+    """``network.getVirtualNetwork``: a network with its subnets, however they were declared."""
+    group, name = args["resourceGroupName"], args["virtualNetworkName"]
+    folder = f"/subscriptions/{cloud.subscription}/resourceGroups/{group}/providers/Microsoft.Network"
+    network = require(cloud, f"{folder}/virtualNetworks/{name}", NETWORK)
+    subnets = [
+        {**each.state, "id": each.id, "name": each.inputs["subnetName"]} for each in subnets_of(cloud, network.id)
+    ]
+    return {**network.state, "id": network.id, "name": name, "subnets": subnets}
 
 
 def user_credentials(cloud: Cloud, args: Properties) -> Properties:
@@ -103,5 +115,6 @@ def _kubeconfig(cloud: Cloud, inputs: Properties, endpoint: Properties) -> dict[
 FUNCTIONS: Final[Mapping[str, Callable[[Cloud, Properties], Properties]]] = {
     "azure-native:authorization:getClientConfig": get_client_config,
     "azure-native:containerservice:getManagedCluster": get_managed_cluster,
+    "azure-native:network:getVirtualNetwork": get_virtual_network,
     "azure-native:containerservice:listManagedClusterUserCredentials": user_credentials,
 }

@@ -1,0 +1,85 @@
+"""A virtual network that is there already: read and never changed. The control plane is granted the use of the subnet.
+
+https://learn.microsoft.com/azure/aks/configure-azure-cni-overlay
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network, ip_network
+from typing import Any, Final
+
+import pulumi
+
+import catalog
+from components.settings import Settings
+from components.settings.limits import common
+from components.settings.limits.aks import EXISTING_NETWORK
+from components.settings.problems import Problem, SettingsError
+
+_NETWORK: Final = "azure-native:network:getVirtualNetwork"
+
+
+class ExistingNetwork:
+    """What ``network.Network`` is to a cluster, without a resource. ``outbound`` is how its nodes get out.
+
+    Raises:
+        pulumi.RunError: there is no such subnet, or it does not fit: every reason at once, before anything is made.
+    """
+
+    def __init__(self, settings: Settings, parent: pulumi.Resource) -> None:
+        existing = settings.network.existing
+        written = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
+        assert existing is not None
+        assert written is not None  # settings refuse any other
+        asked = {"resourceGroupName": written["group"], "virtualNetworkName": written["name"]}
+        try:
+            found = pulumi.runtime.invoke(_NETWORK, asked, pulumi.InvokeOptions(parent=parent)).value
+        except Exception as error:
+            raise pulumi.RunError(f"network.existing.network: {existing.network}: {error}") from error
+        subnets = {each["name"]: each for each in found.get("subnets") or ()}
+        subnet = subnets.get(existing.subnets[0])
+        problems = [*_place(settings, found, subnets), *(_room(settings, subnet) if subnet else ())]
+        if problems or subnet is None:
+            raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
+        self.subnet: pulumi.Output[str] = pulumi.Output.from_input(str(subnet["id"]))
+        self.egress: list[pulumi.Input[str]] = []
+        self.outbound = _outbound(subnet)
+
+
+def _outbound(subnet: Mapping[str, Any]) -> str:
+    """By what the subnet has: https://learn.microsoft.com/azure/aks/egress-outboundtype."""
+    if subnet.get("natGateway"):
+        return "userAssignedNATGateway"
+    return "userDefinedRouting" if subnet.get("routeTable") else "loadBalancer"
+
+
+def _place(settings: Settings, network: Mapping[str, Any], subnets: Mapping[str, Any]) -> Iterator[Problem]:
+    existing = settings.network.existing
+    assert existing is not None
+    if network["location"] != settings.region:
+        yield Problem(
+            "network.existing.network",
+            f"the network is in {network['location']}, and the cluster is to be in {settings.region}",
+            f"Write region: {network['location']}, or a network there",
+        )
+    if existing.subnets[0] not in subnets:
+        has = ", ".join(sorted(subnets)) or "none"
+        yield Problem(
+            "network.existing.subnets",
+            f"the network has no subnet '{existing.subnets[0]}'",
+            f"Write one that it has: {has}",
+        )
+    for taken in network["addressSpace"]["addressPrefixes"]:
+        for key, own in (("podCidr", settings.network.pod_cidr), ("serviceCidr", settings.network.service_cidr)):
+            if own and ":" not in taken and ip_network(own).overlaps(ip_network(taken)):
+                yield Problem(f"network.{key}", f"{own} overlaps with {taken} of the network", "Choose another range")
+
+
+def _room(settings: Settings, subnet: Mapping[str, Any]) -> Iterator[Problem]:
+    kept = catalog.of(settings.cloud).kept_addresses
+    written = [subnet.get("addressPrefix"), *(subnet.get("addressPrefixes") or ())]
+    ranges = [IPv4Network(text) for text in dict.fromkeys(written) if text and ":" not in text]
+    room = sum(each.num_addresses - kept for each in ranges)
+    if room < settings.max_nodes:
+        yield common.existing_too_small("subnets", subnet["name"], ranges[0], room, settings.max_nodes)

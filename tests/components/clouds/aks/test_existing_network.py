@@ -1,0 +1,97 @@
+"""A virtual network that is there already: used as it is, refused where it does not fit, and never declared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pytest
+
+from components.clouds.aks import roles
+from components.cluster import Cluster, ClusterArgs
+from components.settings.cluster import ExistingNetwork
+from tests import aks_answers, recorder
+from tests.components import specs
+
+CLUSTER = "azure-native:containerservice:ManagedCluster"
+ID = "/subscriptions/s/resourceGroups/company/providers/Microsoft.Network/virtualNetworks/company"
+SUBNET = aks_answers.VIRTUAL_NETWORK["subnets"][0]
+
+
+def run_cluster(subnet: str = "gpu-nodes", **changes: Any) -> recorder.Recording:
+    existing = ExistingNetwork.model_construct(network=ID, subnets=(subnet,))
+    machine = {"machine_types": ("Standard_D2s_v5",), "image": "ubuntu", "zones": ("eastus-1",)}
+    usual: dict[str, Any] = {
+        "cloud": "aks",
+        "project": "s",
+        "region": "eastus",
+        "zones": ("eastus-1",),
+        "private_endpoint": True,
+        "authorized_networks": (),
+        "existing": existing,
+        "admin_pool": specs.admin_pool(**machine, max_nodes=changes.pop("max_nodes", None)),
+    }
+    settings = specs.cluster_settings(**{**usual, **changes})
+    return recorder.run(lambda: _declare(ClusterArgs(settings=settings)))
+
+
+def _declare(args: ClusterArgs) -> None:
+    Cluster("cluster", args)
+
+
+def test_the_cluster_is_in_the_subnet_which_it_may_use_and_no_network_is_made() -> None:
+    recording = run_cluster()
+    cluster = recording.only(CLUSTER)
+    assert [pool["vnetSubnetID"] for pool in cluster.inputs["agentPoolProfiles"]] == [SUBNET["id"]]
+    assert [one.type for one in recording.resources if one.type.startswith("azure-native:network:")] == []
+    granted = {
+        one.inputs["scope"]: one.inputs["roleDefinitionId"] for one in recording.resources if "scope" in one.inputs
+    }
+    assert granted[SUBNET["id"]].endswith(roles.NETWORK_CONTRIBUTOR)
+    assert cluster.inputs["apiServerAccessProfile"]["enablePrivateCluster"] is True
+
+
+@pytest.mark.parametrize(
+    ("ways", "outbound"),
+    [
+        ({"routeTable": {"id": "r"}}, "userDefinedRouting"),
+        ({"routeTable": {"id": "r"}, "natGateway": {"id": "n"}}, "userAssignedNATGateway"),
+        ({"routeTable": None}, "loadBalancer"),
+    ],
+)
+def test_nodes_go_out_as_the_subnet_does_and_a_cluster_keeps_its_way(
+    ways: dict[str, Any], outbound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(aks_answers.VIRTUAL_NETWORK, "subnets", [{**SUBNET, **ways}])
+    cluster = run_cluster().only(CLUSTER)
+    assert cluster.inputs["networkProfile"]["outboundType"] == outbound
+    assert "networkProfile.outboundType" in cluster.ignore_changes
+
+
+@pytest.mark.parametrize(
+    ("network", "changes", "words"),
+    [
+        ({"location": "westus"}, {}, r"existing\.network: the network is in westus"),
+        ({}, {"subnet": "nodes"}, r"existing\.subnets: .*'nodes'.*gpu-nodes"),
+        ({"subnets": []}, {}, r"existing\.subnets: .*none"),
+        ({}, {"pod_cidr": "10.20.128.0/20"}, r"network\.podCidr: .*overlaps with 10\.20\.0\.0/16"),
+        ({}, {"service_cidr": "10.0.0.0/8"}, r"network\.serviceCidr: .*overlaps"),
+        (
+            {"subnets": [{**SUBNET, "addressPrefix": "10.20.0.0/29"}]},
+            {"max_nodes": 4},
+            r"existing\.subnets: .* room for 3 nodes, the pools may grow to 4",
+        ),
+    ],
+)
+def test_a_network_that_does_not_fit_is_refused_before_anything_is_made(
+    network: dict[str, Any], changes: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, value in network.items():
+        monkeypatch.setitem(aks_answers.VIRTUAL_NETWORK, key, value)
+    with pytest.raises(pulumi.RunError, match=words):
+        run_cluster(**changes)
+
+
+def test_a_subnet_that_just_fits_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(aks_answers.VIRTUAL_NETWORK, "subnets", [{**SUBNET, "addressPrefix": "10.20.0.0/29"}])
+    assert run_cluster(max_nodes=3).only(CLUSTER)
