@@ -41,7 +41,6 @@ CALLS: Final[dict[str, dict[str, Any]]] = {
     "azure-native:network:getVirtualNetwork": VIRTUAL_NETWORK,
     # A cluster in its first update: its pools come later.
     "azure-native:containerservice:getManagedCluster": {"name": "gpu", "agentPoolProfiles": []},
-    "azure-native:network:getVirtualNetwork": VIRTUAL_NETWORK,
     "azure-native:containerservice:listManagedClusterUserCredentials": {
         "kubeconfigs": [
             {"name": "clusterUser", "value": base64.b64encode(json.dumps(_KUBECONFIG).encode()).decode()},

@@ -246,7 +246,6 @@ def answers() -> Iterator[tuple[str, list[bool]]]:
     """Each wish, and for each of the columns whether it is fulfilled there."""
     for title, wish in WISHES.items():
         yield title, [can(column, wish) for column in columns()]
-    yield "`network.existing`", [any(can(column, wish) for wish in _EXISTING) for column in columns()]
     yield _RESERVATION, [_reserves(column) for column in columns()]
 
 

@@ -88,6 +88,8 @@ def describe_all(account: Account, names: Sequence[str]) -> dict[str, dict[str, 
 
 def resize(account: Account, name: str, sizes: Mapping[str, int]) -> None:
     """Set minimum, maximum and desired size, as EKS does when a node group's change."""
+    # moto forgets the policy of a group whose update leaves it out.
+    policy = describe(account, name)["MixedInstancesPolicy"]
     account.call(
         "autoscaling",
         "UpdateAutoScalingGroup",
@@ -95,6 +97,7 @@ def resize(account: Account, name: str, sizes: Mapping[str, int]) -> None:
         MinSize=sizes["minSize"],
         MaxSize=sizes["maxSize"],
         DesiredCapacity=sizes["desiredSize"],
+        MixedInstancesPolicy=policy,
     )
 
 
