@@ -19,8 +19,7 @@ from concepts.pool import Pool
 
 end_at_once_when_interrupted()
 settings = from_pulumi()
-gpu_pools = settings.gpu_pools
-cpu_pools = settings.cpu_pools
+gpu_pools, cpu_pools = settings.gpu_pools, settings.cpu_pools
 
 
 def guarded() -> pulumi.ResourceOptions:

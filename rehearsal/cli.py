@@ -71,7 +71,8 @@ def run(
 ) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0, destroy. Exit code 0 only if every check passes."""
     from rehearsal.applied import ManifestsError, read
-    from rehearsal.run import Options, Rehearsal
+    from rehearsal.options import Options
+    from rehearsal.run import Rehearsal
 
     console = _console()
     if plugins is not None and not plugins.is_dir():

@@ -31,53 +31,30 @@ from rehearsal.checks import (
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
-from rehearsal.day_two.edits import DayTwoSet, rounds
+from rehearsal.day_two.edits import rounds
 from rehearsal.day_two.play import DayTwo
 from rehearsal.disk import DiskFull
 from rehearsal.display import Display
-from rehearsal.engine import Engine, EngineError, Gate, Result
+from rehearsal.engine import Engine, EngineError, Result
 from rehearsal.engine_events import Step
 from rehearsal.kept import Kept
+from rehearsal.options import Options
 from rehearsal.play import PATIENCE_SECONDS, Player
 from rehearsal.report import Record, Stage, to_json, write_atomically
 from rehearsal.scenario import Scenario, derive
 from rehearsal.scope import scope_of
-from rehearsal.stack import ROOT, Stack, without_protection
+from rehearsal.stack import Stack, without_protection
 from rehearsal.summary import show
 from rehearsal.timeline import Timeline
 from rehearsal.user import DEVELOPERS, User, essence
 from rehearsal.watcher import Watcher
 from rehearsal.world_client import World, WorldError
 
-BUILD: Final = ROOT / "build" / "rehearsal"
 _KEPT_RUNS: Final = 3
 
 
 class StageFailed(Exception):
     """A stage failed in a way that makes the following ones pointless; the message is the reason for the verdict."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to rehearse. ``plugins`` go before the stand-ins; ``keep`` leaves the cluster running if all went well.
-    ``apply`` is a folder of the user's own manifests, ``seed`` shuffles what is in no promised order.
-    ``day_two`` changes settings while a job runs: a few that end no job in two updates, or one by one all there are.
-    ``inside``: the program runs in the cluster's network, as a runner or a laptop with a VPN does; else outside.
-
-    For sabotage: ``gate=None`` leaves the policies out, and ``fail_fast`` ends the run at the first thing gone wrong.
-    """
-
-    tools: Path
-    gate: Gate | None
-    project: Path = ROOT
-    plugins: Path | None = None
-    keep: bool = False
-    apply: Path | None = None
-    seed: int = 0
-    day_two: DayTwoSet = "none"
-    inside: bool = False
-    fail_fast: bool = False
-    build: Path = BUILD
 
 
 @dataclass(frozen=True)

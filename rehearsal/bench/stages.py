@@ -11,7 +11,8 @@ from rehearsal.bench.project import PLACES, stack_with, workspace
 from rehearsal.bench.sample import Sample
 from rehearsal.bench.table import Goal
 from rehearsal.engine import EngineError, gate_for
-from rehearsal.run import Options, Rehearsal
+from rehearsal.options import Options
+from rehearsal.run import Rehearsal
 from rehearsal.stack import ROOT, resolve
 
 

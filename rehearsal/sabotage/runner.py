@@ -13,8 +13,9 @@ from typing import Final
 from rich.console import Console
 
 from rehearsal.engine import gate_for
+from rehearsal.options import Options
 from rehearsal.preview import Preview, preview, show
-from rehearsal.run import Finished, Options, Rehearsal
+from rehearsal.run import Finished, Rehearsal
 from rehearsal.sabotage.case import Case
 from rehearsal.stack import ROOT, resolve
 

@@ -43,6 +43,24 @@ def get_virtual_network(cloud: Cloud, args: Properties) -> Properties:
     return {**network.state, "id": network.id, "name": name, "subnets": subnets}
 
 
+def get_managed_cluster(cloud: Cloud, args: Properties) -> Properties:
+    """``containerservice.getManagedCluster``: a cluster with all of its pools, and how many nodes each has now.
+
+    Azure's error if there is none.
+    """
+    for key in ("resourceGroupName", "resourceName"):
+        if not args.get(key):
+            raise ProviderError(f"missing required property '{key}'")
+    cluster = find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
+    present = cloud.machines().list_objects("/api/v1/nodes")
+    nodes = Counter(node["metadata"]["labels"].get("agentpool") for node in present)
+    profiles = [
+        {**pool.inputs, **pool.outputs, "name": (name := last_part(pool.id)), "count": nodes[name]}
+        for pool in pools_of(cloud, cluster.id)
+    ]
+    return {**cluster.state, "id": cluster.id, "agentPoolProfiles": profiles}
+
+
 def user_credentials(cloud: Cloud, args: Properties) -> Properties:
     """``containerservice.listManagedClusterUserCredentials``: a kubeconfig in base64, as AKS gives it with Entra ID.
 

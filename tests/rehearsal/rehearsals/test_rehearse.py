@@ -17,7 +17,8 @@ from typing_extensions import override
 
 from rehearsal import leftovers
 from rehearsal.engine import Engine
-from rehearsal.run import Options, Rehearsal
+from rehearsal.options import Options
+from rehearsal.run import Rehearsal
 from rehearsal.stack import ROOT, resolve
 from rehearsal.standins.store import Record, Store
 from rehearsal.tools import folder
