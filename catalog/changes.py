@@ -18,12 +18,16 @@ runs on."""
 
 @dataclass(frozen=True)
 class Effect:
-    """``preview`` is what the preview says, ``meaning`` what happens, both for people; ``source`` is a link."""
+    """``preview`` is what the preview says, ``meaning`` what happens, both for people; ``source`` is a link.
+
+    What is not ``rehearsed`` is beyond the simulated cloud.
+    """
 
     preview: str
     job: Job
     meaning: str
     source: str
+    rehearsed: bool = True
 
 
 Effects = Mapping[str, Effect]

@@ -17,8 +17,9 @@ from concepts.pool import POOL_LABEL, ROLE_LABEL, SIZE_KEY
 from rehearsal.simulation import MACHINE_GPUS, NO_DEVICE_PLUGIN, NO_DRIVER, NO_NODE, NOT_SCALED, PROGRAM_FAILED
 
 Kind = Literal["Node", "Pod", "Event"]
+_Record = TypeVar("_Record")
 _LOOK_SECONDS: Final = 0.05
-_QUIET_PERIODS: Final = 5
+_LONGEST: Final = 5
 AUTOSCALER: Final = "karpenter"
 NO_POOL: Final = "(no pool)"
 MACHINE_TROUBLE: Final = frozenset({NO_DRIVER, NO_DEVICE_PLUGIN, NOT_SCALED, NO_NODE, PROGRAM_FAILED})
@@ -124,9 +125,6 @@ class EventRecord:
         return self.reason in MACHINE_TROUBLE
 
 
-Record = TypeVar("Record", NodeRecord, PodRecord)
-
-
 class Timeline:
     """The record of one rehearsal. Thread-safe."""
 
@@ -138,7 +136,7 @@ class Timeline:
         self._nodes: dict[str, NodeRecord] = {}
         self._pods: dict[str, PodRecord] = {}
         self._events: dict[str, EventRecord] = {}
-        self._progress = clock()
+        self._changed_at = self._zero
 
     def now(self) -> float:
         """Seconds since the timeline began."""
@@ -167,26 +165,19 @@ class Timeline:
         moment = self.now()
         with self._lock:
             if kind == "Node":
-                self._record(self._nodes, item, _node, change, moment)
+                key = str(item["metadata"]["uid"])
+                self._record(self._nodes, key, _node(self._nodes.get(key), change, item, moment))
             elif kind == "Pod":
-                self._record(self._pods, item, _pod, change, moment)
+                key = str(item["metadata"]["uid"])
+                self._record(self._pods, key, _pod(self._pods.get(key), change, item, moment))
             elif change != "DELETED":
                 event = _event(item, moment)
                 self._events[str(item["metadata"]["uid"])] = event
 
-    def _record(
-        self,
-        records: dict[str, Record],
-        item: Mapping[str, Any],
-        seen: Callable[[Record | None, str, Mapping[str, Any], float], Record],
-        change: str,
-        moment: float,
-    ) -> None:
-        key = str(item["metadata"]["uid"])
-        known = records.get(key)
-        records[key] = seen(known, change, item, moment)
-        if records[key] != known:
-            self._progress = self._clock()
+    def _record(self, records: dict[str, _Record], key: str, record: _Record) -> None:
+        if records.get(key) != record:
+            self._changed_at = self._clock()
+        records[key] = record
 
     def forget_absent(self, kind: Kind, present: Iterable[str]) -> None:
         """After a new list: what is no longer there went away while nobody watched."""
@@ -201,18 +192,18 @@ class Timeline:
                     if key not in alive and pod.gone is None:
                         self._pods[key] = replace(pod, gone=moment)
 
-    def wait_until(self, condition: Callable[[], bool], quiet: float, poll: Callable[[], None] | None = None) -> bool:
+    def wait_until(self, condition: Callable[[], bool], timeout: float, poll: Callable[[], None] | None = None) -> bool:
         """Wait for an observation that makes ``condition`` true; ``poll`` runs several times a second and may raise.
 
-        False when no node and no pod has changed for ``quiet`` seconds: a slow machine is given the time that it needs.
-        What changes for ever is not waited for longer than five such periods.
+        In vain when no node and no pod has changed for ``timeout`` seconds, or after five times as long: a slow machine
+        is not a stuck one, and a pod that starts again and again is.
         """
         began = self._clock()
         while True:
             if condition():
                 return True
-            last = max(began, self._progress)
-            remaining = min(last + quiet, began + _QUIET_PERIODS * quiet) - self._clock()
+            quiet_since = max(began, self._changed_at)
+            remaining = min(quiet_since + timeout, began + _LONGEST * timeout) - self._clock()
             if remaining <= 0:
                 return False
             if poll is not None:

@@ -25,7 +25,6 @@ _KUBECONFIG: Final = {
 
 CALLS: Final[dict[str, dict[str, Any]]] = {
     "azure-native:authorization:getClientConfig": {"objectId": "the-deployer", "tenantId": "the-tenant"},
-    # A cluster in its first update: its pools come later.
     "azure-native:containerservice:getManagedCluster": {"name": "gpu", "agentPoolProfiles": []},
     "azure-native:containerservice:listManagedClusterUserCredentials": {
         "kubeconfigs": [

@@ -50,7 +50,8 @@ def _table(effects: Effects) -> Iterator[str]:
     for edit in EDITS:
         effect = effects[edit.id]
         meaning = f"{effect.meaning} ([source]({effect.source}))" if effect.meaning else f"[source]({effect.source})"
-        yield f"| {edit.title} | {effect.preview} | {_JOBS[effect.job]} | {meaning} |"
+        job = _JOBS[effect.job] + ("" if effect.rehearsed else " (not rehearsed)")
+        yield f"| {edit.title} | {effect.preview} | {job} | {meaning} |"
 
 
 def main(arguments: list[str] | None = None) -> int:

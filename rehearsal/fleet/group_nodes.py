@@ -56,11 +56,12 @@ def update_nodes(api: Api, cluster: ClusterFacts, before: NodeGroup, after: Node
 
 
 def remove_nodes(api: Api, group: str) -> None:
-    """Drain all nodes; those that Karpenter made go when their claims do."""
+    """Drain all nodes and end them; those that Karpenter made go when their claims do."""
     for node in nodes_of(api, group):
         _drain(api, node["metadata"]["name"])
         if not _made_by_karpenter(node):
             api.delete(f"{_NODES}/{node['metadata']['name']}")
+    api.delete(f"{claim_path()}?labelSelector={GROUP_LABEL}%3D{group}")
 
 
 def wait_until_gone(api: Api, group: str) -> None:
@@ -85,7 +86,6 @@ def wait_until_gone(api: Api, group: str) -> None:
 def recreate_nodes(api: Api, cluster: ClusterFacts, group: NodeGroup) -> None:
     """Drain all nodes and end them, then make the permanent ones anew."""
     remove_nodes(api, group.name)
-    api.delete(f"{claim_path()}?labelSelector={GROUP_LABEL}%3D{group.name}")
     apply_permanent_nodes(api, cluster, group)
 
 

@@ -159,10 +159,8 @@ class KarpenterFleet:
             self._with_history.discard(name)
             self._write_report()
             api = self._control_plane.api
-        selector = f"?labelSelector={GROUP_LABEL}%3D{name}"
-        api.delete(pool_path() + selector)
+        api.delete(f"{pool_path()}?labelSelector={GROUP_LABEL}%3D{name}")
         group_nodes.remove_nodes(api, name)
-        api.delete(claim_path() + selector)
         group_nodes.wait_until_gone(api, name)
 
     def recreate_nodes(self, cluster: str, name: str) -> None:

@@ -31,6 +31,24 @@ def get_client_config(cloud: Cloud, args: Properties) -> Properties:
     }
 
 
+def get_managed_cluster(cloud: Cloud, args: Properties) -> Properties:
+    """``containerservice.getManagedCluster``: a cluster with all of its pools, and how many nodes each has now.
+
+    Azure's error if there is none.
+    """
+    for key in ("resourceGroupName", "resourceName"):
+        if not args.get(key):
+            raise ProviderError(f"missing required property '{key}'")
+    cluster = find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
+    present = cloud.machines().list_objects("/api/v1/nodes")
+    nodes = Counter(node["metadata"]["labels"].get("agentpool") for node in present)
+    profiles = [
+        {**pool.inputs, **pool.outputs, "name": (name := last_part(pool.id)), "count": nodes[name]}
+        for pool in pools_of(cloud, cluster.id)
+    ]
+    return {**cluster.state, "id": cluster.id, "agentPoolProfiles": profiles}
+
+
 def user_credentials(cloud: Cloud, args: Properties) -> Properties:
     """``containerservice.listManagedClusterUserCredentials``: a kubeconfig in base64, as AKS gives it with Entra ID.
 
@@ -50,21 +68,6 @@ def user_credentials(cloud: Cloud, args: Properties) -> Properties:
         raise ProviderError(f"cluster {cluster.inputs['resourceName']} has no control plane yet")
     content = yaml.safe_dump(_kubeconfig(cloud, cluster.inputs, endpoint.outputs), sort_keys=False)
     return {"kubeconfigs": [{"name": "clusterUser", "value": base64.b64encode(content.encode()).decode()}]}
-
-
-def get_managed_cluster(cloud: Cloud, args: Properties) -> Properties:
-    """``containerservice.getManagedCluster``: a cluster with all of its pools, and how many nodes each has now."""
-    for key in ("resourceGroupName", "resourceName"):
-        if not args.get(key):
-            raise ProviderError(f"missing required property '{key}'")
-    cluster = find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
-    present = cloud.machines().list_objects("/api/v1/nodes")
-    nodes = Counter(node["metadata"]["labels"].get("agentpool") for node in present)
-    profiles = [
-        {**pool.inputs, **pool.outputs, "name": (name := last_part(pool.id)), "count": nodes[name]}
-        for pool in pools_of(cloud, cluster.id)
-    ]
-    return {**cluster.state, "id": cluster.id, "name": cluster.inputs["resourceName"], "agentPoolProfiles": profiles}
 
 
 def _kubeconfig(cloud: Cloud, inputs: Properties, endpoint: Properties) -> dict[str, Any]:

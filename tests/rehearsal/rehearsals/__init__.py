@@ -23,7 +23,10 @@ def rehearse(*arguments: str) -> subprocess.Popen[str]:
 
 
 def passes(stack: str, *arguments: str) -> dict[str, Any]:
-    """Rehearse a stack that must pass, with ``arguments``; its report, after checks that hold for all stacks."""
+    """Rehearse a stack that must pass, with further ``arguments``.
+
+    Its report, after checks that hold for every stack on every cloud.
+    """
     before = {path: path.read_bytes() for path in ROOT.glob("*.yaml")}
     process = rehearse("run", "--stack", stack, *arguments)
     output, _ = process.communicate(timeout=LONGEST)

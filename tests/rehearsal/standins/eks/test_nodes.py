@@ -132,6 +132,8 @@ def test_a_group_changes_in_place(amazon: Amazon) -> None:
     asg = asg_of(amazon, group)
     assert (asg["MinSize"], asg["MaxSize"], asg["DesiredCapacity"]) == (1, 6, 1)
     assert amazon.fleet.groups["t4-1"].labels["team"] == "speech"
+    assert "MixedInstancesPolicy" in asg
+    amazon.delete(NODE_GROUP, group)
 
 
 def test_a_refresh_sees_the_size_that_the_group_has(amazon: Amazon) -> None:
