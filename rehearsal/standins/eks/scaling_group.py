@@ -88,8 +88,9 @@ def describe_all(account: Account, names: Sequence[str]) -> dict[str, dict[str, 
 
 def resize(account: Account, name: str, sizes: Mapping[str, int]) -> None:
     """Set minimum, maximum and desired size, as EKS does when a node group's change."""
-    # moto forgets the policy of a group whose update leaves it out.
+    # moto forgets the policy of a group whose update leaves it out. It describes a template by both, and takes one.
     policy = describe(account, name)["MixedInstancesPolicy"]
+    policy["LaunchTemplate"]["LaunchTemplateSpecification"].pop("LaunchTemplateId", None)
     account.call(
         "autoscaling",
         "UpdateAutoScalingGroup",
