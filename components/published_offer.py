@@ -20,6 +20,9 @@ from concepts.pool import Pool, gpus_per_pod
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _MIB: Final = 1024 * 1024
+_KEPT_BACK: Final = Resources(milli_cpu=200, memory_mib=256)
+"""Of each node, beside what the catalogue says that its own pods ask for: clouds publish no list of them, and change it
+between versions. A pod that asks for all that is offered must fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +105,7 @@ def _room(cloud: str, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resources | N
     free = [known.allocatable(machine) for machine in machines if machine is not None]
     if not free or len(free) < len(machines):
         return None
-    taken = [pod.request for pod in known.system_pods if pod.per_node]
+    taken = [_KEPT_BACK, *(pod.request for pod in known.system_pods if pod.per_node)]
     taken += [_request(daemon.pod) for daemon in daemons]
     return Resources(
         milli_cpu=max(0, min(each.milli_cpu for each in free) - sum(each.milli_cpu for each in taken)),

@@ -54,7 +54,7 @@ _FULL: Final = re.compile(
 )
 _BACKOFF: Final = re.compile(r"in backoff after failed scale-up", re.IGNORECASE)
 _NO_POOL: Final = re.compile(
-    r"didn't match Pod's node affinity|untolerated taint|Insufficient |incompatible", re.IGNORECASE
+    r"didn't match Pod's node affinity|untolerated taint|Insufficient |enough resources|incompatible", re.IGNORECASE
 )
 
 _TRY_LATER: Final = "wait, or stop it and choose another GPU or other zones: `gpu pools`, `gpu fit`"

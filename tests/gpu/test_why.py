@@ -65,6 +65,7 @@ TAINTED = 'Failed to schedule pod, incompatible with nodepool "t4", did not tole
         ("no-pool", [event("NotTriggerScaleUp", NO_GROUP)]),
         ("no-pool", [event("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 Insufficient memory")]),
         ("no-capacity", [event("NotTriggerScaleUp", BACKOFF)]),
+        ("no-pool", [event("FailedScheduling", "Failed to schedule pod, no instance type has enough resources")]),
         (
             "cloud-quota",
             [
