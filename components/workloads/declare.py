@@ -18,9 +18,9 @@ _THERE_ALREADY: Final = "default"
 """The namespace that every cluster has."""
 
 
-def declare_workloads(cluster: Cluster, opts: pulumi.ResourceOptions) -> None:
-    """Declare what the stack file asks for, with the stack's outputs about it; nothing where it asks for nothing."""
-    settings = cluster.settings
+def declare_workloads(cluster: Cluster, opts: pulumi.ResourceOptions) -> Mapping[str, pulumi.Output[str]]:
+    """Declare what the stack file asks for; the stack's outputs about it. Nothing where it asks for nothing."""
+    settings, outputs = cluster.settings, dict[str, pulumi.Output[str]]()
     reach = {
         each.service_account: Reach(read=each.read, write=each.write, secrets=each.secrets)
         for each in settings.identities
@@ -28,11 +28,11 @@ def declare_workloads(cluster: Cluster, opts: pulumi.ResourceOptions) -> None:
     registry, checkpoints = settings.workloads.registry, settings.workloads.checkpoints
     if registry is not None:
         made = ContainerRegistry("registry", ContainerRegistryArgs(cluster=cluster, registry=registry), opts)
-        pulumi.export("registry", made.address)
+        outputs["registry"] = made.address
     if checkpoints is not None:
         args = CheckpointBucketArgs(cluster=cluster, checkpoints=checkpoints)
         bucket = CheckpointBucket("checkpoints", args, opts).bucket
-        pulumi.export("checkpoints", bucket.url)
+        outputs["checkpoints"] = bucket.url
         account = checkpoints.service_account
         reach[account] = replace(reach.get(account, Reach()), own={"checkpoints": bucket})
     namespaces = _namespaces(cluster, [account.partition("/")[0] for account in reach])
@@ -45,6 +45,7 @@ def declare_workloads(cluster: Cluster, opts: pulumi.ResourceOptions) -> None:
             ),
             opts,
         )
+    return outputs
 
 
 def _namespaces(cluster: Cluster, names: list[str]) -> Mapping[str, pulumi.Resource]:
