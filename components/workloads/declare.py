@@ -18,9 +18,9 @@ _THERE_ALREADY: Final = "default"
 """The namespace that every cluster has."""
 
 
-def declare_workloads(cluster: Cluster, opts: pulumi.ResourceOptions) -> Mapping[str, pulumi.Output[Any]]:
+def declare_workloads(cluster: Cluster, opts: pulumi.ResourceOptions) -> Mapping[str, pulumi.Output[str]]:
     """Declare what the stack file asks for; the stack's outputs about it. Nothing where it asks for nothing."""
-    settings, outputs = cluster.settings, dict[str, pulumi.Output[Any]]()
+    settings, outputs = cluster.settings, dict[str, pulumi.Output[str]]()
     reach = {
         each.service_account: Reach(read=each.read, write=each.write, secrets=each.secrets)
         for each in settings.identities
