@@ -138,8 +138,8 @@ def test_the_list_to_ask_for_has_the_numbers_of_the_output(cloud: str, capsys: p
     assert main([file]) == 0
     text = capsys.readouterr().out
     for quota in quotas(from_stack_file(file)):
-        [line] = [line for line in text.splitlines() if f" {quota['quota']}" in line and f" {quota['where']} " in line]
-        assert line.split()[:2] == [str(quota["needed"]), quota["unit"]]
+        lines = [line for line in text.splitlines() if f"  {quota['quota']}" in line and f" {quota['where']} " in line]
+        assert [str(quota["needed"]), quota["unit"]] in [line.split()[:2] for line in lines]
     assert "https://" in text.splitlines()[-1]
     assert "{" not in text.splitlines()[-1]
 

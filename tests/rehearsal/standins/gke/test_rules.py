@@ -199,6 +199,7 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
         "maintenance-exclusions-limited",
         {"maintenancePolicy": {"maintenanceExclusions": 4 * excluding(endTime="2026-11-02T00:00:00Z")[EXCLUSIONS]}},
     ),
+    (CLUSTER_RULES, "security-group-name", {"authenticatorGroupsConfig": {"securityGroup": "ops@example.com"}}),
     (CLUSTER_RULES, "maintenance-exclusion-ends-once", {"maintenancePolicy": excluding()}),
     (
         CLUSTER_RULES,
