@@ -8,6 +8,7 @@ from dataclasses import replace
 from ipaddress import ip_network
 from typing import Any, Final
 
+from concepts.unknown import UNKNOWN
 from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.cloud import Cloud, last_part
 from rehearsal.standins.gke import versions
@@ -131,7 +132,10 @@ def _ways_in(made: Made[Cloud]) -> Properties:
 
 def _moved(old: Properties, new: Properties) -> tuple[str, ...]:
     path = "privateClusterConfig.enablePrivateEndpoint"
-    return ("endpoint",) if bool(at(old, path)) is not bool(at(new, path)) else ()
+    before, after = at(old, path), at(new, path)
+    if before is UNKNOWN or after is UNKNOWN:  # then it may move
+        return ("endpoint",)
+    return ("endpoint",) if bool(before) is not bool(after) else ()
 
 
 def _start(cloud: Cloud, cluster: Record, before: Record | None) -> Record:
