@@ -183,7 +183,7 @@ def _kubeconfig(context: Context, parent: pulumi.Resource) -> pulumi.Output[str]
 
 
 def _kept(settings: Settings) -> list[str]:
-    """Another way out would cut the connections of running jobs, so a cluster keeps the one that the existing subnet had
+    """Another way out would cut the connections of running jobs: a cluster keeps the one that the existing subnet had
     when it was made."""
     return [] if settings.network.existing is None else ["networkProfile.outboundType"]
 
