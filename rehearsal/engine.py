@@ -18,13 +18,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from policies import config as policy_config
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
-from rehearsal.engine_events import Outcome, Step, outcome, parse_line, step_of
+from rehearsal.engine_events import UNCHANGED, Outcome, Step, outcome, parse_line, step_of
 
 # Nothing else of the user's environment reaches the engine: no cloud credentials, no Pulumi token, no KUBECONFIG.
 _INHERITED: Final = ("LANG", "LC_ALL", "TMPDIR", "TERM", "USER")
@@ -128,11 +128,18 @@ class Engine:
     def up(
         self, gate: Gate | None = None, *, name: str = "up", expect_no_changes: bool = False, skip_preview: bool = False
     ) -> Result:
-        """Preview and update, judged by the gate; with ``expect_no_changes`` any change is a failure, seen at once."""
-        extra = ["--expect-no-changes"] if expect_no_changes else []
-        if expect_no_changes or skip_preview:
-            extra.append("--skip-preview")
-        return self._operation(name, ["up", "--yes", *extra, *_gate_flags(gate)])
+        """Preview and update, judged by the gate.
+
+        With ``expect_no_changes`` any change is a failure, but for the size that an autoscaler gave a pool.
+        """
+        extra = ["--skip-preview"] if expect_no_changes or skip_preview else []
+        result = self._operation(name, ["up", "--yes", *extra, *_gate_flags(gate)])
+        changed = [step for step in result.outcome.steps if step.op not in UNCHANGED and not step.sizes_only]
+        if not expect_no_changes or not result.ok or not changed:
+            return result
+        told = ", ".join(f"{step.op} {step.name}" for step in changed)
+        outcome = replace(result.outcome, errors=(f"no changes were expected, but: {told}",))
+        return replace(result, exit_code=1, outcome=outcome)
 
     def drift(self) -> Result:
         """Compare the state with what the clouds report, changing nothing; drift is a failure."""

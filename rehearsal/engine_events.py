@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 _COLOUR_TAGS: Final = re.compile(r"<\{%.*?%\}>")
+_SIZE: Final = re.compile(r"(^|\.)count$")
 UNCHANGED: Final = frozenset({"same", "read", "refresh"})
 
 
@@ -35,13 +36,19 @@ class PolicyViolation:
 class Step:
     """One resource operation as it begins: ``op`` is the engine's word (create, update, replace, delete, same …).
 
-    ``planned`` tells a preview's steps from an update's.
+    ``planned`` tells a preview's steps from an update's; ``changes`` are the paths of the inputs that differ.
     """
 
     op: str
     type: str
     name: str
     planned: bool = False
+    changes: tuple[str, ...] = ()
+
+    @property
+    def sizes_only(self) -> bool:
+        """Whether an update differs in nothing but how many nodes a pool has, which an autoscaler changed meanwhile."""
+        return self.op == "update" and bool(self.changes) and all(map(_SIZE.search, self.changes))
 
     @property
     def alters(self) -> bool:
@@ -95,7 +102,8 @@ def step_of(event: Mapping[str, Any]) -> Step | None:
     if pre is None:
         return None
     metadata = pre["metadata"]
-    return Step(metadata["op"], metadata["type"], name_of(metadata["urn"]), bool(pre.get("planning")))
+    changes = tuple(metadata.get("detailedDiff") or ())
+    return Step(metadata["op"], metadata["type"], name_of(metadata["urn"]), bool(pre.get("planning")), changes)
 
 
 def outcome(events: Iterable[Mapping[str, Any]]) -> Outcome:

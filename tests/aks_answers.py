@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 _NAMES: Final = (
@@ -36,7 +36,7 @@ VIRTUAL_NETWORK: Final[dict[str, Any]] = {
     ],
 }
 
-CALLS: Final[dict[str, dict[str, Any]]] = {
+CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
     "azure-native:authorization:getClientConfig": {"objectId": "the-deployer", "tenantId": "the-tenant"},
     "azure-native:network:getVirtualNetwork": VIRTUAL_NETWORK,
     # A cluster in its first update: its pools come later.

@@ -123,12 +123,14 @@ class Cloud(mocks.Mocks):
             return {"projectId": args.args["projectId"], "number": "123456789"}, []
         if args.token == "gcp:compute/getSubnetwork:getSubnetwork":
             return gke_answers.subnetwork(args.args), []
-        if args.token in eks_answers.CALLS:
-            answer = eks_answers.CALLS[args.token]
+        answers = {**eks_answers.CALLS, **aks_answers.CALLS}
+        if args.token not in answers:
+            raise AssertionError(f"unexpected call of {args.token}")
+        answer = answers[args.token]
+        try:
             return (answer(args.args) if callable(answer) else answer), []
-        if args.token in aks_answers.CALLS:
-            return aks_answers.CALLS[args.token], []
-        raise AssertionError(f"unexpected call of {args.token}")
+        except LookupError as error:
+            return {}, [("", str(error))]
 
 
 class RecordingMonitor(mocks.MockMonitor):

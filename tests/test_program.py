@@ -30,11 +30,11 @@ FILES = [*STACK_FILES, *one_stack.files()]
 # The property that holds a group's present size, which its autoscaler changes. Objects of an autoscaler have none.
 SIZE_PROPERTIES = {
     "gcp:container/nodePool:NodePool": {"initialNodeCount", "nodeCount"},
-    # Looked up, because what is ignored is sent as it was recorded: test_eks_running_groups.py.
+    # Looked up, because what is ignored is sent as it was recorded: test_running_groups.py, aks/test_sizes.py.
     "aws:eks/nodeGroup:NodeGroup": set(),
-    "azure-native:containerservice:AgentPool": {"count"},
+    "azure-native:containerservice:AgentPool": set(),
     # The admin pool is listed by its cluster, which Azure creates with one pool at least.
-    "azure-native:containerservice:ManagedCluster": {"agentPoolProfiles[0].count"},
+    "azure-native:containerservice:ManagedCluster": set(),
     "kubernetes:karpenter.sh/v1:NodePool": set(),
 }
 

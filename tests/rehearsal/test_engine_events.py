@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from rehearsal.engine_events import Step, outcome, parse_line, step_of
 
 
@@ -56,6 +58,25 @@ def test_only_cloud_and_cluster_resources_are_altered() -> None:
     ]
     assert [step.alters for step in steps if step is not None] == [True, False, False, False, False]
     assert step_of(pre("create", "a:b:C", planning=True)) == Step("create", "a:b:C", "n", planned=True)
+
+
+@pytest.mark.parametrize(
+    ("op", "changes", "expected"),
+    [
+        ("update", ["count"], True),
+        ("update", ["agentPoolProfiles[0].count"], True),
+        ("update", ["count", "maxCount"], False),
+        ("update", ["maxCount"], False),
+        ("replace", ["count"], False),
+        ("update", [], False),
+    ],
+)
+def test_a_size_alone_is_the_autoscalers(op: str, changes: list[str], expected: bool) -> None:
+    event = pre(op, "a:b:C")
+    event["resourcePreEvent"]["metadata"]["detailedDiff"] = {path: {"diffKind": "update"} for path in changes}
+    step = step_of(event)
+    assert step is not None
+    assert step.sizes_only is expected
 
 
 def test_a_line_that_is_still_being_written_is_no_event() -> None:

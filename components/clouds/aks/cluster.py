@@ -17,6 +17,7 @@ from components.clouds.aks.existing_network import ExistingNetwork
 from components.clouds.aks.identity import ClusterIdentities, grant_deployer
 from components.clouds.aks.kubeconfig import endpoint, kubeconfig
 from components.clouds.aks.network import Network, profile
+from components.clouds.aks.sizes import Sizes
 from components.clouds.aks.workloads import AksWorkloads
 from components.clouds.base import NodePools, WorkloadResources
 from components.resources import ClusterObjects
@@ -41,7 +42,6 @@ _OUT_OF_REACH: Final = (
     "network.existing with a network that is reached from here, or privateEndpoint: false with your address in "
     "authorizedNetworks."
 )
-_CLUSTER: Final = "azure-native:containerservice:getManagedCluster"
 
 # "Only the load balancer that AKS makes": https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges
 _LOAD_BALANCER_ONLY: Final = "0.0.0.0/32"
@@ -59,7 +59,8 @@ class AksCluster:
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         existing = ExistingNetwork(settings, parent) if settings.network.existing else None
-        if settings.network.private_endpoint and existing is None and not _exists(settings, parent):
+        sizes = Sizes(settings, parent)
+        if settings.network.private_endpoint and existing is None and not sizes.cluster_exists:
             raise pulumi.RunError(_OUT_OF_REACH)
         group = declare(
             "azure-native:resources:ResourceGroup",
@@ -82,10 +83,11 @@ class AksCluster:
             encryption = Encryption(name, settings, key, group_name, identities, parent)
             rights += encryption.ready
         itself = roles.holding(identities.control_plane.id, rights)
+        admin_nodes = sizes.count(settings.admin_pool, rights)
         self._resource = declare(
             "azure-native:containerservice:ManagedCluster",
             f"{name}-control-plane",
-            _inputs(settings, group_name, network, identities, encryption, itself),
+            _inputs(settings, group_name, network, identities, encryption, itself, admin_nodes),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=[*rights, deployer],
@@ -101,6 +103,7 @@ class AksCluster:
             group=group_name,
             subnet=network.subnet,
             nodes=identities.nodes,
+            sizes=sizes,
         )
         self._kubeconfig = _kubeconfig(self._context, parent)
         people.let_in(name, settings, self._resource, parent)
@@ -145,8 +148,7 @@ class AksCluster:
             if pool != self._context.settings.admin_pool:
                 raise ValueError("the admin pool differs from Settings.admin_pool, with which AKS creates the cluster")
             return pools.admin_pool(self._context, name, pool, opts)
-        turn = pulumi.ResourceOptions(depends_on=[self._last])
-        declared = pools.agent_pool(self._context, name, pool, pulumi.ResourceOptions.merge(opts, turn))
+        declared = pools.agent_pool(self._context, name, pool, self._last, opts)
         self._last = declared
         return declared
 
@@ -181,22 +183,9 @@ def _kubeconfig(context: Context, parent: pulumi.Resource) -> pulumi.Output[str]
 
 
 def _kept(settings: Settings) -> list[str]:
-    """The size of an admin pool that may grow is the autoscaler's. Another way out would cut the connections of running
-    jobs, so a cluster keeps the one that the existing subnet had when it was made."""
-    grown = ["agentPoolProfiles[0].count"] if settings.admin_pool.autoscaled else []
-    return grown + ([] if settings.network.existing is None else ["networkProfile.outboundType"])
-
-
-def _exists(settings: Settings, parent: pulumi.Resource) -> bool:
-    """Whether the cluster is there: somebody may have connected its network since it was made."""
-    named = {"resourceGroupName": settings.cluster_name, "resourceName": settings.cluster_name}
-    try:
-        return bool(pulumi.runtime.invoke(_CLUSTER, named, pulumi.InvokeOptions(parent=parent)).value)
-    except Exception as error:
-        # The cluster's, or its resource group's: https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting/error-not-found
-        if "NotFound" in str(error):
-            return False
-        raise
+    """Another way out would cut the connections of running jobs: a cluster keeps the one that the existing subnet had
+    when it was made."""
+    return [] if settings.network.existing is None else ["networkProfile.outboundType"]
 
 
 def _inputs(
@@ -206,6 +195,7 @@ def _inputs(
     identities: ClusterIdentities,
     encryption: Encryption | None,
     itself: pulumi.Input[str],
+    admin_nodes: pulumi.Input[int],
 ) -> aks.ManagedCluster:
     """``itself`` is the id of the control plane's identity, known once it has its rights."""
     security: aks.ManagedClusterSecurityProfile = {"workloadIdentity": {"enabled": True}}
@@ -240,7 +230,9 @@ def _inputs(
             else _PINNED,
             "nodeOSUpgradeChannel": "NodeImage",
         },
-        "agentPoolProfiles": [pools.admin_profile(settings.admin_pool, network.subnet, dict(settings.labels))],
+        "agentPoolProfiles": [
+            pools.admin_profile(settings.admin_pool, network.subnet, dict(settings.labels), admin_nodes)
+        ],
         "tags": dict(settings.labels),
     }
     if settings.kubernetes.version is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import pulumi
 
+from catalog.aks.cloud import CATALOG
 from catalog.aks.naming import pool_name, zone_numbers
 from catalog.aks.nodes import MAX_PODS
 from components.clouds.aks.context import Context
@@ -29,6 +30,11 @@ _UPGRADE_BY_SURPLUS: Final[aks.AgentPoolUpgradeSettings] = {"maxSurge": "1", "ma
 # https://learn.microsoft.com/azure/aks/use-trusted-launch
 _TRUSTED_LAUNCH: Final[aks.AgentPoolSecurityProfile] = {"enableVTPM": True, "enableSecureBoot": True}
 
+# Azure gives them to a new spot pool. An update takes away what it does not name, from running nodes too, and pods that
+# select it, as https://learn.microsoft.com/azure/aks/spot-node-pool tells people to, would never start again:
+# https://github.com/Azure/AKS/issues/3152
+_SPOT_LABELS: Final = {taint.key: str(taint.value) for taint in CATALOG.spot_taints}
+
 # What Azure refuses to change of a pool, besides vmSize and gpuInstanceProfile. The provider knows only those two and
 # leaves the others to Azure's error: https://github.com/pulumi/pulumi-azure-native/pull/3655
 _FIXED: Final = (
@@ -45,7 +51,9 @@ _FIXED: Final = (
 )
 
 
-def admin_profile(pool: Pool, subnet: pulumi.Input[str], tags: dict[str, str]) -> aks.ManagedClusterAgentPoolProfile:
+def admin_profile(
+    pool: Pool, subnet: pulumi.Input[str], tags: dict[str, str], count: pulumi.Input[int]
+) -> aks.ManagedClusterAgentPoolProfile:
     """The system pool that the cluster is created with, as an entry of its ``agentPoolProfiles``.
 
     It names no version: Azure takes those of a cluster's pools all or none in one request, and the others are not in
@@ -55,7 +63,7 @@ def admin_profile(pool: Pool, subnet: pulumi.Input[str], tags: dict[str, str]) -
     profile: aks.ManagedClusterAgentPoolProfile = {
         "name": pool_name(pool.name),
         "mode": "System",
-        "count": pool.min_nodes,
+        "count": count,
         "enableAutoScaling": pool.autoscaled,
         "upgradeSettings": _UPGRADE_BY_SURPLUS,
         "securityProfile": _TRUSTED_LAUNCH,
@@ -86,13 +94,13 @@ def aks_taint(taint: Taint) -> str:
     return f"{taint.key}={taint.value or ''}:{taint.effect}"
 
 
-def _inputs(context: Context, pool: Pool) -> aks.AgentPool:
+def _inputs(context: Context, pool: Pool, count: pulumi.Input[int]) -> aks.AgentPool:
     inputs: aks.AgentPool = {
         "resourceGroupName": context.group,
         "resourceName": context.control_plane.output("name"),
         "agentPoolName": pool_name(pool.name),
         "mode": "User",
-        "count": pool.min_nodes,
+        "count": count,
         "enableAutoScaling": True,
         "minCount": pool.min_nodes,
         "maxCount": pool.max_nodes,
@@ -108,6 +116,7 @@ def _inputs(context: Context, pool: Pool) -> aks.AgentPool:
     if pool.spot:
         # Deallocated machines would still count against the quota. -1: up to the price on demand.
         # There are no surplus nodes on spot: https://learn.microsoft.com/azure/aks/spot-node-pool
+        inputs["nodeLabels"] = {**pool.labels, **_SPOT_LABELS}
         inputs["scaleSetEvictionPolicy"] = "Delete"
         inputs["spotMaxPrice"] = -1
     else:
@@ -150,11 +159,12 @@ def _add_nodes(
     inputs["tags"] = tags
 
 
-def agent_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
-    """A pool of its own, beside the one that the cluster was created with."""
+def agent_pool(
+    context: Context, name: str, pool: Pool, after: pulumi.Resource, opts: pulumi.ResourceOptions
+) -> CustomResource:
+    """A pool of its own, beside the one that the cluster was created with; declared ``after`` another resource."""
     behaviour = pulumi.ResourceOptions(
-        # After creation the autoscaler owns the size.
-        ignore_changes=["count"],
+        depends_on=[after],
         replace_on_changes=list(_FIXED),
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
@@ -166,6 +176,6 @@ def agent_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpt
     return declare(
         "azure-native:containerservice:AgentPool",
         name,
-        _inputs(context, pool),
+        _inputs(context, pool, context.sizes.count(pool, [context.control_plane, after])),
         pulumi.ResourceOptions.merge(opts, behaviour),
     )

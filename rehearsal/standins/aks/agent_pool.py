@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from catalog.aks.naming import zone_numbers
@@ -12,7 +13,7 @@ from rehearsal.standins.aks.errors import bad_request
 from rehearsal.standins.aks.expander import rank_of
 from rehearsal.standins.aks.group import IN_GROUP
 from rehearsal.standins.aks.network import NETWORK, SUBNET
-from rehearsal.standins.aks.nodes import effective_labels, effective_taints, max_pods, node_group
+from rehearsal.standins.aks.nodes import POOL_LABEL, effective_labels, effective_taints, max_pods, node_group
 from rehearsal.standins.aks.pool_rules import POOL_RULES, count_at_creation, is_system
 from rehearsal.standins.aks.versions import newer_minor, run_by
 from rehearsal.standins.base import Properties
@@ -33,6 +34,8 @@ def _require(made: Made[Cloud]) -> None:
     problem = count_at_creation(made.inputs) if made.before is None else None
     if problem:
         raise bad_request(problem)
+    if made.before is not None:
+        require_its_size(made.cloud, made.before, made.inputs)
     cluster = require(made.cloud, cluster_of(made.id), CLUSTER)
     _require_version(made, cluster)
     require_subnets(made.cloud, made.inputs, cluster.inputs)
@@ -69,6 +72,37 @@ def _not_the_last(cloud: Cloud, pool: Record) -> None:
             "delete the cluster.",
             "OperationNotAllowed",
         )
+
+
+def require_its_size(cloud: Cloud, before: Record, inputs: Properties) -> None:
+    """400 if an update gives an autoscaled pool a size, unless it is the size that the autoscaler gave it.
+
+    The words: https://github.com/hashicorp/terraform-provider-azurerm/pull/4543 (2019), and
+    https://github.com/Azure/AKS/issues/1627 ("its value has to be the current node count"). That the API refuses it
+    today is not certain. If it does not, the size that is sent undoes what the autoscaler did, so refusing tells of
+    both: https://github.com/kubernetes-sigs/cluster-api-provider-azure/pull/1991
+    """
+    wanted, now = inputs.get("count"), live(cloud, before).inputs.get("count")
+    autoscaled = before.inputs.get("enableAutoScaling") and inputs.get("enableAutoScaling")
+    if autoscaled and wanted is not None and int(wanted) != now:
+        raise bad_request(
+            f"Cannot manually scale AgentPool '{last_part(before.id)}' of an AKS cluster with cluster autoscaler "
+            f"enabled. (count is {int(wanted)}; the pool has {now} nodes)"
+        )
+
+
+def live(cloud: Cloud, pool: Record) -> Record:
+    """A pool as Azure answers it: of an autoscaled one, ``count`` is how many machines there are at this moment.
+
+    https://github.com/kubernetes-sigs/cluster-api-provider-azure/pull/2444 relies on it.
+    """
+    if cloud.fleet is None or not pool.inputs.get("enableAutoScaling"):
+        return pool
+    nodes = (node["metadata"].get("labels", {}) for node in cloud.fleet.list_objects("/api/v1/nodes"))
+    its_own = sum(labels.get(POOL_LABEL) == last_part(pool.id) for labels in nodes)
+    # A pool whose machines failed to start is to have its minimum all the same.
+    count = {"count": max(its_own, int(pool.inputs.get("minCount") or 0))}
+    return replace(pool, inputs={**pool.inputs, **count}, outputs={**pool.outputs, **count})
 
 
 def require_subnets(cloud: Cloud, pool: Properties, cluster: Properties) -> None:
@@ -116,7 +150,8 @@ def start_nodes(cloud: Cloud, pool: Record) -> None:
     name = last_part(pool.id)
     rank = rank_of(cloud, cluster, name)
     made_in = cluster.outputs["nodeResourceGroup"]
-    cloud.machines().apply_group(node_group(cloud, cluster.inputs, name, pool.inputs, made_in, rank))
+    inputs = {**pool.inputs, "nodeLabels": pool.outputs.get("nodeLabels")}
+    cloud.machines().apply_group(node_group(cloud, cluster.inputs, name, inputs, made_in, rank))
 
 
 def _start(cloud: Cloud, pool: Record, before: Record | None) -> Record:
@@ -158,7 +193,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
             "maxPods": _pods,
             "mode": _or("mode", "User"),
             "nodeImageVersion": lambda made: f"AKS{made.inputs.get('osSKU') or 'Ubuntu'}-rehearsal",
-            "nodeLabels": lambda made: effective_labels(made.inputs) or None,
+            "nodeLabels": lambda made: effective_labels(made.inputs, new=made.before is None) or None,
             "nodeTaints": lambda made: effective_taints(made.inputs) or None,
             "orchestratorVersion": lambda made: made.inputs.get("orchestratorVersion") or _runs(made),
             "osDiskType": _or("osDiskType", "Managed"),

@@ -12,6 +12,7 @@ from rehearsal.standins.aks.agent_pool import (
     CLUSTER_ID,
     POOL,
     pools_of,
+    require_its_size,
     require_subnets,
     require_zones,
     start_nodes,
@@ -74,6 +75,10 @@ def _require_pools_of_before(cloud: Cloud, before: Record, inputs: Properties) -
             "https://aka.ms/agent-pool-rest-api",
             "BadRequest",
         )
+    for pool in inline_pools(inputs):
+        record = cloud.find(f"{before.id}/agentPools/{pool['name']}", POOL)
+        if record is not None:
+            require_its_size(cloud, record, pool)
     if any(pool.get("orchestratorVersion") for pool in inline_pools(inputs)) and exist - named:
         # https://github.com/Azure/ARO-HCP/pull/662
         raise bad_request(

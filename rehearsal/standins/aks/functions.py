@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import base64
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import yaml
 
-from rehearsal.standins.aks.agent_pool import pools_of
+from rehearsal.standins.aks.agent_pool import POOL, live, pools_of
 from rehearsal.standins.aks.cloud import Cloud, identifier, require
 from rehearsal.standins.aks.cluster import endpoint_path, find_cluster
 from rehearsal.standins.aks.network import NETWORK, subnets_of
 from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.cloud import last_part
+from rehearsal.standins.store import Record
 from rehearsal.standins.values import at
 
 # AKS's Entra server application, the same for everyone: https://azure.github.io/kubelogin/concepts/aks.html
@@ -48,16 +48,9 @@ def get_managed_cluster(cloud: Cloud, args: Properties) -> Properties:
 
     Azure's error if there is none.
     """
-    for key in ("resourceGroupName", "resourceName"):
-        if not args.get(key):
-            raise ProviderError(f"missing required property '{key}'")
-    cluster = find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
-    present = cloud.machines().list_objects("/api/v1/nodes")
-    nodes = Counter(node["metadata"]["labels"].get("agentpool") for node in present)
-    profiles = [
-        {**pool.inputs, **pool.outputs, "name": (name := last_part(pool.id)), "count": nodes[name]}
-        for pool in pools_of(cloud, cluster.id)
-    ]
+    cluster = _cluster(cloud, args)
+    pools = [live(cloud, pool) for pool in pools_of(cloud, cluster.id)]
+    profiles = [{**pool.state, "name": last_part(pool.id)} for pool in pools]
     return {**cluster.state, "id": cluster.id, "agentPoolProfiles": profiles}
 
 
@@ -66,10 +59,7 @@ def user_credentials(cloud: Cloud, args: Properties) -> Properties:
 
     A cluster without Entra ID would get a client certificate: the rehearsal has no such credential to give.
     """
-    for key in ("resourceGroupName", "resourceName"):
-        if not args.get(key):
-            raise ProviderError(f"missing required property '{key}'")
-    cluster = find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
+    cluster = _cluster(cloud, args)
     if not at(cluster.inputs, "aadProfile.managed"):
         raise ProviderError(
             f"cluster {cluster.inputs['resourceName']}: the rehearsal gives user credentials of clusters with Entra ID "
@@ -80,6 +70,19 @@ def user_credentials(cloud: Cloud, args: Properties) -> Properties:
         raise ProviderError(f"cluster {cluster.inputs['resourceName']} has no control plane yet")
     content = yaml.safe_dump(_kubeconfig(cloud, cluster.inputs, endpoint.outputs), sort_keys=False)
     return {"kubeconfigs": [{"name": "clusterUser", "value": base64.b64encode(content.encode()).decode()}]}
+
+
+def get_agent_pool(cloud: Cloud, args: Properties) -> Properties:
+    """``containerservice.getAgentPool``: a pool with the size that it has; 404 if there is none."""
+    pool = require(cloud, f"{_cluster(cloud, args).id}/agentPools/{args['agentPoolName']}", POOL)
+    return {**live(cloud, pool).state, "id": pool.id}
+
+
+def _cluster(cloud: Cloud, args: Properties) -> Record:
+    for key in ("resourceGroupName", "resourceName"):
+        if not args.get(key):
+            raise ProviderError(f"missing required property '{key}'")
+    return find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
 
 
 def _kubeconfig(cloud: Cloud, inputs: Properties, endpoint: Properties) -> dict[str, Any]:
@@ -117,6 +120,7 @@ def _kubeconfig(cloud: Cloud, inputs: Properties, endpoint: Properties) -> dict[
 
 FUNCTIONS: Final[Mapping[str, Callable[[Cloud, Properties], Properties]]] = {
     "azure-native:authorization:getClientConfig": get_client_config,
+    "azure-native:containerservice:getAgentPool": get_agent_pool,
     "azure-native:containerservice:getManagedCluster": get_managed_cluster,
     "azure-native:network:getVirtualNetwork": get_virtual_network,
     "azure-native:containerservice:listManagedClusterUserCredentials": user_credentials,

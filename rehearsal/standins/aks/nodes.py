@@ -14,6 +14,7 @@ from rehearsal.standins.aks.cloud import Cloud
 from rehearsal.standins.base import Properties
 from rehearsal.standins.values import at
 
+POOL_LABEL: Final = "agentpool"
 PREFIX: Final = "kubernetes.azure.com/"
 SPOT_KEY: Final = f"{PREFIX}scalesetpriority"
 SPOT_TAINT: Final = f"{SPOT_KEY}=spot:NoSchedule"
@@ -55,9 +56,13 @@ def effective_taints(pool: Mapping[str, Any]) -> list[str]:
     return [*declared, SPOT_TAINT] if is_spot(pool) and SPOT_TAINT not in declared else declared
 
 
-def effective_labels(pool: Mapping[str, Any]) -> dict[str, str]:
-    """The pool's labels as its answer shows them: those declared, and the one that AKS puts on every spot node."""
-    return {**(pool.get("nodeLabels") or {}), **({SPOT_KEY: "spot"} if is_spot(pool) else {})}
+def effective_labels(pool: Mapping[str, Any], *, new: bool) -> dict[str, str]:
+    """The pool's labels as its answer shows them: those declared, and the one that AKS gives a new spot pool.
+
+    An update leaves those alone that it names, so AKS's own goes, from the nodes too: https://github.com/Azure/AKS/issues/3152
+    and https://github.com/kubernetes-sigs/cluster-api-provider-azure/issues/2603 (2022; no word of a change since).
+    """
+    return {**(pool.get("nodeLabels") or {}), **({SPOT_KEY: "spot"} if new and is_spot(pool) else {})}
 
 
 def node_labels(
@@ -70,7 +75,7 @@ def node_labels(
     https://github.com/canonical/bundle-kubeflow/issues/1412.
     """
     labels = {
-        "agentpool": name,
+        POOL_LABEL: name,
         f"{PREFIX}agentpool": name,
         f"{PREFIX}cluster": node_group,
         f"{PREFIX}mode": str(pool.get("mode") or "User").lower(),
@@ -88,7 +93,7 @@ def node_labels(
     if machine.gpus:
         # https://learn.microsoft.com/azure/aks/cluster-autoscaler: the label by which the autoscaler knows GPU nodes.
         labels |= {f"{PREFIX}accelerator": "nvidia", "accelerator": "nvidia"}
-    return {**labels, **effective_labels(pool)}
+    return {**labels, **(pool.get("nodeLabels") or {})}
 
 
 def scale_set(cluster: str, pool: str) -> str:
@@ -106,7 +111,10 @@ def max_pods(cluster: Properties, pool: Mapping[str, Any]) -> int:
 def node_group(
     cloud: Cloud, cluster: Properties, name: str, pool: Properties, made_in: str, rank: float | None
 ) -> NodeGroup:
-    """The machines behind a pool whose inputs were checked; ``made_in`` is the cluster's own resource group."""
+    """The machines behind a pool whose inputs were checked, with the labels that it has in the end.
+
+    ``made_in`` is the cluster's own resource group.
+    """
     machine = cloud.catalog.machines.get(pool["vmSize"])
     if machine is None:
         raise ValueError(f"pool {name}: no machine {pool['vmSize']}")

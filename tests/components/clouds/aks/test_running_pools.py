@@ -22,6 +22,11 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     pools: list[dict[str, Any]] = [{"name": "admin", "count": 1, "currentOrchestratorVersion": "1.33.2"}]
     answer = {"agentPoolProfiles": pools}
     monkeypatch.setitem(aks_answers.CALLS, "azure-native:containerservice:getManagedCluster", answer)
+    monkeypatch.setitem(
+        aks_answers.CALLS,
+        "azure-native:containerservice:getAgentPool",
+        lambda asked: next(pool for pool in pools if pool["name"] == asked["agentPoolName"]),
+    )
     return pools
 
 
@@ -54,6 +59,8 @@ def test_a_pool_that_does_not_exist_yet_and_one_without_gpus_take_the_version_at
     assert sent(CPU, "1.34") == "1.34"
 
 
-def test_nothing_is_asked_where_no_version_is_pinned(cluster: list[dict[str, Any]]) -> None:
+def test_nothing_is_asked_about_versions_where_none_is_pinned(cluster: list[dict[str, Any]]) -> None:
     recording = fresh(GPU)
-    assert "azure-native:containerservice:getManagedCluster" not in recording.calls
+    # Once, for the sizes.
+    assert recording.calls.count("azure-native:containerservice:getManagedCluster") == 1
+    assert "orchestratorVersion" not in recording.named("t4-1-pool").inputs

@@ -115,3 +115,20 @@ def test_a_pool_through_the_engine(azure: Azure) -> None:
     assert gone.code == 0, gone.text
     assert azure.fleet.groups == {}
     assert azure.fleet.clusters == {}
+
+
+def test_a_size_that_is_ignored_is_sent_as_it_was_recorded_and_refused(azure: Azure) -> None:
+    azure.write()
+    first = azure.project.up()
+    assert first.code == 0, first.text
+    azure.fleet.objects["/api/v1/nodes"] = [{"metadata": {"labels": {"agentpool": "t4spot"}}}]
+
+    azure.write({"maxCount": 5})
+    refused = azure.project.up()
+    assert refused.code != 0
+    assert "Cannot manually scale AgentPool 't4spot'" in refused.text
+
+    azure.write({"maxCount": 5, "count": 1}, ignore_changes=[])
+    accepted = azure.project.up()
+    assert accepted.code == 0, accepted.text
+    assert azure.fleet.groups["t4spot"].max_nodes == 5

@@ -380,4 +380,4 @@ def test_a_cluster_is_described_with_the_nodes_that_its_pools_have(azure: Micros
         "azure-native:containerservice:getManagedCluster", {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
     )
     pools = {pool["name"]: (pool["count"], pool["currentOrchestratorVersion"]) for pool in found["agentPoolProfiles"]}
-    assert pools == {"system": (0, KUBERNETES), "t4spot": (2, KUBERNETES)}
+    assert pools == {"system": (1, KUBERNETES), "t4spot": (2, KUBERNETES)}

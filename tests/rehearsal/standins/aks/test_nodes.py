@@ -74,6 +74,18 @@ def test_spot_nodes_are_tainted_and_labelled_declared_or_not(azure: Microsoft, d
     assert (answer.inputs or {})["nodeTaints"] == declared
 
 
+@pytest.mark.parametrize("declared", [True, False])
+def test_an_update_leaves_the_labels_alone_that_it_names(azure: Microsoft, declared: bool) -> None:
+    azure.cluster()
+    spot = "kubernetes.azure.com/scalesetpriority"
+    labels = {"team": "vision", **({spot: "spot"} if declared else {})}
+    pool = azure.create(POOL, gpu_pool(nodeLabels=labels))
+    assert azure.fleet.groups["t4spot"].labels[spot] == "spot"
+    azure.update(POOL, pool, gpu_pool(nodeLabels=labels, maxCount=9))
+    assert (spot in azure.fleet.groups["t4spot"].labels) == declared
+    assert azure.read(POOL, pool.id).state["nodeLabels"] == labels
+
+
 def test_regular_nodes_have_neither(azure: Microsoft) -> None:
     made = group(azure, nodeTaints=[], **REGULAR)
     assert made.taints == ()

@@ -48,9 +48,8 @@ class Sent(recorder.Cloud):
     def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         try:
             return self.azure.provider.invoke(args.token, dict(args.args)), []
-        except ProviderError:
-            # The SDK's mocks cannot fail.
-            return {}, []
+        except ProviderError as error:
+            return {}, [("", str(error))]
 
 
 @pytest.fixture
