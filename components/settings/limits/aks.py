@@ -41,13 +41,6 @@ EXISTING_NETWORK: Final = re.compile(
 )
 """The resource id of a virtual network, as a stack file writes it."""
 
-EXISTING_NETWORK: Final = re.compile(
-    r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.Network/"
-    r"virtualNetworks/(?P<name>[^/]+)",
-    re.IGNORECASE,
-)
-"""The resource id of a virtual network, as a stack file writes it."""
-
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="AKS",
     written=KEY,

@@ -212,7 +212,7 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
             f"'{existing.network}' is not a VPC network",
             "Write its name, or projects/<host project>/global/networks/<name> for a Shared VPC",
         )
-    if len(existing.subnets) > 1 or not re.fullmatch(_NAME, existing.subnets[0]):
+    if len(existing.subnets) != 1 or not re.fullmatch(_NAME, existing.subnets[0]):
         yield Problem(
             "network.existing.subnets",
             "a GKE cluster is in one subnet of its region, which is in all zones",
