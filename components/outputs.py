@@ -12,7 +12,7 @@ import catalog
 from components.clouds.names import shortened
 from components.settings import Settings
 from components.settings.quotas import quotas as needed_quotas
-from concepts.kubernetes import GPU_RESOURCE, SAFE_TO_EVICT, tolerations
+from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
 from concepts.pool import POOL_LABEL, Pool
 
 # CUDA 12.2 runs on every driver branch that clouds install by default today (R535 and later).
@@ -30,7 +30,7 @@ def of_settings(settings: Settings) -> dict[str, Any]:
     """The outputs that follow from the settings alone."""
     return {
         "pools": pools(settings.gpu_pools),
-        "gpuJobs": gpu_jobs(settings.gpu_pools),
+        "gpuJobs": gpu_jobs(settings.gpu_pools, settings.autoscaler),
         "cost": cost(settings),
         "quotas": quotas(settings),
     }
@@ -53,12 +53,12 @@ def pools(specs: Sequence[Pool]) -> dict[str, Any]:
     }
 
 
-def gpu_jobs(specs: Sequence[Pool]) -> dict[str, str]:
+def gpu_jobs(specs: Sequence[Pool], autoscaler: str) -> dict[str, str]:
     """Pool name to the YAML of a Job that uses all GPUs of one node of that pool and prints them."""
-    return {spec.name: yaml.dump(gpu_job(spec), Dumper=_DUMPER, sort_keys=False) for spec in specs}
+    return {spec.name: yaml.dump(gpu_job(spec, autoscaler), Dumper=_DUMPER, sort_keys=False) for spec in specs}
 
 
-def gpu_job(spec: Pool) -> dict[str, Any]:
+def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
     """The Job: one pod with all GPUs of a node, or, as a pod gets one share at most, one pod per share of a GPU."""
     pods, gpus_per_pod = (spec.allocatable_gpus, 1) if spec.gpus.shares > 1 else (1, spec.gpus_per_node)
     container = {
@@ -80,8 +80,7 @@ def gpu_job(spec: Pool) -> dict[str, Any]:
             # A spot node may be taken away while the pod runs; that is no fault of the job.
             "backoffLimit": _RETRIES_ON_SPOT if spec.spot else 0,
             "template": {
-                # Half idle, its node is not to be emptied under it.
-                "metadata": {"annotations": {SAFE_TO_EVICT: "false"}},
+                "metadata": {"annotations": _undisturbed(spec, autoscaler)},
                 "spec": {
                     "restartPolicy": "Never",
                     "nodeSelector": {POOL_LABEL: spec.name},
@@ -91,6 +90,17 @@ def gpu_job(spec: Pool) -> dict[str, Any]:
             },
         },
     }
+
+
+def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:
+    """Annotations that keep a job on its node until it ends.
+
+    Half idle, its node is not to be emptied under it. And Karpenter ends a node as soon as the cloud announces
+    maintenance for it, weeks ahead: https://karpenter.sh/v1.14/concepts/disruption/#interruption. A spot machine goes two
+    minutes after its warning anyway; a pod that holds it only loses the time to end well.
+    """
+    held = {DO_NOT_DISRUPT: "true"} if autoscaler == "karpenter" and not spec.spot else {}
+    return {SAFE_TO_EVICT: "false", **held}
 
 
 def cost(settings: Settings) -> dict[str, Any]:

@@ -20,6 +20,13 @@ SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 https://kubernetes.io/docs/reference/labels-annotations-taints/#cluster-autoscaler-kubernetes-io-safe-to-evict
 """
 
+DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+"""A pod's annotation: ``"true"`` and Karpenter waits until the pod has ended before it takes the node, also one that it
+has already decided to end. On a NodePool's template or a node: it does not take the node by its own choice.
+
+https://karpenter.sh/docs/concepts/disruption/#controls
+"""
+
 
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 """A pod's annotation: ``"true"`` and Karpenter does not end the pod to empty or replace its node.

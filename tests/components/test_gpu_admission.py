@@ -159,7 +159,7 @@ real = pytest.mark.rehearsal
         pytest.param(
             workload("Deployment", pod(1, tolerations=[TOLERATE_SPOT], selector=P4)), id="what serves may be moved"
         ),
-        *(pytest.param(gpu_job(pool), id=f"the job of {pool.name}") for pool in POOLS),
+        *(pytest.param(gpu_job(pool, "managed"), id=f"the job of {pool.name}") for pool in POOLS),
     ],
 )
 def test_what_is_right_passes_in_silence(submit: Submit, manifest: dict[str, Any]) -> None:

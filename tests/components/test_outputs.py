@@ -21,13 +21,13 @@ from tests.components.settings.test_clouds import load_stack
 @pytest.mark.parametrize("length", [5, 53, 54, 63])
 def test_a_jobs_name_is_short_enough_to_be_a_label(length: int) -> None:
     name = "p" * (length - 2) + "-1"
-    job = gpu_job(specs.gpu_pool(name))["metadata"]["name"]
+    job = gpu_job(specs.gpu_pool(name), "managed")["metadata"]["name"]
     assert label_value(job) == job
     assert (job == f"gpu-check-{name}") == (length <= 53)
 
 
 def test_long_pools_of_one_beginning_have_jobs_of_their_own() -> None:
-    names = {gpu_job(specs.gpu_pool("p" * 60 + end))["metadata"]["name"] for end in ("-1", "-2")}
+    names = {gpu_job(specs.gpu_pool("p" * 60 + end), "managed")["metadata"]["name"] for end in ("-1", "-2")}
     assert len(names) == 2
 
 
@@ -67,10 +67,28 @@ def test_every_gpu_of_google_has_a_quota_of_its_own(gpu: str, spot: bool) -> Non
     assert bool(own.instead) is spot
 
 
+@pytest.mark.parametrize("autoscaler", ["managed", "cluster-autoscaler", "karpenter"])
 @pytest.mark.parametrize("pool", [specs.gpu_pool(), specs.gpu_pool(spot=False, mig="1g")])
-def test_no_autoscaler_ends_a_job_that_runs(pool: Pool) -> None:
-    annotations = gpu_job(pool)["spec"]["template"]["metadata"]["annotations"]
-    assert annotations == {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+def test_no_autoscaler_ends_a_job_that_runs(pool: Pool, autoscaler: str) -> None:
+    annotations = gpu_job(pool, autoscaler)["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("autoscaler", "spot", "held"),
+    [
+        ("karpenter", False, True),
+        # Its machine goes two minutes after the warning, whatever a pod asks for: it had better end well.
+        ("karpenter", True, False),
+        ("cluster-autoscaler", False, False),
+        ("managed", False, False),
+    ],
+)
+def test_karpenter_leaves_a_job_its_node_until_it_ends_where_the_node_stays(
+    autoscaler: str, spot: bool, held: bool
+) -> None:
+    annotations = gpu_job(specs.gpu_pool(spot=spot), autoscaler)["spec"]["template"]["metadata"]["annotations"]
+    assert (annotations.get("karpenter.sh/do-not-disrupt") == "true") is held
 
 
 def of_stack(cloud: str, **changes: Any) -> dict[str, int]:

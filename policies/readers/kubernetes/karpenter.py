@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from catalog.gpu_machines import GpuMachine, gpu_machines
 from concepts.declared import Doubt, NodeGroup
-from concepts.kubernetes import GPU_RESOURCE
+from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE
 from concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
 from policies.readers.doubts import unlisted
 from policies.readers.eks.facts import CLOUD as AMAZON
@@ -25,7 +25,6 @@ from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 _NODE_CLASSES: Final = ("EC2NodeClass", "NodeClass", "AKSNodeClass")
 _LABEL_DOMAINS: Final = ("kubernetes.io", "k8s.io", "karpenter.sh", "k8s.aws", "amazonaws.com", "azure.com")
-_NEVER: Final = "karpenter.sh/do-not-disrupt"
 # Labels that say what an Amazon machine is, in Karpenter's and in EKS Auto Mode's domain.
 _AMAZON: Final = re.compile(r"^(?:karpenter\.k8s\.aws|eks\.amazonaws\.com)/(instance-.+)$")
 _AZURE: Final = re.compile(r"^karpenter\.azure\.com/(sku-.+)$")
@@ -313,7 +312,7 @@ def _limit_doubts(limits: Any) -> dict[str, Doubt]:
 
 def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:
     """Whether Karpenter removes a node that is empty."""
-    if text(at(metadata, "annotations", _NEVER)) == "true":
+    if text(at(metadata, "annotations", DO_NOT_DISRUPT)) == "true":
         return False
     disruption = at(spec, "disruption")
     after = at(disruption, "consolidateAfter")
