@@ -14,7 +14,7 @@ from typing import Final
 from catalog import tables
 from catalog.changes import Effects
 from catalog.machines import Machines
-from catalog.model import Accelerator, Machine, Quota, Resources, SystemPod, WithdrawnGpu
+from catalog.model import Accelerator, Machine, Quota, Resources, Support, SystemPod, WithdrawnGpu
 from catalog.prices import Prices
 from concepts.kubernetes import Taint
 from concepts.pool import Image, Pool
@@ -65,6 +65,7 @@ class CloudCatalog:
     - ``starves_small_nodes``: whether the system pods were seen to need more on small machines than they ask for
     - ``kubernetes_versions``: release channel → the minor version (``1.34``) that it means; empty where the cloud's own
       channels decide
+    - ``supported``: minor version → how long it is supported; a version that is not listed is as long as anybody asks
     - ``unneeded_minutes``: autoscaling profile → how long a node is idle before it goes; empty where the cloud does not
       say
     - ``spot_taints``: taints that the cloud puts on every spot node by itself
@@ -107,6 +108,7 @@ class CloudCatalog:
     quota_page: str
     starves_small_nodes: bool = True
     kubernetes_versions: Mapping[str, str] = field(default_factory=dict)
+    supported: Mapping[str, Support] = field(default_factory=dict)
     unneeded_minutes: Mapping[str, int] = field(default_factory=dict)
     spot_taints: tuple[Taint, ...] = ()
     spot_notice_seconds: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal
 
 Provisioning = Literal["any", "spot-only", "spot-or-reservation"]
@@ -98,3 +99,12 @@ class SystemPod:
     name: str
     request: Resources
     per_node: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Support:
+    """How long a cloud supports a minor version of Kubernetes: from ``extended`` on at a higher price, and no longer
+    than ``until`` (its last day)."""
+
+    extended: date
+    until: date

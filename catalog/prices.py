@@ -28,8 +28,9 @@ class Source:
 class Prices:
     """The list prices of ``cloud``; ``machines``, ``gpus`` and ``disks`` are the sources of its tables.
 
-    ``control_plane`` is one cluster's management fee. ``nat(nodes, gateways)`` is the price of the gateways of private
-    nodes, without traffic. ``disk_sizes`` are the sizes in GiB that disks are billed in (none: by GiB).
+    ``control_plane`` is one cluster's management fee, ``extended_support`` the whole fee of one whose version is in
+    extended support (``None``: no such thing). ``nat(nodes, gateways)`` is the price of the gateways of private nodes,
+    without traffic. ``disk_sizes`` are the sizes in GiB that disks are billed in (none: by GiB).
     ``billed_vcpus`` are vCPUs that the bill counts for a type, where they are not its own; ``premium(type)`` multiplies
     the price by its family.
     """
@@ -38,6 +39,7 @@ class Prices:
     machines: Source
     disks: Source
     control_plane: Price
+    extended_support: Price | None = None
     nat: Callable[[int, int], Price]
     gpus: Source | None = None
     disk_sizes: tuple[int, ...] = ()

@@ -22,6 +22,7 @@ class AdminPoolArgs:
 
 class AdminPool(pulumi.ComponentResource):
     """The one pool that never goes away: home of the cluster's own pods, so that none of them keeps a GPU node alive.
+    The default class of volumes comes with it.
 
     It has no taint; every other pool waits for it (see ``NodePoolArgs``).
     """
@@ -31,7 +32,9 @@ class AdminPool(pulumi.ComponentResource):
     def __init__(self, name: str, args: AdminPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:AdminPool", name, None, opts)
         pool = args.pool
-        self.pool = args.cluster.handle.node_pool(f"{name}-pool", pool, pulumi.ResourceOptions(parent=self))
+        cluster = args.cluster
+        self.pool = cluster.handle.node_pool(f"{name}-pool", pool, pulumi.ResourceOptions(parent=self))
+        cluster.handle.storage(f"{name}-storage", cluster.objects, self, self.pool)
         self.register_outputs({"name": pool.name, "machineType": pool.machine_type, "nodes": pool.min_nodes})
 
 

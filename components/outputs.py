@@ -11,6 +11,7 @@ import yaml
 import catalog
 from components.clouds.names import shortened
 from components.settings import Settings
+from components.settings.costs import support_of
 from components.settings.quotas import quotas as needed_quotas
 from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
 from concepts.pool import POOL_LABEL, Pool
@@ -96,8 +97,8 @@ def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:
     """Annotations that keep a job on its node until it ends.
 
     Half idle, its node is not to be emptied under it. And Karpenter ends a node as soon as the cloud announces
-    maintenance for it, weeks ahead: https://karpenter.sh/v1.14/concepts/disruption/#interruption. A spot machine goes two
-    minutes after its warning anyway; a pod that holds it only loses the time to end well.
+    maintenance for it, weeks ahead: https://karpenter.sh/v1.14/concepts/disruption/#interruption. A spot machine goes
+    two minutes after its warning anyway; a pod that holds it only loses the time to end well.
     """
     held = {DO_NOT_DISRUPT: "true"} if autoscaler == "karpenter" and not spec.spot else {}
     return {SAFE_TO_EVICT: "false", **held}
@@ -115,6 +116,10 @@ def cost(settings: Settings) -> dict[str, Any]:
     known = catalog.of(settings.cloud)
     if known.prices.disk(settings.region, settings.admin_pool.disk_gb) is None:
         notes.append(f"without the nodes' boot disks: their price in {settings.region} is not known")
+    support = support_of(known, settings.kubernetes.version)
+    if support is not None and known.prices.extended_support is not None:
+        fee, version = known.prices.extended_support.usd, settings.kubernetes.version
+        notes.append(f"Kubernetes {version}: from {support.extended} on, its control plane costs {fee:.2f} an hour")
     return {
         "idleHourlyUsd": _cents(settings.cost_idle_hourly),
         "maxHourlyUsd": _cents(settings.cost_max_hourly),

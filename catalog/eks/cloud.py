@@ -35,6 +35,7 @@ from catalog.cloud import CloudCatalog, CredentialPlugin
 from catalog.eks.changes import CHANGES
 from catalog.eks.nodes import ADDRESSES_PER_PREFIX, SYSTEM_PODS, allocatable, disk_mib
 from catalog.eks.quotas import quotas
+from catalog.eks.versions import SUPPORTED
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
 from catalog.prices import Prices, Source
@@ -112,8 +113,8 @@ CATALOG: Final = CloudCatalog(
         ),
         # The edition of Amazon's price list that public test data has these prices of; us-west-2: general knowledge.
         disks=Source(url="https://aws.amazon.com/ebs/pricing", dated="2026-07-17"),
-        # A version in standard support; extended support costs 0.60.
         control_plane=_CONTROL_PLANE.price(0.10),
+        extended_support=_CONTROL_PLANE.price(0.60),
         nat=nat_price,
     ),
     allocatable=allocatable,
@@ -124,9 +125,8 @@ CATALOG: Final = CloudCatalog(
     spot_notice_seconds=120,
     # They ask for what they use, and a T machine has all of its cores; what it has too few of are credits.
     starves_small_nodes=False,
-    # https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html (stored copies of 2026): 1.34 leaves
-    # standard support on 2 December 2026, 1.35 on 27 March 2027, and extended support costs six times as much.
     kubernetes_versions={"rapid": "1.36", "regular": "1.35", "stable": "1.35"},
+    supported=SUPPORTED,
     # Of both autoscalers, which the program starts itself; 10 is cluster-autoscaler's own default.
     unneeded_minutes={"optimize-utilization": 5, "balanced": 10},
     # It marks a GPU node for the cluster autoscaler, which waits for its GPUs instead of adding more nodes:

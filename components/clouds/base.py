@@ -163,6 +163,11 @@ class CloudCluster(NodePools, Protocol):
         """What jobs need beside the cluster."""
         ...
 
+    def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
+        """Declare the default StorageClass among the ``objects`` in the cluster, which wait for ``admin_pool``; nothing
+        where the cloud's own encrypts."""
+        ...
+
     def autoscaler(
         self,
         name: str,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from catalog import CloudCatalog, Machine
+from catalog.model import Price, Support
 from concepts.pool import Pool
 
 Counts = list[tuple[Pool, int]]
@@ -25,14 +27,19 @@ class Costs:
     unpriced: tuple[str, ...]
 
 
-def costs(known: CloudCatalog, admin: Pool, pools: Sequence[Pool], *, gateways: int) -> Costs:
-    """The stack's costs with that many NAT gateways of its own."""
+def costs(known: CloudCatalog, admin: Pool, pools: Sequence[Pool], *, fee: Price, gateways: int) -> Costs:
+    """The stack's costs with that ``fee`` of the control plane and that many NAT gateways of its own."""
     every = [admin, *pools]
     idle: Counts = [(pool, pool.min_nodes) for pool in every]
     maximum: Counts = [(pool, pool.max_nodes) for pool in every]
+
+    def fixed(counts: Counts) -> float:
+        nodes = sum(count for _, count in counts)
+        return fee.usd + (known.prices.nat(nodes, gateways).usd if gateways else 0.0)
+
     return Costs(
-        idle=_total(known, idle, gateways, lambda pool: pool.hourly_usd),
-        maximum=_total(known, maximum, gateways, lambda pool: pool.dearest_hourly_usd),
+        idle=_total(idle, fixed(idle), lambda pool: pool.hourly_usd),
+        maximum=_total(maximum, fixed(maximum), lambda pool: pool.dearest_hourly_usd),
         unpriced=tuple(pool.name for pool in every if pool.hourly_usd is None),
     )
 
@@ -71,11 +78,21 @@ def _at_most(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *
     return None if elsewhere is None else elsewhere * known.prices.most_above(region, known.reference_region)
 
 
-def _total(
-    known: CloudCatalog, counts: Counts, gateways: int, price_of: Callable[[Pool], float | None]
-) -> float | None:
-    nodes = sum(count for _, count in counts)
-    total = known.prices.control_plane.usd + (known.prices.nat(nodes, gateways).usd if gateways else 0.0)
+def fee(known: CloudCatalog, version: str | None, day: date) -> Price:
+    """The control plane's on that day, of a stack file that names the Kubernetes ``version`` or leaves it to the cloud,
+    which then never lets it get into extended support."""
+    support = support_of(known, version)
+    extended = known.prices.extended_support
+    return known.prices.control_plane if support is None or extended is None or day < support.extended else extended
+
+
+def support_of(known: CloudCatalog, version: str | None) -> Support | None:
+    """How long the version that a stack file names is supported; ``None`` where it names none or that is not known."""
+    return None if version is None else known.supported.get(".".join(version.removeprefix("v").split(".")[:2]))
+
+
+def _total(counts: Counts, fixed: float, price_of: Callable[[Pool], float | None]) -> float | None:
+    total = fixed
     for pool, count in counts:
         price = price_of(pool)
         if count and price is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Hashable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 import catalog
 from catalog import CloudCatalog
 from components.settings import expand, limits
-from components.settings.costs import costs
+from components.settings.costs import costs, fee
 from components.settings.fields import Context
 from components.settings.problems import Problem, SettingsError, invalid, nearest
 from components.settings.settings import Settings
@@ -74,7 +75,14 @@ def from_stack_file(path: Path | str) -> Settings:
     return settings
 
 
-def load(config: Mapping[str, object], *, stack: str, project: str | None, secrets: Collection[str] = ()) -> Settings:
+def load(
+    config: Mapping[str, object],
+    *,
+    stack: str,
+    project: str | None,
+    secrets: Collection[str] = (),
+    day: date | None = None,
+) -> Settings:
     """Settings from the keys below ``gpucluster:``. Reads no file, asks no engine.
 
     Args:
@@ -83,6 +91,7 @@ def load(config: Mapping[str, object], *, stack: str, project: str | None, secre
         stack: the stack's name, for the cluster's default name.
         project: the value of the provider's own key that names the account.
         secrets: keys whose values are encrypted in the stack file. None may be: no setting is a secret.
+        day: whose support of Kubernetes versions counts; today's unless given.
 
     Raises:
         SettingsError: everything that is wrong.
@@ -101,14 +110,14 @@ def load(config: Mapping[str, object], *, stack: str, project: str | None, secre
     found += expand.name_problems(raw, where)
     if file is None or found:
         raise SettingsError(found, stack=stack)
-    settings = _resolved(file, stack=stack, project=project or "")
+    settings = _resolved(file, stack=stack, project=project or "", day=day or date.today())
     found = limits.problems(settings)
     if found:
         raise SettingsError(found, stack=stack)
     return settings
 
 
-def _resolved(file: StackFile, *, stack: str, project: str) -> Settings:
+def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settings:
     """What a file without problems means: its defaults derived, its entries expanded."""
     known = catalog.of(file.cloud)
     zones = file.zones or known.regions[file.region]
@@ -120,8 +129,10 @@ def _resolved(file: StackFile, *, stack: str, project: str) -> Settings:
     admin_pool = expand.admin_pool(file.admin_pool, place, zones if file.availability == "regional" else zones[:1])
     nat = file.network.nat or ("per-zone" if file.availability == "regional" else "single")
     gateways = 0 if file.network.existing is not None else len(zones) if nat == "per-zone" else 1
-    cost = costs(known, admin_pool, [*gpu_pools, *cpu_pools], gateways=gateways)
+    control_plane = fee(known, file.kubernetes.version, day)
+    cost = costs(known, admin_pool, [*gpu_pools, *cpu_pools], fee=control_plane, gateways=gateways)
     return Settings(
+        day=day,
         stack=stack,
         project=project,
         cloud=file.cloud,

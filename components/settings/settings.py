@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 
 import catalog
 from components.settings.access import Access
@@ -15,7 +16,7 @@ from concepts.pool import Pool
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """A stack's settings, resolved and valid.
+    """A stack's settings, resolved and valid on ``day``.
 
     ``project`` is the cloud account. ``zones`` are in the order of the file; a zonal control plane is in the first.
     ``network.pod_cidr`` is what the file says or the cloud's default, and ``None`` where pods have addresses of the
@@ -27,6 +28,7 @@ class Settings:
     ``unpriced`` names the pools without one.
     """
 
+    day: date
     stack: str
     project: str
     cloud: str

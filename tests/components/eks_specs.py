@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +18,8 @@ from tests.components import specs
 REGION = "us-west-2"
 ZONE = "us-west-2a"
 THREE_ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
+
+EVERY_ADDON = ("ebs", "efs", "fsx", "load-balancer", "cloudwatch")
 
 ACCELERATOR = "k8s.amazonaws.com/accelerator"
 
@@ -67,6 +71,18 @@ def run(
 
 
 recorded = recorder.remembered(run)
+
+
+@functools.cache
+def everything() -> recorder.Recording:
+    """A cluster with every opt-in and a pool of each kind."""
+    return recorded(gpu_pool(), cpu_pool(), cluster={"addons": EVERY_ADDON})
+
+
+def trusted_by(role: recorder.Registration) -> tuple[str, list[str]]:
+    """Who may assume the role, and by which actions."""
+    (statement,) = json.loads(role.inputs["assumeRolePolicy"])["Statement"]
+    return statement["Principal"]["Service"], statement["Action"]
 
 
 def _declare(settings: Settings, pools: Sequence[Pool]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from datetime import date
 from typing import Any
 
 from components.settings import Settings
@@ -27,6 +28,7 @@ _OF_GPUS = {field.name for field in fields(PoolGpus)}
 def cluster_settings(**changes: Any) -> Settings:
     """Settings of a stack without pools but the admin pool; ``changes`` are of any of its sections."""
     given: dict[str, Any] = {
+        "day": date(2026, 11, 1),
         "stack": "test",
         "cloud": "gke",
         "cluster_name": "gpu-test",

@@ -157,6 +157,9 @@ class AksCluster:
         """What jobs need beside the cluster."""
         return AksWorkloads(self._context)
 
+    def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
+        """Nothing: Azure encrypts every disk. https://learn.microsoft.com/azure/virtual-machines/disk-encryption"""
+
     def autoscaler(
         self,
         name: str,

@@ -25,22 +25,15 @@ from concepts.pool import ROLE_LABEL
 if TYPE_CHECKING:
     from schemas import eks
 
-NAMESPACE: Final = "kube-system"
-"""Of the drivers' service accounts."""
-
 _ON_ADMIN: Final = {ROLE_LABEL: "admin"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Addon:
-    """One add-on: its ``service_accounts`` get AWS's ``policies``, and ``configuration`` replaces its defaults.
-
-    ``own_service_accounts`` get them too, by associations beside the add-on.
-    """
+    """One add-on: its ``service_accounts`` get AWS's ``policies``, and ``configuration`` replaces its defaults."""
 
     name: str
     service_accounts: tuple[str, ...] = ()
-    own_service_accounts: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
     configuration: Mapping[str, Any] = field(default_factory=dict)
 
@@ -66,20 +59,20 @@ _COREDNS: Final = Addon(name="coredns", configuration={"nodeSelector": _ON_ADMIN
 _EBS: Final = Addon(
     name="aws-ebs-csi-driver",
     service_accounts=("ebs-csi-controller-sa",),
-    policies=("service-role/AmazonEBSCSIDriverPolicy",),
-    # Without a default class the claims of most charts stay pending; EKS has made none since 1.30:
-    # https://github.com/kubernetes-sigs/aws-ebs-csi-driver/pull/2039
-    configuration={"controller": {"nodeSelector": _ON_ADMIN}, "defaultStorageClass": {"enabled": True}},
+    # Volumes with the driver's own tag alone, where the first policy of that name had all of the account:
+    # https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEBSCSIDriverPolicyV2.html
+    policies=("AmazonEBSCSIDriverPolicyV2",),
+    # Its own default class does not encrypt, and has no parameter for it; ours (``storage.py``) does.
+    configuration={"controller": {"nodeSelector": _ON_ADMIN}},
 )
 
 OPTIONAL: Final[Mapping[str, Addon]] = {
     # https://docs.aws.amazon.com/eks/latest/userguide/efs-csi.html
     "efs": Addon(
         name="aws-efs-csi-driver",
+        # Not ``efs-csi-node-sa``: a mount needs no right unless the file system has a policy, and these are to make and
+        # delete access points, not to mount: https://docs.aws.amazon.com/efs/latest/ug/iam-access-control-nfs-efs.html
         service_accounts=("efs-csi-controller-sa",),
-        # Mounts with the node pods' own identity; releases before 3 refuse this one as part of the add-on:
-        # https://github.com/kubernetes-sigs/aws-efs-csi-driver/issues/1759
-        own_service_accounts=("efs-csi-node-sa",),
         policies=("service-role/AmazonEFSCSIDriverPolicy",),
         configuration={"controller": {"nodeSelector": _ON_ADMIN}},
     ),
@@ -147,7 +140,7 @@ def _declare(name: str, addon: Addon, context: Context, options: pulumi.Resource
         inputs["podIdentityAssociations"] = [
             {"serviceAccount": account, "roleArn": role.arn} for role in roles for account in addon.service_accounts
         ]
-    declared = declare(
+    return declare(
         "aws:eks/addon:Addon",
         f"{name}-{addon.name}",
         inputs,
@@ -159,12 +152,6 @@ def _declare(name: str, addon: Addon, context: Context, options: pulumi.Resource
             ),
         ),
     )
-    # After the add-on, which may have had the association itself.
-    after = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(depends_on=[declared]))
-    for role in roles:
-        for account in addon.own_service_accounts:
-            associate(f"{name}-{account}", role, context.name, (NAMESPACE, account), settings, after)
-    return declared
 
 
 def _role(

@@ -27,9 +27,16 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
         location_policy=_location(pool, settings),
         choice=_choice(settings),
         scale_up="a pending pod that fits this pool's labels, taints and free capacity",
-        scale_down=f"{minutes} minutes after the last pod of the node ended",
+        scale_down=f"{minutes} minutes after the last pod of the node ended{_earlier(pool, settings)}",
         reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
     )
+
+
+def _earlier(pool: Pool, settings: Settings) -> str:
+    """Who else ends a node with its pods (docs/eks.md)."""
+    if settings.autoscaler == "karpenter":
+        return "; as soon as AWS announces maintenance, unless a pod says karpenter.sh/do-not-disrupt"
+    return "; when AWS expects to need the spot machine, after another one has started" if pool.spot else ""
 
 
 def _governor(settings: Settings) -> str:

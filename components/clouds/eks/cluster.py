@@ -9,7 +9,7 @@ import pulumi
 
 from catalog.eks.versions import kubernetes_minor
 from components.clouds.base import NodePools, WorkloadResources
-from components.clouds.eks import addons, cluster_autoscaler, people, pools
+from components.clouds.eks import addons, cluster_autoscaler, people, pools, storage
 from components.clouds.eks.access import vpc_config
 from components.clouds.eks.context import Context
 from components.clouds.eks.control_plane_logs import LOGS, log_group
@@ -106,6 +106,10 @@ class EksCluster:
     def workloads(self) -> WorkloadResources:
         """What jobs need beside the cluster."""
         return EksWorkloads(self._context)
+
+    def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
+        """An encrypted class of our own."""
+        objects.declare(name, storage.default_class(), parent, admin_pool)
 
     def autoscaler(
         self,

@@ -2,7 +2,8 @@
 
 There is no Auto Scaling group of our own: EKS drains the nodes of a managed one before it ends them, whatever the
 reason (https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html), and GPU pools have one zone, so
-that there is nothing to rebalance.
+that there are no zones to even out. What no setting stops: on a spot machine's rebalance recommendation, which is no
+interruption yet, EKS starts another and drains it (same page, "Spot").
 
 A GPU group that has nodes keeps what they were made from, and takes a new disk, image, machine type or Kubernetes
 version at the first update that finds it empty: a job is never ended for what could wait.

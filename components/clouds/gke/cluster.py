@@ -95,6 +95,9 @@ class GkeCluster:
         """What jobs need beside the cluster."""
         return GkeWorkloads(self._context)
 
+    def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
+        """Nothing: Google encrypts every disk. https://cloud.google.com/compute/docs/disks/disk-encryption"""
+
     def autoscaler(
         self,
         name: str,

@@ -11,6 +11,7 @@ from typing import Final
 import catalog
 from catalog.eks import node_tags, subnets
 from catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
+from components.settings.costs import support_of
 from components.settings.limits import common, windows
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
@@ -118,6 +119,13 @@ def _version(settings: Settings) -> Iterator[Problem]:
             "kubernetes.version",
             f"no release of {settings.autoscaler} is known to go with Kubernetes {minor}",
             f"Write one of {', '.join(known)}",
+        )
+    support = support_of(catalog.of("eks"), written)
+    if support is not None and settings.day > support.until:
+        yield Problem(
+            "kubernetes.version",
+            f"EKS ended its support of Kubernetes {minor} on {support.until} and has upgraded every cluster with it",
+            "Write the version that the cluster has now, or leave it out",
         )
 
 

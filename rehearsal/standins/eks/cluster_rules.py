@@ -13,8 +13,8 @@ from rehearsal.standins.values import at
 
 CLUSTER_RULES: Final = RuleBook[Account]()
 DEFAULT_VERSION: Final = "1.34"
-VERSIONS: Final = ("1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
-"""https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html (1.31 to 1.33 in extended support)."""
+VERSIONS: Final = ("1.32", "1.33", "1.34", "1.35", "1.36")
+"""https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html (1.32 and 1.33 in extended support)."""
 
 _CREATE: Final = "https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html"
 _ENDPOINT: Final = "https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html"

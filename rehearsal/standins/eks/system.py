@@ -32,6 +32,10 @@ class Workload:
     service_account: str
     replicas: int = 0
     labels: tuple[tuple[str, str], ...] = ()
+    section: str = "controller"
+    """Of the add-on's configuration, where a Deployment's node selector is; without one, the configuration's own."""
+    anywhere: bool = False
+    """Whether a Deployment tolerates every taint, as DaemonSets do."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,9 @@ ADDONS: Final[Mapping[str, Addon]] = {
                 {"manager": ("100m", "64Mi")},
                 "amazon-cloudwatch-observability-controller-manager",
                 replicas=1,
+                # https://github.com/aws/containers-roadmap/issues/2462
+                section="manager",
+                anywhere=True,
             ),
         ),
         namespace="amazon-cloudwatch",
@@ -106,6 +113,21 @@ https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html
 """
 
 
+# Without parameters, so its volumes are encrypted only where the account encrypts all: ``ebs-csi-default-sc.yaml`` in
+# https://github.com/kubernetes-sigs/aws-ebs-csi-driver/tree/master/charts/aws-ebs-csi-driver/templates
+_DEFAULT_CLASS: Final[dict[str, Any]] = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {
+        "name": "ebs-csi-default-sc",
+        "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+    },
+    "provisioner": "ebs.csi.aws.com",
+    "volumeBindingMode": "WaitForFirstConsumer",
+    "allowVolumeExpansion": True,
+}
+
+
 def addon_namespace(name: str) -> str:
     """Where an add-on's pods are."""
     return ADDONS[name].namespace
@@ -114,11 +136,11 @@ def addon_namespace(name: str) -> str:
 def workloads(name: str, values: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     """An add-on's objects in the order in which they can be applied.
 
-    Of its configuration ``values`` the node selectors count: ``nodeSelector``, or the ``controller``'s.
+    Of its configuration ``values`` the node selectors count (``nodeSelector``, or a section's), and whether the EBS
+    driver is to have a StorageClass.
     """
     addon = ADDONS[name]
     values = values or {}
-    selector = (values.get("controller") or {}).get("nodeSelector") or values.get("nodeSelector") or {}
     objects: list[dict[str, Any]] = []
     if addon.namespace != "kube-system":
         objects.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": addon.namespace}})
@@ -127,7 +149,10 @@ def workloads(name: str, values: Mapping[str, Any] | None = None) -> list[dict[s
             metadata = {"name": account, "namespace": addon.namespace}
             objects.append({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
     for workload in addon.workloads:
+        selector = (values.get(workload.section) or {}).get("nodeSelector") or values.get("nodeSelector") or {}
         objects.append(_object(workload, addon, selector))
+    if (values.get("defaultStorageClass") or {}).get("enabled"):
+        objects.append(_DEFAULT_CLASS)
     return objects
 
 
@@ -138,7 +163,7 @@ def _object(workload: Workload, addon: Addon, selector: Mapping[str, str]) -> di
     pod: dict[str, Any] = {
         "serviceAccountName": workload.service_account,
         "priorityClassName": critical,
-        "tolerations": _CRITICAL if deployment else _ANYWHERE,
+        "tolerations": _CRITICAL if deployment and not workload.anywhere else _ANYWHERE,
         "containers": [_container(name, requests) for name, requests in workload.containers.items()],
     }
     if addon.host_network and not deployment:

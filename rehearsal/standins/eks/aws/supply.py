@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Final, Literal
 
 Market = Literal["spot", "on-demand"]
@@ -23,6 +24,14 @@ class Reservation:
     """The account that shares it, ``""`` for this one."""
 
 
+@dataclass(frozen=True)
+class Maintenance:
+    """What EC2 has announced to do with an instance (``code``, such as ``instance-reboot``) on a day."""
+
+    code: str
+    not_before: datetime
+
+
 @dataclass
 class Supply:
     """Switches of one account; thread-safe."""
@@ -31,6 +40,7 @@ class Supply:
     _dry: set[tuple[str, str, str]] = field(default_factory=set)
     _vcpus: dict[Market, int] = field(default_factory=dict)
     _reservations: dict[str, Reservation] = field(default_factory=dict)
+    _announced: dict[str, Maintenance] = field(default_factory=dict)
 
     def run_dry(self, zone: str = ANY, instance_type: str = ANY, market: str = ANY) -> None:
         """From now on there is no capacity for new instances of the type in the zone and market."""
@@ -72,3 +82,13 @@ class Supply:
         """All of them."""
         with self._lock:
             return tuple(replace(each) for each in self._reservations.values())
+
+    def announce(self, instance: str, maintenance: Maintenance) -> None:
+        """EC2 will do that with the instance (id): from now on its status says so, and nothing else happens."""
+        with self._lock:
+            self._announced[instance] = maintenance
+
+    def announced(self, instance: str) -> Maintenance | None:
+        """What EC2 has announced for the instance, ``None`` if nothing."""
+        with self._lock:
+            return self._announced.get(instance)

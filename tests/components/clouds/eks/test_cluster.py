@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
 import pulumi
 import pytest
 
-import catalog
-from components.clouds.eks import addons, identity
+from components.clouds.eks import identity
 from components.clouds.eks.kubeconfig import Login, kubeconfig
 from components.cluster import Cluster, ClusterArgs
 from components.settings.cluster import AuthorizedNetworkSetting
@@ -19,14 +17,12 @@ from tests.components import eks_specs
 from tests.components.test_provider_schema import problems_of
 
 CLUSTER = "aws:eks/cluster:Cluster"
-ADDON = "aws:eks/addon:Addon"
 ROLE = "aws:iam/role:Role"
 ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
 ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 KEY = "arn:aws:kms:us-west-2:123456789012:key/0123"
 VPN = AuthorizedNetworkSetting(name="vpn", cidr="10.99.0.0/16")
-EVERY_ADDON = ("ebs", "efs", "fsx", "load-balancer", "cloudwatch")
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pulumi_aws")
@@ -49,17 +45,6 @@ def _declare(args: ClusterArgs) -> None:
     Cluster("cluster", args)
 
 
-@functools.cache
-def everything() -> recorder.Recording:
-    """A cluster with every opt-in and a pool of each kind."""
-    return eks_specs.recorded(eks_specs.gpu_pool(), eks_specs.cpu_pool(), cluster={"addons": EVERY_ADDON})
-
-
-def trusted_by(role: recorder.Registration) -> tuple[str, list[str]]:
-    (statement,) = json.loads(role.inputs["assumeRolePolicy"])["Statement"]
-    return statement["Principal"]["Service"], statement["Action"]
-
-
 @pytest.mark.usefixtures("existing")
 @pytest.mark.parametrize(
     "case",
@@ -67,7 +52,7 @@ def trusted_by(role: recorder.Registration) -> tuple[str, list[str]]:
         {},
         {"kms_key": KEY},
         {"private_endpoint": True, "authorized_networks": (VPN,)},
-        {"zones": eks_specs.THREE_ZONES, "nat_per_zone": True, "addons": EVERY_ADDON},
+        {"zones": eks_specs.THREE_ZONES, "nat_per_zone": True, "addons": eks_specs.EVERY_ADDON},
         {"autoscaler": "karpenter", "zones": eks_specs.THREE_ZONES, "deletion_protection": True},
     ],
     ids=["usual", "key", "private", "wide", "karpenter"],
@@ -188,7 +173,7 @@ def test_a_protected_cluster_is_protected_in_the_cloud_too(protected: bool) -> N
 
 
 def test_nodes_have_three_policies_and_the_network_plugin_its_own() -> None:
-    recording = everything()
+    recording = eks_specs.everything()
     groups = recording.of_type(NODE_GROUP)
     (role,) = {one.inputs["nodeRoleArn"].rpartition("/")[2] for one in groups}
     attached = [one.inputs["policyArn"] for one in recording.of_type(ATTACHMENT) if one.inputs["role"] == role]
@@ -198,127 +183,18 @@ def test_nodes_have_three_policies_and_the_network_plugin_its_own() -> None:
 
 
 def test_every_role_is_assumed_by_exactly_one_service() -> None:
-    roles = everything().of_type(ROLE)
-    services = {one.inputs["name"].removeprefix("gpu-test-"): trusted_by(one)[0] for one in roles}
+    roles = eks_specs.everything().of_type(ROLE)
+    services = {one.inputs["name"].removeprefix("gpu-test-"): eks_specs.trusted_by(one)[0] for one in roles}
     assert services.pop("control-plane") == "eks.amazonaws.com"
     assert services.pop("nodes") == "ec2.amazonaws.com"
     assert set(services.values()) == {"pods.eks.amazonaws.com"}
 
 
 def test_pods_get_their_rights_with_the_tags_of_their_session() -> None:
-    for role in everything().of_type(ROLE):
-        service, actions = trusted_by(role)
+    for role in eks_specs.everything().of_type(ROLE):
+        service, actions = eks_specs.trusted_by(role)
         expected = ["sts:AssumeRole", "sts:TagSession"] if service == "pods.eks.amazonaws.com" else ["sts:AssumeRole"]
         assert actions == expected
-
-
-def addons_of(recording: recorder.Recording) -> dict[str, recorder.Registration]:
-    return {one.inputs["addonName"]: one for one in recording.of_type(ADDON)}
-
-
-def test_what_makes_a_node_ready_is_there_before_the_first_node() -> None:
-    recording = everything()
-    found = addons_of(recording)
-    for group in recording.of_type(NODE_GROUP):
-        assert {found[name].urn for name in ("eks-pod-identity-agent", "vpc-cni", "kube-proxy")} <= set(
-            group.depends_on
-        )
-
-
-def test_what_needs_a_node_waits_for_the_admin_pool() -> None:
-    recording = everything()
-    admin = recording.named("admin-pool").urn
-    waiting = {name for name, addon in addons_of(recording).items() if admin in addon.depends_on}
-    assert waiting == {
-        "coredns",
-        "aws-ebs-csi-driver",
-        "aws-efs-csi-driver",
-        "aws-fsx-csi-driver",
-        "amazon-cloudwatch-observability",
-    }
-
-
-def test_the_agent_comes_before_those_whose_rights_it_hands_out() -> None:
-    found = addons_of(everything())
-    agent = found["eks-pod-identity-agent"].urn
-    assert agent in found["vpc-cni"].depends_on
-
-
-@pytest.mark.parametrize(
-    ("chosen", "declared"),
-    [
-        ((), set()),
-        (("ebs",), set()),
-        (("efs",), {"aws-efs-csi-driver"}),
-        (("fsx", "cloudwatch"), {"aws-fsx-csi-driver", "amazon-cloudwatch-observability"}),
-        (("load-balancer",), set()),
-    ],
-)
-def test_opt_ins_are_there_only_when_asked_for(chosen: tuple[str, ...], declared: set[str]) -> None:
-    always = {"eks-pod-identity-agent", "vpc-cni", "kube-proxy", "coredns", "aws-ebs-csi-driver"}
-    assert set(addons_of(eks_specs.recorded(cluster={"addons": chosen}))) == always | declared
-
-
-def test_rights_of_an_add_on_are_its_service_accounts_alone() -> None:
-    recording = everything()
-    roles = {one.inputs["name"]: one for one in recording.of_type(ROLE)}
-    used: list[str] = []
-    for addon in recording.of_type(ADDON):
-        for association in addon.inputs.get("podIdentityAssociations", []):
-            used.append(association["roleArn"].rpartition("/")[2])
-            assert trusted_by(roles[used[-1]])[0] == "pods.eks.amazonaws.com"
-    assert set(used) == {
-        f"gpu-test-{name}" for name in ("vpc-cni", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver")
-    } | {"gpu-test-amazon-cloudwatch-observability"}
-
-
-def test_addons_with_rights_wait_for_them() -> None:
-    recording = everything()
-    for addon in recording.of_type(ADDON):
-        for association in addon.inputs.get("podIdentityAssociations", []):
-            role = association["roleArn"].rpartition("/")[2]
-            policies = {one.urn for one in recording.of_type(ATTACHMENT) if one.inputs["role"] == role}
-            assert policies
-            assert policies <= set(addon.depends_on)
-
-
-def test_deployments_of_add_ons_keep_no_pool_alive() -> None:
-    for name in ("coredns", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver"):
-        addon = addons_of(everything())[name]
-        assert '"gpucluster.dev/role": "admin"' in addon.inputs["configurationValues"]
-
-
-def configuration(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(addons_of(everything())[name].inputs["configurationValues"])
-    return found
-
-
-def test_the_operator_of_cloudwatch_which_tolerates_everything_stays_on_the_admin_pool() -> None:
-    operator = configuration("amazon-cloudwatch-observability")["manager"]
-    assert operator["nodeSelector"] == {"gpucluster.dev/role": "admin"}
-
-
-def test_a_claim_without_a_class_gets_a_volume() -> None:
-    assert configuration("aws-ebs-csi-driver")["defaultStorageClass"] == {"enabled": True}
-
-
-def test_an_add_on_associates_only_accounts_that_every_release_of_it_takes() -> None:
-    recording = everything()
-    addon = addons_of(recording)["aws-efs-csi-driver"]
-    (own,) = addon.inputs["podIdentityAssociations"]
-    assert own["serviceAccount"] == "efs-csi-controller-sa"
-    (beside,) = [
-        one
-        for one in recording.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")
-        if one.inputs["serviceAccount"] == "efs-csi-node-sa"
-    ]
-    assert beside.inputs["roleArn"] == own["roleArn"]
-    # The add-on may have had it: it gives it up first.
-    assert addon.urn in beside.depends_on
-
-
-def test_known_opt_ins_are_those_of_the_catalogue() -> None:
-    assert {"ebs", "load-balancer", *addons.OPTIONAL} == set(catalog.of("eks").addons)
 
 
 def test_the_cluster_waits_for_the_way_out_and_for_its_rights() -> None:

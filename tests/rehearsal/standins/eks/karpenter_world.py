@@ -74,7 +74,7 @@ class KarpenterWorld:
         version = "1.14.1"
         command = [tools() / "helm", "upgrade", "--install", name, tools() / f"{name}-{version}.tgz"]
         command += ["--namespace", "kube-system", "--values", "-", "--kubeconfig", self.kubeconfig, "--skip-crds"]
-        command += ["--wait", "--timeout", "180s"] if wait else []
+        command += ["--wait", "--timeout", "600s"] if wait else []
         done = subprocess.run([*map(str, command)], input=yaml.safe_dump(given), text=True, capture_output=True)
         assert done.returncode == 0, f"{done.stderr}\n{self.words()}"
 
@@ -91,7 +91,7 @@ class KarpenterWorld:
             found = self.controllers()
             return any(each["metadata"]["uid"] not in before and condition(each, "Ready") for each in found)
 
-        eventually("Karpenter is ready", ready, 180)
+        eventually("Karpenter is ready", ready, 600)
 
     def logs(self) -> dict[Path, str]:
         """What every Karpenter of this world has written, by its file."""
@@ -176,7 +176,7 @@ def karpenter_world(folder: Path, *pools: Any, **cluster: Any) -> Iterator[Karpe
         world.release("karpenter-crd", wait=False)
         world.release("karpenter")
         fleet.apply_objects(ours)
-        eventually("its pools are ready", lambda: all(condition(each, "Ready") for each in world.api.list(POOLS)), 180)
+        eventually("its pools are ready", lambda: all(condition(each, "Ready") for each in world.api.list(POOLS)), 600)
         yield world
 
 

@@ -15,6 +15,7 @@ GAPS: Final[Mapping[tuple[str, str], Gap]] = {
     ("ec2", "CreateFleet"): fleets.create_fleet,
     ("ec2", "DescribeCapacityReservations"): reservations.describe_capacity_reservations,
     ("ec2", "DescribeImages"): images.describe_images,
+    ("ec2", "DescribeInstanceStatus"): instances.describe_instance_status,
     ("ec2", "DescribeInstances"): instances.describe_instances,
     ("ec2", "DescribeSpotPriceHistory"): prices.describe_spot_price_history,
     ("ec2", "RunInstances"): fleets.run_instances,

@@ -1,9 +1,9 @@
-"""Instances by id: moto fails where a request names one twice, as Karpenter's batches do."""
+"""Instances by id, and how they are: moto fails where a request names one twice, and knows no maintenance."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from rehearsal.standins.eks.aws.gaps.gap import Request
 
@@ -14,3 +14,36 @@ def describe_instances(request: Request) -> Mapping[str, Any] | None:
     if len(set(ids)) == len(ids):
         return None
     return request.account.call("ec2", "DescribeInstances", **{**request.params, "InstanceIds": sorted(set(ids))})
+
+
+def describe_instance_status(request: Request) -> Mapping[str, Any]:
+    """``ec2:DescribeInstanceStatus`` with the maintenance that :class:`Supply` announces, and filtered by it.
+
+    moto passes over these filters. An event is there from its announcement on, whenever its time is:
+    https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html
+    """
+    params = {key: value for key, value in request.params.items() if key != "Filters"}
+    others = [each for each in request.params.get("Filters") or () if each["Name"] not in _BY_STATUS]
+    answer = request.account.call("ec2", "DescribeInstanceStatus", **params, **({"Filters": others} if others else {}))
+    found = [{**each, "Events": _events(request, each["InstanceId"])} for each in answer["InstanceStatuses"]]
+    wanted = {name: values for name, values in request.filters().items() if name in _BY_STATUS}
+    fitting = [
+        each for each in found if all(set(_BY_STATUS[name](each)) & set(values) for name, values in wanted.items())
+    ]
+    return {"InstanceStatuses": fitting}
+
+
+_BY_STATUS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[str]]]] = {
+    "event.code": lambda status: [each["Code"] for each in status["Events"]],
+    "instance-status.status": lambda status: [status["InstanceStatus"]["Status"]],
+    "system-status.status": lambda status: [status["SystemStatus"]["Status"]],
+}
+
+
+def _events(request: Request, instance: str) -> list[dict[str, Any]]:
+    announced = request.account.supply.announced(instance)
+    if announced is None:
+        return []
+    event = f"instance-event-{instance.removeprefix('i-')}"
+    described = {"Code": announced.code, "Description": f"The instance is scheduled for {announced.code}"}
+    return [{"InstanceEventId": event, **described, "NotBefore": announced.not_before}]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from rehearsal.standins.eks.aws.supply import Reservation
+from rehearsal.standins.eks.aws.supply import Maintenance, Reservation
 from tests.rehearsal.standins.eks.account import REGION
 from tests.rehearsal.standins.eks.aws.controller import Controller
 from tests.rehearsal.standins.eks.aws.karpenter import IMAGE, TAGS, Karpenter
@@ -212,3 +213,22 @@ def test_dry_runs_start_nothing(karpenter: Karpenter, ec2: Any) -> None:
 def test_an_instance_that_is_asked_for_twice_is_answered_once(karpenter: Karpenter, ec2: Any) -> None:
     (launched,) = karpenter.fleet(ec2, karpenter.template(ec2))["Instances"]
     assert len(instances(ec2, *launched["InstanceIds"] * 2)) == 1
+
+
+def test_announced_maintenance_is_in_the_status_of_that_instance_alone(karpenter: Karpenter, ec2: Any) -> None:
+    template = karpenter.template(ec2)
+    first, second = (karpenter.fleet(ec2, template)["Instances"][0]["InstanceIds"][0] for _ in range(2))
+    day = datetime(2030, 1, 1, tzinfo=timezone.utc)
+    karpenter.controller.amazon.account.supply.announce(first, Maintenance("instance-reboot", day))
+
+    def having(name: str, value: str) -> set[str]:
+        found = ec2.describe_instance_status(Filters=[{"Name": name, "Values": [value]}])["InstanceStatuses"]
+        return {each["InstanceId"] for each in found}
+
+    assert having("event.code", "instance-reboot") == {first}
+    assert having("event.code", "instance-stop") == set()
+    assert having("system-status.status", "impaired") == set()
+    assert {first, second} <= having("system-status.status", "ok")
+    (told,) = ec2.describe_instance_status(InstanceIds=[first])["InstanceStatuses"]
+    (event,) = told["Events"]
+    assert (event["Code"], event["NotBefore"]) == ("instance-reboot", day)

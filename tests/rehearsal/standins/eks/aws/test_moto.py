@@ -105,6 +105,16 @@ def test_an_instance_that_is_asked_for_twice_is_an_error(moto: None) -> None:
         ec2.describe_instances(InstanceIds=[id, id])
 
 
+@shows("ec2", "DescribeInstanceStatus")
+def test_every_instance_has_the_status_and_the_events_that_are_asked_for(moto: None) -> None:
+    ec2 = client("ec2")
+    ec2.run_instances(ImageId="ami-1", MinCount=1, MaxCount=1)
+    for name, value in (("event.code", "instance-reboot"), ("system-status.status", "impaired")):
+        found = ec2.describe_instance_status(Filters=[{"Name": name, "Values": [value]}])["InstanceStatuses"]
+        assert [each["SystemStatus"]["Status"] for each in found] == ["ok"]
+        assert "Events" not in found[0]
+
+
 @shows("ec2", "DescribeSpotPriceHistory")
 def test_all_spot_prices_are_the_same(moto: None) -> None:
     history = client("ec2").describe_spot_price_history(InstanceTypes=["g4dn.xlarge", "p4d.24xlarge"])

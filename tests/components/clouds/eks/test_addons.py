@@ -1,0 +1,176 @@
+"""What Amazon runs in a cluster: when it comes, where its pods may be, and what they may do in the account."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any
+
+import pytest
+
+import catalog
+from components.clouds.eks import addons
+from concepts.iam import Call, allows, resource_tags
+from rehearsal.standins.eks.system import workloads
+from tests import recorder
+from tests.components import eks_specs
+
+ADDON = "aws:eks/addon:Addon"
+ROLE = "aws:iam/role:Role"
+ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
+NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+STORAGE_CLASS = "kubernetes:storage.k8s.io/v1:StorageClass"
+
+
+def addons_of(recording: recorder.Recording) -> dict[str, recorder.Registration]:
+    return {one.inputs["addonName"]: one for one in recording.of_type(ADDON)}
+
+
+def test_what_makes_a_node_ready_is_there_before_the_first_node() -> None:
+    recording = eks_specs.everything()
+    found = addons_of(recording)
+    for group in recording.of_type(NODE_GROUP):
+        assert {found[name].urn for name in ("eks-pod-identity-agent", "vpc-cni", "kube-proxy")} <= set(
+            group.depends_on
+        )
+
+
+def test_what_needs_a_node_waits_for_the_admin_pool() -> None:
+    recording = eks_specs.everything()
+    admin = recording.named("admin-pool").urn
+    waiting = {name for name, addon in addons_of(recording).items() if admin in addon.depends_on}
+    assert waiting == {
+        "coredns",
+        "aws-ebs-csi-driver",
+        "aws-efs-csi-driver",
+        "aws-fsx-csi-driver",
+        "amazon-cloudwatch-observability",
+    }
+
+
+def test_the_agent_comes_before_those_whose_rights_it_hands_out() -> None:
+    found = addons_of(eks_specs.everything())
+    agent = found["eks-pod-identity-agent"].urn
+    assert agent in found["vpc-cni"].depends_on
+
+
+@pytest.mark.parametrize(
+    ("chosen", "declared"),
+    [
+        ((), set()),
+        (("ebs",), set()),
+        (("efs",), {"aws-efs-csi-driver"}),
+        (("fsx", "cloudwatch"), {"aws-fsx-csi-driver", "amazon-cloudwatch-observability"}),
+        (("load-balancer",), set()),
+    ],
+)
+def test_opt_ins_are_there_only_when_asked_for(chosen: tuple[str, ...], declared: set[str]) -> None:
+    always = {"eks-pod-identity-agent", "vpc-cni", "kube-proxy", "coredns", "aws-ebs-csi-driver"}
+    assert set(addons_of(eks_specs.recorded(cluster={"addons": chosen}))) == always | declared
+
+
+def test_rights_of_an_add_on_are_its_service_accounts_alone() -> None:
+    recording = eks_specs.everything()
+    roles = {one.inputs["name"]: one for one in recording.of_type(ROLE)}
+    used: list[str] = []
+    for addon in recording.of_type(ADDON):
+        for association in addon.inputs.get("podIdentityAssociations", []):
+            used.append(association["roleArn"].rpartition("/")[2])
+            assert eks_specs.trusted_by(roles[used[-1]])[0] == "pods.eks.amazonaws.com"
+    assert set(used) == {
+        f"gpu-test-{name}" for name in ("vpc-cni", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver")
+    } | {"gpu-test-amazon-cloudwatch-observability"}
+
+
+def test_addons_with_rights_wait_for_them() -> None:
+    recording = eks_specs.everything()
+    for addon in recording.of_type(ADDON):
+        for association in addon.inputs.get("podIdentityAssociations", []):
+            role = association["roleArn"].rpartition("/")[2]
+            policies = {one.urn for one in recording.of_type(ATTACHMENT) if one.inputs["role"] == role}
+            assert policies
+            assert policies <= set(addon.depends_on)
+
+
+def test_deployments_of_add_ons_keep_no_pool_alive() -> None:
+    for name in ("coredns", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-fsx-csi-driver"):
+        addon = addons_of(eks_specs.everything())[name]
+        assert '"gpucluster.dev/role": "admin"' in addon.inputs["configurationValues"]
+
+
+def configuration(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(addons_of(eks_specs.everything())[name].inputs["configurationValues"])
+    return found
+
+
+def test_the_operator_of_cloudwatch_which_tolerates_everything_stays_on_the_admin_pool() -> None:
+    operator = configuration("amazon-cloudwatch-observability")["manager"]
+    assert operator["nodeSelector"] == {"gpucluster.dev/role": "admin"}
+
+
+def test_a_claim_without_a_class_gets_an_encrypted_volume() -> None:
+    values = configuration("aws-ebs-csi-driver")
+    made_by_the_add_on = [each for each in workloads("aws-ebs-csi-driver", values) if each["kind"] == "StorageClass"]
+    classes = [*(one.inputs for one in eks_specs.everything().of_type(STORAGE_CLASS)), *made_by_the_add_on]
+    default = "storageclass.kubernetes.io/is-default-class"
+    (found,) = [each for each in classes if each["metadata"].get("annotations", {}).get(default) == "true"]
+    assert found["provisioner"] == "ebs.csi.aws.com"
+    assert found["parameters"]["encrypted"] == "true"
+    # Else a volume may be in a zone that has no GPU for the pod that waits for it.
+    assert found["volumeBindingMode"] == "WaitForFirstConsumer"
+
+
+def test_the_driver_touches_only_volumes_that_it_has_made() -> None:
+    recording = eks_specs.everything()
+    (association,) = addons_of(recording)["aws-ebs-csi-driver"].inputs["podIdentityAssociations"]
+    role = association["roleArn"].rpartition("/")[2]
+    attached = [one.inputs["policyArn"] for one in recording.of_type(ATTACHMENT) if one.inputs["role"] == role]
+    documents = [amazons_policy(arn) for arn in attached]
+    volume = "arn:aws:ec2:us-west-2:123456789012:volume/vol-1"
+    for action in ("AttachVolume", "DetachVolume", "ModifyVolume", "DeleteVolume"):
+        for tags, allowed in (({}, False), ({"ebs.csi.aws.com/cluster": "true"}, True)):
+            context = resource_tags(tags, "ec2")
+            assert allows(documents, Call(f"ec2:{action}", volume, context=context, whole=True)) is allowed, action
+
+
+def test_no_pod_of_every_node_may_delete_anything() -> None:
+    recording = eks_specs.everything()
+    used = recording.of_type("aws:eks/podIdentityAssociation:PodIdentityAssociation")
+    given = [(one.inputs["serviceAccount"], one.inputs["roleArn"]) for one in used]
+    for addon in recording.of_type(ADDON):
+        given += [(a["serviceAccount"], a["roleArn"]) for a in addon.inputs.get("podIdentityAssociations", [])]
+    everywhere = {
+        workload["spec"]["template"]["spec"]["serviceAccountName"]
+        for name in addons_of(recording)
+        for workload in workloads(name)
+        if workload["kind"] == "DaemonSet"
+    }
+    # The network plugin makes and removes its node's own network interfaces.
+    for account, arn in given:
+        if account in everywhere - {"aws-node"}:
+            role = arn.rpartition("/")[2]
+            for one in recording.of_type(ATTACHMENT):
+                if one.inputs["role"] == role:
+                    document = json.dumps(amazons_policy(one.inputs["policyArn"]))
+                    assert ":Delete" not in document, (account, document)
+
+
+@functools.cache
+def amazons_policy(arn: str) -> dict[str, Any]:
+    """A policy that Amazon maintains, as moto keeps it."""
+    from moto.iam.aws_managed_policies import aws_managed_policies_data
+
+    path = arn.partition(":policy")[2]
+    (found,) = [
+        each["Document"] for name, each in json.loads(aws_managed_policies_data).items() if each["Path"] + name == path
+    ]
+    return dict(found)
+
+
+def test_an_add_on_associates_only_accounts_that_every_release_of_it_takes() -> None:
+    (own,) = addons_of(eks_specs.everything())["aws-efs-csi-driver"].inputs["podIdentityAssociations"]
+    assert own["serviceAccount"] == "efs-csi-controller-sa"
+
+
+def test_known_opt_ins_are_those_of_the_catalogue() -> None:
+    assert {"ebs", "load-balancer", *addons.OPTIONAL} == set(catalog.of("eks").addons)

@@ -1,0 +1,59 @@
+"""Until when a written version of Kubernetes is supported, and at what price: on given days, never on today's."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+import catalog
+from components.outputs import cost
+from components.settings import Settings, SettingsError, load
+from tests.components.settings.test_clouds import account, own_keys
+
+EKS_VERSIONS = sorted(catalog.of("eks").supported)
+
+
+def eks_on(day: date, version: str | None) -> Settings:
+    kubernetes = {} if version is None else {"kubernetes": {"version": version}}
+    return load(own_keys("eks", **kubernetes), stack="one", project=account("eks"), day=day)
+
+
+@pytest.mark.parametrize("version", EKS_VERSIONS)
+def test_extended_support_of_a_written_version_costs_from_its_first_day(version: str) -> None:
+    support = catalog.of("eks").supported[version]
+    before = support.extended - timedelta(days=1)
+    free = eks_on(before, None)
+    for found in ("cost_idle_hourly", "cost_max_hourly"):
+        usual = getattr(free, found)
+        assert getattr(eks_on(before, version), found) == pytest.approx(usual)
+        assert getattr(eks_on(support.extended, version), found) == pytest.approx(usual + 0.5)
+        assert getattr(eks_on(support.extended, None), found) == pytest.approx(usual)
+
+
+@pytest.mark.parametrize("version", EKS_VERSIONS)
+def test_the_costs_say_when_extended_support_begins(version: str) -> None:
+    day = catalog.of("eks").supported[version].extended
+    told = [str(day) in note and "0.60" in note for note in cost(eks_on(day, version))["notes"]]
+    assert sum(told) == 1
+    assert str(day) not in str(cost(eks_on(day, None))["notes"])
+
+
+def test_extended_support_counts_in_the_budget() -> None:
+    extended = catalog.of("eks").supported["1.35"].extended
+    before = extended - timedelta(days=1)
+    most = eks_on(before, "1.35").cost_max_hourly
+    assert most is not None
+    keys = own_keys("eks", kubernetes={"version": "1.35"}, budget={"maxHourlyUsd": round(most + 0.1, 2)})
+    assert load(keys, stack="one", project=account("eks"), day=before)
+    with pytest.raises(SettingsError, match=r"budget\.maxHourlyUsd"):
+        load(keys, stack="one", project=account("eks"), day=extended)
+
+
+@pytest.mark.parametrize("version", EKS_VERSIONS)
+def test_a_version_is_refused_from_the_day_after_its_support(version: str) -> None:
+    until = catalog.of("eks").supported[version].until
+    assert eks_on(until, version).kubernetes.version == version
+    with pytest.raises(SettingsError, match=f"ended its support of Kubernetes {version} on {until}"):
+        eks_on(until + timedelta(days=1), version)
+    assert eks_on(until + timedelta(days=1), None)
