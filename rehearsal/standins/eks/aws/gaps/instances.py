@@ -22,10 +22,11 @@ def describe_instance_status(request: Request) -> Mapping[str, Any]:
     moto passes over these filters. An event is there from its announcement on, whenever its time is:
     https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceStatusEvent.html
     """
-    params = {key: value for key, value in request.params.items() if key != "Filters"}
-    others = [each for each in request.params.get("Filters") or () if each["Name"] not in _BY_STATUS]
-    answer = request.account.call("ec2", "DescribeInstanceStatus", **params, **({"Filters": others} if others else {}))
-    found = [{**each, "Events": _events(request, each["InstanceId"])} for each in answer["InstanceStatuses"]]
+    ids = sorted(set(request.params.get("InstanceIds") or ()))
+    answer = request.account.call(
+        "ec2", "DescribeInstances", **({"InstanceIds": ids} if ids else {"Filters": _RUNNING})
+    )
+    found = [_status(request, each) for group in answer["Reservations"] for each in group["Instances"]]
     wanted = {name: values for name, values in request.filters().items() if name in _BY_STATUS}
     fitting = [
         each for each in found if all(set(_BY_STATUS[name](each)) & set(values) for name, values in wanted.items())
@@ -33,11 +34,24 @@ def describe_instance_status(request: Request) -> Mapping[str, Any]:
     return {"InstanceStatuses": fitting}
 
 
+_RUNNING: Final = [{"Name": "instance-state-name", "Values": ["running"]}]
 _BY_STATUS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[str]]]] = {
     "event.code": lambda status: [each["Code"] for each in status["Events"]],
     "instance-status.status": lambda status: [status["InstanceStatus"]["Status"]],
     "system-status.status": lambda status: [status["SystemStatus"]["Status"]],
 }
+
+
+def _status(request: Request, instance: Mapping[str, Any]) -> dict[str, Any]:
+    passed = {"Status": "ok", "Details": [{"Name": "reachability", "Status": "passed"}]}
+    return {
+        "InstanceId": instance["InstanceId"],
+        "AvailabilityZone": instance["Placement"]["AvailabilityZone"],
+        "InstanceState": instance["State"],
+        "InstanceStatus": passed,
+        "SystemStatus": passed,
+        "Events": _events(request, instance["InstanceId"]),
+    }
 
 
 def _events(request: Request, instance: str) -> list[dict[str, Any]]:
