@@ -27,14 +27,6 @@ has already decided to end. On a NodePool's template or a node: it does not take
 https://karpenter.sh/docs/concepts/disruption/#controls
 """
 
-
-DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
-"""A pod's annotation: ``"true"`` and Karpenter does not end the pod to empty or replace its node.
-
-https://karpenter.sh/docs/concepts/disruption/#pod-level-controls
-"""
-
-
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 

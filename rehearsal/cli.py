@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
-from enum import Enum
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 from rich.console import Console
@@ -37,13 +36,6 @@ app = typer.Typer(
 )
 
 
-class Place(str, Enum):
-    """Where the program runs."""
-
-    OUTSIDE = "outside"
-    INSIDE = "inside"
-
-
 StackOption = Annotated[str, typer.Option("--stack", help="A stack's name (dev) or file (examples/gke-tips.yaml).")]
 
 
@@ -62,7 +54,7 @@ def run(
         typer.Option("--day-two", help="Change settings while a job runs. [default: brief; none with --keep]"),
     ] = None,
     place: Annotated[
-        Place | None,
+        Literal["outside", "inside"] | None,
         typer.Option(
             "--from", help="Where the program runs: outside the cluster's network unless it needs to be inside."
         ),
@@ -91,7 +83,7 @@ def run(
         apply=apply,
         seed=seed,
         day_two=day_two or ("none" if keep else "brief"),
-        inside=chosen.only_from_inside if place is None else place is Place.INSIDE,
+        inside=chosen.only_from_inside if place is None else place == "inside",
     )
     finished = Rehearsal(chosen, options, console).run()
     if finished.kept is not None:
