@@ -7,12 +7,15 @@ them, and against the same pools without the setting that protects it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
 import pytest
 
+from components.outputs import gpu_job
 from rehearsal.cluster.api import Object
 from rehearsal.standins.eks.aws.event_bus import spot_interruption
+from rehearsal.standins.eks.aws.supply import Maintenance
 from tests.components import eks_specs
 from tests.rehearsal.simulated_cluster import JOBS, PODS, eventually, job, pod
 from tests.rehearsal.standins.eks.karpenter_changes import changed, class_path, pool_path
@@ -81,7 +84,19 @@ def claim(world: KarpenterWorld) -> Object:
 
 def conditions(world: KarpenterWorld) -> dict[str, str]:
     """The only claim's."""
-    return {each["type"]: each["status"] for each in claim(world)["status"].get("conditions", [])}
+    return conditions_of(claim(world))
+
+
+def conditions_of(found: Object) -> dict[str, str]:
+    return {each["type"]: each["status"] for each in found["status"].get("conditions", [])}
+
+
+def running_pod(world: KarpenterWorld, name: str) -> str:
+    """The uid of the pod of the job that runs and is not being ended."""
+    pods = world.api.list(PODS, labelSelector=f"job-name={name}")
+    running = [each for each in pods if each["status"].get("phase") == "Running"]
+    (found,) = [each["metadata"]["uid"] for each in running if "deletionTimestamp" not in each["metadata"]]
+    return str(found)
 
 
 def test_from_zero_and_back_twice(world: KarpenterWorld) -> None:
@@ -128,6 +143,33 @@ def test_without_the_way_to_the_queue_nobody_hears_of_an_interruption(world: Kar
         world.aws("events", "PutTargets", Rule=_RULE, Targets=targets)
         world.aws("events", "EnableRule", Name=_RULE)
         world.aws("sqs", "SetQueueAttributes", QueueUrl=url, Attributes=policy)
+
+
+@pytest.mark.parametrize("program", [True, False], ids=["the programs job", "a job without the annotation"])
+def test_an_announced_reboot_waits_for_the_job_that_the_program_gives(world: KarpenterWorld, program: bool) -> None:
+    """Karpenter gives a node up the minute that EC2 announces anything for it, two weeks ahead here."""
+    made = job("long", 1, seconds=3600, nodeSelector={"gpucluster.dev/pool": STEADY})
+    wanted = gpu_job(eks_specs.gpu_pool(STEADY, spot=False), "karpenter" if program else "cluster-autoscaler")
+    annotations = made["spec"]["template"]["metadata"]["annotations"]
+    annotations.update(wanted["spec"]["template"]["metadata"]["annotations"])
+    world.api.create(JOBS, {**made, "spec": {**made["spec"], "backoffLimit": 3}})
+    node = node_of(world, "long")
+    pod = running_pod(world, "long")
+    in_two_weeks = datetime.now(timezone.utc) + timedelta(days=14)
+    world.account.supply.announce(instance_of(world, node), Maintenance("instance-reboot", in_two_weeks))
+    if not program:
+        assert node_of(world, "long", but=node)
+        return
+    name = claim(world)["metadata"]["name"]
+    eventually("the machine is to go", lambda: _claimed(world, name)["metadata"].get("deletionTimestamp"), SECONDS)
+    eventually("its pod holds it", lambda: "Drained" in conditions_of(_claimed(world, name)), SECONDS)
+    assert running_pod(world, "long") == pod
+    world.api.delete(f"{JOBS}/long", propagationPolicy="Background")
+    eventually("then it goes", lambda: world.api.find(f"{_NODES}/{node}") is None, SECONDS)
+
+
+def _claimed(world: KarpenterWorld, name: str) -> Object:
+    return world.api.get(f"{_CLAIMS}/{name}")
 
 
 def _disk(spec: Any) -> None:
