@@ -43,14 +43,17 @@ _CHART: Final = (
 
 WISHES: Final = (
     Wish(
-        what="an existing network is",
-        keys=r"(existing|shared|host|my|own|custom|use)?(vpc|vnet|subnet|subnetwork|virtualnetwork)"
+        what="an existing network by this key is",
+        # Not the keys of network.existing itself.
+        keys=r"(?!(existing|subnets|podrange|servicerange)$)"
+        r"((existing|shared|host|my|own|custom|use)?(vpc|vnet|subnet|subnetwork|virtualnetwork)"
         r"(id|ids|name|names|arn|project|selflink|resourcegroup)?"
         r"|existing(network)?|network(id|name|project|selflink)|(private|public|node|pod|service|control|controlplane)?subnet(work)?(id)?s"
         r"|(node|pod|service|control|controlplane)subnet(id)?|secondary(ip)?ranges?|(pod|pods|service|services)range(name)?"
-        r"|(networkproject|hostproject|sharedvpc)(id)?|natgateway(id)?|routetables?|securitygroups?(ids)?",
-        instead="Leave it out: the program makes a network of its own in the ranges of network.nodeCidr and its "
-        f"neighbours; peer or connect yours to it by {_OUTPUT}",
+        r"|(networkproject|hostproject|sharedvpc)(id)?|natgateway(id)?|routetables?|securitygroups?(ids)?)",
+        instead="Write network: {existing: {network: …, subnets: […]}} where the cloud can (docs/configuration.md); "
+        "else leave it out: the program makes a network of its own in the ranges of network.nodeCidr and its neighbours, "
+        f"and yours connects to it by {_OUTPUT}",
     ),
     Wish(
         what="an existing cluster is",

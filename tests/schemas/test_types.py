@@ -147,6 +147,13 @@ def test_an_object_of_the_protocols_name_stops_the_generator() -> None:
         stub("eks", {"resources": {}, "objects": {"Declare": {"properties": {}}}})
 
 
-def test_a_key_that_no_class_can_have_stops_the_generator() -> None:
-    with pytest.raises(ValueError, match="from cannot be the name"):
-        stub("eks", {"resources": {}, "objects": {"A": {"properties": {"from": {"type": "string"}}}}})
+@pytest.mark.parametrize("key", ["from-here", "1st"])
+def test_a_key_that_is_no_name_stops_the_generator(key: str) -> None:
+    with pytest.raises(ValueError, match=f"{key} cannot be the name"):
+        stub("eks", {"resources": {}, "objects": {"A": {"properties": {key: {"type": "string"}}}}})
+
+
+def test_a_key_that_is_a_word_of_python_s_is_written_as_text() -> None:
+    text = stub("eks", {"resources": {}, "objects": {"A": {"properties": {"from": {"type": "string"}}}}})
+    assert 'A = TypedDict("A", {"from": Input[str]}, total=False)' in text
+    compile(text, "stub", "exec")

@@ -69,8 +69,12 @@ INTENTS = (
     ),
     refused("workload identity", {"workloadIdentity": "Write identities: "}, workloadIdentity=True),
     *(
-        refused(f"network: {key}", {f"network.{key}": "an existing network is"}, network=network(**{key: "mine"}))
-        for key in ("vpc", "vpcId", "subnetId", "subnetwork", "privateSubnets", "vnet", "hostProject", "podRange")
+        refused(
+            f"network: {key}",
+            {f"network.{key}": "an existing network by this key is"},
+            network=network(**{key: "mine"}),
+        )
+        for key in ("vpc", "vpcId", "subnetId", "subnetwork", "privateSubnets", "vnet", "hostProject", "secondaryRange")
     ),
     refused("existing cluster", {"cloud": "an existing cluster is"}, cloud="existing", network={}),
     refused("an existing cluster by key", {"existingCluster": "an existing cluster is"}, existingCluster="mine"),

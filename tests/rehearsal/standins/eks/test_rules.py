@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from concepts.unknown import UNKNOWN
 from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.eks import AwsProvider
+from tests.rehearsal.standins.eks import data
 from tests.rehearsal.standins.eks.account import (
     ADDON,
     ALIAS,
@@ -71,7 +73,26 @@ ALLOWED = {"Effect": "Allow", "Action": "s3:Get*", "Resource": "*"}
 S3 = "com.amazonaws.us-west-2.s3"
 
 # Rule, type, what is refused, and what passes beside it.
+DENY_ALL = json.dumps(
+    {"Version": "2012-10-17", "Statement": [{"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "*"}]}
+)
+EXPIRES = {"id": "old", "status": "Enabled", "expiration": {"days": 1}}
+
 RULES: list[tuple[str, str, Properties, Properties]] = [
+    ("bucket-name", data.BUCKET, {"bucket": "gpu..dev"}, {"bucket": "gpu-dev"}),
+    ("bucket-policy", data.BUCKET_POLICY, {"bucket": "b", "policy": "{}"}, {"bucket": "b", "policy": DENY_ALL}),
+    (
+        "lifecycle-rule",
+        data.BUCKET_LIFECYCLE,
+        {"bucket": "b", "rules": [{"id": "old", "status": "Enabled"}]},
+        {"bucket": "b", "rules": [EXPIRES]},
+    ),
+    (
+        "lifecycle-rules",
+        data.IMAGES_EXPIRE,
+        {"repository": "jobs", "policy": data.expiring(3).replace("days", "hours")},
+        {"repository": "jobs", "policy": data.expiring(3)},
+    ),
     ("vpc-range", VPC, {"cidrBlock": "10.0.0.0/15"}, {"cidrBlock": "10.0.0.0/16"}),
     ("vpc-range", VPC, {"cidrBlock": "10.0.0.1/16"}, {"cidrBlock": "10.0.0.0/28"}),
     ("subnet-range", SUBNET, subnet("vpc-1", block="10.0.0.0/29"), subnet("vpc-1", block="10.0.0.0/28")),
@@ -320,8 +341,8 @@ def test_what_the_models_do_not_know_is_refused_by_name(
 
 
 def test_an_unknown_type_or_function_is_named(amazon: Amazon) -> None:
-    with pytest.raises(ProviderError, match="aws:s3/bucket:Bucket is not simulated"):
-        amazon.check("aws:s3/bucket:Bucket", {})
+    with pytest.raises(ProviderError, match="aws:rds/instance:Instance is not simulated"):
+        amazon.check("aws:rds/instance:Instance", {})
     with pytest.raises(ProviderError, match="aws:ec2/getAmi:getAmi is not simulated"):
         amazon.provider.invoke("aws:ec2/getAmi:getAmi", {})
 
