@@ -107,7 +107,7 @@ def test_clients_need_a_token_and_roles_limit_it(plane: ControlPlane) -> None:
         Api(replace(right, user={"token": "wrong"})).list("/api/v1/nodes")
     assert caught.value.status == 401
     secret_files = [plane.kubeconfig, *(plane.kubeconfig.parent / "pki").glob("*.key")]
-    assert len(secret_files) == 3
+    assert len(secret_files) == 4
     for file in secret_files:
         assert file.stat().st_mode & 0o077 == 0, file
 

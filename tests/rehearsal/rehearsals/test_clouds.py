@@ -28,3 +28,11 @@ def test_a_company_s_stack_passes(cloud: str) -> None:
 )
 def test_a_stack_passes(stack: str) -> None:
     passes(stack)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    "stack", ["examples/eks-spot.yaml", "examples/eks-karpenter.yaml", "examples/aks-train-infer.yaml"]
+)
+def test_a_job_survives_what_changes_around_it(stack: str) -> None:
+    passes(stack, "--day-two", "brief")

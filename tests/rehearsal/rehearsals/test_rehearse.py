@@ -41,7 +41,7 @@ NETWORK = "gcp:compute/network:Network"
     ],
 )
 def test_a_stack_passes_and_its_report_says_what_was_seen(stack: str) -> None:
-    report = passes(stack)
+    report = passes(stack, "--day-two", "brief" if stack == "dev" else "none")
     plain = next(workload for workload in report["workloads"] if workload["id"] == "gpu-pod")
     assert plain["pods"][0]["pool"]
 
@@ -149,7 +149,9 @@ def _gpu_commands(environment: Path) -> None:
 def test_a_users_own_installer_makes_a_stack_without_drivers_pass(tmp_path: Path) -> None:
     stack = tmp_path / "own-drivers.yaml"
     stack.write_text((ROOT / "examples" / "gke-tips.yaml").read_text().rstrip() + "\n      drivers: none\n")
-    process = rehearse("run", "--stack", str(stack), "--apply", str(MANIFESTS / "driver-installer"))
+    process = rehearse(
+        "run", "--stack", str(stack), "--apply", str(MANIFESTS / "driver-installer"), "--day-two", "none"
+    )
     output, _ = process.communicate(timeout=LONGEST)
     assert process.returncode == 0, output
     report = json.loads((REPORTS / "own-drivers" / "report.json").read_text())
@@ -160,7 +162,9 @@ def test_a_users_own_installer_makes_a_stack_without_drivers_pass(tmp_path: Path
 
 @pytest.mark.exhaustive
 def test_a_users_workloads_are_told_where_they_ran_or_why_not() -> None:
-    process = rehearse("run", "--stack", "examples/gke-tips.yaml", "--apply", str(MANIFESTS / "workloads"))
+    process = rehearse(
+        "run", "--stack", "examples/gke-tips.yaml", "--apply", str(MANIFESTS / "workloads"), "--day-two", "none"
+    )
     output, _ = process.communicate(timeout=LONGEST)
     assert process.returncode == 1, output
     report = json.loads((REPORTS / "gke-tips" / "report.json").read_text())
