@@ -274,6 +274,9 @@ class ControlPlane:
             "--leader-elect=false",
             "--secure-port=0",
             "--node-monitor-grace-period=24h",  # simulated nodes send no heartbeats
+            # A node starts with a NoExecute taint of its autoscaler. This controller may hear late that it is gone, and
+            # then ends a pod that was placed meanwhile; no other such taint comes to a simulated node.
+            "--controllers=*,-taint-eviction-controller",
             "--kube-api-qps=500",
             "--kube-api-burst=1000",
             "--profiling=false",
