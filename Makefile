@@ -69,7 +69,7 @@ quick: setup ## Tests that need no built program (WORKERS=2 at once, ARGS= goes 
 	@$(PYTEST) -m "not rehearsal" $(ARGS)
 
 test: setup ## What guards a merge: quick, the real engine and gate, a rehearsal per cloud and autoscaler
-	@echo "test: unit tests, then rehearsals on real binaries; about 15 minutes in all"
+	@echo "test: unit tests, then rehearsals on real binaries; about 25 minutes in all"
 	@$(WITH_TOOLS) $(PYTEST) -m "not exhaustive" $(ARGS)
 
 test-all: setup ## Everything: test, every stack, every sabotage
