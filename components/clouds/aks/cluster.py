@@ -17,7 +17,7 @@ from components.clouds.aks.existing_network import ExistingNetwork
 from components.clouds.aks.identity import ClusterIdentities, grant_deployer
 from components.clouds.aks.kubeconfig import endpoint, kubeconfig
 from components.clouds.aks.network import Network, profile
-from components.clouds.aks.sizes import Sizes
+from components.clouds.aks.running_pools import RunningPools, count
 from components.clouds.aks.workloads import AksWorkloads
 from components.clouds.base import NodePools, WorkloadResources
 from components.resources import ClusterObjects
@@ -59,8 +59,8 @@ class AksCluster:
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         existing = ExistingNetwork(settings, parent) if settings.network.existing else None
-        sizes = Sizes(settings, parent)
-        if settings.network.private_endpoint and existing is None and not sizes.cluster_exists:
+        running_pools = RunningPools(settings, parent)
+        if settings.network.private_endpoint and existing is None and not running_pools.cluster_exists:
             raise pulumi.RunError(_OUT_OF_REACH)
         group = declare(
             "azure-native:resources:ResourceGroup",
@@ -83,7 +83,7 @@ class AksCluster:
             encryption = Encryption(name, settings, key, group_name, identities, parent)
             rights += encryption.ready
         itself = roles.holding(identities.control_plane.id, rights)
-        admin_nodes = sizes.count(settings.admin_pool, rights)
+        admin_nodes = count(settings.admin_pool, running_pools.find(settings.admin_pool, rights))
         self._resource = declare(
             "azure-native:containerservice:ManagedCluster",
             f"{name}-control-plane",
@@ -103,7 +103,7 @@ class AksCluster:
             group=group_name,
             subnet=network.subnet,
             nodes=identities.nodes,
-            sizes=sizes,
+            running_pools=running_pools,
         )
         self._kubeconfig = _kubeconfig(self._context, parent)
         people.let_in(name, settings, self._resource, parent)

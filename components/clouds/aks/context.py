@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pulumi
 
 from components.clouds.aks.identity import Identity
-from components.clouds.aks.sizes import Sizes
+from components.clouds.aks.running_pools import RunningPools
 from components.resources import CustomResource
 from components.settings import Settings
 
@@ -15,11 +15,11 @@ from components.settings import Settings
 @dataclass(frozen=True, kw_only=True)
 class Context:
     """The cluster of a stack: its ``control_plane``, resource ``group`` (a name), its nodes' ``subnet`` (an id) and who
-    they are; ``sizes`` are those of the pools that it has already."""
+    they are; ``running_pools`` are those that it has already."""
 
     settings: Settings
     control_plane: CustomResource
     group: pulumi.Input[str]
     subnet: pulumi.Input[str]
     nodes: Identity
-    sizes: Sizes
+    running_pools: RunningPools

@@ -15,7 +15,7 @@ from catalog.aks.nodes import MAX_PODS
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.maintenance import GPU_UPGRADES
-from components.clouds.aks.running_pools import running_version
+from components.clouds.aks.running_pools import RunningPool, count, version
 from components.resources import CustomResource
 from concepts.kubernetes import Taint
 from concepts.pool import Image, Pool, PoolGpus
@@ -94,13 +94,13 @@ def aks_taint(taint: Taint) -> str:
     return f"{taint.key}={taint.value or ''}:{taint.effect}"
 
 
-def _inputs(context: Context, pool: Pool, count: pulumi.Input[int]) -> aks.AgentPool:
+def _inputs(context: Context, pool: Pool, running: RunningPool) -> aks.AgentPool:
     inputs: aks.AgentPool = {
         "resourceGroupName": context.group,
         "resourceName": context.control_plane.output("name"),
         "agentPoolName": pool_name(pool.name),
         "mode": "User",
-        "count": count,
+        "count": count(pool, running),
         "enableAutoScaling": True,
         "minCount": pool.min_nodes,
         "maxCount": pool.max_nodes,
@@ -112,7 +112,7 @@ def _inputs(context: Context, pool: Pool, count: pulumi.Input[int]) -> aks.Agent
     _add_nodes(inputs, pool, context.subnet, dict(context.settings.labels))
     if context.settings.kubernetes.version is not None:
         # Without it a raised version is the control plane's alone (https://github.com/pulumi/pulumi-azure-native/issues/2094).
-        inputs["orchestratorVersion"] = running_version(context, pool, context.settings.kubernetes.version)
+        inputs["orchestratorVersion"] = version(pool, running, context.settings.kubernetes.version)
     if pool.spot:
         # Deallocated machines would still count against the quota. -1: up to the price on demand.
         # There are no surplus nodes on spot: https://learn.microsoft.com/azure/aks/spot-node-pool
@@ -176,6 +176,6 @@ def agent_pool(
     return declare(
         "azure-native:containerservice:AgentPool",
         name,
-        _inputs(context, pool, context.sizes.count(pool, [context.control_plane, after])),
+        _inputs(context, pool, context.running_pools.find(pool, [context.control_plane, after])),
         pulumi.ResourceOptions.merge(opts, behaviour),
     )

@@ -1,4 +1,12 @@
-"""The pools that a cluster has already, as the autoscaler and earlier updates left them.
+"""The pools that a cluster has already, as their autoscaler and earlier updates left them.
+
+The provider sends a pool whole, with its ``count``
+(https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/crud/crud.go). One that is ignored is
+sent as it was recorded (https://www.pulumi.com/docs/iac/concepts/resources/options/ignorechanges/), which Azure refuses
+while the pool has another size (https://github.com/hashicorp/terraform-provider-azurerm/pull/4543), or obeys, and ends
+nodes that work (https://github.com/kubernetes-sigs/cluster-api-provider-azure/pull/1991). Whether it still refuses is
+not certain; the size that a pool has is right either way, also beside a new minimum above it
+(https://github.com/Azure/AKS/issues/1758).
 
 A pool that gets another version of Kubernetes has each of its nodes drained and reimaged, with the jobs on it
 (https://learn.microsoft.com/azure/aks/upgrade-aks-cluster). So a pool with GPUs keeps its version as long as it has
@@ -8,38 +16,88 @@ nodes, and takes a new one at the first update that finds it empty; Azure allows
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pulumi
 
 from catalog.aks.naming import pool_name
-from components.clouds.aks.context import Context
+from components.settings import Settings
 from concepts.pool import Pool
 
 _CLUSTER: Final = "azure-native:containerservice:getManagedCluster"
+_POOL: Final = "azure-native:containerservice:getAgentPool"
+
+# ``PulumiAzcoreResponseError`` in
+# https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/azure/client_azcore.go
+_NOT_THERE: Final = "Status=404 "
+
+RunningPool = pulumi.Output[Mapping[str, Any]] | None
+"""A pool as Azure has it; ``None`` of one that is new, and of one that no autoscaler changes."""
 
 
-def running_version(context: Context, pool: Pool, wanted: str) -> pulumi.Input[str]:
+class RunningPools:
+    """The agent pools of a stack's cluster; none if it does not exist yet (``cluster_exists``).
+
+    Raises:
+        Exception: Azure does not say whether there is such a cluster.
+    """
+
+    def __init__(self, settings: Settings, parent: pulumi.Resource) -> None:
+        # Both have the same name (``AksCluster``), known before either is declared.
+        self._place = {"resourceGroupName": settings.cluster_name, "resourceName": settings.cluster_name}
+        self._parent = parent
+        found = _found(_CLUSTER, self._place, parent)
+        self.cluster_exists = bool(found)
+        profiles = found.get("agentPoolProfiles") or ()
+        self._names = frozenset(profile["name"] for profile in profiles)
+
+    def find(self, pool: Pool, after: Sequence[pulumi.Resource]) -> RunningPool:
+        """The pool as it is when all of ``after`` is up to date."""
+        name = pool_name(pool.name)
+        if not pool.autoscaled or name not in self._names:
+            return None
+        # In a preview nothing changes meanwhile, and what is still to be made would leave the size unknown.
+        turn = [] if pulumi.runtime.is_dry_run() else list(after)
+        return pulumi.runtime.invoke_output(
+            _POOL,
+            {**self._place, "agentPoolName": name},
+            pulumi.InvokeOutputOptions(parent=self._parent, depends_on=turn),
+        )
+
+
+def count(pool: Pool, running: RunningPool) -> pulumi.Input[int]:
+    """What to send as the pool's ``count``: the nodes that it has, of any other its minimum."""
+    return pool.min_nodes if running is None else running.apply(lambda its: int(its["count"]))
+
+
+def version(pool: Pool, running: RunningPool, wanted: str) -> pulumi.Input[str]:
     """``wanted``, or what the nodes run of a GPU pool that has any."""
-    if pool.gpu_part is None:
+    if pool.gpu_part is None or running is None:
         return wanted
-    cluster = pulumi.runtime.invoke_output(
-        _CLUSTER,
-        {"resourceGroupName": context.group, "resourceName": context.control_plane.output("name")},
-        pulumi.InvokeOutputOptions(parent=context.control_plane, depends_on=[context.control_plane]),
-    )
-    return cluster.apply(lambda found: _kept(found, pool, wanted))
+    return running.apply(lambda its: _kept(its, pool, wanted))
 
 
-def _kept(cluster: Mapping[str, Any], pool: Pool, wanted: str) -> str:
-    profiles = cluster.get("agentPoolProfiles") or ()
-    own = next((profile for profile in profiles if profile["name"] == pool_name(pool.name)), None)
-    if own is None or not own["count"]:
+def _kept(running: Mapping[str, Any], pool: Pool, wanted: str) -> str:
+    nodes = int(running["count"])
+    if not nodes:
         return wanted
-    runs = str(own["currentOrchestratorVersion"])
+    runs = str(running["currentOrchestratorVersion"])
     if runs == wanted or runs.startswith(f"{wanted}."):
         return wanted
-    nodes = int(own["count"])
     pulumi.info(f"pool {pool.name} has nodes ({nodes}): run `up` again when it has none to change Kubernetes version")
     return runs
+
+
+def _found(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
+    """The answer to a look-up, empty if there is no such resource.
+
+    There is no look-up that says so without failing: https://github.com/pulumi/pulumi/issues/12346.
+    """
+    try:
+        found: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, pulumi.InvokeOptions(parent=parent)).value
+    except Exception as error:
+        if _NOT_THERE in str(error):
+            return {}
+        raise
+    return found
