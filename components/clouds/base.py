@@ -6,10 +6,10 @@ use, so a stack on one cloud never loads another's modules.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from catalog import PLUGINS
 from concepts.pool import Pool
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from components.settings import Settings
     from components.settings.access import Access
     from components.settings.workloads import Checkpoints, Registry
+
+_Context = TypeVar("_Context")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,22 +103,31 @@ class Reach:
     own: Mapping[str, Bucket] = field(default_factory=dict)
 
 
-class WorkloadResources(Protocol):
-    """What a cloud has for jobs beside the cluster. Each is declared as children of ``parent``."""
+@dataclass(frozen=True)
+class WorkloadResources(Generic[_Context]):
+    """What a cloud has for jobs beside the cluster of ``context``, each declared as children of ``parent``.
+
+    ``make_registry``, ``make_bucket`` and ``grant`` are the cloud's own.
+    """
+
+    context: _Context
+    make_registry: Callable[[str, _Context, Registry, pulumi.Resource], pulumi.Output[str]]
+    make_bucket: Callable[[str, _Context, Checkpoints, pulumi.Resource], Bucket]
+    grant: Callable[[str, _Context, tuple[str, str], Reach, pulumi.Resource], Mapping[str, pulumi.Input[str]]]
 
     def registry(self, name: str, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
         """A private registry from which the nodes may pull; its address: an image is ``<address>/<image>:<tag>``."""
-        ...
+        return self.make_registry(name, self.context, wanted, parent)
 
     def bucket(self, name: str, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
         """A private, encrypted bucket that nobody may reach yet."""
-        ...
+        return self.make_bucket(name, self.context, wanted, parent)
 
     def pod_identity(
         self, name: str, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
     ) -> Mapping[str, pulumi.Input[str]]:
         """Who the pods of a service account (namespace, name) are, without a key; the account's annotations."""
-        ...
+        return self.grant(name, self.context, account, reach, parent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +170,7 @@ class CloudCluster(NodePools, Protocol):
         ...
 
     @property
-    def workloads(self) -> WorkloadResources:
+    def workloads(self) -> WorkloadResources[Any]:
         """What jobs need beside the cluster."""
         ...
 

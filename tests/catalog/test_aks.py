@@ -33,33 +33,9 @@ def sdk_sizes() -> frozenset[str]:
 
 
 @pytest.mark.parametrize("gpu", GPU_NAMES)
-def test_every_gpu_has_a_machine_for_each_of_its_counts(gpu: str) -> None:
-    counts = AKS.machines.gpu_counts(gpu)
-    assert counts
-    for count in counts:
-        found = catalog.machines_for("aks", gpu, count)
-        assert found
-        assert all((machine.gpu, machine.gpus) == (gpu, count) for machine in found)
-        assert all(AKS.machines.with_gpus(machine.type, gpu, count) == machine for machine in found)
-        assert AKS.machines.spot(gpu, count, alike=False) == found[:1]
-    assert catalog.machines_for("aks", gpu, max(counts) + 1) == ()
-
-
-@pytest.mark.parametrize("gpu", GPU_NAMES)
-def test_every_gpu_is_one_that_all_clouds_share_a_name_for(gpu: str) -> None:
-    size = re.search(r"-(\d+)gb$", gpu)
-    assert size is None or int(size[1]) == catalog.GPUS[gpu].memory_gib
-
-
-@pytest.mark.parametrize("name", AKS.machines.types)
-def test_machine_types_round_trip(name: str) -> None:
-    machine = catalog.machine("aks", name)
-    assert machine is not None
-    assert machine.type == name
-    assert machine.vcpus > 0
-    assert machine.memory_gib > 0
-    assert (machine.gpus > 0) == (machine.gpu is not None)
-    assert machine.gpu is None or machine.gpu in GPU_NAMES
+def test_a_spot_pool_has_one_machine_type(gpu: str) -> None:
+    for count in AKS.machines.gpu_counts(gpu):
+        assert AKS.machines.spot(gpu, count, alike=False) == catalog.machines_for("aks", gpu, count)[:1]
 
 
 @pytest.mark.parametrize("name", AKS.machines.types)

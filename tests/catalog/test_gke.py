@@ -24,36 +24,6 @@ def discovery(api: str) -> str:
     return (folder / f"{api}.json").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("gpu", GPU_NAMES)
-def test_every_gpu_has_a_machine_for_each_of_its_counts(gpu: str) -> None:
-    counts = GKE.machines.gpu_counts(gpu)
-    assert counts
-    for count in counts:
-        found = catalog.machines_for("gke", gpu, count)
-        assert found
-        assert all((machine.gpu, machine.gpus) == (gpu, count) for machine in found)
-        assert all(GKE.machines.with_gpus(machine.type, gpu, count) == machine for machine in found)
-    assert catalog.machines_for("gke", gpu, max(counts) + 1) == ()
-
-
-@pytest.mark.parametrize("gpu", GPU_NAMES)
-def test_every_gpu_is_one_that_all_clouds_share_a_name_for(gpu: str) -> None:
-    assert catalog.GPUS[gpu].memory_gib > 0
-    size = re.search(r"-(\d+)gb$", gpu)
-    assert size is None or int(size[1]) == catalog.GPUS[gpu].memory_gib
-
-
-@pytest.mark.parametrize("name", GKE.machines.types)
-def test_machine_types_round_trip(name: str) -> None:
-    machine = catalog.machine("gke", name)
-    assert machine is not None
-    assert machine.type == name
-    assert machine.vcpus > 0
-    assert machine.memory_gib > 0
-    assert (machine.gpus > 0) == (machine.gpu is not None)
-    assert machine.gpu is None or machine.gpu in GPU_NAMES
-
-
 @pytest.mark.parametrize(
     ("name", "vcpus", "memory_gib"),
     [

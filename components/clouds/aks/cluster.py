@@ -18,7 +18,9 @@ from components.clouds.aks.identity import ClusterIdentities, grant_deployer
 from components.clouds.aks.kubeconfig import endpoint, kubeconfig
 from components.clouds.aks.network import Network, profile
 from components.clouds.aks.running_pools import RunningPools, count
-from components.clouds.aks.workloads import AksWorkloads
+from components.clouds.aks.workloads.bucket import bucket
+from components.clouds.aks.workloads.pod_identity import grant
+from components.clouds.aks.workloads.registry import registry
 from components.clouds.base import NodePools, WorkloadResources
 from components.resources import ClusterObjects
 from components.settings import Settings
@@ -153,9 +155,9 @@ class AksCluster:
         return declared
 
     @property
-    def workloads(self) -> WorkloadResources:
+    def workloads(self) -> WorkloadResources[Context]:
         """What jobs need beside the cluster."""
-        return AksWorkloads(self._context)
+        return WorkloadResources(self._context, registry, bucket, grant)
 
     def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
         """Nothing: Azure encrypts every disk. https://learn.microsoft.com/azure/virtual-machines/disk-encryption"""

@@ -20,7 +20,9 @@ from components.clouds.eks.karpenter import Karpenter
 from components.clouds.eks.kubeconfig import Login, kubeconfig
 from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroups, cluster_exists
-from components.clouds.eks.workloads import EksWorkloads
+from components.clouds.eks.workloads.bucket import bucket
+from components.clouds.eks.workloads.pod_identity import grant
+from components.clouds.eks.workloads.registry import registry
 from components.resources import ClusterObjects, CustomResource
 from components.settings import Settings
 from concepts.pool import Pool
@@ -103,9 +105,9 @@ class EksCluster:
         return group
 
     @property
-    def workloads(self) -> WorkloadResources:
+    def workloads(self) -> WorkloadResources[Context]:
         """What jobs need beside the cluster."""
-        return EksWorkloads(self._context)
+        return WorkloadResources(self._context, registry, bucket, grant)
 
     def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
         """An encrypted class of our own."""

@@ -16,7 +16,9 @@ from components.clouds.gke.identity import NodeIdentity, grant_kms_key
 from components.clouds.gke.kubeconfig import kubeconfig
 from components.clouds.gke.network import Network
 from components.clouds.gke.node_config import node_config
-from components.clouds.gke.workloads import GkeWorkloads
+from components.clouds.gke.workloads.bucket import bucket
+from components.clouds.gke.workloads.pod_identity import grant
+from components.clouds.gke.workloads.registry import registry
 from components.resources import ClusterObjects, CustomResource
 from components.settings import Settings
 from concepts.pool import Pool
@@ -91,9 +93,9 @@ class GkeCluster:
         return pools.node_pool(self._context, name, pool, opts)
 
     @property
-    def workloads(self) -> WorkloadResources:
+    def workloads(self) -> WorkloadResources[Context]:
         """What jobs need beside the cluster."""
-        return GkeWorkloads(self._context)
+        return WorkloadResources(self._context, registry, bucket, grant)
 
     def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
         """Nothing: Google encrypts every disk. https://cloud.google.com/compute/docs/disks/disk-encryption"""
