@@ -39,7 +39,7 @@ class EksCluster:
         if settings.network.private_endpoint and not exists:
             _refuse_out_of_reach()
         if settings.access and not exists:
-            people.refuse_the_maker(settings, caller(parent))
+            people.refuse_the_maker(settings, caller(parent)["arn"])
         account = Account(parent)
         network = Network(name, settings, parent)
         nodes = node_role(name, settings, account, parent)

@@ -13,6 +13,7 @@ from components.clouds.base import Bucket
 from components.clouds.eks import policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
+from components.clouds.eks.identity import caller
 from components.clouds.lasting import lasting
 from components.clouds.names import worldwide
 from components.settings.workloads import Checkpoints
@@ -29,12 +30,8 @@ def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Reso
     (https://github.com/hashicorp/terraform-provider-aws/issues/7628). All of it is kept with the bucket.
     """
     settings = context.settings
-    caller = pulumi.runtime.invoke(
-        "aws:index/getCallerIdentity:getCallerIdentity", {}, pulumi.InvokeOptions(parent=parent)
-    ).value
-    called = worldwide(
-        settings.cluster_name, _NAME_LIMIT, str(caller["accountId"]), settings.region, suffix="-checkpoints"
-    )
+    account = caller(parent)["accountId"]
+    called = worldwide(settings.cluster_name, _NAME_LIMIT, account, settings.region, suffix="-checkpoints")
     made = declare(
         "aws:s3/bucket:Bucket",
         name,
