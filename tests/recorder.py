@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec
+from unittest import mock
 
 import pulumi
 from google.protobuf import empty_pb2
-from pulumi.runtime import mocks, rpc, settings
+from pulumi.runtime import mocks, resource, rpc, settings
+from pulumi.runtime.proto import source_pb2
 from pulumi.runtime.stack import run_in_stack
 
 from tests import aks_answers, eks_answers, gke_answers
@@ -163,10 +165,11 @@ def run(
 ) -> Recording:
     """Run ``program`` as a stack and return what it registered; its exception, if it raises one.
 
-    It runs in a thread of its own, because the SDK reads the whole stack at each registration, and pytest's is deep.
+    It runs in a thread of its own, because it needs an event loop that is nobody else's.
     """
     recording = Recording()
-    with ThreadPoolExecutor(1) as apart:
+    # Which line declared a resource takes the SDK more than half of a run to find out, and no test asks.
+    with ThreadPoolExecutor(1) as apart, mock.patch.object(resource, "_get_stack_trace", source_pb2.StackTrace):
         apart.submit(_run, recording, program, project, stack, config or {}).result()
     return recording
 
