@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from concepts import durations
 from concepts.unknown import UNKNOWN, Maybe
 
-_UNITS: Final[Mapping[str, float]] = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
-_PART: Final = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 _DAY: Final = 24 * 60
 # https://github.com/robfig/cron/blob/v3/doc.go: the parser of Kubernetes and Karpenter
 _NAMED: Final[Mapping[str, str]] = {
@@ -30,13 +28,8 @@ def minutes_of(value: Any) -> Maybe[float | None]:
         return None
     if not isinstance(value, str):
         return 0.0 if value == 0 else UNKNOWN
-    words = value.strip()
-    if words == "0":
-        return 0.0
-    parts = _PART.findall(words)
-    if not parts or "".join(number + unit for number, unit in parts) != words:
-        return UNKNOWN
-    return sum(float(number) * _UNITS[unit] for number, unit in parts) / 60
+    found = durations.seconds(value.strip())
+    return UNKNOWN if found is None else found / 60
 
 
 def longest_window(schedule: Any, duration: Any) -> Maybe[float]:

@@ -10,10 +10,10 @@ and whether a node is empty, and may go, is Karpenter's own decision.
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from concepts import durations
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.threads import PollingThread
 from rehearsal.fleet.node_pools import NODE_CLASS_GROUP, claim_path, pool_path
@@ -21,8 +21,6 @@ from rehearsal.fleet.node_pools import NODE_CLASS_GROUP, claim_path, pool_path
 _POLL_SECONDS: Final = 0.5
 _REAL_SECONDS: Final = 1.0
 _POOL: Final = "karpenter.sh/nodepool"
-_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(h|ms|m|s)")
-_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 class IdleTime(PollingThread):
@@ -51,7 +49,7 @@ def put_back(claim: Object, pool: Object, now: datetime.datetime) -> datetime.da
     """Where the claim's last pod event is to be put, ``None`` where it stays."""
     if claim["spec"]["nodeClassRef"].get("group") == NODE_CLASS_GROUP or claim["metadata"].get("deletionTimestamp"):
         return None
-    wanted = seconds((pool["spec"].get("disruption") or {}).get("consolidateAfter") or "0s")
+    wanted = durations.seconds((pool["spec"].get("disruption") or {}).get("consolidateAfter") or "0s")
     status: Mapping[str, Any] = claim.get("status") or {}
     initialized = next((each for each in status.get("conditions") or () if each["type"] == "Initialized"), None)
     if wanted is None or initialized is None or initialized["status"] != "True":
@@ -61,10 +59,3 @@ def put_back(claim: Object, pool: Object, now: datetime.datetime) -> datetime.da
     if idle < _REAL_SECONDS or idle >= wanted:
         return None
     return now - datetime.timedelta(seconds=wanted)
-
-
-def seconds(duration: str) -> float | None:
-    """A Go duration (``1h30m``) in seconds; ``None`` for ``Never``."""
-    if duration == "Never":
-        return None
-    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(duration))

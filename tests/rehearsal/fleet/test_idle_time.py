@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.fleet.idle_time import put_back, seconds
+from rehearsal.fleet.idle_time import put_back
 
 NOW = datetime.datetime(2026, 11, 22, 12, 0, 0, tzinfo=datetime.timezone.utc)
 
@@ -49,10 +49,3 @@ def test_a_second_of_idleness_is_all_that_the_pool_asks_for(event: bool) -> None
 )
 def test_what_stays(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert put_back(one, other, NOW) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "value"), [("30s", 30), ("10m", 600), ("1h30m", 5400), ("1.5h", 5400), ("500ms", 0.5), ("Never", None)]
-)
-def test_durations(text: str, value: float | None) -> None:
-    assert seconds(text) == value
