@@ -22,9 +22,10 @@ MASTER_PORT: Final = 29500
 CHECKPOINTS: Final = "CHECKPOINTS"
 """The variable by which a program learns where its state is kept."""
 
+_CHECKPOINTS_OF_ALL: Final = "CHECKPOINTS_OF_ALL"
 _INDEX: Final = "JOB_COMPLETION_INDEX"
 _OWN_INDEX: Final = {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX_ANNOTATION}']"}}
-_KEPT_SECONDS: Final = 7 * 24 * 3600
+_WEEK: Final = 7 * 24 * 3600
 _CONTAINER: Final = "main"
 
 
@@ -39,6 +40,7 @@ class TrainingJob:
     SIGTERM and the end; on a spot node no more than the cloud's notice can be had. ``larger_node`` says that the job
     takes a node with more GPUs than it needs on purpose, for the machine's memory. ``checkpoints`` is the URL that the
     program keeps its state below, in ``CHECKPOINTS`` unless ``env`` has it: the same again when it is made again.
+    The Job is removed ``kept_seconds`` after its end; ``None``: never.
     """
 
     name: str
@@ -60,6 +62,7 @@ class TrainingJob:
     larger_node: bool = False
     service_account: str | None = None
     checkpoints: str | None = None
+    kept_seconds: int | None = _WEEK
     pod_labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
 
@@ -89,7 +92,7 @@ def _job(job: TrainingJob) -> dict[str, Any]:
         "podFailurePolicy": {
             "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
         },
-        "ttlSecondsAfterFinished": _KEPT_SECONDS,
+        **({} if job.kept_seconds is None else {"ttlSecondsAfterFinished": job.kept_seconds}),
         "template": _template(job),
     }
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(job), "spec": spec}
@@ -161,8 +164,9 @@ def _checkpoints(job: TrainingJob) -> list[dict[str, Any]]:
     if job.sweep is None:
         return [{"name": CHECKPOINTS, "value": job.checkpoints}]
     return [
+        {"name": _CHECKPOINTS_OF_ALL, "value": job.checkpoints},
         {"name": _INDEX, "valueFrom": _OWN_INDEX},
-        {"name": CHECKPOINTS, "value": f"{job.checkpoints}/$({_INDEX})"},
+        {"name": CHECKPOINTS, "value": f"$({_CHECKPOINTS_OF_ALL})/$({_INDEX})"},
     ]
 
 

@@ -114,8 +114,10 @@ def test_a_program_learns_where_its_state_is_and_each_run_of_a_sweep_has_its_own
     listed = pod(checkpoints="s3://b/train", sweep=SWEEP)["containers"][0]["env"]
     names = [each["name"] for each in listed]
     # A variable can name those before it alone.
-    assert names.index("JOB_COMPLETION_INDEX") < names.index("CHECKPOINTS")
-    assert environment(checkpoints="s3://b/train", sweep=SWEEP)["CHECKPOINTS"] == "s3://b/train/$(JOB_COMPLETION_INDEX)"
+    assert names[-1] == "CHECKPOINTS"
+    found = environment(checkpoints="s3://b/train", sweep=SWEEP)
+    assert found["CHECKPOINTS"] == "$(CHECKPOINTS_OF_ALL)/$(JOB_COMPLETION_INDEX)"
+    assert found["CHECKPOINTS_OF_ALL"] == "s3://b/train"
     assert environment(checkpoints="s3://b/train", env={"CHECKPOINTS": "mine"}) == {"CHECKPOINTS": "mine"}
 
 
