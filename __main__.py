@@ -49,7 +49,7 @@ DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools)
 Access("access", AccessArgs(cluster=cluster, entries=settings.access), guarded())
 GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), guarded())
 workloads = declare_workloads(cluster, guarded())
-offer = PublishedOfferArgs(cluster=cluster, pools=gpu_pools, registry=workloads.get("registry"))
+offer = PublishedOfferArgs(cluster=cluster, pools=gpu_pools, addresses=workloads)
 PublishedOffer("offer", offer, guarded())
 
 pulumi.export("clusterName", cluster.handle.name)

@@ -3,8 +3,8 @@ shows nothing of itself in Kubernetes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pulumi
@@ -15,7 +15,7 @@ from components.clouds.base import GpuDaemon
 from components.cluster import Cluster
 from components.settings import Settings
 from concepts.kubernetes import quantity
-from concepts.offer import CONFIG_MAP, NAMESPACE, Offer, PoolOffer, to_config_map
+from concepts.offer import CONFIG_MAP, NAMESPACE, CheckpointsOffer, Offer, PoolOffer, to_config_map
 from concepts.pool import Pool, gpus_per_pod
 
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -27,11 +27,11 @@ between versions. A pod that asks for all that is offered must fit."""
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedOfferArgs:
-    """The GPU ``pools`` of ``cluster``; ``registry`` is where its images are pushed (host and path), if it has one."""
+    """The GPU ``pools`` of ``cluster``; ``addresses`` of what its jobs have beside them, by key of ``workloads``."""
 
     cluster: Cluster
     pools: Sequence[Pool]
-    registry: pulumi.Input[str] | None = None
+    addresses: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
 
 
 class PublishedOffer(pulumi.ComponentResource):
@@ -42,27 +42,38 @@ class PublishedOffer(pulumi.ComponentResource):
         settings, cloud, objects = args.cluster.settings, args.cluster.cloud, args.cluster.objects
         daemons = cloud.gpu_daemons(args.pools)
 
-        def config_map(registry: str | None) -> dict[str, Any]:
-            return to_config_map(offer(settings, args.pools, daemons, registry))
+        def config_map(addresses: Mapping[str, str]) -> dict[str, Any]:
+            return to_config_map(offer(settings, args.pools, daemons, addresses))
 
-        manifest = config_map(None)
-        if args.registry is not None:
-            manifest["data"] = pulumi.Output.from_input(args.registry).apply(lambda known: config_map(known)["data"])
+        manifest = config_map({})
+        if args.addresses:
+            manifest["data"] = pulumi.Output.all(**args.addresses).apply(lambda known: config_map(known)["data"])
         objects.declare(f"{name}-pools", manifest, self)
         role = objects.declare(f"{name}-reader", _role(), self)
         objects.declare(f"{name}-readers", _binding(), self, role)
         self.register_outputs({"configMap": CONFIG_MAP, "namespace": NAMESPACE})
 
 
-def offer(settings: Settings, pools: Sequence[Pool], daemons: Sequence[GpuDaemon], registry: str | None) -> Offer:
+def offer(
+    settings: Settings, pools: Sequence[Pool], daemons: Sequence[GpuDaemon], addresses: Mapping[str, str]
+) -> Offer:
     """What the stack's cluster offers; ``daemons`` are ours, and take their part of each node."""
+    wanted = settings.workloads.checkpoints
+    accounts = dict.fromkeys(
+        (*(each.service_account for each in settings.identities), *((wanted.service_account,) if wanted else ()))
+    )
     return Offer(
         stack=settings.stack,
         cloud=settings.cloud,
         region=settings.region,
         cluster=settings.cluster_name,
         pools=tuple(_pool(settings, pool, daemons) for pool in pools),
-        registry=registry,
+        registry=addresses.get("registry"),
+        accounts=tuple(accounts),
+        account_labels=catalog.of(settings.cloud).account_labels if accounts else {},
+        checkpoints=CheckpointsOffer(url=addresses["checkpoints"], service_account=wanted.service_account)
+        if wanted is not None and "checkpoints" in addresses
+        else None,
     )
 
 

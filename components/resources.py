@@ -79,14 +79,17 @@ class ClusterObjects:
         *after: pulumi.Resource,
         owns_cloud_resources: bool = False,
         kept: bool = False,
+        as_made: Sequence[str] = (),
     ) -> CustomResource:
-        """An object from its manifest.
+        """An object from its manifest; it keeps the properties ``as_made`` (paths) that it was made with.
 
         It goes with the cluster, without a call to its API server, unless it ``owns_cloud_resources`` (nodes, load
         balancers, volumes) that would be left behind. What is ``kept`` stays in the cluster when it is no longer
         declared.
         """
         options = self._options(parent, after, owns_cloud_resources, kept)
+        if as_made:
+            options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(ignore_changes=list(as_made)))
         return CustomResource(object_token(manifest), name, manifest, options)
 
     def helm_release(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from concepts.kubernetes import Taint
@@ -55,8 +55,20 @@ class PoolOffer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CheckpointsOffer:
+    """A bucket at ``url``. Pods of ``service_account`` (``namespace/name``) read and write it, without a key."""
+
+    url: str
+    service_account: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Offer:
-    """The pools of a stack's cluster, and the ``registry`` (host and path) that its nodes pull from, if it has one."""
+    """The pools of a stack's cluster, and what jobs find beside them, if the stack has it.
+
+    ``registry`` (host and path) is where its nodes pull from. ``accounts`` are service accounts (``namespace/name``)
+    whose pods are somebody in the cloud if they carry ``account_labels``.
+    """
 
     stack: str
     cloud: str
@@ -64,15 +76,22 @@ class Offer:
     cluster: str
     pools: tuple[PoolOffer, ...]
     registry: str | None = None
+    accounts: tuple[str, ...] = ()
+    account_labels: Mapping[str, str] = field(default_factory=dict)
+    checkpoints: CheckpointsOffer | None = None
+
+
+_IF_ANY: Final = ("accounts", "account_labels", "checkpoints")
 
 
 def to_config_map(offer: Offer) -> dict[str, Any]:
     """The manifest that publishes the offer."""
+    written = {name: value for name, value in asdict(offer).items() if value or name not in _IF_ANY}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
-        "data": {KEY: json.dumps({"schema": SCHEMA, **asdict(offer)}, indent=1)},
+        "data": {KEY: json.dumps({"schema": SCHEMA, **written}, indent=1)},
     }
 
 
@@ -95,7 +114,13 @@ def from_config_map(config_map: Mapping[str, Any]) -> Offer:
             f"ConfigMap {NAMESPACE}/{CONFIG_MAP} is of schema {schema}, this command reads {SCHEMA}; update {whose}"
         )
     pools = tuple(_pool(each) for each in written["pools"])
-    return Offer(pools=pools, **_known(Offer, written, "pools"))
+    bucket = written.get("checkpoints")
+    return Offer(
+        pools=pools,
+        accounts=tuple(written.get("accounts") or ()),
+        checkpoints=CheckpointsOffer(**_known(CheckpointsOffer, bucket)) if bucket else None,
+        **_known(Offer, written, "pools", "accounts", "checkpoints"),
+    )
 
 
 def _pool(written: Mapping[str, Any]) -> PoolOffer:

@@ -11,7 +11,7 @@ from gpu.cluster import ClusterError
 from gpu.commands import jobs, offer, submission
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err
 from gpu.image import ImageError
-from gpu.submit import AskError, NothingFits
+from gpu.plan import AskError, NothingFits
 from gpu.sweep import SweepError
 
 app = typer.Typer(

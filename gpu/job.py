@@ -19,8 +19,13 @@ INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
 MASTER_PORT: Final = 29500
 """torchrun's own default: https://docs.pytorch.org/docs/stable/elastic/run.html"""
 
+CHECKPOINTS: Final = "CHECKPOINTS"
+"""The variable by which a program learns where its state is kept."""
+
+_CHECKPOINTS_OF_ALL: Final = "CHECKPOINTS_OF_ALL"
 _INDEX: Final = "JOB_COMPLETION_INDEX"
-_KEPT_SECONDS: Final = 7 * 24 * 3600
+_OWN_INDEX: Final = {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX_ANNOTATION}']"}}
+_WEEK: Final = 7 * 24 * 3600
 _CONTAINER: Final = "main"
 
 
@@ -33,7 +38,9 @@ class TrainingJob:
     ``workers`` start together and find each other by torchrun's variables; ``at_once`` limits the runs of a ``sweep``.
     ``retries`` count failures of the program itself, per run of a sweep and per worker. ``grace_seconds`` pass between
     SIGTERM and the end; on a spot node no more than the cloud's notice can be had. ``larger_node`` says that the job
-    takes a node with more GPUs than it needs on purpose, for the machine's memory.
+    takes a node with more GPUs than it needs on purpose, for the machine's memory. ``checkpoints`` is the URL that the
+    program keeps its state below, in ``CHECKPOINTS`` unless ``env`` has it: the same again when it is made again.
+    The Job is removed ``kept_seconds`` after its end; ``None``: never.
     """
 
     name: str
@@ -54,6 +61,8 @@ class TrainingJob:
     grace_seconds: int = 30
     larger_node: bool = False
     service_account: str | None = None
+    checkpoints: str | None = None
+    kept_seconds: int | None = _WEEK
     pod_labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
 
@@ -83,7 +92,7 @@ def _job(job: TrainingJob) -> dict[str, Any]:
         "podFailurePolicy": {
             "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
         },
-        "ttlSecondsAfterFinished": _KEPT_SECONDS,
+        **({} if job.kept_seconds is None else {"ttlSecondsAfterFinished": job.kept_seconds}),
         "template": _template(job),
     }
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(job), "spec": spec}
@@ -124,6 +133,7 @@ def _template(job: TrainingJob) -> dict[str, Any]:
 def _container(job: TrainingJob) -> dict[str, Any]:
     command = job.sweep.wrap(job.command, _INDEX) if job.sweep is not None else job.command
     variables = [
+        *_checkpoints(job),
         *({"name": name, "value": value} for name, value in job.env.items()),
         *(_torchrun(job) if job.workers > 1 else ()),
     ]
@@ -142,6 +152,24 @@ def _container(job: TrainingJob) -> dict[str, Any]:
     }
 
 
+def _checkpoints(job: TrainingJob) -> list[dict[str, Any]]:
+    """Where the program finds what it wrote before; each run of a sweep has a place of its own.
+
+    The run's index is declared first, because a variable can name those before it alone, and the Job controller, which
+    leaves one that is there, would put it last.
+    https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
+    """
+    if job.checkpoints is None or CHECKPOINTS in job.env:
+        return []
+    if job.sweep is None:
+        return [{"name": CHECKPOINTS, "value": job.checkpoints}]
+    return [
+        {"name": _CHECKPOINTS_OF_ALL, "value": job.checkpoints},
+        {"name": _INDEX, "valueFrom": _OWN_INDEX},
+        {"name": CHECKPOINTS, "value": f"$({_CHECKPOINTS_OF_ALL})/$({_INDEX})"},
+    ]
+
+
 def _torchrun(job: TrainingJob) -> list[dict[str, Any]]:
     """What ``torchrun train.py`` needs to know, without flags: torchrun takes a flag's value from ``PET_<FLAG>``.
 
@@ -150,7 +178,6 @@ def _torchrun(job: TrainingJob) -> list[dict[str, Any]]:
     """
     # Pods of an indexed Job are called so: https://kubernetes.io/docs/concepts/workloads/controllers/job/
     master = f"{job.name}-0.{job.name}"
-    rank = {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX_ANNOTATION}']"}}
     plain = {
         "MASTER_ADDR": master,
         "MASTER_PORT": str(MASTER_PORT),
@@ -160,8 +187,8 @@ def _torchrun(job: TrainingJob) -> list[dict[str, Any]]:
     }
     of_torchrun = {f"PET_{name}": plain[name] for name in plain if name != "WORLD_SIZE"}
     return [
-        {"name": "NODE_RANK", "valueFrom": rank},
-        {"name": "PET_NODE_RANK", "valueFrom": rank},
+        {"name": "NODE_RANK", "valueFrom": _OWN_INDEX},
+        {"name": "PET_NODE_RANK", "valueFrom": _OWN_INDEX},
         *({"name": name, "value": value} for name, value in {**plain, **of_torchrun}.items()),
     ]
 

@@ -1,7 +1,8 @@
 """What a job costs by list prices: what it used, what waking its nodes took, and how long they stay after it.
 
 A pod pays for its share of a node, by GPUs. Prices are those that the cluster publishes now. Pods that are gone (a spot
-node was taken away) are not counted; a node that is gone, or that the user may not see, does not say when it appeared.
+node was taken away) count as far as events still tell of them (``departed.py``). A node that is gone, or that the user
+may not see, does not say when it appeared.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Final
 from concepts.kubernetes import GPU_RESOURCE
 from concepts.offer import Offer, PoolOffer
 from concepts.pool import POOL_LABEL
+from gpu.departed import departed
 
 Object = Mapping[str, Any]
 _SECONDS_PER_HOUR: Final = 3600
@@ -46,14 +48,26 @@ class Cost:
         )
 
 
-def of_job(job: Object, pods: Sequence[Object], nodes: Sequence[Object], offer: Offer, now: datetime) -> Cost:
-    """What a job's ``pods`` cost, with a note if some that ran are there no more."""
+def of_job(
+    job: Object,
+    pods: Sequence[Object],
+    nodes: Sequence[Object],
+    offer: Offer,
+    now: datetime,
+    events: Sequence[Object] = (),
+) -> Cost:
+    """What a job's ``pods`` cost, and those that are gone as far as ``events`` of its namespace tell; notes say so."""
+    gone = departed(job, pods, events)
     status = job.get("status") or {}
     ran = (status.get("succeeded") or 0) + (status.get("failed") or 0)
     ended = sum((pod.get("status") or {}).get("phase") in ("Succeeded", "Failed") for pod in pods)
     name = job["metadata"]["name"]
-    gone = Cost(notes=(f"{ran - ended} pods of {name} are gone and not counted",)) if ran > ended else Cost()
-    return of_pods(pods, nodes, offer, now) + gone
+    lost = ran - ended - len(gone)
+    notes = (
+        *((f"{len(gone)} pods of {name} are gone: what they cost is told by events, at most",) if gone else ()),
+        *((f"at least {lost} pods of {name} are gone and not counted",) if lost > 0 else ()),
+    )
+    return of_pods([*pods, *gone], nodes, offer, now) + Cost(notes=notes)
 
 
 def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: datetime) -> Cost:

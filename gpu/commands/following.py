@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,6 +17,7 @@ from gpu.why import Reason, of_job
 
 OWNER_LABEL: Final = "batch.kubernetes.io/controller-uid"
 _POLL_SECONDS: Final = 2.0
+_SECOND_THOUGHTS: Final = 3.0
 _AUTOSCALER_NAMESPACE: Final = "kube-system"
 # NodeClaims have no namespace; their events are in this one.
 _CLUSTER_EVENTS: Final = "default"
@@ -96,26 +98,45 @@ class Output:
 def follow(cluster: Cluster, namespace: str, name: str, index: int = 0) -> None:
     """Say what the job waits for until it runs, show what its pods of ``index`` say, and end with the job's end.
 
-    Ctrl-C ends the watching, not the job. Exits with 1 if the job failed.
+    Ctrl-C ends the watching, not the job; a second one asks whether to end the job. Exits with 1 if the job failed.
     """
-    say, output, told = err(), Output(cluster), ""
     try:
-        while True:
-            state = state_of(cluster, namespace, name)
-            reason = state.reason
-            if reason.what != told and reason.kind not in ("running", "starting"):
-                told = reason.what
-                say.print(f"[dim]{escape('; '.join(part for part in (reason.what, reason.remedy) if part))}[/]")
-            for pod in state.pods:
-                if index_of(pod) == index:
-                    output.show(pod)
-            if reason.kind == "succeeded":
-                return
-            if reason.kind == "failed":
-                raise typer.Exit(EXIT_NO)
-            time.sleep(_POLL_SECONDS)
+        _watch(cluster, namespace, name, index)
     except KeyboardInterrupt:
-        say.print(f"\njob {name} runs on; `gpu logs {name}` shows it again, `gpu stop {name}` ends it")
+        _leave(cluster, namespace, name)
+
+
+def _watch(cluster: Cluster, namespace: str, name: str, index: int) -> None:
+    say, output, told = err(), Output(cluster), ""
+    while True:
+        state = state_of(cluster, namespace, name)
+        reason = state.reason
+        if reason.what != told and reason.kind not in ("running", "starting"):
+            told = reason.what
+            say.print(f"[dim]{escape('; '.join(part for part in (reason.what, reason.remedy) if part))}[/]")
+        for pod in state.pods:
+            if index_of(pod) == index:
+                output.show(pod)
+        if reason.kind == "succeeded":
+            return
+        if reason.kind == "failed":
+            raise typer.Exit(EXIT_NO)
+        time.sleep(_POLL_SECONDS)
+
+
+def _leave(cluster: Cluster, namespace: str, name: str) -> None:
+    """Say that the job runs on, and wait for a moment for whoever wants it ended."""
+    say = err()
+    say.print(f"\njob {name} runs on; `gpu logs {name}` shows it again, `gpu stop {name}` ends it")
+    if not sys.stdin.isatty():
+        return
+    say.print(f"[dim]Ctrl-C within {_SECOND_THOUGHTS:g} seconds: end it now[/]")
+    try:
+        time.sleep(_SECOND_THOUGHTS)
+    except KeyboardInterrupt:
+        if typer.confirm(f"\nend job {name}?", err=True):
+            cluster.delete(job_path(namespace, name))
+            say.print(f"stopped {name}")
 
 
 def has_output(pod: Object) -> bool:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from concepts.kubernetes import GPU_RESOURCE
 from gpu import why as reasons
-from gpu.cluster import Cluster, ClusterError, Object, job_path, pod_path
+from gpu.cluster import Cluster, ClusterError, Object, event_path, job_path, pod_path
 from gpu.commands.common import (
     EXIT_CLUSTER,
     EXIT_NO,
@@ -137,7 +137,8 @@ def cost(
         if name
         else [job for job in cluster.list(job_path(namespace)) if gpus_of(job)]
     )
-    costs = {job["metadata"]["name"]: of_job(job, pods_of(cluster, job), nodes, offer, now) for job in jobs}
+    events = cluster.list_if_allowed(event_path(namespace)) or [] if jobs else []
+    costs = {job["metadata"]["name"]: of_job(job, pods_of(cluster, job), nodes, offer, now, events) for job in jobs}
     total = sum(costs.values(), Cost())
     if json:
         print_json({"jobs": {job: _cost_json(each) for job, each in costs.items()}, "total": _cost_json(total)})

@@ -28,7 +28,8 @@ from gpu.commands.common import (
     print_json,
 )
 from gpu.fit import Fit, Request, fits, gib, misses
-from gpu.submit import NothingFits, mebibytes, millicores
+from gpu.plan import NothingFits
+from gpu.submit import mebibytes, millicores
 
 _NODES = "/api/v1/nodes"
 

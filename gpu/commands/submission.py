@@ -33,7 +33,8 @@ from gpu.commands.common import (
 from gpu.commands.following import follow
 from gpu.commands.offer import as_json, described, nodes_up, request_of
 from gpu.job import TrainingJob, manifests
-from gpu.submit import Asked, AskError, create, name_for, place, training_job
+from gpu.plan import Asked, AskError, place, training_job
+from gpu.submit import create, name_for
 from gpu.sweep import parse
 
 _PLACEHOLDER: Final = "REGISTRY"
@@ -75,6 +76,12 @@ def submit(
             "--grace", min=0, help="Seconds from SIGTERM to the end; on spot nodes no more than the cloud's notice."
         ),
     ] = None,
+    service_account: Annotated[
+        str | None,
+        typer.Option(
+            "--service-account", help="Whose rights the pods have; that of the stack's checkpoints unless given."
+        ),
+    ] = None,
     team: TeamOption = None,
     context: ContextOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print manifests for `kubectl apply` and stop.")] = False,
@@ -99,17 +106,21 @@ def submit(
         retries=retries,
         grace_seconds=grace,
         env=_variables(env or []),
+        service_account=service_account,
     )
     offer = cluster.offer()
     fit = place(offer, request)
     if dry_run:
         planned = image or _planned_tag(registry or offer.registry, asked.name)
-        typer.echo(_yaml(manifests(training_job(asked, fit, planned))), nl=False)
+        typer.echo(_yaml(manifests(training_job(asked, fit, planned, offer))), nl=False)
         return
     _confirm(cluster, offer, chosen=context is not None or yes)
     say = err()
     say.print(escape(described(fit, request, nodes_up(cluster))))
-    job = training_job(asked, fit, image or _built(registry or offer.registry, asked.name, say))
+    job = training_job(asked, fit, image or _built(registry or offer.registry, asked.name, say), offer)
+    if offer.checkpoints is not None and job.checkpoints is None:
+        whose = offer.checkpoints.service_account
+        say.print(f"[dim]without the stack's checkpoints: they are {escape(whose)}'s, which this job is not[/]")
     for warning in create(cluster, job):
         say.print(f"[yellow]warning:[/] {escape(warning)}")
     say.print(f"job {job.name} in {job.namespace}; `gpu why {job.name}`, `gpu logs {job.name}`, `gpu stop {job.name}`")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from components.clouds.base import GpuDaemon
 from components.gpu_admission import rooms
 from components.published_offer import offer
 from components.settings import from_stack_file
-from concepts.offer import CONFIG_MAP, NAMESPACE, PoolOffer, from_config_map
+from concepts.offer import CONFIG_MAP, KEY, NAMESPACE, PoolOffer, from_config_map
 from concepts.pool import Pool, TimeSharing
 from tests import one_stack
 from tests.components import specs
@@ -26,7 +27,7 @@ CLOUDS = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 
 def of_pool(cloud: str, pool: Pool, *daemons: GpuDaemon) -> PoolOffer:
     settings = replace(specs.cluster_settings(), cloud=cloud)
-    (found,) = offer(settings, [pool], daemons, None).pools
+    (found,) = offer(settings, [pool], daemons, {}).pools
     return found
 
 
@@ -66,6 +67,20 @@ def test_a_stacks_registry_is_where_images_go(cloud: str) -> None:
     recording = run_with(one_stack.config(cloud, workloads={"registry": {}}), f"registry-{cloud}")
     assert from_config_map(_published(recording)).registry == recording.stack_outputs["registry"] != ""
     assert from_config_map(_published(run_program(one_stack.file(cloud)))).registry is None
+
+
+@CLOUDS
+def test_a_stacks_checkpoints_are_told_with_who_may_write_them(cloud: str) -> None:
+    written = {"checkpoints": {"serviceAccount": "ml/writer"}}
+    recording = run_with(one_stack.config(cloud, workloads=written), f"checkpoints-{cloud}")
+    found = from_config_map(_published(recording))
+    assert found.checkpoints is not None
+    assert found.checkpoints.url == recording.stack_outputs["checkpoints"] != ""
+    assert found.checkpoints.service_account == "ml/writer"
+    assert found.accounts == ("ml/writer",)
+    assert (found.account_labels == {}) is (cloud != "aks")
+    nothing = json.loads(_published(run_program(one_stack.file(cloud)))["data"][KEY])
+    assert not {"checkpoints", "accounts", "account_labels"} & {*nothing}
 
 
 @pytest.mark.parametrize("file", [one_stack.file(cloud) for cloud in one_stack.CLOUDS], ids=stack_name)

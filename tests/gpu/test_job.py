@@ -109,6 +109,18 @@ def test_one_worker_learns_nothing_of_others() -> None:
     assert environment() == {}
 
 
+def test_a_program_learns_where_its_state_is_and_each_run_of_a_sweep_has_its_own() -> None:
+    assert environment(checkpoints="s3://b/train")["CHECKPOINTS"] == "s3://b/train"
+    listed = pod(checkpoints="s3://b/train", sweep=SWEEP)["containers"][0]["env"]
+    names = [each["name"] for each in listed]
+    # A variable can name those before it alone.
+    assert names[-1] == "CHECKPOINTS"
+    found = environment(checkpoints="s3://b/train", sweep=SWEEP)
+    assert found["CHECKPOINTS"] == "$(CHECKPOINTS_OF_ALL)/$(JOB_COMPLETION_INDEX)"
+    assert found["CHECKPOINTS_OF_ALL"] == "s3://b/train"
+    assert environment(checkpoints="s3://b/train", env={"CHECKPOINTS": "mine"}) == {"CHECKPOINTS": "mine"}
+
+
 def test_what_is_asked_for_is_requested_and_nothing_else() -> None:
     resources = pod(gpus=2, memory_mib=2048, milli_cpu=1500, disk_mib=10)["containers"][0]["resources"]
     assert resources["requests"] == {"cpu": "1500m", "memory": "2048Mi", "ephemeral-storage": "10Mi"}

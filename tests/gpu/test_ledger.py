@@ -98,9 +98,61 @@ def test_what_is_not_known_counts_nothing_and_is_told() -> None:
 def test_pods_that_are_gone_are_told() -> None:
     job = {"metadata": {"name": "train"}, "status": {"succeeded": 2, "failed": 1}}
     (note,) = of_job(job, [a_pod()], [a_node()], offer(LARGE), NOW).notes
-    assert note == "2 pods of train are gone and not counted"
+    assert note == "at least 2 pods of train are gone and not counted"
     whole = {"metadata": {"name": "train"}, "status": {"succeeded": 1}}
     assert of_job(whole, [a_pod()], [a_node()], offer(LARGE), NOW).notes == ()
+
+
+def reclaimed_job(**status: Any) -> dict[str, Any]:
+    spec = {key: value for key, value in a_pod()["spec"].items() if key != "nodeName"}
+    return {
+        "metadata": {"name": "train", "namespace": "ml", "uid": "u1"},
+        "spec": {"template": {"spec": spec}},
+        "status": status,
+    }
+
+
+def event(when: str, reason: str, message: str = "", *, pod: str | None = None) -> dict[str, Any]:
+    about = {"kind": "Pod", "name": pod, "namespace": "ml"} if pod else {"kind": "Job", "uid": "u1"}
+    return {"firstTimestamp": at(when), "reason": reason, "message": message, "involvedObject": about}
+
+
+TAKEN = (
+    event("08:00", "SuccessfulCreate", "Created pod: train-abcde"),
+    event("08:30", "Scheduled", "Successfully assigned ml/train-abcde to n1", pod="train-abcde"),
+    event("09:00", "Started", pod="train-abcde"),
+)
+
+
+def test_a_pod_that_its_node_took_along_costs_what_events_tell_of_it() -> None:
+    again = event("11:00", "SuccessfulCreate", "Created pod: train-vwxyz")
+    found = of_job(reclaimed_job(), [], [], offer(LARGE), NOW, [*TAKEN, again])
+    # The same as the pod itself would cost that ended when the job made the next one.
+    assert parts(found) == parts(of_pods([a_pod()], [], offer(LARGE), NOW))
+    assert any("1 pods of train are gone: what they cost is told by events" in note for note in found.notes)
+    killed = event("10:00", "Killing", pod="train-abcde")
+    assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, [*TAKEN, again, killed]).used == 2.0
+
+
+def test_a_pod_that_is_there_is_not_counted_twice() -> None:
+    pods = [a_pod("train-abcde")]
+    assert of_job(reclaimed_job(), pods, [a_node()], offer(LARGE), NOW, TAKEN) == cost(*pods)
+
+
+def test_another_worker_that_is_made_again_says_nothing_of_this_one() -> None:
+    of_first = [
+        {**each, "message": each["message"].replace("train-", "train-0-"), "involvedObject": {
+            **each["involvedObject"], **({"name": "train-0-abcde"} if "name" in each["involvedObject"] else {})
+        }}
+        for each in TAKEN
+    ]  # fmt: skip
+    ended = reclaimed_job(completionTime=at("11:00"))
+    other = event("10:00", "SuccessfulCreate", "Created pod: train-1-vwxyz")
+    assert of_job(ended, [], [], offer(LARGE), NOW, [*of_first, other]).used == 4.0
+
+
+def test_a_pod_that_never_had_a_node_cost_nothing() -> None:
+    assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, TAKEN[:1]) == Cost()
 
 
 def test_sums_are_sums_of_the_parts() -> None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from concepts.offer import CheckpointsOffer
 from gpu.cluster import Cluster, ClusterError, Reply
 from gpu.fit import Request
-from gpu.submit import Asked, AskError, NothingFits, create, mebibytes, millicores, name_for, place, training_job
+from gpu.plan import Asked, AskError, NothingFits, place, training_job
+from gpu.submit import create, mebibytes, millicores, name_for
 from gpu.sweep import Sweep
 from tests.gpu.offers import offer, pool
 
@@ -44,9 +46,10 @@ def asked(**changes: Any) -> Asked:
     return Asked(**{**usual, **changes})
 
 
-def job(*, workers: int = 1, **changes: Any) -> Any:
+def job(*, workers: int = 1, has: dict[str, Any] | None = None, **changes: Any) -> Any:
     found = asked(request=Request(pods=workers), workers=workers, **changes)
-    return training_job(found, place(offer(SPOT, FALLBACK), found.request), "example.com/x:1")
+    there = replace(offer(SPOT, FALLBACK), **(has or {}))
+    return training_job(found, place(there, found.request), "example.com/x:1", there)
 
 
 def test_workers_have_a_service_that_goes_with_their_job() -> None:
@@ -75,8 +78,8 @@ def test_a_spot_node_gives_no_more_time_than_its_cloud() -> None:
     assert job().grace_seconds == 15
     assert job(grace_seconds=5).grace_seconds == 5
     on_demand = place(offer(FALLBACK), Request())
-    assert training_job(asked(grace_seconds=600), on_demand, "x").grace_seconds == 600
-    assert training_job(asked(), on_demand, "x").grace_seconds == 30
+    assert training_job(asked(grace_seconds=600), on_demand, "x", offer(FALLBACK)).grace_seconds == 600
+    assert training_job(asked(), on_demand, "x", offer(FALLBACK)).grace_seconds == 30
 
 
 def test_twins_are_both_allowed_with_the_taints_of_both() -> None:
@@ -93,6 +96,34 @@ def test_no_more_runs_at_once_than_nodes_can_hold() -> None:
 
 def test_only_workers_are_tried_again_unless_asked() -> None:
     assert (job().retries, job(workers=2).retries, job(retries=1).retries) == (0, 3, 1)
+
+
+CHECKPOINTS = {
+    "accounts": ("team-a/trainer", "team-a/other"),
+    "account_labels": {"example.com/identity": "true"},
+    "checkpoints": CheckpointsOffer(url="s3://bucket", service_account="team-a/trainer"),
+}
+
+
+def test_a_job_is_the_account_that_has_the_checkpoints_and_finds_its_own() -> None:
+    found = job(has=CHECKPOINTS)
+    assert found.service_account == "trainer"
+    assert found.pod_labels == {"example.com/identity": "true"}
+    assert found.checkpoints == "s3://bucket/train"
+
+
+def test_where_the_account_is_not_the_job_is_the_namespaces_own_and_writes_nothing() -> None:
+    elsewhere = job(has=CHECKPOINTS, namespace="team-b")
+    assert (elsewhere.service_account, elsewhere.pod_labels, elsewhere.checkpoints) == (None, {}, None)
+    assert (job().service_account, job().checkpoints) == (None, None)
+
+
+def test_another_account_has_its_own_rights_and_no_checkpoints() -> None:
+    other = job(has=CHECKPOINTS, service_account="other")
+    assert (other.service_account, other.checkpoints) == ("other", None)
+    assert other.pod_labels == {"example.com/identity": "true"}
+    unknown = job(has=CHECKPOINTS, service_account="plain")
+    assert (unknown.service_account, unknown.pod_labels) == ("plain", {})
 
 
 def test_what_no_pool_takes_names_the_nearest() -> None:

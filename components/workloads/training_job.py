@@ -1,0 +1,115 @@
+"""A program that trains on GPUs, declared by a Pulumi program: what ``gpu submit`` makes, with the same builder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pulumi
+
+from components.cluster import Cluster
+from components.published_offer import offer
+from gpu.fit import Request
+from gpu.job import TrainingJob as Job
+from gpu.job import manifests
+from gpu.plan import Asked, place, training_job
+from gpu.sweep import Sweep
+
+# Placement follows the pools that there are: a job that runs keeps its own. A Job's template cannot be changed, so that
+# a new pool would end it and make it anew. https://kubernetes.io/docs/concepts/workloads/controllers/job/
+_AS_MADE: Final = tuple(
+    f"spec.template.spec.{field}" for field in ("affinity", "tolerations", "terminationGracePeriodSeconds")
+)
+# The provider waits for a Job to complete (https://github.com/pulumi/pulumi-kubernetes/pull/633), unless an annotation
+# says otherwise (https://github.com/pulumi/pulumi-kubernetes/pull/417).
+_NOT_AWAITED: Final = {"pulumi.com/skipAwait": "true"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingJobArgs:
+    """``command`` in ``image``, on the cheapest pools of ``cluster`` that take ``gpus`` of type ``gpu``.
+
+    ``gpu`` is a type's name or a part of it (``a100``), any unless given. With several ``workers`` torchrun's variables
+    are set; a ``sweep`` runs once for each combination. ``retries`` count failures of the program: a node that is taken
+    away is none, and SIGTERM comes ``grace_seconds`` before the end, or as early as the cloud announces it.
+
+    ``checkpoints`` is the URL of the stack's bucket (``CheckpointBucket``): the program finds its own place in it in
+    ``CHECKPOINTS``, the same after every restart, and reads and writes it as the bucket's service account.
+
+    Raises:
+        NothingFits: no pool takes it; the message names the nearest.
+        AskError: ``name`` or the combination of arguments means nothing.
+    """
+
+    cluster: Cluster
+    image: pulumi.Input[str]
+    command: tuple[str, ...] = ()
+    gpus: int = 1
+    gpu: str | None = None
+    milli_cpu: int = 0
+    memory_mib: int = 0
+    disk_mib: int = 0
+    spot: bool | None = None
+    workers: int = 1
+    sweep: Sweep | None = None
+    at_once: int | None = None
+    retries: int | None = None
+    grace_seconds: int | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = "default"
+    checkpoints: pulumi.Input[str] | None = None
+
+
+class TrainingJob(pulumi.ComponentResource):
+    """An indexed Job of the component's name, and for several workers the Service by which they find each other.
+
+    Pulumi does not wait for its end. Changed arguments end it and make it anew; changed pools do not.
+    """
+
+    pools: tuple[str, ...]
+
+    def __init__(self, name: str, args: TrainingJobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:index:TrainingJob", name, None, opts)
+        job = _job(name, args)
+        self.pools = job.pools
+        objects = args.cluster.objects
+        # The Service first: the workers look for it as soon as they run.
+        made, *services = manifests(job)
+        first = [objects.declare(f"{name}-service", service, self) for service in services]
+        objects.declare(f"{name}-job", made, self, *first, as_made=_AS_MADE)
+        self.register_outputs({"job": f"{args.namespace}/{name}", "pools": list(job.pools)})
+
+
+def _job(name: str, args: TrainingJobArgs) -> Job:
+    settings = args.cluster.settings
+    pools = settings.gpu_pools
+    # What only the cloud knows is put in below; until then any text stands for it.
+    known = {"checkpoints": ""} if args.checkpoints is not None else {}
+    offered = offer(settings, pools, args.cluster.cloud.gpu_daemons(pools), known)
+    asked = Asked(
+        request=Request(
+            gpus=args.gpus,
+            gpu=args.gpu,
+            milli_cpu=args.milli_cpu,
+            memory_mib=args.memory_mib,
+            disk_mib=args.disk_mib,
+            spot=args.spot,
+            pods=args.workers,
+        ),
+        name=name,
+        namespace=args.namespace,
+        command=args.command,
+        workers=args.workers,
+        sweep=args.sweep,
+        at_once=args.at_once,
+        retries=args.retries,
+        grace_seconds=args.grace_seconds,
+        env=args.env,
+    )
+    job = training_job(asked, place(offered, asked.request), "", offered)
+    # Outputs stand in a manifest like text.
+    later: dict[str, Any] = {"image": args.image}
+    if job.checkpoints is not None and args.checkpoints is not None:
+        later["checkpoints"] = pulumi.Output.concat(args.checkpoints, "/", name)
+    return replace(job, annotations=_NOT_AWAITED, kept_seconds=None, **later)
