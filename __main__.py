@@ -14,6 +14,7 @@ from components.interrupt import end_at_once_when_interrupted
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from components.published_offer import PublishedOffer, PublishedOfferArgs
 from components.settings import from_pulumi
+from components.teams import Teams, TeamsArgs
 from components.workloads.declare import declare_workloads
 from concepts.pool import Pool
 
@@ -46,15 +47,14 @@ for gpu_pool in gpu_pools:
 for cpu_pool in cpu_pools:
     CpuNodePool(cpu_pool.name, of(cpu_pool), guarded())
 DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools), guarded())
-Access("access", AccessArgs(cluster=cluster, entries=settings.access), guarded())
+access = Access("access", AccessArgs(cluster=cluster, entries=settings.access, teams=settings.teams), guarded())
+Teams("teams", TeamsArgs(cluster=cluster, teams=settings.teams, namespaces=access.namespaces), guarded())
 GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), guarded())
 workloads = declare_workloads(cluster, guarded())
 offer = PublishedOfferArgs(cluster=cluster, pools=gpu_pools, addresses=workloads)
 PublishedOffer("offer", offer, guarded())
 
-pulumi.export("clusterName", cluster.handle.name)
-pulumi.export("kubeconfig", cluster.kubeconfig)
-pulumi.export("network", dict(cluster.handle.network))
+told = {"clusterName": cluster.handle.name, "kubeconfig": cluster.kubeconfig, "network": dict(cluster.handle.network)}
 pulumi.export("autoscaling", {name: pool.as_output() for name, pool in autoscaler.pools.items()})
-for key, value in {**outputs.of_settings(settings), **workloads}.items():
+for key, value in {**told, **outputs.of_settings(settings), **workloads}.items():
     pulumi.export(key, value)

@@ -14,6 +14,7 @@ import pulumi
 from components.clouds.base import Subject
 from components.cluster import Cluster
 from components.settings.access import Access as AccessSetting
+from components.settings.teams import Team
 
 _API: Final = "rbac.authorization.k8s.io"
 _ROLES: Final = {"admin": "cluster-admin", "developer": "edit", "viewer": "view"}
@@ -38,23 +39,27 @@ SURROUNDINGS: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class AccessArgs:
-    """Everybody who is let into ``cluster``."""
+    """Everybody who is let into ``cluster``, and the namespaces of its teams."""
 
     cluster: Cluster
     entries: Sequence[AccessSetting]
+    teams: Sequence[Team] = ()
 
 
 class Access(pulumi.ComponentResource):
     """Namespaces, and bindings of roles in them; nothing at all for nobody."""
+
+    namespaces: Mapping[str, pulumi.Resource]
 
     def __init__(self, name: str, args: AccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:Access", name, None, opts)
         objects, cloud = args.cluster.objects, args.cluster.cloud
         made = {
             namespace: objects.declare(f"{name}-namespace-{namespace}", _namespace(namespace), self, kept=True)
-            for namespace in namespaces(args.entries)
+            for namespace in namespaces(args.entries, args.teams)
             if namespace != _THERE_ALREADY
         }
+        self.namespaces = made
         if args.entries:
             surroundings = objects.declare(f"{name}-surroundings", SURROUNDINGS, self)
             for entry in args.entries:
@@ -65,9 +70,10 @@ class Access(pulumi.ComponentResource):
         self.register_outputs({"namespaces": list(made)})
 
 
-def namespaces(entries: Sequence[AccessSetting]) -> list[str]:
+def namespaces(entries: Sequence[AccessSetting], teams: Sequence[Team] = ()) -> list[str]:
     """All that are named, each once."""
-    return list(dict.fromkeys(namespace for entry in entries for namespace in entry.namespaces))
+    named = [namespace for entry in entries for namespace in entry.namespaces]
+    return list(dict.fromkeys((*named, *(team.name for team in teams))))
 
 
 def bindings(entry: AccessSetting, subject: Subject) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,16 @@ from components.clouds.base import GpuDaemon
 from components.cluster import Cluster
 from components.settings import Settings
 from concepts.kubernetes import quantity
-from concepts.offer import CONFIG_MAP, NAMESPACE, CheckpointsOffer, Offer, PoolOffer, to_config_map
+from concepts.offer import (
+    CONFIG_MAP,
+    NAMESPACE,
+    PRIORITY_CLASSES,
+    CheckpointsOffer,
+    Offer,
+    PoolOffer,
+    TeamOffer,
+    to_config_map,
+)
 from concepts.pool import Pool, gpus_per_pod
 
 _RBAC: Final = "rbac.authorization.k8s.io"
@@ -74,6 +83,10 @@ def offer(
         checkpoints=CheckpointsOffer(url=addresses["checkpoints"], service_account=wanted.service_account)
         if wanted is not None and "checkpoints" in addresses
         else None,
+        teams=tuple(
+            TeamOffer(name=team.name, gpus=team.gpus, priority_class=PRIORITY_CLASSES.get(team.priority))
+            for team in settings.teams
+        ),
     )
 
 

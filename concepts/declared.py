@@ -209,6 +209,15 @@ class PriorityClass:
 
 
 @dataclass(frozen=True)
+class GpuQuota:
+    """The most GPUs that a namespace's pods may ask for at once."""
+
+    namespace: str
+    gpus: Maybe[int]
+    resource: str = ""
+
+
+@dataclass(frozen=True)
 class Minimum:
     """Something beside a node group that keeps ``nodes`` of it up: a schedule, an autoscaler's flag.
 
@@ -349,6 +358,7 @@ class Stack:
     minimums: tuple[Minimum, ...] = ()
     pod_scalers: tuple[PodScaler, ...] = ()
     priorities: tuple[PriorityClass, ...] = ()
+    quotas: tuple[GpuQuota, ...] = ()
     elsewhere: tuple[NodeGroup, ...] = ()
     """Pools of its cluster that another program declares."""
 

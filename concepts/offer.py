@@ -19,6 +19,10 @@ SCHEMA: Final = 1
 """Changes when a reader of before would misunderstand; fields that are only added do not change it."""
 
 
+PRIORITY_CLASSES: Final[Mapping[str, str]] = {"low": "gpucluster-low", "high": "gpucluster-high"}
+"""What a team's priority is called in the cluster; a normal one has no class."""
+
+
 class OfferError(ValueError):
     """What is published cannot be read; the message says what to do."""
 
@@ -63,8 +67,18 @@ class CheckpointsOffer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TeamOffer:
+    """A team's namespace, called as the team: the most ``gpus`` that its pods ask for at once, and their PriorityClass,
+    ``None`` for a team whose pods need not name one."""
+
+    name: str
+    gpus: int
+    priority_class: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Offer:
-    """The pools of a stack's cluster, and what jobs find beside them, if the stack has it.
+    """The pools of a stack's cluster, its teams, and what jobs find beside them, if the stack has it.
 
     ``registry`` (host and path) is where its nodes pull from. ``accounts`` are service accounts (``namespace/name``)
     whose pods are somebody in the cloud if they carry ``account_labels``.
@@ -79,9 +93,10 @@ class Offer:
     accounts: tuple[str, ...] = ()
     account_labels: Mapping[str, str] = field(default_factory=dict)
     checkpoints: CheckpointsOffer | None = None
+    teams: tuple[TeamOffer, ...] = ()
 
 
-_IF_ANY: Final = ("accounts", "account_labels", "checkpoints")
+_IF_ANY: Final = ("accounts", "account_labels", "checkpoints", "teams")
 
 
 def to_config_map(offer: Offer) -> dict[str, Any]:
@@ -119,7 +134,8 @@ def from_config_map(config_map: Mapping[str, Any]) -> Offer:
         pools=pools,
         accounts=tuple(written.get("accounts") or ()),
         checkpoints=CheckpointsOffer(**_known(CheckpointsOffer, bucket)) if bucket else None,
-        **_known(Offer, written, "pools", "accounts", "checkpoints"),
+        teams=tuple(TeamOffer(**_known(TeamOffer, each)) for each in written.get("teams") or ()),
+        **_known(Offer, written, "pools", "accounts", "checkpoints", "teams"),
     )
 
 

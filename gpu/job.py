@@ -63,6 +63,7 @@ class TrainingJob:
     service_account: str | None = None
     checkpoints: str | None = None
     kept_seconds: int | None = _WEEK
+    priority_class: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
 
@@ -114,6 +115,7 @@ def _template(job: TrainingJob) -> dict[str, Any]:
             "terminationGracePeriodSeconds": job.grace_seconds,
             **({"subdomain": job.name} if job.workers > 1 else {}),
             **({"serviceAccountName": job.service_account} if job.service_account else {}),
+            **({"priorityClassName": job.priority_class} if job.priority_class else {}),
             "affinity": {
                 "nodeAffinity": {
                     "requiredDuringSchedulingIgnoredDuringExecution": {

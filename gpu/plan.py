@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from concepts.offer import Offer
+from concepts.offer import Offer, TeamOffer
 from gpu.fit import Fit, Miss, Request, fits, misses
 from gpu.job import TrainingJob
 from gpu.sweep import Sweep
@@ -81,6 +81,21 @@ def place(offer: Offer, request: Request) -> Fit:
     return found[0]
 
 
+def team_of(offer: Offer, asked: Asked) -> TeamOffer | None:
+    """The team whose namespace it is, if it is one's.
+
+    Raises:
+        AskError: its pods, which run at once, ask for more GPUs than the team may ever have.
+    """
+    team = next((team for team in offer.teams if team.name == asked.namespace), None)
+    gpus = asked.request.gpus * asked.workers
+    if team is not None and gpus > team.gpus:
+        raise AskError(
+            f"{gpus} GPUs at once: team {team.name} may have {team.gpus}; ask for fewer, or the administrator for more"
+        )
+    return team
+
+
 def account_of(asked: Asked, offer: Offer) -> str | None:
     """The service account whose pods the job's are; ``None`` for the namespace's own."""
     namespace, _, own = offer.checkpoints.service_account.partition("/") if offer.checkpoints else ("", "", "")
@@ -88,7 +103,12 @@ def account_of(asked: Asked, offer: Offer) -> str | None:
 
 
 def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJob:
-    """The job on the pools that were found for it, with what its service account has in the cloud."""
+    """The job on the pools that were found for it, with what its service account has in the cloud, and as urgent as its team.
+
+    Raises:
+        AskError: its team could never have that many GPUs.
+    """
+    team = team_of(offer, asked)
     account = account_of(asked, offer)
     somebody = f"{asked.namespace}/{account}"
     bucket = offer.checkpoints
@@ -114,6 +134,7 @@ def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJo
         grace_seconds=grace if notice is None else min(grace, notice),
         larger_node=fit.larger,
         service_account=account,
+        priority_class=team.priority_class if team else None,
         pod_labels=offer.account_labels if somebody in offer.accounts else {},
         checkpoints=f"{bucket.url}/{asked.name}" if bucket and bucket.service_account == somebody else None,
     )

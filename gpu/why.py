@@ -189,7 +189,7 @@ def _without_pods(job: Object, pods: Sequence[Object], events: Sequence[Object])
         used = re.search(r"exceeded quota: [^,]+, (requested: .+)$", said)
         return Reason(
             "namespace-quota",
-            f"the namespace's quota is used up ({used[1] if used else said})",
+            f"the team's quota is used up ({used[1] if used else said})",
             "wait for other jobs of the team to end (`gpu list`), or ask the administrator for more",
             said,
         )

@@ -27,6 +27,7 @@ from rehearsal.checks import (
     checks_of_what_is_left,
     cluster_checks,
     people_checks,
+    team_checks,
 )
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
@@ -233,6 +234,7 @@ class Rehearsal:
         if access := self._stack.settings.access:
             assert self._world is not None
             self._record.checks += people_checks(self._admin, access, self._world.people())
+        self._record.checks += team_checks(self._admin, self._stack.settings.teams, self._wait)
 
     def _day_two(self, engine: Engine) -> None:
         assert self._user is not None

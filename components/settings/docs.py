@@ -131,7 +131,7 @@ def type_name(annotation: Any) -> str:
     if origin is tuple:
         return f"list of {type_name(args[0])}"
     if origin is dict:
-        return "mapping of text to text"
+        return f"mapping of text to {type_name(args[1])}"
     if origin in (typing.Union, types.UnionType):
         names = dict.fromkeys(name for arg in args if (name := type_name(arg)))
         return "number" if {"number", "whole number"} == set(names) else " or ".join(names)

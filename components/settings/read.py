@@ -162,6 +162,7 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         unpriced=cost.unpriced,
         workloads=file.workloads,
         identities=file.identities,
+        teams=file.teams,
     )
 
 

@@ -10,6 +10,7 @@ import catalog
 from components.settings.access import Access
 from components.settings.cluster import Kubernetes, Network, Security
 from components.settings.maintenance import Maintenance
+from components.settings.teams import Team
 from components.settings.workloads import Identity, Workloads
 from concepts.pool import Pool
 
@@ -58,6 +59,7 @@ class Settings:
     unpriced: tuple[str, ...]
     workloads: Workloads = field(default_factory=Workloads)
     identities: tuple[Identity, ...] = ()
+    teams: tuple[Team, ...] = ()
 
     @property
     def idle_minutes(self) -> int:

@@ -14,6 +14,7 @@ from components.settings.fields import Minutes, ResourceLabels, Section, Zones, 
 from components.settings.maintenance import Maintenance
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import instead
+from components.settings.teams import Teams
 from components.settings.workloads import Identity, Workloads, distinct_accounts
 
 
@@ -86,6 +87,7 @@ class StackFile(Section):
     )
     budget: Budget = Field(default=Budget(), description="an hourly ceiling")
     access: AccessList = Field(default=(), description="who besides the cluster's maker may do what inside it")
+    teams: Teams = Field(default=(), description="namespaces, each with a part of the GPUs")
     labels: ResourceLabels = Field(default_factory=dict, description="put on every cloud resource")
 
     @field_validator("cloud")

@@ -184,11 +184,6 @@ WISHES: Final = (
         instead="Leave it out: nodes that run GPU jobs are left alone; docs/operations.md says what is upgraded",
     ),
     Wish(
-        what="teams with namespaces and quotas are",
-        keys=r"teams?|tenants?|(resource)?quotas?|priorit(y|ies)(class|classes)?|limitranges?",
-        instead="Make namespaces with a ResourceQuota of requests.nvidia.com/gpu in the cluster",
-    ),
-    Wish(
         what="settings of the cloud that are passed through are",
         keys=r"raw|extra.*|overrides?|passthrough|"
         + "|".join(PLUGINS)
@@ -228,6 +223,13 @@ SYNONYMS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("workloadidentity", "workloadidentities", "serviceaccounts", "podidentity", "podidentities", "irsa"),
         "identities: [{serviceAccount: default/trainer, read: […]}]",
+    ),
+    **dict.fromkeys(
+        (
+            *("team", "tenants", "tenant", "namespaces", "quota", "quotas", "resourcequota", "resourcequotas"),
+            *("priority", "priorities", "priorityclass", "priorityclasses", "limitrange", "limitranges"),
+        ),
+        "teams: [{name: research, gpus: 8}]",
     ),
     "maintenanceexclusions": "maintenance: {exclusions: [{name: …, first: …, last: …}]}",
     "tags": "labels",

@@ -33,7 +33,7 @@ from gpu.commands.common import (
 from gpu.commands.following import follow
 from gpu.commands.offer import as_json, described, nodes_up, request_of
 from gpu.job import TrainingJob, manifests
-from gpu.plan import Asked, AskError, place, training_job
+from gpu.plan import Asked, AskError, place, team_of, training_job
 from gpu.submit import create, name_for
 from gpu.sweep import parse
 
@@ -109,6 +109,7 @@ def submit(
         service_account=service_account,
     )
     offer = cluster.offer()
+    team_of(offer, asked)  # before anything is built
     fit = place(offer, request)
     if dry_run:
         planned = image or _planned_tag(registry or offer.registry, asked.name)

@@ -23,6 +23,7 @@ from typing import Final, TypeVar
 from concepts.declared import (
     Cluster,
     DisruptionBudget,
+    GpuQuota,
     GpuSharing,
     Minimum,
     NodeGroup,
@@ -172,6 +173,7 @@ def read_stack(resources: Iterable[Declared]) -> Stack:
         minimums=_of(Minimum, others),
         pod_scalers=_of(PodScaler, others),
         priorities=_of(PriorityClass, others),
+        quotas=_of(GpuQuota, others),
     )
 
 

@@ -11,6 +11,7 @@ from concepts.declared import (
     Cluster,
     Credential,
     DisruptionBudget,
+    GpuQuota,
     GpuSharing,
     Minimum,
     NodeGroup,
@@ -34,6 +35,7 @@ Item = (
     | PodRole
     | PodScaler
     | PriorityClass
+    | GpuQuota
     | Reservation
     | Unjudged
     | Unreadable

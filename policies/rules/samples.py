@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from concepts.declared import Autoscaler, Cluster, GpuSharing, NodeGroup, Right, Stack, Workload
+from concepts.declared import Autoscaler, Cluster, GpuQuota, GpuSharing, NodeGroup, Right, Stack, Workload
 from concepts.kubernetes import Toleration
 from concepts.pool import GPU_TAINT
 
@@ -25,11 +25,12 @@ def scaler(cluster: str) -> Workload:
     return Workload("scaler", "kube-system", "Deployment", scales_nodes=True, autoscaler=found)
 
 
-def program(*parts: NodeGroup | Workload | Cluster | GpuSharing) -> Stack:
+def program(*parts: NodeGroup | Workload | Cluster | GpuSharing | GpuQuota) -> Stack:
     """A program that declares these."""
     return Stack(
         tuple(part for part in parts if isinstance(part, NodeGroup)),
         tuple(part for part in parts if isinstance(part, Workload)),
         tuple(part for part in parts if isinstance(part, Cluster)),
         sharing=tuple(part for part in parts if isinstance(part, GpuSharing)),
+        quotas=tuple(part for part in parts if isinstance(part, GpuQuota)),
     )

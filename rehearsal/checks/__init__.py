@@ -14,6 +14,7 @@ from rehearsal.checks.calls import calls_allowed
 from rehearsal.checks.check import NOT_REACHED, Check, Pools
 from rehearsal.checks.left import checks_of_what_is_left
 from rehearsal.checks.people import people_checks
+from rehearsal.checks.teams import team_checks
 from rehearsal.play import Played
 from rehearsal.scenario import Scenario
 from rehearsal.timeline import Timeline
@@ -27,6 +28,7 @@ __all__ = [
     "checks_of_what_is_left",
     "cluster_checks",
     "people_checks",
+    "team_checks",
 ]
 
 

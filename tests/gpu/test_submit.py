@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from concepts.offer import CheckpointsOffer
+from concepts.offer import CheckpointsOffer, TeamOffer
 from gpu.cluster import Cluster, ClusterError, Reply
 from gpu.fit import Request
-from gpu.plan import Asked, AskError, NothingFits, place, training_job
+from gpu.job import manifests
+from gpu.plan import Asked, AskError, NothingFits, place, team_of, training_job
 from gpu.submit import create, mebibytes, millicores, name_for
 from gpu.sweep import Sweep
 from tests.gpu.offers import offer, pool
@@ -50,6 +51,31 @@ def job(*, workers: int = 1, has: dict[str, Any] | None = None, **changes: Any) 
     found = asked(request=Request(pods=workers), workers=workers, **changes)
     there = replace(offer(SPOT, FALLBACK), **(has or {}))
     return training_job(found, place(there, found.request), "example.com/x:1", there)
+
+
+@pytest.mark.parametrize(("workers", "refused"), [(1, False), (2, False), (3, True)])
+def test_a_job_that_its_team_may_never_run_is_refused_at_once(workers: int, refused: bool) -> None:
+    there = replace(offer(SPOT), teams=(TeamOffer(name="team-a", gpus=4), TeamOffer(name="other", gpus=1)))
+    found = asked(request=Request(gpus=2, pods=workers), workers=workers)
+    if refused:
+        with pytest.raises(AskError, match="6 GPUs at once: team team-a may have 4"):
+            team_of(there, found)
+    else:
+        assert team_of(there, found) == there.teams[0]
+
+
+def test_a_job_is_as_urgent_as_its_team_may_be() -> None:
+    fit = place(offer(SPOT), Request())
+    team = TeamOffer(name="team-a", gpus=4, priority_class="gpucluster-low")
+    offers = (replace(offer(SPOT), teams=teams) for teams in ((team,), ()))
+    pods = [manifests(training_job(asked(), fit, "x", its))[0]["spec"]["template"]["spec"] for its in offers]
+    assert pods[0]["priorityClassName"] == "gpucluster-low"
+    assert "priorityClassName" not in pods[1], "a class that is not there refuses the pod"
+
+
+def test_outside_of_teams_nothing_is_held_to_a_quota() -> None:
+    there = replace(offer(SPOT), teams=(TeamOffer(name="other", gpus=0),))
+    assert team_of(there, asked()) is None
 
 
 def test_workers_have_a_service_that_goes_with_their_job() -> None:

@@ -12,6 +12,7 @@ from concepts.declared import (
     Carbon,
     Cluster,
     Credential,
+    GpuQuota,
     GpuSharing,
     NodeGroup,
     ScalingGroup,
@@ -27,6 +28,7 @@ from policies.rules.money import hourly_cost
 from policies.rules.regions import low_carbon
 from policies.rules.security import no_static_keys, secrets_encryption
 from policies.rules.sharing import PLANNED_GPUS, visible
+from policies.rules.totals import quotas_kept
 from policies.rules.workloads import blanket_toleration, daemon_sets, placeable, reserved, tolerates
 
 SPOT = Taint("cloud.google.com/gke-spot", "true", "NoSchedule")
@@ -249,3 +251,26 @@ def test_sharing_is_judged_for_each_group_of_one_name() -> None:
     sharing = (GpuSharing("ConfigMap 'plugin'", 4),)
     assert visible(Stack((seen,), sharing=sharing)) == []
     assert len(visible(Stack((unseen, seen), sharing=sharing))) == 1
+
+
+@pytest.mark.parametrize(("vision", "broken"), [(2, 0), (3, 1)])
+def test_quotas_promise_no_more_than_the_groups_have(vision: int, broken: int) -> None:
+    """Four nodes with one GPU: the edge is at four promised."""
+    stack = Stack((ADMIN, SMALL), quotas=(GpuQuota("research", 2), GpuQuota("vision", vision)))
+    assert len(quotas_kept(stack)) == broken
+    assert quotas_kept(stack, most_promised=1.25) == quotas_kept(stack, most_promised=None) == []
+
+
+def test_quotas_of_what_is_not_known_yet_are_judged_at_the_update() -> None:
+    quota = GpuQuota("research", UNKNOWN)
+    assert quotas_kept(Stack((SMALL,), quotas=(quota,)))[0].undecided
+    assert quotas_kept(Stack((replace(SMALL, max_nodes=UNKNOWN),), quotas=(GpuQuota("a", 9),)))[0].undecided
+    assert quotas_kept(Stack((SMALL,), quotas=(quota, GpuQuota("a", 5))))[0].undecided is False, "too much already"
+
+
+def test_quotas_are_not_compared_with_what_they_do_not_count() -> None:
+    """Shares of a GPU, and a program whose pools are elsewhere."""
+    quotas = (GpuQuota("research", 9),)
+    assert quotas_kept(Stack((ADMIN,), quotas=quotas)) == []
+    assert quotas_kept(Stack((SMALL,), sharing=(GpuSharing("ConfigMap 'plugin'", 4),), quotas=quotas)) == []
+    assert len(quotas_kept(Stack((ADMIN,), elsewhere=(SMALL,), quotas=quotas))) == 1

@@ -79,7 +79,13 @@ def no_existing_network(cloud: str) -> Problem:
 
 def settings_problems(settings: Settings) -> list[Problem]:
     """What is wrong with a file whose keys are all valid by themselves."""
-    return [*_admin_maximum(settings), *_room(settings), *_budget(settings), *_reservations(settings)]
+    return [
+        *_admin_maximum(settings),
+        *_room(settings),
+        *_budget(settings),
+        *_reservations(settings),
+        *_teams(settings),
+    ]
 
 
 def _admin_maximum(settings: Settings) -> Iterator[Problem]:
@@ -140,6 +146,18 @@ def _budget(settings: Settings) -> Iterator[Problem]:
             f"at their maximum all pools cost {settings.cost_max_hourly:.2f} USD an hour (list price)",
             "Lower maxNodes, use spot, or raise the budget",
         )
+
+
+def _teams(settings: Settings) -> Iterator[Problem]:
+    """What one team may have is there at all; what all together may have, the gate's ``gpu-quotas-kept`` judges."""
+    most = sum(pool.max_nodes * pool.allocatable_gpus for pool in settings.gpu_pools)
+    for index, team in enumerate(settings.teams):
+        if team.gpus > most:
+            yield Problem(
+                f"teams[{index}].gpus",
+                f"'{team.name}' may have {team.gpus} GPUs, and all pools at their maximum have {most}",
+                f"Write {most} or less, or raise maxNodes of a pool",
+            )
 
 
 def _reservations(settings: Settings) -> Iterator[Problem]:

@@ -1,11 +1,12 @@
-"""Reads what sets how many pods there are, or keeps room for pods to come: scalers, priorities, capacity buffers."""
+"""Reads what sets how many pods there are, or keeps room for them: scalers, priorities, quotas, capacity buffers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from concepts.declared import PodScaler, PriorityClass, Workload
+from concepts.declared import GpuQuota, PodScaler, PriorityClass, Workload
+from concepts.kubernetes import GPU_RESOURCE
 from concepts.unknown import UNKNOWN, Maybe, at, text, whole
 from policies.readers.kubernetes.workloads import affinity_of, gpus_of, selector_of, tolerations_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
@@ -27,6 +28,19 @@ def read_priority_class(declared: Declared) -> Iterable[Item]:
     """``scheduling.k8s.io/v1`` ``PriorityClass``."""
     value = whole(declared.properties.get("value"), default=0)
     yield PriorityClass(_name(declared), UNKNOWN if value is None else value)
+
+
+def read_quota(declared: Declared) -> Iterable[Item]:
+    """A ResourceQuota of GPUs, for whatever pods; of those of one PriorityClass it is a part of the namespace's."""
+    spec = declared.properties.get("spec")
+    hard = at(spec, "hard")
+    if at(spec, "scopes") is not None or at(spec, "scopeSelector") is not None:
+        return
+    counts = [whole(at(hard, f"{section}.{GPU_RESOURCE}")) for section in ("requests", "limits")]
+    count = next((count for count in counts if count is not None), UNKNOWN if hard is UNKNOWN else None)
+    namespace = text(at(declared.properties, "metadata", "namespace"))
+    if count is not None:
+        yield GpuQuota(namespace if isinstance(namespace, str) else "default", count, declared.urn)
 
 
 def read_capacity_buffer(declared: Declared) -> Iterable[Item]:
@@ -59,6 +73,7 @@ READERS: Final[Mapping[str, Reader]] = {
     **{f"kubernetes:autoscaling/{version}:HorizontalPodAutoscaler": read_scaler for version in ("v1", "v2", "v2beta2")},
     "kubernetes:keda.sh/v1alpha1:ScaledObject": read_scaled_object,
     "kubernetes:scheduling.k8s.io/v1:PriorityClass": read_priority_class,
+    "kubernetes:core/v1:ResourceQuota": read_quota,
     "kubernetes:autoscaling.x-k8s.io/v1alpha1:CapacityBuffer": read_capacity_buffer,
     "kubernetes:autoscaling.x-k8s.io/v1beta1:CapacityBuffer": read_capacity_buffer,
 }

@@ -7,6 +7,7 @@ from typing import Any, Final
 from tests.policies.corpus import aws, azure, karpenter, kubernetes
 from tests.policies.corpus.case import Case
 
+QUOTAS: Final = "gpu-quotas-kept"
 HOURLY: Final = "hourly-cost-ceiling"
 IDLE: Final = "idle-cost-ceiling"
 EKS: Final = (aws.CLUSTER, "ml", {"name": "ml", "region": "us-west-2"})
@@ -26,6 +27,14 @@ def serving(replicas: int) -> Any:
     """Pods that hold a GPU each."""
     spec = {"replicas": replicas, "template": {"spec": kubernetes.pod(1)}}
     return kubernetes.thing("apps/v1:Deployment", spec, "serve")
+
+
+def quotas(**gpus: int) -> list[Any]:
+    """A quota of GPUs for each namespace."""
+    return [
+        kubernetes.thing("core/v1:ResourceQuota", {"hard": {"requests.nvidia.com/gpu": str(count)}}, name, name)
+        for name, count in gpus.items()
+    ]
 
 
 def twin(name: str) -> tuple[aws.Resource, ...]:
@@ -94,5 +103,33 @@ BLOCKED: Final = [
         serving(2),
         rule=IDLE,
         maxIdleUsd=2,
+    ),
+    priced(
+        "promised-twice",
+        "two teams may each have all ten GPUs",
+        EKS,
+        sized(["g5.xlarge"], 0, 10),
+        *quotas(red=10, blue=10),
+        rule=QUOTAS,
+    ),
+    priced(
+        "promised-in-part",
+        "a quota for pods of one class is a part of the namespace's",
+        EKS,
+        sized(["g5.xlarge"], 0, 10),
+        *quotas(red=11),
+        kubernetes.thing(
+            "core/v1:ResourceQuota",
+            {"hard": {"requests.nvidia.com/gpu": "4"}, "scopeSelector": {"matchExpressions": []}},
+            "urgent",
+            "red",
+        ),
+        rule=QUOTAS,
+    ),
+]
+
+ALLOWED: Final = [
+    priced(
+        "promised", "two teams share ten GPUs", EKS, sized(["g5.xlarge"], 0, 10), aws.cpu_group(), *quotas(a=5, b=5)
     ),
 ]

@@ -1,0 +1,83 @@
+"""``teams``: namespaces with a part of the cluster's GPUs."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field, StrictInt, StrictStr
+
+from components.settings.access import namespace
+from components.settings.fields import Section, wrong
+from concepts.kubernetes import quantity
+
+Priority = Literal["low", "normal", "high"]
+
+_EVERYBODYS: Final = "default"
+# https://docs.nvidia.com/datacenter/tesla/mig-user-guide/#supported-mig-profiles, as the device plugin's resources end:
+# https://github.com/NVIDIA/k8s-device-plugin#configuration-option-details
+_SLICE: Final = re.compile(r"[1-9]g\.\d{1,3}gb(\.[a-z.]+)?")
+
+
+def _name(name: str) -> str:
+    if name == _EVERYBODYS:
+        raise wrong(f"the namespace '{name}' is everybody's", "Write one for each team, such as 'research'")
+    return namespace(name)
+
+
+def _slice(profile: str) -> str:
+    if not _SLICE.fullmatch(profile):
+        raise wrong(f"'{profile}' is no slice of a GPU", "Write its profile, such as 1g.10gb")
+    return profile
+
+
+def _memory(text: str) -> str:
+    try:
+        amount = quantity(text)
+    except (ValueError, ArithmeticError):
+        amount = quantity("0")
+    if amount <= 0:
+        raise wrong(f"'{text}' is no amount of memory", "Write for example 512Gi")
+    return text
+
+
+Slices = dict[Annotated[StrictStr, AfterValidator(_slice)], Annotated[StrictInt, Field(ge=0)]]
+
+
+class Team(Section):
+    """A namespace, and how much its pods may ask for at once. Its people are the developers of it in `access`."""
+
+    name: Annotated[StrictStr, AfterValidator(_name)] = Field(
+        description="its namespace, made unless it is there; it stays when the team is no longer named"
+    )
+    gpus: Annotated[StrictInt, Field(ge=0)] = Field(
+        description="the most GPUs (where they are shared or partitioned: shares, slices) that its pods ask for at once"
+    )
+    mig_slices: Slices = Field(
+        default_factory=dict,
+        description="the most slices of each profile, where your own device plugin names them, as `{1g.10gb: 4}`",
+    )
+    cpus: Annotated[StrictInt, Field(ge=1)] | None = Field(
+        default=None, description="the most CPUs; a pod that asks for none counts with 100m. No limit unless given"
+    )
+    memory: Annotated[StrictStr, AfterValidator(_memory)] | None = Field(
+        default=None,
+        description="the most memory, as `512Gi`; a pod that asks for none counts with 256Mi. No limit unless given",
+    )
+    priority: Priority = Field(
+        default="normal",
+        description="how urgent its pods may be. `high` ones (`priorityClassName: gpucluster-high`) get the next free "
+        "node, `low` ones (`gpucluster-low`, which a low team's pods have to name) the last; none ends a running pod",
+    )
+
+
+def each_once(value: tuple[Team, ...]) -> tuple[Team, ...]:
+    """A namespace has one quota."""
+    names = [team.name for team in value]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise wrong(f"the team '{twice[0]}' is there twice", "Write each team once, with all that it may have")
+    return value
+
+
+Teams = Annotated[tuple[Team, ...], AfterValidator(each_once)]

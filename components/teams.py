@@ -1,0 +1,99 @@
+"""Teams: a quota of GPUs for each one's namespace, and how urgent its pods may be.
+
+https://kubernetes.io/docs/concepts/policy/resource-quotas/ (of extended resources: ``requests.`` alone),
+https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from components.cluster import Cluster
+from components.settings.teams import Priority, Team
+from concepts.kubernetes import GPU_RESOURCE
+from concepts.offer import PRIORITY_CLASSES
+
+# Above and below a pod that names no class. Autoscalers start no node for pods below -10:
+# https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#how-does-cluster-autoscaler-work-with-pod-priority-and-preemption
+_VALUES: Final[Mapping[Priority, int]] = {"low": -1, "high": 1000}
+_OF_THE_SYSTEM: Final = ("system-cluster-critical", "system-node-critical")
+_MIG: Final = f"{GPU_RESOURCE.partition('/')[0]}/mig-"
+
+# What a pod counts with that asks for nothing, where a quota would otherwise refuse it. No ``max`` of GPUs here: a
+# LimitRange refuses every container that has no limit of the resource, or gives it the largest one as its own
+# (https://kubernetes.io/docs/concepts/policy/limit-range/), and with it a GPU.
+_USUAL_REQUESTS: Final = {"cpu": "100m", "memory": "256Mi"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamsArgs:
+    """The ``teams`` of ``cluster``, and what was declared for each one's namespace."""
+
+    cluster: Cluster
+    teams: Sequence[Team]
+    namespaces: Mapping[str, pulumi.Resource]
+
+
+class Teams(pulumi.ComponentResource):
+    """Quotas, usual requests and PriorityClasses; nothing at all for no team."""
+
+    def __init__(self, name: str, args: TeamsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:index:Teams", name, None, opts)
+        objects = args.cluster.objects
+        for manifest in priority_classes() if args.teams else ():
+            objects.declare(f"{name}-{manifest['metadata']['name']}", manifest, self)
+        for team in args.teams:
+            for manifest in manifests(team):
+                kind, its = manifest["kind"].lower(), manifest["metadata"]["name"]
+                objects.declare(f"{name}-{team.name}-{kind}-{its}", manifest, self, args.namespaces[team.name])
+        self.register_outputs({"teams": [team.name for team in args.teams]})
+
+
+def priority_classes() -> Iterator[dict[str, Any]]:
+    """They order the pods that wait; a running job is never ended for another's sake."""
+    for priority, value in _VALUES.items():
+        yield {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": PRIORITY_CLASSES[priority]},
+            "value": value,
+            "preemptionPolicy": "Never",
+            "description": f"For pods of teams whose priority is {priority}.",
+        }
+
+
+def manifests(team: Team) -> Iterator[dict[str, Any]]:
+    """The objects in the team's namespace."""
+    hard: dict[str, str] = {f"requests.{GPU_RESOURCE}": str(team.gpus)}
+    hard |= {f"requests.{_MIG}{profile}": str(count) for profile, count in team.mig_slices.items()}
+    asked = {"cpu": None if team.cpus is None else str(team.cpus), "memory": team.memory}
+    hard |= {f"requests.{resource}": most for resource, most in asked.items() if most is not None}
+    yield _object("v1", "ResourceQuota", "team", team, {"hard": hard})
+    usual = {resource: _USUAL_REQUESTS[resource] for resource, most in asked.items() if most is not None}
+    if usual:
+        yield _object("v1", "LimitRange", "team", team, {"limits": [{"type": "Container", "defaultRequest": usual}]})
+    yield _object(
+        "v1",
+        "ResourceQuota",
+        "priority",
+        team,
+        {"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": [_forbidden(team.priority)]}},
+    )
+
+
+def _forbidden(priority: Priority) -> dict[str, Any]:
+    """The classes that pods of a team may not name. ``NotIn`` matches a pod that names none."""
+    classes = {"scopeName": "PriorityClass"}
+    if priority == "low":
+        return {**classes, "operator": "NotIn", "values": [PRIORITY_CLASSES["low"]]}
+    above = () if priority == "high" else (PRIORITY_CLASSES["high"],)
+    return {**classes, "operator": "In", "values": [*above, *_OF_THE_SYSTEM]}
+
+
+def _object(version: str, kind: str, name: str, team: Team, spec: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": team.name}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": dict(spec)}

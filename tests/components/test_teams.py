@@ -1,0 +1,143 @@
+"""A team has its quota in its namespace, and its pods are as urgent as it may be; without teams nothing is declared."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from components.settings.teams import Priority, Team
+from components.teams import manifests
+from concepts.offer import CONFIG_MAP
+from tests import one_stack
+from tests.components.settings.test_clouds import load_stack, problems
+from tests.recorder import Recording
+from tests.stacks import run_program, run_with
+
+each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+GPUS = "requests.nvidia.com/gpu"
+
+
+def team(**changes: Any) -> dict[str, Any]:
+    return {"name": "research", "gpus": 2, **changes}
+
+
+def program(cloud: str, **changes: Any) -> Recording:
+    return run_with(one_stack.config(cloud, **changes), f"one-{cloud}")
+
+
+def quotas(recording: Recording) -> list[dict[str, Any]]:
+    return [one.inputs for one in recording.of_type("kubernetes:core/v1:ResourceQuota")]
+
+
+@each_cloud
+def test_each_team_has_its_quota_in_a_namespace_of_its_own(cloud: str) -> None:
+    found = program(cloud, teams=[team(), team(name="vision", gpus=0, cpus=32, memory="1Ti")])
+    hard = {one["metadata"]["namespace"]: one["spec"]["hard"] for one in quotas(found) if GPUS in one["spec"]["hard"]}
+    assert hard == {
+        "research": {GPUS: "2"},
+        "vision": {GPUS: "0", "requests.cpu": "32", "requests.memory": "1Ti"},
+    }
+    made = {one.inputs["metadata"]["name"]: one.retained for one in found.of_type("kubernetes:core/v1:Namespace")}
+    assert made == {"research": True, "vision": True}, "a team that is no longer named keeps what runs"
+
+
+@each_cloud
+def test_what_the_command_submits_by_is_published(cloud: str) -> None:
+    found = program(cloud, teams=[team(priority="high")])
+    [told] = [
+        one.inputs["data"]["offer.json"]
+        for one in found.of_type("kubernetes:core/v1:ConfigMap")
+        if one.inputs["metadata"]["name"] == CONFIG_MAP
+    ]
+    [published] = json.loads(told)["teams"]
+    classes = found.of_type("kubernetes:scheduling.k8s.io/v1:PriorityClass")
+    assert published["gpus"] == 2
+    assert published["priority_class"] in {one.inputs["metadata"]["name"] for one in classes}
+    assert {one.inputs["preemptionPolicy"] for one in classes} == {"Never"}, "no job is ended for another"
+
+
+@each_cloud
+def test_without_teams_nothing_is_declared(cloud: str) -> None:
+    found = run_program(one_stack.file(cloud))
+    kinds = ("core/v1:ResourceQuota", "core/v1:LimitRange", "scheduling.k8s.io/v1:PriorityClass")
+    assert [one for kind in kinds for one in found.of_type(f"kubernetes:{kind}")] == []
+    assert all("teams" not in str(one.inputs) for one in found.of_type("kubernetes:core/v1:ConfigMap"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "defaults"),
+    [
+        ({}, None),
+        ({"cpus": 8}, {"cpu": "100m"}),
+        ({"memory": "64Gi"}, {"memory": "256Mi"}),
+        ({"cpus": 8, "memory": "64Gi"}, {"cpu": "100m", "memory": "256Mi"}),
+    ],
+)
+def test_a_pod_that_asks_for_no_cpu_is_not_refused_by_a_quota_of_cpus(
+    changes: dict[str, Any], defaults: dict[str, str] | None
+) -> None:
+    ranges = [one for one in manifests(Team(**team(**changes))) if one["kind"] == "LimitRange"]
+    assert [one["spec"]["limits"] for one in ranges] == (
+        [] if defaults is None else [[{"type": "Container", "defaultRequest": defaults}]]
+    )
+
+
+def test_slices_of_ones_own_device_plugin_are_counted_by_their_names() -> None:
+    written = load_stack("gke", teams=[team(migSlices={"1g.10gb": 7, "1g.10gb.me": 1})]).teams[0]
+    [hard] = [one["spec"]["hard"] for one in manifests(written) if one["metadata"]["name"] == "team"]
+    assert hard == {GPUS: "2", "requests.nvidia.com/mig-1g.10gb": "7", "requests.nvidia.com/mig-1g.10gb.me": "1"}
+
+
+@pytest.mark.parametrize(
+    ("priority", "allowed", "forbidden"),
+    [
+        ("low", {"gpucluster-low"}, {None, "gpucluster-high", "system-cluster-critical"}),
+        ("normal", {None, "gpucluster-low"}, {"gpucluster-high", "system-node-critical"}),
+        ("high", {None, "gpucluster-low", "gpucluster-high"}, {"system-cluster-critical"}),
+    ],
+)
+def test_no_pod_is_more_urgent_than_its_team(
+    priority: Priority, allowed: set[str | None], forbidden: set[str | None]
+) -> None:
+    made = list(manifests(Team(**team(priority=priority))))
+    [quota] = [one for one in made if one["kind"] == "ResourceQuota" and "scopeSelector" in one["spec"]]
+    assert quota["spec"]["hard"] == {"pods": "0"}
+    [wanted] = quota["spec"]["scopeSelector"]["matchExpressions"]
+
+    def refused(name: str | None) -> bool:
+        return (name in wanted["values"]) is (wanted["operator"] == "In")
+
+    assert not any(map(refused, allowed))
+    assert all(map(refused, forbidden))
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"name": "default"}, "teams[0].name"),
+        ({"name": "kube-system"}, "teams[0].name"),
+        ({"name": "Research"}, "teams[0].name"),
+        ({"gpus": -1}, "teams[0].gpus"),
+        ({"memory": "much"}, "teams[0].memory"),
+        ({"memory": "0"}, "teams[0].memory"),
+        ({"cpus": 0}, "teams[0].cpus"),
+        ({"priority": "urgent"}, "teams[0].priority"),
+        ({"migSlices": {"a100": 1}}, "teams[0].migSlices.a100"),
+    ],
+)
+def test_what_means_nothing_is_refused_where_it_is_written(changes: dict[str, Any], path: str) -> None:
+    assert problems("gke", teams=[team(**changes)]).keys() == {path}
+
+
+@each_cloud
+def test_no_team_is_promised_more_than_all_pools_have(cloud: str) -> None:
+    """The one stack has twins of 3 nodes with 1 and 4 GPUs, and one node with 8."""
+    most = 2 * 3 * (1 + 4) + 8
+    assert load_stack(cloud, teams=[team(gpus=most)]).teams[0].gpus == most
+    assert problems(cloud, teams=[team(gpus=most + 1)]).keys() == {"teams[0].gpus"}
+
+
+def test_a_team_is_there_once() -> None:
+    assert "twice" in problems("gke", teams=[team(), team(gpus=1)])["teams"]
