@@ -16,6 +16,7 @@ from catalog.changes import Effects
 from catalog.machines import Machines
 from catalog.model import Accelerator, Machine, Quota, Resources, Support, SystemPod, WithdrawnGpu
 from catalog.prices import Prices
+from catalog.tags import TagGrammar
 from concepts.kubernetes import Taint
 from concepts.pool import Image, Pool
 
@@ -54,6 +55,7 @@ class CloudCatalog:
     - ``default_ranges``: ``node_cidr``, ``pod_cidr`` (``None``: pods have addresses of the nodes' range) and
       ``service_cidr``
     - ``existing_network``: how a stack file names a network that is there already; ``None`` where it cannot yet
+    - ``tags``: how tags are written; ``None`` where resources have labels alone
     - ``max_name_length``: characters that the name of a cluster or a pool may have
     - ``pod_addresses_per_node``: addresses that each node takes out of the pod range (the nodes' range where pods have
       none); ``kept_addresses``: those of a subnetwork that the cloud keeps for itself
@@ -95,6 +97,7 @@ class CloudCatalog:
     default_cpu_machine: str
     default_ranges: Mapping[str, str | None]
     existing_network: str | None = None
+    tags: TagGrammar | None = None
     max_name_length: int
     pod_addresses_per_node: int
     kept_addresses: int

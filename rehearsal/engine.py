@@ -167,7 +167,7 @@ class Engine:
 
     def kept(self) -> frozenset[str]:
         """The ids of what a destroy only forgets. Raises ``EngineError``."""
-        return frozenset(each["id"] for each in self._state() if each.get("retainOnDelete") and each.get("id"))
+        return outliving(self._state())
 
     def _state(self) -> list[dict[str, Any]]:
         done = self._run(["stack", "export", "--stack", self.stack])
@@ -317,3 +317,12 @@ def user_passphrase(environ: Mapping[str, str] = os.environ) -> str | None:
         return environ["PULUMI_CONFIG_PASSPHRASE"]
     file = environ.get("PULUMI_CONFIG_PASSPHRASE_FILE")
     return Path(file).read_text().strip() if file else None
+
+
+def outliving(state: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """The ids of the resources of a ``state`` that a destroy only forgets.
+
+    What goes with another resource is there no longer than that: a namespace that people keep goes with its cluster.
+    """
+    retained = {each["urn"]: each for each in state if each.get("retainOnDelete") and each.get("id")}
+    return frozenset(each["id"] for each in retained.values() if each.get("deletedWith", each["urn"]) in retained)

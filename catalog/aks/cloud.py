@@ -31,6 +31,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from catalog.aks.changes import CHANGES
@@ -40,6 +41,7 @@ from catalog.cloud import CloudCatalog, CredentialPlugin
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
 from catalog.prices import Prices, Source
+from catalog.tags import TagGrammar
 from concepts.kubernetes import Taint
 
 MIG_GPUS: Final = frozenset(
@@ -94,6 +96,17 @@ def nat_price(nodes: int, gateways: int) -> Price:
 # A pool is one scale set of one size (https://learn.microsoft.com/azure/aks/create-node-pools), which takes a node in
 # whichever of its zones has one: scarce GPUs need that more than even zones. AKS itself puts
 # ``kubernetes.azure.com/accelerator`` on GPU nodes: https://learn.microsoft.com/azure/aks/use-labels
+# https://learn.microsoft.com/azure/azure-resource-manager/management/tag-resources#limitations: 512 characters, of a
+# storage account 128; 50 tags a resource. https://learn.microsoft.com/azure/aks/use-tags: clusters pass theirs on to
+# what they make in their group of nodes, which has some of its own.
+_TAGS: Final = TagGrammar(
+    key=re.compile(r"[^<>%&\\?/\x00-\x1f]{1,128}"),
+    value=re.compile(r"[^\x00-\x1f]{0,256}"),
+    said=r"any text without < > % & \ ? /, at most 128 characters (a value: 256)",
+    most=40,
+    reserved=("microsoft", "azure", "windows", "aks-managed", "k8s-azure", "kubernetes.io"),
+)
+
 CATALOG: Final = CloudCatalog(
     name="aks",
     account_key="azure-native:subscriptionId",
@@ -109,6 +122,7 @@ CATALOG: Final = CloudCatalog(
     existing_network="/subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.Network/virtualNetworks/<name>",
     # Of a cluster. Pool names, 11 characters in Azure, are shortened where they are sent (components/clouds/aks).
     # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerservice
+    tags=_TAGS,
     max_name_length=63,
     # Azure CNI Overlay gives each node a /24: https://learn.microsoft.com/azure/aks/concepts-network-azure-cni-overlay
     pod_addresses_per_node=256,

@@ -29,6 +29,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from catalog.cloud import CloudCatalog, CredentialPlugin
@@ -39,6 +40,7 @@ from catalog.eks.versions import SUPPORTED
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
 from catalog.prices import Prices, Source
+from catalog.tags import TagGrammar
 
 # The day that readers noted each fee.
 _CONTROL_PLANE: Final = Source(
@@ -79,6 +81,19 @@ def nat_price(nodes: int, gateways: int) -> Price:
     return _NAT.price(gateways * (_NAT_USD + _NAT_ADDRESS_USD))
 
 
+# https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html, the same in
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html#tag-restrictions; all letters are letters.
+# The program names machines and networks, and clusters and their controllers know theirs by tags.
+_TAGS: Final = TagGrammar(
+    key=re.compile(r"[\w .:/=+@-]{1,128}"),
+    value=re.compile(r"[\w .:/=+@-]{0,256}"),
+    said="letters, digits, spaces and . : / = + - _ @, at most 128 (a value: 256)",
+    # 50 a resource, of which machines and networks need one for their name, and controllers some of their own.
+    most=40,
+    reserved=("aws:", "eks:", "kubernetes.io/", "k8s.io/", "karpenter.", "ebs.csi.aws.com/", "elbv2.k8s.aws/"),
+    own=frozenset({"name"}),
+)
+
 CATALOG: Final = CloudCatalog(
     name="eks",
     account_key="aws:region",
@@ -92,6 +107,7 @@ CATALOG: Final = CloudCatalog(
     default_admin_machine="r6i.large",
     default_cpu_machine="m6i.xlarge",
     default_ranges={"node_cidr": "10.0.0.0/16", "pod_cidr": None, "service_cidr": "172.20.0.0/16"},
+    tags=_TAGS,
     # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html (nodegroupName)
     max_name_length=63,
     # Addresses come in blocks of 16 (/28): 250 pods, the most that EKS gives a node, need 16 blocks.

@@ -173,6 +173,7 @@ _ASPECTS: Final[Mapping[str, Callable[[CloudCatalog], str]]] = {
     "`gpuPools[].locationPolicy`": lambda known: _words(known.location_policies),
     "`monitoring.gpuMetrics`": lambda known: "yes" if known.gpu_metrics else "no",
     "`addons`": lambda known: _words(known.addons),
+    "`tags`": lambda known: known.tags.said if known.tags else "none: `labels`",
     "characters of a pool's name": lambda known: f"{known.max_name_length}",
 }
 """What a row of the comparison is about → what a cloud's catalogue says about it."""

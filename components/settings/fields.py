@@ -177,6 +177,35 @@ def resource_label_value(value: str) -> str:
     return value
 
 
+def _tags(tags: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+    """Tags in the cloud's own grammar. Their keys differ in more than case: IAM and Azure take two such for one."""
+    where = context(info)
+    if where.catalog is None or not tags:
+        return tags
+    grammar = where.catalog.tags
+    if grammar is None:
+        raise wrong(
+            f"on {where.cloud} resources have labels, in lower case, and what it calls tags is no part of the bill",
+            f"Write labels: {{{', '.join(_as_label(key) for key in tags)}}}",
+        )
+    for key, value in tags.items():
+        if (problem := grammar.key_problem(key)) is not None:
+            raise wrong(f"'{key}' {problem}", "Write another key, such as CostCenter")
+        if not grammar.value.fullmatch(value):
+            raise wrong(f"'{value}' is not a value of '{key}': {grammar.said}", "Leave out the other characters")
+    labels = info.data.get("labels") or {}
+    lower = [key.lower() for key in (*labels, *tags)]
+    if twice := next((key for key in (*labels, *tags) if lower.count(key.lower()) > 1), None):
+        raise wrong(f"'{twice}' is there twice, in labels or in another case", "Write each key once")
+    if len(lower) > grammar.most:
+        raise wrong(f"{len(lower)} tags with the labels, and a resource takes {grammar.most}", "Leave some out")
+    return tags
+
+
+def _as_label(key: str) -> str:
+    return f"{re.sub(r'[^a-z0-9_-]+', '-', key.lower()).lstrip('0123456789-_')[:63] or 'team'}: …"
+
+
 def cidr(text: str) -> str:
     """An IPv4 range, written with its first address and its prefix length."""
     try:
@@ -201,6 +230,7 @@ ResourceLabels = dict[
     Annotated[StrictStr, AfterValidator(resource_label_key)],
     Annotated[StrictStr, AfterValidator(resource_label_value)],
 ]
+ResourceTags = Annotated[dict[StrictStr, StrictStr], AfterValidator(_tags)]
 Cidr = Annotated[StrictStr, AfterValidator(cidr)]
 DiskGb = Annotated[StrictInt, Field(ge=20, le=65536)]
 

@@ -23,7 +23,7 @@ class Settings:
     ``network.pod_cidr`` is what the file says or the cloud's default, and ``None`` where pods have addresses of the
     nodes' range. ``autoscaler`` is one that the catalogue lists; ``expander`` and ``unneeded_minutes`` are ``None``
     unless the file says. ``gpu_metrics``: the cloud is asked to collect them. ``nat_per_zone`` has its default from the
-    availability.
+    availability. ``labels`` are all that resources carry, with the ``tags`` among them.
     Costs are list prices in US dollars an hour, without traffic and taxes: ``cost_idle_hourly`` with every autoscaled
     pool at its minimum, ``cost_max_hourly`` at its maximum (twin pools both). ``None`` if a price is not known;
     ``unpriced`` names the pools without one.
@@ -60,6 +60,7 @@ class Settings:
     workloads: Workloads = field(default_factory=Workloads)
     identities: tuple[Identity, ...] = ()
     teams: tuple[Team, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def idle_minutes(self) -> int:

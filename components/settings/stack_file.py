@@ -10,7 +10,7 @@ import catalog
 from components.settings import check
 from components.settings.access import AccessList
 from components.settings.cluster import Kubernetes, Monitoring, Network, Security
-from components.settings.fields import Minutes, ResourceLabels, Section, Zones, context, rfc1035, wrong
+from components.settings.fields import Minutes, ResourceLabels, ResourceTags, Section, Zones, context, rfc1035, wrong
 from components.settings.maintenance import Maintenance
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import instead
@@ -89,6 +89,11 @@ class StackFile(Section):
     access: AccessList = Field(default=(), description="who besides the cluster's maker may do what inside it")
     teams: Teams = Field(default=(), description="namespaces, each with a part of the GPUs")
     labels: ResourceLabels = Field(default_factory=dict, description="put on every cloud resource")
+    tags: ResourceTags = Field(
+        default_factory=dict,
+        validate_default=True,
+        description="likewise, in the cloud's own grammar, such as `CostCenter`",
+    )
 
     @field_validator("cloud")
     @classmethod

@@ -226,15 +226,14 @@ SYNONYMS: Final[Mapping[str, str]] = {
     ),
     **dict.fromkeys(
         (
-            *("team", "tenants", "tenant", "namespaces", "quota", "quotas", "resourcequota", "resourcequotas"),
-            *("priority", "priorities", "priorityclass", "priorityclasses", "limitrange", "limitranges"),
+            *("team", "tenants", "tenant", "quota", "quotas", "resourcequota", "resourcequotas"),
+            *("priorities", "priorityclass", "priorityclasses", "limitrange", "limitranges"),
         ),
         "teams: [{name: research, gpus: 8}]",
     ),
     "maintenanceexclusions": "maintenance: {exclusions: [{name: …, first: …, last: …}]}",
-    "tags": "labels",
     "resourcelabels": "labels",
-    "defaulttags": "labels",
+    **dict.fromkeys(("defaulttags", "resourcetags", "extratags", "costtags"), "tags: {CostCenter: …}"),
     "instancetype": "machineType",
     "instancetypes": "machineType",
     "vmsize": "machineType",

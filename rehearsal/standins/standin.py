@@ -181,7 +181,7 @@ class StandIn(Vendor[CloudT]):
 
     def _enforce(self, row: Resource[CloudT], inputs: Properties) -> None:
         """Raise the first broken rule; rules about values that are not known yet wait for the update."""
-        message = broken(row.rules, inputs, self._cloud)
+        message = broken((*self.everywhere, *row.rules), inputs, self._cloud)
         if message:
             raise self.bad_request(row, message)
         for each in row.inside(inputs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
@@ -16,6 +16,7 @@ from rehearsal.simulation import Fleet, Login
 from rehearsal.standins import check
 from rehearsal.standins.base import CheckFailure, Properties, Provider, ProviderError, Request
 from rehearsal.standins.resource import CloudT, Made, Refers, Resource
+from rehearsal.standins.rules import ServerRule
 from rehearsal.standins.store import Record, Store
 from schemas import Schema, schema
 
@@ -28,6 +29,8 @@ class Vendor(Provider, Generic[CloudT]):
 
     cloud_name: ClassVar[str]
     rows: ClassVar[Mapping[str, Resource[Any]]]
+    everywhere: ClassVar[Sequence[ServerRule[Any]]] = ()
+    """Rules of the cloud about resources of all types."""
     functions: ClassVar[Mapping[str, Callable[[Any, Properties], Properties]]]
     settings: ClassVar[tuple[str, ...]]
     """The provider's settings that the resources use."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal import leftovers
-from rehearsal.engine import Engine, EngineError, Gate, gate_for, has_secure_values, user_passphrase
+from rehearsal.engine import Engine, EngineError, Gate, gate_for, has_secure_values, outliving, user_passphrase
 from rehearsal.engine_events import Step
 from rehearsal.stack import ROOT
 from tests.rehearsal.simulated_cluster import eventually
@@ -114,3 +114,16 @@ def test_the_users_passphrase_is_found_in_both_places(tmp_path: Path) -> None:
     assert user_passphrase({"PULUMI_CONFIG_PASSPHRASE": ""}) is None
     assert user_passphrase({"PULUMI_CONFIG_PASSPHRASE_FILE": str(file)}) == "from a file"
     assert user_passphrase({"PULUMI_CONFIG_PASSPHRASE": "x", "PULUMI_CONFIG_PASSPHRASE_FILE": str(file)}) == "x"
+
+
+def test_what_goes_with_the_cluster_does_not_outlive_it() -> None:
+    cluster = {"urn": "cluster", "id": "c"}
+    bucket = {"urn": "bucket", "id": "b", "retainOnDelete": True}
+    state = [
+        cluster,
+        bucket,
+        {"urn": "namespace", "id": "research", "retainOnDelete": True, "deletedWith": "cluster"},
+        {"urn": "object", "id": "o", "retainOnDelete": True, "deletedWith": "bucket"},
+        {"urn": "component", "retainOnDelete": True},
+    ]
+    assert outliving(state) == {"b", "o"}

@@ -20,6 +20,7 @@ from components.clouds.eks.identity import Role, associate, pod_role
 from components.clouds.eks.load_balancer import CONTROLLER, controller_policy
 from components.clouds.eks.network import LOAD_BALANCER
 from components.resources import CustomResource
+from components.settings import Settings
 from concepts.pool import ROLE_LABEL
 
 if TYPE_CHECKING:
@@ -123,6 +124,20 @@ def chosen(names: Sequence[str]) -> list[Addon]:
     return [OPTIONAL[name] for name in names if name in OPTIONAL]
 
 
+def _tagging(addon: Addon, settings: Settings) -> Mapping[str, Any]:
+    """What makes the driver put the stack's tags on the volumes of claims, which the cluster's own tags do not reach.
+
+    https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/tagging.md,
+    https://docs.aws.amazon.com/eks/latest/userguide/eks-using-tags.html
+    """
+    if addon is not _EBS or not settings.tags:
+        return addon.configuration
+    return {
+        **addon.configuration,
+        "controller": {**addon.configuration["controller"], "extraVolumeTags": dict(settings.labels)},
+    }
+
+
 def _declare(name: str, addon: Addon, context: Context, options: pulumi.ResourceOptions) -> CustomResource:
     settings = context.settings
     inputs: eks.Addon = {
@@ -133,7 +148,7 @@ def _declare(name: str, addon: Addon, context: Context, options: pulumi.Resource
         "tags": dict(settings.labels),
     }
     if addon.configuration:
-        inputs["configurationValues"] = json.dumps(addon.configuration, sort_keys=True)
+        inputs["configurationValues"] = json.dumps(_tagging(addon, settings), sort_keys=True)
     roles: list[Role] = []
     if addon.policies:
         roles = [_role(f"{name}-{addon.name}", addon.name, context, options, managed=addon.policies)]

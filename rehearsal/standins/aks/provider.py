@@ -30,6 +30,7 @@ from rehearsal.standins.aks.functions import FUNCTIONS
 from rehearsal.standins.aks.group import GROUP
 from rehearsal.standins.aks.operations import Operations
 from rehearsal.standins.aks.ranking import Ranking
+from rehearsal.standins.aks.tags import TAGS
 from rehearsal.standins.base import Created, Properties, ProviderError, Request
 from rehearsal.standins.check import Words
 from rehearsal.standins.cloud import last_part
@@ -58,6 +59,7 @@ class AzureNativeProvider(StandIn[Cloud]):
             *maintenance.ROWS,
         )
     )
+    everywhere = TAGS
     functions = FUNCTIONS
     settings = ("subscriptionId", "tenantId", "location")
     words = Words(

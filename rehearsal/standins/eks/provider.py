@@ -43,6 +43,7 @@ from rehearsal.standins.eks.functions import FUNCTIONS
 from rehearsal.standins.eks.left import left
 from rehearsal.standins.eks.request import BY_ARN, parameters, request_of, retag, tags_of
 from rehearsal.standins.eks.row import Row, refused
+from rehearsal.standins.eks.tags import TAGS
 from rehearsal.standins.resource import Made, Refers, Resource
 from rehearsal.standins.standin import StandIn, table
 from rehearsal.standins.store import Record, Store
@@ -94,6 +95,7 @@ class AwsProvider(StandIn[Account]):
     name = "aws"
     cloud_name = "eks"
     rows = table([_with_common_outputs(row) for part in _PARTS for row in part.ROWS])
+    everywhere = TAGS
     functions = FUNCTIONS
     let_in = access.let_in
     settings = ("region",)

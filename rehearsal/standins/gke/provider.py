@@ -15,6 +15,7 @@ from rehearsal.standins.differences import same_resource
 from rehearsal.standins.gke import buckets, cluster, errors, iam, network, node_pool, people, registries
 from rehearsal.standins.gke.cloud import SELF_LINK, chosen, region_of
 from rehearsal.standins.gke.functions import FUNCTIONS
+from rehearsal.standins.gke.tags import TAGS
 from rehearsal.standins.resource import Made, Refers, Resource
 from rehearsal.standins.standin import StandIn, table
 
@@ -30,6 +31,7 @@ class GcpProvider(StandIn[Cloud]):
     name = "gcp"
     cloud_name = "gke"
     rows = table((*network.ROWS, *iam.ROWS, *registries.ROWS, *buckets.ROWS, *cluster.ROWS, *node_pool.ROWS))
+    everywhere = TAGS
     functions = FUNCTIONS
     settings = ("project", "region", "zone")
     words = Words(

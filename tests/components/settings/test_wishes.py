@@ -126,7 +126,9 @@ INTENTS = (
     refused("a window by another word", {"maintenanceWindow": "Write maintenance: "}, maintenanceWindow="Sun:02"),
     refused("surge", {"gpuPools[0].upgradeSettings": "left alone"}, gpuPools=t4(upgradeSettings={"maxSurge": 1})),
     refused("cloud by its company", {"cloud": "Write "}, cloud="azure"),
-    refused("tags", {"tags": "Write labels"}, tags={"team": "red"}),
+    expressed("tags in the cloud's grammar", "eks", "aks", tags={"CostCenter": "4711"}),
+    refused("tags where there are labels", {"tags": "Write labels"}, "gke", tags={"CostCenter": "4711"}),
+    refused("default tags", {"defaultTags": "Write tags: "}, defaultTags={"team": "red"}),
     refused(
         "AWS's word for machines", {"gpuPools[0].instanceType": "Write machineType"}, gpuPools=t4(instanceType="x")
     ),

@@ -1,0 +1,31 @@
+"""How a cloud writes tags: what a key and a value may be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagGrammar:
+    """``key`` and ``value`` match all of a text; ``said`` is what they allow, in words. ``most`` tags one resource has.
+
+    Keys that begin with one of ``reserved`` (in lower case) are the cloud's or the cluster's; those of ``own`` are the
+    program's.
+    """
+
+    key: re.Pattern[str]
+    value: re.Pattern[str]
+    said: str
+    most: int
+    reserved: tuple[str, ...]
+    own: frozenset[str] = frozenset()
+
+    def key_problem(self, key: str) -> str | None:
+        """What is wrong with a key, after its name; ``None`` if nothing is."""
+        if not self.key.fullmatch(key):
+            return f"is not a tag's key: {self.said}"
+        if key.lower() in self.own:
+            return "is what the program names resources by"
+        taken = next((begin for begin in self.reserved if key.lower().startswith(begin)), None)
+        return None if taken is None else f"begins with '{taken}', which the cloud or the cluster keeps for itself"

@@ -1,0 +1,36 @@
+"""What a cloud refuses of tags and labels, on whatever resource they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from rehearsal.standins.base import Properties
+from rehearsal.standins.rules import RuleBook, ServerRule
+from rehearsal.standins.values import at
+
+
+def tag_rules(
+    *paths: str, source: str, key: str, value: str, most: int, refusal: str, distinct: bool = False
+) -> Sequence[ServerRule[Any]]:
+    """Rules about the maps at ``paths``: patterns of a whole key and value, and the ``most`` that there are.
+
+    ``refusal`` is what the cloud says, of which ``{key}`` is the tag. ``distinct``: keys differ in more than case.
+    """
+    rules = RuleBook[Any]()
+    keys, values = re.compile(key), re.compile(value)
+
+    def add(path: str) -> None:
+        @rules.add(f"tags-of-{path}", source, path)
+        def _(inputs: Properties, _cloud: Any) -> str | None:
+            tags = at(inputs, path) or {}
+            bad = [name for name, given in tags.items() if not (keys.fullmatch(name) and values.fullmatch(str(given)))]
+            lower = [name.lower() for name in tags]
+            bad += [name for name in tags if distinct and lower.count(name.lower()) > 1]
+            bad += list(tags)[most:]
+            return refusal.format(key=bad[0]) if bad else None
+
+    for path in paths:
+        add(path)
+    return rules.rules
