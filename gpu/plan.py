@@ -103,7 +103,7 @@ def account_of(asked: Asked, offer: Offer) -> str | None:
 
 
 def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJob:
-    """The job on the pools that were found for it, with what its service account has in the cloud, and as urgent as its team.
+    """The job on the pools that were found for it, as urgent as its team, with what its service account has.
 
     Raises:
         AskError: its team could never have that many GPUs.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rehearsal.standins.base import Properties
-from rehearsal.standins.rules import RuleBook, ServerRule
+from rehearsal.standins.rules import ServerRule
 from rehearsal.standins.values import at
 
 
@@ -18,19 +18,17 @@ def tag_rules(
 
     ``refusal`` is what the cloud says, of which ``{key}`` is the tag. ``distinct``: keys differ in more than case.
     """
-    rules = RuleBook[Any]()
     keys, values = re.compile(key), re.compile(value)
 
-    def add(path: str) -> None:
-        @rules.add(f"tags-of-{path}", source, path)
-        def _(inputs: Properties, _cloud: Any) -> str | None:
-            tags = at(inputs, path) or {}
-            bad = [name for name, given in tags.items() if not (keys.fullmatch(name) and values.fullmatch(str(given)))]
-            lower = [name.lower() for name in tags]
-            bad += [name for name in tags if distinct and lower.count(name.lower()) > 1]
-            bad += list(tags)[most:]
-            return refusal.format(key=bad[0]) if bad else None
+    def check(inputs: Properties, path: str) -> str | None:
+        tags = at(inputs, path) or {}
+        bad = [name for name, given in tags.items() if not (keys.fullmatch(name) and values.fullmatch(str(given)))]
+        lower = [name.lower() for name in tags]
+        bad += [name for name in tags if distinct and lower.count(name.lower()) > 1]
+        bad += list(tags)[most:]
+        return refusal.format(key=bad[0]) if bad else None
 
-    for path in paths:
-        add(path)
-    return rules.rules
+    def rule(path: str) -> ServerRule[Any]:
+        return ServerRule(f"tags-of-{path}", source, (path,), lambda inputs, _: check(inputs, path))
+
+    return [rule(path) for path in paths]
