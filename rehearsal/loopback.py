@@ -1,4 +1,4 @@
-"""The loopback interface, by which everything of a rehearsal talks: down in a new network namespace (``unshare -n``)."""
+"""The loopback interface, by which all of a rehearsal talks: it is down in a new network namespace (``unshare -n``)."""
 
 from __future__ import annotations
 

@@ -146,9 +146,8 @@ def _gpu_commands(environment: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_users_own_installer_makes_a_stack_without_drivers_pass(tmp_path: Path) -> None:
-    stack = tmp_path / "own-drivers.yaml"
-    stack.write_text((ROOT / "examples" / "gke-tips.yaml").read_text().rstrip() + "\n      drivers: none\n")
+def test_a_users_own_installer_makes_a_stack_without_drivers_pass() -> None:
+    stack = MANIFESTS.parent / "own-drivers.yaml"
     process = rehearse(
         "run", "--stack", str(stack), "--apply", str(MANIFESTS / "driver-installer"), "--day-two", "none"
     )
