@@ -35,6 +35,8 @@ class Cluster(pulumi.ComponentResource):
         self.settings, self.cloud = args.settings, load_cloud(args.settings.cloud)
         self.handle = self.cloud.cluster(name, args.settings, self)
         self.kubeconfig = self.handle.kubeconfig
-        provider = KubernetesProvider(f"{name}-objects", self.kubeconfig, pulumi.ResourceOptions(parent=self))
+        provider = KubernetesProvider(
+            f"{name}-objects", self.kubeconfig, self.handle.authority, pulumi.ResourceOptions(parent=self)
+        )
         self.objects = ClusterObjects(provider=provider, cluster=self.handle.resource)
         self.register_outputs({"name": self.handle.name, "kubeconfig": self.kubeconfig})

@@ -7,6 +7,7 @@ check, ``tests/components/test_provider_schema.py`` checks: every property, at a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -57,11 +58,20 @@ class CustomResource(pulumi.CustomResource):
 
 
 class KubernetesProvider(pulumi.ProviderResource):
-    """The explicit provider of the objects inside one cluster; ``kubeconfig`` is secret."""
+    """The explicit provider of the objects inside one cluster; ``kubeconfig`` is secret.
 
-    def __init__(self, name: str, kubeconfig: pulumi.Output[str], opts: pulumi.ResourceOptions) -> None:
+    ``authority`` is the CA of the cluster's control plane, which tells it from any other. Without an identifier the
+    provider takes another address for another cluster, and replaces every object:
+    https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/provider/provider.go (``DiffConfig``)
+    """
+
+    def __init__(
+        self, name: str, kubeconfig: pulumi.Output[str], authority: pulumi.Output[str], opts: pulumi.ResourceOptions
+    ) -> None:
         plugin = pulumi.ResourceOptions(version=_plugin_version("kubernetes"))
-        super().__init__("kubernetes", name, {"kubeconfig": kubeconfig}, pulumi.ResourceOptions.merge(plugin, opts))
+        identifier = authority.apply(lambda certificate: hashlib.sha256(certificate.encode()).hexdigest())
+        inputs = {"kubeconfig": kubeconfig, "clusterIdentifier": identifier}
+        super().__init__("kubernetes", name, inputs, pulumi.ResourceOptions.merge(plugin, opts))
 
 
 @dataclass(frozen=True, kw_only=True)

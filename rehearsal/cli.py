@@ -13,8 +13,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from components.settings import SettingsError
+from rehearsal import loopback
 from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine import EngineError, gate_for
+from rehearsal.loopback import LoopbackDown
 from rehearsal.stack import ROOT, StackError, locate, resolve, stack_name
 from rehearsal.tools import ToolsError, provide
 from rehearsal.tools.modules import MODULES, PREVIEW
@@ -164,10 +166,11 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
+        loopback.require()
         app(prog_name="python -m rehearsal")
     except (SettingsError, StackError, ToolsError) as error:
         _bad_input(str(error))
-    except (EngineError, WorldError) as error:
+    except (EngineError, LoopbackDown, WorldError) as error:
         _say_error(str(error))
         sys.exit(EXIT_FAIL)
     except KeyboardInterrupt:

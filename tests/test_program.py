@@ -6,6 +6,7 @@ Resources are read with the gate's readers, so each invariant is written once fo
 from __future__ import annotations
 
 import ast
+import hashlib
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
@@ -37,6 +38,9 @@ SIZE_PROPERTIES = {
     "azure-native:containerservice:ManagedCluster": set(),
     "kubernetes:karpenter.sh/v1:NodePool": set(),
 }
+
+# The CA that every control plane of the recorder has.
+AUTHORITY = "Q0E="
 
 # Where something other than a DaemonSet of ours offers a pool's GPUs to pods.
 OFFERED_BY_THE_CLOUD: dict[str, Callable[[Pool], bool]] = {
@@ -229,6 +233,12 @@ def test_objects_in_the_cluster_use_its_provider_and_go_with_it(file: Path) -> N
         # Objects that stand for machines must be deleted one by one, or their machines would stay.
         machines = resource.type.startswith("kubernetes:karpenter.")
         assert resource.deleted_with == ("" if machines else cluster), resource.urn
+
+
+@each_stack
+def test_the_provider_knows_its_cluster_by_what_no_other_has_and_not_by_the_way_in(file: Path) -> None:
+    of_the_authority = hashlib.sha256(AUTHORITY.encode()).hexdigest()
+    assert run_program(file).only("pulumi:providers:kubernetes").inputs["clusterIdentifier"] == of_the_authority
 
 
 @each_stack

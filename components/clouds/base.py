@@ -165,6 +165,11 @@ class CloudCluster(NodePools, Protocol):
         ...
 
     @property
+    def authority(self) -> pulumi.Output[str]:
+        """The CA of its control plane (PEM, base64), which no other cluster has, whichever way in there is."""
+        ...
+
+    @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """What other programs refer to: the network, its parts, who the nodes are; by names that the cloud uses."""
         ...

@@ -89,6 +89,8 @@ class Resource(Generic[CloudT]):
         links: inputs in which a resource's name and its URL mean the same.
         unordered: lists that are sets.
         absent: scalars that mean the same as an input left open.
+        imported: what an import finds, from what the stack gave: the cloud's own answers are inputs then, too, and what
+            only the provider's state knew is lost.
         lives: what it is to the simulated machines; most resources are nothing to them.
     """
 
@@ -114,6 +116,7 @@ class Resource(Generic[CloudT]):
     links: tuple[str, ...] = ()
     unordered: tuple[str, ...] = ()
     absent: tuple[Any, ...] = ()
+    imported: Callable[[Properties], Properties] = lambda inputs: inputs
     lives: Lifecycle[CloudT] | None = None
 
     @cached_property

@@ -115,7 +115,7 @@ class StandIn(Vendor[CloudT]):
         if record is None:
             return Created("", {})
         # An import has no inputs and gets all live ones.
-        live = {key: record.inputs.get(key) for key in inputs} if inputs else record.inputs
+        live = {key: record.inputs.get(key) for key in inputs} if inputs else row.imported(record.inputs)
         return Created(record.id, record.state, without_none(live))
 
     @override

@@ -107,7 +107,9 @@ class AksCluster:
             nodes=identities.nodes,
             running_pools=running_pools,
         )
-        self._kubeconfig = _kubeconfig(self._context, parent)
+        way_in = _way_in(self._context, parent)
+        self._authority = way_in.apply(lambda found: found[1])
+        self._kubeconfig = pulumi.Output.secret(way_in.apply(lambda found: kubeconfig(settings.cluster_name, *found)))
         people.let_in(name, settings, self._resource, parent)
         self._last: pulumi.Resource = maintenance.windows(self._context, name, parent)[-1]
 
@@ -125,6 +127,11 @@ class AksCluster:
     def kubeconfig(self) -> pulumi.Output[str]:
         """Secret: it says where the control plane is, although it holds no credential."""
         return self._kubeconfig
+
+    @property
+    def authority(self) -> pulumi.Output[str]:
+        """The CA that the control plane was made with."""
+        return self._authority
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
@@ -176,15 +183,14 @@ class AksCluster:
         return self
 
 
-def _kubeconfig(context: Context, parent: pulumi.Resource) -> pulumi.Output[str]:
+def _way_in(context: Context, parent: pulumi.Resource) -> pulumi.Output[tuple[str, str]]:
+    """The control plane's URL and CA."""
     answer = pulumi.runtime.invoke_output(
         "azure-native:containerservice:listManagedClusterUserCredentials",
         {"resourceGroupName": context.group, "resourceName": context.control_plane.output("name")},
         pulumi.InvokeOutputOptions(parent=parent, depends_on=[context.control_plane]),
     )
-    return pulumi.Output.secret(
-        answer.apply(lambda found: kubeconfig(context.settings.cluster_name, *endpoint(found["kubeconfigs"])))
-    )
+    return answer.apply(lambda found: endpoint(found["kubeconfigs"]))
 
 
 def _kept(settings: Settings) -> list[str]:

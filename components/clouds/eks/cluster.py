@@ -66,7 +66,8 @@ class EksCluster:
             control_plane=self._resource,
             groups=_groups(settings, exists, parent),
         )
-        self._kubeconfig = _kubeconfig(settings, self._resource)
+        self._authority = self._resource.output("certificateAuthority").apply(lambda found: str(found["data"]))
+        self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
         people.let_in(name, settings, self._context.name, parent)
         self._node_addons = addons.before_nodes(name, self._context, parent)
 
@@ -84,6 +85,11 @@ class EksCluster:
     def kubeconfig(self) -> pulumi.Output[str]:
         """Secret: it says where the control plane is, although it holds no credential."""
         return self._kubeconfig
+
+    @property
+    def authority(self) -> pulumi.Output[str]:
+        """The CA that the control plane was made with."""
+        return self._authority
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
@@ -146,8 +152,7 @@ def _refuse_out_of_reach() -> None:
     )
 
 
-def _kubeconfig(settings: Settings, cluster: CustomResource) -> pulumi.Output[str]:
-    authority = cluster.output("certificateAuthority").apply(lambda found: found["data"])
+def _kubeconfig(settings: Settings, cluster: CustomResource, authority: pulumi.Output[str]) -> pulumi.Output[str]:
     login = _login()
     return pulumi.Output.secret(
         pulumi.Output.all(cluster.output("endpoint"), authority).apply(

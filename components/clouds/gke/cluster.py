@@ -60,7 +60,8 @@ class GkeCluster:
             outputs=["endpoint", "masterAuth"],
         )
         self._context = Context(settings=settings, control_plane=self._resource, node_account=identity.email)
-        self._kubeconfig = _kubeconfig(settings, self._resource)
+        self._authority = self._resource.output("masterAuth").apply(lambda auth: str(auth["clusterCaCertificate"]))
+        self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
         people.let_in(name, settings, parent)
         self._network = network
 
@@ -78,6 +79,11 @@ class GkeCluster:
     def kubeconfig(self) -> pulumi.Output[str]:
         """Secret: it says where the control plane is, although it holds no credential."""
         return self._kubeconfig
+
+    @property
+    def authority(self) -> pulumi.Output[str]:
+        """The CA that the control plane was made with."""
+        return self._authority
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
@@ -122,14 +128,13 @@ def _kept(settings: Settings) -> list[str]:
     return of_the_temporary_pool + (["datapathProvider"] if settings.network.dataplane is None else [])
 
 
-def _kubeconfig(settings: Settings, cluster: CustomResource) -> pulumi.Output[str]:
+def _kubeconfig(settings: Settings, cluster: CustomResource, authority: pulumi.Output[str]) -> pulumi.Output[str]:
     context = f"gke_{settings.project}_{location(settings)}_{settings.cluster_name}"
     if settings.network.dns_endpoint:
         ways = cluster.output("controlPlaneEndpointsConfig")
         return pulumi.Output.secret(
             ways.apply(lambda found: kubeconfig(context, found["dnsEndpointConfig"]["endpoint"], None))
         )
-    authority = cluster.output("masterAuth").apply(lambda auth: auth["clusterCaCertificate"])
     return pulumi.Output.secret(
         pulumi.Output.all(cluster.output("endpoint"), authority).apply(
             lambda answer: kubeconfig(context, answer[0], answer[1])

@@ -73,6 +73,26 @@ def _public(made: Made[Cloud]) -> None:
         raise bad_request("Public access is not permitted on this storage account.", "PublicAccessNotPermitted")
 
 
+def _imported_account(inputs: Properties) -> Properties:
+    """With what Azure answers of an account by itself, which an import takes for inputs.
+
+    https://github.com/pulumi/pulumi-azure-native/issues/2246 shows such a state. Those of a creation alone then want a
+    replacement: https://github.com/pulumi/pulumi-azure-native/issues/4401, …/issues/2003.
+    """
+    own: Properties = {
+        "accessTier": "Hot",
+        "enableNfsV3": False,
+        "encryption": {
+            "keySource": "Microsoft.Storage",
+            "services": {name: {"enabled": True, "keyType": "Account"} for name in ("blob", "file")},
+        },
+        "identity": {"type": "None"},
+        "isHnsEnabled": False,
+        "networkRuleSet": {"bypass": "AzureServices", "defaultAction": "Allow"},
+    }
+    return {**own, **inputs}
+
+
 _OF_ACCOUNT: Final = {**IN_GROUP, "accountName": Refers(ACCOUNT, "part")}
 
 ROWS: Final[tuple[Resource[Any], ...]] = (
@@ -89,7 +109,8 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         rules=ACCOUNT_RULES.rules,
         refers=IN_GROUP,
         requires=_available,
-        replaces=("isHnsEnabled",),
+        replaces=("enableNfsV3", "isHnsEnabled"),
+        imported=_imported_account,
     ),
     Resource(
         token=BLOBS,
@@ -104,6 +125,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         token=CONTAINER,
         id=ACCOUNT_ID + "/blobServices/default/containers/{containerName}",
         outputs={"leaseState": "Available"},
+        imported=lambda inputs: {"defaultEncryptionScope": "$account-encryption-key", **inputs},
         name="containerName",
         refers=_OF_ACCOUNT,
         requires=_public,

@@ -30,6 +30,15 @@ _PREMIUM: Final = {
 }
 """What only the Premium tier has."""
 
+_ANSWERED: Final = {
+    "anonymousPullEnabled": False,
+    "dataEndpointEnabled": False,
+    "networkRuleBypassOptions": "AzureServices",
+    "publicNetworkAccess": "Enabled",
+    "zoneRedundancy": "Disabled",
+}
+"""What Azure says of a registry of which nobody said it."""
+
 
 @REGISTRY_RULES.add("premium-only", _TIERS, "sku", *dict.fromkeys(path.partition(".")[0] for path in _PREMIUM))
 def _tier(inputs: Properties, cloud: Cloud) -> str | None:
@@ -71,5 +80,10 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         rules=REGISTRY_RULES.rules,
         refers=IN_GROUP,
         requires=_available,
+        # Whether a registry is in several zones is settled when it is made:
+        # https://learn.microsoft.com/azure/container-registry/zone-redundancy
+        replaces=("zoneRedundancy",),
+        # As https://learn.microsoft.com/rest/api/containerregistry/registries/get answers.
+        imported=lambda inputs: {**_ANSWERED, **inputs},
     ),
 )

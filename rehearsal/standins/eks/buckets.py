@@ -147,6 +147,8 @@ ROWS: Final = (
             "bucketRegionalDomainName": "{bucket}.s3.{region}.amazonaws.com",
         },
         rules=BUCKET_RULES.rules,
+        # Only the provider knows it: https://github.com/hashicorp/terraform-provider-aws/issues/28044
+        imported=lambda inputs: {**inputs, "forceDestroy": None},
         name="bucket",
         name_limit=63,
     ),

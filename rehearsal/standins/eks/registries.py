@@ -84,6 +84,8 @@ ROWS: Final = (
             "repositoryUrl": said("repositoryUri"),
         },
         defaults={"imageTagMutability": "MUTABLE"},
+        # Like forceDestroy of a bucket: https://github.com/hashicorp/terraform-provider-aws/issues/28044
+        imported=lambda inputs: {**inputs, "forceDelete": None},
         replaces=("encryptionConfigurations",),
         name="name",
         name_limit=256,

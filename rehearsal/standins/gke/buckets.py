@@ -96,5 +96,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         replaces=("project", "location", "customPlacementConfig", "enableObjectRetention", "hierarchicalNamespace"),
         unordered=("lifecycleRules",),
         absent=ABSENT,
+        # Only the provider knows it: https://github.com/hashicorp/terraform-provider-google/pull/1223
+        imported=lambda inputs: {**inputs, "forceDestroy": False},
     ),
 )

@@ -146,9 +146,8 @@ def _gpu_commands(environment: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_users_own_installer_makes_a_stack_without_drivers_pass(tmp_path: Path) -> None:
-    stack = tmp_path / "own-drivers.yaml"
-    stack.write_text((ROOT / "examples" / "gke-tips.yaml").read_text().rstrip() + "\n      drivers: none\n")
+def test_a_users_own_installer_makes_a_stack_without_drivers_pass() -> None:
+    stack = MANIFESTS.parent / "own-drivers.yaml"
     process = rehearse(
         "run", "--stack", str(stack), "--apply", str(MANIFESTS / "driver-installer"), "--day-two", "none"
     )
@@ -179,7 +178,7 @@ def test_a_users_workloads_are_told_where_they_ran_or_why_not() -> None:
 
 @pytest.mark.exhaustive
 def test_no_network_is_needed() -> None:
-    inside = ["unshare", "--net", "--map-root-user", "--", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+    inside = ["unshare", "--net", "--map-root-user", "--"]
     if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this machine allows no network namespace of one's own")
     command = [*inside, sys.executable, "-m", "rehearsal", "run", "--stack", "examples/gke-tips.yaml"]
@@ -208,6 +207,29 @@ def test_a_change_behind_the_engines_back_and_what_somebody_left_are_seen(tmp_pa
     failed = {check.id: check.detail for check in finished.record.checks if not check.passed}
     assert failed.keys() == {"no-drift", "nothing-left"}, failed
     assert "networks/litter" in failed["nothing-left"]
+
+
+class _AnotherWayIn(Rehearsal):
+    """The control plane gets a name, while GPU nodes work."""
+
+    @override
+    def _idempotence(self, engine: Engine) -> None:
+        super()._idempotence(engine)
+        content = yaml.safe_load(engine.stack_file.read_text())
+        content["config"]["gpucluster:network"]["dnsEndpoint"] = True
+        engine.stack_file.write_text(yaml.safe_dump(content))
+        updated = engine.up(name="another-way-in")
+        told = ", ".join(f"{step.op} {step.name}" for step in updated.outcome.steps if step.alters)
+        self._check("another-way-in", "The control plane gets a name", updated.ok, told or updated.reason)
+
+
+@pytest.mark.exhaustive
+def test_another_way_to_a_running_cluster_leaves_what_is_in_it(tmp_path: Path) -> None:
+    options = Options(tools=folder(), gate=None, build=tmp_path)
+    finished = _AnotherWayIn(resolve("examples/gke-tips.yaml"), options, Console(file=io.StringIO(), width=160)).run()
+    assert finished.passed, finished.record.reasons
+    (check,) = [check for check in finished.record.checks if check.id == "another-way-in"]
+    assert set(check.detail.split(", ")) == {"update cluster-control-plane"}, check.detail
 
 
 def _wait_for_world(pid: int) -> int:

@@ -96,7 +96,8 @@ def test_what_was_made_is_read_after_a_restart_and_in_an_import(case: Case) -> N
     case.account.restart()
     again = case.account.read(case.step.type, made.id, made.inputs)
     assert (again.id, again.state, again.inputs) == (made.id, made.state, made.inputs)
-    assert case.account.read(case.step.type, made.id).inputs == made.inputs
+    imported = case.row.imported(made.inputs or {})
+    assert case.account.read(case.step.type, made.id).inputs == {k: v for k, v in imported.items() if v is not None}
 
 
 @every_row

@@ -12,6 +12,7 @@ import pytest
 from rehearsal.checks import checks_of_what_is_left
 from rehearsal.standins.base import ProviderError
 from rehearsal.standins.gke.functions import project_number
+from tests.components.workloads.stacks import only
 from tests.rehearsal.standins.aks import account as azure
 from tests.rehearsal.standins.driver import Account
 from tests.rehearsal.standins.eks import data
@@ -128,6 +129,27 @@ def test_amazon_keeps_what_is_not_empty_unless_it_is_forced(forced: bool, tmp_pa
         with pytest.raises(ProviderError, match="BucketNotEmpty"):
             amazon.delete(data.BUCKET, bucket)
     assert ("S3 bucket gpu-dev-data" in amazon.provider.inventory()) is not forced
+
+
+@pytest.mark.parametrize(("cloud", "account"), [("gke", GKE), ("eks", EKS), ("aks", AKS)])
+def test_what_only_a_creation_sets_and_the_cloud_answers_wants_no_replacement_of_kept_data(
+    cloud: str, account: type[Account]
+) -> None:
+    kept = [each for each in only(cloud, registry={}, checkpoints={}).resources if each.kept]
+    assert kept
+    for each in kept:
+        row = account.provider_type.rows[each.type]
+        answered = {key for key, value in row.imported(dict(each.inputs)).items() if value != each.inputs.get(key)}
+        assert answered & {*row.replaces} <= {*each.ignore_changes}, each.urn
+
+
+def test_an_import_finds_what_azure_answers_by_itself(tmp_path: Path) -> None:
+    here = AKS(tmp_path)
+    here.group()
+    made = here.create(azure.STORAGE, {**STORAGE, "accountName": "gpudev", "minimumTlsVersion": "TLS1_2"})
+    found = here.read(azure.STORAGE, made.id).inputs or {}
+    assert (found["isHnsEnabled"], found["minimumTlsVersion"]) == (False, "TLS1_2")
+    assert "isHnsEnabled" not in (here.read(azure.STORAGE, made.id, made.inputs).inputs or {})
 
 
 @pytest.mark.parametrize("enabled", [False, True])

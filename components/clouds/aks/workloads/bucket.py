@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _NAME_LIMIT: Final = 24
 CONTAINER: Final = "checkpoints"
 
+# https://learn.microsoft.com/rest/api/storagerp/storage-accounts/update has neither.
+_CREATED_WITH: Final = ("enableNfsV3", "isHnsEnabled")
+
 
 def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
     """The container, in the cluster's region; its name for grants is its resource id."""
@@ -49,7 +52,7 @@ def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Reso
             "minimumTlsVersion": "TLS1_2",
             "tags": dict(settings.labels),
         },
-        lasting(wanted, path, parent),
+        lasting(wanted, path, parent, created_with=_CREATED_WITH),
         outputs=["primaryEndpoints"],
     )
     # https://learn.microsoft.com/azure/storage/blobs/soft-delete-blob-overview

@@ -22,6 +22,9 @@ from components.settings.workloads import Registry
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerregistry
 _NAME_LIMIT: Final = 50
 
+# https://learn.microsoft.com/rest/api/containerregistry/registries/update has it not.
+_CREATED_WITH: Final = ("zoneRedundancy",)
+
 
 def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
     """The registry, from which the nodes' identity may pull; its address."""
@@ -39,7 +42,12 @@ def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resou
             "adminUserEnabled": False,
             "tags": dict(settings.labels),
         },
-        lasting(wanted, f"{group.id}/providers/Microsoft.ContainerRegistry/registries/{called}", parent),
+        lasting(
+            wanted,
+            f"{group.id}/providers/Microsoft.ContainerRegistry/registries/{called}",
+            parent,
+            created_with=_CREATED_WITH,
+        ),
         outputs=["loginServer"],
     )
     # https://learn.microsoft.com/azure/aks/cluster-container-registry-integration
