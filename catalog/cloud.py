@@ -18,7 +18,7 @@ from catalog.model import Accelerator, Machine, Quota, Resources, Support, Syste
 from catalog.prices import Prices
 from catalog.tags import TagGrammar
 from concepts.kubernetes import Taint
-from concepts.pool import Image, Pool
+from concepts.pool import Image, Pool, Rung
 
 PLUGINS: Final[Mapping[str, str]] = {"gke": "gcp", "eks": "aws", "aks": "azure-native"}
 """Cloud → its Pulumi plugin, the first part of its resources' type tokens. Every list of clouds derives from this one.
@@ -47,6 +47,7 @@ class CloudCatalog:
     - ``account_key``: the provider's own configuration key that names the account; ``account_example`` a value of it
     - ``images``: operating systems of GPU nodes; ``autoscalers``: who can decide the size of pools
     - ``people``: whom a cluster can let in, as a stack file writes them
+    - ``lacking``: how machines are not had on this cloud → why not, and what is instead
     - ``addons``: parts of the cloud that a stack file may ask for by name
     - ``dataplanes``: what carries the pods' traffic, where a stack file may choose
     - ``location_policies``: how nodes are spread over zones, where a GPU pool may choose
@@ -89,6 +90,7 @@ class CloudCatalog:
     images: tuple[str, ...]
     autoscalers: tuple[str, ...]
     people: tuple[str, ...]
+    lacking: Mapping[Rung, str] = field(default_factory=dict)
     addons: tuple[str, ...] = ()
     dataplanes: tuple[str, ...] = ()
     location_policies: tuple[str, ...] = ()

@@ -35,7 +35,8 @@ class PoolOffer:
     the most that one pod gets. ``milli_cpu``, ``memory_mib`` and ``disk_mib`` (ephemeral storage) are what a pod can
     ask for: a node of the smallest of ``machine_types`` without what the system takes. ``preference`` 0 is tried before
     1. ``hourly_usd`` is one node's list price. ``idle_minutes`` pass between a node's last pod and its end.
-    ``notice_seconds`` is how long pods have on a spot node that is taken away.
+    ``notice_seconds`` is how long pods have on a spot node that is taken away. ``rung`` is how its machines are had;
+    a node lives ``max_run_hours`` at most, and the machines of a block are there ``until`` that day (ISO date).
     """
 
     name: str
@@ -54,6 +55,9 @@ class PoolOffer:
     hourly_usd: float | None = None
     idle_minutes: int | None = None
     notice_seconds: int | None = None
+    rung: str = "on-demand"
+    max_run_hours: int | None = None
+    until: str | None = None
     labels: Mapping[str, str]
     taints: tuple[Taint, ...] = ()
 

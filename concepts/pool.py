@@ -27,6 +27,8 @@ Role = Literal["admin", "cpu", "gpu"]
 Image = Literal["cos", "ubuntu", "al2023", "bottlerocket", "azurelinux"]
 Drivers = Literal["managed", "daemonset", "none"]
 DriverVersion = Literal["default", "latest"]
+Rung = Literal["reserved", "capacity-block", "flex-start", "spot", "on-demand"]
+"""How machines are had, the surest and cheapest first."""
 
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide/#supported-mig-profiles
 MIG_SLICES: Final[Mapping[str, int]] = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g": 1}
@@ -41,11 +43,28 @@ class TimeSharing:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Block:
+    """The days (ISO dates, UTC) for which reserved machines were bought; they are there on the ``last`` one, too."""
+
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlexStart:
+    """Machines lent without a date, each for ``max_run_hours`` at most; then it is gone with what runs there."""
+
+    max_run_hours: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class PoolGpus:
     """The GPUs of each node of a pool.
 
     ``type`` is the catalogue's name, ``accelerator`` the cloud's. ``per_node`` counts physical GPUs.
-    ``drivers="none"``: the user installs them. ``mig`` is the compute slice (``1g``) that each GPU is partitioned into.
+    ``drivers="none"``: the user installs them. ``reservation`` is the cloud's name of the reserved machines that the
+    nodes are, which are a ``block`` if they were bought for some days.
+    ``mig`` is the compute slice (``1g``) that each GPU is partitioned into.
     """
 
     type: str
@@ -54,6 +73,8 @@ class PoolGpus:
     drivers: Drivers = "managed"
     driver_version: DriverVersion = "default"
     reservation: str | None = None
+    block: Block | None = None
+    flex_start: FlexStart | None = None
     time_sharing: TimeSharing | None = None
     mig: str | None = None
 
@@ -74,7 +95,7 @@ class Pool:
     ``min_nodes`` and ``max_nodes`` are totals over ``zones``, and the same where the pool is not ``autoscaled``.
     ``machine_types`` are all types the pool may consist of, the one that an autoscaler plans with first; more than one
     only where the cloud mixes types in a spot pool. All have the same number of GPUs.
-    ``preference`` orders the twins of one size: 0 is tried first (spot), 1 is its on-demand fallback.
+    ``preference`` orders the twins of one size, which differ in how their machines are had: 0 is tried first.
     ``location_policy`` is one that the catalogue lists; ``None`` leaves it to what the pool is.
     ``unneeded_minutes`` is how long a node stays idle before it goes; ``None`` leaves it to the cluster's profile.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk) of the planned type,
@@ -110,6 +131,16 @@ class Pool:
     def machine_type(self) -> str:
         """The type that an autoscaler plans with."""
         return self.machine_types[0]
+
+    @property
+    def rung(self) -> Rung:
+        """How its machines are had."""
+        gpus = self.gpu_part
+        if self.spot:
+            return "spot"
+        if gpus is not None and gpus.reservation is not None:
+            return "reserved" if gpus.block is None else "capacity-block"
+        return "on-demand" if gpus is None or gpus.flex_start is None else "flex-start"
 
     @property
     def nodes_per_zone(self) -> int:

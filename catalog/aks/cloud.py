@@ -114,6 +114,10 @@ CATALOG: Final = CloudCatalog(
     credential_plugin=CredentialPlugin(command="kubelogin", arguments="get-token"),
     images=("ubuntu", "azurelinux"),
     autoscalers=("managed",),
+    lacking={
+        "capacity-block": "Azure reserves machines without an end: write reserved",
+        "flex-start": "Azure keeps no queue for machines: write spot, or reserved",
+    },
     people=("11111111-aaaa-4bbb-8ccc-000000000001",),
     # 2 vCPUs with 16 GiB: the cheapest with the memory that system pods need (components/settings/check.py).
     default_admin_machine="Standard_E2as_v5",

@@ -101,6 +101,10 @@ CATALOG: Final = CloudCatalog(
     credential_plugin=CredentialPlugin(command="aws", arguments="eks get-token"),
     images=("al2023", "bottlerocket"),
     autoscalers=("karpenter", "cluster-autoscaler"),
+    lacking={
+        # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html
+        "flex-start": "AWS lends no machines without a date; for some days it sells them as a capacity-block",
+    },
     people=("arn:aws:iam::123456789012:role/ops", "arn:aws:iam::123456789012:user/ann"),
     addons=("ebs", "efs", "fsx", "load-balancer", "cloudwatch"),
     # 2 vCPUs with 16 GiB; AMD's r5a and r6a cost a tenth less but are missing in most regions.

@@ -77,6 +77,10 @@ CATALOG: Final = CloudCatalog(
     ),
     images=("cos", "ubuntu"),
     autoscalers=("managed",),
+    lacking={
+        # https://cloud.google.com/compute/docs/instances/future-reservations-overview
+        "capacity-block": "Google sells machines for some days as reservations, by name: write reserved",
+    },
     people=(
         "group:research@example.com",
         "user:ann@example.com",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from catalog import CloudCatalog, Machine, Resources
-from components.settings.fields import Capacity, Context, wrong
+from components.settings.fields import Context, wrong
 from components.settings.problems import instead, nearest
 
 # Out-of-memory kills ended at 5 GB per core, and a g1-small left everything unschedulable:
@@ -77,9 +77,9 @@ def several(types: Sequence[str], where: Context) -> None:
         )
 
 
-def mixed_only_on_spot(types: Sequence[str], capacity: Capacity) -> None:
+def mixed_only_on_spot(types: Sequence[str], rungs: Sequence[str]) -> None:
     """Several types are several chances to get spot capacity; nodes on demand would only differ without need."""
-    if len(types) > 1 and capacity == "on-demand":
+    if len(types) > 1 and "spot" not in rungs:
         raise wrong(
             f"machineType lists {len(types)} types, and only spot nodes are mixed",
             "Write capacity: spot, or one machine type",

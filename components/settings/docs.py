@@ -41,9 +41,11 @@ A stack file, `Pulumi.<stack>.yaml`, says what you want; everything else has a d
 All mistakes in a file are reported at once, each with its key, what is wrong and what to write instead. More stacks
 to start from are in [examples/](../examples).
 
-Each entry of `gpuPools` becomes one pool per size, called `<name>-<gpusPerNode>`; with `spot-with-fallback` two,
-`<name>-<gpusPerNode>-spot` and `<name>-<gpusPerNode>-ondemand`. Where the cloud needs a pool for each zone (below), the
-zone ends the name: `<name>-<gpusPerNode>-a`. Each of these pools grows up to `maxNodes`, and `budget` counts them all.
+Each entry of `gpuPools` becomes one pool per size, called `<name>-<gpusPerNode>`; where `capacity` is a list, one for
+each of its words: `<name>-<gpusPerNode>-reserved`, `-block`, `-flex`, `-spot`, `-ondemand` (a second reservation:
+`-reserved-2`). A pod that names none of them gets a node of the first in the list that has one
+([why a pool each](adr/0004-rungs-are-pools.md)). Where the cloud needs a pool for each zone (below), the zone ends the
+name: `<name>-<gpusPerNode>-a`. Each of these pools grows up to `maxNodes`, and `budget` counts them all.
 What carries which labels and taints: [architecture](architecture.md#labels-and-taints-on-every-gpu-pool).
 
 A pool that mixes machine types is planned as its smallest: an autoscaler reckons with that one, and every other must
@@ -64,9 +66,25 @@ Sections = Mapping[str, Mapping[str, Any]]
 _GPU: Final = "nvidia-t4"
 _GPU_WITH_PARTITIONS: Final = "nvidia-a100-80gb"
 
-_RESERVATION: Final = "`gpuPools[].reservation`"
 # A reservation is known by its name or by an id, and may be in one zone only.
-_RESERVATIONS: Final = ("my-reservation", "cr-0123456789abcdef0")
+_RESERVATIONS: Final = (
+    "my-reservation",
+    "cr-0123456789abcdef0",
+    "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/gpus/providers/Microsoft.Compute"
+    "/capacityReservationGroups/mine",
+)
+_DAYS: Final = {"first": "2099-03-01", "last": "2099-03-08"}
+# Reserved machines, as the reference shows them → the pool that asks for them.
+_RESERVED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "`gpuPools[].capacity: reserved`": {"capacity": "reserved"},
+    "`gpuPools[].capacity: [reserved, spot, on-demand]`": {"capacity": ["reserved", "spot", "on-demand"]},
+    "`gpuPools[].capacity: [spot, reserved]`": {"capacity": ["spot", "reserved"]},
+    "`gpuPools[].capacity: capacity-block`": {
+        "capacity": "capacity-block",
+        "gpu": "nvidia-h100-80gb",
+        "gpusPerNode": 8,
+    },
+}
 
 # What is asked for, as the reference shows it → the sections that ask for it (pools: of one pool).
 WISHES: Final[Mapping[str, Sections]] = {
@@ -83,6 +101,7 @@ WISHES: Final[Mapping[str, Sections]] = {
     "`adminPool.maxNodes`": {"adminPool": {"maxNodes": 3}},
     "`cpuPools[].minNodes`": {"cpuPools": {"minNodes": 1, "maxNodes": 6}},
     "`gpuPools[].unneededMinutes`": {"gpuPools": {"unneededMinutes": 5}},
+    "`gpuPools[].capacity: flex-start`": {"gpuPools": {"capacity": "flex-start"}},
     "`gpuPools[].drivers: daemonset`": {"gpuPools": {"drivers": "daemonset"}},
     "`gpuPools[].drivers: none`": {"gpuPools": {"drivers": "none"}},
     "`gpuPools[].driverVersion: latest`": {"gpuPools": {"driverVersion": "latest"}},
@@ -247,7 +266,8 @@ def answers() -> Iterator[tuple[str, list[bool]]]:
     """Each wish, and for each of the columns whether it is fulfilled there."""
     for title, wish in WISHES.items():
         yield title, [can(column, wish) for column in columns()]
-    yield _RESERVATION, [_reserves(column) for column in columns()]
+    for title, pool in _RESERVED.items():
+        yield title, [_reserves(column, pool) for column in columns()]
 
 
 def can(column: Column, wish: Sections) -> bool:
@@ -259,9 +279,12 @@ def can(column: Column, wish: Sections) -> bool:
     return True
 
 
-def _reserves(column: Column) -> bool:
-    zones = catalog.gpu_zones(column.cloud, catalog.of(column.cloud).reference_region, _GPU) or ()
-    return any(can(column, {"gpuPools": {"reservation": name, "zones": [*zones[:1]]}}) for name in _RESERVATIONS)
+def _reserves(column: Column, pool: Mapping[str, Any]) -> bool:
+    known = catalog.of(column.cloud)
+    zones = catalog.gpu_zones(column.cloud, known.reference_region, _GPU) or known.regions[known.reference_region]
+    days = _DAYS if pool["capacity"] == "capacity-block" else {}
+    asked = ({"name": name, "zone": zones[0], **days} for name in _RESERVATIONS)
+    return any(can(column, {"gpuPools": {**pool, "reservation": reservation}}) for reservation in asked)
 
 
 def _load(column: Column, wish: Sections) -> None:

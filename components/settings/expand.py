@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, cast, get_args
+from typing import Final, cast
 
 from catalog import CloudCatalog, Machine
+from components.settings import capacity
+from components.settings.capacity import Reservation
 from components.settings.costs import dearest_price, node_price
-from components.settings.fields import NO_ZONE, Capacity, Context
+from components.settings.fields import NO_ZONE, Context
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import Problem
 from concepts.kubernetes import Taint
 from concepts.pool import (
     ADMIN_POOL_NAME,
+    FlexStart,
     Image,
     Pool,
     PoolGpus,
@@ -24,11 +27,13 @@ from concepts.pool import (
     gpu_pool_taints,
 )
 
-# Capacity → (suffix of the pool's name, spot, preference) of each twin.
-_TWINS: Final[dict[Capacity, tuple[tuple[str, bool, int], ...]]] = {
-    "spot": (("", True, 0),),
-    "on-demand": (("", False, 0),),
-    "spot-with-fallback": (("-spot", True, 0), ("-ondemand", False, 1)),
+# Rung → what the pool's name ends in where there are several.
+_SUFFIXES: Final[Mapping[str, str]] = {
+    "reserved": "reserved",
+    "capacity-block": "block",
+    "flex-start": "flex",
+    "spot": "spot",
+    "on-demand": "ondemand",
 }
 
 
@@ -47,8 +52,9 @@ class Entry:
 
     name: str
     sizes: Sequence[int | None]
-    capacity: Capacity
+    rungs: Sequence[str]
     zones: Sequence[str]
+    reservations: Sequence[Reservation] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,23 +63,43 @@ class Variant:
 
     name: str
     size: int | None
-    spot: bool
+    rung: str
     preference: int
     zones: tuple[str, ...]
+    reservation: Reservation | None = None
+
+    @property
+    def spot(self) -> bool:
+        """Whether it is of spot machines."""
+        return self.rung == "spot"
 
 
 def variants(entry: Entry, place: Place) -> Iterator[Variant]:
     """The pools of one entry, of each size in the order in which they are tried."""
     for size in entry.sizes:
         name = entry.name if size is None else f"{entry.name}-{size}"
-        for suffix, spot, preference in _TWINS[entry.capacity]:
-            one = Variant(name=f"{name}{suffix}", size=size, spot=spot, preference=preference, zones=tuple(entry.zones))
-            gpu, zones = size is not None, len(entry.zones)
-            if place.catalog.pool_per_zone(gpu=gpu, spot=spot, zones=zones, autoscaler=place.autoscaler):
-                for zone in entry.zones:
+        for twin in _twins(entry):
+            one = replace(twin, name=f"{name}{twin.name}", size=size)
+            gpu, zones = size is not None, len(one.zones)
+            if place.catalog.pool_per_zone(gpu=gpu, spot=one.spot, zones=zones, autoscaler=place.autoscaler):
+                for zone in one.zones:
                     yield replace(one, name=f"{one.name}-{zone_suffix(zone, place.region)}", zones=(zone,))
             else:
                 yield one
+
+
+def _twins(entry: Entry) -> list[Variant]:
+    """What a size becomes, ``name`` being what ends the pool's: one for each rung, and for each reservation of it."""
+    found: list[Variant] = []
+    for preference, rung in enumerate(entry.rungs):
+        one = Variant(name=f"-{_SUFFIXES[rung]}", size=None, rung=rung, preference=preference, zones=tuple(entry.zones))
+        reservations = [each for each in entry.reservations if each.rung == rung]
+        for number, each in enumerate(reservations, start=1):
+            name = one.name if number == 1 else f"{one.name}-{number}"
+            found.append(replace(one, name=name, zones=(each.zone,) if each.zone else one.zones, reservation=each))
+        if not reservations:
+            found.append(one)
+    return found if len(found) > 1 else [replace(found[0], name="")]
 
 
 def zone_suffix(zone: str, region: str) -> str:
@@ -96,17 +122,19 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int) -> Iterat
     known = place.catalog
     extra = tuple(taint.node_taint() for taint in pool.taints)
     for size in pool.gpus_per_node:
-        entry = Entry(name=pool.name, sizes=(size,), capacity=pool.capacity, zones=pool.zones)
+        entry = Entry(
+            name=pool.name, sizes=(size,), rungs=pool.capacity, zones=pool.zones, reservations=pool.reservation
+        )
         for variant in variants(entry, place):
             machines = _gpu_machines(pool, size, variant.spot, place)
             spot_taints = known.spot_taints if variant.spot else ()
             yield Pool(
                 name=variant.name,
                 role="gpu",
-                gpu_part=_gpu_part(pool, size, known),
+                gpu_part=_gpu_part(pool, size, variant, known),
                 machine_types=tuple(machine.type for machine in machines),
                 min_nodes=pool.min_nodes,
-                max_nodes=pool.max_nodes,
+                max_nodes=min(pool.max_nodes, (variant.reservation and variant.reservation.nodes) or pool.max_nodes),
                 spot=variant.spot,
                 preference=variant.preference,
                 zones=variant.zones,
@@ -122,15 +150,18 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int) -> Iterat
             )
 
 
-def _gpu_part(pool: GpuPool, size: int, known: CloudCatalog) -> PoolGpus:
-    sharing = pool.time_sharing
+def _gpu_part(pool: GpuPool, size: int, variant: Variant, known: CloudCatalog) -> PoolGpus:
+    sharing, reservation = pool.time_sharing, variant.reservation
+    flex = (pool.flex_start or capacity.FlexStart()) if variant.rung == "flex-start" else None
     return PoolGpus(
         type=pool.gpu,
         accelerator=known.accelerators[pool.gpu].name,
         per_node=size,
         drivers=pool.drivers,
         driver_version=pool.driver_version,
-        reservation=pool.reservation,
+        reservation=None if reservation is None else reservation.name,
+        block=None if reservation is None else reservation.block,
+        flex_start=None if flex is None else FlexStart(max_run_hours=flex.max_run_hours),
         time_sharing=TimeSharing(clients_per_gpu=sharing.clients_per_gpu) if sharing else None,
         mig=pool.mig,
     )
@@ -151,7 +182,7 @@ def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place) -> tuple[M
 
 def _cpu_pools(index: int, pool: CpuPool, place: Place, zones: tuple[str, ...]) -> Iterator[Pool]:
     known = place.catalog
-    entry = Entry(name=pool.name, sizes=(None,), capacity=pool.capacity, zones=pool.zones or zones)
+    entry = Entry(name=pool.name, sizes=(None,), rungs=pool.capacity, zones=pool.zones or zones)
     for variant in variants(entry, place):
         machines = _machines(pool.machine_type or (known.default_cpu_machine,), variant.spot, known)
         spot_taints = known.spot_taints if variant.spot else ()
@@ -248,7 +279,9 @@ def _entries(raw: Mapping[str, object], where: Context) -> Iterator[tuple[str, E
                 continue
             sizes = _sizes(pool) if key == "gpuPools" else (None,)
             gpu = pool.get("gpu") if key == "gpuPools" else None
-            entry = Entry(name=name, sizes=sizes, capacity=_capacity(pool), zones=_zones(pool, gpu, where))
+            rungs, reservations = capacity.in_raw(pool)
+            zones = _zones(pool, gpu, where)
+            entry = Entry(name=name, sizes=sizes, rungs=rungs, zones=zones, reservations=reservations)
             yield f"{key}[{index}].name", entry
 
 
@@ -257,11 +290,6 @@ def _sizes(pool: Mapping[str, object]) -> tuple[int, ...]:
     listed = written if isinstance(written, list) else [written]
     sizes = [size for size in listed if isinstance(size, int)]
     return tuple(dict.fromkeys(sizes)) if len(sizes) == len(listed) else ()
-
-
-def _capacity(pool: Mapping[str, object]) -> Capacity:
-    written = pool.get("capacity")
-    return cast(Capacity, written) if written in get_args(Capacity) else "on-demand"
 
 
 def _zones(pool: Mapping[str, object], gpu: object, where: Context) -> tuple[str, ...]:

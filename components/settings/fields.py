@@ -219,8 +219,6 @@ def cidr(text: str) -> str:
     return str(given)
 
 
-Capacity = Literal["spot", "on-demand", "spot-with-fallback"]
-
 PoolName = Annotated[StrictStr, AfterValidator(rfc1035)]
 NodeLabels = dict[Annotated[StrictStr, AfterValidator(label_key)], Annotated[StrictStr, AfterValidator(label_value)]]
 GpuNodeLabels = dict[

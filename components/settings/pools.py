@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
 
 from catalog import Machine
-from components.settings import check
+from components.settings import capacity, check
+from components.settings.capacity import FlexStart, Ladder, Reservations
 from components.settings.fields import (
-    Capacity,
     Context,
     DiskGb,
     GpuNodeLabels,
@@ -28,6 +28,7 @@ from components.settings.fields import (
 from components.settings.problems import HERE
 from concepts.declared import NodeGroup, Violation
 from concepts.kubernetes import GPU_RESOURCE
+from concepts.pool import Rung
 from policies.rules import node_groups
 
 
@@ -49,12 +50,14 @@ class GpuPool(Section):
         description="a machine type; a list where spot nodes mix types; the smallest that has these GPUs unless given "
         "(spot nodes mix some larger ones where cloud and autoscaler can)",
     )
-    reservation: StrictStr | None = Field(default=None, description="name of a reservation that the pool consumes")
-    capacity: Capacity = Field(
-        default="on-demand",
+    reservation: Reservations = Field(
+        default=(), description="reserved machines that the pool consumes: a name, a mapping, or a list of them"
+    )
+    flex_start: FlexStart | None = Field(default=None, description="how long machines are lent")
+    capacity: Ladder = Field(
+        default=("on-demand",),
         validate_default=True,
-        description="`spot`, `on-demand`, or `spot-with-fallback`: twin pools, spot first, for pods that tolerate the "
-        "cloud's taint of spot nodes, if it has one (below)",
+        description=capacity.DESCRIPTION.format(words=", ".join(f"`{rung}`" for rung in capacity.RUNGS)),
     )
     min_nodes: StrictInt = Field(default=0, ge=0, description="only 0: GPU nodes cost nothing while nobody uses them")
     max_nodes: StrictInt = Field(description="nodes of each resulting pool at most, over all its zones; 1 or more")
@@ -112,26 +115,17 @@ class GpuPool(Section):
             check.known_machine(type, context(info))
         return value
 
-    @field_validator("reservation")
-    @classmethod
-    def _reservation(cls, value: str | None) -> str | None:
-        if value is not None and not value:
-            raise wrong("is empty", "Write the reservation's name, or leave it out")
-        return value
-
     @field_validator("capacity")
     @classmethod
-    def _capacity(cls, value: Capacity, info: ValidationInfo) -> Capacity:
-        reserved = info.data.get("reservation") is not None
-        if reserved and value != "on-demand":
-            raise wrong(
-                f"capacity '{value}' cannot use the reservation: reserved machines are paid for on demand",
-                "Write capacity: on-demand, or remove reservation",
-            )
-        check.mixed_only_on_spot(info.data.get("machine_type", ()), value)
+    def _capacity(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if "reservation" not in info.data:
+            return value
+        flex = info.data.get("flex_start") is not None
+        rungs = capacity.of_gpus(value, info.data["reservation"], flex, context(info))
+        check.mixed_only_on_spot(info.data.get("machine_type", ()), rungs)
         if {"gpu", "gpus_per_node", "machine_type"} <= info.data.keys():
-            _given_out(value, reserved, info)
-        return value
+            _given_out(rungs, info)
+        return rungs
 
     @field_validator("min_nodes")
     @classmethod
@@ -189,11 +183,10 @@ class CpuPool(Section):
         default=(),
         description="a machine type without GPUs; a list where spot nodes mix types; 4 vCPUs with 16 GiB unless given",
     )
-    capacity: Capacity = Field(
-        default="on-demand",
+    capacity: Ladder = Field(
+        default=("on-demand",),
         validate_default=True,
-        description="`spot`, `on-demand`, or `spot-with-fallback`: twin pools, spot first, for pods that tolerate the "
-        "cloud's taint of spot nodes, if it has one (below)",
+        description=capacity.DESCRIPTION.format(words="`spot`, `on-demand`"),
     )
     min_nodes: StrictInt = Field(default=0, ge=0, description="nodes that stay, over all zones")
     max_nodes: StrictInt = Field(
@@ -214,9 +207,10 @@ class CpuPool(Section):
 
     @field_validator("capacity")
     @classmethod
-    def _capacity(cls, value: Capacity, info: ValidationInfo) -> Capacity:
-        check.mixed_only_on_spot(info.data.get("machine_type", ()), value)
-        return value
+    def _capacity(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        rungs = capacity.of_cpus(value)
+        check.mixed_only_on_spot(info.data.get("machine_type", ()), rungs)
+        return rungs
 
     @field_validator("max_nodes")
     @classmethod
@@ -261,7 +255,7 @@ class AdminPool(Section):
     @field_validator("capacity")
     @classmethod
     def _capacity(cls, value: Literal["on-demand", "spot"], info: ValidationInfo) -> Literal["on-demand", "spot"]:
-        check.mixed_only_on_spot(info.data.get("machine_type", ()), value)
+        check.mixed_only_on_spot(info.data.get("machine_type", ()), (value,))
         return value
 
 
@@ -281,17 +275,20 @@ def _judge(violations: list[Violation]) -> None:
         raise wrong(violation.message, violation.remedy)
 
 
-def _given_out(capacity: Capacity, reserved: bool, info: ValidationInfo) -> None:
-    """Refuse a capacity that the cloud does not offer for the machine."""
+def _given_out(rungs: Sequence[Rung], info: ValidationInfo) -> None:
+    """Refuse a rung that the cloud does not offer for the machine."""
+    known = context(info).catalog
+    flex = known is not None and "flex-start" not in known.lacking
     for machine in _machines(info, context(info)):
-        if machine.provisioning == "any" or capacity == "spot":
+        reserved = machine.provisioning == "spot-or-reservation"
+        offered: tuple[Rung, ...] = ("spot", "flex-start", *(("reserved", "capacity-block") if reserved else ()))
+        refused = next((rung for rung in rungs if rung not in offered), None)
+        if machine.provisioning == "any" or refused is None:
             continue
-        if machine.provisioning == "spot-or-reservation" and reserved:
-            continue
-        also = " or with a reservation" if machine.provisioning == "spot-or-reservation" else ""
+        ways = ["spot", *(["flex-start"] if flex else []), *(["with a reservation"] if reserved else [])]
         raise wrong(
-            f"{machine.type} ({machine.gpus} {machine.gpu}) is only given out as spot{also}, not {capacity}",
-            "Write capacity: spot" + (", or add a reservation" if also else ""),
+            f"{machine.type} ({machine.gpus} {machine.gpu}) is only given out as {' or '.join(ways)}, not {refused}",
+            f"Write capacity: spot{' or flex-start' if flex else ''}" + (", or add a reservation" if reserved else ""),
         )
 
 

@@ -69,26 +69,11 @@ WISHES: Final = (
         instead=f"Leave it out: the cloud makes the control plane's zone, which you can link to yours ({_OUTPUT})",
     ),
     Wish(
-        what="capacity that is queued and lent for some days is",
-        keys=r"flexstart|dws|dynamicworkloadscheduler|queuedprovisioning|maxrunduration|provisioningrequests?",
-        values=r"flexstart|flex|dws|queued|queuedprovisioning|dynamicworkloadscheduler",
+        what="a queue that gives out all machines of a job at once is",
+        keys=r"queued(provisioning)?|provisioningrequests?",
+        values=r"queued(provisioning)?",
         of=_CAPACITY,
-        instead="Write capacity: spot, or spot-with-fallback where the machine is sold on demand, too",
-    ),
-    Wish(
-        what="a block of capacity that is bought for some days is",
-        keys=r"(ml)?capacityblocks?(id|reservation(id)?)?",
-        values=r"(ml)?capacityblocks?|block|calendar",
-        of=_CAPACITY,
-        instead="Write capacity: spot; a `reservation` alone would never start a node of a block",
-    ),
-    Wish(
-        what="a capacity of reserved machines by that word is",
-        keys=r"(capacity)?reservations|capacityreservation(id|group|groupid|s)?|reservationaffinity|reserved",
-        values=r"reserved|reservation|reservedwithfallback|odcr",
-        of=_CAPACITY,
-        instead="Write the reservation's name or id in `reservation`, in a pool of its own with capacity: on-demand, "
-        "and a second pool with capacity: spot for what overflows",
+        instead="Write capacity: flex-start where the cloud has it: machines come one by one, each when there is one",
     ),
     Wish(
         what="a fabric for several nodes (EFA, InfiniBand, RDMA, GPUDirect) is",
@@ -230,6 +215,19 @@ SYNONYMS: Final[Mapping[str, str]] = {
             *("priorities", "priorityclass", "priorityclasses", "limitrange", "limitranges"),
         ),
         "teams: [{name: research, gpus: 8}]",
+    ),
+    **dict.fromkeys(("dws", "dynamicworkloadscheduler"), "capacity: flex-start"),
+    **dict.fromkeys(("maxrunduration", "maxrunseconds"), "flexStart: {maxRunHours: 24}"),
+    **dict.fromkeys(
+        ("capacityblock", "capacityblocks", "mlcapacityblock", "mlcapacityblocks", "capacityblockid"),
+        "capacity: capacity-block, and reservation: {name: …, first: …, last: …}",
+    ),
+    **dict.fromkeys(
+        (
+            *("capacityreservation", "capacityreservations", "capacityreservationid", "capacityreservationgroup"),
+            *("capacityreservationgroupid", "reservationaffinity", "reserved", "reservationid"),
+        ),
+        "reservation: <its name or id>",
     ),
     "maintenanceexclusions": "maintenance: {exclusions: [{name: …, first: …, last: …}]}",
     "resourcelabels": "labels",

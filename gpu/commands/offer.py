@@ -51,7 +51,7 @@ def pools(context: ContextOption = None, json: JsonOption = False) -> None:
         count = "?" if up is None else str(up.get(pool.name, 0))
         table.add_row(
             pool.name,
-            f"{pool.gpus_per_node} {pool.gpu.removeprefix('nvidia-')}{' spot' if pool.spot else ''}",
+            f"{pool.gpus_per_node} {pool.gpu.removeprefix('nvidia-')}{had(pool)}",
             room(pool),
             dollars(pool.hourly_usd),
             f"{count}/{pool.max_nodes}",
@@ -115,11 +115,16 @@ def request_of(
 def described(fit: Fit, request: Request, up: Mapping[str, int] | None) -> str:
     """One line, or two: pools, size, price, and how it starts."""
     first = fit.pools[0]
-    names = ", then ".join(pool.name for pool in fit.pools)
+    names = ", then ".join(f"{pool.name}{_lasts(pool)}" for pool in fit.pools)
     price = "" if fit.hourly_usd is None else f", {dollars(fit.hourly_usd)} an hour per node"
     per_node = f", {fit.pods_per_node} such pods on a node" if fit.pods_per_node > 1 else ""
     many = f", {-(-request.pods // fit.pods_per_node)} nodes" if request.pods > fit.pods_per_node else ""
     return f"{names}: {first.gpus_per_node} {first.gpu} per node{price}{per_node}{many}; {_start(fit, up)}"
+
+
+def _lasts(pool: PoolOffer) -> str:
+    """For how long one has its nodes, where that is limited."""
+    return had(pool).removeprefix(f" {pool.rung}") if pool.max_run_hours or pool.until else ""
 
 
 def as_json(fit: Fit, request: Request, up: Mapping[str, int] | None) -> dict[str, Any]:
@@ -136,6 +141,16 @@ def as_json(fit: Fit, request: Request, up: Mapping[str, int] | None) -> dict[st
         "nodesUp": None if up is None else sum(up.get(pool.name, 0) for pool in fit.pools),
         "largerThanNeeded": fit.larger,
     }
+
+
+def had(pool: PoolOffer) -> str:
+    """How its machines are had, as an adjective; nothing for those on demand."""
+    rung = "spot" if pool.spot else pool.rung
+    if rung == "on-demand":
+        return ""
+    limits = [f"{pool.max_run_hours} h at most"] if pool.max_run_hours else []
+    limits += [f"until {pool.until}"] if pool.until else []
+    return f" {rung}" + (f" ({', '.join(limits)})" if limits else "")
 
 
 def nodes_up(cluster: Cluster) -> dict[str, int] | None:

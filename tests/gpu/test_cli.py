@@ -66,6 +66,21 @@ def gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return run
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"spot": True}, " spot"),
+        ({"spot": True, "rung": "spot"}, " spot"),
+        ({"rung": "reserved"}, " reserved"),
+        ({"rung": "flex-start", "max_run_hours": 24}, " flex-start (24 h at most)"),
+        ({"rung": "capacity-block", "until": "2099-03-08"}, " capacity-block (until 2099-03-08)"),
+    ],
+)
+def test_how_machines_are_had_is_said_unless_they_are_simply_bought(changes: dict[str, Any], said: str) -> None:
+    assert offer_commands.had(pool(**changes)) == said
+
+
 def test_pools_fit_80_columns_and_say_what_is_up(gpu: Run, cluster: type[FakeCluster]) -> None:
     code, out, _ = gpu("pools")
     assert code == 0

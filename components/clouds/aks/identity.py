@@ -13,6 +13,7 @@ from components.clouds.aks import roles
 from components.clouds.aks.declare import declare
 from components.resources import CustomResource
 from components.settings import Settings
+from components.settings.limits.aks import RESERVATION
 
 
 class Identity:
@@ -41,8 +42,8 @@ class Identity:
 class ClusterIdentities:
     """The control plane's identity and the nodes'; ``ready`` are the control plane's rights.
 
-    The control plane may use the nodes' subnet and give the nodes their identity; the nodes may do nothing until
-    somebody grants them something, such as to pull from a registry.
+    The control plane may use the nodes' subnet and reservations, and give the nodes their identity; the nodes may do
+    nothing until somebody grants them something, such as to pull from a registry.
     """
 
     def __init__(
@@ -77,6 +78,26 @@ class ClusterIdentities:
                 opts=child,
             ),
         ]
+        # Azure asks for no less, and for all of the group: a reservation is best in one of its own.
+        # https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups
+        for number, reserved in enumerate(reservation_groups(settings), start=1):
+            self.ready.append(
+                roles.assignment(
+                    f"{name}-control-plane-reservations-{number}",
+                    subscription=settings.project,
+                    key=f"{settings.cluster_name}/reservations/{reserved.lower()}",
+                    role=roles.CONTRIBUTOR,
+                    scope=reserved,
+                    principal=self.control_plane.principal,
+                    opts=child,
+                )
+            )
+
+
+def reservation_groups(settings: Settings) -> list[str]:
+    """The resource groups (ids) of the reservations that the pools consume, each once."""
+    written = (RESERVATION.fullmatch(pool.gpus.reservation or "") for pool in settings.gpu_pools)
+    return list({match["group"].lower(): match["group"] for match in written if match is not None}.values())
 
 
 def grant_deployer(name: str, settings: Settings, group: CustomResource, parent: pulumi.Resource) -> CustomResource:

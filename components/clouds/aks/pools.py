@@ -39,6 +39,7 @@ _SPOT_LABELS: Final = {taint.key: str(taint.value) for taint in CATALOG.spot_tai
 # leaves the others to Azure's error: https://github.com/pulumi/pulumi-azure-native/pull/3655
 _FIXED: Final = (
     "availabilityZones",
+    "capacityReservationGroupID",
     "enableEncryptionAtHost",
     "gpuProfile.driver",
     "maxPods",
@@ -130,6 +131,9 @@ def _add_gpus(inputs: aks.AgentPool, gpus: PoolGpus) -> None:
     # AKS's driver for Ubuntu is not signed, so secure boot would not load it; what a user brings is not known.
     inputs["securityProfile"] = {"enableVTPM": True, "enableSecureBoot": False}
     inputs["gpuProfile"] = {"driver": "Install" if gpus.drivers == "managed" else "None"}
+    if gpus.reservation is not None:
+        # A pool in preview may be given one later; a node that has one already keeps it.
+        inputs["capacityReservationGroupID"] = gpus.reservation
     if gpus.mig is not None:
         inputs["gpuInstanceProfile"] = f"MIG{gpus.mig}"
 

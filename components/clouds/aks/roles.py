@@ -19,6 +19,7 @@ from components.resources import CustomResource
 if TYPE_CHECKING:
     from schemas import aks
 
+CONTRIBUTOR: Final = "b24988ac-6180-42a0-ab88-20f7382dd24c"
 NETWORK_CONTRIBUTOR: Final = "4d97b98b-1d4f-4787-a291-c67834d212e7"
 MANAGED_IDENTITY_OPERATOR: Final = "f1a07417-d97a-45cb-824c-7a7467783830"
 ACR_PULL: Final = "7f951dda-4ed3-4680-a7ca-43fe172d538d"

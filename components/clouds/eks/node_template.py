@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
+from catalog.eks.nodes import SOLD_IN_BLOCKS
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.names import shortened
@@ -35,10 +36,6 @@ EFFECTS: Final[Mapping[Effect, str]] = {
     "NoExecute": "NO_EXECUTE",
 }
 
-# Their ids look alike, and a group for blocks is another kind:
-# https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
-_SOLD_IN_BLOCKS: Final = frozenset({"p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300"})
-
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/create-launch-template.html
 _TEMPLATE_NAME_LIMIT: Final = 128
 _TAGGED: Final = ("instance", "volume", "network-interface")
@@ -60,10 +57,14 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
     }
     gpus = pool.gpu_part
     if gpus is not None and gpus.reservation is not None:
-        if pool.machine_type.partition(".")[0] in _SOLD_IN_BLOCKS:
+        # Their ids look alike, and a group for blocks is another kind:
+        # https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
+        if gpus.block is not None:
+            inputs["instanceMarketOptions"] = {"marketType": "capacity-block"}
+        elif pool.machine_type.partition(".")[0] in SOLD_IN_BLOCKS:
             pulumi.warn(
                 f"pool {pool.name}: if {gpus.reservation} is a Capacity Block, not an On-Demand Capacity Reservation, "
-                "no node starts in it with cluster-autoscaler: write autoscaling.autoscaler: karpenter."
+                "no node starts in it with cluster-autoscaler: write capacity: capacity-block and the block's days."
             )
         inputs["capacityReservationSpecification"] = {
             "capacityReservationTarget": {"capacityReservationId": gpus.reservation}

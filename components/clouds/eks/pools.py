@@ -22,7 +22,7 @@ from components.clouds.eks.declare import declare
 from components.clouds.eks.node_template import GPU_IMAGE_TYPES, IMAGE_TYPE, eks_taint, launch_template
 from components.clouds.eks.running_groups import RunningGroup, unless_running
 from components.resources import CustomResource
-from concepts.pool import Pool
+from concepts.pool import Pool, Rung
 
 if TYPE_CHECKING:
     from schemas import eks
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
 _UPGRADE_IN_PLACE: Final[eks.NodeGroupUpdateConfig] = {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}
 _UPGRADE_BY_SURPLUS: Final[eks.NodeGroupUpdateConfig] = {"maxUnavailable": 1, "updateStrategy": "DEFAULT"}
+
+# The machine type stays the group's, where the autoscaler looks for it; AWS's page has it in the template. As here:
+# https://aws-ia.github.io/terraform-aws-eks-blueprints/patterns/machine-learning/ml-capacity-block does the same.
+_CAPACITY_TYPES: Final[Mapping[Rung, str]] = {"spot": "SPOT", "capacity-block": "CAPACITY_BLOCK"}
 
 
 def node_pool(
@@ -50,7 +54,7 @@ def node_pool(
         "version": unless_running(gpus, lambda group: group.version, version),
         "nodeRoleArn": context.node_role.arn,
         "subnetIds": [context.network.private_subnets[zone] for zone in pool.zones],
-        "capacityType": "SPOT" if pool.spot else "ON_DEMAND",
+        "capacityType": _CAPACITY_TYPES.get(pool.rung, "ON_DEMAND"),
         "instanceTypes": unless_running(gpus, lambda group: list(group.machine_types), list(pool.machine_types)),
         "amiType": unless_running(gpus, lambda group: group.image_type, image_type),
         "labels": dict(pool.labels),

@@ -69,7 +69,8 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         "cluster": context.control_plane.output("name"),
         "location": location(settings),
         "nodeLocations": list(pool.zones),
-        "management": {"autoRepair": True, "autoUpgrade": True},
+        # A machine that is lent is not replaced, as another would have to be waited for.
+        "management": {"autoRepair": pool.rung != "flex-start", "autoUpgrade": True},
         "upgradeSettings": _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS,
         "nodeConfig": config,
     }
@@ -126,6 +127,12 @@ def _gpus(gpus: PoolGpus) -> gke.NodePoolNodeConfig:
             "key": "compute.googleapis.com/reservation-name",
             "values": [gpus.reservation],
         }
+    if gpus.flex_start is not None:
+        # https://cloud.google.com/kubernetes-engine/docs/concepts/dws; what has to go with it:
+        # https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main/modules/compute/gke-node-pool/main.tf
+        config["flexStart"] = True
+        config["maxRunDuration"] = f"{gpus.flex_start.max_run_hours * 3600}s"
+        config["reservationAffinity"] = {"consumeReservationType": "NO_RESERVATION"}
     return config
 
 

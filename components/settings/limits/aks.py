@@ -41,6 +41,13 @@ EXISTING_NETWORK: Final = re.compile(
 )
 """The resource id of a virtual network, as a stack file writes it."""
 
+RESERVATION: Final = re.compile(
+    r"(?P<group>/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<name>[^/]+))/providers/Microsoft\.Compute/"
+    r"capacityReservationGroups/[^/]+",
+    re.IGNORECASE,
+)
+"""The resource id of a capacity reservation group; its ``group`` is that of the resource group that it is in."""
+
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="AKS",
     written=KEY,
@@ -168,12 +175,17 @@ def _partitions(settings: Settings) -> Iterator[Problem]:
 
 
 def _reservations(settings: Settings) -> Iterator[Problem]:
+    """https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups"""
     for pool in settings.gpu_pools:
-        if pool.gpus.reservation is not None:
+        reservation = pool.gpus.reservation
+        written = RESERVATION.fullmatch(reservation or "")
+        if reservation is not None and (written is None or written["subscription"].lower() != settings.project.lower()):
             yield Problem(
                 f"{pool.declared_at}.reservation",
-                "AKS wants the resource id of a capacity reservation group, and rights on it, which a name cannot give",
-                "Leave it out; Azure gives machines of an open reservation to no AKS pool by itself",
+                f"'{reservation}' is not the resource id of a capacity reservation group of subscription "
+                f"{settings.project}; AKS takes no name",
+                f"Write /subscriptions/{settings.project}/resourceGroups/<group>/providers/Microsoft.Compute/"
+                "capacityReservationGroups/<name>; the cluster's identity becomes Contributor of that resource group",
             )
 
 

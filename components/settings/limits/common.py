@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from ipaddress import IPv4Network
 
 import catalog
 from components.settings.problems import Problem
 from components.settings.settings import Settings
+from concepts.pool import Pool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +81,27 @@ def no_existing_network(cloud: str) -> Problem:
 
 def settings_problems(settings: Settings) -> list[Problem]:
     """What is wrong with a file whose keys are all valid by themselves."""
-    return [
+    found = (
         *_admin_maximum(settings),
         *_room(settings),
         *_budget(settings),
         *_reservations(settings),
         *_teams(settings),
-    ]
+        *_blocks(settings),
+        *_order(settings),
+    )
+    # A pool of several sizes is several specs with the same problem.
+    return list(dict.fromkeys(found))
+
+
+def ladders(settings: Settings) -> Iterator[tuple[str, list[Pool]]]:
+    """The entries of pools of which there are several rungs: key path → the pools of one size, in order."""
+    sizes: dict[tuple[str, int], list[Pool]] = {}
+    for pool in (*settings.gpu_pools, *settings.cpu_pools):
+        sizes.setdefault((pool.declared_at, pool.gpus_per_node), []).append(pool)
+    for (path, _), pools in sizes.items():
+        if len({pool.rung for pool in pools}) > 1:
+            yield path, pools
 
 
 def _admin_maximum(settings: Settings) -> Iterator[Problem]:
@@ -157,6 +173,30 @@ def _teams(settings: Settings) -> Iterator[Problem]:
                 f"teams[{index}].gpus",
                 f"'{team.name}' may have {team.gpus} GPUs, and all pools at their maximum have {most}",
                 f"Write {most} or less, or raise maxNodes of a pool",
+            )
+
+
+def _blocks(settings: Settings) -> Iterator[Problem]:
+    for pool in settings.gpu_pools:
+        block = pool.gpus.block
+        if block is not None and settings.day > date.fromisoformat(block.last):
+            yield Problem(
+                f"{pool.declared_at}.reservation",
+                f"the block {pool.gpus.reservation} ended on {block.last}, and no node starts in it any more",
+                "Remove it, or write the next block",
+            )
+
+
+def _order(settings: Settings) -> Iterator[Problem]:
+    """An order that was written is kept only by the expander that knows it; spot first is what it was before."""
+    if settings.expander in (None, "priority"):
+        return
+    for path, pools in ladders(settings):
+        if list(dict.fromkeys(pool.rung for pool in pools)) != ["spot", "on-demand"]:
+            yield Problem(
+                f"{path}.capacity",
+                f"the expander '{settings.expander}' knows no order of capacities",
+                "Leave autoscaling.expander out",
             )
 
 

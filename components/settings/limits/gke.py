@@ -12,7 +12,7 @@ from components.settings.limits import common, windows
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
-from concepts.pool import Pool
+from concepts.pool import Pool, Rung
 
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="GKE",
@@ -55,6 +55,8 @@ _NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 EXISTING_NETWORK: Final = re.compile(rf"(projects/(?P<project>[^/]+)/global/networks/)?(?P<name>{_NAME})")
 """As a stack file writes it: a name, or with the host project of a Shared VPC."""
 
+_ORDER: Final[tuple[Rung, ...]] = ("reserved", "spot", "on-demand")
+
 # GKE takes no block of another project's reservation.
 _RESERVATION: Final = re.compile(rf"projects/[^/]+/reservations/{_NAME}|{_NAME}(/reservationBlocks/{_NAME})?")
 
@@ -67,6 +69,7 @@ _OWN_LABELS: Final = frozenset(
         "gke-accelerator-count",
         "gke-boot-disk",
         "gke-container-runtime",
+        "gke-flex-start",
         "gke-gpu-driver-version",
         "gke-gpu-sharing-strategy",
         "gke-max-shared-clients-per-gpu",
@@ -105,6 +108,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_private_endpoint(settings),
         *_existing_network(settings),
         *_reservations(settings),
+        *_ladders(settings),
         *_minimum(settings),
         *_nat(settings),
         *_autoscaling(settings),
@@ -248,8 +252,39 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 where,
                 f"a reservation is in one zone, and the pool is in {', '.join(pool.zones)}",
-                f"Write zones: [{pool.zones[0]}], if that is the reservation's",
+                f"Write zones: [{pool.zones[0]}] if that is the reservation's, or reservation: {{name: {reservation}, "
+                f"zone: {pool.zones[0]}}} if only that rung is there",
             )
+
+
+def _ladders(settings: Settings) -> Iterator[Problem]:
+    """GKE's autoscaler has an order of its own (docs/adr/0004-rungs-are-pools.md):
+    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria"""
+    for path, pools in common.ladders(settings):
+        rungs = list(dict.fromkeys(pool.rung for pool in pools))
+        unknown = [rung for rung in rungs if rung not in _ORDER]
+        wanted = [rung for rung in _ORDER if rung in rungs]
+        if unknown:
+            yield Problem(
+                f"{path}.capacity",
+                f"where GKE's autoscaler tries {unknown[0]} among others is not known, and while it waits for such a "
+                "machine it may not try them",
+                f"Write capacity: {unknown[0]} in a pool of its own, which jobs name, and the others in a second one",
+            )
+        elif rungs != wanted:
+            yield Problem(
+                f"{path}.capacity",
+                f"GKE's autoscaler has an order of its own, {', '.join(_ORDER)}, and no setting changes it",
+                f"Write [{', '.join(wanted)}]",
+            )
+        for pool in pools:
+            if pool.gpus_per_node and "/" in (pool.gpus.reservation or ""):
+                yield Problem(
+                    f"{path}.reservation",
+                    f"GKE's autoscaler tries a reservation first if it is the project's own and named as a whole, not "
+                    f"{pool.gpus.reservation}",
+                    "Write it in a pool of its own with capacity: reserved, which jobs name",
+                )
 
 
 def _minimum(settings: Settings) -> Iterator[Problem]:

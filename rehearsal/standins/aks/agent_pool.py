@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any, Final
 
 from catalog.aks.naming import zone_numbers
 from rehearsal.standins.aks.cloud import Cloud, require, same
 from rehearsal.standins.aks.cluster_rules import inline_pools
-from rehearsal.standins.aks.errors import bad_request
+from rehearsal.standins.aks.errors import api_error, bad_request
 from rehearsal.standins.aks.expander import rank_of
 from rehearsal.standins.aks.group import IN_GROUP
+from rehearsal.standins.aks.identity import CONTRIBUTORS, IDENTITY, has_role
 from rehearsal.standins.aks.network import NETWORK, SUBNET
 from rehearsal.standins.aks.nodes import POOL_LABEL, effective_labels, effective_taints, max_pods, node_group
 from rehearsal.standins.aks.pool_rules import POOL_RULES, count_at_creation, is_system
@@ -20,6 +22,7 @@ from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import last_part
 from rehearsal.standins.resource import Lifecycle, Made, Refers, Resource
 from rehearsal.standins.store import Record
+from rehearsal.standins.values import at
 
 CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 _VERSION: Final = "currentOrchestratorVersion"
@@ -40,6 +43,7 @@ def _require(made: Made[Cloud]) -> None:
     _require_version(made, cluster)
     require_subnets(made.cloud, made.inputs, cluster.inputs)
     require_zones(made.cloud, made.inputs, cluster.inputs["location"])
+    _require_reservation(made.cloud, made.inputs, cluster)
     others = [pool.inputs for pool in pools_of(made.cloud, cluster.id) if not same(pool.id, made.id)]
     coming = [pool for pool in inline_pools(cluster.inputs) if pool["name"] != last_part(made.id)]
     if not any(map(is_system, [*others, *coming, made.inputs])):
@@ -131,6 +135,26 @@ def require_zones(cloud: Cloud, pool: Properties, region: str) -> None:
             f"are '{supported}'.",
             "AvailabilityZoneNotSupported",
         )
+
+
+def _require_reservation(cloud: Cloud, pool: Properties, cluster: Record) -> None:
+    """403 if the cluster's identity may not deploy into the reservation: it has to be a user-assigned one, and
+    Contributor of the resource group that the reservation is in.
+
+    https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups; Azure's words for it are not quoted anywhere.
+    """
+    reservation = pool.get("capacityReservationGroupID")
+    if not reservation:
+        return
+    group = reservation.lower().partition("/providers/")[0]
+    users = at(cluster.inputs, "identity.userAssignedIdentities") or []
+    known = [require(cloud, each, IDENTITY).outputs["principalId"] for each in users]
+    if not any(has_role(cloud, principal, group, CONTRIBUTORS) for principal in known):
+        message = (
+            f"The cluster's identity does not have authorization to perform action "
+            f"'Microsoft.Compute/capacityReservationGroups/deploy/action' over scope '{reservation}'."
+        )
+        raise api_error(HTTPStatus.FORBIDDEN, "AuthorizationFailed", message)
 
 
 def cluster_of(pool: str) -> str:

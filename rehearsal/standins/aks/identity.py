@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -33,6 +33,8 @@ OPERATOR_ROLES: Final = {
     "b24988ac-6180-42a0-ab88-20f7382dd24c": "Contributor",
     "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": "Owner",
 }
+CONTRIBUTORS: Final = tuple(OPERATOR_ROLES)[1:]
+"""The roles that may change everything in their scope."""
 GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 ROLE: Final = re.compile(
     r"(/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/" + GUID.pattern, re.IGNORECASE
@@ -121,11 +123,16 @@ def principals(cloud: Cloud) -> Iterator[str]:
 
 def may_assign(cloud: Cloud, principal: str, identity: str) -> bool:
     """Whether a principal may give a user-assigned identity to machines."""
+    return has_role(cloud, principal, identity, OPERATOR_ROLES)
+
+
+def has_role(cloud: Cloud, principal: str, resource: str, roles: Collection[str]) -> bool:
+    """Whether a principal has one of the roles (GUIDs) on a resource (an id), or on what the resource is in."""
     for grant in cloud.store.all(ROLE_ASSIGNMENT):
         scope = f"/{grant.inputs['scope'].strip('/')}".lower()
-        covers = same(scope, identity) or identity.lower().startswith(f"{scope}/")
+        covers = same(scope, resource) or resource.lower().startswith(f"{scope}/")
         role = last_part(grant.inputs["roleDefinitionId"]).lower()
-        if covers and same(grant.inputs["principalId"], principal) and role in OPERATOR_ROLES:
+        if covers and same(grant.inputs["principalId"], principal) and role in roles:
             return True
     return False
 

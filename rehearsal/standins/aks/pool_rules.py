@@ -25,6 +25,9 @@ GPU: Final = "https://learn.microsoft.com/azure/aks/use-nvidia-gpu"
 LABELS: Final = "https://learn.microsoft.com/azure/aks/use-labels"
 TAINTS: Final = "https://learn.microsoft.com/azure/aks/use-node-taints"
 QUOTAS: Final = "https://learn.microsoft.com/azure/aks/quotas-skus-regions"
+RESERVATIONS: Final = (
+    "https://learn.microsoft.com/azure/virtual-machines/capacity-reservation-overview#limitations-and-restrictions"
+)
 SURGE: Final = "https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling"
 COUNT_ERROR: Final = "https://github.com/Azure/azure-cli/pull/22442"
 RANGE_ERROR: Final = "https://github.com/Azure/AKS/issues/3513"
@@ -106,6 +109,13 @@ def _eviction(pool: Properties, cloud: Cloud) -> str | None:
     for key in ("scaleSetEvictionPolicy", "spotMaxPrice"):
         if pool.get(key) is not None:
             return f"Agent pool '{pool_name(pool)}': {key} cannot be specified unless scaleSetPriority is 'Spot'."
+    return None
+
+
+@POOL_RULES.add("spot-not-reserved", RESERVATIONS, "scaleSetPriority", "capacityReservationGroupID")
+def _spot_reserved(pool: Properties, cloud: Cloud) -> str | None:
+    if is_spot(pool) and pool.get("capacityReservationGroupID"):
+        return f"Agent pool '{pool_name(pool)}': spot machines cannot be in a capacity reservation."
     return None
 
 

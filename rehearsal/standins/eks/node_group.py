@@ -169,6 +169,11 @@ def _check_template(account: Account, inputs: Properties) -> None:
         reason = "Instance types are in the launch template and in the request: give them in one place"
         raise refused(NODE_GROUP, "InvalidParameterException", reason)
     market = at(data, "InstanceMarketOptions.MarketType")
+    target = at(data, "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId")
+    if inputs.get("capacityType") == "CAPACITY_BLOCK" and (market != "capacity-block" or not target):
+        # https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
+        reason = "A group of capacity type CAPACITY_BLOCK needs a launch template with that market and the block's id"
+        raise refused(NODE_GROUP, "InvalidParameterException", reason)
     if market and not (market == "capacity-block" and inputs.get("capacityType") == "CAPACITY_BLOCK"):
         reason = "Launch template must not have instance market options: set capacityType"
         raise refused(NODE_GROUP, "InvalidParameterException", reason)

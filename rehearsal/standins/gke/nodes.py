@@ -94,6 +94,8 @@ def node_labels(pool: str, config: Mapping[str, Any], machine: CatalogMachine, g
         f"{PREFIX}gke-provisioning": _provisioning(config),
         f"{PREFIX}machine-family": machine.family,
     }
+    if config.get("flexStart"):
+        labels[f"{PREFIX}gke-flex-start"] = "true"
     if config.get("spot"):
         labels[f"{PREFIX}gke-spot"] = "true"
     if config.get("preemptible"):

@@ -44,11 +44,25 @@ def network(**more: Any) -> dict[str, Any]:
 H100 = {"name": "h100", "gpu": "nvidia-h100-80gb", "gpusPerNode": 8, "maxNodes": 2}
 ROLE = "arn:aws:iam::123456789012:role/ops"
 GUID = "11111111-2222-3333-4444-555555555555"
+BLOCK = {"name": "cr-0123456789abcdef0", "zone": "us-west-2b", "first": "2099-03-01", "last": "2099-03-08"}
 L4 = {"name": "l4", "gpu": "nvidia-l4", "maxNodes": 2}
 A100 = {"gpu": "nvidia-a100-80gb", "gpusPerNode": 8}
 
 INTENTS = (
-    refused("flex-start", {"gpuPools[0].capacity": "queued"}, "gke", gpuPools=[{**H100, "capacity": "flex-start"}]),
+    expressed("flex-start", "gke", gpuPools=[{**H100, "capacity": "flex-start", "flexStart": {"maxRunHours": 24}}]),
+    refused(
+        "flex-start elsewhere", {"gpuPools[0].capacity": "It has"}, "eks", "aks", gpuPools=t4(capacity="flex-start")
+    ),
+    refused("flex-start by Google's name", {"gpuPools[0].capacity": "flex-start"}, gpuPools=t4(capacity="dws")),
+    refused("a queue", {"gpuPools[0].queuedProvisioning": "one by one"}, gpuPools=t4(queuedProvisioning=True)),
+    expressed(
+        "reserved first, then spot, then on demand",
+        "gke",
+        gpuPools=t4(
+            capacity=["reserved", "spot", "on-demand"],
+            reservation=[{"name": "ours", "zone": "us-central1-a"}, {"name": "more", "zone": "us-central1-b"}],
+        ),
+    ),
     expressed(
         "reserved machines and spot for the rest",
         "gke",
@@ -89,11 +103,12 @@ INTENTS = (
     refused("storage", {"storage": "bucket"}, storage={"bucket": "b"}),
     refused("image streaming", {"gpuPools[0].imageStreaming": "streaming"}, gpuPools=t4(imageStreaming=True)),
     refused("GB200", {"gpuPools[0].gpu": "NVIDIA's own CPU"}, gpuPools=[{**L4, "gpu": "nvidia-gb200"}]),
+    expressed("capacity block", "eks", gpuPools=[{**H100, "capacity": "capacity-block", "reservation": BLOCK}]),
     refused(
-        "capacity block",
-        {"gpuPools[0].capacity": "bought for some days"},
+        "a block without its days",
+        {"gpuPools[0].capacity": "first"},
         "eks",
-        gpuPools=[{**H100, "capacity": "capacity-block", "reservation": "cr-0123456789abcdef0"}],
+        gpuPools=[{**H100, "capacity": "capacity-block"}],
     ),
     expressed("spot with a fallback", gpuPools=t4(capacity="spot-with-fallback")),
     refused(
@@ -115,7 +130,7 @@ INTENTS = (
     expressed("registry of the own account", "eks"),
     refused(
         "capacity reservation group",
-        {"gpuPools[0].capacityReservationGroup": "`reservation`"},
+        {"gpuPools[0].capacityReservationGroup": "Write reservation: "},
         "aks",
         gpuPools=t4(capacityReservationGroup="/subscriptions/s/…"),
     ),

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from catalog.aks.nodes import MAX_PODS
+from components.clouds.aks import roles
 from components.clouds.base import load_cloud
 from components.cluster import Cluster
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
@@ -24,6 +25,7 @@ from tests.components.clouds.aks.test_cluster import CLUSTER, admin_spec, cluste
 from tests.components.test_provider_schema import problems_of
 
 AGENT_POOL = "azure-native:containerservice:AgentPool"
+ROLE_ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 SPOT = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
 
 
@@ -92,6 +94,27 @@ def test_a_gpu_pool_starts_empty_and_ends_empty() -> None:
     }
     assert pool.ignore_changes == ()
     assert pool.delete_before_replace
+
+
+RESERVED = f"/subscriptions/{'0' * 8}-0000-0000-0000-{'0' * 12}/resourceGroups/gpus"
+RESERVATION = f"{RESERVED}/providers/Microsoft.Compute/capacityReservationGroups/june"
+
+
+def test_a_pool_names_its_reservation_and_the_control_plane_may_use_it_before() -> None:
+    reserved = gpu_spec("t4-1-reserved", reservation=RESERVATION)
+    other = gpu_spec("t4-1-spot", spot=True, preference=1)
+    recording = run(reserved, other, gpu_pools=(reserved, other))
+    assert recording.named("t4-1-reserved-pool").inputs["capacityReservationGroupID"] == RESERVATION
+    assert "capacityReservationGroupID" not in recording.named("t4-1-spot-pool").inputs
+    (grant,) = [each for each in recording.of_type(ROLE_ASSIGNMENT) if each.inputs["scope"] == RESERVED]
+    assert grant.inputs["roleDefinitionId"].endswith(roles.CONTRIBUTOR)
+    assert grant.urn in recording.only(CLUSTER).depends_on
+
+
+def test_without_a_reservation_the_control_plane_is_contributor_of_nothing() -> None:
+    grants = run(gpu_spec()).of_type(ROLE_ASSIGNMENT)
+    assert grants
+    assert not any(each.inputs["roleDefinitionId"].endswith(roles.CONTRIBUTOR) for each in grants)
 
 
 def test_pools_are_made_one_after_the_other_and_go_with_the_cluster() -> None:

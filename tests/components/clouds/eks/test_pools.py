@@ -11,7 +11,7 @@ import pytest
 import catalog
 from components.clouds.eks.node_template import eks_taint
 from concepts.kubernetes import Taint
-from concepts.pool import Pool, TimeSharing
+from concepts.pool import Block, Pool, TimeSharing
 from tests import recorder
 from tests.components import eks_specs
 
@@ -228,6 +228,21 @@ def test_a_reservation_is_named() -> None:
         "capacityReservationTarget": {"capacityReservationId": "cr-0123456789abcdef0"}
     }
     assert "capacityReservationSpecification" not in template(eks_specs.gpu_pool())
+
+
+def test_a_group_of_a_block_says_so_in_both_places() -> None:
+    block = eks_specs.gpu_pool(
+        spot=False, reservation="cr-0123456789abcdef0", block=Block(first="2099-03-01", last="2099-03-08")
+    )
+    assert template(block)["instanceMarketOptions"] == {"marketType": "capacity-block"}
+    assert template(block)["capacityReservationSpecification"] == {
+        "capacityReservationTarget": {"capacityReservationId": "cr-0123456789abcdef0"}
+    }
+    assert group(block).inputs["capacityType"] == "CAPACITY_BLOCK"
+    assert len(group(block).inputs["instanceTypes"]) == 1
+    reserved = eks_specs.gpu_pool(spot=False, reservation="cr-0123456789abcdef0")
+    assert "instanceMarketOptions" not in template(reserved)
+    assert group(reserved).inputs["capacityType"] == "ON_DEMAND"
 
 
 def test_bottlerocket_shares_gpus_by_its_own_settings() -> None:

@@ -12,7 +12,7 @@ from components.cluster import Cluster, ClusterArgs
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from concepts.kubernetes import Taint
-from concepts.pool import Pool, TimeSharing
+from concepts.pool import FlexStart, Pool, TimeSharing
 from rehearsal.standins.gke.replacement import NODES_RECREATED
 from rehearsal.standins.values import at
 from tests import recorder
@@ -102,6 +102,19 @@ def test_a_reservation_is_named() -> None:
         "values": ["a100s-of-june"],
     }
     assert "reservationAffinity" not in node_config()
+
+
+def test_machines_that_are_lent_are_asked_for_as_google_wants_it() -> None:
+    pool = declared(specs.gpu_pool(spot=False, flex_start=FlexStart(max_run_hours=5)))
+    config = pool.inputs["nodeConfig"]
+    assert config["flexStart"] is True
+    assert config["maxRunDuration"] == "18000s"
+    assert config["reservationAffinity"] == {"consumeReservationType": "NO_RESERVATION"}
+    assert pool.inputs["management"]["autoRepair"] is False
+    assert pool.inputs["autoscaling"]["locationPolicy"] == "ANY"
+    others = declared(specs.gpu_pool())
+    assert others.inputs["management"]["autoRepair"] is True
+    assert not {"flexStart", "maxRunDuration"} & others.inputs["nodeConfig"].keys()
 
 
 @pytest.mark.parametrize(

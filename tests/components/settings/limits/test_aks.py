@@ -44,7 +44,7 @@ def settings(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = N
         ({"mig": "1g"}, {}, "gpuPools[0].mig", "nvidia-a100-80gb"),
         ({"drivers": "daemonset"}, {}, "gpuPools[0].drivers", "drivers: managed"),
         ({"driverVersion": "latest"}, {}, "gpuPools[0].driverVersion", "drivers: none"),
-        ({"reservation": "a-group"}, {}, "gpuPools[0].reservation", "Leave it out"),
+        ({"reservation": "a-group"}, {}, "gpuPools[0].reservation", "capacityReservationGroups"),
         ({"unneededMinutes": 20}, {}, "gpuPools[0].unneededMinutes", "autoscaling.unneededMinutes: 20"),
         ({"diskGb": 29}, {}, "gpuPools[0].diskGb", "Write 30"),
         ({"diskGb": 2049}, {}, "gpuPools[0].diskGb", "Write 2048"),

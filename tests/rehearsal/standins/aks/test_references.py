@@ -30,6 +30,10 @@ from tests.rehearsal.standins.aks.account import (
 )
 
 STANDARD: Properties = {"resourceGroupName": "gpu-dev", "sku": {"name": "Standard"}}
+CONTRIBUTOR = (
+    f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/"
+    "b24988ac-6180-42a0-ab88-20f7382dd24c"
+)
 ADDRESS_INPUTS: Properties = {**STANDARD, "publicIpAddressName": "out", "publicIPAllocationMethod": "Static"}
 
 
@@ -148,6 +152,25 @@ def test_the_control_plane_may_give_nodes_their_identity_where_it_is_operator(az
     operator = role(scope=scope, principalId=principal, roleDefinitionId=IDENTITY_OPERATOR)
     azure.create(ROLE_ASSIGNMENT, operator, name="operator")
     assert azure.create(CLUSTER, inputs).id
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_pool_is_in_a_reservation_where_the_control_plane_is_contributor(azure: Microsoft, whole: bool) -> None:
+    azure.network()
+    principal = azure.identity().state["principalId"]
+    azure.create(CLUSTER, cluster())
+    spot = ("scaleSetPriority", "scaleSetEvictionPolicy", "spotMaxPrice", "nodeTaints")
+    regular = {key: value for key, value in gpu_pool().items() if key not in spot}
+    group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/gpus"
+    reservation = f"{group}/providers/Microsoft.Compute/capacityReservationGroups/june"
+    missing(azure, POOL, {**regular, "capacityReservationGroupID": reservation}, "AuthorizationFailed")
+    assert azure.create(POOL, regular).id
+    azure.create("azure-native:resources:ResourceGroup", {"resourceGroupName": "gpus", "location": "eastus"})
+    scope = group if whole else f"/subscriptions/{SUBSCRIPTION}"
+    granted = role(scope=scope, principalId=principal, roleDefinitionId=CONTRIBUTOR)
+    azure.create(ROLE_ASSIGNMENT, granted, name="contributor")
+    reserved = {**regular, "agentPoolName": "reserved", "capacityReservationGroupID": reservation}
+    assert azure.create(POOL, reserved).id
 
 
 def test_role_assignments(azure: Microsoft) -> None:

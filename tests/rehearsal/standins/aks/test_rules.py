@@ -110,6 +110,7 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (POOL_RULES, "surge-or-unavailable", {**REGULAR, "upgradeSettings": {"maxSurge": "1", "maxUnavailable": "1"}}),
     (POOL_RULES, "system-pool-available", {**SYSTEM, "upgradeSettings": {"maxSurge": "0", "maxUnavailable": "1"}}),
     (POOL_RULES, "spot-without-surge", {"upgradeSettings": {"maxSurge": "1"}}),
+    (POOL_RULES, "spot-not-reserved", {"capacityReservationGroupID": "/subscriptions/s/resourceGroups/g"}),
     (POOL_RULES, "pool-version-offered", {"orchestratorVersion": "1.9"}),
     (CLUSTER_RULES, "cluster-location", {"location": "atlantis"}),
     (CLUSTER_RULES, "dns-prefix", {"dnsPrefix": None}),

@@ -265,6 +265,19 @@ def test_a_group_refers_to_what_exists(amazon: Amazon, changes: Properties, mess
         amazon.node_group(**changes)
 
 
+BLOCK: Properties = {"capacityType": "CAPACITY_BLOCK", "instanceTypes": ["p5.48xlarge"]}
+RESERVED: Properties = {
+    "capacityReservationSpecification": {"capacityReservationTarget": {"capacityReservationId": "cr-0123456789abcdef0"}}
+}
+
+
+def test_a_group_of_a_block_names_it_in_its_template(amazon: Amazon) -> None:
+    amazon.cluster()
+    block = {**RESERVED, "instanceMarketOptions": {"marketType": "capacity-block"}}
+    made = amazon.create(TEMPLATE, {"name": "gpu", **block})
+    assert amazon.node_group(launchTemplate={"id": made.id, "version": "1"}, **BLOCK).id
+
+
 @pytest.mark.parametrize(
     ("template", "changes", "message"),
     [
@@ -272,6 +285,10 @@ def test_a_group_refers_to_what_exists(amazon: Amazon, changes: Properties, mess
         ({"iamInstanceProfile": {"name": "nodes"}}, {}, "IamInstanceProfile"),
         ({"instanceMarketOptions": {"marketType": "spot"}}, {}, "set capacityType"),
         ({"imageId": "ami-12345678"}, {}, "AMI type"),
+        ({}, BLOCK, "with that market and the block's id"),
+        ({"instanceMarketOptions": {"marketType": "capacity-block"}}, BLOCK, "with that market and the block's id"),
+        (RESERVED, BLOCK, "with that market and the block's id"),
+        ({**RESERVED, "instanceMarketOptions": {"marketType": "capacity-block"}}, {}, "set capacityType"),
     ],
 )
 def test_a_launch_template_leaves_to_eks_what_is_eks(

@@ -1,0 +1,186 @@
+"""``capacity``: how a pool's machines are had, in the order in which that is tried, and what it needs to know of each.
+
+A word is a rung of that ladder; each rung becomes a pool of its own (``expand``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final, cast, get_args
+
+from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationInfo, field_validator
+
+from components.settings import check
+from components.settings.fields import Context, Section, context, wrong
+from components.settings.maintenance import Date
+from components.settings.problems import instead
+from concepts.pool import Block, Rung
+
+RUNGS: Final[tuple[Rung, ...]] = get_args(Rung)
+FALLBACK: Final = "spot-with-fallback"
+"""Short for spot first, then on demand."""
+
+DESCRIPTION: Final = (
+    "how its machines are had: a word, or a list in the order in which that is tried, a pool for each: {words} where "
+    "the cloud has it (below); `spot-with-fallback` is short for `[spot, on-demand]`. Spot is for pods that tolerate "
+    "the cloud's taint of spot nodes, if it has one"
+)
+
+# What clouds and people call a rung → its word.
+_ALSO_CALLED: Final[Mapping[str, Rung]] = {
+    **dict.fromkeys(("flexstart", "flex", "dws", "dynamic-workload-scheduler"), "flex-start"),
+    **dict.fromkeys(("block", "capacityblock", "capacity-blocks", "ml-capacity-block", "calendar"), "capacity-block"),
+    **dict.fromkeys(("reservation", "odcr", "capacity-reservation"), "reserved"),
+    **dict.fromkeys(("preemptible",), "spot"),
+}
+
+
+def _ladder(value: object) -> object:
+    """One word, or a list of them, as a list of rungs."""
+    written = value if isinstance(value, list | tuple) else [value]
+    words = [word for word in written if isinstance(word, str)]
+    if len(words) < len(written):
+        return value
+    if not words:
+        raise wrong("no capacity is given", "Write for example spot, or a list such as [spot, on-demand]")
+    for word in words:
+        if word == FALLBACK and len(words) > 1:
+            raise wrong(f"'{FALLBACK}' is a whole list by itself", "Write its rungs in the list: spot, on-demand")
+        if word not in (*RUNGS, FALLBACK):
+            meant = _ALSO_CALLED.get(word.lower().replace("_", "-"))
+            remedy = f"Write {meant}" if meant else instead(word, (*RUNGS, FALLBACK))
+            raise wrong(f"'{word}' is not one of {', '.join((*RUNGS, FALLBACK))}", remedy)
+    if len(set(words)) < len(words):
+        raise wrong(f"a capacity is there twice: {', '.join(words)}", "Write each once")
+    return ("spot", "on-demand") if words == [FALLBACK] else tuple(words)
+
+
+Ladder = Annotated[tuple[StrictStr, ...], BeforeValidator(_ladder)]
+
+
+class Reservation(Section):
+    """Machines that are reserved, and paid for whether used or not. With dates it is a block, bought for these days."""
+
+    name: StrictStr = Field(min_length=1, description="the cloud's name or id of it, or its name alone for all of this")
+    zone: StrictStr | None = Field(default=None, description="the zone that it is in; the pool's only one unless given")
+    nodes: StrictInt | None = Field(
+        default=None, ge=1, description="machines that it holds, where they are fewer than `maxNodes`"
+    )
+    first: Date | None = Field(default=None, description="the first day of a block, UTC, as `'2027-03-01'`")
+    last: Date | None = Field(default=None, description="the last day of a block, UTC")
+
+    @field_validator("zone")
+    @classmethod
+    def _zone(cls, value: str | None, info: ValidationInfo) -> str | None:
+        where = context(info)
+        if value is not None:
+            check.zones_in_region((value,), where)
+            if where.zones and value not in where.zones:
+                raise wrong(f"'{value}' is not one of the stack's zones ({', '.join(where.zones)})", "Add it to zones")
+        return value
+
+    @field_validator("last")
+    @classmethod
+    def _last(cls, value: str | None, info: ValidationInfo) -> str | None:
+        first = info.data.get("first")
+        if (value is None) != (first is None):
+            raise wrong("a block has a first day and a last one", "Write both first and last, or neither")
+        if value is not None and first is not None and value < first:
+            raise wrong(f"{value} is before {first}", "Write the first day first")
+        return value
+
+    @property
+    def rung(self) -> Rung:
+        """What it is used by."""
+        return "reserved" if self.block is None else "capacity-block"
+
+    @property
+    def block(self) -> Block | None:
+        """The days that it was bought for, if it was for some."""
+        return None if self.first is None or self.last is None else Block(first=self.first, last=self.last)
+
+
+def _reservations(value: object) -> object:
+    if value == "":
+        raise wrong("is empty", "Write the reservation's name, or leave it out")
+    each = value if isinstance(value, list | tuple) else [value]
+    return [{"name": one} if isinstance(one, str) else one for one in each]
+
+
+Reservations = Annotated[tuple[Reservation, ...], BeforeValidator(_reservations)]
+
+
+class FlexStart(Section):
+    """Machines that are lent without a date, as soon as the cloud has some."""
+
+    max_run_hours: StrictInt = Field(default=168, ge=1, le=168, description="a node's life, 1 to 168 hours (7 days)")
+
+
+def of_gpus(
+    written: Sequence[str], reservations: Sequence[Reservation], flex: bool, where: Context
+) -> tuple[Rung, ...]:
+    """The rungs of a GPU pool. Reserved machines without a ladder are what ``on-demand`` was always written for."""
+    rungs = cast(tuple[Rung, ...], tuple(written))
+    if rungs == ("on-demand",) and reservations and all(each.rung == "reserved" for each in reservations):
+        rungs = ("reserved",)
+    for rung in rungs:
+        _had_on(rung, where)
+    given = {each.rung for each in reservations}
+    unused = next((each for each in reservations if each.rung not in rungs), None)
+    if unused is not None:
+        block = unused.rung == "capacity-block"
+        what = "bought for some days" if block else "paid for on demand"
+        word = "capacity-block" if block else "on-demand"
+        raise wrong(
+            f"capacity '{', '.join(written)}' cannot use the reservation: reserved machines are {what}",
+            f"Write capacity: {word}, or a list such as [{unused.rung}, spot], or remove reservation",
+        )
+    for rung, example in _RESERVED.items():
+        if rung in rungs and rung not in given:
+            raise wrong(f"capacity names '{rung}', and no reservation says which", f"Write {example}")
+    if flex and "flex-start" not in rungs:
+        raise wrong("flexStart is of a capacity that the pool does not have", "Write flex-start, or remove flexStart")
+    return rungs
+
+
+_RESERVED: Final[Mapping[Rung, str]] = {
+    "reserved": "reservation: <its name or id>",
+    "capacity-block": "reservation: {name: <its id>, first: '2027-03-01', last: '2027-03-08'}",
+}
+
+
+def of_cpus(written: Sequence[str]) -> tuple[Rung, ...]:
+    """The rungs of a pool without GPUs."""
+    rungs = cast(tuple[Rung, ...], tuple(written))
+    other = next((rung for rung in rungs if rung not in ("spot", "on-demand")), None)
+    if other is not None:
+        raise wrong(f"'{other}' is for pools with GPUs", "Write spot, on-demand, or a list of both")
+    return rungs
+
+
+def _had_on(rung: Rung, where: Context) -> None:
+    known = where.catalog
+    if known is not None and rung in known.lacking:
+        has = [one for one in RUNGS if one not in known.lacking]
+        raise wrong(
+            f"there is no capacity '{rung}' on {where.cloud}: {known.lacking[rung]}", f"It has {', '.join(has)}"
+        )
+
+
+def in_raw(pool: Mapping[str, object]) -> tuple[tuple[Rung, ...], tuple[Reservation, ...]]:
+    """Rungs and reservations of an unchecked entry; what is wrong with them counts as not written."""
+    try:
+        written = _ladder(pool.get("capacity", "on-demand"))
+    except ValueError:
+        written = None
+    rungs = written if isinstance(written, tuple) else ("on-demand",)
+    listed = pool.get("reservation", ())
+    each = listed if isinstance(listed, list) else [listed]
+    reservations = [
+        Reservation.model_construct(**{"zone": None, "first": None, "last": None, **one})
+        for one in ({"name": one} if isinstance(one, str) else one for one in each)
+        if isinstance(one, Mapping)
+    ]
+    if rungs == ("on-demand",) and reservations:
+        rungs = ("reserved",)
+    return cast(tuple[Rung, ...], rungs), tuple(reservations)

@@ -1,0 +1,122 @@
+"""A ladder of capacities becomes a pool for each rung, on every cloud that has it, in the order written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import catalog
+from components.settings import Settings, SettingsError
+from concepts.pool import Pool, Rung
+from tests import one_stack
+from tests.components.settings.test_clouds import load_stack, t4
+
+GROUP = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/gpus/providers/Microsoft.Compute"
+RESERVATIONS = {
+    "gke": ("june", "july"),
+    "eks": ("cr-0123456789abcdef0", "cr-0123456789abcdef1"),
+    "aks": (f"{GROUP}/capacityReservationGroups/june", f"{GROUP}/capacityReservationGroups/july"),
+}
+LADDER = ("reserved", "spot", "on-demand")
+
+
+def zones(cloud: str) -> list[str]:
+    found: list[str] = one_stack.WORDS[cloud]["zones"]
+    return found
+
+
+def reservation(cloud: str, number: int = 0, **more: Any) -> dict[str, Any]:
+    return {"name": RESERVATIONS[cloud][number], "zone": zones(cloud)[number], **more}
+
+
+def pools(settings: Settings) -> list[Pool]:
+    return [pool for pool in settings.gpu_pools if pool.name.startswith("t4")]
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_rungs_become_pools_in_the_order_written(cloud: str) -> None:
+    found = pools(load_stack(cloud, gpuPools=t4(capacity=[*LADDER], reservation=reservation(cloud))))
+    assert list(dict.fromkeys(pool.rung for pool in found)) == list(LADDER)
+    assert [pool.preference for pool in found] == sorted(LADDER.index(pool.rung) for pool in found)
+    assert len({pool.name for pool in found}) == len(found)
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_only_the_reserved_rung_has_the_reservation_its_zone_and_its_size(cloud: str) -> None:
+    written = t4(capacity=[*LADDER], reservation=reservation(cloud, nodes=1), maxNodes=3)
+    for pool in pools(load_stack(cloud, gpuPools=written)):
+        reserved = pool.rung == "reserved"
+        assert pool.gpus.reservation == (RESERVATIONS[cloud][0] if reserved else None)
+        assert pool.max_nodes == (1 if reserved else 3)
+        assert not reserved or pool.zones == (zones(cloud)[0],)
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_each_reservation_is_a_pool_and_all_of_them_come_first(cloud: str) -> None:
+    both = [reservation(cloud, number) for number in (0, 1)]
+    first, second, *rest = pools(load_stack(cloud, gpuPools=t4(capacity=["reserved", "spot"], reservation=both)))
+    assert (first.gpus.reservation, second.gpus.reservation) == RESERVATIONS[cloud]
+    assert (first.zones, second.zones) == tuple((zone,) for zone in zones(cloud)[:2])
+    assert {pool.rung for pool in rest} == {"spot"}
+    assert {first.preference, second.preference} == {0}
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("spot-with-fallback", ["spot", "on-demand"]), ("spot", ["spot"]), ("on-demand", ["on-demand"])],
+)
+def test_a_word_and_its_list_are_the_same_pools(cloud: str, one: str, other: list[str]) -> None:
+    word, listed = (load_stack(cloud, gpuPools=t4(capacity=each)) for each in (one, other))
+    assert word.gpu_pools == listed.gpu_pools
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_reserved_is_what_on_demand_with_a_reservation_was(cloud: str) -> None:
+    before, after = (
+        load_stack(cloud, gpuPools=t4(capacity=word, reservation=reservation(cloud)))
+        for word in ("on-demand", "reserved")
+    )
+    assert before.gpu_pools == after.gpu_pools
+    assert [pool.rung for pool in pools(before)] == ["reserved"]
+
+
+@pytest.mark.parametrize(
+    ("cloud", "rung"), [(cloud, rung) for cloud in one_stack.CLOUDS for rung in catalog.of(cloud).lacking]
+)
+def test_what_a_cloud_lacks_is_refused_with_its_reason(cloud: str, rung: Rung) -> None:
+    lacking = catalog.of(cloud).lacking
+    with pytest.raises(SettingsError) as refused:
+        load_stack(cloud, gpuPools=t4(capacity=rung))
+    (problem,) = refused.value.problems
+    assert problem.path == "gpuPools[0].capacity"
+    assert lacking[rung] in problem.message
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_a_budget_counts_every_rung(cloud: str) -> None:
+    one, two = (
+        load_stack(cloud, gpuPools=t4(capacity=capacity)).cost_max_hourly
+        for capacity in (["on-demand"], ["spot", "on-demand"])
+    )
+    assert one is not None
+    assert two is not None
+    assert two > one
+
+
+def test_flex_start_says_how_long_a_machine_is_lent() -> None:
+    (pool,) = pools(load_stack("gke", gpuPools=t4(capacity="flex-start", flexStart={"maxRunHours": 5})))
+    assert pool.rung == "flex-start"
+    assert pool.gpus.flex_start is not None
+    assert pool.gpus.flex_start.max_run_hours == 5
+
+
+def test_a_block_is_one_that_has_days() -> None:
+    days = {"first": "2099-03-01", "last": "2099-03-08"}
+    block = reservation("eks", 0, **days)
+    written = t4(gpu="nvidia-h100-80gb", gpusPerNode=8, capacity="capacity-block", reservation=block)
+    (pool,) = pools(load_stack("eks", gpuPools=written))
+    assert pool.rung == "capacity-block"
+    assert pool.gpus.block is not None
+    assert (pool.gpus.block.first, pool.gpus.block.last) == ("2099-03-01", "2099-03-08")
