@@ -13,11 +13,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from components.settings import SettingsError
+from components.settings.quotas import quotas
 from rehearsal import loopback
 from rehearsal.day_two.edits import DayTwoSet
 from rehearsal.engine import EngineError, gate_for
 from rehearsal.loopback import LoopbackDown
 from rehearsal.stack import ROOT, StackError, locate, resolve, stack_name
+from rehearsal.standins.allowance import AllowanceError
 from rehearsal.tools import ToolsError, provide
 from rehearsal.tools.modules import MODULES, PREVIEW
 from rehearsal.world_client import WorldError, stop_left_behind
@@ -51,6 +53,9 @@ def run(
     apply: Annotated[
         Path | None, typer.Option("--apply", help="A folder of your own manifests, applied after the update.")
     ] = None,
+    account: Annotated[
+        Path | None, typer.Option("--account", help="A file of the account's quotas, reservations, keys and rights.")
+    ] = None,
     day_two: Annotated[
         DayTwoSet | None,
         typer.Option("--day-two", help="Change settings while a job runs. [default: brief; none with --keep]"),
@@ -67,6 +72,7 @@ def run(
     from rehearsal.applied import ManifestsError, read
     from rehearsal.options import Options
     from rehearsal.run import Rehearsal
+    from rehearsal.standins import allowance
 
     console = _console()
     if plugins is not None and not plugins.is_dir():
@@ -77,12 +83,15 @@ def run(
         except ManifestsError as error:
             _bad_input(f"--apply: {error}")
     chosen = resolve(stack)
+    if account is not None:
+        allowance.read(account, [quota.name for quota in quotas(chosen.settings)])
     options = Options(
         tools=provide(chosen.tools),
         gate=gate_for(ROOT, chosen.name),
         plugins=plugins,
         keep=keep,
         apply=apply,
+        account=account,
         seed=seed,
         day_two=day_two or ("none" if keep else "brief"),
         inside=chosen.only_from_inside if place is None else place == "inside",
@@ -168,7 +177,7 @@ def main() -> None:
     try:
         loopback.require()
         app(prog_name="python -m rehearsal")
-    except (SettingsError, StackError, ToolsError) as error:
+    except (AllowanceError, SettingsError, StackError, ToolsError) as error:
         _bad_input(str(error))
     except (EngineError, LoopbackDown, WorldError) as error:
         _say_error(str(error))

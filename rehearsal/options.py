@@ -18,6 +18,7 @@ class Options:
     """How to rehearse. ``plugins`` go before the stand-ins; ``keep`` leaves the cluster running if all went well.
     ``apply`` is a folder of the user's own manifests, ``seed`` shuffles what is in no promised order.
     ``day_two`` changes settings while a job runs: a few that end no job in two updates, or one by one all there are.
+    ``account`` is a file of what the account may have and do; without one, everything.
     ``inside``: the program runs in the cluster's network, as a runner or a laptop with a VPN does; else outside.
 
     For sabotage: ``gate=None`` leaves the policies out, and ``fail_fast`` ends the run at the first thing gone wrong.
@@ -29,6 +30,7 @@ class Options:
     plugins: Path | None = None
     keep: bool = False
     apply: Path | None = None
+    account: Path | None = None
     seed: int = 0
     day_two: DayTwoSet = "none"
     inside: bool = False

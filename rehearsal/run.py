@@ -83,7 +83,10 @@ class Rehearsal:
         self._pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
         self._timeline = Timeline()
         self._record = Record(stack.name, str(stack.file), self._timeline, self._pools)
-        self._record.scope, self._record.seed = scope_of(settings, options.day_two), options.seed
+        self._record.scope, self._record.seed = (
+            scope_of(settings, options.day_two, limited=options.account is not None),
+            options.seed,
+        )
         self._folder = options.build / stack.name
         stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
         self.run_dir = self._folder / "runs" / f"{stamp}-{getpid()}"
@@ -152,6 +155,7 @@ class Rehearsal:
             clouds=stack.plugins,
             inside=options.inside,
             existing=stack.with_existing,
+            account=options.account,
         )
         # While the world starts: the engine's own first start.
         engine = Engine.create(

@@ -37,8 +37,17 @@ _SETTINGS: Final[Mapping[DayTwoSet, Mapping[str, str]]] = {
 }
 
 
-def scope_of(settings: Settings, day_two: DayTwoSet = "none") -> Scope:
-    """The scope of a rehearsal of these settings, of which ``day_two`` changes some."""
+_LIMITED: Final[Mapping[str, str]] = {
+    "quota and stock": "there is enough of what the account's file does not name, and every machine comes at once",
+    "the deployer's rights": "whoever runs the program may do all that the account's file does not take away",
+}
+
+
+def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool = False) -> Scope:
+    """The scope of a rehearsal of these settings, of which ``day_two`` changes some.
+
+    ``limited``: by an account's file.
+    """
     if settings.autoscaler == "karpenter":
         own = {"idle times": "Karpenter really runs, but a node that was idle for a second counts as idle for long"}
     else:
@@ -47,4 +56,6 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none") -> Scope:
     if settings.unpriced:
         prices += f", and none is known for {', '.join(settings.unpriced)}"
     sizes = "what a node keeps for its system, and what the cluster's own pods ask for: formulas and samples"
-    return Scope({**_NEVER, **_SETTINGS[day_two], **own}, {"sizes": sizes, "prices": prices})
+    return Scope(
+        {**_NEVER, **(_LIMITED if limited else {}), **_SETTINGS[day_two], **own}, {"sizes": sizes, "prices": prices}
+    )

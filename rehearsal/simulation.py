@@ -77,7 +77,8 @@ class NodeGroup:
     count), if that differs. A device plugin's time slicing multiplies it, so its replicas are never part of it.
     ``unseen_labels`` and ``unseen_taints`` are on every node, but the autoscaler cannot see them while the group is
     empty. ``not_scaled_because`` is the reason, for people, why no autoscaler may change this group's size; it is empty
-    for a group that is meant to be fixed. ``packing`` is ``None`` where only empty nodes go.
+    for a group that is meant to be fixed. ``reservation`` is what its machines must come from. ``packing`` is ``None``
+    where only empty nodes go.
     """
 
     name: str
@@ -99,6 +100,7 @@ class NodeGroup:
     unseen_labels: Mapping[str, str] = field(default_factory=dict)
     unseen_taints: tuple[Mapping[str, str], ...] = ()
     not_scaled_because: str = ""
+    reservation: str = ""
     packing: Packing | None = None
 
 

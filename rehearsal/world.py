@@ -36,6 +36,8 @@ from rehearsal.cluster.exec_credential import write_credential_plugins
 from rehearsal.fleet import FleetError, KarpenterFleet
 from rehearsal.processes import ProcessError, Processes
 from rehearsal.standins import CLOUD_PLUGINS, cloud_provider
+from rehearsal.standins import allowance as allowances
+from rehearsal.standins.allowance import EVERYTHING, Allowance, AllowanceError
 from rehearsal.tools import ToolsError, folder
 
 if TYPE_CHECKING:
@@ -57,17 +59,20 @@ class World:
         clouds: Sequence[str] = CLOUD_PLUGINS,
         inside: bool = False,
         existing: Path | None = None,
+        allowance: Allowance = EVERYTHING,
     ) -> None:
         """``tools`` is the folder with the programs; without one there is no control plane and no fleet.
 
         ``clouds`` are the clouds' plugins to stand in for. ``inside``: the program runs in the cluster's network.
         ``existing`` is a stack file whose existing network is made beforehand, in the cloud that is stood in for.
+        ``allowance`` is what the account may have and do.
         """
         self._run_dir = run_dir
         self._tools = tools
         self._clouds = clouds
         self._inside = inside
         self._existing = existing
+        self._allowance = allowance
         self._beforehand: tuple[str, ...] = ()
         self._stack = ExitStack()
         self._processes: Processes | None = None
@@ -166,7 +171,7 @@ class World:
         from rehearsal.standins.server import serve
 
         providers: list[Provider] = [
-            *(cloud_provider(cloud, self._run_dir, self._fleet) for cloud in self._clouds),
+            *(cloud_provider(cloud, self._run_dir, self._fleet, self._allowance) for cloud in self._clouds),
             KubernetesProvider((self._plugins,), self._tools),
         ]
         ports = {}
@@ -193,6 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--cloud", action="append", choices=CLOUD_PLUGINS, help="a plugin to stand in for; repeatable (default: all)"
     )
     parser.add_argument("--inside", action="store_true", help="the program runs in the cluster's network")
+    parser.add_argument("--account", type=Path, help="a file of the account's quotas, reservations and rights")
     parser.add_argument("--existing", type=Path, help="a stack file whose existing network is made beforehand")
     options = parser.parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", level=logging.INFO)
@@ -204,14 +210,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tools = None if options.no_control_plane else options.tools or folder()
         clouds = options.cloud or CLOUD_PLUGINS
         run_dir = options.run_dir.absolute()
-        with World(run_dir, tools=tools, clouds=clouds, inside=options.inside, existing=options.existing) as world:
+        allowance = EVERYTHING if options.account is None else allowances.read(options.account)
+        with World(
+            run_dir,
+            tools=tools,
+            clouds=clouds,
+            inside=options.inside,
+            existing=options.existing,
+            allowance=allowance,
+        ) as world:
             while not end.wait(_TICK_SECONDS):
                 world.check()
                 world.write_facts()
                 if asked.is_set():
                     asked.clear()
                     world.write_inventory()
-    except (ProcessError, FleetError, ToolsError, OSError) as error:
+    except (ProcessError, FleetError, ToolsError, AllowanceError, OSError) as error:
         _log.error("%s", error)
         return 1
     return 0

@@ -73,11 +73,12 @@ class World:
         control_plane: bool = True,
         inside: bool = False,
         existing: Path | None = None,
+        account: Path | None = None,
     ) -> None:
         """Start the world's process, with stand-ins for ``clouds``' plugins; ``ready`` waits for it.
 
         ``inside``: the program runs in the cluster's network. ``existing`` is a stack file whose existing network is
-        made beforehand.
+        made beforehand, ``account`` a file of what the account may have and do.
         """
         run_dir.mkdir(parents=True, exist_ok=True)
         self.run_dir = run_dir
@@ -91,6 +92,8 @@ class World:
             command.append("--inside")
         if existing is not None:
             command += ["--existing", str(existing.absolute())]
+        if account is not None:
+            command += ["--account", str(account.absolute())]
         trusting = {**os.environ, "SSL_CERT_FILE": str(run_dir.absolute() / PUBLIC_AUTHORITY)}
         # Appended to: the world logs its providers' errors into the same file.
         with self.log.open("ab") as output:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from catalog import PLUGINS
+from catalog import PLUGINS, of
+from rehearsal.standins.allowance import EVERYTHING, Allowance
 
 if TYPE_CHECKING:
     from rehearsal.simulation import Fleet
     from rehearsal.standins.base import Provider
+    from rehearsal.standins.vendor import Vendor
 
 _CLOUDS: Final[Mapping[str, str]] = {plugin: cloud for cloud, plugin in PLUGINS.items()}
 
@@ -19,12 +21,22 @@ CLOUD_PLUGINS: Final = tuple(sorted(_CLOUDS))
 """Names of the clouds' plugins, as in resource types."""
 
 
-def cloud_provider(plugin: str, run_dir: Path, fleet: Fleet | None) -> Provider:
+def cloud_provider(plugin: str, run_dir: Path, fleet: Fleet | None, allowance: Allowance = EVERYTHING) -> Provider:
     """The stand-in called ``plugin``, which writes below ``run_dir``; without a fleet it only serves previews.
+
+    Its account has, and lets do, what ``allowance`` says.
 
     Raises:
         KeyError: there is no such stand-in (``CLOUD_PLUGINS``).
     """
     # Imported on first use: each brings a vendor's models.
-    make: Callable[[Path, Fleet | None], Provider] = import_module(f"rehearsal.standins.{_CLOUDS[plugin]}").make
-    return make(run_dir, fleet)
+    cloud = _CLOUDS[plugin]
+    make: Callable[[Path, Fleet | None], Vendor[Any]] = import_module(f"rehearsal.standins.{cloud}").make
+    if fleet is not None and allowance is not EVERYTHING:
+        from rehearsal.standins.limited_fleet import LimitedFleet
+
+        refusals = import_module(f"rehearsal.standins.{cloud}.errors").REFUSALS
+        fleet = cast("Fleet", LimitedFleet(fleet, allowance, of(cloud), refusals))
+    provider = make(run_dir, fleet)
+    provider.allow(allowance)
+    return provider

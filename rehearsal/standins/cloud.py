@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.simulation import Fleet
+from rehearsal.standins.allowance import EVERYTHING, Allowance
 from rehearsal.standins.base import ProviderError
 from rehearsal.standins.store import Record, Store
 
@@ -21,6 +22,7 @@ class Cloud:
 
     ``catalogue`` gives the machines, GPUs, zones and prices; it is read on first use. ``changing`` is held while
     machines follow a change or end of their pool, so that nobody gives them back what the pool was before.
+    ``allowance`` is what the account may have and do.
     """
 
     store: Store
@@ -28,6 +30,7 @@ class Cloud:
     catalogue: Callable[[], CloudCatalog]
     config: Mapping[str, Any] = field(default_factory=dict)
     changing: threading.RLock = field(default_factory=threading.RLock)
+    allowance: Allowance = EVERYTHING
 
     @property
     def catalog(self) -> CloudCatalog:

@@ -18,7 +18,7 @@ from rehearsal.standins.resource import CloudT, Inside, Made, Refers, Resource, 
 from rehearsal.standins.rules import broken
 from rehearsal.standins.store import Record
 from rehearsal.standins.values import without_none
-from rehearsal.standins.vendor import Vendor
+from rehearsal.standins.vendor import Doing, Vendor
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ class StandIn(Vendor[CloudT]):
         if request.preview:
             return Created("", self._foreseen(row, inputs))
         made = self.made(row, without_none(inputs))
+        self._require_right(row, "create", made.id)
         existing = self._cloud.find(made.id, row.token) if row.idempotent(inputs) else None
         if existing is None:
             if row.lives:
@@ -133,6 +134,7 @@ class StandIn(Vendor[CloudT]):
         if request.preview:
             self._require_unchanged(row, old_inputs, news)
             return self._foreseen(row, news, old_inputs, old_state)
+        self._require_right(row, "update", id)
         with self._cloud.store.held():
             existing = self._cloud.find(id, row.token)
             if existing is None or self.now(row, existing) is None:
@@ -152,6 +154,7 @@ class StandIn(Vendor[CloudT]):
         record = self._cloud.find(id, row.token)
         if record is None:
             return
+        self._require_right(row, "delete", id)
         self.retried(lambda: self._require_unused(row, record))
         for each in (*self._parts(record), record):
             self._end(each)
@@ -186,6 +189,11 @@ class StandIn(Vendor[CloudT]):
             raise self.bad_request(row, message)
         for each in row.inside(inputs):
             self._enforce(self.row(each.token), each.inputs)
+
+    def _require_right(self, row: Resource[CloudT], doing: Doing, id: str) -> None:
+        right = self.right(row, doing)
+        if right and not self._cloud.allowance.may(right):
+            raise self.forbidden(row, right, id)
 
     def _require_unchanged(self, row: Resource[CloudT], old: Properties, new: Properties) -> None:
         self.require_unchanged(row, old, new, inside=False)

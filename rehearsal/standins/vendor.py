@@ -5,15 +5,17 @@ from __future__ import annotations
 import importlib.metadata
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
 from typing_extensions import override
 
 from catalog import of
 from rehearsal.simulation import Fleet, Login
 from rehearsal.standins import check
+from rehearsal.standins.allowance import Allowance
 from rehearsal.standins.base import CheckFailure, Properties, Provider, ProviderError, Request
 from rehearsal.standins.resource import CloudT, Made, Refers, Resource
 from rehearsal.standins.rules import ServerRule
@@ -22,6 +24,9 @@ from schemas import Schema, schema
 
 if TYPE_CHECKING:
     from catalog import CloudCatalog
+
+
+Doing = Literal["create", "update", "delete"]
 
 
 class Vendor(Provider, Generic[CloudT]):
@@ -50,6 +55,10 @@ class Vendor(Provider, Generic[CloudT]):
     @override
     def people(self) -> dict[str, Login]:
         return type(self).let_in(self._cloud)
+
+    def allow(self, allowance: Allowance) -> None:
+        """From now on the account has, and whoever runs the program may do, no more than this."""
+        self._cloud = replace(self._cloud, allowance=allowance)
 
     @cached_property
     def schema(self) -> Schema:
@@ -84,6 +93,14 @@ class Vendor(Provider, Generic[CloudT]):
     @abstractmethod
     def make(self, row: Resource[CloudT], made: Made[CloudT]) -> Made[CloudT]:
         """Make a resource; it, as it is called from now on. Raises the cloud's error if one of that id exists."""
+
+    @abstractmethod
+    def right(self, row: Resource[CloudT], doing: Doing) -> str:
+        """The right that the cloud wants of whoever does that to such a resource; empty if it is not known."""
+
+    @abstractmethod
+    def forbidden(self, row: Resource[CloudT], right: str, id: str) -> ProviderError:
+        """The cloud's error about a right that is missing, for a resource."""
 
     @abstractmethod
     def bad_request(self, row: Resource[CloudT], message: str) -> ProviderError:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
+from rehearsal.standins.allowance import Refusals, Shortage
 from rehearsal.standins.base import ProviderError
 
 
@@ -61,3 +62,36 @@ BUSY: Final[Mapping[str, str]] = {
     "azure-native:network:Subnet": "InUseSubnetCannotBeDeleted",
 }
 """Azure's error code where a resource cannot be deleted because something uses it, if it is not ``InUse``."""
+
+
+def forbidden(action: str, scope: str) -> ProviderError:
+    """403: whoever runs the program may not do that there.
+
+    https://learn.microsoft.com/azure/role-based-access-control/troubleshooting
+    """
+    message = (
+        "The client 'me@example.com' with object id '00000000-0000-0000-0000-000000000001' does not have authorization "
+        f"to perform action '{action}' over scope '{scope}' or the scope is invalid. If access was recently granted, "
+        "please refresh your credentials."
+    )
+    return api_error(HTTPStatus.FORBIDDEN, "AuthorizationFailed", message)
+
+
+def _quota(short: Shortage) -> str:
+    """https://github.com/Azure/AKS/issues/5808"""
+    return (
+        f"Operation could not be completed as it results in exceeding approved {short.name} quota. Additional details "
+        f"- Deployment Model: Resource Manager, Location: {short.region}, Current Limit: {short.limit}, Current Usage: "
+        f"{short.used}, Additional Required: {short.needed}, (Minimum) New Limit Required: {short.used + short.needed}."
+    )
+
+
+REFUSALS: Final = Refusals(
+    quota=_quota,
+    at_once=lambda short: str(api_error(HTTPStatus.BAD_REQUEST, "QuotaExceeded", _quota(short))),
+    # https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups
+    no_reservation=lambda id: f"The capacity reservation group '{id}' was not found.",
+    full_reservation=lambda id: (
+        f"The capacity reservation group '{id}' has no machine left (OverconstrainedAllocation)."
+    ),
+)

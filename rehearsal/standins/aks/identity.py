@@ -206,6 +206,15 @@ def _has_identity(inputs: Properties, cloud: Cloud) -> str | None:
     return None
 
 
+def _key_there(made: Made[Cloud]) -> None:
+    """404 where the account has no such key: https://learn.microsoft.com/rest/api/keyvault/keys/get-key/get-key"""
+    url = at(made.inputs, "activeKey.keyUrl")
+    if url is not None and not made.cloud.allowance.has_key(url):
+        raise api_error(
+            HTTPStatus.NOT_FOUND, "KeyNotFound", f"A key with (name/id) {url} was not found in this key vault."
+        )
+
+
 _MOMENT: Final = "2026-11-01T00:00:00Z"
 
 ROWS: Final[tuple[Resource[Any], ...]] = (
@@ -240,7 +249,6 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         refers={**IN_GROUP, "resourceName": Refers(IDENTITY, "part")},
         requires=_one_subject,
     ),
-    # The key itself is taken to exist.
     Resource(
         token=ENCRYPTION_SET,
         id=GROUP_ID + "/providers/Microsoft.Compute/diskEncryptionSets/{diskEncryptionSetName}",
@@ -252,6 +260,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         unknown=("identity",),
         name="diskEncryptionSetName",
         rules=ENCRYPTION_RULES.rules,
+        requires=_key_there,
         refers={**IN_GROUP, "identity.userAssignedIdentities": Refers(IDENTITY, "names")},
         fixed={"encryptionType": "EncryptionAtRestWithCustomerKey"},
     ),

@@ -139,6 +139,7 @@ def node_group(
         rank=rank,
         gpus_advertised_by=_advertiser(machine, pool),
         offered_gpus=_offered(machine, pool),
+        reservation=pool.get("capacityReservationGroupID") or "",
         packing=_packing(cluster) if autoscaled else None,
     )
 

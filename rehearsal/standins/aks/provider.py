@@ -37,6 +37,7 @@ from rehearsal.standins.cloud import last_part
 from rehearsal.standins.resource import Made, Refers, Resource
 from rehearsal.standins.standin import StandIn, table
 from rehearsal.standins.values import at, has_unknown
+from rehearsal.standins.vendor import Doing
 
 if TYPE_CHECKING:
     from catalog import CloudCatalog
@@ -194,6 +195,20 @@ class AzureNativeProvider(StandIn[Cloud]):
         if self._cloud.find(made.id, row.token) is not None:
             raise errors.already_exists(made.id)
         return made
+
+    @override
+    def right(self, row: Resource[Cloud], doing: Doing) -> str:
+        """The resource's type, which is in its id, and what is done to it.
+
+        https://learn.microsoft.com/azure/role-based-access-control/resource-provider-operations
+        """
+        _, own, typed = row.id.rpartition("/providers/")
+        namespace, _, path = (typed if own else f"Microsoft.Resources{row.id}").partition("/")
+        return "/".join((namespace, *path.split("/")[::2], "delete" if doing == "delete" else "write"))
+
+    @override
+    def forbidden(self, row: Resource[Cloud], right: str, id: str) -> ProviderError:
+        return errors.forbidden(right, id)
 
     @override
     def bad_request(self, row: Resource[Cloud], message: str) -> ProviderError:

@@ -162,6 +162,9 @@ def _check_key(account: Account, arn: str) -> None:
     # A key of another account or region is refused by KMS, one that nobody made here may exist elsewhere.
     if not arn.startswith(f"arn:{account.partition}:kms:{account.region}:"):
         raise refused(CLUSTER, "InvalidParameterException", f"The keyArn {arn} is no KMS key of {account.region}")
+    if not account.allowance.has_key(arn):
+        # That EKS passes KMS's words on is general knowledge: https://docs.aws.amazon.com/kms/latest/APIReference/API_DescribeKey.html
+        raise refused(CLUSTER, "InvalidParameterException", f"NotFoundException: Key '{arn}' does not exist")
     if not arn.startswith(account.arn("kms", "key/")):
         return
     if not account.call("kms", "DescribeKey", KeyId=arn)["KeyMetadata"]["Enabled"]:

@@ -13,6 +13,7 @@ from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.network import SUBNET, subnets
 from rehearsal.standins.eks.nodes import disk_gb, node_group
 from rehearsal.standins.store import Record
+from rehearsal.standins.values import at
 
 NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 DELETING = "DELETING"
@@ -87,7 +88,11 @@ def declared_group(account: Account, record: Record, group: Mapping[str, Any]) -
         cluster=inputs["clusterName"],
         name=inputs["nodeGroupName"],
         asg_name=group["AutoScalingGroupName"],
-        base=node_group(account, inputs, zones_of(account, inputs), image, desired, template, disk_gb(inputs, data)),
+        base=replace(
+            node_group(account, inputs, zones_of(account, inputs), image, desired, template, disk_gb(inputs, data)),
+            reservation=at(data, "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId")
+            or "",
+        ),
         min_size=int(group["MinSize"]),
         max_size=int(group["MaxSize"]),
         desired=desired,

@@ -33,12 +33,12 @@ from rehearsal.standins.eks import (
     scaling_group,
     security_groups,
 )
-from rehearsal.standins.eks.account import Account
+from rehearsal.standins.eks.account import Account, maker
 from rehearsal.standins.eks.aws import moto_backend
 from rehearsal.standins.eks.aws.backend import answer_in_process
 from rehearsal.standins.eks.aws.server import AwsServer
 from rehearsal.standins.eks.background import Background
-from rehearsal.standins.eks.errors import ApiError, not_found
+from rehearsal.standins.eks.errors import ApiError, forbidden, not_found
 from rehearsal.standins.eks.functions import FUNCTIONS
 from rehearsal.standins.eks.left import left
 from rehearsal.standins.eks.request import BY_ARN, parameters, request_of, retag, tags_of
@@ -48,6 +48,7 @@ from rehearsal.standins.resource import Made, Refers, Resource
 from rehearsal.standins.standin import StandIn, table
 from rehearsal.standins.store import Record, Store
 from rehearsal.standins.values import at
+from rehearsal.standins.vendor import Doing
 from schemas import schema
 
 if TYPE_CHECKING:
@@ -231,14 +232,14 @@ class AwsProvider(StandIn[Account]):
 
     @override
     def deletes_first(self, row: Resource[Account], request: Request, old: Properties, new: Properties) -> bool:
-        # Two resources of one name cannot exist at once; the real provider's bridge decides in the same way.
+        # As the real provider's bridge decides: two resources of one name cannot exist at once.
         name = new.get(row.name) if row.name else None
         return name is not None and name == old.get(row.name) and not _auto_named(request, str(name))
 
     @override
     def place(self, row: Resource[Account], inputs: Properties) -> Mapping[str, Any]:
-        account = self._cloud
-        return {**inputs, "region": account.region, "account": account.id, "partition": account.partition}
+        here = self._cloud
+        return {**inputs, "region": here.region, "account": here.id, "partition": here.partition}
 
     @override
     def target(self, path: str, refers: Refers, value: str, inputs: Properties) -> str:
@@ -250,8 +251,7 @@ class AwsProvider(StandIn[Account]):
         found = super().failures(row, inputs)
         given = [key for key in kept.one_of if inputs.get(key) is not None]
         if kept.one_of and len(given) != 1:
-            where = given[-1] if given else kept.one_of[0]
-            found.append(CheckFailure(where, f"give one of {', '.join(kept.one_of)}"))
+            found.append(CheckFailure(given[-1] if given else kept.one_of[0], f"give one of {', '.join(kept.one_of)}"))
         return [*found, *kept.wrong(inputs), *_tag_failures(inputs)]
 
     # Where moto has a resource, it says what there is.
@@ -340,6 +340,14 @@ class AwsProvider(StandIn[Account]):
                     raise
 
     # AWS's words.
+
+    @override
+    def right(self, row: Resource[Account], doing: Doing) -> str:
+        return ":".join(request_of(row.token)) if doing == "create" else ""
+
+    @override
+    def forbidden(self, row: Resource[Account], right: str, id: str) -> ProviderError:
+        return forbidden(maker(self._cloud), *request_of(row.token), id or "*")
 
     @override
     def bad_request(self, row: Resource[Account], message: str) -> ProviderError:

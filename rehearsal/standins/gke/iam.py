@@ -15,7 +15,7 @@ from typing import Any, Final
 from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import Cloud
 from rehearsal.standins.gke.cloud import ABSENT, Rules, chosen
-from rehearsal.standins.gke.errors import bad_request
+from rehearsal.standins.gke.errors import bad_request, not_found
 from rehearsal.standins.gke.functions import project_number
 from rehearsal.standins.resource import Made, Resource
 from rehearsal.standins.values import at
@@ -127,6 +127,7 @@ def _grant(
     on: str,
     links: tuple[str, ...] = (),
     completes: Callable[[Cloud, Properties], Properties] = lambda _, inputs: inputs,
+    requires: Callable[[Made[Cloud]], None] | None = None,
 ) -> Resource[Cloud]:
     """One member's role on something; granting it twice is the same as once, as in IAM policies."""
     return Resource(
@@ -135,12 +136,20 @@ def _grant(
         outputs={"etag": "BwXhqDVSYdQ="},
         completes=completes,
         rules=MEMBER_RULES.rules,
-        requires=_known_member,
+        requires=requires or _known_member,
         idempotent=_always,
         replaces=("condition",),
         links=links,
         absent=ABSENT,
     )
+
+
+def _known_key(made: Made[Cloud]) -> None:
+    """404 where the account has no such key: https://cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/setIamPolicy"""
+    key = str(made.inputs["cryptoKeyId"])
+    if not made.cloud.allowance.has_key(key):
+        raise not_found(f"CryptoKey {key} not found.")
+    _known_member(made)
 
 
 EMAIL: Final = "{accountId}@{project}.iam.gserviceaccount.com"
@@ -159,8 +168,8 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         absent=ABSENT,
     ),
     _grant("gcp:projects/iAMMember:IAMMember", "{project}"),
-    # The key, the repository, the bucket and the secret are taken to exist.
-    _grant("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember", "{cryptoKeyId}"),
+    # The repository, the bucket and the secret are taken to exist.
+    _grant("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember", "{cryptoKeyId}", requires=_known_key),
     _grant(
         "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
         "projects/{project}/locations/{location}/repositories/{repository}",

@@ -159,6 +159,7 @@ def node_group(
         hourly_usd=usd,
         rank=choice_rank(config, usd),
         gpus_advertised_by="cloud" if gpus is None or gpus.managed else "daemonset",
+        reservation=next(iter((config.get("reservationAffinity") or {}).get("values") or ()), ""),
         packing=_PACKING if scaling else None,
     )
 

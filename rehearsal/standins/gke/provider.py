@@ -15,9 +15,11 @@ from rehearsal.standins.differences import same_resource
 from rehearsal.standins.gke import buckets, cluster, errors, iam, network, node_pool, people, registries
 from rehearsal.standins.gke.cloud import SELF_LINK, chosen, region_of
 from rehearsal.standins.gke.functions import FUNCTIONS
+from rehearsal.standins.gke.rights import RIGHTS
 from rehearsal.standins.gke.tags import TAGS
 from rehearsal.standins.resource import Made, Refers, Resource
 from rehearsal.standins.standin import StandIn, table
+from rehearsal.standins.vendor import Doing
 
 _CONTAINER: Final = "gcp:container/"
 # The longest name, which in Compute Engine is longer than in GKE.
@@ -99,6 +101,14 @@ class GcpProvider(StandIn[Cloud]):
         if self._cloud.find(made.id, row.token) is not None:
             raise errors.already_exists(made.id)
         return made
+
+    @override
+    def right(self, row: Resource[Cloud], doing: Doing) -> str:
+        return RIGHTS[row.token].format(doing=doing)
+
+    @override
+    def forbidden(self, row: Resource[Cloud], right: str, id: str) -> ProviderError:
+        return errors.forbidden(right, id)
 
     @override
     def bad_request(self, row: Resource[Cloud], message: str) -> ProviderError:

@@ -177,6 +177,27 @@ def test_a_users_workloads_are_told_where_they_ran_or_why_not() -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("account", "reason"),
+    [
+        (
+            "quotas: {PREEMPTIBLE_NVIDIA_T4_GPUS: 0}",
+            "Quota 'PREEMPTIBLE_NVIDIA_T4_GPUS' exceeded. Limit: 0.0 in region europe-west4.",
+        ),
+        ("missingRights: [container.clusters.create]", 'Required "container.clusters.create" permission(s)'),
+    ],
+)
+def test_what_the_account_has_not_is_the_reason(account: str, reason: str, tmp_path: Path) -> None:
+    file = tmp_path / "account.yaml"
+    file.write_text(account)
+    process = rehearse("run", "--stack", "examples/gke-tips.yaml", "--account", str(file), "--day-two", "none")
+    output, _ = process.communicate(timeout=LONGEST)
+    assert process.returncode == 1, output
+    report = json.loads((REPORTS / "gke-tips" / "report.json").read_text())
+    assert reason in " ".join([*report["reasons"], json.dumps(report["workloads"])]), report["reasons"]
+
+
+@pytest.mark.exhaustive
 def test_no_network_is_needed() -> None:
     inside = ["unshare", "--net", "--map-root-user", "--"]
     if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:

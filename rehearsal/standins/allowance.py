@@ -1,0 +1,103 @@
+"""What an account may have and do, as a file says; without one it may have everything and do everything.
+
+quotas: {PREEMPTIBLE_NVIDIA_T4_GPUS: 1}    # by the names of `make quota`; there is enough of what is not named
+reservations: {my-reservation: 2}          # name → machines; where the key is there, others do not exist
+keys: []                                   # the keys that there are; without this, all that are asked for
+missingRights: [container.clusters.create] # what whoever runs the program may not do, by the cloud's names
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+
+class AllowanceError(Exception):
+    """The file cannot be used; the message says where and what to write instead."""
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """``quotas``: name → limit. ``reservations``: name → machines. ``missing_rights`` may end in ``*``."""
+
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    reservations: Mapping[str, int] | None = None
+    keys: tuple[str, ...] | None = None
+    missing_rights: tuple[str, ...] = ()
+
+    def may(self, right: str) -> bool:
+        """Whether whoever runs the program has a right; case does not matter."""
+        return not any(fnmatchcase(right.lower(), missing.lower()) for missing in self.missing_rights)
+
+    def has_key(self, key: str) -> bool:
+        """Whether there is such a key, or one of which this is a version."""
+        return self.keys is None or any(key == each or key.startswith(f"{each}/") for each in self.keys)
+
+
+EVERYTHING: Final = Allowance()
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """A quota that is too small: ``limit`` of ``name`` in ``region``, ``used`` by others, ``needed`` more."""
+
+    name: str
+    region: str
+    limit: int
+    used: int
+    needed: int
+    spot: bool
+
+
+@dataclass(frozen=True)
+class Refusals:
+    """A cloud's words: of an autoscaler that gets no node, of a pool whose first nodes cannot be had (``at_once``)."""
+
+    quota: Callable[[Shortage], str]
+    at_once: Callable[[Shortage], str]
+    no_reservation: Callable[[str], str]
+    full_reservation: Callable[[str], str]
+
+
+def read(file: Path, quotas: Sequence[str] | None = None) -> Allowance:
+    """What a file says; ``quotas`` are the names that the stack counts against, if they are to be checked.
+
+    Raises:
+        AllowanceError: the file cannot be read, or says something else.
+    """
+    try:
+        content = yaml.safe_load(file.read_text()) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise AllowanceError(f"{file}: {error}") from error
+    known = ("quotas", "reservations", "keys", "missingRights")
+    if not isinstance(content, dict) or set(content) - set(known):
+        raise AllowanceError(f"{file}: write any of {', '.join(known)}, and nothing else")
+    limits = _counts(file, "quotas", content.get("quotas") or {})
+    if quotas is not None and (unknown := sorted(set(limits) - set(quotas))):
+        raise AllowanceError(
+            f"{file}: quotas: the stack does not count against {unknown[0]!r}; write any of {', '.join(quotas)}"
+        )
+    held = content.get("reservations")
+    return Allowance(
+        quotas=limits,
+        reservations=None if held is None else _counts(file, "reservations", held),
+        keys=None if content.get("keys") is None else _names(file, "keys", content["keys"]),
+        missing_rights=_names(file, "missingRights", content.get("missingRights") or []),
+    )
+
+
+def _counts(file: Path, key: str, value: Any) -> dict[str, int]:
+    if isinstance(value, dict) and all(type(each) is int and each >= 0 for each in value.values()):
+        return {str(name): each for name, each in value.items()}
+    raise AllowanceError(f"{file}: {key}: write each name with a whole number, such as {{name: 2}}")
+
+
+def _names(file: Path, key: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return tuple(value)
+    raise AllowanceError(f"{file}: {key}: write a list of names, such as [name]")

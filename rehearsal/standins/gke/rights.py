@@ -1,0 +1,31 @@
+"""The permission that Google wants for making, changing or removing a resource.
+
+https://cloud.google.com/iam/docs/permissions-reference. Node pools are part of their cluster,
+and who grants something changes a policy:
+https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools/create
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+RIGHTS: Final[Mapping[str, str]] = {
+    "gcp:artifactregistry/repository:Repository": "artifactregistry.repositories.{doing}",
+    "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": "artifactregistry.repositories.setIamPolicy",
+    "gcp:compute/address:Address": "compute.addresses.{doing}",
+    "gcp:compute/firewall:Firewall": "compute.firewalls.{doing}",
+    "gcp:compute/network:Network": "compute.networks.{doing}",
+    "gcp:compute/router:Router": "compute.routers.{doing}",
+    "gcp:compute/routerNat:RouterNat": "compute.routers.update",
+    "gcp:compute/subnetwork:Subnetwork": "compute.subnetworks.{doing}",
+    "gcp:container/cluster:Cluster": "container.clusters.{doing}",
+    "gcp:container/nodePool:NodePool": "container.clusters.update",
+    "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": "cloudkms.cryptoKeys.setIamPolicy",
+    "gcp:projects/iAMMember:IAMMember": "resourcemanager.projects.setIamPolicy",
+    "gcp:projects/service:Service": "serviceusage.services.enable",
+    "gcp:secretmanager/secretIamMember:SecretIamMember": "secretmanager.secrets.setIamPolicy",
+    "gcp:serviceaccount/account:Account": "iam.serviceAccounts.{doing}",
+    "gcp:storage/bucket:Bucket": "storage.buckets.{doing}",
+    "gcp:storage/bucketIAMMember:BucketIAMMember": "storage.buckets.setIamPolicy",
+}
