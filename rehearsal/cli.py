@@ -92,6 +92,8 @@ def run(
         keep=keep,
         apply=apply,
         account=account,
+        # What the account has not is missing for every job: one is enough.
+        fail_fast=account is not None,
         seed=seed,
         day_two=day_two or ("none" if keep else "brief"),
         inside=chosen.only_from_inside if place is None else place == "inside",

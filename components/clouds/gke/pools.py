@@ -85,6 +85,8 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         # After creation the autoscaler owns the size; only that of a pool without one is ours to change.
         ignore_changes=[*_KEPT, *(("initialNodeCount", "nodeCount") if pool.autoscaled else ())],
         replace_on_changes=list(_RECREATES_NODES) if pool.gpu_part else [],
+        # It goes with its cluster, by one request: nodes that came while pools are deleted one by one would stay.
+        deleted_with=context.control_plane,
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),

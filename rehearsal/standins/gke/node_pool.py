@@ -34,7 +34,28 @@ def _completed(cloud: Cloud, inputs: Properties) -> Properties:
     return {**inputs, "location": located or cloud.default("zone") or cloud.default("region")}
 
 
+_EMPTIED: Final = ("labels", "resourceLabels")
+
+
+def _require_something_to_send(made: Made[Cloud]) -> None:
+    """400 for an update that takes the last label away: the provider then sends a request that says nothing.
+
+    https://github.com/hashicorp/terraform-provider-google/issues/15848 has the words, for ``labels``. For
+    ``resourceLabels`` it is not certain: the provider's code is the same, but Google's own labels may be sent with it.
+    """
+    before = ((made.before and made.before.inputs) or {}).get("nodeConfig") or {}
+    for key in _EMPTIED:
+        if before.get(key) and not _config(made).get(key):
+            raise bad_request(
+                "At least one of ['node_version', 'image_type', 'updated_node_pool', 'locations', "
+                "'workload_metadata_config', 'upgrade_settings', 'kubelet_config', 'linux_node_config', 'tags', "
+                "'taints', 'labels', 'node_network_config', 'gcfs_config', 'gvnic', 'resource_labels'] must be "
+                "specified."
+            )
+
+
 def _require(made: Made[Cloud]) -> None:
+    _require_something_to_send(made)
     cluster = _cluster_of(made.cloud, made.id)
     wrong = zones_outside(region_of(cluster.inputs["location"]), made.inputs.get("nodeLocations") or [], made.cloud)
     if wrong:

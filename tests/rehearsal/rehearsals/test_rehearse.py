@@ -190,11 +190,10 @@ def test_a_users_workloads_are_told_where_they_ran_or_why_not() -> None:
 def test_what_the_account_has_not_is_the_reason(account: str, reason: str, tmp_path: Path) -> None:
     file = tmp_path / "account.yaml"
     file.write_text(account)
-    process = rehearse("run", "--stack", "examples/gke-tips.yaml", "--account", str(file), "--day-two", "none")
-    output, _ = process.communicate(timeout=LONGEST)
-    assert process.returncode == 1, output
-    report = json.loads((REPORTS / "gke-tips" / "report.json").read_text())
-    assert reason in " ".join([*report["reasons"], json.dumps(report["workloads"])]), report["reasons"]
+    options = Options(tools=folder(), gate=None, build=tmp_path, account=file, fail_fast=True)
+    finished = Rehearsal(resolve("examples/gke-tips.yaml"), options, Console(file=io.StringIO(), width=160)).run()
+    assert not finished.passed
+    assert reason in finished.report.read_text().replace('\\"', '"'), finished.record.reasons
 
 
 @pytest.mark.exhaustive

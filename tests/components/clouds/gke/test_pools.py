@@ -150,6 +150,12 @@ def test_pools_of_one_name_are_replaced_one_after_the_other() -> None:
     assert declared(specs.gpu_pool()).delete_before_replace
 
 
+def test_pools_go_with_their_cluster() -> None:
+    found = recording(specs.gpu_pool())
+    cluster = found.only("gcp:container/cluster:Cluster").urn
+    assert {pool.deleted_with for pool in found.of_type(NODE_POOL)} == {cluster}
+
+
 def test_what_google_drains_nodes_for_is_a_replacement_of_a_gpu_pool_and_not_of_others() -> None:
     gpu = declared(specs.gpu_pool())
     written = {path for path in NODES_RECREATED if at(gpu.inputs, path) is not None}

@@ -180,5 +180,5 @@ STEPS = (
         {"service": "compute.googleapis.com"},
     ),
     Step(CLUSTER, cluster(), cluster(resourceLabels={"team": "vision"}), cluster(name="other")),
-    Step(POOL, gpu_pool(), gpu_pool(nodeConfig={"labels": {}}), gpu_pool(nodeConfig={"spot": False})),
+    Step(POOL, gpu_pool(), gpu_pool(nodeConfig={"labels": {"team": "text"}}), gpu_pool(nodeConfig={"spot": False})),
 )

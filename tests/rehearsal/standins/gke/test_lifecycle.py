@@ -267,3 +267,13 @@ def test_the_state_file_is_plain_json(google: Google, tmp_path: Path) -> None:
     network, _ = google.network()
     first = json.loads((tmp_path / "gcp.json").read_text())[0]
     assert (first["type"], first["id"]) == (NETWORK, network.id)
+
+
+@pytest.mark.parametrize("key", ["labels", "resourceLabels"])
+def test_taking_the_last_label_of_a_pool_away_is_a_request_that_says_nothing(google: Google, key: str) -> None:
+    google.cluster()
+    made = google.create(POOL, gpu_pool(nodeConfig={key: {"team": "vision", "day": "two"}}))
+    fewer = gpu_pool(nodeConfig={key: {"team": "vision"}})
+    google.update(POOL, made, fewer)
+    with pytest.raises(ProviderError, match="At least one of"):
+        google.update(POOL, made, gpu_pool(nodeConfig={key: {}}))

@@ -161,7 +161,9 @@ def test_an_added_taint_stays_when_the_pool_changes(google: Google) -> None:
     admin = google.create(POOL, cpu_pool())
     tainted = google.create(POOL, gpu_pool(nodeConfig={"taints": []}))
     google.delete(POOL, admin)
-    assert effective(google.update(POOL, tainted, gpu_pool(nodeConfig={"taints": [], "labels": {}}))) == [GPU_TAINT]
+    assert effective(google.update(POOL, tainted, gpu_pool(nodeConfig={"taints": [], "labels": {"team": "text"}}))) == [
+        GPU_TAINT
+    ]
 
 
 def test_a_declared_taint_is_not_doubled(google: Google) -> None:
