@@ -163,7 +163,7 @@ class Engine:
 
     def kept(self) -> frozenset[str]:
         """The ids of what a destroy only forgets. Raises ``EngineError``."""
-        return frozenset(each["id"] for each in self._state() if each.get("retainOnDelete") and each.get("id"))
+        return outlasting(self._state())
 
     def _state(self) -> list[dict[str, Any]]:
         done = self._run(["stack", "export", "--stack", self.stack])
@@ -245,6 +245,12 @@ class Engine:
         for line in _lines_while_written(events, ended):
             if (event := parse_line(line)) is not None and (step := step_of(event)) is not None:
                 self.on_step(step)
+
+
+def outlasting(resources: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """The ids of those of a state's resources that stay when all is destroyed: not objects of a cluster that goes too."""
+    kept = [each for each in resources if each.get("retainOnDelete") and not each["type"].startswith("kubernetes:")]
+    return frozenset(each["id"] for each in kept if each.get("id"))
 
 
 def _without_changes(result: Result, steps: Sequence[Step]) -> Result:

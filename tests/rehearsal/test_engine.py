@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal import leftovers
-from rehearsal.engine import Engine, EngineError, Gate, gate_for, has_secure_values, user_passphrase
+from rehearsal.engine import Engine, EngineError, Gate, gate_for, has_secure_values, outlasting, user_passphrase
 from rehearsal.engine_events import Step
 from rehearsal.stack import ROOT
 from tests.rehearsal.simulated_cluster import eventually
@@ -84,6 +84,17 @@ def test_an_interrupted_update_leaves_no_process(tmp_path: Path, tools: Path) ->
         driver.preview()
     presser.join()
     assert leftovers.processes(tmp_path) == {}
+
+
+def test_what_outlasts_a_stack_is_kept_in_the_cloud_and_not_in_a_cluster_that_goes() -> None:
+    bucket = {"type": "aws:s3/bucket:Bucket", "id": "b", "retainOnDelete": True}
+    others = [
+        {"type": "kubernetes:core/v1:Namespace", "id": "research", "retainOnDelete": True},
+        {"type": "aws:s3/bucket:Bucket", "id": "c"},
+        {"type": "gpucluster:index:Access", "retainOnDelete": True},
+    ]
+    assert outlasting([bucket, *others]) == {"b"}
+    assert outlasting(others) == frozenset()
 
 
 def test_a_stack_gets_its_own_levels_or_the_default_ones() -> None:
