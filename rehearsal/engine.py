@@ -248,7 +248,7 @@ class Engine:
 
 
 def outlasting(resources: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """The ids of those of a state's resources that stay when all is destroyed: not objects of a cluster that goes too."""
+    """The ids of those of a state's resources that stay when all is destroyed; objects go with their cluster."""
     kept = [each for each in resources if each.get("retainOnDelete") and not each["type"].startswith("kubernetes:")]
     return frozenset(each["id"] for each in kept if each.get("id"))
 
