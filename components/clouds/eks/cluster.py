@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from catalog.eks.versions import kubernetes_minor
 from components.clouds.base import NodePools, WorkloadResources
 from components.clouds.eks import addons, cluster_autoscaler, people, pools, storage
 from components.clouds.eks.access import vpc_config
@@ -15,11 +14,13 @@ from components.clouds.eks.context import Context
 from components.clouds.eks.control_plane_logs import LOGS, log_group
 from components.clouds.eks.declare import declare
 from components.clouds.eks.encryption import secrets_key
+from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import Account, caller, cluster_role, node_role
 from components.clouds.eks.karpenter import Karpenter
 from components.clouds.eks.kubeconfig import Login, kubeconfig
 from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroups, cluster_exists
+from components.clouds.eks.version import cluster_minor
 from components.clouds.eks.workloads.bucket import bucket
 from components.clouds.eks.workloads.pod_identity import grant
 from components.clouds.eks.workloads.registry import registry
@@ -36,12 +37,17 @@ class EksCluster:
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         exists = cluster_exists(settings.cluster_name, parent)
-        if settings.network.private_endpoint and not exists:
+        if settings.network.private_endpoint and settings.network.existing is None and not exists:
             _refuse_out_of_reach()
         if settings.access and not exists:
             people.refuse_the_maker(settings, caller(parent)["arn"])
+        minor = cluster_minor(settings, parent, exists=exists)
         account = Account(parent)
-        network = Network(name, settings, parent)
+        network = (
+            ExistingNetwork(settings, parent, new=not exists)
+            if settings.network.existing
+            else Network(name, settings, parent)
+        )
         nodes = node_role(name, settings, account, parent)
         role = cluster_role(name, settings, account, parent)
         key = secrets_key(name, settings, role, parent)
@@ -49,7 +55,7 @@ class EksCluster:
         self._resource = declare(
             "aws:eks/cluster:Cluster",
             f"{name}-control-plane",
-            _inputs(settings, role.arn, key.arn, vpc_config(name, settings, network, parent)),
+            _inputs(settings, minor, role.arn, key.arn, vpc_config(name, settings, network, parent)),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=[*role.ready, *key.ready, *network.ready, logs],
@@ -64,6 +70,7 @@ class EksCluster:
             network=network,
             node_role=nodes,
             control_plane=self._resource,
+            minor=minor,
             groups=_groups(settings, exists, parent),
         )
         self._authority = self._resource.output("certificateAuthority").apply(lambda found: str(found["data"]))
@@ -142,10 +149,11 @@ def _groups(settings: Settings, exists: bool, parent: pulumi.Resource) -> Runnin
 
 
 def _refuse_out_of_reach() -> None:
-    """A cluster comes with a network of its own, to which nothing leads yet: the update would stop after the admin
+    """A network that comes with the cluster is one to which nothing leads yet: the update would stop after the admin
     pool, when the first object in the cluster is due."""
     raise pulumi.RunError(
-        "network.privateEndpoint: a new cluster is in a network of its own, and nothing leads there yet. For the "
+        "network.privateEndpoint: a new cluster is in a network of its own, and nothing leads there yet. Write "
+        "network.existing with a network that is reached from here; or for the "
         "first `pulumi up` write privateEndpoint: false and your own address in authorizedNetworks; connect the "
         "network (VPN, peering, Transit Gateway; its id is in `pulumi stack output network`); then write "
         "privateEndpoint: true with the ranges that come that way."
@@ -174,12 +182,16 @@ def _login() -> Login:
 
 
 def _inputs(
-    settings: Settings, role_arn: pulumi.Output[Any], key_arn: pulumi.Input[str], access: eks.ClusterVpcConfig
+    settings: Settings,
+    minor: str,
+    role_arn: pulumi.Output[Any],
+    key_arn: pulumi.Input[str],
+    access: eks.ClusterVpcConfig,
 ) -> eks.Cluster:
     return {
         "name": settings.cluster_name,
         "roleArn": role_arn,
-        "version": kubernetes_minor(settings.kubernetes.version, settings.kubernetes.channel),
+        "version": minor,
         "vpcConfig": access,
         # Access entries alone, no aws-auth ConfigMap; EKS makes one for whoever creates the cluster:
         # https://docs.aws.amazon.com/eks/latest/userguide/access-entries.html

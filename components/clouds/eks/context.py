@@ -8,6 +8,7 @@ from typing import Any
 
 import pulumi
 
+from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import Account, Role
 from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroup, RunningGroups
@@ -18,16 +19,18 @@ from concepts.pool import Pool
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The cluster of a stack: its ``control_plane``, the account and network it is in, and the role of its nodes.
+    """The cluster of a stack: its ``control_plane`` and ``minor`` version, the account and network it is in, and the
+    role of its nodes.
 
     ``groups`` are those that it has already; ``None`` where no autoscaler changes their sizes.
     """
 
     settings: Settings
     account: Account
-    network: Network
+    network: Network | ExistingNetwork
     node_role: Role
     control_plane: CustomResource
+    minor: str
     groups: RunningGroups | None = None
 
     @property
