@@ -51,7 +51,8 @@ class Stack:
     @property
     def with_existing(self) -> Path | None:
         """The file, if it names a network that has to be there beforehand."""
-        return None if self.settings.network.existing is None else self.file
+        settings = self.settings
+        return self.file if settings.network.existing is not None or settings.security.disk_key is not None else None
 
     @property
     def tools(self) -> tuple[Module, ...]:

@@ -583,6 +583,21 @@ class EventTargetSagemakerPipelineTargetPipelineParameterList(TypedDict, total=F
 class EventTargetSqsTarget(TypedDict, total=False):
     messageGroupId: Input[str]
 
+class Grant(TypedDict, total=False):
+    granteePrincipal: Required[Input[str]]
+    keyId: Required[Input[str]]
+    operations: Required[Input[Sequence[Input[str]]]]
+    constraints: Input[Sequence[Input[GrantConstraint]]]
+    grantCreationTokens: Input[Sequence[Input[str]]]
+    name: Input[str]
+    region: Input[str]
+    retireOnDelete: Input[bool]
+    retiringPrincipal: Input[str]
+
+class GrantConstraint(TypedDict, total=False):
+    encryptionContextEquals: Input[Mapping[str, Input[str]]]
+    encryptionContextSubset: Input[Mapping[str, Input[str]]]
+
 class InstanceProfile(TypedDict, total=False):
     name: Input[str]
     namePrefix: Input[str]
@@ -1521,6 +1536,17 @@ class Declare(Protocol[_Made]):
         opts: ResourceOptions,
         *,
         outputs: Sequence[Literal["arn", "name", "namePrefix", "region", "targetKeyArn", "targetKeyId"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["aws:kms/grant:Grant"],
+        name: str,
+        inputs: Grant,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["constraints", "grantCreationTokens", "grantId", "grantToken", "granteePrincipal", "keyId", "name", "operations", "region", "retireOnDelete", "retiringPrincipal"]] = ...,
     ) -> _Made: ...
 
     @overload

@@ -55,6 +55,7 @@ USED: Final[Mapping[str, tuple[str, ...]]] = {
         "aws:iam/rolePolicy:RolePolicy",
         "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
         "aws:kms/alias:Alias",
+        "aws:kms/grant:Grant",
         "aws:kms/key:Key",
         "aws:s3/bucket:Bucket",
         "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",

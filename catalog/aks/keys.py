@@ -1,4 +1,4 @@
-"""What a stack file calls its customer-managed key. No Pulumi import: settings check it."""
+"""What a stack file calls its customer-managed keys. No Pulumi import: settings check it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ KEY_FORM: Final = (
 KEY: Final = re.compile(
     r"(?P<vault_id>/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.KeyVault/vaults/(?P<vault>[^/]+))"
     r"/keys/(?P<key>[^/]+)/versions/(?P<version>[0-9a-f]{32})",
+    re.IGNORECASE,
+)
+
+ENCRYPTION_SET: Final = re.compile(
+    r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.Compute"
+    r"/diskEncryptionSets/(?P<name>[-\w]{1,80})",
     re.IGNORECASE,
 )
 

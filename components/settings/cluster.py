@@ -172,4 +172,9 @@ class Security(Section):
     """Keys and protection."""
 
     kms_key: StrictStr | None = Field(default=None, description="key that encrypts Kubernetes secrets (its full name)")
+    disk_key: StrictStr | None = Field(
+        default=None,
+        description="key that encrypts nodes' disks and volumes of claims (docs/operations.md); the "
+        "cloud's own unless given",
+    )
     deletion_protection: Flag = Field(default=False, description="refuse to delete the cluster")

@@ -111,12 +111,6 @@ WISHES: Final = (
         instead="Make the cluster in an account whose rules allow roles without one",
     ),
     Wish(
-        what="an own key for disks is",
-        keys=r"(cmek|disk(s)?(kms|encryption)(key|keyid|set|setid|keyarn)?|boot(disk)?(kms|encryption)key|cmk"
-        r"|(kms|encryption)keyfordisks|diskencryptionset(id)?|ebskmskey(id)?|volumekmskey)",
-        instead="Leave it out: disks are encrypted with the cloud's key; security.kmsKey is for Kubernetes' secrets",
-    ),
-    Wish(
         what="a list of registries of others is",
         keys=r"(container|image|docker|private)registr(y|ies)|registries|registry(id|ids|project|projects|projectids)"
         r"|acr(id|name|s)?|attachacr|ecr|imagepullsecrets?|artifactregistry|gcr",
@@ -228,6 +222,21 @@ SYNONYMS: Final[Mapping[str, str]] = {
             *("capacityreservationgroupid", "reservationaffinity", "reserved", "reservationid"),
         ),
         "reservation: <its name or id>",
+    ),
+    **dict.fromkeys(
+        (
+            *(
+                "cmek",
+                "cmk",
+                "diskkmskey",
+                "diskkmskeyid",
+                "diskencryptionkey",
+                "diskencryptionset",
+                "diskencryptionsetid",
+            ),
+            *("bootdiskkmskey", "bootkmskey", "ebskmskey", "ebskmskeyid", "volumekmskey", "kmskeyfordisks"),
+        ),
+        "security: {diskKey: …}",
     ),
     "maintenanceexclusions": "maintenance: {exclusions: [{name: …, first: …, last: …}]}",
     "resourcelabels": "labels",

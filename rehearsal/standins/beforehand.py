@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Generator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import catalog
@@ -13,7 +14,7 @@ from rehearsal.standins.base import Created, Properties, Provider, ProviderError
 
 
 def made_beforehand(stack_file: Path, provider: Provider) -> None:
-    """Make the network that ``stack_file`` names, in the cloud that ``provider`` stands in for.
+    """Make the network and the like that ``stack_file`` names, in the cloud that ``provider`` stands in for.
 
     What it consists of yields a cloud's ``beforehand.resources``, which is told of each what it became.
 
@@ -21,7 +22,10 @@ def made_beforehand(stack_file: Path, provider: Provider) -> None:
         ProviderError: the cloud refuses it.
     """
     settings = from_stack_file(stack_file)
-    resources = import_module(f"rehearsal.standins.{settings.cloud}.beforehand").resources
+    module = f"rehearsal.standins.{settings.cloud}.beforehand"
+    if find_spec(module) is None:
+        return
+    resources = import_module(module).resources
     there = provider.instance()
     there.configure({catalog.of(settings.cloud).account_key.partition(":")[2]: settings.project})
     wanted: Generator[tuple[str, Properties], Created | None, None] = resources(settings)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from catalog.aks.keys import parse_key
 from catalog.aks.naming import dns_prefix
 from components.clouds.aks import autoscaling, maintenance, people, pools, roles
 from components.clouds.aks.context import Context
@@ -76,14 +75,8 @@ class AksCluster:
         identities = ClusterIdentities(name, settings, group_name, network.subnet, parent)
         deployer = grant_deployer(name, settings, group, parent)
         self._node_identity = identities.nodes.id
-        rights = list(identities.ready)
-        encryption = None
-        if settings.security.kms_key is not None:
-            key = parse_key(settings.security.kms_key)
-            if key is None:
-                raise ValueError(f"'{settings.security.kms_key}' is not the resource id of a key of Key Vault")
-            encryption = Encryption(name, settings, key, group_name, identities, parent)
-            rights += encryption.ready
+        encryption = Encryption(name, settings, group_name, identities, parent)
+        rights = [*identities.ready, *encryption.ready]
         itself = roles.holding(identities.control_plane.id, rights)
         admin_nodes = count(settings.admin_pool, running_pools.find(settings.admin_pool, rights))
         self._resource = declare(
@@ -204,7 +197,7 @@ def _inputs(
     group: pulumi.Input[str],
     network: Network | ExistingNetwork,
     identities: ClusterIdentities,
-    encryption: Encryption | None,
+    encryption: Encryption,
     itself: pulumi.Input[str],
     admin_nodes: pulumi.Input[int],
 ) -> aks.ManagedCluster:
@@ -248,8 +241,9 @@ def _inputs(
     }
     if settings.kubernetes.version is not None:
         inputs["kubernetesVersion"] = settings.kubernetes.version
-    if encryption is not None:
+    if encryption.kms is not None:
         security["azureKeyVaultKms"] = encryption.kms
+    if encryption.disks is not None:
         inputs["diskEncryptionSetID"] = encryption.disks
     return inputs
 

@@ -1,4 +1,6 @@
-"""The customer's key: it encrypts the secrets in the cluster's database and the disks of the nodes.
+"""The customer's keys: of the secrets in the cluster's database, and of the disks of nodes and claims.
+
+A set of the customer's own for disks is used as it is; else the one key is for both.
 
 https://learn.microsoft.com/azure/aks/use-kms-etcd-encryption,
 https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from catalog.aks.keys import Key
+from catalog.aks.keys import Key, parse_key
 from components.clouds.aks import roles
 from components.clouds.aks.declare import declare
 from components.clouds.aks.identity import ClusterIdentities, Identity
@@ -22,23 +24,23 @@ if TYPE_CHECKING:
 
 
 class Encryption:
-    """``kms`` and ``disks`` are the cluster's inputs; ``ready`` are the rights without which its creation fails."""
+    """``kms`` and ``disks`` are the cluster's inputs, ``None`` for what Azure's own key encrypts; ``ready`` are the
+    rights without which its creation fails."""
+
+    kms: aks.AzureKeyVaultKms | None = None
+    disks: pulumi.Input[str] | None = None
 
     def __init__(
         self,
         name: str,
         settings: Settings,
-        key: Key,
         group: pulumi.Input[str],
         identities: ClusterIdentities,
         parent: pulumi.Resource,
     ) -> None:
-        self.kms: aks.AzureKeyVaultKms = {
-            "enabled": True,
-            "keyId": key.url,
-            "keyVaultNetworkAccess": "Public",
-        }
+        self.ready: list[CustomResource] = []
         child = pulumi.ResourceOptions(parent=parent)
+        security, control_plane = settings.security, identities.control_plane.principal
 
         def grant(suffix: str, role: str, scope: pulumi.Input[str], principal: pulumi.Input[str]) -> CustomResource:
             return roles.assignment(
@@ -51,25 +53,44 @@ class Encryption:
                 opts=child,
             )
 
-        control_plane = identities.control_plane.principal
-        secrets = grant("secrets-key", roles.KEY_VAULT_CRYPTO_USER, key.id, control_plane)
-        # An identity of its own, made before the set: one that Azure made with the set would have no right to the key.
-        owner = Identity(name, settings, group, "disks", parent)
-        usable = grant("disks-key", roles.KEY_VAULT_CRYPTO_SERVICE_ENCRYPTION_USER, key.id, owner.principal)
-        encryption_set = declare(
-            "azure-native:compute:DiskEncryptionSet",
-            f"{name}-disks",
-            {
-                "resourceGroupName": group,
-                "location": settings.region,
-                "diskEncryptionSetName": f"{settings.cluster_name}-disks",
-                "encryptionType": "EncryptionAtRestWithCustomerKey",
-                "identity": {"type": "UserAssigned", "userAssignedIdentities": [roles.holding(owner.id, [usable])]},
-                "activeKey": {"keyUrl": key.url, "sourceVault": {"id": key.vault_id}},
-                "tags": dict(settings.labels),
-            },
-            pulumi.ResourceOptions(parent=parent, depends_on=[usable]),
-        )
-        readable = grant("disks-set", roles.READER, encryption_set.id, control_plane)
-        self.disks: pulumi.Output[str] = encryption_set.id
-        self.ready: list[CustomResource] = [secrets, readable]
+        if security.kms_key is not None:
+            key = parse_key(security.kms_key)
+            if key is None:
+                raise ValueError(f"'{security.kms_key}' is not the resource id of a key of Key Vault")
+            self.kms = {"enabled": True, "keyId": key.url, "keyVaultNetworkAccess": "Public"}
+            self.ready.append(grant("secrets-key", roles.KEY_VAULT_CRYPTO_USER, key.id, control_plane))
+            if security.disk_key is None:
+                # An identity of its own, made before the set: one that Azure made with the set would have no right to
+                # the key.
+                owner = Identity(name, settings, group, "disks", parent)
+                usable = grant("disks-key", roles.KEY_VAULT_CRYPTO_SERVICE_ENCRYPTION_USER, key.id, owner.principal)
+                self.disks = _encryption_set(name, settings, key, group, owner, usable, parent).id
+        if security.disk_key is not None:
+            self.disks = security.disk_key
+        if self.disks is not None:
+            self.ready.append(grant("disks-set", roles.READER, self.disks, control_plane))
+
+
+def _encryption_set(
+    name: str,
+    settings: Settings,
+    key: Key,
+    group: pulumi.Input[str],
+    owner: Identity,
+    usable: CustomResource,
+    parent: pulumi.Resource,
+) -> CustomResource:
+    return declare(
+        "azure-native:compute:DiskEncryptionSet",
+        f"{name}-disks",
+        {
+            "resourceGroupName": group,
+            "location": settings.region,
+            "diskEncryptionSetName": f"{settings.cluster_name}-disks",
+            "encryptionType": "EncryptionAtRestWithCustomerKey",
+            "identity": {"type": "UserAssigned", "userAssignedIdentities": [roles.holding(owner.id, [usable])]},
+            "activeKey": {"keyUrl": key.url, "sourceVault": {"id": key.vault_id}},
+            "tags": dict(settings.labels),
+        },
+        pulumi.ResourceOptions(parent=parent, depends_on=[usable]),
+    )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
+from components.clouds.eks import disk_key, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import Role, associate, pod_role
@@ -151,7 +152,9 @@ def _declare(name: str, addon: Addon, context: Context, options: pulumi.Resource
         inputs["configurationValues"] = json.dumps(_tagging(addon, settings), sort_keys=True)
     roles: list[Role] = []
     if addon.policies:
-        roles = [_role(f"{name}-{addon.name}", addon.name, context, options, managed=addon.policies)]
+        uses = disk_key.uses(settings.security.disk_key) if addon is _EBS else ()
+        document = policy.document(*uses) if uses else None
+        roles = [_role(f"{name}-{addon.name}", addon.name, context, options, managed=addon.policies, document=document)]
         inputs["podIdentityAssociations"] = [
             {"serviceAccount": account, "roleArn": role.arn} for role in roles for account in addon.service_accounts
         ]

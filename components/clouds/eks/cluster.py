@@ -13,6 +13,7 @@ from components.clouds.eks.access import vpc_config
 from components.clouds.eks.context import Context
 from components.clouds.eks.control_plane_logs import LOGS, log_group
 from components.clouds.eks.declare import declare
+from components.clouds.eks.disk_key import grant_auto_scaling
 from components.clouds.eks.encryption import secrets_key
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import Account, caller, cluster_role, node_role
@@ -76,7 +77,10 @@ class EksCluster:
         self._authority = self._resource.output("certificateAuthority").apply(lambda found: str(found["data"]))
         self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
         people.let_in(name, settings, self._context.name, parent)
-        self._node_addons = addons.before_nodes(name, self._context, parent)
+        self._node_addons = [
+            *addons.before_nodes(name, self._context, parent),
+            *grant_auto_scaling(name, settings, account, parent),
+        ]
 
     @property
     def resource(self) -> pulumi.Resource:
@@ -124,7 +128,8 @@ class EksCluster:
 
     def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
         """An encrypted class of our own."""
-        objects.declare(name, storage.default_class(), parent, admin_pool)
+        key = self._context.settings.security.disk_key
+        objects.declare(name, storage.default_class(key), parent, admin_pool)
 
     def autoscaler(
         self,

@@ -79,6 +79,7 @@ class Karpenter:
                     queue=queue_name(settings.cluster_name),
                     node_role=role_name(settings.cluster_name, _NODES),
                     spot=any(pool.spot for pool in pools),
+                    disk_key=settings.security.disk_key,
                 )
             )
         )
@@ -131,6 +132,7 @@ class Karpenter:
                     subnets=[context.network.private_subnets[zone] for zone in context.settings.zones],
                     security_group=context.security_group,
                     tags=context.settings.labels,
+                    disk_key=context.settings.security.disk_key,
                 ),
                 parent,
                 self._release,

@@ -42,6 +42,7 @@ def node_class(
     subnets: Sequence[pulumi.Input[str]],
     security_group: pulumi.Input[str],
     tags: Mapping[str, str],
+    disk_key: str | None = None,
 ) -> dict[str, Any]:
     """What the pool's nodes are made from."""
     spec: dict[str, Any] = {
@@ -56,7 +57,9 @@ def node_class(
             "httpPutResponseHopLimit": 1,
             "httpTokens": "required",
         },
-        "blockDeviceMappings": [_volume(device, size) for device, size in disks(pool.image, pool.disk_gb).items()],
+        "blockDeviceMappings": [
+            _volume(device, size, disk_key) for device, size in disks(pool.image, pool.disk_gb).items()
+        ],
         "tags": dict(tags),
     }
     # With addresses in prefixes a node takes more pods than its interfaces could address one by one, which is how many
@@ -179,6 +182,6 @@ def _taint(taint: Taint) -> dict[str, str]:
     return {**written, "value": taint.value} if taint.value else written
 
 
-def _volume(device: str, size_gb: int) -> dict[str, Any]:
-    volume = {"volumeSize": f"{size_gb}Gi", "volumeType": VOLUME_TYPE}
+def _volume(device: str, size_gb: int, key: str | None) -> dict[str, Any]:
+    volume = {"volumeSize": f"{size_gb}Gi", "volumeType": VOLUME_TYPE, **({"kmsKeyID": key} if key else {})}
     return {"deviceName": device, "ebs": {**volume, "encrypted": True, "deleteOnTermination": True}}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from components.clouds.eks import policy
+from components.clouds.eks import disk_key, policy
 
 READ_ACTIONS: Final = (
     "ec2:DescribeCapacityReservations",
@@ -35,7 +35,7 @@ _NODE_POOL: Final = "karpenter.sh/nodepool"
 class Scope:
     """What the rights are limited to; everything by its name, so that they are known before anything exists.
 
-    ``spot``: whether any pool has spot machines.
+    ``spot``: whether any pool has spot machines. ``disk_key`` is the customer's own, if there is one.
     """
 
     partition: str
@@ -45,6 +45,7 @@ class Scope:
     queue: str
     node_role: str
     spot: bool
+    disk_key: str | None = None
 
     def ec2(self, *kinds: str) -> list[str]:
         """ARNs of all EC2 resources of these kinds in the account and region."""
@@ -126,6 +127,7 @@ def rights(scope: Scope) -> str:
             f"arn:{scope.partition}:eks:{scope.region}:{scope.account}:cluster/{scope.cluster}",
         ),
         *(_first_spot(iam) if scope.spot else ()),
+        *disk_key.uses(scope.disk_key),
     )
 
 

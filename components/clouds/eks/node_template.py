@@ -49,7 +49,10 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
         "name": template,
         "description": f"Nodes of pool {pool.name}",
         "updateDefaultVersion": True,
-        "blockDeviceMappings": [_disk(device, size) for device, size in disks(pool.image, pool.disk_gb).items()],
+        "blockDeviceMappings": [
+            _disk(device, size, context.settings.security.disk_key)
+            for device, size in disks(pool.image, pool.disk_gb).items()
+        ],
         "metadataOptions": METADATA_OPTIONS,
         # What a stack is first made with; ``pools`` puts later labels on machines by way of their group.
         "tagSpecifications": [{"resourceType": kind, "tags": {**labels, "Name": template}} for kind in _TAGGED],
@@ -97,13 +100,15 @@ _BOTTLEROCKET_SYSTEM_GB: Final = 4
 VOLUME_TYPE: Final = "gp3"
 
 
-def _disk(device: str, size_gb: int) -> eks.LaunchTemplateBlockDeviceMapping:
+def _disk(device: str, size_gb: int, key: str | None) -> eks.LaunchTemplateBlockDeviceMapping:
     volume: eks.LaunchTemplateBlockDeviceMappingEbs = {
         "volumeSize": size_gb,
         "volumeType": VOLUME_TYPE,
         "encrypted": "true",
         "deleteOnTermination": "true",
     }
+    if key is not None:
+        volume["kmsKeyId"] = key
     return {"deviceName": device, "ebs": volume}
 
 

@@ -7,22 +7,25 @@ https://github.com/kubernetes-sigs/aws-ebs-csi-driver/blob/master/docs/parameter
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Final
 
 from components.clouds.eks.node_template import VOLUME_TYPE
 
 NAME: Final = "gp3-encrypted"
-"""The parameters of a class cannot be changed: other ones are another name."""
+"""The parameters of a class cannot be changed: other ones, such as another key, are another name."""
 
 
-def default_class() -> dict[str, Any]:
-    """Encrypted with the account's default key, in the zone of the first pod that uses the volume, and free to grow."""
+def default_class(key: str | None = None) -> dict[str, Any]:
+    """Encrypted with ``key``, else the account's default one; in the zone of its first pod, and free to grow."""
+    own = {} if key is None else {"kmsKeyId": key}
+    suffix = "" if key is None else f"-{hashlib.sha256(key.encode()).hexdigest()[:6]}"
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
-        "metadata": {"name": NAME, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+        "metadata": {"name": f"{NAME}{suffix}", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
         "provisioner": "ebs.csi.aws.com",
-        "parameters": {"type": VOLUME_TYPE, "encrypted": "true"},
+        "parameters": {"type": VOLUME_TYPE, "encrypted": "true", **own},
         "volumeBindingMode": "WaitForFirstConsumer",
         "allowVolumeExpansion": True,
     }

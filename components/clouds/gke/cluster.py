@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 
 from components.clouds.base import NodePools, WorkloadResources
-from components.clouds.gke import maintenance, people, pools
+from components.clouds.gke import maintenance, people, pools, storage
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
 from components.clouds.gke.existing_network import ExistingNetwork
-from components.clouds.gke.identity import NodeIdentity, grant_kms_key
+from components.clouds.gke.identity import NodeIdentity, grant_disk_key, grant_kms_key
 from components.clouds.gke.kubeconfig import kubeconfig
 from components.clouds.gke.network import Network
 from components.clouds.gke.node_config import node_config
@@ -46,6 +46,8 @@ class GkeCluster:
         needs: list[pulumi.Resource] = [*network.ready, *identity.ready]
         if settings.security.kms_key is not None:
             needs.append(grant_kms_key(name, settings, settings.security.kms_key, parent))
+        if settings.security.disk_key is not None:
+            needs.append(grant_disk_key(name, settings, settings.security.disk_key, parent))
         self._resource = declare(
             "gcp:container/cluster:Cluster",
             f"{name}-control-plane",
@@ -104,7 +106,11 @@ class GkeCluster:
         return WorkloadResources(self._context, registry, bucket, grant)
 
     def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
-        """Nothing: Google encrypts every disk. https://cloud.google.com/compute/docs/disks/disk-encryption"""
+        """With a key of the customer's, a class of volumes that are encrypted with it; else nothing, as Google encrypts
+        every disk: https://cloud.google.com/compute/docs/disks/disk-encryption"""
+        key = self._context.settings.security.disk_key
+        if key is not None:
+            objects.declare(f"{name}-default-class", storage.default_class(key), parent)
 
     def autoscaler(
         self,
@@ -192,6 +198,8 @@ def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: No
             service_account=identity.email,
             labels={},
             resource_labels=settings.labels,
+            # A rule of the company that no disk is without one holds for this one, too.
+            disk_key=settings.security.disk_key,
         ),
         "deletionProtection": settings.security.deletion_protection,
         "resourceLabels": dict(settings.labels),

@@ -38,8 +38,12 @@ def node_config(
     image: Image = "cos",
     spot: bool = False,
     secure_boot: bool = True,
+    disk_key: str | None = None,
 ) -> gke.NodePoolNodeConfig:
-    """A ``nodeConfig`` block: ``disk_gb`` in GB, ``labels`` for the node object, ``resource_labels`` for the bill."""
+    """A ``nodeConfig`` block: ``disk_gb`` in GB, ``labels`` for the node object, ``resource_labels`` for the bill.
+
+    ``disk_key`` is the customer's own (https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek).
+    """
     config: gke.NodePoolNodeConfig = {
         "machineType": machine_type,
         "imageType": IMAGE_TYPES[image],
@@ -56,6 +60,8 @@ def node_config(
         "taints": [gke_taint(taint) for taint in taints],
         "resourceLabels": dict(resource_labels),
     }
+    if disk_key is not None:
+        config["bootDiskKmsKey"] = disk_key
     if image == "cos":
         # Above 32 Gbit/s (A2, N1 with GPUs) only gVNIC carries what the machine can:
         # https://cloud.google.com/compute/docs/networking/using-gvnic

@@ -60,6 +60,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         spot=pool.spot,
         # Google signs the driver it builds for COS; the one for Ubuntu is built on the node and would not load.
         secure_boot=pool.image == "cos",
+        disk_key=settings.security.disk_key,
     )
     if pool.gpu_part is not None:
         config |= _gpus(pool.gpu_part)

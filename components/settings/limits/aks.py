@@ -10,7 +10,7 @@ from typing import Final
 
 import catalog
 from catalog.aks.cloud import MIG_GPUS
-from catalog.aks.keys import KEY, KEY_FORM
+from catalog.aks.keys import ENCRYPTION_SET, KEY, KEY_FORM
 from catalog.aks.naming import POOL_NAME_LIMIT, pool_name
 from components.settings.limits import common
 from components.settings.limits.names import Names, name_problems
@@ -57,6 +57,15 @@ _KMS_KEYS: Final = common.KmsKeys(
 )
 
 
+# https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys
+_DISK_KEYS: Final = common.KmsKeys(
+    cloud="AKS",
+    written=ENCRYPTION_SET,
+    is_not="the resource id of a disk encryption set, by which Azure's disks know a key",
+    remedy="Write /subscriptions/<subscription>/resourceGroups/<group>/providers/Microsoft.Compute/"
+    "diskEncryptionSets/<name>; or leave it out, and kmsKey encrypts disks, too",
+)
+
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
 _GROUP: Final = r"/subscriptions/[0-9a-fA-F-]{36}/resourceGroups/[-\w.()]+/providers"
 _NAMES: Final = Names(
@@ -97,7 +106,8 @@ def refusals(settings: Settings) -> list[Problem]:
         *_disks(settings),
         *_unneeded_minutes(settings),
         *_admin_pool(settings),
-        *common.kms_key_problems(settings, _KMS_KEYS),
+        *common.kms_key_problems(settings, _KMS_KEYS, _DISK_KEYS),
+        *_disk_key(settings),
         *_control_plane(settings),
         *_registry(settings),
         *name_problems(settings, _NAMES),
@@ -344,3 +354,14 @@ def _ranges(settings: Settings) -> Iterator[Problem]:
 
 def _pools(settings: Settings) -> list[Pool]:
     return [*settings.gpu_pools, *settings.cpu_pools]
+
+
+def _disk_key(settings: Settings) -> Iterator[Problem]:
+    """A set is of its disks' subscription: https://learn.microsoft.com/azure/virtual-machines/disk-encryption#restrictions"""
+    match = ENCRYPTION_SET.fullmatch(settings.security.disk_key or "")
+    if match is not None and match["subscription"].lower() != settings.project.lower():
+        yield Problem(
+            "security.diskKey",
+            f"the set is in subscription {match['subscription']}, and the disks will be in {settings.project}",
+            "Use a set of the same subscription and region; its key may be elsewhere",
+        )

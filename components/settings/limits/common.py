@@ -16,7 +16,7 @@ from concepts.pool import Pool
 
 @dataclass(frozen=True, kw_only=True)
 class KmsKeys:
-    """What a cloud takes as ``security.kmsKey``.
+    """What a cloud takes as a key of ``security``.
 
     ``written`` matches all of it; a group ``region`` in it must be the cluster's. ``is_not`` says what a text that does
     not match is not. ``remedy``, and ``elsewhere`` for a key of another region, may name the stack's ``{region}``.
@@ -29,17 +29,22 @@ class KmsKeys:
     elsewhere: str = ""
 
 
-def kms_key_problems(settings: Settings, keys: KmsKeys) -> Iterator[Problem]:
-    """What is wrong with the stack's own key, if it has one."""
-    key, region = settings.security.kms_key, settings.region
+def kms_key_problems(settings: Settings, keys: KmsKeys, of_disks: KmsKeys | None = None) -> Iterator[Problem]:
+    """What is wrong with the stack's own keys, if it has any; ``of_disks`` where those are written otherwise."""
+    security = settings.security
+    yield from _key_problems("kmsKey", security.kms_key, settings.region, keys)
+    yield from _key_problems("diskKey", security.disk_key, settings.region, of_disks or keys)
+
+
+def _key_problems(path: str, key: str | None, region: str, keys: KmsKeys) -> Iterator[Problem]:
     if key is None:
         return
     match = keys.written.fullmatch(key)
     if match is None:
-        yield Problem("security.kmsKey", f"'{key}' is not {keys.is_not}", keys.remedy.replace("{region}", region))
+        yield Problem(f"security.{path}", f"'{key}' is not {keys.is_not}", keys.remedy.replace("{region}", region))
     elif (its := match.groupdict().get("region", region)) != region:
         yield Problem(
-            "security.kmsKey",
+            f"security.{path}",
             f"the key is in {its}, and {keys.cloud} wants it where the cluster is, in {region}",
             keys.elsewhere.replace("{region}", region),
         )

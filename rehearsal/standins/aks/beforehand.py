@@ -1,21 +1,40 @@
-"""What was there before the stack: the network that its file names, as somebody else's program would make it."""
+"""What was there before the stack: the network and the disk encryption set that its file names, as somebody else's
+program would make them."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 
+from catalog.aks.keys import ENCRYPTION_SET as KEY_SET
 from components.settings import Settings
 from components.settings.limits.aks import EXISTING_NETWORK
 from rehearsal.standins.aks.group import GROUP
+from rehearsal.standins.aks.identity import ENCRYPTION_SET
 from rehearsal.standins.aks.network import NETWORK, ROUTE_TABLE, SUBNET
 from rehearsal.standins.base import Properties
 
 
 def resources(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
-    """Type and inputs of each; none where the stack makes its own network.
+    """Type and inputs of each, in groups that are named as well; none where the stack names none."""
+    network = list(_network(settings))
+    made = {inputs["resourceGroupName"].lower() for _, inputs in network}
+    yield from network
+    written = KEY_SET.fullmatch(settings.security.disk_key or "")
+    if written is None:
+        return
+    there = {"resourceGroupName": written["group"], "location": settings.region}
+    if written["group"].lower() not in made:
+        yield GROUP, there
+    vault = f"/subscriptions/{settings.project}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/company"
+    key = {"keyUrl": f"https://company.vault.azure.net/keys/disks/{'0' * 32}", "sourceVault": {"id": vault}}
+    identity = {"type": "SystemAssigned"}
+    kind = "EncryptionAtRestWithCustomerKey"
+    inputs = {**there, "diskEncryptionSetName": written["name"], "identity": identity, "activeKey": key}
+    yield ENCRYPTION_SET, {**inputs, "encryptionType": kind}
 
-    The subnet has room for 1,000 nodes, and a route table, by which a company's traffic goes through its firewall.
-    """
+
+def _network(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
+    """The subnet has room for 1,000 nodes, and a route table, as by a company's firewall."""
     existing = settings.network.existing
     written = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
     if existing is None or written is None:

@@ -1,18 +1,22 @@
-"""KMS keys and aliases."""
+"""KMS keys, aliases and grants."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Final
 
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.policy_documents import document_problem
+from rehearsal.standins.eks.request import parameters
 from rehearsal.standins.eks.row import Row, said, sends
 from rehearsal.standins.resource import Made
 from rehearsal.standins.rules import RuleBook
 
 KEY: Final = "aws:kms/key:Key"
 ALIAS: Final = "aws:kms/alias:Alias"
+GRANT: Final = "aws:kms/grant:Grant"
 KEY_RULES: Final = RuleBook[Account]()
 ALIAS_RULES: Final = RuleBook[Account]()
 
@@ -77,7 +81,52 @@ def _retarget(account: Account, id: str, old: Properties, new: Properties) -> No
     account.call("kms", "UpdateAlias", AliasName=id, TargetKeyId=new["targetKeyId"])
 
 
+def _make_grant(made: Made[Account]) -> str:
+    """A key of this account has to exist; another's is taken to, and to let this account make grants."""
+    key = made.inputs["keyId"]
+    foreign = key.startswith("arn:") and not key.startswith(made.cloud.arn("kms", ""))
+    digest = hashlib.sha256(json.dumps(made.inputs, sort_keys=True).encode()).hexdigest()
+    grant = digest if foreign else made.cloud.call("kms", "CreateGrant", **parameters(GRANT, made.inputs))["GrantId"]
+    return f"{key}:{grant}"
+
+
+def _grant(account: Account, id: str, inputs: Properties) -> Properties | None:
+    return {"GrantId": id.rpartition(":")[2]}
+
+
+def _revoke(account: Account, id: str, inputs: Properties) -> None:
+    if inputs["keyId"].startswith(account.arn("kms", "")):
+        account.call("kms", "RevokeGrant", KeyId=inputs["keyId"], GrantId=id.rpartition(":")[2])
+
+
+def may_use(account: Account, key: str, principal: str, operations: frozenset[str]) -> bool:
+    """Whether one grant lets ``principal``, which is the end of its ARN, do all of the ``operations`` with a key."""
+    return any(
+        grant.inputs["keyId"] == key
+        and grant.inputs["granteePrincipal"].endswith(principal)
+        and operations <= {*grant.inputs["operations"]}
+        for grant in account.store.all(GRANT)
+    )
+
+
 ROWS: Final = (
+    Row(
+        token=GRANT,
+        make=_make_grant,
+        describe=_grant,
+        remove=_revoke,
+        outputs={"grantId": said("GrantId"), "grantToken": said("GrantId")},
+        replaces=(
+            "constraints",
+            "grantCreationTokens",
+            "granteePrincipal",
+            "keyId",
+            "name",
+            "operations",
+            "retiringPrincipal",
+        ),
+        unordered=("operations",),
+    ),
     Row(
         token=KEY,
         answer="KeyMetadata.KeyId",

@@ -152,6 +152,7 @@ def _known_key(made: Made[Cloud]) -> None:
     _known_member(made)
 
 
+KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 EMAIL: Final = "{accountId}@{project}.iam.gserviceaccount.com"
 
 ROWS: Final[tuple[Resource[Any], ...]] = (
@@ -169,7 +170,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
     ),
     _grant("gcp:projects/iAMMember:IAMMember", "{project}"),
     # The repository, the bucket and the secret are taken to exist.
-    _grant("gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember", "{cryptoKeyId}", requires=_known_key),
+    _grant(KEY_GRANT, "{cryptoKeyId}", requires=_known_key),
     _grant(
         "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
         "projects/{project}/locations/{location}/repositories/{repository}",

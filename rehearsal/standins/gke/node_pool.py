@@ -8,9 +8,10 @@ from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import Cloud, last_part
 from rehearsal.standins.gke import versions
 from rehearsal.standins.gke.cloud import ABSENT, region_of
-from rehearsal.standins.gke.cluster_rules import cluster_zones, zones_outside
+from rehearsal.standins.gke.cluster_rules import KEY, cluster_zones, zones_outside
 from rehearsal.standins.gke.errors import bad_request
-from rehearsal.standins.gke.iam import require_account
+from rehearsal.standins.gke.functions import project_number
+from rehearsal.standins.gke.iam import KEY_GRANT, require_account
 from rehearsal.standins.gke.machine_rules import MACHINE_RULES
 from rehearsal.standins.gke.nodes import effective_taints, gpus_of, node_group
 from rehearsal.standins.gke.pool_rules import POOL_RULES
@@ -61,9 +62,31 @@ def _require(made: Made[Cloud]) -> None:
     if wrong:
         raise bad_request(wrong)
     _require_version(made.inputs.get("version"), cluster.outputs["masterVersion"])
+    _require_disk_key(made, cluster.inputs)
     account = _config(made).get("serviceAccount")
     if account and account != "default":
         require_account(made.cloud, account)
+
+
+def _require_disk_key(made: Made[Cloud], cluster: Properties) -> None:
+    """400 for a key of another region, or that Compute Engine's agent may not use.
+
+    https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek. Grants that others made are not simulated.
+    """
+    key = _config(made).get("bootDiskKmsKey")
+    if key is None:
+        return
+    region = region_of(cluster["location"])
+    match = KEY.fullmatch(key)
+    if match is None or match[1] != region:
+        raise bad_request(f"node_config.boot_disk_kms_key '{key}' is not a key in '{region}'.")
+    agent = f"serviceAccount:service-{project_number(cluster['project'])}@compute-system.iam.gserviceaccount.com"
+    grants = made.cloud.store.all(KEY_GRANT)
+    if not any((grant.inputs["cryptoKeyId"], grant.inputs["member"]) == (key, agent) for grant in grants):
+        raise bad_request(
+            f"Cloud KMS error when using key {key}: Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied for "
+            f"{agent}."
+        )
 
 
 def _require_version(version: str | None, master: str) -> None:

@@ -215,6 +215,16 @@ REQUESTS: Final[Mapping[str, Request]] = {
         "iam", "AttachRolePolicy", names={"AttachRolePolicyRequest": {"role": To("RoleName")}}
     ),
     "aws:kms/alias:Alias": Request("kms", "CreateAlias", names={"CreateAliasRequest": {"name": To("AliasName")}}),
+    "aws:kms/grant:Grant": Request(
+        "kms",
+        "CreateGrant",
+        names={
+            "CreateGrantRequest": {
+                "grantCreationTokens": To("GrantTokens"),
+                **_local("constraints", "retireOnDelete"),
+            }
+        },
+    ),
     "aws:kms/key:Key": Request(
         "kms",
         "CreateKey",

@@ -92,7 +92,7 @@ INTENTS = (
     ),
     refused("existing cluster", {"cloud": "an existing cluster is"}, cloud="existing", network={}),
     refused("an existing cluster by key", {"existingCluster": "an existing cluster is"}, existingCluster="mine"),
-    refused("disks with an own key", {"security.diskKmsKey": "own key for disks"}, security={"diskKmsKey": "k"}),
+    refused("disks with an own key, misnamed", {"security.cmek": "Write security: {diskKey"}, security={"cmek": "k"}),
     expressed("teams with a part of the GPUs", teams=[{"name": "red", "gpus": 2, "priority": "high"}]),
     refused("quotas by themselves", {"quotas": "Write teams: "}, quotas={"red": 2}),
     refused("registries", {"registries": "registries of others"}, registries=["mine"]),

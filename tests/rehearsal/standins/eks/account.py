@@ -31,6 +31,7 @@ DEFAULT_GROUP = "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 KEY = "aws:kms/key:Key"
 ALIAS = "aws:kms/alias:Alias"
+GRANT = "aws:kms/grant:Grant"
 ROLE = "aws:iam/role:Role"
 ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
 ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
@@ -221,6 +222,7 @@ _ROUTE: Final = {
     "gatewayId": Of(INTERNET_GATEWAY),
 }
 _ASSOCIATION: Final = {"routeTableId": Of(ROUTE_TABLE), "subnetId": Of(SUBNET)}
+_GRANT = {"granteePrincipal": "arn:aws:iam::123456789012:role/r", "operations": ["Decrypt", "CreateGrant"]}
 _TEMPLATE: Final = {
     "name": "t",
     "blockDeviceMappings": [{"deviceName": "/dev/xvda", "ebs": {"encrypted": "true", "volumeSize": 100}}],
@@ -328,6 +330,7 @@ STEPS: Final = (
     ),
     Step(TEMPLATE, _TEMPLATE, {**_TEMPLATE, "metadataOptions": {"httpTokens": "required"}}, {**_TEMPLATE, "name": "u"}),
     Step(KEY, {}, {"enableKeyRotation": True}, {"multiRegion": True}, "another"),
+    Step(GRANT, {**_GRANT, "keyId": Of(KEY, "arn")}, None, {**_GRANT, "keyId": Of(KEY, "arn"), "name": "g"}, "another"),
     Step(ALIAS, {"name": "alias/a", "targetKeyId": Of(KEY)}, None, {"name": "alias/b", "targetKeyId": Of(KEY)}),
     Step(ROLE, _ROLE, {**_ROLE, "description": "d", "tags": {"a": "b"}}, {**_ROLE, "path": "/x/"}),
     Step(

@@ -129,6 +129,20 @@ def launch(asked: Asked, template: Mapping[str, Any], data: Mapping[str, Any], *
     if spot:
         yield from _made(asked, "RunInstances", "spot-instances-request", tags)
     yield from _passed_role(asked, data.get("IamInstanceProfile") or {})
+    for key in dict.fromkeys(each["Ebs"]["KmsKeyId"] for each in _encrypted(data)):
+        yield from _uses_key(key)
+
+
+def _encrypted(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The disks with a key of the customer's."""
+    return [each for each in data.get("BlockDeviceMappings") or () if (each.get("Ebs") or {}).get("KmsKeyId")]
+
+
+def _uses_key(key: str) -> Iterator[Right]:
+    """EC2 asks for them as its caller: https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption-requirements.html"""
+    for action in ("Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptFrom", "ReEncryptTo"):
+        yield Right(f"kms:{action}", key)
+    yield Right("kms:CreateGrant", key, {"kms:GrantIsForAWSResource": "true"})
 
 
 def launch_template(account: Account, specification: Mapping[str, Any]) -> Mapping[str, Any]:
