@@ -101,9 +101,7 @@ class AwsProvider(StandIn[Account]):
     let_in = access.let_in
     settings = ("region",)
     words = Words(
-        unknown="pulumi-aws {version} has no such input in {object}; check the spelling",
-        lacking="",
-        server="",
+        unknown="pulumi-aws {version} has no such input in {object}; check the spelling", lacking="", server=""
     )
     ids_are_paths = False
 
