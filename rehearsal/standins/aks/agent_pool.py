@@ -16,7 +16,7 @@ from rehearsal.standins.aks.group import IN_GROUP
 from rehearsal.standins.aks.identity import CONTRIBUTORS, IDENTITY, has_role
 from rehearsal.standins.aks.network import NETWORK, SUBNET
 from rehearsal.standins.aks.nodes import POOL_LABEL, effective_labels, effective_taints, max_pods, node_group
-from rehearsal.standins.aks.pool_rules import POOL_RULES, count_at_creation, is_system
+from rehearsal.standins.aks.pool_rules import POOL_RULES, count_at_creation, is_system, pool_name
 from rehearsal.standins.aks.versions import newer_minor, run_by
 from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import last_part
@@ -123,11 +123,21 @@ def require_subnets(cloud: Cloud, pool: Properties, cluster: Properties) -> None
 
 
 def require_zones(cloud: Cloud, pool: Properties, region: str) -> None:
-    """400 if a pool names zones in a region that has none.
+    """400 if a pool names zones in a region that has none, or that are not known to have its GPUs.
 
     The code as users quote it: https://github.com/MicrosoftDocs/azure-aks-docs/pull/416.
     """
     zones = [f"{region}-{number}" for number in pool.get("availabilityZones") or []]
+    machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
+    having = (machine and machine.gpu and cloud.catalog.gpu_zones(machine.gpu)) or ()
+    if having and (lacking := sorted(set(zones) - set(having))):
+        # https://github.com/Azure/AKS/issues/1444
+        raise bad_request(
+            f"The requested size for resource '{pool_name(pool)}' is currently not available in location '{region}' "
+            f"zones '{','.join(zone_numbers(lacking))}' for subscription '{cloud.subscription}'. Please try another size "
+            "or deploy to a different location or zones. See https://aka.ms/azureskunotavailable for details.",
+            "InvalidTemplateDeployment",
+        )
     if set(zones) - set(cloud.catalog.regions[region]):
         asked, supported = ", ".join(pool["availabilityZones"]), ", ".join(zone_numbers(cloud.catalog.regions[region]))
         raise bad_request(

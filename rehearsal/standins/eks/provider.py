@@ -43,7 +43,7 @@ from rehearsal.standins.eks.functions import FUNCTIONS
 from rehearsal.standins.eks.left import left
 from rehearsal.standins.eks.request import BY_ARN, parameters, request_of, retag, tags_of
 from rehearsal.standins.eks.row import Row, refused
-from rehearsal.standins.eks.tags import TAGS
+from rehearsal.standins.eks.tags import TAGS, tag_failures
 from rehearsal.standins.resource import Made, Refers, Resource
 from rehearsal.standins.standin import StandIn, table
 from rehearsal.standins.store import Record, Store
@@ -250,7 +250,7 @@ class AwsProvider(StandIn[Account]):
         given = [key for key in kept.one_of if inputs.get(key) is not None]
         if kept.one_of and len(given) != 1:
             found.append(CheckFailure(given[-1] if given else kept.one_of[0], f"give one of {', '.join(kept.one_of)}"))
-        return [*found, *kept.wrong(inputs), *_tag_failures(inputs)]
+        return [*found, *kept.wrong(inputs), *tag_failures(inputs)]
 
     # Where moto has a resource, it says what there is.
 
@@ -381,20 +381,3 @@ def _auto_named(request: Request, name: str) -> bool:
     """Whether the provider made ``name``, so that a replacement may exist beside its predecessor."""
     head, tail = name[:-_DIGITS], name[-_DIGITS:]
     return bool(head) and f"{request.name}-".startswith(head) and set(tail) <= set("0123456789abcdef")
-
-
-def _tag_failures(inputs: Properties) -> list[CheckFailure]:
-    """https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html (naming limits)."""
-    tags = inputs.get("tags")
-    if not isinstance(tags, dict):
-        return []
-    failures = [
-        CheckFailure(f'tags["{key}"]', "keys of 1 to 128 characters that do not begin with aws: are allowed")
-        for key in tags
-        if not 1 <= len(key) <= 128 or key.lower().startswith("aws:")
-    ]
-    long = [key for key, value in tags.items() if isinstance(value, str) and len(value) > 256]
-    failures += [CheckFailure(f'tags["{key}"]', "values of at most 256 characters are allowed") for key in long]
-    if len(tags) > 50:
-        failures.append(CheckFailure("tags", f"{len(tags)} tags are more than the 50 that a resource may have"))
-    return failures

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rehearsal.standins.base import CheckFailure, Properties
 from rehearsal.standins.tags import tag_rules
 
 TAGS: Final = tag_rules(
@@ -17,3 +18,23 @@ TAGS: Final = tag_rules(
     most=50,
     refusal="InvalidParameterException: the tag '{key}' is not valid, is reserved, or is one too many",
 )
+
+
+def tag_failures(inputs: Properties) -> list[CheckFailure]:
+    """What the provider itself finds wrong with tags.
+
+    https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html (naming limits)
+    """
+    tags = inputs.get("tags")
+    if not isinstance(tags, dict):
+        return []
+    failures = [
+        CheckFailure(f'tags["{key}"]', "keys of 1 to 128 characters that do not begin with aws: are allowed")
+        for key in tags
+        if not 1 <= len(key) <= 128 or key.lower().startswith("aws:")
+    ]
+    long = [key for key, value in tags.items() if isinstance(value, str) and len(value) > 256]
+    failures += [CheckFailure(f'tags["{key}"]', "values of at most 256 characters are allowed") for key in long]
+    if len(tags) > 50:
+        failures.append(CheckFailure("tags", f"{len(tags)} tags are more than the 50 that a resource may have"))
+    return failures

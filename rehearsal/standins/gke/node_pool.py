@@ -13,7 +13,7 @@ from rehearsal.standins.gke.errors import bad_request
 from rehearsal.standins.gke.functions import project_number
 from rehearsal.standins.gke.iam import KEY_GRANT, require_account
 from rehearsal.standins.gke.machine_rules import MACHINE_RULES
-from rehearsal.standins.gke.nodes import effective_taints, gpus_of, node_group
+from rehearsal.standins.gke.nodes import effective_taints, gpu_called, gpus_of, node_group
 from rehearsal.standins.gke.pool_rules import POOL_RULES
 from rehearsal.standins.gke.replacement import NODE_POOL_FIELDS_REPLACED, NODES_RECREATED
 from rehearsal.standins.resource import Lifecycle, Made, Refers, Resource
@@ -55,12 +55,29 @@ def _require_something_to_send(made: Made[Cloud]) -> None:
             )
 
 
+def _require_gpus_there(made: Made[Cloud]) -> None:
+    """400 for a zone that is not known to have the GPU.
+
+    https://cloud.google.com/compute/docs/gpus/gpu-regions-zones; the words:
+    https://github.com/hashicorp/terraform-provider-google/issues/5860
+    """
+    found = gpus_of(made.cloud, _config(made))
+    gpu = found and gpu_called(made.cloud, found.accelerator)
+    known = (gpu and made.cloud.catalog.gpu_zones(gpu)) or ()
+    for zone in _zones(made) if found and known else ():
+        if zone not in known:
+            project = _cluster_of(made.cloud, made.id).inputs["project"]
+            where = f"projects/{project}/zones/{zone}/acceleratorTypes/{found.accelerator}" if found else ""
+            raise bad_request(f"The resource '{where}' was not found")
+
+
 def _require(made: Made[Cloud]) -> None:
     _require_something_to_send(made)
     cluster = _cluster_of(made.cloud, made.id)
     wrong = zones_outside(region_of(cluster.inputs["location"]), made.inputs.get("nodeLocations") or [], made.cloud)
     if wrong:
         raise bad_request(wrong)
+    _require_gpus_there(made)
     _require_version(made.inputs.get("version"), cluster.outputs["masterVersion"])
     _require_disk_key(made, cluster.inputs)
     account = _config(made).get("serviceAccount")

@@ -248,3 +248,21 @@ def test_a_mistake_in_the_file_is_told_with_what_to_write(written: str, words: s
         read(file, known)
     file.write_text("quotas: {SSD_TOTAL_GB: 500}\nreservations: {mine: 2}\nkeys: []\nmissingRights: ['container.*']\n")
     assert read(file, known) == Allowance({"SSD_TOTAL_GB": 500}, {"mine": 2}, (), ("container.*",))
+
+
+def test_gpus_are_given_in_zones_that_have_them(tmp_path: Path) -> None:
+    gke = google.Google(tmp_path / "gke")
+    gke.cluster()
+    p100 = {"machineType": "n1-standard-4", "guestAccelerators": [google.gpu("nvidia-tesla-p100", 1, "DEFAULT")]}
+    known = catalog.of("gke").gpu_zones("nvidia-p100") or ()
+    zones = catalog.of("gke").regions["us-central1"]
+    having, lacking = ([zone for zone in zones if (zone in known) is there] for there in (True, False))
+    with pytest.raises(ProviderError, match="acceleratorTypes/nvidia-tesla-p100' was not found"):
+        gke.create(google.POOL, google.gpu_pool(nodeConfig=p100, nodeLocations=lacking[:1]))
+    assert gke.create(google.POOL, google.gpu_pool(nodeConfig=p100, nodeLocations=having[:1])).id
+    aks = azure.Microsoft(tmp_path / "aks")
+    aks.cluster()
+    assert "eastus-1" not in (catalog.of("aks").gpu_zones("nvidia-h200-141gb") or ("eastus-1",))
+    with pytest.raises(ProviderError, match="is currently not available in location 'eastus' zones '1'"):
+        aks.create(azure.POOL, azure.gpu_pool(vmSize="Standard_ND96isr_H200_v5", availabilityZones=["1"]))
+    assert aks.create(azure.POOL, azure.gpu_pool(vmSize="Standard_NC4as_T4_v3", availabilityZones=["1"])).id
