@@ -18,16 +18,12 @@ runs on."""
 
 @dataclass(frozen=True)
 class Effect:
-    """``preview`` is what the preview says, ``meaning`` what happens, both for people; ``source`` is a link.
-
-    What is not ``rehearsed`` is beyond the simulated cloud.
-    """
+    """``preview`` is what the preview says, ``meaning`` what happens, both for people; ``source`` is a link."""
 
     preview: str
     job: Job
     meaning: str
     source: str
-    rehearsed: bool = True
 
 
 Effects = Mapping[str, Effect]

@@ -33,9 +33,8 @@ NODE_GROUPS: Final[Effects] = {
         "new machines have the tag; running ones keep theirs",
         "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html",
     ),
-    # The simulated Auto Scaling group does not tell the program which size the autoscaler gave it.
-    "disk": Effect("update of the launch template", "waits", _WHEN_EMPTY, _UPDATES, rehearsed=False),
-    "version": Effect("update of the cluster", "waits", _WHEN_EMPTY, _UPDATES, rehearsed=False),
+    "disk": Effect("update of the launch template", "waits", _WHEN_EMPTY, _UPDATES),
+    "version": Effect("update of the cluster", "waits", _WHEN_EMPTY, _UPDATES),
     "pool-added": Effect("create", "runs", "", _CONFIG),
     "pool-renamed": Effect("replace of that pool", "others", "", _GROUPS),
     "pool-removed": Effect("delete of that pool", "others", "", _GROUPS),

@@ -50,8 +50,7 @@ def _table(effects: Effects) -> Iterator[str]:
     for edit in EDITS:
         effect = effects[edit.id]
         meaning = f"{effect.meaning} ([source]({effect.source}))" if effect.meaning else f"[source]({effect.source})"
-        job = _JOBS[effect.job] + ("" if effect.rehearsed else " (not rehearsed)")
-        yield f"| {edit.title} | {effect.preview} | {job} | {meaning} |"
+        yield f"| {edit.title} | {effect.preview} | {_JOBS[effect.job]} | {meaning} |"
 
 
 def main(arguments: list[str] | None = None) -> int:

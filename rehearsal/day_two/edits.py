@@ -92,13 +92,13 @@ EDITS: Final = (
 
 
 def rounds(which: DayTwoSet, effects: Effects, *, protected: bool) -> list[tuple[Edit, ...]]:
-    """The rehearsed edits by update: ``all``, each in one of its own, or in ``brief`` those that end no job, in two.
+    """The edits by update: ``all``, each in one of its own, or in ``brief`` those that end no job, in two.
 
     The engine refuses to replace or delete a pool of a ``protected`` stack.
     """
     refused = ("replace", "delete") if protected else ()
     known = [(edit, effects[edit.id]) for edit in EDITS]
-    edits = [edit for edit, effect in known if effect.rehearsed and not effect.preview.startswith(refused)]
+    edits = [edit for edit, effect in known if not effect.preview.startswith(refused)]
     if which == "all":
         return [(edit,) for edit in edits]
     batches = sorted({edit.batch for edit in edits if edit.batch is not None}) if which == "brief" else []

@@ -102,6 +102,11 @@ def resize(account: Account, name: str, sizes: Mapping[str, int]) -> None:
     )
 
 
+def set_size(account: Account, name: str, size: int) -> None:
+    """Set the desired size alone, as an autoscaler does."""
+    account.call("autoscaling", "SetDesiredCapacity", AutoScalingGroupName=name, DesiredCapacity=size)
+
+
 def remove(account: Account, name: str) -> None:
     """Remove the group with its instances and its launch template."""
     group = describe(account, name)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from functools import partial
 from typing import Final
 
 from rehearsal.simulation import Fleet, NodeGroup
+from rehearsal.standins.eks import scaling_group
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.autoscaling import account_facts, cluster_autoscaler
 from rehearsal.standins.eks.autoscaling.cluster_autoscaler import AutoScalingGroup
@@ -87,6 +88,7 @@ class Governor:
                 # A deletion may have begun since the decision.
                 if key not in names or not self._groups.is_leaving(*key):
                     self._tell(group)
+            self._resize({(group.cluster, group.name) for group in decided if group.autoscaled})
             self._withdraw(names | {(group.cluster, group.name) for group in decided})
 
     def _run(self) -> None:
@@ -124,6 +126,19 @@ class Governor:
             self._told[key] = group
             if group.not_scaled_because:
                 _log.info("node group %s does not scale: %s", group.name, group.not_scaled_because)
+
+    def _resize(self, autoscaled: Set[tuple[str, str]]) -> None:
+        """Give each autoscaled group's Auto Scaling group the size that the group has: by it the autoscaler changes the
+        number of nodes (SetDesiredCapacity), and in it everybody else reads how many there are.
+
+        https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md
+        """
+        nodes = self._observer.nodes_by_group()
+        for group in self._declared:
+            size = min(max(nodes[group.name], group.min_size), group.max_size)
+            if (group.cluster, group.name) in autoscaled and not group.leaving and size != group.desired:
+                scaling_group.set_size(self._account, group.asg_name, size)
+                self._account_read = -_ACCOUNT_SECONDS
 
     def _withdraw(self, existing: set[tuple[str, str]]) -> None:
         """Remove what this thread told the fleet of groups that were deleted, perhaps while it was telling."""

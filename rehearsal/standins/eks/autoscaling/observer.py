@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -60,6 +61,11 @@ class Observer:
             expander.priorities(config_maps, installation.namespace),
             self._context(cluster),
         )
+
+    def nodes_by_group(self) -> Counter[str]:
+        """How many nodes each managed node group has, by its name."""
+        labels = (node["metadata"].get("labels") or {} for node in self._fleet.list_objects(_NODES))
+        return Counter(found[_NODE_GROUP_LABEL] for found in labels if _NODE_GROUP_LABEL in found)
 
     def _role(self, cluster: str, installation: Installation) -> Role | str:
         """The role of an installation's pods, or why it has none."""

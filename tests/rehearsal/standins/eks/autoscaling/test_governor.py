@@ -15,6 +15,7 @@ from rehearsal.simulation import NodeGroup
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.autoscaling.governor import Governor
 from rehearsal.standins.eks.background import Background
+from rehearsal.standins.eks.functions import get_scaling_group
 from rehearsal.standins.eks.groups import Groups
 from tests import recorder
 from tests.components import eks_specs
@@ -195,6 +196,48 @@ def test_the_fleet_hears_only_what_is_new(stage: Stage) -> None:
     stage.remove("Deployment", "cluster-autoscaler")
     stage.governor.refresh()
     assert set(told) == {"t4-1", "t4-4-spot", "cpu"}, "the admin pool's size is fixed"
+
+
+def has(stage: Stage, **nodes: int) -> None:
+    """What nodes there are, by group."""
+    stage.fleet.objects["/api/v1/nodes"] = [
+        {"metadata": {"labels": {"eks.amazonaws.com/nodegroup": group}}}
+        for group, count in nodes.items()
+        for _ in range(count)
+    ]
+
+
+def sizes(stage: Stage) -> dict[str, int]:
+    """What a program is told of the size of each node group."""
+    stage.groups()
+    return {
+        group.name: get_scaling_group(stage.account, {"name": group.asg_name})["desiredCapacity"]
+        for group in Groups(stage.account).list()
+    }
+
+
+def test_the_size_that_the_autoscaler_gives_a_group_is_its_auto_scaling_groups(stage: Stage) -> None:
+    at_rest = sizes(stage)
+    assert (at_rest["t4-1"], at_rest["cpu"]) == (0, 0)
+    has(stage, **{"t4-1": 2, "cpu": 1})
+    assert sizes(stage) == {**at_rest, "t4-1": 2, "cpu": 1}
+    has(stage, cpu=1)
+    assert sizes(stage) == {**at_rest, "cpu": 1}
+    has(stage)
+    assert sizes(stage) == at_rest
+
+
+def test_a_group_that_nothing_scales_keeps_its_size(stage: Stage) -> None:
+    has(stage, **{"t4-1": 2})
+    assert sizes(stage)["t4-1"] == 2
+    taken = stage.one("Deployment", "cluster-autoscaler")
+    stage.remove("Deployment", "cluster-autoscaler")
+    has(stage)
+    assert sizes(stage)["t4-1"] == 2
+    group = stage.fleet.groups["t4-1"]
+    assert (group.autoscaled, group.min_nodes) == (False, 2), "nobody ends what runs, nor starts more"
+    stage.fleet.objects[_PATHS["Deployment"]].append(taken)
+    assert sizes(stage)["t4-1"] == 0
 
 
 def test_groups_that_are_deleted_meanwhile_are_withdrawn(stage: Stage) -> None:
