@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 _COLOUR_TAGS: Final = re.compile(r"<\{%.*?%\}>")
-_SIZE: Final = re.compile(r"(^|\.)count$")
+_SIZE: Final = re.compile(r"(^|\.)(count|desiredSize)$")
 UNCHANGED: Final = frozenset({"same", "read", "refresh"})
 
 
@@ -58,13 +58,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one engine command did. ``changes`` counts resources per operation, unchanged ones included."""
+    """What one engine command did. ``changes`` counts resources per operation, unchanged ones included.
+
+    ``steps`` are as they begin, ``done`` as they end: of a refresh, with what it found.
+    """
 
     changes: Mapping[str, int] = field(default_factory=dict)
     violations: tuple[PolicyViolation, ...] = ()
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
+    done: tuple[Step, ...] = ()
 
     @property
     def changed(self) -> dict[str, int]:
@@ -96,14 +100,14 @@ def parse_line(line: str) -> dict[str, Any] | None:
     return event if isinstance(event, dict) else None
 
 
-def step_of(event: Mapping[str, Any]) -> Step | None:
-    """The resource operation that an event announces, or ``None`` when it announces none."""
-    pre = event.get("resourcePreEvent")
-    if pre is None:
+def step_of(event: Mapping[str, Any], *, ended: bool = False) -> Step | None:
+    """The resource operation that an event announces, or says to have ``ended``; ``None`` when it does neither."""
+    told = event.get("resOutputsEvent" if ended else "resourcePreEvent")
+    if told is None:
         return None
-    metadata = pre["metadata"]
+    metadata = told["metadata"]
     changes = tuple(metadata.get("detailedDiff") or ())
-    return Step(metadata["op"], metadata["type"], name_of(metadata["urn"]), bool(pre.get("planning")), changes)
+    return Step(metadata["op"], metadata["type"], name_of(metadata["urn"]), bool(told.get("planning")), changes)
 
 
 def outcome(events: Iterable[Mapping[str, Any]]) -> Outcome:
@@ -114,9 +118,12 @@ def outcome(events: Iterable[Mapping[str, Any]]) -> Outcome:
     errors: dict[str, None] = {}
     warnings: dict[str, None] = {}
     steps: list[Step] = []
+    done: list[Step] = []
     for event in events:
         if (step := step_of(event)) is not None:
             steps.append(step)
+        if (step := step_of(event, ended=True)) is not None:
+            done.append(step)
         if (policy := event.get("policyEvent")) is not None:
             violation = PolicyViolation(
                 rule=policy["policyName"],
@@ -135,4 +142,4 @@ def outcome(events: Iterable[Mapping[str, Any]]) -> Outcome:
             errors[plain(failure["error"]).strip()] = None
         if (summary := event.get("summaryEvent")) is not None:
             changes = dict(summary.get("resourceChanges") or {})
-    return Outcome(changes, tuple(violations), tuple(errors), tuple(warnings), tuple(steps))
+    return Outcome(changes, tuple(violations), tuple(errors), tuple(warnings), tuple(steps), tuple(done))

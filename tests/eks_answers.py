@@ -7,9 +7,48 @@ from typing import Any, Final
 
 ACCOUNT: Final = "123456789012"
 
+# A company's network: private subnets in three zones, out by a NAT gateway, and public ones in two.
+VPC: Final[dict[str, Any]] = {
+    "cidrBlock": "10.20.0.0/16",
+    "cidrBlockAssociations": [{"cidrBlock": "10.20.0.0/16", "state": "associated"}],
+    "enableDnsHostnames": True,
+    "enableDnsSupport": True,
+}
+SUBNETS: Final[dict[str, dict[str, Any]]] = {
+    f"subnet-0000000{letter}": {
+        "availabilityZone": f"us-west-2{letter}",
+        "availableIpAddressCount": 8187,
+        "cidrBlock": f"10.20.{32 * number}.0/19",
+        "tags": {"kubernetes.io/role/internal-elb": "1"},
+        "vpcId": "vpc-0000000a",
+    }
+    for number, letter in enumerate("abc")
+}
+PUBLIC_SUBNETS: Final[dict[str, dict[str, Any]]] = {
+    f"subnet-0000001{letter}": {"availabilityZone": f"us-west-2{letter}"} for letter in "ab"
+}
+OUT: Final = {"cidrBlock": "0.0.0.0/0", "gatewayId": "", "natGatewayId": "nat-0000000a"}
+ROUTE_TABLES: Final[dict[str, dict[str, Any]]] = {
+    "rtb-0000000a": {"associations": [{"main": True, "subnetId": ""}], "routes": [OUT]},
+    "rtb-0000000b": {
+        "associations": [{"main": False, "subnetId": each} for each in PUBLIC_SUBNETS],
+        "routes": [{"cidrBlock": "0.0.0.0/0", "gatewayId": "igw-0000000a", "natGatewayId": ""}],
+    },
+}
+
+
+def _subnet(asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {**asked, **{**SUBNETS, **PUBLIC_SUBNETS}[asked["id"]]}
+
+
 CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
     # An account without clusters, and without their logs.
     "aws:cloudwatch/getLogGroups:getLogGroups": {"logGroupNames": []},
+    "aws:ec2/getRouteTable:getRouteTable": lambda asked: {**asked, **ROUTE_TABLES[asked["routeTableId"]]},
+    "aws:ec2/getRouteTables:getRouteTables": lambda asked: {"ids": list(ROUTE_TABLES)},
+    "aws:ec2/getSubnet:getSubnet": _subnet,
+    "aws:ec2/getSubnets:getSubnets": lambda asked: {"ids": list(PUBLIC_SUBNETS)},
+    "aws:ec2/getVpc:getVpc": lambda asked: {**asked, **VPC},
     "aws:eks/getClusters:getClusters": {"names": []},
     "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT, "arn": f"arn:aws:iam::{ACCOUNT}:user/me"},
     "aws:index/getPartition:getPartition": {"partition": "aws"},

@@ -110,6 +110,7 @@ CATALOG: Final = CloudCatalog(
     # 2 vCPUs with 16 GiB; AMD's r5a and r6a cost a tenth less but are missing in most regions.
     default_admin_machine="r6i.large",
     default_cpu_machine="m6i.xlarge",
+    existing_network="vpc-<id>",
     default_ranges={"node_cidr": "10.0.0.0/16", "pod_cidr": None, "service_cidr": "172.20.0.0/16"},
     tags=_TAGS,
     # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html (nodegroupName)

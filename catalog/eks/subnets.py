@@ -14,6 +14,7 @@ from typing import Final
 import catalog
 
 CONTROL_PLANE_ZONES: Final = 3
+LEAST_CONTROL_PLANE_ZONES: Final = 2
 
 VPC_PREFIXES: Final = range(16, 23)
 """A VPC may have /16 to /28; beyond /22 no zone would have room for one node and its pods.

@@ -51,8 +51,8 @@ WISHES: Final = (
         r"|existing(network)?|network(id|name|project|selflink)|(private|public|node|pod|service|control|controlplane)?subnet(work)?(id)?s"
         r"|(node|pod|service|control|controlplane)subnet(id)?|secondary(ip)?ranges?|(pod|pods|service|services)range(name)?"
         r"|(networkproject|hostproject|sharedvpc)(id)?|natgateway(id)?|routetables?|securitygroups?(ids)?)",
-        instead="Write network: {existing: {network: …, subnets: […]}} where the cloud can (docs/configuration.md); "
-        "else leave it out: the program makes a network of its own in the ranges of network.nodeCidr and others, "
+        instead="Write network: {existing: {network: …, subnets: […]}} (docs/configuration.md); or "
+        "leave it out: the program makes a network of its own in the ranges of network.nodeCidr and others, "
         f"and yours connects to it by {_OUTPUT}",
     ),
     Wish(

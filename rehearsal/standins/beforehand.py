@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Generator
 from importlib import import_module
 from pathlib import Path
 
 import catalog
 from components.settings import from_stack_file
-from rehearsal.standins.base import Provider, ProviderError, Request
+from rehearsal.standins.base import Created, Properties, Provider, ProviderError, Request
 
 
 def made_beforehand(stack_file: Path, provider: Provider) -> None:
     """Make the network that ``stack_file`` names, in the cloud that ``provider`` stands in for.
+
+    What it consists of yields a cloud's ``beforehand.resources``, which is told of each what it became.
 
     Raises:
         ProviderError: the cloud refuses it.
@@ -20,9 +24,15 @@ def made_beforehand(stack_file: Path, provider: Provider) -> None:
     resources = import_module(f"rehearsal.standins.{settings.cloud}.beforehand").resources
     there = provider.instance()
     there.configure({catalog.of(settings.cloud).account_key.partition(":")[2]: settings.project})
-    for number, (token, inputs) in enumerate(resources(settings)):
+    wanted: Generator[tuple[str, Properties], Created | None, None] = resources(settings)
+    made: Created | None = None
+    for number in itertools.count():
+        try:
+            token, inputs = wanted.send(made)
+        except StopIteration:
+            return
         request = Request(urn="", type=token, name=f"beforehand-{number}")
         checked, failures = there.check(request, {}, inputs)
         if failures:
             raise ProviderError("; ".join(f"{failure.property}: {failure.reason}" for failure in failures))
-        there.create(request, checked, 0)
+        made = there.create(request, checked, 0)

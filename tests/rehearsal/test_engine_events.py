@@ -60,11 +60,22 @@ def test_only_cloud_and_cluster_resources_are_altered() -> None:
     assert step_of(pre("create", "a:b:C", planning=True)) == Step("create", "a:b:C", "n", planned=True)
 
 
+def test_what_a_refresh_found_is_known_when_a_step_ends() -> None:
+    begun = pre("refresh", "a:b:C", planning=True)
+    ended = {"resOutputsEvent": pre("update", "a:b:C", planning=True)["resourcePreEvent"]}
+    ended["resOutputsEvent"]["metadata"]["detailedDiff"] = {"tags.x": {"diffKind": "add"}}
+    found = outcome([begun, ended])
+    assert found.steps == (Step("refresh", "a:b:C", "n", planned=True),)
+    assert found.done == (Step("update", "a:b:C", "n", planned=True, changes=("tags.x",)),)
+
+
 @pytest.mark.parametrize(
     ("op", "changes", "expected"),
     [
         ("update", ["count"], True),
         ("update", ["agentPoolProfiles[0].count"], True),
+        ("update", ["scalingConfig.desiredSize"], True),
+        ("update", ["scalingConfig.maxSize"], False),
         ("update", ["count", "maxCount"], False),
         ("update", ["maxCount"], False),
         ("replace", ["count"], False),

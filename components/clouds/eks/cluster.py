@@ -15,6 +15,7 @@ from components.clouds.eks.context import Context
 from components.clouds.eks.control_plane_logs import LOGS, log_group
 from components.clouds.eks.declare import declare
 from components.clouds.eks.encryption import secrets_key
+from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import Account, caller, cluster_role, node_role
 from components.clouds.eks.karpenter import Karpenter
 from components.clouds.eks.kubeconfig import Login, kubeconfig
@@ -36,12 +37,16 @@ class EksCluster:
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         exists = cluster_exists(settings.cluster_name, parent)
-        if settings.network.private_endpoint and not exists:
+        if settings.network.private_endpoint and settings.network.existing is None and not exists:
             _refuse_out_of_reach()
         if settings.access and not exists:
             people.refuse_the_maker(settings, caller(parent)["arn"])
         account = Account(parent)
-        network = Network(name, settings, parent)
+        network = (
+            ExistingNetwork(settings, parent, new=not exists)
+            if settings.network.existing
+            else Network(name, settings, parent)
+        )
         nodes = node_role(name, settings, account, parent)
         role = cluster_role(name, settings, account, parent)
         key = secrets_key(name, settings, role, parent)
@@ -142,10 +147,11 @@ def _groups(settings: Settings, exists: bool, parent: pulumi.Resource) -> Runnin
 
 
 def _refuse_out_of_reach() -> None:
-    """A cluster comes with a network of its own, to which nothing leads yet: the update would stop after the admin
+    """A network that comes with the cluster is one to which nothing leads yet: the update would stop after the admin
     pool, when the first object in the cluster is due."""
     raise pulumi.RunError(
-        "network.privateEndpoint: a new cluster is in a network of its own, and nothing leads there yet. For the "
+        "network.privateEndpoint: a new cluster is in a network of its own, and nothing leads there yet. Write "
+        "network.existing with a network that is reached from here; or for the "
         "first `pulumi up` write privateEndpoint: false and your own address in authorizedNetworks; connect the "
         "network (VPN, peering, Transit Gateway; its id is in `pulumi stack output network`); then write "
         "privateEndpoint: true with the ranges that come that way."

@@ -8,6 +8,7 @@ from typing import Any
 
 import pulumi
 
+from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import Account, Role
 from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroup, RunningGroups
@@ -25,7 +26,7 @@ class Context:
 
     settings: Settings
     account: Account
-    network: Network
+    network: Network | ExistingNetwork
     node_role: Role
     control_plane: CustomResource
     groups: RunningGroups | None = None

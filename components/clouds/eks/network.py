@@ -5,7 +5,7 @@ https://docs.aws.amazon.com/eks/latest/best-practices/subnets.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
@@ -18,7 +18,7 @@ from components.settings import Settings
 if TYPE_CHECKING:
     from schemas import eks
 
-_EVERYWHERE: Final = "0.0.0.0/0"
+EVERYWHERE: Final = "0.0.0.0/0"
 LOAD_BALANCER: Final = "load-balancer"
 """The addon's name in a stack file."""
 
@@ -30,7 +30,7 @@ _REGISTRY_SERVICES: Final = ("ecr.api", "ecr.dkr")
 class Network:
     """``vpc``, and ``private_subnets`` by zone for the control plane and nodes, which wait for ``ready`` (the way out).
 
-    ``public_subnets`` are those of NAT gateways and, with the addon, of load balancers.
+    ``ranges`` are its addresses. ``public_subnets`` are those of NAT gateways and, with the addon, of load balancers.
     With ``nat_per_zone`` each zone of the stack has a gateway of its own, else the first one has it for all.
     """
 
@@ -49,6 +49,7 @@ class Network:
             self._options(),
         )
         self.vpc: pulumi.Output[Any] = vpc.id
+        self.ranges: Sequence[str] = (settings.network.node_cidr,)
         # Whatever names no security group gets this one, so it lets nothing through.
         declare(
             "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup",
@@ -76,7 +77,7 @@ class Network:
         )
         routes = self._route_table("public")
         self._way_out(
-            "public", {"routeTableId": routes.id, "destinationCidrBlock": _EVERYWHERE, "gatewayId": internet.id}
+            "public", {"routeTableId": routes.id, "destinationCidrBlock": EVERYWHERE, "gatewayId": internet.id}
         )
         zones = self._settings.zones if self._settings.nat_per_zone else self._settings.zones[:1]
         # A load balancer wants two zones: https://github.com/kubernetes-sigs/aws-load-balancer-controller/issues/1783
@@ -114,7 +115,7 @@ class Network:
             tables[zone] = self._route_table(f"private-{zone}")
             route: eks.Route = {
                 "routeTableId": tables[zone].id,
-                "destinationCidrBlock": _EVERYWHERE,
+                "destinationCidrBlock": EVERYWHERE,
                 "natGatewayId": gateways.get(zone, first).id,
             }
             self._way_out(f"private-{zone}", route)

@@ -70,15 +70,6 @@ def existing_too_small(key: str, name: str, given: IPv4Network, room: int, nodes
     )
 
 
-def no_existing_network(cloud: str) -> Problem:
-    """Of a cloud on which the program makes every cluster a network of its own."""
-    return Problem(
-        "network.existing",
-        f"existing networks are not supported on {cloud} yet: the program makes a network of its own",
-        "Leave it out, and connect the new network to yours: its id is in `pulumi stack output network`",
-    )
-
-
 def settings_problems(settings: Settings) -> list[Problem]:
     """What is wrong with a file whose keys are all valid by themselves."""
     found = (

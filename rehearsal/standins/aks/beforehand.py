@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from components.settings import Settings
 from components.settings.limits.aks import EXISTING_NETWORK
@@ -11,7 +11,7 @@ from rehearsal.standins.aks.network import NETWORK, ROUTE_TABLE, SUBNET
 from rehearsal.standins.base import Properties
 
 
-def resources(settings: Settings) -> Iterator[tuple[str, Properties]]:
+def resources(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
     """Type and inputs of each; none where the stack makes its own network.
 
     The subnet has room for 1,000 nodes, and a route table, by which a company's traffic goes through its firewall.

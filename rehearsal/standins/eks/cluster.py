@@ -23,6 +23,7 @@ from rehearsal.standins.values import at
 ACCESS_ENTRY: Final = "aws:eks/accessEntry:AccessEntry"
 OWNER_TAG: Final = "kubernetes.io/cluster/"
 _DEFAULT_SERVICES: Final = "10.100.0.0/16"
+_HTTPS: Final = 443
 _SENT: Final = (
     "name",
     "version",
@@ -113,8 +114,9 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
     # With private access alone the endpoint's name leads to addresses in the VPC:
     # https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
     public = at(record.inputs, "vpcConfig.endpointPublicAccess") is not False
+    private = endpoint.private if _let_others_in(account, record.inputs) else endpoint.nowhere
     reached = {
-        "endpoint": f"https://{endpoint.host if public else endpoint.private}",
+        "endpoint": f"https://{endpoint.host if public else private}",
         "certificateAuthority": authority,
     }
     # DescribeCluster answers it to a controller in the cluster.
@@ -122,6 +124,15 @@ def _start(account: Account, record: Record, before: Record | None) -> Record:
         live = _live(account, record.id)
         live.endpoint, live.certificate_authority = reached["endpoint"], authority
     return replace(record, outputs={**record.outputs, **reached})
+
+
+def _let_others_in(account: Account, inputs: Properties) -> bool:
+    """Whether the private endpoint takes HTTPS from others than the cluster's own nodes, whose security group admits
+    itself alone: https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html (private access only)."""
+    groups = at(inputs, "vpcConfig.securityGroupIds")
+    found = account.call("ec2", "DescribeSecurityGroups", GroupIds=groups)["SecurityGroups"] if groups else []
+    rules = [rule for group in found for rule in group["IpPermissions"] if rule.get("IpRanges")]
+    return any(rule["IpProtocol"] == "-1" or rule["FromPort"] <= _HTTPS <= rule["ToPort"] for rule in rules)
 
 
 def _stop(account: Account, record: Record) -> None:

@@ -1,4 +1,5 @@
-"""The provider's functions: who the caller is, which partition of AWS this is, which clusters and groups there are."""
+"""The provider's functions: who the caller is, which partition of AWS this is, what there is of clusters, groups and
+networks."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from rehearsal.standins.eks.account import Account, maker
 from rehearsal.standins.eks.cluster import require_cluster
 from rehearsal.standins.eks.errors import ApiError
 from rehearsal.standins.eks.groups import NODE_GROUP
-from rehearsal.standins.eks.network import CLUSTER
+from rehearsal.standins.eks.network import CLUSTER, subnet
 from rehearsal.standins.store import Record
 
 
@@ -81,10 +82,70 @@ def get_scaling_group(account: Account, args: Properties) -> Properties:
     return {**args, "id": args["name"], **{name: found[its] for name, its in sizes.items()}}
 
 
+def get_vpc(account: Account, args: Properties) -> Properties:
+    """``ec2:getVpc``: a network, its ranges and whether it has names; EC2's error if there is none."""
+    vpc = account.call("ec2", "DescribeVpcs", VpcIds=[args["id"]])["Vpcs"][0]
+    ranges = [
+        {"cidrBlock": each["CidrBlock"], "state": each["CidrBlockState"]["State"]}
+        for each in vpc["CidrBlockAssociationSet"]
+    ]
+    return {
+        **args,
+        "cidrBlock": vpc["CidrBlock"],
+        "cidrBlockAssociations": ranges,
+        "enableDnsHostnames": _attribute(account, args["id"], "enableDnsHostnames"),
+        "enableDnsSupport": _attribute(account, args["id"], "enableDnsSupport"),
+    }
+
+
+def get_subnet(account: Account, args: Properties) -> Properties:
+    """``ec2:getSubnet``: a subnet; EC2's error if there is none."""
+    found = subnet(account, args["id"])
+    told = ("availabilityZone", "availableIpAddressCount", "cidrBlock", "mapPublicIpOnLaunch", "vpcId")
+    tags = {tag["Key"]: tag["Value"] for tag in found.get("Tags") or ()}
+    return {**args, **{key: found[key[0].upper() + key[1:]] for key in told}, "tags": tags}
+
+
+def get_subnets(account: Account, args: Properties) -> Properties:
+    """``ec2:getSubnets``: the ids of those that all filters let through."""
+    filters = [{"Name": each["name"], "Values": each["values"]} for each in args["filters"]]
+    found = account.call("ec2", "DescribeSubnets", Filters=filters)["Subnets"]
+    return {**args, "id": account.region, "ids": [each["SubnetId"] for each in found]}
+
+
+def get_route_tables(account: Account, args: Properties) -> Properties:
+    """``ec2:getRouteTables``: the ids of a network's."""
+    filters = [{"Name": "vpc-id", "Values": [args["vpcId"]]}]
+    found = account.call("ec2", "DescribeRouteTables", Filters=filters)["RouteTables"]
+    return {**args, "id": account.region, "ids": [each["RouteTableId"] for each in found]}
+
+
+def get_route_table(account: Account, args: Properties) -> Properties:
+    """``ec2:getRouteTable``: a table's routes, with empty texts for what they do not lead to, and whose they are."""
+    (table,) = account.call("ec2", "DescribeRouteTables", RouteTableIds=[args["routeTableId"]])["RouteTables"]
+    targets = {
+        "cidrBlock": "DestinationCidrBlock",
+        "coreNetworkArn": "CoreNetworkArn",
+        "gatewayId": "GatewayId",
+        "natGatewayId": "NatGatewayId",
+        "networkInterfaceId": "NetworkInterfaceId",
+        "transitGatewayId": "TransitGatewayId",
+        "vpcPeeringConnectionId": "VpcPeeringConnectionId",
+    }
+    routes = [{key: each.get(its) or "" for key, its in targets.items()} for each in table["Routes"]]
+    associations = [{"main": each["Main"], "subnetId": each.get("SubnetId") or ""} for each in table["Associations"]]
+    return {**args, "id": table["RouteTableId"], "routes": routes, "associations": associations}
+
+
 def get_log_groups(account: Account, args: Properties) -> Properties:
     """``cloudwatch:getLogGroups``: the names that begin with a prefix."""
     found = account.call("logs", "DescribeLogGroups", logGroupNamePrefix=args.get("logGroupNamePrefix"))["logGroups"]
     return {**args, "id": account.region, "logGroupNames": [group["logGroupName"] for group in found]}
+
+
+def _attribute(account: Account, vpc: str, name: str) -> bool:
+    answer = account.call("ec2", "DescribeVpcAttribute", VpcId=vpc, Attribute=name)
+    return bool(answer[name[0].upper() + name[1:]]["Value"])
 
 
 def _groups(account: Account, args: Properties) -> list[Record]:
@@ -94,6 +155,11 @@ def _groups(account: Account, args: Properties) -> list[Record]:
 FUNCTIONS: Final[Mapping[str, Callable[[Account, Properties], Properties]]] = {
     "aws:index/getCallerIdentity:getCallerIdentity": get_caller_identity,
     "aws:index/getPartition:getPartition": get_partition,
+    "aws:ec2/getRouteTable:getRouteTable": get_route_table,
+    "aws:ec2/getRouteTables:getRouteTables": get_route_tables,
+    "aws:ec2/getSubnet:getSubnet": get_subnet,
+    "aws:ec2/getSubnets:getSubnets": get_subnets,
+    "aws:ec2/getVpc:getVpc": get_vpc,
     "aws:eks/getClusters:getClusters": get_clusters,
     "aws:eks/getNodeGroups:getNodeGroups": get_node_groups,
     "aws:eks/getNodeGroup:getNodeGroup": get_node_group,

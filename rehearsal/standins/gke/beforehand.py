@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from components.settings import Settings
 from components.settings.limits.gke import EXISTING_NETWORK
@@ -10,7 +10,7 @@ from rehearsal.standins.base import Properties
 from rehearsal.standins.gke.network import NETWORK, ROUTER, SUBNETWORK
 
 
-def resources(settings: Settings) -> Iterator[tuple[str, Properties]]:
+def resources(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
     """Type and inputs of each; none where the stack makes its own network.
 
     Ranges in the usual sizes: nodes for 4,000, pods for 1,024 nodes.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from ipaddress import IPv4Network
 from typing import Final
 
 import catalog
-from catalog.eks import subnets
 from catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
 from components.settings.costs import support_of
 from components.settings.limits import common, windows
+from components.settings.limits.eks import network
 from components.settings.limits.eks.pools import pool_problems
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
@@ -33,11 +32,7 @@ _PERSON: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]
 _WINDOWS: Final = windows.Windows(cloud="EKS", most_exclusions=0, autoscaler="karpenter")
 _MINOR: Final = re.compile(r"v?\d+\.\d+")
 
-# https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html
-_PRIVATE_RANGES: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
-_SERVICE_PREFIXES: Final = range(12, 25)
 # https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
-_PUBLIC_RANGES: Final = 40
 _NODE_GROUPS: Final = 30
 """An account may have asked for more; which ones did is not known here."""
 
@@ -54,12 +49,13 @@ _NAMES: Final = Names(
 
 def refusals(settings: Settings) -> list[Problem]:
     """All of them, each once; none for settings that EKS can fulfil."""
-    if settings.network.existing is not None:
-        return [common.no_existing_network("EKS")]
+    unread = list(network.unread(settings))
+    if unread:
+        return unread
     found = (
         *_account(settings),
         *_version(settings),
-        *_access(settings),
+        *network.problems(settings),
         *windows.problems(settings, _WINDOWS),
         *common.people_problems(
             settings,
@@ -67,8 +63,6 @@ def refusals(settings: Settings) -> list[Problem]:
             "the ARN of a role or a user of IAM, the only ones that EKS lets in",
             "Write arn:aws:iam::<account>:role/<name>, with the path of the role; people of a group assume one",
         ),
-        *_ranges(settings),
-        *_room(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
         *name_problems(settings, _NAMES),
         *_autoscaler(settings),
@@ -111,84 +105,6 @@ def _version(settings: Settings) -> Iterator[Problem]:
             f"EKS ended its support of Kubernetes {minor} on {support.until} and has upgraded every cluster with it",
             "Write the version that the cluster has now, or leave it out",
         )
-
-
-def _access(settings: Settings) -> Iterator[Problem]:
-    network = settings.network
-    if network.dns_endpoint:
-        yield common.no_dns_endpoint("EKS")
-    if network.private_endpoint:
-        return
-    for index, allowed in enumerate(network.authorized_networks):
-        if any(IPv4Network(allowed.cidr).subnet_of(private) for private in _PRIVATE_RANGES):
-            yield Problem(
-                f"network.authorizedNetworks[{index}].cidr",
-                f"{allowed.cidr} is a private range, which never reaches a public endpoint",
-                "Write the public address that it is translated to, or privateEndpoint: true",
-            )
-    if len(network.authorized_networks) > _PUBLIC_RANGES:
-        yield Problem(
-            "network.authorizedNetworks",
-            f"there are {len(network.authorized_networks)} ranges, and EKS takes {_PUBLIC_RANGES}",
-            "Join neighbouring ranges, or write privateEndpoint: true",
-        )
-
-
-def _ranges(settings: Settings) -> Iterator[Problem]:
-    network = settings.network
-    if network.pod_cidr is not None:
-        yield Problem(
-            "network.podCidr",
-            "on EKS pods have addresses of the nodes' range",
-            "Leave it out; a larger nodeCidr has room for more pods",
-        )
-    if network.control_plane_cidr is not None:
-        yield Problem(
-            "network.controlPlaneCidr",
-            "on EKS the control plane has addresses of the nodes' range",
-            "Leave it out",
-        )
-    service = IPv4Network(network.service_cidr)
-    inside = any(service.subnet_of(allowed) for allowed in _PRIVATE_RANGES)
-    if not inside or service.prefixlen not in _SERVICE_PREFIXES:
-        yield Problem(
-            "network.serviceCidr",
-            f"EKS wants a range with prefix /12 to /24 inside {', '.join(map(str, _PRIVATE_RANGES))}, not {service}",
-            "Write for example 172.20.0.0/16, or leave it out",
-        )
-
-
-def _room(settings: Settings) -> Iterator[Problem]:
-    """Whether each zone's subnet holds the nodes that may come together in that zone, and their pods."""
-    whole = IPv4Network(settings.network.node_cidr)
-    if whole.prefixlen not in subnets.VPC_PREFIXES:
-        yield Problem(
-            "network.nodeCidr",
-            f"{whole} has prefix /{whole.prefixlen}, and a cluster on EKS needs /16 to /{subnets.VPC_PREFIXES[-1]}",
-            "Write for example 10.0.0.0/16",
-        )
-        return
-    per_node = catalog.of("eks").pod_addresses_per_node
-    if (whole.num_addresses - subnets.KEPT_ADDRESSES) // per_node < settings.max_nodes:
-        return  # A range that is too small for all zones together is a problem on every cloud, and reported as one.
-    for zone, part in subnets.ranges(str(whole), settings.region, settings.zones).items():
-        room = (part.private.num_addresses - subnets.KEPT_ADDRESSES) // per_node
-        nodes = _most_nodes(settings, zone)
-        if room < nodes:
-            yield Problem(
-                "network.nodeCidr",
-                f"of {whole}, {zone} gets {part.private}, which has room for {room} nodes ({per_node} addresses each); "
-                f"the pools may grow to {nodes} there",
-                "Write a larger range (/16 is the largest), spread the pools over more zones, or lower maxNodes",
-            )
-
-
-def _most_nodes(settings: Settings, zone: str) -> int:
-    pools = [*settings.gpu_pools, *settings.cpu_pools]
-    admin = settings.admin_pool
-    elsewhere = admin.nodes_per_zone * (len(admin.zones) - 1)
-    always = admin.max_nodes - elsewhere if zone in admin.zones else 0
-    return always + sum(pool.max_nodes for pool in pools if zone in pool.zones)
 
 
 def _autoscaler(settings: Settings) -> Iterator[Problem]:

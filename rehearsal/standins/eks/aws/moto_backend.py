@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 Answered = tuple[int, dict[str, Any], bytes]
 
@@ -33,6 +35,20 @@ def regions(account_id: str) -> tuple[str, ...]:
     from moto.ec2.models import ec2_backends
 
     return tuple(ec2_backends[account_id])
+
+
+@contextmanager
+def ids_of_the_next(kind: Literal["vpc", "subnet"], id: str) -> Iterator[None]:
+    """Meanwhile a VPC, or a subnet, that is made has this id: that of one which somebody knows."""
+    from moto.ec2.models import subnets, vpcs
+
+    module, name = {"vpc": (vpcs, "random_vpc_id"), "subnet": (subnets, "random_subnet_id")}[kind]
+    before = getattr(module, name)
+    setattr(module, name, lambda: id)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
 
 
 def answer(request: Any) -> Answered | None:

@@ -104,10 +104,13 @@ def test_a_name_that_no_description_takes_is_spelled_otherwise() -> None:
 
 
 @pytest.mark.usefixtures("existing")
-def test_with_a_private_endpoint_and_no_network_nobody_outside_reaches_it() -> None:
-    network = run_cluster(private_endpoint=True, authorized_networks=()).only(CLUSTER).inputs["vpcConfig"]
+def test_with_a_private_endpoint_and_no_written_network_its_own_reaches_it() -> None:
+    recording = run_cluster(private_endpoint=True, authorized_networks=())
+    network = recording.only(CLUSTER).inputs["vpcConfig"]
     assert network["endpointPublicAccess"] is False
-    assert "securityGroupIds" not in network
+    groups = {f"{one.name}-id": one.inputs for one in recording.of_type("aws:ec2/securityGroup:SecurityGroup")}
+    (group,) = network["securityGroupIds"]
+    assert [rule["cidrBlocks"] for rule in groups[group]["ingress"]] == [["10.0.0.0/16"]]
 
 
 def test_access_is_by_entries_alone() -> None:

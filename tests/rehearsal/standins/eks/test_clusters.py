@@ -19,6 +19,7 @@ from tests.rehearsal.standins.eks.account import (
     LOG_GROUP,
     POD_IDENTITY,
     POLICY_ASSOCIATION,
+    SECURITY_GROUP,
     SUBNET,
     VPC,
     Amazon,
@@ -100,17 +101,29 @@ def test_a_cluster_that_did_not_start_is_resumed(amazon: Amazon) -> None:
 
 
 @pytest.mark.parametrize(
-    ("public", "inside", "endpoint"),
+    ("public", "inside", "admitted", "endpoint"),
     [
-        (True, False, "https://127.0.0.1:6443"),
-        (False, True, "https://127.0.0.1:6443"),
-        (False, False, "https://127.0.0.1:1"),
+        (True, False, (), "https://127.0.0.1:6443"),
+        (False, True, ((443, 443),), "https://127.0.0.1:6443"),
+        (False, True, ((0, 65535),), "https://127.0.0.1:6443"),
+        (False, True, ((22, 80), (8443, 8443)), "https://127.0.0.1:1"),
+        (False, True, (), "https://127.0.0.1:1"),
+        (False, False, ((443, 443),), "https://127.0.0.1:1"),
     ],
 )
-def test_a_private_control_plane_answers_inside_only(amazon: Amazon, public: bool, inside: bool, endpoint: str) -> None:
+def test_a_private_control_plane_answers_inside_only_and_whom_a_security_group_admits(
+    amazon: Amazon, public: bool, inside: bool, admitted: tuple[tuple[int, int], ...], endpoint: str
+) -> None:
     amazon.fleet.inside = inside
     subnets, role = amazon.network(), amazon.role("control-plane", "eks.amazonaws.com", "AmazonEKSClusterPolicy")
-    access = {"endpointPublicAccess": public, "endpointPrivateAccess": True}
+    access: dict[str, Any] = {"endpointPublicAccess": public, "endpointPrivateAccess": True}
+    if admitted:
+        rules = [
+            {"protocol": "tcp", "fromPort": first, "toPort": last, "cidrBlocks": ["10.0.0.0/16"]}
+            for first, last in admitted
+        ]
+        group = {"vpcId": subnets[0].state["vpcId"], "ingress": rules, "egress": []}
+        access["securityGroupIds"] = [amazon.create(SECURITY_GROUP, group).id]
     inputs = cluster(role, subnets, vpcConfig={"subnetIds": [each.id for each in subnets], **access})
     assert amazon.create(CLUSTER, inputs).state["endpoint"] == endpoint
 

@@ -1,0 +1,234 @@
+"""A VPC that is there already, with a private subnet in each zone: read and never changed.
+
+What the control plane and nodes ask of it: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html.
+Subnets that another account shares are found in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from typing import Any, Final
+
+import pulumi
+
+import catalog
+from catalog.eks.subnets import LEAST_CONTROL_PLANE_ZONES
+from components.clouds.eks.network import EVERYWHERE, LOAD_BALANCER
+from components.settings import Settings
+from components.settings.limits import common
+from components.settings.limits.eks.network import most_nodes
+from components.settings.problems import Problem, SettingsError
+
+_VPC: Final = "aws:ec2/getVpc:getVpc"
+_SUBNET: Final = "aws:ec2/getSubnet:getSubnet"
+_SUBNETS: Final = "aws:ec2/getSubnets:getSubnets"
+_ROUTE_TABLES: Final = "aws:ec2/getRouteTables:getRouteTables"
+_ROUTE_TABLE: Final = "aws:ec2/getRouteTable:getRouteTable"
+
+_HERE: Final = "network.existing.subnets"
+# https://kubernetes-sigs.github.io/aws-load-balancer-controller/latest/deploy/subnet_discovery
+_INTERNAL: Final = "kubernetes.io/role/internal-elb"
+_PUBLIC: Final = "kubernetes.io/role/elb"
+# Where a route may lead that does not end at the VPC's own door to the internet, which wants public addresses.
+_WAYS_OUT: Final = (
+    "natGatewayId",
+    "transitGatewayId",
+    "networkInterfaceId",
+    "vpcEndpointId",
+    "vpcPeeringConnectionId",
+    "coreNetworkArn",
+)
+
+
+@dataclass(frozen=True)
+class _Subnet:
+    """A subnet as EC2 describes it, and the ``routes`` of its table."""
+
+    id: str
+    facts: Mapping[str, Any]
+    routes: Sequence[Mapping[str, Any]]
+
+    @property
+    def zone(self) -> str:
+        return str(self.facts["availabilityZone"])
+
+    @property
+    def cidr(self) -> IPv4Network:
+        return IPv4Network(self.facts["cidrBlock"])
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.zone}, {self.cidr})"
+
+
+class ExistingNetwork:
+    """What ``network.Network`` is to a cluster, without a resource.
+
+    A ``new`` cluster also wants as many free addresses as its pools at their maximum take; later its own nodes have
+    some of them.
+
+    Raises:
+        pulumi.RunError: it is not there, or does not fit: every reason at once, before anything is made.
+    """
+
+    def __init__(self, settings: Settings, parent: pulumi.Resource, *, new: bool) -> None:
+        existing = settings.network.existing
+        assert existing is not None
+        look = _LookUps(parent)
+        vpc = look.one(_VPC, "network.existing.network", existing.network, {"id": existing.network})
+        subnets = _subnets(look, existing.network, existing.subnets)
+        problems = list(_problems(settings, vpc, subnets, new=new))
+        if problems:
+            raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
+        self.vpc: pulumi.Output[str] = pulumi.Output.from_input(existing.network)
+        self.ranges: Sequence[str] = _ranges(vpc)
+        self.private_subnets: Mapping[str, pulumi.Input[str]] = {each.zone: each.id for each in subnets}
+        self.public_subnets: Mapping[str, pulumi.Input[str]] = {}
+        self.ready: list[pulumi.Resource] = []
+        if LOAD_BALANCER in settings.addons:
+            self.public_subnets = _public(look, existing.network)
+            _tell(subnets, self.public_subnets, parent)
+
+
+class _LookUps:
+    """The provider's functions, whose errors name the key that they are about."""
+
+    def __init__(self, parent: pulumi.Resource) -> None:
+        self._options = pulumi.InvokeOptions(parent=parent)
+
+    def one(self, token: str, key: str, what: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        try:
+            found: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, self._options).value
+        except Exception as error:
+            raise pulumi.RunError(f"{key}: '{what}': {error}") from error
+        return found
+
+
+def _subnets(look: _LookUps, vpc: str, ids: Sequence[str]) -> list[_Subnet]:
+    facts = {id: look.one(_SUBNET, _HERE, id, {"id": id}) for id in ids}
+    tables = [
+        look.one(_ROUTE_TABLE, _HERE, id, {"routeTableId": id})
+        for id in look.one(_ROUTE_TABLES, "network.existing.network", vpc, {"vpcId": vpc})["ids"]
+    ]
+    own = {each["subnetId"]: table for table in tables for each in table["associations"] if each.get("subnetId")}
+    # A subnet that is associated with none goes by the VPC's:
+    # https://docs.aws.amazon.com/vpc/latest/userguide/RouteTables.html
+    main = next((table for table in tables if any(each["main"] for each in table["associations"])), {"routes": ()})
+    return [_Subnet(id, facts[id], own.get(id, main)["routes"]) for id in ids]
+
+
+def _problems(
+    settings: Settings, vpc: Mapping[str, Any], subnets: Sequence[_Subnet], *, new: bool
+) -> Iterator[Problem]:
+    yield from _names(vpc)
+    ranges = _ranges(vpc)
+    for taken in ranges:
+        if IPv4Network(settings.network.service_cidr).overlaps(IPv4Network(taken)):
+            yield Problem(
+                "network.serviceCidr",
+                f"{settings.network.service_cidr} overlaps with {taken} of {vpc['id']}",
+                "Write another range inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
+            )
+    for subnet in subnets:
+        if subnet.facts["vpcId"] != vpc["id"]:
+            yield Problem(
+                _HERE, f"{subnet} is in {subnet.facts['vpcId']}, not in {vpc['id']}", "Write subnets of one VPC"
+            )
+        else:
+            yield from _way_out(subnet)
+    yield from _zones(settings, subnets)
+    yield from _room(settings, subnets, new=new)
+
+
+def _names(vpc: Mapping[str, Any]) -> Iterator[Problem]:
+    """Nodes find the control plane by its name, which leads to an address in the VPC.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
+    """
+    for key, option in (("enableDnsSupport", "--enable-dns-support"), ("enableDnsHostnames", "--enable-dns-hostnames")):
+        if not vpc[key]:
+            yield Problem(
+                "network.existing.network",
+                f"{vpc['id']} has {key} off, and its nodes would not find the control plane by name",
+                f"Run `aws ec2 modify-vpc-attribute --vpc-id {vpc['id']} {option}`, or use another VPC",
+            )
+
+
+def _way_out(subnet: _Subnet) -> Iterator[Problem]:
+    """Endpoints of AWS in the VPC would not do: images also come from registry.k8s.io, nvcr.io and public.ecr.aws."""
+    default = [route for route in subnet.routes if route.get("cidrBlock") == EVERYWHERE]
+    if any(route.get(key) for route in default for key in _WAYS_OUT):
+        return
+    gateways = [str(route["gatewayId"]) for route in default if route.get("gatewayId")]
+    if any(not gateway.startswith("igw-") for gateway in gateways):
+        return
+    yield Problem(
+        _HERE,
+        f"{subnet} is public: its way out is {gateways[0]}, and nodes have no public address"
+        if gateways
+        else f"{subnet} has no route to {EVERYWHERE}, so nodes could not fetch their images",
+        "Write a private subnet, whose route table leads out by a NAT gateway, a transit gateway or a firewall",
+    )
+
+
+def _zones(settings: Settings, subnets: Sequence[_Subnet]) -> Iterator[Problem]:
+    by_zone: dict[str, list[_Subnet]] = {}
+    for subnet in subnets:
+        by_zone.setdefault(subnet.zone, []).append(subnet)
+    for zone, found in by_zone.items():
+        if len(found) > 1:
+            yield Problem(
+                _HERE, f"{' and '.join(map(str, found))} are both in {zone}", "Write one subnet for each zone"
+            )
+    for zone in settings.zones:
+        if zone not in by_zone:
+            has = ", ".join(sorted(by_zone))
+            yield Problem(
+                _HERE, f"none is in {zone}, where the stack has nodes; there is one in {has}", f"Add one in {zone}"
+            )
+    if len(by_zone) < LEAST_CONTROL_PLANE_ZONES:
+        yield Problem(
+            _HERE,
+            f"all are in {', '.join(sorted(by_zone))}, and a control plane wants two zones, wherever the nodes are",
+            "Add a subnet in another zone of the region; `zones` says where nodes are",
+        )
+
+
+def _room(settings: Settings, subnets: Sequence[_Subnet], *, new: bool) -> Iterator[Problem]:
+    known = catalog.of(settings.cloud)
+    for subnet in subnets:
+        every = subnet.cidr.num_addresses - known.kept_addresses
+        room = (int(subnet.facts["availableIpAddressCount"]) if new else every) // known.pod_addresses_per_node
+        nodes = most_nodes(settings, subnet.zone)
+        if room < nodes:
+            yield common.existing_too_small("subnets", subnet.id, subnet.cidr, room, nodes)
+
+
+def _ranges(vpc: Mapping[str, Any]) -> list[str]:
+    more = (each["cidrBlock"] for each in vpc.get("cidrBlockAssociations") or () if each.get("state") == "associated")
+    return list(dict.fromkeys((vpc["cidrBlock"], *more)))
+
+
+def _public(look: _LookUps, vpc: str) -> dict[str, pulumi.Input[str]]:
+    """The VPC's subnets for load balancers that the internet reaches, by zone."""
+    filters = [{"name": "vpc-id", "values": [vpc]}, {"name": "tag-key", "values": [_PUBLIC]}]
+    ids = look.one(_SUBNETS, "network.existing.network", vpc, {"filters": filters})["ids"]
+    return {look.one(_SUBNET, _HERE, id, {"id": id})["availabilityZone"]: id for id in ids}
+
+
+def _tell(subnets: Sequence[_Subnet], public: Mapping[str, Any], parent: pulumi.Resource) -> None:
+    """Say which tags load balancers miss; without any the controller goes by routes, from its release 2.12 on."""
+    untagged = [subnet.id for subnet in subnets if _INTERNAL not in (subnet.facts.get("tags") or {})]
+    if untagged:
+        pulumi.warn(
+            f"addons: load-balancer: {', '.join(untagged)} have no tag {_INTERNAL}=1, by which internal load balancers "
+            "find their subnets",
+            parent,
+        )
+    if len(public) < LEAST_CONTROL_PLANE_ZONES:
+        pulumi.warn(
+            f"addons: load-balancer: subnets with the tag {_PUBLIC}=1 are in {len(public)} zones of the network; a "
+            "load balancer that the internet reaches wants two",
+            parent,
+        )

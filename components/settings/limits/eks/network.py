@@ -1,0 +1,138 @@
+"""What EKS cannot do with a network, its own or an existing one. No Pulumi import."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+from typing import Final
+
+import catalog
+from catalog.eks import subnets
+from components.settings.limits import common
+from components.settings.problems import Problem
+from components.settings.settings import Settings
+
+# https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html
+_PRIVATE_RANGES: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+_SERVICE_PREFIXES: Final = range(12, 25)
+# https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
+_PUBLIC_RANGES: Final = 40
+_VPC: Final = re.compile(r"vpc-([0-9a-f]{8}|[0-9a-f]{17})")
+_SUBNET: Final = re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})")
+
+
+def problems(settings: Settings) -> Iterator[Problem]:
+    """What is wrong with addresses and with who reaches the control plane."""
+    yield from _access(settings)
+    yield from _ranges(settings)
+    yield from _room(settings)
+
+
+def unread(settings: Settings) -> Iterator[Problem]:
+    """What of an existing network cannot be read, so that nothing more can be said about it."""
+    existing = settings.network.existing
+    if existing is None:
+        return
+    if not _VPC.fullmatch(existing.network):
+        yield Problem(
+            "network.existing.network", f"'{existing.network}' is not the id of a VPC", "Write vpc-0123456789abcdef0"
+        )
+    for index, subnet in enumerate(existing.subnets):
+        if not _SUBNET.fullmatch(subnet):
+            yield Problem(
+                f"network.existing.subnets[{index}]",
+                f"'{subnet}' is not the id of a subnet",
+                "Write the ids of private subnets, one in each zone: [subnet-0123456789abcdef0, …]",
+            )
+    if len(set(existing.subnets)) < len(existing.subnets):
+        yield Problem("network.existing.subnets", "a subnet is there twice", "Write each once")
+    if existing.pod_range is not None:
+        yield Problem("network.existing.podRange", "on EKS pods have addresses of the nodes' subnets", "Leave it out")
+    if existing.service_range is not None:
+        yield Problem(
+            "network.existing.serviceRange",
+            "a VPC does not know the addresses of the cluster's services",
+            "Leave it out; serviceCidr chooses them",
+        )
+
+
+def _access(settings: Settings) -> Iterator[Problem]:
+    network = settings.network
+    if network.dns_endpoint:
+        yield common.no_dns_endpoint("EKS")
+    if network.private_endpoint:
+        return
+    for index, allowed in enumerate(network.authorized_networks):
+        if any(IPv4Network(allowed.cidr).subnet_of(private) for private in _PRIVATE_RANGES):
+            yield Problem(
+                f"network.authorizedNetworks[{index}].cidr",
+                f"{allowed.cidr} is a private range, which never reaches a public endpoint",
+                "Write the public address that it is translated to, or privateEndpoint: true",
+            )
+    if len(network.authorized_networks) > _PUBLIC_RANGES:
+        yield Problem(
+            "network.authorizedNetworks",
+            f"there are {len(network.authorized_networks)} ranges, and EKS takes {_PUBLIC_RANGES}",
+            "Join neighbouring ranges, or write privateEndpoint: true",
+        )
+
+
+def _ranges(settings: Settings) -> Iterator[Problem]:
+    network = settings.network
+    if network.pod_cidr is not None:
+        yield Problem(
+            "network.podCidr",
+            "on EKS pods have addresses of the nodes' range",
+            "Leave it out; a larger nodeCidr has room for more pods",
+        )
+    if network.control_plane_cidr is not None:
+        yield Problem(
+            "network.controlPlaneCidr",
+            "on EKS the control plane has addresses of the nodes' range",
+            "Leave it out",
+        )
+    service = IPv4Network(network.service_cidr)
+    inside = any(service.subnet_of(allowed) for allowed in _PRIVATE_RANGES)
+    if not inside or service.prefixlen not in _SERVICE_PREFIXES:
+        yield Problem(
+            "network.serviceCidr",
+            f"EKS wants a range with prefix /12 to /24 inside {', '.join(map(str, _PRIVATE_RANGES))}, not {service}",
+            "Write for example 172.20.0.0/16, or leave it out",
+        )
+
+
+def _room(settings: Settings) -> Iterator[Problem]:
+    """Whether each zone's subnet holds the nodes that may come together in that zone, and their pods."""
+    if settings.network.existing is not None:
+        return  # Whoever reads it knows its ranges.
+    whole = IPv4Network(settings.network.node_cidr)
+    if whole.prefixlen not in subnets.VPC_PREFIXES:
+        yield Problem(
+            "network.nodeCidr",
+            f"{whole} has prefix /{whole.prefixlen}, and a cluster on EKS needs /16 to /{subnets.VPC_PREFIXES[-1]}",
+            "Write for example 10.0.0.0/16",
+        )
+        return
+    per_node = catalog.of("eks").pod_addresses_per_node
+    if (whole.num_addresses - subnets.KEPT_ADDRESSES) // per_node < settings.max_nodes:
+        return  # A range that is too small for all zones together is a problem on every cloud, and reported as one.
+    for zone, part in subnets.ranges(str(whole), settings.region, settings.zones).items():
+        room = (part.private.num_addresses - subnets.KEPT_ADDRESSES) // per_node
+        nodes = most_nodes(settings, zone)
+        if room < nodes:
+            yield Problem(
+                "network.nodeCidr",
+                f"of {whole}, {zone} gets {part.private}, which has room for {room} nodes ({per_node} addresses each); "
+                f"the pools may grow to {nodes} there",
+                "Write a larger range (/16 is the largest), spread the pools over more zones, or lower maxNodes",
+            )
+
+
+def most_nodes(settings: Settings, zone: str) -> int:
+    """How many nodes the pools may have in a zone together."""
+    pools = [*settings.gpu_pools, *settings.cpu_pools]
+    admin = settings.admin_pool
+    elsewhere = admin.nodes_per_zone * (len(admin.zones) - 1)
+    always = admin.max_nodes - elsewhere if zone in admin.zones else 0
+    return always + sum(pool.max_nodes for pool in pools if zone in pool.zones)
