@@ -49,6 +49,8 @@ CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, 
     "aws:ec2/getSubnet:getSubnet": _subnet,
     "aws:ec2/getSubnets:getSubnets": lambda asked: {"ids": list(PUBLIC_SUBNETS)},
     "aws:ec2/getVpc:getVpc": lambda asked: {**asked, **VPC},
+    # Older than anything that a test asks for.
+    "aws:eks/getCluster:getCluster": {"version": "1.30"},
     "aws:eks/getClusters:getClusters": {"names": []},
     "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT, "arn": f"arn:aws:iam::{ACCOUNT}:user/me"},
     "aws:index/getPartition:getPartition": {"partition": "aws"},

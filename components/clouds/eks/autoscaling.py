@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
 from components.clouds.base import PoolGovernance, reaches_zero
 from components.clouds.eks import cluster_autoscaler
 from components.settings import Settings
@@ -40,10 +39,9 @@ def _earlier(pool: Pool, settings: Settings) -> str:
 
 
 def _governor(settings: Settings) -> str:
-    minor = kubernetes_minor(settings.kubernetes.version, settings.kubernetes.channel)
     if settings.autoscaler == "karpenter":
-        return f"Karpenter {KARPENTERS[minor]} on the admin pool"
-    return f"cluster-autoscaler {CLUSTER_AUTOSCALERS[minor]} on the admin pool, profile {settings.autoscaling_profile}"
+        return "Karpenter on the admin pool"
+    return f"cluster-autoscaler on the admin pool, profile {settings.autoscaling_profile}"
 
 
 def _choice(settings: Settings) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from catalog.eks.versions import kubernetes_minor
 from components.clouds.base import NodePools, WorkloadResources
 from components.clouds.eks import addons, cluster_autoscaler, people, pools, storage
 from components.clouds.eks.access import vpc_config
@@ -21,6 +20,7 @@ from components.clouds.eks.karpenter import Karpenter
 from components.clouds.eks.kubeconfig import Login, kubeconfig
 from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroups, cluster_exists
+from components.clouds.eks.version import cluster_minor
 from components.clouds.eks.workloads.bucket import bucket
 from components.clouds.eks.workloads.pod_identity import grant
 from components.clouds.eks.workloads.registry import registry
@@ -41,6 +41,7 @@ class EksCluster:
             _refuse_out_of_reach()
         if settings.access and not exists:
             people.refuse_the_maker(settings, caller(parent)["arn"])
+        minor = cluster_minor(settings, parent, exists=exists)
         account = Account(parent)
         network = (
             ExistingNetwork(settings, parent, new=not exists)
@@ -54,7 +55,7 @@ class EksCluster:
         self._resource = declare(
             "aws:eks/cluster:Cluster",
             f"{name}-control-plane",
-            _inputs(settings, role.arn, key.arn, vpc_config(name, settings, network, parent)),
+            _inputs(settings, minor, role.arn, key.arn, vpc_config(name, settings, network, parent)),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=[*role.ready, *key.ready, *network.ready, logs],
@@ -69,6 +70,7 @@ class EksCluster:
             network=network,
             node_role=nodes,
             control_plane=self._resource,
+            minor=minor,
             groups=_groups(settings, exists, parent),
         )
         self._authority = self._resource.output("certificateAuthority").apply(lambda found: str(found["data"]))
@@ -180,12 +182,16 @@ def _login() -> Login:
 
 
 def _inputs(
-    settings: Settings, role_arn: pulumi.Output[Any], key_arn: pulumi.Input[str], access: eks.ClusterVpcConfig
+    settings: Settings,
+    minor: str,
+    role_arn: pulumi.Output[Any],
+    key_arn: pulumi.Input[str],
+    access: eks.ClusterVpcConfig,
 ) -> eks.Cluster:
     return {
         "name": settings.cluster_name,
         "roleArn": role_arn,
-        "version": kubernetes_minor(settings.kubernetes.version, settings.kubernetes.channel),
+        "version": minor,
         "vpcConfig": access,
         # Access entries alone, no aws-auth ConfigMap; EKS makes one for whoever creates the cluster:
         # https://docs.aws.amazon.com/eks/latest/userguide/access-entries.html

@@ -11,10 +11,11 @@ from typing import Final
 import pulumi
 
 from catalog.eks import node_tags
-from catalog.eks.versions import CLUSTER_AUTOSCALERS, kubernetes_minor
+from catalog.eks.versions import CLUSTER_AUTOSCALERS
 from components.clouds.eks import autoscaler_objects, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.identity import associate, pod_role
+from components.clouds.eks.version import release
 from components.clouds.priority_expander import Pool, priorities, priority_config_map
 from components.resources import ClusterObjects
 from components.settings import Settings
@@ -31,7 +32,6 @@ READ_ACTIONS: Final = (
     "ec2:DescribeInstanceTypes",
     "ec2:DescribeLaunchTemplateVersions",
     "ec2:GetInstanceTypesFromInstanceRequirements",
-    "eks:DescribeNodegroup",
 )
 """None of these can be limited to one group."""
 
@@ -58,9 +58,9 @@ def declare(
 ) -> None:
     """The role of the autoscaler and its objects in the cluster, which wait for ``admin_pool``."""
     settings = context.settings
-    role = pod_role(
-        name, "cluster-autoscaler", settings, context.account, parent, document=rights(settings.cluster_name)
-    )
+    where = pulumi.Output.all(context.account.partition, context.account.id)
+    document = where.apply(lambda found: rights(found[0], found[1], settings.region, settings.cluster_name))
+    role = pod_role(name, "cluster-autoscaler", settings, context.account, parent, document=document)
     account = (autoscaler_objects.NAMESPACE, autoscaler_objects.NAME)
     # Credentials are injected when a pod starts, so the association comes before the Deployment.
     identity = associate(
@@ -73,13 +73,17 @@ def declare(
     if uses_priorities(settings):
         order = priority_config_map(priorities(pools, group_pattern))
         before.append(objects.declare(f"{name}-order", order, parent, admin_pool))
-    deployment = autoscaler_objects.deployment(image(settings), flags(settings), settings.region)
+    image = f"{IMAGE}:{release(CLUSTER_AUTOSCALERS, context.minor)}"
+    deployment = autoscaler_objects.deployment(image, flags(settings), settings.region)
     objects.declare(f"{name}-deployment", deployment, parent, admin_pool, identity, *before)
     objects.declare(f"{name}-budget", autoscaler_objects.disruption_budget(), parent, admin_pool)
 
 
-def rights(cluster_name: str) -> str:
-    """The policy: read everything of its kind, change the groups that EKS tagged as this cluster's."""
+def rights(partition: str, account: str, region: str, cluster_name: str) -> str:
+    """The policy: read everything of its kind, describe the cluster's node groups, change those that EKS tagged so.
+
+    https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelastickubernetesservice.html
+    """
     ours = {
         "StringEquals": {
             f"aws:ResourceTag/{node_tags.ENABLED}": "true",
@@ -88,13 +92,13 @@ def rights(cluster_name: str) -> str:
     }
     return policy.document(
         policy.allow("See", READ_ACTIONS, "*"),
+        policy.allow(
+            "SeeGroups",
+            ["eks:DescribeNodegroup"],
+            f"arn:{partition}:eks:{region}:{account}:nodegroup/{cluster_name}/*",
+        ),
         policy.allow("Scale", WRITE_ACTIONS, "*", ours),
     )
-
-
-def image(settings: Settings) -> str:
-    """The release that belongs to the cluster's minor version."""
-    return f"{IMAGE}:{CLUSTER_AUTOSCALERS[kubernetes_minor(settings.kubernetes.version, settings.kubernetes.channel)]}"
 
 
 def uses_priorities(settings: Settings) -> bool:

@@ -19,7 +19,8 @@ from concepts.pool import Pool
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """The cluster of a stack: its ``control_plane``, the account and network it is in, and the role of its nodes.
+    """The cluster of a stack: its ``control_plane`` and ``minor`` version, the account and network it is in, and the
+    role of its nodes.
 
     ``groups`` are those that it has already; ``None`` where no autoscaler changes their sizes.
     """
@@ -29,6 +30,7 @@ class Context:
     network: Network | ExistingNetwork
     node_role: Role
     control_plane: CustomResource
+    minor: str
     groups: RunningGroups | None = None
 
     @property

@@ -6,6 +6,7 @@ https://karpenter.sh/v1.14/reference/cloudformation/#interruption-handling
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
@@ -57,7 +58,12 @@ class InterruptionQueue:
         )
         arn = queue.output("arn")
         self.queue_name: pulumi.Output[Any] = queue.output("name")
-        senders: eks.QueuePolicy = {"queueUrl": queue.output("url"), "policy": arn.apply(_senders)}
+        names = {event: shortened(settings.cluster_name, _RULE_NAME_LIMIT, suffix=f"-{event}") for event in EVENTS}
+        rules = list(names.values())
+        senders: eks.QueuePolicy = {
+            "queueUrl": queue.output("url"),
+            "policy": arn.apply(lambda found: _senders(found, rules)),
+        }
         self.ready: list[pulumi.Resource] = [
             declare("aws:sqs/queuePolicy:QueuePolicy", f"{name}-interruptions-senders", senders, options)
         ]
@@ -66,7 +72,7 @@ class InterruptionQueue:
                 "aws:cloudwatch/eventRule:EventRule",
                 f"{name}-{rule_name}",
                 {
-                    "name": shortened(settings.cluster_name, _RULE_NAME_LIMIT, suffix=f"-{rule_name}"),
+                    "name": names[rule_name],
                     "description": f"{detail} for cluster {settings.cluster_name}",
                     "eventPattern": json.dumps({"source": [source], "detail-type": [detail]}),
                     "tags": dict(settings.labels),
@@ -79,14 +85,21 @@ class InterruptionQueue:
             )
 
 
-def _senders(queue_arn: str) -> str:
+def _senders(queue_arn: str, rules: Sequence[str]) -> str:
+    """The queue's policy: what it is told ends nodes, so it is told by the cluster's own rules alone.
+
+    https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html
+    """
+    _, partition, _, region, account, _ = queue_arn.split(":")
+    sources = [f"arn:{partition}:events:{region}:{account}:rule/{rule}" for rule in rules]
     return policy.document(
         {
             "Sid": "Events",
             "Effect": "Allow",
-            "Principal": {"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]},
+            "Principal": {"Service": "events.amazonaws.com"},
             "Action": "sqs:SendMessage",
             "Resource": queue_arn,
+            "Condition": {"ArnEquals": {"aws:SourceArn": sources}},
         },
         {
             "Sid": "EncryptedOnly",

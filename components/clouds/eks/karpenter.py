@@ -9,13 +9,14 @@ from typing import Any, Final
 
 import pulumi
 
-from catalog.eks.versions import KARPENTERS, kubernetes_minor
+from catalog.eks.versions import KARPENTERS
 from components.clouds.eks import karpenter_objects
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import associate, node_role, pod_role, role_name
 from components.clouds.eks.interruptions import InterruptionQueue, queue_name
 from components.clouds.eks.karpenter_rights import Scope, rights
+from components.clouds.eks.version import release
 from components.resources import ClusterObjects, CustomResource
 from concepts.pool import ROLE_LABEL, Pool
 
@@ -139,10 +140,9 @@ class Karpenter:
         }
 
     def _chart(self, chart: str) -> dict[str, Any]:
-        settings = self._context.settings
         return {
             "chart": chart,
-            "version": KARPENTERS[kubernetes_minor(settings.kubernetes.version, settings.kubernetes.channel)],
+            "version": release(KARPENTERS, self._context.minor),
             "name": chart.rpartition("/")[2],
             "namespace": NAMESPACE,
             "timeout": _INSTALL_SECONDS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timezone
 from typing import Any, Final
 
 from rehearsal.standins.base import Properties, ProviderError
@@ -24,6 +25,7 @@ ACCESS_ENTRY: Final = "aws:eks/accessEntry:AccessEntry"
 OWNER_TAG: Final = "kubernetes.io/cluster/"
 _DEFAULT_SERVICES: Final = "10.100.0.0/16"
 _HTTPS: Final = 443
+_UPGRADED: Final = "upgraded"
 _SENT: Final = (
     "name",
     "version",
@@ -76,12 +78,20 @@ def _parameters(inputs: Properties) -> dict[str, Any]:
 
 def _change(account: Account, id: str, old: Properties, new: Properties) -> None:
     live = _live(account, id)
-    live.version = new.get("version") or live.version
+    if new.get("version") and new["version"] != live.version:
+        upgrade(account, id, new["version"])
     params = _parameters(new)
     live.resources_vpc_config.update(params["resourcesVpcConfig"])
     if new.get("enabledClusterLogTypes"):
         _make_log_group(account, id)
     account.call("eks", "UpdateClusterConfig", name=id, logging=params["logging"])
+
+
+def upgrade(account: Account, name: str, version: str) -> None:
+    """Have the control plane run another version from now on, whoever asks for it: a program, a person, EKS itself."""
+    live = _live(account, name)
+    live.version = version
+    vars(live)[_UPGRADED] = datetime.now(timezone.utc)
 
 
 def _remove(account: Account, id: str, inputs: Properties) -> None:
@@ -143,8 +153,10 @@ def _stop(account: Account, record: Record) -> None:
 
 
 def _check_version(account: Account, id: str, inputs: Properties) -> None:
-    present, wanted = _live(account, id).version, inputs.get("version")
-    problem = version_step(present, wanted) if wanted and wanted != present else None
+    live, wanted = _live(account, id), inputs.get("version")
+    upgraded = vars(live).get(_UPGRADED)
+    since = None if upgraded is None else datetime.now(timezone.utc) - upgraded
+    problem = version_step(live.version, wanted, since) if wanted and wanted != live.version else None
     if problem:
         raise refused(CLUSTER, "InvalidParameterException", problem, "UpdateClusterVersion")
 
@@ -228,6 +240,12 @@ def _security_group(account: Account, name: str, vpc: str) -> str:
     return group
 
 
+def _as_it_runs(account: Account, record: Record) -> Properties:
+    """EKS upgrades a cluster whose support ends, and so do people."""
+    version = {"version": _live(account, record.id).version} if "version" in record.inputs else {}
+    return {**record.inputs, **version}
+
+
 def _access(made: Made[Account]) -> Properties:
     usual = {"bootstrapClusterCreatorAdminPermissions": True, "authenticationMode": "CONFIG_MAP"}
     return {**usual, **(made.inputs.get("accessConfig") or {})}
@@ -254,6 +272,7 @@ ROWS: Final = (
         describe=asks("eks:DescribeCluster", "cluster", name="{id}"),
         change=_change,
         remove=_remove,
+        live=_as_it_runs,
         outputs={
             "accessConfig": _access,
             "arn": said("arn"),

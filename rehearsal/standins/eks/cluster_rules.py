@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from rehearsal.standins.base import Properties
@@ -19,6 +20,7 @@ VERSIONS: Final = ("1.32", "1.33", "1.34", "1.35", "1.36")
 _CREATE: Final = "https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateCluster.html"
 _ENDPOINT: Final = "https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html"
 _NETWORK: Final = "https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html"
+_ROLLBACK: Final = timedelta(days=7)
 _PRIVATE: Final = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 
 
@@ -100,10 +102,12 @@ def _auto_mode(inputs: Properties, account: Account) -> str | None:
     return None
 
 
-def version_step(old: str, new: str) -> str | None:
-    """Why a control plane of minor version ``old`` cannot become ``new``: one step up at a time.
-
-    https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html
+def version_step(old: str, new: str, since: timedelta | None) -> str | None:
+    """Why a control plane of minor version ``old`` cannot become ``new``: one step up at a time
+    (https://docs.aws.amazon.com/eks/latest/userguide/update-cluster.html), or one back in the seven days ``since`` it
+    was upgraded in place (https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html).
     """
-    before, after = int(old.partition(".")[2]), int(new.partition(".")[2])
-    return None if after - before in (0, 1) else f"Unsupported Kubernetes minor version update from {old} to {new}"
+    step = int(new.partition(".")[2]) - int(old.partition(".")[2])
+    if step in (0, 1) or (step == -1 and since is not None and since <= _ROLLBACK):
+        return None
+    return f"Unsupported Kubernetes minor version update from {old} to {new}"

@@ -44,6 +44,12 @@ def get_clusters(account: Account, args: Properties) -> Properties:
     return {"id": account.region, "names": [record.inputs["name"] for record in account.store.all(CLUSTER)]}
 
 
+def get_cluster(account: Account, args: Properties) -> Properties:
+    """``getCluster``: the version that one runs; EKS's error if there is none."""
+    found = account.call("eks", "DescribeCluster", name=args["name"])["cluster"]
+    return {**args, "id": args["name"], "version": found["version"]}
+
+
 def get_node_groups(account: Account, args: Properties) -> Properties:
     """``getNodeGroups``: the names of a cluster's."""
     require_cluster(account, args["clusterName"])
@@ -160,6 +166,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[Account, Properties], Properties]]] = {
     "aws:ec2/getSubnet:getSubnet": get_subnet,
     "aws:ec2/getSubnets:getSubnets": get_subnets,
     "aws:ec2/getVpc:getVpc": get_vpc,
+    "aws:eks/getCluster:getCluster": get_cluster,
     "aws:eks/getClusters:getClusters": get_clusters,
     "aws:eks/getNodeGroups:getNodeGroups": get_node_groups,
     "aws:eks/getNodeGroup:getNodeGroup": get_node_group,

@@ -261,13 +261,14 @@ def test_it_hears_of_every_interruption() -> None:
         one.inputs["name"]: json.loads(one.inputs["eventPattern"])
         for one in recording.of_type("aws:cloudwatch/eventRule:EventRule")
     }
-    heard = {(rule["source"][0], rule["detail-type"][0]) for rule in rules.values()}
-    assert heard == INTERRUPTIONS
+    assert {(rule["source"][0], rule["detail-type"][0]) for rule in rules.values()} == INTERRUPTIONS
     targets = [one.inputs for one in recording.of_type("aws:cloudwatch/eventTarget:EventTarget")]
     assert {target["rule"] for target in targets} == set(rules)
     (policy,) = recording.of_type("aws:sqs/queuePolicy:QueuePolicy")
     allowed, denied = json.loads(policy.inputs["policy"])["Statement"]
     assert {target["arn"] for target in targets} == {allowed["Resource"]} == {denied["Resource"]}
+    senders = allowed["Condition"]["ArnEquals"]["aws:SourceArn"]
+    assert {sender.rpartition(":rule/")[2] for sender in senders} == set(rules)
     assert (denied["Effect"], denied["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from catalog import of
 from rehearsal.standins.base import Created, Properties, ProviderError
+from rehearsal.standins.eks.cluster import upgrade
+from rehearsal.standins.eks.cluster_rules import version_step
 from rehearsal.standins.eks.system import ADDONS, workloads
 from tests.rehearsal.standins.eks.account import (
     ADDON,
@@ -175,6 +178,23 @@ def test_a_control_plane_climbs_one_minor_version_at_a_time(amazon: Amazon) -> N
         with pytest.raises(ProviderError, match=f"Unsupported Kubernetes minor version update from 1.33 to {version}"):
             amazon.update(CLUSTER, created, {**inputs, "version": version})
     assert amazon.update(CLUSTER, created, {**inputs, "version": "1.34"})["version"] == "1.34"
+
+
+def test_a_control_plane_goes_one_minor_back_soon_after_it_was_upgraded_in_place(amazon: Amazon) -> None:
+    created = amazon.cluster(version="1.33")
+    upgrade(amazon.account, "gpu-dev", "1.34")
+    read = amazon.read(CLUSTER, created.id, created.inputs)
+    assert (read.state["version"], (read.inputs or {})["version"]) == ("1.34", "1.34")
+    assert amazon.update(CLUSTER, created, {**(created.inputs or {}), "version": "1.33"})["version"] == "1.33"
+
+
+@pytest.mark.parametrize(
+    ("days", "refused"), [(timedelta(days=7), False), (timedelta(days=7, seconds=1), True), (None, True)]
+)
+def test_it_does_so_for_seven_days(days: timedelta | None, refused: bool) -> None:
+    assert (version_step("1.34", "1.33", days) is not None) is refused
+    assert version_step("1.35", "1.33", days) is not None
+    assert version_step("1.34", "1.35", days) is None
 
 
 def test_a_cluster_makes_its_log_group_unless_there_is_one(amazon: Amazon) -> None:

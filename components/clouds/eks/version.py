@@ -1,0 +1,50 @@
+"""Which Kubernetes a cluster is to run: what the stack file says, and never less than it runs already.
+
+EKS upgrades a control plane itself when standard support ends, and people do it by its console. The provider sends any
+version that differs, and within seven days of an upgrade EKS takes a lower one for a rollback:
+https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import pulumi
+
+from catalog.eks.versions import kubernetes_minor
+from components.settings import Settings
+
+_CLUSTER: Final = "aws:eks/getCluster:getCluster"
+
+
+def cluster_minor(settings: Settings, parent: pulumi.Resource, *, exists: bool) -> str:
+    """The minor version to declare.
+
+    Raises:
+        pulumi.RunError: the stack file names a lower one than the cluster runs.
+    """
+    wanted = kubernetes_minor(settings.kubernetes.version, settings.kubernetes.channel)
+    if not exists:
+        return wanted
+    options = pulumi.InvokeOptions(parent=parent)
+    found = pulumi.runtime.invoke(_CLUSTER, {"name": settings.cluster_name}, options).value
+    running = str(found["version"])
+    if _number(running) <= _number(wanted):
+        return wanted
+    if settings.kubernetes.version is not None:
+        raise pulumi.RunError(
+            f"kubernetes.version: cluster {settings.cluster_name} runs {running}, and {wanted} would send its control "
+            f"plane back under nodes that are newer. Write '{running}'; a rollback is a step of its own: "
+            "https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html"
+        )
+    return running
+
+
+def release(known: Mapping[str, str], minor: str) -> str:
+    """Of the releases ``known`` by minor version of Kubernetes, the one for ``minor``, or the newest."""
+    return known.get(minor) or known[max(known, key=_number)]
+
+
+def _number(minor: str) -> int:
+    return int(minor.partition(".")[2])
