@@ -18,6 +18,8 @@ def made_beforehand(stack_file: Path, provider: Provider) -> None:
 
     What it consists of yields a cloud's ``beforehand.resources``, which is told of each what it became.
 
+    What it consists of yields a cloud's ``beforehand.resources``, which is told of each what it became.
+
     Raises:
         ProviderError: the cloud refuses it.
     """

@@ -267,9 +267,8 @@ def test_it_hears_of_every_interruption() -> None:
     (policy,) = recording.of_type("aws:sqs/queuePolicy:QueuePolicy")
     allowed, denied = json.loads(policy.inputs["policy"])["Statement"]
     assert {target["arn"] for target in targets} == {allowed["Resource"]} == {denied["Resource"]}
-    assert {source.rpartition(":rule/")[2] for source in allowed["Condition"]["ArnEquals"]["aws:SourceArn"]} == set(
-        rules
-    )
+    senders = allowed["Condition"]["ArnEquals"]["aws:SourceArn"]
+    assert {sender.rpartition(":rule/")[2] for sender in senders} == set(rules)
     assert (denied["Effect"], denied["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
 
 
