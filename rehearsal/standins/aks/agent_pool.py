@@ -134,8 +134,8 @@ def require_zones(cloud: Cloud, pool: Properties, region: str) -> None:
         # https://github.com/Azure/AKS/issues/1444
         raise bad_request(
             f"The requested size for resource '{pool_name(pool)}' is currently not available in location '{region}' "
-            f"zones '{','.join(zone_numbers(lacking))}' for subscription '{cloud.subscription}'. Please try another size "
-            "or deploy to a different location or zones. See https://aka.ms/azureskunotavailable for details.",
+            f"zones '{','.join(zone_numbers(lacking))}' for subscription '{cloud.subscription}'. Please try another "
+            "size or deploy to a different location or zones. See https://aka.ms/azureskunotavailable for details.",
             "InvalidTemplateDeployment",
         )
     if set(zones) - set(cloud.catalog.regions[region]):

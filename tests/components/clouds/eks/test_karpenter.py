@@ -257,10 +257,8 @@ def test_it_hears_of_every_interruption() -> None:
     recording = run()
     queue = recording.only("aws:sqs/queue:Queue")
     assert controller(recording).inputs["values"]["settings"]["interruptionQueue"] == queue.inputs["name"]
-    rules = {
-        one.inputs["name"]: json.loads(one.inputs["eventPattern"])
-        for one in recording.of_type("aws:cloudwatch/eventRule:EventRule")
-    }
+    made = recording.of_type("aws:cloudwatch/eventRule:EventRule")
+    rules = {one.inputs["name"]: json.loads(one.inputs["eventPattern"]) for one in made}
     assert {(rule["source"][0], rule["detail-type"][0]) for rule in rules.values()} == INTERRUPTIONS
     targets = [one.inputs for one in recording.of_type("aws:cloudwatch/eventTarget:EventTarget")]
     assert {target["rule"] for target in targets} == set(rules)
