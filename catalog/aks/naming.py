@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Sequence
 from typing import Final
 
 # Linux pools may have 12 characters today; older clusters and tools take 11.
@@ -41,6 +42,6 @@ def scale_set_pattern(name: str) -> str:
     return f"^aks-{pool_name(name)}-[0-9]+-vmss$"
 
 
-def zone_numbers(zones: tuple[str, ...]) -> list[str]:
+def zone_numbers(zones: Sequence[str]) -> list[str]:
     """Zones as the API wants them: ``eastus-1`` is ``1``, and ``eastus-0``, outside of all zones, is none."""
     return [number for zone in zones if (number := zone.rpartition("-")[2]) != "0"]
