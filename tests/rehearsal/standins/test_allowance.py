@@ -24,8 +24,6 @@ from tests.rehearsal.standins.eks import account as amazon
 from tests.rehearsal.standins.gke import account as google
 from tests.stacks import ROOT
 
-MANY = 1_000_000
-
 
 @dataclass(frozen=True)
 class Case:
