@@ -128,22 +128,22 @@ def require_zones(cloud: Cloud, pool: Properties, region: str) -> None:
     The code as users quote it: https://github.com/MicrosoftDocs/azure-aks-docs/pull/416.
     """
     zones = [f"{region}-{number}" for number in pool.get("availabilityZones") or []]
-    machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
-    having = (machine and machine.gpu and cloud.catalog.gpu_zones(machine.gpu)) or ()
-    if having and (lacking := sorted(set(zones) - set(having))):
-        # https://github.com/Azure/AKS/issues/1444
-        raise bad_request(
-            f"The requested size for resource '{pool_name(pool)}' is currently not available in location '{region}' "
-            f"zones '{','.join(zone_numbers(lacking))}' for subscription '{cloud.subscription}'. Please try another "
-            "size or deploy to a different location or zones. See https://aka.ms/azureskunotavailable for details.",
-            "InvalidTemplateDeployment",
-        )
     if set(zones) - set(cloud.catalog.regions[region]):
         asked, supported = ", ".join(pool["availabilityZones"]), ", ".join(zone_numbers(cloud.catalog.regions[region]))
         raise bad_request(
             f"The zone(s) '{asked}' for the agent pool is not supported in location '{region}'. The supported zones "
             f"are '{supported}'.",
             "AvailabilityZoneNotSupported",
+        )
+    machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
+    having = (machine and machine.gpu and cloud.catalog.gpu_zones(machine.gpu)) or ()
+    if having and (lacking := tuple(sorted(set(zones) - set(having)))):
+        # https://github.com/Azure/AKS/issues/1444
+        raise bad_request(
+            f"The requested size for resource '{pool_name(pool)}' is currently not available in location '{region}' "
+            f"zones '{','.join(zone_numbers(lacking))}' for subscription '{cloud.subscription}'. Please try another "
+            "size or deploy to a different location or zones. See https://aka.ms/azureskunotavailable for details.",
+            "InvalidTemplateDeployment",
         )
 
 
@@ -212,6 +212,17 @@ def _pods(made: Made[Cloud]) -> int:
     return max_pods(require(made.cloud, cluster_of(made.id), CLUSTER).inputs, made.inputs)
 
 
+# What an import finds of a pool of which nobody said it: https://github.com/pulumi/pulumi-azure-native/issues/4401
+_ANSWERED: Final = {
+    "enableFIPS": False,
+    "enableNodePublicIP": False,
+    "kubeletDiskType": "OS",
+    "osDiskType": "Managed",
+    "osType": "Linux",
+    "scaleDownMode": "Delete",
+    "type": "VirtualMachineScaleSets",
+}
+
 ROWS: Final[tuple[Resource[Any], ...]] = (
     # What AKS cannot change of a pool is what Terraform's provider cycles or replaces it for; azure-native itself knows
     # only two of them and leaves the others to the API, which refuses:
@@ -273,6 +284,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
             "vnetSubnetID": None,
         },
         unordered=("availabilityZones", "nodeTaints"),
+        imported=lambda inputs: {**_ANSWERED, **inputs},
         lives=Lifecycle("agent pool", _start, _stop),
     ),
 )

@@ -178,6 +178,12 @@ def _stop(cloud: Cloud, pool: Record) -> None:
     cloud.machines().delete_group(last_part(pool.id.partition("/nodePools/")[0]), pool.inputs["name"])
 
 
+def _imported(inputs: Properties) -> Properties:
+    """Without its taints, which the provider does not read: https://github.com/pulumi/pulumi-gcp/issues/3441."""
+    config = {key: value for key, value in (inputs.get("nodeConfig") or {}).items() if key != "taints"}
+    return {**inputs, "nodeConfig": config or None}
+
+
 ROWS: Final[tuple[Resource[Any], ...]] = (
     Resource(
         token=POOL,
@@ -210,6 +216,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         links=("cluster",),
         unordered=("nodeLocations", *UNORDERED_NODE_CONFIG),
         absent=ABSENT,
+        imported=_imported,
         lives=Lifecycle("NodePool", _start, _stop),
     ),
 )

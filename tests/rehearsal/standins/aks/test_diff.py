@@ -152,7 +152,13 @@ def test_unknown_values_count_as_changes(azure: Microsoft) -> None:
     "changes",
     [
         {"availabilityZones": ["3"]},
-        {"capacityReservationGroupID": f"{GROUP_ID}/providers/Microsoft.Compute/capacityReservationGroups/c"},
+        {
+            "capacityReservationGroupID": f"{GROUP_ID}/providers/Microsoft.Compute/capacityReservationGroups/c",
+            # Spot machines are in none.
+            "scaleSetPriority": "Regular",
+            "scaleSetEvictionPolicy": None,
+            "spotMaxPrice": None,
+        },
         {"enableEncryptionAtHost": True},
         {"gpuProfile": {"driver": "None"}},
         {"maxPods": 50},

@@ -132,3 +132,26 @@ def test_a_size_that_is_ignored_is_sent_as_it_was_recorded_and_refused(azure: Az
     accepted = azure.project.up()
     assert accepted.code == 0, accepted.text
     assert azure.fleet.groups["t4spot"].max_nodes == 5
+
+
+def test_a_pool_that_the_state_has_not_is_imported_by_command_and_stays_as_it_is(azure: Azure) -> None:
+    azure.write()
+    first = azure.project.up()
+    assert first.code == 0, first.text
+    (pool,) = azure.project.resources(POOL)
+    forgotten = azure.project.run("state", "delete", "--stack=test", "--yes", pool["urn"])
+    assert forgotten.code == 0, forgotten.text
+    options = ("--stack=test", "--yes", "--skip-preview", "--generate-code=false", "--protect=false")
+    imported = azure.project.run("import", *options, POOL, "pool", pool["id"])
+    assert imported.code == 0, imported.text
+
+    # As the program declares it: an update without Azure's own label would take that away.
+    azure.write({"nodeLabels": {"team": "vision", "kubernetes.azure.com/scalesetpriority": "spot"}})
+    before = azure.fleet.groups["t4spot"]
+    settled = azure.project.up()
+    assert settled.code == 0, settled.text
+    assert "replaced" not in settled.text
+    assert azure.fleet.groups["t4spot"] == before
+    assert azure.fleet.recreated == []
+    again = azure.project.up()
+    assert "7 unchanged" in again.text, again.text
