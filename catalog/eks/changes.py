@@ -37,14 +37,6 @@ NODE_GROUPS: Final[Effects] = {
     "version": Effect("update of the cluster", "waits", _WHEN_EMPTY, _UPDATES),
     "pool-added": Effect("create", "runs", "", _CONFIG),
     "pool-renamed": Effect("replace of that pool", "others", "", _GROUPS),
-    "capacity": Effect(
-        "replace of that pool, create of the others",
-        "ends",
-        "a pool of several is called after how its machines are had; a further one in a list disturbs none",
-        _GROUPS,
-        rehearsed=False,
-    ),
-    "upgrade": Effect("update", "runs", "the next upgrade goes by it", _UPDATES, rehearsed=False),
     "pool-removed": Effect("delete of that pool", "others", "", _GROUPS),
 }
 
@@ -59,14 +51,6 @@ KARPENTER: Final[Effects] = {
     "version": Effect("update of the cluster", "waits", _NEW_NODES, _DRIFT),
     "pool-added": Effect("create", "runs", "", _NODE_POOLS),
     "pool-renamed": Effect("replace of that pool", "others", "", _NODE_POOLS),
-    "capacity": Effect(
-        "replace of that pool, create of the others",
-        "ends",
-        "a pool of several is called after how its machines are had; a further one in a list disturbs none",
-        _NODE_POOLS,
-        rehearsed=False,
-    ),
-    "upgrade": Effect("refused", "runs", "Karpenter has no such setting of a pool", _DRIFT, rehearsed=False),
     "pool-removed": Effect("delete of that pool", "others", "", _NODE_POOLS),
 }
 

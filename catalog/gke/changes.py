@@ -35,19 +35,5 @@ CHANGES: Final[Effects] = {
     ),
     "pool-added": Effect("create", "runs", "", _POOLS),
     "pool-renamed": Effect("replace of that pool", "others", "", _POOLS),
-    "capacity": Effect(
-        "replace of that pool, create of the others",
-        "ends",
-        "a pool of several is called after how its machines are had; a further one in a list disturbs none",
-        _POOLS,
-        rehearsed=False,
-    ),
-    "upgrade": Effect(
-        "update",
-        "runs",
-        "the next upgrade goes by it",
-        f"{_DOCS}/concepts/node-pool-upgrade-strategies",
-        rehearsed=False,
-    ),
     "pool-removed": Effect("delete of that pool", "others", "", _POOLS),
 }

@@ -87,12 +87,6 @@ EDITS: Final = (
     Edit("pool-renamed", "a GPU pool renamed", _rename_pool),
     Edit("pool-removed", "a GPU pool removed", _remove_pool, batch=1),
     Edit("version", "`kubernetes.version` raised by a minor", _raise_version),
-    Edit(
-        "capacity",
-        "`capacity` of a pool from a word to a list, or back",
-        _set("capacity", lambda had: "on-demand" if isinstance(had, list) else ["spot", "on-demand"]),
-    ),
-    Edit("upgrade", "`upgrade` of a pool", _set("upgrade", lambda had: {"maxUnavailable": 2 if had is None else 1})),
     Edit("disk", "`diskGb` of a pool", _set("diskGb", lambda size: (size or 100) + _MORE_GB)),
 )
 
