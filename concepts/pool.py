@@ -15,6 +15,8 @@ from concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint
 POOL_LABEL: Final = "gpucluster.dev/pool"
 GPU_LABEL: Final = "gpucluster.dev/gpu"
 SIZE_KEY: Final = "gpucluster.dev/gpus-per-node"
+SHARES_KEY: Final = "gpucluster.dev/shares-per-gpu"
+"""Taint of nodes with parts of GPUs, in a stack where nodes of their size have whole ones."""
 ROLE_LABEL: Final = "gpucluster.dev/role"
 OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
 """A pod (or pod template) with this label set to ``"true"`` may use a larger node than it needs."""
@@ -58,6 +60,16 @@ class FlexStart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Upgrade:
+    """How many nodes of a pool are upgraded at a time: replaced by surplus ones (``max_surge``), or missing meanwhile
+    (``max_unavailable``); and how long their pods have to leave. ``None`` leaves it to the cloud's part."""
+
+    max_surge: int | None = None
+    max_unavailable: int | None = None
+    drain_minutes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class PoolGpus:
     """The GPUs of each node of a pool.
 
@@ -98,6 +110,7 @@ class Pool:
     ``preference`` orders the twins of one size, which differ in how their machines are had: 0 is tried first.
     ``location_policy`` is one that the catalogue lists; ``None`` leaves it to what the pool is.
     ``unneeded_minutes`` is how long a node stays idle before it goes; ``None`` leaves it to the cluster's profile.
+    ``upgrade`` says how nodes are upgraded; ``None`` is the cloud's part's own way.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk) of the planned type,
     ``dearest_hourly_usd`` that of the dearest type; ``None`` where it is not known.
     ``declared_at`` is the key path of the stack file's entry (``gpuPools[0]``), for messages.
@@ -119,6 +132,7 @@ class Pool:
     labels: Mapping[str, str]
     taints: tuple[Taint, ...] = ()
     unneeded_minutes: int | None = None
+    upgrade: Upgrade | None = None
     hourly_usd: float | None = None
     dearest_hourly_usd: float | None = None
     declared_at: str = ""
@@ -193,10 +207,16 @@ def gpu_pool_labels(pool: str, gpu: str, gpus_per_node: int, extra: Mapping[str,
     }
 
 
-def gpu_pool_taints(gpus_per_node: int, smallest_size: int, extra: tuple[Taint, ...]) -> tuple[Taint, ...]:
-    """All taints of a GPU pool; only pools above the stack's smallest size carry the size taint (ADR 0001)."""
+def gpu_pool_taints(
+    gpus_per_node: int, smallest_size: int, extra: tuple[Taint, ...], *, shares: int = 1
+) -> tuple[Taint, ...]:
+    """All taints of a GPU pool; only pools above the stack's smallest size carry the size taint (ADR 0001).
+
+    ``shares`` above 1 keeps pods that want a whole GPU off nodes whose GPUs are shared or partitioned.
+    """
     by_size = (size_taint(gpus_per_node),) if gpus_per_node > smallest_size else ()
-    return (GPU_TAINT, *by_size, *extra)
+    by_share = (Taint(SHARES_KEY, str(shares), "NoSchedule"),) if shares > 1 else ()
+    return (GPU_TAINT, *by_size, *by_share, *extra)
 
 
 def cpu_pool_labels(pool: str, extra: Mapping[str, str]) -> dict[str, str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from rehearsal.scenario import Burst, RunsOn, Scenario, Submission, whole_node
+from rehearsal.scenario import Burst, RunsOn, Scenario, StockOut, Submission, whole_node
 from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
 from rehearsal.user import Reply, User, essence
 
@@ -55,8 +55,9 @@ class Player:
     """Plays one scenario, once.
 
     ``say`` gets one line per step. ``alive`` is called while waiting; it raises when the world has died.
-    ``while_scaled_up`` is called once, when the last pods are gone and their nodes are still there. With ``fail_fast``
-    the first wait that is in vain, or a GPU node that nobody asked for, ends the play. ``played`` takes what happens.
+    ``while_scaled_up`` is called once, when the last pods are gone and their nodes are still there. ``run_dry`` takes
+    the pools that the cloud has no further machine for, until it is called with others. With ``fail_fast`` the first
+    wait that is in vain, or a GPU node that nobody asked for, ends the play. ``played`` takes what happens.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Player:
         say: Callable[[str], None],
         alive: Callable[[], None],
         while_scaled_up: Callable[[], None],
+        run_dry: Callable[[Collection[str]], None],
         fail_fast: bool = False,
         played: Played | None = None,
     ) -> None:
@@ -74,6 +76,7 @@ class Player:
         self._say = say
         self._alive = alive
         self._while_scaled_up = while_scaled_up
+        self._run_dry = run_dry
         self._fail_fast = fail_fast
         self.played = played or Played()
 
@@ -103,6 +106,8 @@ class Player:
         self._reasons(scenario)
         self._scale_down()
         self._again(scenario)
+        if scenario.stock_out is not None:
+            self._stock_out(scenario.stock_out)
 
     def _cpu(self, scenario: Scenario) -> None:
         for one in scenario.cpu:
@@ -160,6 +165,18 @@ class Player:
             self._submit(one)
         self._until(lambda: all(self._finished(one) for one in jobs))
         self._delete(jobs)
+
+    def _stock_out(self, stock_out: StockOut) -> None:
+        self._say(f"waiting for the GPU nodes to go; then the cloud has no machine for {', '.join(stock_out.dry)}")
+        if not self._until(lambda: not self._timeline.gpu_nodes_now()):
+            return
+        self._run_dry(stock_out.dry)
+        try:
+            self._submit(stock_out.taken)
+            self._wait_running([stock_out.taken])
+        finally:
+            self._run_dry(())
+        self._delete([stock_out.taken])
 
     def _free(self, pool: str) -> Mapping[str, float]:
         """What a node of the pool had left beside its own agents: the least of those seen."""

@@ -216,6 +216,7 @@ class Rehearsal:
         self._record.declared_cost = outputs["cost"]
         self._deployer(engine).apply_manifest(DEVELOPERS)
         assert self._admin is not None
+        assert self._world is not None
         user = User(Api(Kubeconfig.parse(self._facts("developer.kubeconfig").read_text())))
         admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
         scenario = derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus, self._options.seed)
@@ -225,6 +226,7 @@ class Rehearsal:
             self._display.say,
             self._alive,
             while_scaled_up=lambda: self._idempotence(engine),
+            run_dry=self._world.run_dry,
             fail_fast=self._options.fail_fast,
             played=self._record.played,
         )

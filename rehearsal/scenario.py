@@ -95,6 +95,14 @@ class Burst:
 
 
 @dataclass(frozen=True)
+class StockOut:
+    """While the cloud has no machine for the pools ``dry``, a ladder's first rung, ``taken`` gets one all the same."""
+
+    dry: tuple[str, ...]
+    taken: Submission
+
+
+@dataclass(frozen=True)
 class Scenario:
     """One rehearsal's workloads, in the order in which they are played.
 
@@ -110,12 +118,15 @@ class Scenario:
     fragment: Submission | None
     burst: Burst
     again: Mapping[str, Object]
+    stock_out: StockOut | None = None
 
     @property
     def submissions(self) -> tuple[Submission, ...]:
         """All workloads."""
         parts = (*self.cpu, *self.twins, self.plain, *self.hopeless, *self.refused, *self.jobs, *self.burst.fill)
-        return parts + tuple(one for one in (self.fragment, self.burst.extra, self.burst.fallback) if one is not None)
+        last = None if self.stock_out is None else self.stock_out.taken
+        some = (self.fragment, self.burst.extra, self.burst.fallback, last)
+        return parts + tuple(one for one in some if one is not None)
 
 
 def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: float, seed: int = 0) -> Scenario:
@@ -140,6 +151,7 @@ def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: floa
         burst=_burst(pools, jobs),
         # Where types are mixed the next node may be another machine than the one that was seen.
         again={pool.name: jobs[pool.name] for pool in pools if len(pool.machine_types) == 1},
+        stock_out=_stock_out(pools, jobs),
     )
 
 
@@ -218,13 +230,37 @@ def _plain(id: str, title: str, manifest: Object, pools: Sequence[Pool]) -> Subm
 def _twins(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[Submission, ...]:
     """For each size with twins, a pod that names no pool: while all are empty, it must get the preferred one."""
     found = []
-    for first in (pool for pool in pools if pool.preference == 0):
+    for first, *alike in _first_rungs(pools):
         others = [pool for pool in pools if pool.preference > 0 and _interchangeable(pool, first)]
         if others:
             pod = _pod_for_any(first, f"twin-{first.name}", jobs[first.name]["spec"]["template"])
-            title = f"a pod that names no pool and may use {first.name} or {', '.join(pool.name for pool in others)}"
-            found.append(Submission(f"twin:{first.name}", title, pod, RunsOn(frozenset({first.name}))))
+            names = [pool.name for pool in (first, *alike)]
+            title = f"a pod that names no pool and may use {' or '.join(names)} or {', '.join(p.name for p in others)}"
+            found.append(Submission(f"twin:{first.name}", title, pod, RunsOn(frozenset(names))))
     return tuple(found)
+
+
+def _first_rungs(pools: Sequence[Pool]) -> list[list[Pool]]:
+    """The pools that are tried first of each entry and size: one, or one for each zone or reservation."""
+    found: dict[tuple[str, int, str], list[Pool]] = {}
+    for pool in (pool for pool in pools if pool.preference == 0):
+        found.setdefault((pool.declared_at, pool.gpus_per_node, pool.declared_at or pool.name), []).append(pool)
+    return list(found.values())
+
+
+def _stock_out(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> StockOut | None:
+    """Of the first entry with a second rung that the jobs of the first may climb to."""
+    for dry in _first_rungs(pools):
+        left = [pool for pool in pools if pool not in dry and _interchangeable(pool, dry[0])]
+        if not any((pool.declared_at, pool.preference > 0) == (dry[0].declared_at, True) for pool in left):
+            continue
+        following = min(pool.preference for pool in left)
+        pod = _pod_for_any(dry[0], "stock-out", jobs[dry[0].name]["spec"]["template"])
+        names = tuple(pool.name for pool in dry)
+        title = f"a pod that names no pool, while the cloud has no machine for {' and '.join(names)}"
+        allowed = frozenset(pool.name for pool in left if pool.preference == following)
+        return StockOut(names, Submission("stock-out", title, pod, RunsOn(allowed)))
+    return None
 
 
 def _hopeless(pools: Sequence[Pool]) -> tuple[Submission, ...]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rehearsal.day_two.edits import DayTwoSet
 
 _NEVER: Final[Mapping[str, str]] = {
-    "quota and stock": "the simulated cloud has every machine, at once",
+    "quota and stock": "the simulated cloud has every machine, at once, but for a while those of one first rung",
     "network": "routes, name resolution and firewalls let everything through; private endpoints answer inside only",
     "images": "none is pulled, and in no container runs a program, unless it is the autoscaler's",
     "drivers": "whether one would be installed is read from its pod, not tried on a GPU",

@@ -50,9 +50,11 @@ class Stack:
 
     @property
     def with_existing(self) -> Path | None:
-        """The file, if it names a network that has to be there beforehand."""
+        """The file, if it names something that has to be there beforehand: a network, a key, a reservation."""
         settings = self.settings
-        return self.file if settings.network.existing is not None or settings.security.disk_key is not None else None
+        reserved = any(pool.gpus.reservation is not None for pool in settings.gpu_pools)
+        named = settings.network.existing is not None or settings.security.disk_key is not None
+        return self.file if named or reserved else None
 
     @property
     def tools(self) -> tuple[Module, ...]:

@@ -2,10 +2,12 @@
 
 ``python -m rehearsal.world --run-dir D`` runs until its standard input closes, or until SIGTERM or SIGINT; after the
 line ``keep`` on standard input, only a signal ends it; the line ``inventory`` makes it write down what exists in the
-simulated account. One world has one run directory:
+simulated account; after ``dry`` and names of pools there is no further machine for these pools, and for others there is
+again. One world has one run directory:
 
     D/world.json                          written when the world is ready, and when its processes change
     D/inventory.json                      what exists in the simulated account and whom it lets in, when last asked for
+    D/dry.json                            the pools that there is no further machine for, when last told
     D/plugins/                            for PATH: the kubeconfigs' credential plugins
     D/pulumi/home/plugins/resource-*      the engine's plugin cache, for ``PULUMI_HOME=D/pulumi/home``
     D/cloud/                              the state of a simulated cloud that keeps one on disk
@@ -28,12 +30,14 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
+from queue import SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.exec_credential import write_credential_plugins
 from rehearsal.fleet import FleetError, KarpenterFleet
+from rehearsal.fleet.stock import Stock
 from rehearsal.processes import ProcessError, Processes
 from rehearsal.standins import CLOUD_PLUGINS, cloud_provider
 from rehearsal.standins import allowance as allowances
@@ -81,6 +85,7 @@ class World:
         self._ports: dict[str, int] = {}
         self._providers: list[Provider] = []
         self._written: dict[str, Any] = {}
+        self._stock = Stock()
 
     def __enter__(self) -> World:
         with self._stack as started:
@@ -137,6 +142,16 @@ class World:
         draft = self._run_dir / ".inventory.json"
         draft.write_text(json.dumps(found, indent=2))
         draft.replace(self._run_dir / "inventory.json")
+
+    def run_dry(self, pools: Sequence[str]) -> None:
+        """Have no further machine for exactly these pools, and say so in ``dry.json``."""
+        if self._control_plane is not None:
+            self._stock.run_dry(self._control_plane.api, pools)
+        for provider in self._providers:
+            provider.run_dry(pools)
+        draft = self._run_dir / ".dry.json"
+        draft.write_text(json.dumps(list(pools)))
+        draft.replace(self._run_dir / "dry.json")
 
     @property
     def _plugins(self) -> Path:
@@ -203,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     logging.basicConfig(format="%(asctime)s %(name)s %(levelname)s %(message)s", level=logging.INFO)
 
-    end, asked = threading.Event(), threading.Event()
+    end, asked = threading.Event(), SimpleQueue[str]()
     _end_on_signals(end)
     threading.Thread(target=_end_with_input, args=(end, asked), name="input", daemon=True).start()
     try:
@@ -222,9 +237,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             while not end.wait(_TICK_SECONDS):
                 world.check()
                 world.write_facts()
-                if asked.is_set():
-                    asked.clear()
-                    world.write_inventory()
+                while not asked.empty():
+                    _answer(world, asked.get())
     except (ProcessError, FleetError, ToolsError, AllowanceError, OSError) as error:
         _log.error("%s", error)
         return 1
@@ -239,13 +253,20 @@ def _end_on_signals(end: threading.Event) -> None:
         signal.signal(number, stop)
 
 
-def _end_with_input(end: threading.Event, asked: threading.Event) -> None:
+def _end_with_input(end: threading.Event, asked: SimpleQueue[str]) -> None:
     for line in sys.stdin:
         if line.strip() == "keep":
             return
-        if line.strip() == "inventory":
-            asked.set()
+        asked.put(line)
     end.set()
+
+
+def _answer(world: World, line: str) -> None:
+    word, *rest = line.split()
+    if word == "inventory":
+        world.write_inventory()
+    elif word == "dry":
+        world.run_dry(rest)
 
 
 def _in_background(function: Callable[[], _T]) -> Future[_T]:

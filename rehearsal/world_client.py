@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +28,9 @@ READY_TIMEOUT_SECONDS: Final = 300.0
 STOP_TIMEOUT_SECONDS: Final = 60.0
 INVENTORY: Final = "inventory.json"
 """In the run's folder: the answer to the line ``inventory`` on the world's standard input."""
-INVENTORY_TIMEOUT_SECONDS: Final = 240.0
+DRY: Final = "dry.json"
+"""The same, to the line ``dry``."""
+ANSWER_TIMEOUT_SECONDS: Final = 240.0
 _LOG_LINES: Final = 15
 _MIN_FREE: Final = 1024 * 1024
 
@@ -146,20 +148,28 @@ class World:
         """Whom the simulated account lets into the cluster now, besides its maker. Raises ``WorldError``."""
         return {who: Login(one["user"], tuple(one["groups"])) for who, one in self._account()["people"].items()}
 
+    def run_dry(self, pools: Collection[str]) -> None:
+        """From now on there is no further machine for exactly these pools. Raises ``WorldError``."""
+        self._ask(" ".join(["dry", *pools]), DRY)
+
     def _account(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._ask("inventory", INVENTORY)
+        return found
+
+    def _ask(self, line: str, answer_in: str) -> Any:
+        """What the world writes into its file when it has read the ``line``."""
         assert self._process.stdin is not None
-        answer = self.run_dir / INVENTORY
+        answer = self.run_dir / answer_in
         answer.unlink(missing_ok=True)
-        self._process.stdin.write(b"inventory\n")
+        self._process.stdin.write(f"{line}\n".encode())
         self._process.stdin.flush()
-        deadline = time.monotonic() + INVENTORY_TIMEOUT_SECONDS
+        deadline = time.monotonic() + ANSWER_TIMEOUT_SECONDS
         while not answer.exists():
             self.check_alive()
             if time.monotonic() > deadline:
-                raise WorldError(f"the simulated account did not answer within {INVENTORY_TIMEOUT_SECONDS:.0f} s")
+                raise WorldError(f"the simulated account did not answer within {ANSWER_TIMEOUT_SECONDS:.0f} s")
             time.sleep(0.05)
-        found: Mapping[str, Any] = json.loads(answer.read_text())
-        return found
+        return json.loads(answer.read_text())
 
     def stop(self) -> tuple[int, ...]:
         """End the world and all its processes; returns those that had to be killed."""

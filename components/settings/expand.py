@@ -21,6 +21,7 @@ from concepts.pool import (
     Pool,
     PoolGpus,
     TimeSharing,
+    Upgrade,
     admin_pool_labels,
     cpu_pool_labels,
     gpu_pool_labels,
@@ -44,6 +45,14 @@ class Place:
     catalog: CloudCatalog
     region: str
     autoscaler: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """GPUs per node in a stack: the ``smallest``, and those of which some pool has ``whole`` GPUs."""
+
+    smallest: int
+    whole: frozenset[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +118,15 @@ def zone_suffix(zone: str, region: str) -> str:
 
 def gpu_pools(entries: Sequence[GpuPool], place: Place) -> tuple[Pool, ...]:
     """The pools of valid ``gpuPools``."""
-    smallest = min(size for entry in entries for size in entry.gpus_per_node)
-    return tuple(pool for index, entry in enumerate(entries) for pool in _gpu_pools(index, entry, place, smallest))
+    sizes = Sizes(
+        smallest=min(size for entry in entries for size in entry.gpus_per_node),
+        whole=frozenset(size for entry in entries if not _divided(entry) for size in entry.gpus_per_node),
+    )
+    return tuple(pool for index, entry in enumerate(entries) for pool in _gpu_pools(index, entry, place, sizes))
+
+
+def _divided(entry: GpuPool) -> bool:
+    return entry.time_sharing is not None or entry.mig is not None
 
 
 def cpu_pools(entries: Sequence[CpuPool], place: Place, zones: tuple[str, ...]) -> tuple[Pool, ...]:
@@ -118,7 +134,7 @@ def cpu_pools(entries: Sequence[CpuPool], place: Place, zones: tuple[str, ...]) 
     return tuple(pool for index, entry in enumerate(entries) for pool in _cpu_pools(index, entry, place, zones))
 
 
-def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int) -> Iterator[Pool]:
+def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterator[Pool]:
     known = place.catalog
     extra = tuple(taint.node_taint() for taint in pool.taints)
     for size in pool.gpus_per_node:
@@ -126,12 +142,14 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int) -> Iterat
             name=pool.name, sizes=(size,), rungs=pool.capacity, zones=pool.zones, reservations=pool.reservation
         )
         for variant in variants(entry, place):
+            part = _gpu_part(pool, size, variant, known)
+            shares = part.shares if size in sizes.whole else 1
             machines = _gpu_machines(pool, size, variant.spot, place)
             spot_taints = known.spot_taints if variant.spot else ()
             yield Pool(
                 name=variant.name,
                 role="gpu",
-                gpu_part=_gpu_part(pool, size, variant, known),
+                gpu_part=part,
                 machine_types=tuple(machine.type for machine in machines),
                 min_nodes=pool.min_nodes,
                 max_nodes=min(pool.max_nodes, (variant.reservation and variant.reservation.nodes) or pool.max_nodes),
@@ -142,8 +160,9 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, smallest: int) -> Iterat
                 disk_gb=pool.disk_gb,
                 image=cast(Image, pool.image or known.images[0]),
                 labels=gpu_pool_labels(variant.name, pool.gpu, size, {**known.gpu_labels(pool.gpu), **pool.labels}),
-                taints=_distinct(gpu_pool_taints(size, smallest, (*spot_taints, *extra))),
+                taints=_distinct(gpu_pool_taints(size, sizes.smallest, (*spot_taints, *extra), shares=shares)),
                 unneeded_minutes=pool.unneeded_minutes,
+                upgrade=_upgrade(pool),
                 hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
                 dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
                 declared_at=f"gpuPools[{index}]",
@@ -165,6 +184,10 @@ def _gpu_part(pool: GpuPool, size: int, variant: Variant, known: CloudCatalog) -
         time_sharing=TimeSharing(clients_per_gpu=sharing.clients_per_gpu) if sharing else None,
         mig=pool.mig,
     )
+
+
+def _upgrade(pool: GpuPool | CpuPool) -> Upgrade | None:
+    return None if pool.upgrade is None else Upgrade(**pool.upgrade.model_dump())
 
 
 def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place) -> tuple[Machine, ...]:
@@ -201,6 +224,7 @@ def _cpu_pools(index: int, pool: CpuPool, place: Place, zones: tuple[str, ...]) 
             labels=cpu_pool_labels(variant.name, pool.labels),
             taints=_distinct((*spot_taints, *(taint.node_taint() for taint in pool.taints))),
             unneeded_minutes=pool.unneeded_minutes,
+            upgrade=_upgrade(pool),
             hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
             dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
             declared_at=f"cpuPools[{index}]",

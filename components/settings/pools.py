@@ -38,6 +38,25 @@ class TimeSharingSetting(Section):
     clients_per_gpu: StrictInt = Field(ge=2, le=48, description="pods that share one GPU, 2 to 48")
 
 
+class UpgradeSetting(Section):
+    """How nodes are upgraded, where the cloud lets a pool say; else as the program does it (docs/operations.md)."""
+
+    max_surge: StrictInt | None = Field(default=None, ge=0, le=20, description="surplus nodes at a time, 0 to 20")
+    max_unavailable: StrictInt | None = Field(
+        default=None, ge=0, le=20, description="nodes that are missing at a time, 0 to 20"
+    )
+    drain_minutes: StrictInt | None = Field(
+        default=None, ge=1, le=1440, description="how long pods have to leave a node, 1 to 1440"
+    )
+
+    @field_validator("max_unavailable")
+    @classmethod
+    def _some(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value == 0 and info.data.get("max_surge") == 0:
+            raise wrong("with no node too many and none missing nothing is upgraded", "Write maxUnavailable: 1")
+        return value
+
+
 class GpuPool(Section):
     """Nodes with one type of GPU, made when a pod asks for them and removed when none does."""
 
@@ -86,6 +105,7 @@ class GpuPool(Section):
     unneeded_minutes: Minutes | None = Field(
         default=None, description="idle minutes until a node goes; the stack's unless given"
     )
+    upgrade: UpgradeSetting | None = Field(default=None, description="how nodes are upgraded")
     labels: GpuNodeLabels = Field(default_factory=dict, description="further node labels")
     taints: Taints = Field(default=(), description="further node taints, each `{key, value, effect}`")
 
@@ -160,6 +180,13 @@ class GpuPool(Section):
         known = context(info).catalog
         return value if value is None or known is None else check.listed(value, known.images, "image", context(info))
 
+    @field_validator("mig")
+    @classmethod
+    def _partition(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("time_sharing") is not None:
+            raise wrong("a GPU is partitioned or shared, not both", "Leave out mig or timeSharing")
+        return value
+
     @field_validator("labels")
     @classmethod
     def _labels(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
@@ -197,6 +224,7 @@ class CpuPool(Section):
     unneeded_minutes: Minutes | None = Field(
         default=None, description="idle minutes until a node goes; the stack's unless given"
     )
+    upgrade: UpgradeSetting | None = Field(default=None, description="how nodes are upgraded")
     labels: NodeLabels = Field(default_factory=dict, description="further node labels")
     taints: Taints = Field(default=(), description="node taints, each `{key, value, effect}`")
 

@@ -158,8 +158,8 @@ WISHES: Final = (
         instead="Leave it out: a GPU node that waits costs as much as one that works",
     ),
     Wish(
-        what="a strategy of upgrades by pool is",
-        keys=r"upgrades?|upgrade(policy|settings|strategy|options)|autoupgrade|maxsurge|maxunavailable|drain(timeout)?.*",
+        what="another strategy of upgrades is",
+        keys=r"autoupgrade|bluegreen.*",
         instead="Leave it out: nodes that run GPU jobs are left alone; docs/operations.md says what is upgraded",
     ),
     Wish(
@@ -238,6 +238,11 @@ SYNONYMS: Final[Mapping[str, str]] = {
         ),
         "security: {diskKey: …}",
     ),
+    **dict.fromkeys(
+        ("upgrades", "upgradepolicy", "upgradesettings", "upgradestrategy", "upgradeoptions", "updateconfig", "drain"),
+        "upgrade: {maxUnavailable: 1}",
+    ),
+    **dict.fromkeys(("draintimeout", "draintimeoutinminutes"), "upgrade: {drainMinutes: 60}"),
     "maintenanceexclusions": "maintenance: {exclusions: [{name: …, first: …, last: …}]}",
     "resourcelabels": "labels",
     **dict.fromkeys(("defaulttags", "resourcetags", "extratags", "costtags"), "tags: {CostCenter: …}"),

@@ -51,5 +51,6 @@ def cluster_checks(
         declared.system_pods_run(timeline, played),
         cluster.back_to_zero(timeline, played),
         *workloads.again_checks(timeline, scenario, played),
+        *workloads.stock_out_checks(timeline, scenario, played),
         cluster.admin_stays(timeline, pools, played),
     ]

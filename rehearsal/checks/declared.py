@@ -74,8 +74,10 @@ def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
     if lacking:
         yield f"lacks the taint {', '.join(lacking)}"
     bought, wanted = node.labels.get(_CAPACITY), "spot" if pool.spot else "on-demand"
-    if bought is not None and bought != wanted:
-        yield f"is {bought}, declared {wanted}"
+    reserved = pool.gpu_part is not None and pool.gpu_part.reservation is not None
+    # Karpenter's word for them; other autoscalers do not tell them from those on demand.
+    if bought is not None and bought != wanted and not (reserved and bought == "reserved"):
+        yield f"is {bought}, declared {pool.rung}"
     if node.gpus_since is not None and node.most_gpus != pool.allocatable_gpus:
         yield f"offers {node.most_gpus} GPUs, declared {pool.allocatable_gpus}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from rehearsal.checks.check import NOT_REACHED, Check
@@ -15,7 +16,7 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
     """One check for every GPU workload: it did what its expectation says."""
     for submission in scenario.submissions:
         expect = submission.expect
-        if isinstance(expect, OffGpus) or submission.id.startswith("burst"):
+        if isinstance(expect, OffGpus) or submission.id.startswith(("burst", "stock-out")):
             continue
         title = submission.title[0].upper() + submission.title[1:]
         one = played.of(submission.id)
@@ -34,6 +35,7 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
 
 def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
     """Each pool comes back from zero, by one node, for a job that asks for all that one had left beside its agents."""
+    after = played.of(scenario.stock_out.taken.id) if scenario.stock_out is not None else None
     for pool in scenario.again:
         title = f"{pool} comes back from zero, by one node, for a job that takes a whole one"
         one = played.of(f"again:{pool}")
@@ -43,10 +45,19 @@ def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iter
         passed, detail = _placed(timeline, one, _runs(one))
         asked = one.submission.manifest["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
         words = ", ".join(f"{value} {name}" for name, value in asked.items())
-        came = [node.name for node in timeline.nodes if node.pool == pool and node.created >= one.at]
+        until = math.inf if after is None else after.at
+        came = [node.name for node in timeline.nodes if node.pool == pool and one.at <= node.created < until]
         if len(came) > 1:
             passed, detail = False, f"{len(came)} nodes came for what one can hold: {', '.join(came)}; {detail}"
         yield Check(f"again:{pool}", title, passed, f"{detail} ({words})")
+
+
+def stock_out_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
+    """A ladder's next rung takes over where the cloud has no machine for the first."""
+    if scenario.stock_out is not None:
+        title = f"When the cloud has no machine for {' and '.join(scenario.stock_out.dry)}, the next rung takes over"
+        one = played.of(scenario.stock_out.taken.id)
+        yield Check("stock-out", title, *(_placed(timeline, one, _runs(one)) if one else (False, NOT_REACHED)))
 
 
 def burst_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:

@@ -8,10 +8,11 @@ out where the input was secret. The gRPC side is in ``server.py``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from concepts.pool import Pool
 from rehearsal.simulation import Login
 
 Properties = dict[str, Any]
@@ -96,6 +97,12 @@ class Provider(ABC):
     def inventory(self) -> list[str]:
         """What exists in the simulated account, in words, whoever made it; none where there is no account."""
         return []
+
+    def reserve(self, pools: Sequence[Pool]) -> None:  # noqa: B027 - optional
+        """Have the reservations that ``pools`` name, where a stand-in keeps account of them."""
+
+    def run_dry(self, pools: Collection[str]) -> None:  # noqa: B027 - optional
+        """Have no further machine for exactly these pools, where machines are the stand-in's and not the fleet's."""
 
     def people(self) -> dict[str, Login]:
         """Whom the account lets into its cluster, as its own API writes them; nobody where there is no account."""

@@ -14,9 +14,8 @@ from rehearsal.standins.base import Created, Properties, Provider, ProviderError
 
 
 def made_beforehand(stack_file: Path, provider: Provider) -> None:
-    """Make the network and the like that ``stack_file`` names, in the cloud that ``provider`` stands in for.
-
-    What it consists of yields a cloud's ``beforehand.resources``, which is told of each what it became.
+    """Make the network, the reservations and the like that ``stack_file`` names, in the cloud that ``provider`` stands
+    in for.
 
     What it consists of yields a cloud's ``beforehand.resources``, which is told of each what it became.
 
@@ -24,6 +23,7 @@ def made_beforehand(stack_file: Path, provider: Provider) -> None:
         ProviderError: the cloud refuses it.
     """
     settings = from_stack_file(stack_file)
+    provider.reserve(settings.gpu_pools)
     module = f"rehearsal.standins.{settings.cloud}.beforehand"
     if find_spec(module) is None:
         return

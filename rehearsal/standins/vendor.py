@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 from typing_extensions import override
 
 from catalog import of
+from concepts.pool import Pool
 from rehearsal.simulation import Fleet, Login
 from rehearsal.standins import check
 from rehearsal.standins.allowance import Allowance
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 
 Doing = Literal["create", "update", "delete"]
+
+
+def _not_kept(account: Any, pools: Collection[Any]) -> None:
+    """Nothing."""
 
 
 class Vendor(Provider, Generic[CloudT]):
@@ -45,6 +50,10 @@ class Vendor(Provider, Generic[CloudT]):
     make_cloud: ClassVar[Callable[..., Any]]
     let_in: ClassVar[Callable[[Any], dict[str, Login]]]
     """An account → whom it lets into its cluster besides the maker, by the names that a stack file gives them."""
+    set_aside: ClassVar[Callable[[Any, Sequence[Pool]], None]] = _not_kept
+    """An account, pools: have the reservations that they name, where there is an account of reservations."""
+    use_up: ClassVar[Callable[[Any, Collection[str]], None]] = _not_kept
+    """An account, pools: have no machine for these, and for others again, where machines are not the fleet's."""
     ids_are_paths: ClassVar[bool] = True
     """Whether what is below a resource's id goes with it."""
 
@@ -59,6 +68,14 @@ class Vendor(Provider, Generic[CloudT]):
     def allow(self, allowance: Allowance) -> None:
         """From now on the account has, and whoever runs the program may do, no more than this."""
         self._cloud = replace(self._cloud, allowance=allowance)
+
+    @override
+    def reserve(self, pools: Sequence[Pool]) -> None:
+        type(self).set_aside(self._cloud, pools)
+
+    @override
+    def run_dry(self, pools: Collection[str]) -> None:
+        type(self).use_up(self._cloud, pools)
 
     @cached_property
     def schema(self) -> Schema:

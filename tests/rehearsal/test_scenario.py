@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,35 @@ def test_every_pool_gets_the_programs_own_job_unchanged_but_for_its_duration() -
         played = dict(job.manifest)
         assert played["spec"]["template"].pop("metadata")["annotations"]
         assert played == published
+
+
+RESERVED = gpu_pool("t4-1-reserved", 1, spot=False, declared_at="gpuPools[0]")
+SECOND = gpu_pool("t4-1-reserved-2", 1, spot=False, declared_at="gpuPools[0]")
+SPOT = gpu_pool("t4-1-spot", 1, preference=1, declared_at="gpuPools[0]")
+ON_DEMAND = gpu_pool("t4-1-ondemand", 1, spot=False, preference=2, declared_at="gpuPools[0]")
+
+
+def test_when_the_first_rung_runs_dry_the_next_is_expected_and_not_the_last() -> None:
+    found = scenario(RESERVED, SECOND, SPOT, ON_DEMAND)
+    assert found.stock_out is not None
+    assert found.stock_out.dry == ("t4-1-reserved", "t4-1-reserved-2")
+    assert found.stock_out.taken.expect == RunsOn(frozenset({"t4-1-spot"}))
+    assert found.stock_out.taken in found.submissions
+    (twin,) = found.twins
+    assert twin.expect == RunsOn(frozenset({"t4-1-reserved", "t4-1-reserved-2"}))
+
+
+def test_a_rung_whose_taint_the_jobs_of_the_first_do_not_tolerate_is_passed_over() -> None:
+    tainted = replace(SPOT, taints=(*SPOT.taints, Taint("spot", "true", "NoSchedule")))
+    found = scenario(RESERVED, tainted, ON_DEMAND).stock_out
+    assert found is not None
+    assert found.taken.expect == RunsOn(frozenset({"t4-1-ondemand"}))
+    assert scenario(RESERVED, tainted).stock_out is None
+
+
+def test_without_a_second_rung_nothing_runs_dry() -> None:
+    assert scenario(RESERVED, SECOND).stock_out is None
+    assert scenario(*THREE_SIZES).stock_out is None
 
 
 def test_the_seed_is_the_order_of_the_jobs_and_nothing_else() -> None:

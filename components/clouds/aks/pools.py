@@ -121,10 +121,23 @@ def _inputs(context: Context, pool: Pool, running: RunningPool) -> aks.AgentPool
         inputs["scaleSetEvictionPolicy"] = "Delete"
         inputs["spotMaxPrice"] = -1
     else:
-        inputs["upgradeSettings"] = GPU_UPGRADES if pool.gpu_part else _UPGRADE_BY_SURPLUS
+        inputs["upgradeSettings"] = _upgrade(pool)
     if pool.gpu_part is not None:
         _add_gpus(inputs, pool.gpu_part)
     return inputs
+
+
+def _upgrade(pool: Pool) -> aks.AgentPoolUpgradeSettings:
+    usual = GPU_UPGRADES if pool.gpu_part else _UPGRADE_BY_SURPLUS
+    wanted = pool.upgrade
+    if wanted is None:
+        return usual
+    settings: aks.AgentPoolUpgradeSettings = {**usual}
+    if wanted.max_surge is not None or wanted.max_unavailable is not None:
+        settings["maxSurge"], settings["maxUnavailable"] = str(wanted.max_surge or 0), str(wanted.max_unavailable or 0)
+    if wanted.drain_minutes is not None:
+        settings["drainTimeoutInMinutes"] = wanted.drain_minutes
+    return settings
 
 
 def _add_gpus(inputs: aks.AgentPool, gpus: PoolGpus) -> None:

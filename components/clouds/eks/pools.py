@@ -63,7 +63,7 @@ def node_pool(
             "maxSize": pool.max_nodes,
             "desiredSize": _nodes(pool, running),
         },
-        "updateConfig": _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS,
+        "updateConfig": _update(pool),
         "launchTemplate": {
             "id": template.id,
             "version": unless_running(gpus, lambda group: group.template_version, template_version),
@@ -93,6 +93,15 @@ def node_pool(
     if pool.autoscaled and context.settings.autoscaler == "cluster-autoscaler":
         tags.put("tag", node_tags.node_template(pool), on_machines=False)
     return group
+
+
+def _update(pool: Pool) -> eks.NodeGroupUpdateConfig:
+    """https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupUpdateConfig.html"""
+    usual = _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS
+    if pool.upgrade is None:
+        return usual
+    in_place = usual if pool.upgrade.max_surge is None else _UPGRADE_IN_PLACE
+    return {**in_place, "maxUnavailable": pool.upgrade.max_unavailable or 1}
 
 
 def _nodes(pool: Pool, running: pulumi.Output[RunningGroup] | None) -> pulumi.Input[int]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
+from catalog.gke.partitions import PARTITIONS
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
 from components.clouds.gke.node_config import node_config
@@ -72,7 +73,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         "nodeLocations": list(pool.zones),
         # A machine that is lent is not replaced, as another would have to be waited for.
         "management": {"autoRepair": pool.rung != "flex-start", "autoUpgrade": True},
-        "upgradeSettings": _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS,
+        "upgradeSettings": _upgrade(pool),
         "nodeConfig": config,
     }
     if pool.gpu_part:
@@ -93,6 +94,15 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
     )
     return declare("gcp:container/nodePool:NodePool", name, inputs, pulumi.ResourceOptions.merge(opts, behaviour))
+
+
+def _upgrade(pool: Pool) -> gke.ClusterNodePoolUpgradeSettings:
+    """As the pool says; of the other number then none."""
+    wanted = pool.upgrade
+    if wanted is None:
+        return _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS
+    surge, missing = wanted.max_surge or 0, wanted.max_unavailable or 0
+    return {"strategy": "SURGE", "maxSurge": surge, "maxUnavailable": missing}
 
 
 def location_policy(pool: Pool) -> str:
@@ -149,6 +159,8 @@ def _accelerator(gpus: PoolGpus) -> gke.AcceleratorConfig:
         "count": gpus.per_node,
         "gpuDriverInstallationConfig": {"gpuDriverVersion": version},
     }
+    if gpus.mig is not None:
+        accelerator["gpuPartitionSize"] = PARTITIONS[gpus.type][gpus.mig]
     if gpus.time_sharing is not None:
         # GKE labels such nodes and its autoscaler counts the shared GPUs of an empty pool (unlike upstream's):
         # https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus

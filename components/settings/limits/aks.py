@@ -104,6 +104,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_labels_and_taints(settings),
         *_sizes(settings),
         *_disks(settings),
+        *_upgrades(settings),
         *_unneeded_minutes(settings),
         *_admin_pool(settings),
         *common.kms_key_problems(settings, _KMS_KEYS, _DISK_KEYS),
@@ -224,6 +225,30 @@ def _sizes(settings: Settings) -> Iterator[Problem]:
                 f"{pool.declared_at}.maxNodes",
                 f"an AKS pool has {_MOST_NODES} nodes at most",
                 f"Write {_MOST_NODES} or less, and several pools for more",
+            )
+
+
+def _upgrades(settings: Settings) -> Iterator[Problem]:
+    """https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling"""
+    for pool in _pools(settings):
+        if pool.upgrade is None:
+            continue
+        surge, missing = pool.upgrade.max_surge, pool.upgrade.max_unavailable
+        if surge and missing:
+            yield Problem(
+                f"{pool.declared_at}.upgrade",
+                "AKS upgrades by surplus nodes or with some missing, not both",
+                "Leave out maxSurge or maxUnavailable",
+            )
+        elif not surge and not missing and (surge, missing) != (None, None):
+            yield Problem(
+                f"{pool.declared_at}.upgrade", "AKS upgrades 1 node or more at a time", "Write maxUnavailable: 1"
+            )
+        if all(each.spot for each in _pools(settings) if each.declared_at == pool.declared_at):
+            yield Problem(
+                f"{pool.declared_at}.upgrade",
+                "AKS takes no such settings of spot pools (https://learn.microsoft.com/azure/aks/spot-node-pool)",
+                "Leave it out",
             )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
+from catalog.gke.partitions import PARTITIONS
 from components.settings.limits import common, windows
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
@@ -55,6 +56,7 @@ _NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 EXISTING_NETWORK: Final = re.compile(rf"(projects/(?P<project>[^/]+)/global/networks/)?(?P<name>{_NAME})")
 """As a stack file writes it: a name, or with the host project of a Shared VPC."""
 
+_UPGRADED_AT_ONCE: Final = 20
 _ORDER: Final[tuple[Rung, ...]] = ("reserved", "spot", "on-demand")
 
 # GKE takes no block of another project's reservation.
@@ -109,6 +111,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_existing_network(settings),
         *_reservations(settings),
         *_ladders(settings),
+        *_upgrades(settings),
         *_minimum(settings),
         *_nat(settings),
         *_autoscaling(settings),
@@ -136,12 +139,15 @@ def _resource_labels(settings: Settings) -> Iterator[Problem]:
 
 def _partitions(settings: Settings) -> Iterator[Problem]:
     for pool in settings.gpu_pools:
-        if pool.gpus.mig is not None:
-            yield Problem(
-                f"{pool.declared_at}.mig",
-                "GKE names a partition by its memory too, which this program does not derive from the slice",
-                "Leave it out, or let several pods share a GPU: timeSharing: {clientsPerGpu: 2}",
-            )
+        sizes = PARTITIONS.get(pool.gpus.type, {})
+        if pool.gpus.mig is None or pool.gpus.mig in sizes:
+            continue
+        if sizes:
+            message, remedy = f"GKE divides no GPU into slices of {pool.gpus.mig}", f"Write one of {', '.join(sizes)}"
+        else:
+            message = f"{pool.gpus.type} cannot be partitioned"
+            remedy = f"Leave it out, or use one of {', '.join(PARTITIONS)}; or timeSharing: {{clientsPerGpu: 2}}"
+        yield Problem(f"{pool.declared_at}.mig", message, remedy)
 
 
 def _labels(settings: Settings) -> Iterator[Problem]:
@@ -285,6 +291,26 @@ def _ladders(settings: Settings) -> Iterator[Problem]:
                     f"{pool.gpus.reservation}",
                     "Write it in a pool of its own with capacity: reserved, which jobs name",
                 )
+
+
+def _upgrades(settings: Settings) -> Iterator[Problem]:
+    """https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies#surge"""
+    for pool in (*settings.gpu_pools, *settings.cpu_pools):
+        if pool.upgrade is None:
+            continue
+        if pool.upgrade.drain_minutes is not None:
+            yield Problem(
+                f"{pool.declared_at}.upgrade.drainMinutes",
+                "GKE waits an hour at most for pods to leave, as their own disruption budgets and grace periods say",
+                "Leave it out",
+            )
+        at_once = (pool.upgrade.max_surge or 0) + (pool.upgrade.max_unavailable or 0)
+        if not 1 <= at_once <= _UPGRADED_AT_ONCE:
+            yield Problem(
+                f"{pool.declared_at}.upgrade",
+                f"GKE upgrades 1 to {_UPGRADED_AT_ONCE} nodes at a time, maxSurge and maxUnavailable together",
+                "Write for example maxUnavailable: 1",
+            )
 
 
 def _minimum(settings: Settings) -> Iterator[Problem]:

@@ -1,11 +1,12 @@
-"""What was there before the stack: the network and the disk encryption set that its file names, as somebody else's
-program would make them."""
+"""What was there before the stack: the network, the disk encryption set and the groups of reservations that its file
+names, as somebody else's program would make them."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 
 from catalog.aks.keys import ENCRYPTION_SET as KEY_SET
+from components.clouds.aks.identity import reservation_groups
 from components.settings import Settings
 from components.settings.limits.aks import EXISTING_NETWORK
 from rehearsal.standins.aks.group import GROUP
@@ -20,11 +21,14 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], object, N
     made = {inputs["resourceGroupName"].lower() for _, inputs in network}
     yield from network
     written = KEY_SET.fullmatch(settings.security.disk_key or "")
+    groups = [group.rpartition("/")[2] for group in reservation_groups(settings)]
+    for group in [*groups, *([] if written is None else [written["group"]])]:
+        if group.lower() not in made:
+            yield GROUP, {"resourceGroupName": group, "location": settings.region}
+            made.add(group.lower())
     if written is None:
         return
     there = {"resourceGroupName": written["group"], "location": settings.region}
-    if written["group"].lower() not in made:
-        yield GROUP, there
     vault = f"/subscriptions/{settings.project}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/company"
     key = {"keyUrl": f"https://company.vault.azure.net/keys/disks/{'0' * 32}", "sourceVault": {"id": vault}}
     identity = {"type": "SystemAssigned"}

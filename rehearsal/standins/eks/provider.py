@@ -32,6 +32,7 @@ from rehearsal.standins.eks import (
     routes,
     scaling_group,
     security_groups,
+    stock,
 )
 from rehearsal.standins.eks.account import Account, maker
 from rehearsal.standins.eks.aws import moto_backend
@@ -99,6 +100,8 @@ class AwsProvider(StandIn[Account]):
     everywhere = TAGS
     functions = FUNCTIONS
     let_in = access.let_in
+    set_aside = stock.reserve
+    use_up = stock.run_dry
     settings = ("region",)
     words = Words(
         unknown="pulumi-aws {version} has no such input in {object}; check the spelling", lacking="", server=""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from catalog.model import Machine as CatalogMachine
+from concepts.pool import MIG_SLICES
 from rehearsal.simulation import Machine, NodeGroup, Packing
 from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import Cloud
@@ -27,13 +28,25 @@ PREFIX: Final = "cloud.google.com/"
 
 @dataclass(frozen=True)
 class Gpus:
-    """The accelerators of one node. ``count`` is physical, ``shared_by`` how many clients see each (1: not shared)."""
+    """The accelerators of one node. ``count`` is physical, ``shared_by`` how many clients see each (1: not shared), of
+    each of the ``parts`` that it is divided into (of size ``partition``)."""
 
     accelerator: str
     count: int
     driver: str
     sharing: str = ""
     shared_by: int = 1
+    partition: str = ""
+
+    @property
+    def parts(self) -> int:
+        """Of each GPU. https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi"""
+        return MIG_SLICES[self.partition.partition(".")[0]] if self.partition else 1
+
+    @property
+    def offered(self) -> int:
+        """What pods can have on one node."""
+        return self.count * self.parts * self.shared_by
 
     @property
     def managed(self) -> bool:
@@ -71,6 +84,7 @@ def gpus_of(cloud: Cloud, config: Mapping[str, Any]) -> Gpus | None:
             at(declared, "gpuDriverInstallationConfig.gpuDriverVersion") or "DEFAULT",
             sharing.get("gpuSharingStrategy", ""),
             int(sharing.get("maxSharedClientsPerGpu") or 1),
+            declared.get("gpuPartitionSize") or "",
         )
     machine = cloud.catalog.machines.get(config.get("machineType") or DEFAULT_MACHINE)
     if machine is None or machine.gpu is None:
@@ -144,7 +158,7 @@ def node_group(
             type=machine.type,
             cpu=machine.vcpus,
             memory_gib=machine.memory_gib,
-            gpus=gpus.count * gpus.shared_by if gpus else 0,
+            gpus=gpus.offered if gpus else 0,
             gpu_name=gpus.accelerator if gpus else "",
         ),
         zones=zones,
@@ -199,6 +213,8 @@ def _gpu_labels(gpus: Gpus) -> dict[str, str]:
     }
     if gpus.managed:
         labels[f"{PREFIX}gke-gpu-driver-version"] = gpus.driver.lower()
+    if gpus.partition:
+        labels[f"{PREFIX}gke-gpu-partition-size"] = gpus.partition
     if gpus.sharing:
         labels[f"{PREFIX}gke-gpu-sharing-strategy"] = gpus.sharing.lower().replace("_", "-")
         labels[f"{PREFIX}gke-max-shared-clients-per-gpu"] = str(gpus.shared_by)

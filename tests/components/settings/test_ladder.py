@@ -8,7 +8,8 @@ import pytest
 
 import catalog
 from components.settings import Settings, SettingsError
-from concepts.pool import Pool, Rung
+from concepts.kubernetes import Taint
+from concepts.pool import SHARES_KEY, Pool, Rung
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, t4
 
@@ -103,6 +104,23 @@ def test_a_budget_counts_every_rung(cloud: str) -> None:
     assert one is not None
     assert two is not None
     assert two > one
+
+
+SHARED = {"eks": {"timeSharing": {"clientsPerGpu": 4}}, "gke": {"timeSharing": {"clientsPerGpu": 4}}}
+PARTS = {"gpu": "nvidia-a100-80gb", "mig": "1g"}
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+@pytest.mark.parametrize("beside", [True, False])
+def test_pods_that_want_a_whole_gpu_stay_off_parts_of_one(cloud: str, beside: bool) -> None:
+    parts = {"name": "parts", "gpu": "nvidia-t4", "maxNodes": 1, **SHARED.get(cloud, PARTS)}
+    autoscaling = {"autoscaler": "cluster-autoscaler"} if cloud == "eks" else {}
+    whole = t4() if beside else t4(gpusPerNode=4)
+    settings = load_stack(cloud, autoscaling=autoscaling, gpuPools=[parts, *whole])
+    by_shares = {pool.name: [t for t in pool.taints if t.key == SHARES_KEY] for pool in settings.gpu_pools}
+    for pool in settings.gpu_pools:
+        expected = [Taint(SHARES_KEY, str(pool.gpus.shares), "NoSchedule")]
+        assert by_shares[pool.name] == (expected if beside and pool.gpus.shares > 1 else [])
 
 
 def test_flex_start_says_how_long_a_machine_is_lent() -> None:

@@ -43,6 +43,7 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
         yield from _minimum(cpu_pool, settings.autoscaler)
     for pool in (*settings.gpu_pools, *settings.cpu_pools):
         yield from _keys(pool)
+        yield from _upgrade(pool, settings.autoscaler)
         if settings.autoscaler == "cluster-autoscaler":
             yield from _lengths(pool)
             yield from _taints(pool)
@@ -105,6 +106,34 @@ def _minimum(pool: Pool, autoscaler: str) -> Iterator[Problem]:
             f"{pool.declared_at}.minNodes",
             "Karpenter makes nodes for pods and keeps none without",
             "Leave it out: replicas that always run keep a node; or write autoscaling.autoscaler: cluster-autoscaler",
+        )
+
+
+def _upgrade(pool: Pool, autoscaler: str) -> Iterator[Problem]:
+    """https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html"""
+    if pool.upgrade is None:
+        return
+    where = f"{pool.declared_at}.upgrade"
+    if autoscaler == "karpenter":
+        yield Problem(
+            where,
+            "Karpenter replaces idle nodes, and of CPU pools one at a time in the stack's window, whatever a pool says",
+            "Leave it out, or write autoscaling.autoscaler: cluster-autoscaler",
+        )
+        return
+    if pool.upgrade.max_surge:
+        yield Problem(
+            f"{where}.maxSurge",
+            "EKS decides itself how many surplus nodes it starts",
+            "Write maxSurge: 0 for none, or leave it out",
+        )
+    if pool.upgrade.max_unavailable == 0:
+        yield Problem(f"{where}.maxUnavailable", "EKS upgrades 1 node or more at a time", "Write maxUnavailable: 1")
+    if pool.upgrade.drain_minutes is not None:
+        yield Problem(
+            f"{where}.drainMinutes",
+            "EKS gives pods 15 minutes to leave a node, and then ends the upgrade",
+            "Leave it out",
         )
 
 

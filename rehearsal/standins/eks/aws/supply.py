@@ -40,6 +40,7 @@ class Supply:
     _dry: set[tuple[str, str, str]] = field(default_factory=set)
     _vcpus: dict[Market, int] = field(default_factory=dict)
     _reservations: dict[str, Reservation] = field(default_factory=dict)
+    _used_up: set[str] = field(default_factory=set)
     _announced: dict[str, Maintenance] = field(default_factory=dict)
 
     def run_dry(self, zone: str = ANY, instance_type: str = ANY, market: str = ANY) -> None:
@@ -48,9 +49,10 @@ class Supply:
             self._dry.add((zone, instance_type, market))
 
     def refill(self) -> None:
-        """There is capacity everywhere again."""
+        """There is capacity everywhere again, and in every reservation as much as it had."""
         with self._lock:
             self._dry.clear()
+            self._used_up.clear()
 
     def is_dry(self, zone: str, instance_type: str, market: Market) -> bool:
         """Whether a new instance would fail for want of capacity."""
@@ -75,13 +77,20 @@ class Supply:
 
     def reservation(self, id: str) -> Reservation | None:
         """The reservation of that id."""
+        return next((each for each in self.reservations() if each.id == id), None)
+
+    def use_up(self, id: str) -> None:
+        """From now on the reservation holds no machine that is not in use, as when others use it or it has ended."""
         with self._lock:
-            return self._reservations.get(id)
+            self._used_up.add(id)
 
     def reservations(self) -> tuple[Reservation, ...]:
         """All of them."""
         with self._lock:
-            return tuple(replace(each) for each in self._reservations.values())
+            return tuple(
+                replace(each, count=0 if each.id in self._used_up else each.count)
+                for each in self._reservations.values()
+            )
 
     def announce(self, instance: str, maintenance: Maintenance) -> None:
         """EC2 will do that with the instance (id): from now on its status says so, and nothing else happens."""

@@ -17,7 +17,7 @@ from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerAr
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from concepts.kubernetes import Taint
-from concepts.pool import Pool
+from concepts.pool import Pool, Upgrade
 from rehearsal.standins.aks.nodes import scale_set
 from tests import recorder
 from tests.components import specs
@@ -370,3 +370,16 @@ def test_every_property_exists_in_the_sdk() -> None:
 @pytest.mark.parametrize("drivers", ["managed", "none"])
 def test_only_managed_drivers_get_a_device_plugin(drivers: str) -> None:
     assert bool(load_cloud("aks").gpu_daemons([gpu_spec(drivers=drivers)])) == (drivers == "managed")
+
+
+@pytest.mark.parametrize(
+    ("upgrade", "said"),
+    [
+        (Upgrade(max_surge=2), {"maxSurge": "2", "maxUnavailable": "0", "drainTimeoutInMinutes": 1440}),
+        (Upgrade(max_unavailable=3), {"maxSurge": "0", "maxUnavailable": "3", "drainTimeoutInMinutes": 1440}),
+        (Upgrade(drain_minutes=60), {"maxSurge": "0", "maxUnavailable": "1", "drainTimeoutInMinutes": 60}),
+    ],
+)
+def test_nodes_are_upgraded_as_the_pool_says(upgrade: Upgrade, said: dict[str, Any]) -> None:
+    settings = gpu_inputs(upgrade=upgrade)["upgradeSettings"]
+    assert {key: settings[key] for key in said} == said

@@ -11,7 +11,7 @@ import pytest
 import catalog
 from components.clouds.eks.node_template import eks_taint
 from concepts.kubernetes import Taint
-from concepts.pool import Block, Pool, TimeSharing
+from concepts.pool import Block, Pool, TimeSharing, Upgrade
 from tests import recorder
 from tests.components import eks_specs
 
@@ -309,3 +309,14 @@ def test_a_cpu_pool_starts_at_its_minimum(minimum: int, desired: int) -> None:
 def test_a_gpu_pool_that_would_cost_while_idle_is_refused(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         recording(eks_specs.gpu_pool(**changes))
+
+
+@pytest.mark.parametrize(
+    ("upgrade", "sent"),
+    [
+        (Upgrade(max_unavailable=3), {"maxUnavailable": 3, "updateStrategy": "MINIMAL"}),
+        (Upgrade(max_surge=0), {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}),
+    ],
+)
+def test_nodes_are_upgraded_as_the_pool_says(upgrade: Upgrade, sent: dict[str, Any]) -> None:
+    assert group(eks_specs.gpu_pool(upgrade=upgrade)).inputs["updateConfig"] == sent

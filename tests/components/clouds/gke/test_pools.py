@@ -8,11 +8,14 @@ from typing import Any
 import pulumi
 import pytest
 
+import catalog
+from catalog.gke.partitions import PARTITIONS
 from components.cluster import Cluster, ClusterArgs
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from concepts.kubernetes import Taint
-from concepts.pool import FlexStart, Pool, TimeSharing
+from concepts.pool import FlexStart, Pool, TimeSharing, Upgrade
+from rehearsal.standins.gke.machine_rules import PARTITION_SIZES
 from rehearsal.standins.gke.replacement import NODES_RECREATED
 from rehearsal.standins.values import at
 from tests import recorder
@@ -92,6 +95,23 @@ def test_time_sharing_is_the_clouds_own() -> None:
     assert shared["gpuSharingConfig"] == {"gpuSharingStrategy": "TIME_SHARING", "maxSharedClientsPerGpu": 4}
     (whole,) = node_config()["guestAccelerators"]
     assert "gpuSharingConfig" not in whole
+
+
+@pytest.mark.parametrize(
+    ("gpu", "mig", "size"),
+    [("nvidia-a100-40gb", "1g", "1g.5gb"), ("nvidia-a100-80gb", "2g", "2g.20gb"), ("nvidia-b200", "7g", "7g.180gb")],
+)
+def test_a_partition_is_called_by_its_memory_too(gpu: str, mig: str, size: str) -> None:
+    (accelerator,) = node_config(gpu=gpu, mig=mig)["guestAccelerators"]
+    assert accelerator["gpuPartitionSize"] == size
+    (whole,) = node_config(gpu=gpu)["guestAccelerators"]
+    assert "gpuPartitionSize" not in whole
+
+
+def test_every_partition_is_one_that_the_simulated_google_knows() -> None:
+    known = catalog.of("gke").accelerators
+    for gpu, sizes in PARTITIONS.items():
+        assert set(sizes.values()) <= set(PARTITION_SIZES[known[gpu].name])
 
 
 def test_a_reservation_is_named() -> None:
@@ -255,3 +275,10 @@ def test_the_latest_driver_may_be_too_new_for_old_gpus(
     spec = specs.gpu_pool(type=gpu, driver_version=version)
     inspect.unwrap(recording)(spec)
     assert [gpu in text for text in said] == [True] * warned
+
+
+def test_nodes_are_upgraded_as_the_pool_says() -> None:
+    said = declared(specs.gpu_pool(upgrade=Upgrade(max_surge=2))).inputs["upgradeSettings"]
+    assert said == {"strategy": "SURGE", "maxSurge": 2, "maxUnavailable": 0}
+    usual = declared(specs.gpu_pool()).inputs["upgradeSettings"]
+    assert usual == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}

@@ -30,7 +30,7 @@ def free(account: Account, reservation: Reservation) -> int:
     """How many more instances a reservation holds."""
     answer = account.call("ec2", "DescribeInstances", Filters=_LIVE)
     found = [each for group in answer["Reservations"] for each in group["Instances"]]
-    return reservation.count - sum(each.get("CapacityReservationId") == reservation.id for each in found)
+    return max(0, reservation.count - sum(each.get("CapacityReservationId") == reservation.id for each in found))
 
 
 def _described(account: Account, reservation: Reservation) -> dict[str, Any]:
