@@ -19,7 +19,8 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], object, N
     """Type and inputs of each, in groups that are named as well; none where the stack names none."""
     network = list(_network(settings))
     made = {inputs["resourceGroupName"].lower() for _, inputs in network}
-    yield from network
+    # A list itself cannot be told what became of each.
+    yield from (each for each in network)
     written = KEY_SET.fullmatch(settings.security.disk_key or "")
     groups = [group.rpartition("/")[2] for group in reservation_groups(settings)]
     for group in [*groups, *([] if written is None else [written["group"]])]:
