@@ -110,6 +110,7 @@ class Pool:
     ``preference`` orders the twins of one size, which differ in how their machines are had: 0 is tried first.
     ``location_policy`` is one that the catalogue lists; ``None`` leaves it to what the pool is.
     ``unneeded_minutes`` is how long a node stays idle before it goes; ``None`` leaves it to the cluster's profile.
+    ``compact`` nodes are close to each other; with ``image_streaming`` containers start before their image is there.
     ``upgrade`` says how nodes are upgraded; ``None`` is the cloud's part's own way.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk) of the planned type,
     ``dearest_hourly_usd`` that of the dearest type; ``None`` where it is not known.
@@ -133,6 +134,8 @@ class Pool:
     taints: tuple[Taint, ...] = ()
     unneeded_minutes: int | None = None
     upgrade: Upgrade | None = None
+    compact: bool = False
+    image_streaming: bool = False
     hourly_usd: float | None = None
     dearest_hourly_usd: float | None = None
     declared_at: str = ""

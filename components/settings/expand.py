@@ -163,6 +163,8 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
                 taints=_distinct(gpu_pool_taints(size, sizes.smallest, (*spot_taints, *extra), shares=shares)),
                 unneeded_minutes=pool.unneeded_minutes,
                 upgrade=_upgrade(pool),
+                compact=pool.placement == "compact",
+                image_streaming=pool.image_streaming,
                 hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
                 dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
                 declared_at=f"gpuPools[{index}]",

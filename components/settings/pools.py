@@ -13,6 +13,7 @@ from components.settings.capacity import FlexStart, Ladder, Reservations
 from components.settings.fields import (
     Context,
     DiskGb,
+    Flag,
     GpuNodeLabels,
     MachineTypes,
     Minutes,
@@ -104,6 +105,13 @@ class GpuPool(Section):
     )
     unneeded_minutes: Minutes | None = Field(
         default=None, description="idle minutes until a node goes; the stack's unless given"
+    )
+    placement: Literal["compact"] | None = Field(
+        default=None,
+        description="`compact`: nodes close to each other, for jobs of several; wherever there is one unless given",
+    )
+    image_streaming: Flag = Field(
+        default=False, description="start containers while their image is still being read, where the cloud can"
     )
     upgrade: UpgradeSetting | None = Field(default=None, description="how nodes are upgraded")
     labels: GpuNodeLabels = Field(default_factory=dict, description="further node labels")

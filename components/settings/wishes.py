@@ -83,7 +83,7 @@ WISHES: Final = (
     ),
     Wish(
         what="placing nodes close together is",
-        keys=r"(compact)?placement(group|groups|policy|type)?|proximityplacementgroup(id)?|ppg|clusterplacement|spread",
+        keys=r"(compactplacement|placement(group|groups|policy|type))|proximityplacementgroup(id)?|ppg|clusterplacement|spread",
         instead="Leave it out and keep a job on one node; write one zone if several nodes talk to each other",
     ),
     Wish(
@@ -127,7 +127,7 @@ WISHES: Final = (
     ),
     Wish(
         what="streaming or preloading of images is",
-        keys=r"(enable)?(imagestreaming|gcfs(config)?|artifactstreaming|soci|fastimagepull|lazyloading|preload.*"
+        keys=r"(enable)?(gcfs(config)?|artifactstreaming|soci|fastimagepull|lazyloading|preload.*"
         r"|secondarybootdisks?|imagecache|faststart)",
         instead="Leave it out, and keep images small or in the region: a new node pulls them in full",
     ),

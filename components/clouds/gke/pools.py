@@ -36,7 +36,9 @@ _KEPT: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.gvnic")
 
 # Google changes these by draining and replacing the nodes, with the jobs on them, and the provider says update.
 # As a replacement, a preview says it: https://github.com/GoogleCloudPlatform/magic-modules/pull/9575
-_RECREATES_NODES: Final = tuple(f"nodeConfig.{key}" for key in ("diskSizeGb", "diskType", "imageType", "machineType"))
+_RECREATES_NODES: Final = tuple(
+    f"nodeConfig.{key}" for key in ("diskSizeGb", "diskType", "gcfsConfig", "imageType", "machineType")
+)
 
 # Pascal and Volta: https://forums.developer.nvidia.com/t/unix-graphics-feature-deprecation-schedule/60588. Which driver
 # "latest" is changes with the releases of Container-Optimized OS.
@@ -76,6 +78,12 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         "upgradeSettings": _upgrade(pool),
         "nodeConfig": config,
     }
+    if pool.compact:
+        # https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement
+        inputs["placementPolicy"] = {"type": "COMPACT"}
+    if pool.image_streaming:
+        # https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming
+        config["gcfsConfig"] = {"enabled": True}
     if pool.gpu_part:
         inputs["maintenancePolicies"] = [_NO_UPGRADES_BY_ITSELF]
     if pool.autoscaled:
@@ -86,7 +94,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
     behaviour = pulumi.ResourceOptions(
         # After creation the autoscaler owns the size; only that of a pool without one is ours to change.
         ignore_changes=[*_KEPT, *(("initialNodeCount", "nodeCount") if pool.autoscaled else ())],
-        replace_on_changes=list(_RECREATES_NODES) if pool.gpu_part else [],
+        replace_on_changes=[*_RECREATES_NODES, "placementPolicy"] if pool.gpu_part else [],
         # It goes with its cluster, by one request: nodes that came while pools are deleted one by one would stay.
         deleted_with=context.control_plane,
         # Two pools of one name cannot exist side by side.

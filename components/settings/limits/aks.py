@@ -105,6 +105,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_sizes(settings),
         *_disks(settings),
         *_upgrades(settings),
+        *common.near_and_fast(settings, "AKS"),
         *_unneeded_minutes(settings),
         *_admin_pool(settings),
         *common.kms_key_problems(settings, _KMS_KEYS, _DISK_KEYS),

@@ -172,6 +172,23 @@ def _teams(settings: Settings) -> Iterator[Problem]:
             )
 
 
+def near_and_fast(settings: Settings, cloud: str) -> Iterator[Problem]:
+    """Of a cloud on which the program makes no placement and starts containers from whole images."""
+    for pool in settings.gpu_pools:
+        if pool.compact:
+            yield Problem(
+                f"{pool.declared_at}.placement",
+                f"placing nodes close to each other is not supported on {cloud} yet",
+                "Leave it out and keep a job on one node; write one zone if several nodes talk to each other",
+            )
+        if pool.image_streaming:
+            yield Problem(
+                f"{pool.declared_at}.imageStreaming",
+                f"{cloud} starts a container when all of its image is there",
+                "Leave it out, and keep images small or in the region: a new node pulls them in full",
+            )
+
+
 def _blocks(settings: Settings) -> Iterator[Problem]:
     for pool in settings.gpu_pools:
         block = pool.gpus.block

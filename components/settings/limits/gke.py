@@ -112,6 +112,8 @@ def refusals(settings: Settings) -> list[Problem]:
         *_reservations(settings),
         *_ladders(settings),
         *_upgrades(settings),
+        *_placement(settings),
+        *_streaming(settings),
         *_minimum(settings),
         *_nat(settings),
         *_autoscaling(settings),
@@ -291,6 +293,34 @@ def _ladders(settings: Settings) -> Iterator[Problem]:
                     f"{pool.gpus.reservation}",
                     "Write it in a pool of its own with capacity: reserved, which jobs name",
                 )
+
+
+def _placement(settings: Settings) -> Iterator[Problem]:
+    """https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement, where no N1 is among the machines; of
+    zones: https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/main/modules/compute/gke-node-pool/main.tf"""
+    for pool in settings.gpu_pools:
+        if pool.compact and len(pool.zones) > 1:
+            yield Problem(
+                f"{pool.declared_at}.placement",
+                f"nodes are close to each other in one zone, and the pool is in {', '.join(pool.zones)}",
+                f"Write zones: [{pool.zones[0]}], or leave placement out",
+            )
+        if pool.compact and pool.machine_type.startswith(("n1-", "custom-")):
+            yield Problem(
+                f"{pool.declared_at}.placement",
+                f"Google places no machines of N1 close to each other, as those with {pool.gpus.type} are",
+                "Leave it out, or use nvidia-l4 or a newer GPU",
+            )
+
+
+def _streaming(settings: Settings) -> Iterator[Problem]:
+    for pool in settings.gpu_pools:
+        if pool.image_streaming and pool.image != "cos":
+            yield Problem(
+                f"{pool.declared_at}.imageStreaming",
+                "GKE streams images on Container-Optimized OS only",
+                "Write image: cos, or leave imageStreaming out",
+            )
 
 
 def _upgrades(settings: Settings) -> Iterator[Problem]:

@@ -101,7 +101,8 @@ INTENTS = (
     refused("GCS FUSE", {"addons": "bucket"}, addons=["gcs-fuse"]),
     refused("Blob", {"addons": "bucket"}, addons=["blob"]),
     refused("storage", {"storage": "bucket"}, storage={"bucket": "b"}),
-    refused("image streaming", {"gpuPools[0].imageStreaming": "streaming"}, gpuPools=t4(imageStreaming=True)),
+    expressed("image streaming", "gke", gpuPools=t4(imageStreaming=True)),
+    expressed("nodes close together", "gke", gpuPools=[{**L4, "placement": "compact", "zones": ["us-central1-a"]}]),
     refused("GB200", {"gpuPools[0].gpu": "NVIDIA's own CPU"}, gpuPools=[{**L4, "gpu": "nvidia-gb200"}]),
     expressed("capacity block", "eks", gpuPools=[{**H100, "capacity": "capacity-block", "reservation": BLOCK}]),
     refused(

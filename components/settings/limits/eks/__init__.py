@@ -68,6 +68,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_autoscaler(settings),
         *_node_groups(settings),
         *pool_problems(settings),
+        *common.near_and_fast(settings, "EKS"),
     )
     # A pool of several sizes, zones or with a fallback is several specs with the same problem.
     return list(dict.fromkeys(found))

@@ -114,6 +114,14 @@ def test_every_partition_is_one_that_the_simulated_google_knows() -> None:
         assert set(sizes.values()) <= set(PARTITION_SIZES[known[gpu].name])
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_nodes_are_close_and_images_streamed_where_a_pool_asks_for_it(asked: bool) -> None:
+    pool = declared(specs.gpu_pool(compact=asked, image_streaming=asked))
+    assert pool.inputs.get("placementPolicy") == ({"type": "COMPACT"} if asked else None)
+    assert pool.inputs["nodeConfig"].get("gcfsConfig") == ({"enabled": True} if asked else None)
+    assert {"placementPolicy", "nodeConfig.gcfsConfig"} <= set(pool.replace_on_changes)
+
+
 def test_a_reservation_is_named() -> None:
     config = node_config(spot=False, reservation="a100s-of-june")
     assert config["reservationAffinity"] == {
