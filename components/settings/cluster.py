@@ -177,4 +177,13 @@ class Security(Section):
         description="key that encrypts nodes' disks and volumes of claims (docs/operations.md); the "
         "cloud's own unless given",
     )
+    permissions_boundary: StrictStr | None = Field(
+        default=None,
+        description="policy that bounds all roles of the stack, where roles can be bounded (its full name)",
+    )
+    role_path: StrictStr | None = Field(
+        default=None,
+        description="path of all roles of the stack, where roles have one, such as `/platform/`; another one replaces "
+        "roles, and with them the cluster",
+    )
     deletion_protection: Flag = Field(default=False, description="refuse to delete the cluster")

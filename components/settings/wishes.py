@@ -106,9 +106,11 @@ WISHES: Final = (
         instead="Write nvidia-b200, with x86 machines, where the cloud has it",
     ),
     Wish(
-        what="a permissions boundary or a path for roles is",
-        keys=r"(iam|role)?permissions?boundar(y|ies)(arn)?|(iam)?rolepath|iampath|path",
-        instead="Make the cluster in an account whose rules allow roles without one",
+        what="a permissions boundary or a path for roles by this key is",
+        # Not the keys of security itself.
+        keys=r"(?!(permissionsboundary|rolepath)$)"
+        r"((iam|role)?permissions?boundar(y|ies)(arn)?|(iam)?rolepath|iampath|path)",
+        instead="Write security: {permissionsBoundary: …, rolePath: …} where roles have them (docs/configuration.md)",
     ),
     Wish(
         what="a list of registries of others is",

@@ -77,18 +77,17 @@ class Role:
         document: pulumi.Input[str] | None = None,
     ) -> None:
         options = pulumi.ResourceOptions(parent=parent)
-        role = declare(
-            "aws:iam/role:Role",
-            name,
-            {
-                "name": role_name(settings.cluster_name, purpose),
-                "description": f"{purpose} of cluster {settings.cluster_name}",
-                "assumeRolePolicy": policy.trust(service),
-                "tags": dict(settings.labels),
-            },
-            options,
-            outputs=["arn"],
-        )
+        inputs: eks.Role = {
+            "name": role_name(settings.cluster_name, purpose),
+            "description": f"{purpose} of cluster {settings.cluster_name}",
+            "assumeRolePolicy": policy.trust(service),
+            "tags": dict(settings.labels),
+        }
+        if settings.security.permissions_boundary is not None:
+            inputs["permissionsBoundary"] = settings.security.permissions_boundary
+        if settings.security.role_path is not None:
+            inputs["path"] = settings.security.role_path
+        role = declare("aws:iam/role:Role", name, inputs, options, outputs=["arn"])
         self.arn: pulumi.Output[Any] = role.output("arn")
         self.role_name: pulumi.Output[Any] = role.output("name")
         self.ready: list[pulumi.Resource] = [

@@ -77,7 +77,7 @@ class Karpenter:
                     region=settings.region,
                     cluster=settings.cluster_name,
                     queue=queue_name(settings.cluster_name),
-                    node_role=role_name(settings.cluster_name, _NODES),
+                    node_role=f"{settings.security.role_path or '/'}{role_name(settings.cluster_name, _NODES)}",
                     spot=any(pool.spot for pool in pools),
                     disk_key=settings.security.disk_key,
                 )

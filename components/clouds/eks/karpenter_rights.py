@@ -35,7 +35,8 @@ _NODE_POOL: Final = "karpenter.sh/nodepool"
 class Scope:
     """What the rights are limited to; everything by its name, so that they are known before anything exists.
 
-    ``spot``: whether any pool has spot machines. ``disk_key`` is the customer's own, if there is one.
+    ``node_role`` is a name with its path, ``/name``. ``spot``: whether any pool has spot machines. ``disk_key`` is the
+    customer's own, if there is one.
     """
 
     partition: str
@@ -116,7 +117,7 @@ def rights(scope: Scope) -> str:
         policy.allow(
             "GiveNodesTheirRole",
             ["iam:PassRole"],
-            f"{iam}:role/{scope.node_role}",
+            f"{iam}:role{scope.node_role}",
             {"StringEquals": {"iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]}},
         ),
         policy.allow("SeeProfiles", ["iam:GetInstanceProfile"], f"{iam}:instance-profile/*"),

@@ -109,6 +109,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_unneeded_minutes(settings),
         *_admin_pool(settings),
         *common.kms_key_problems(settings, _KMS_KEYS, _DISK_KEYS),
+        *common.no_rules_of_roles(settings, "AKS", "Azure Policy bounds which roles may be assigned"),
         *_disk_key(settings),
         *_control_plane(settings),
         *_registry(settings),

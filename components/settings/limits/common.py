@@ -59,6 +59,14 @@ def no_dns_endpoint(cloud: str) -> Problem:
     )
 
 
+def no_rules_of_roles(settings: Settings, cloud: str, instead: str) -> Iterator[Problem]:
+    """Of a cloud whose identities have neither a boundary nor a path; ``instead`` says how it bounds them."""
+    written = {"permissionsBoundary": settings.security.permissions_boundary, "rolePath": settings.security.role_path}
+    for key, value in written.items():
+        if value is not None:
+            yield Problem(f"security.{key}", f"identities on {cloud} have none", f"Leave it out; {instead}")
+
+
 def people_problems(settings: Settings, written: re.Pattern[str], is_not: str, remedy: str) -> Iterator[Problem]:
     """Whoever of ``access`` is not ``written`` as the cloud writes people; ``is_not`` says what such a text is not."""
     for index, entry in enumerate(settings.access):

@@ -103,6 +103,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_labels(settings),
         *_resource_labels(settings),
         *common.kms_key_problems(settings, _KMS_KEYS),
+        *common.no_rules_of_roles(settings, "GKE", "an organisation's deny policies bound what anybody may do"),
         *name_problems(settings, _NAMES),
         *_people(settings),
         *windows.problems(settings, _WINDOWS),

@@ -21,6 +21,7 @@ PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
 ROLE_RULES: Final = RuleBook[Account]()
 POLICY_RULES: Final = RuleBook[Account]()
 _AWS_OWN: Final = "arn:aws:iam::aws:policy/"
+_EVERYTHING: Final = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}'
 _QUOTAS: Final = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"
 _GRAMMAR: Final = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_grammar.html"
 
@@ -49,6 +50,32 @@ def _change_role(account: Account, id: str, old: Properties, new: Properties) ->
     if any(new.get(key) != old.get(key) for key in ("description", "maxSessionDuration")):
         seconds, text = int(new["maxSessionDuration"]), new.get("description") or ""
         account.call("iam", "UpdateRole", RoleName=id, Description=text, MaxSessionDuration=seconds)
+    before, after = old.get("permissionsBoundary"), new.get("permissionsBoundary")
+    if after and after != before:
+        account.call("iam", "PutRolePermissionsBoundary", RoleName=id, PermissionsBoundary=after)
+    elif before and not after:
+        account.call("iam", "DeleteRolePermissionsBoundary", RoleName=id)
+
+
+def _bounded(made: Made[Account]) -> None:
+    """The boundary is a policy that exists; one of the account's own is taken to, and to allow everything.
+
+    https://docs.aws.amazon.com/IAM/latest/APIReference/API_PutRolePermissionsBoundary.html (NoSuchEntity)
+    """
+    account, boundary = made.cloud, made.inputs.get("permissionsBoundary")
+    if not boundary:
+        return
+    if boundary.startswith(_AWS_OWN):
+        _offer(account, boundary)
+    try:
+        account.call("iam", "GetPolicy", PolicyArn=boundary)
+    except ApiError as error:
+        _, own, name = boundary.partition(account.arn("iam", "policy/", everywhere=True))
+        if not own:
+            reason = f"Scope ARN: {boundary} does not exist or is not attachable."
+            raise ApiError("iam", "CreateRole", "NoSuchEntity", reason) from error
+        path = f"/{name.rpartition('/')[0]}/" if "/" in name else "/"
+        account.call("iam", "CreatePolicy", PolicyName=name.rpartition("/")[2], Path=path, PolicyDocument=_EVERYTHING)
 
 
 def _remove_role(account: Account, id: str, inputs: Properties) -> None:
@@ -143,6 +170,7 @@ ROWS: Final = (
         outputs={"arn": said("Arn"), "createDate": _created, "uniqueId": said("RoleId")},
         defaults={"path": "/", "maxSessionDuration": 3600},
         rules=ROLE_RULES.rules,
+        requires=_bounded,
         replaces=("path",),
         name="name",
     ),

@@ -112,10 +112,22 @@ INTENTS = (
         gpuPools=[{**H100, "capacity": "capacity-block"}],
     ),
     expressed("spot with a fallback", gpuPools=t4(capacity="spot-with-fallback")),
-    refused(
+    expressed(
         "permissions boundary",
-        {"security.permissionsBoundary": "permissions boundary"},
-        security={"permissionsBoundary": "arn"},
+        "eks",
+        security={"permissionsBoundary": "arn:aws:iam::123456789012:policy/company", "rolePath": "/platform/"},
+    ),
+    refused(
+        "permissions boundary by another key",
+        {"iamPermissionsBoundary": "a permissions boundary"},
+        iamPermissionsBoundary=1,
+    ),
+    refused(
+        "permissions boundary elsewhere",
+        {"security.permissionsBoundary": "have none"},
+        "gke",
+        "aks",
+        security={"permissionsBoundary": "arn:aws:iam::123456789012:policy/company"},
     ),
     refused(
         "EFA",

@@ -32,7 +32,14 @@ def test_a_stack_passes(stack: str) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    "stack", ["examples/eks-spot.yaml", "examples/eks-karpenter.yaml", "examples/aks-train-infer.yaml"]
+    ("stack", "changes"),
+    [
+        ("examples/eks-spot.yaml", "brief"),
+        # Each change by itself, on node groups and on Karpenter.
+        ("examples/eks-t4.yaml", "all"),
+        ("examples/eks-karpenter.yaml", "all"),
+        ("examples/aks-train-infer.yaml", "brief"),
+    ],
 )
-def test_a_job_survives_what_changes_around_it(stack: str) -> None:
-    passes(stack, "--day-two", "brief")
+def test_a_job_survives_what_changes_around_it(stack: str, changes: str) -> None:
+    passes(stack, "--day-two", changes)

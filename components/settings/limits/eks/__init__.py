@@ -30,6 +30,9 @@ _PERSON: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]
 # (https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html). Karpenter renews its own nodes, and
 # its budgets know no dates.
 _WINDOWS: Final = windows.Windows(cloud="EKS", most_exclusions=0, autoscaler="karpenter")
+# https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateRole.html (PermissionsBoundary, Path)
+_POLICY: Final = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[\w+=,.@/-]+", re.ASCII)
+_PATH: Final = re.compile(r"/([!-~]{1,510}/)?")
 _MINOR: Final = re.compile(r"v?\d+\.\d+")
 
 # https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html
@@ -64,6 +67,7 @@ def refusals(settings: Settings) -> list[Problem]:
             "Write arn:aws:iam::<account>:role/<name>, with the path of the role; people of a group assume one",
         ),
         *common.kms_key_problems(settings, _KMS_KEYS),
+        *_roles(settings),
         *name_problems(settings, _NAMES),
         *_autoscaler(settings),
         *_node_groups(settings),
@@ -80,6 +84,22 @@ def _account(settings: Settings) -> Iterator[Problem]:
             "aws:region",
             f"the provider would work in {settings.project}, and the cluster is to be in {settings.region}",
             f"Write aws:region: {settings.region}, or region: {settings.project}",
+        )
+
+
+def _roles(settings: Settings) -> Iterator[Problem]:
+    boundary, path = settings.security.permissions_boundary, settings.security.role_path
+    if boundary is not None and not _POLICY.fullmatch(boundary):
+        yield Problem(
+            "security.permissionsBoundary",
+            f"'{boundary}' is not the ARN of a policy of IAM",
+            "Write arn:aws:iam::<account>:policy/<name>",
+        )
+    if path is not None and not _PATH.fullmatch(path):
+        yield Problem(
+            "security.rolePath",
+            f"'{path}' is not a path of IAM",
+            "Begin and end it with '/', as in /platform/gpu/; 512 characters at most",
         )
 
 

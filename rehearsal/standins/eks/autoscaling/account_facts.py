@@ -37,7 +37,7 @@ def auto_scaling_groups(account: Account, names: Collection[str]) -> dict[str, A
 
 
 def role(account: Account, arn: str) -> Role | None:
-    """The role with all its policies, ``None`` if it does not exist."""
+    """The role with all its policies and its boundary, ``None`` if it does not exist."""
     name = arn.rpartition("/")[2]
     try:
         found = account.call("iam", "GetRole", RoleName=name)["Role"]
@@ -45,14 +45,9 @@ def role(account: Account, arn: str) -> Role | None:
         if error.code == "NoSuchEntity":
             return None
         raise
-    return Role(found["Arn"], _document(found["AssumeRolePolicyDocument"]), _policies(account, name))
-
-
-def boundary(account: Account, arn: str) -> Document | None:
-    """A role's permissions boundary, ``None`` if it has none."""
-    found = account.call("iam", "GetRole", RoleName=arn.rpartition("/")[2])["Role"].get("PermissionsBoundary") or {}
-    limit = found.get("PermissionsBoundaryArn")
-    return _managed(account, limit) if limit else None
+    limit = (found.get("PermissionsBoundary") or {}).get("PermissionsBoundaryArn")
+    boundary = _managed(account, limit) if limit else None
+    return Role(found["Arn"], _document(found["AssumeRolePolicyDocument"]), _policies(account, name), boundary)
 
 
 def has_oidc_provider(account: Account, issuer: str) -> bool:

@@ -17,11 +17,16 @@ _POD_IDENTITY_ACTIONS: Final = ("sts:AssumeRole", "sts:TagSession")
 
 @dataclass(frozen=True)
 class Role:
-    """An IAM role: ``policies`` are its inline and attached documents by name, ``trust`` its trust policy."""
+    """An IAM role: ``policies`` are its inline and attached documents by name, ``trust`` its trust policy.
+
+    What they allow counts as far as its ``boundary`` allows it too:
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/access_policies_boundaries.html
+    """
 
     arn: str
     trust: Document
     policies: Mapping[str, Document]
+    boundary: Document | None = None
 
     def missing(self, calls: Collection[Call]) -> str:
         """Why the role may not make all of ``calls``, ``""`` if it may."""
@@ -30,12 +35,14 @@ class Role:
         odd = [operator for call in whole for operator in unjudged(self.policies.values(), call)]
         if odd:
             return f"the role {self.arn}: {_cannot_judge(odd[0])}"
-        refused = [call for call in whole if allows(self.policies.values(), call) is not True]
+        bounded = [] if self.boundary is None else [call for call in whole if allows([self.boundary], call) is not True]
+        refused = bounded or [call for call in whole if allows(self.policies.values(), call) is not True]
         if not refused:
             return ""
         on = next((f" on {call.resource}" for call in refused if call.resource != "*"), "")
         actions = ", ".join(dict.fromkeys(call.action for call in refused))
-        return f"the role {self.arn} does not allow {actions}{on}; add the action, or mend the statement's condition"
+        whose = f"the permissions boundary of the role {self.arn}" if bounded else f"the role {self.arn}"
+        return f"{whose} does not allow {actions}{on}; add the action, or mend the statement's condition"
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,7 @@ class Judge:
         key = role, self._account.writes("iam")
         if key not in self._known:
             found = account_facts.role(self._account, role)
-            boundary = account_facts.boundary(self._account, role) if found else None
-            self._known = {key: None if found is None else Rights(found.policies, boundary)}
+            self._known = {key: None if found is None else Rights(found.policies, found.boundary)}
         return self._known[key]
 
 

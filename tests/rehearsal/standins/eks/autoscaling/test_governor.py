@@ -186,6 +186,19 @@ def test_a_role_without_its_policy_scales_nothing(stage: Stage) -> None:
     assert stage.groups()["t4-1"].autoscaled
 
 
+def test_a_boundary_takes_what_the_policy_gives(stage: Stage) -> None:
+    roles = [each["RoleName"] for each in stage.account.call("iam", "ListRoles")["Roles"]]
+    role = next(name for name in roles if "autoscaler" in name)
+    reads = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*:Describe*", "Resource": "*"}]}
+    limit = stage.account.call("iam", "CreatePolicy", PolicyName="limit", PolicyDocument=json.dumps(reads))
+    stage.account.call("iam", "PutRolePermissionsBoundary", RoleName=role, PermissionsBoundary=limit["Policy"]["Arn"])
+    try:
+        assert "the permissions boundary of the role" in stage.groups()["t4-1"].not_scaled_because
+    finally:
+        stage.account.call("iam", "DeleteRolePermissionsBoundary", RoleName=role)
+    assert stage.groups()["t4-1"].autoscaled
+
+
 def test_the_fleet_hears_only_what_is_new(stage: Stage) -> None:
     stage.groups()
     told: list[str] = []
