@@ -63,7 +63,8 @@ def outputs(type_token: str, name: str, inputs: dict[str, Any]) -> dict[str, Any
     if type_token == "aws:eks/cluster:Cluster":
         network = {**inputs["vpcConfig"], "clusterSecurityGroupId": "sg-of-the-cluster"}
         found = {"endpoint": "https://control-plane.example", "certificateAuthority": {"data": "Q0E="}}
-        return {**found, "vpcConfig": network}
+        issuer = [{"oidcs": [{"issuer": "https://oidc.example/id"}]}]
+        return {**found, "vpcConfig": network, "identities": issuer}
     if type_token == "aws:eks/nodeGroup:NodeGroup":
         group = f"eks-{inputs['nodeGroupName']}-0c5b2e4a-1f0d-4c7e-9a51-3d2f6b8e7a90"
         return {"resources": [{"autoscalingGroups": [{"name": group}]}]}

@@ -40,7 +40,7 @@ from catalog.eks.versions import SUPPORTED
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
 from catalog.prices import Prices, Source
-from catalog.tags import TagGrammar
+from catalog.tags import RegistryName, TagGrammar
 
 # The day that readers noted each fee.
 _CONTROL_PLANE: Final = Source(
@@ -112,6 +112,10 @@ CATALOG: Final = CloudCatalog(
     default_cpu_machine="m6i.xlarge",
     existing_network="vpc-<id>",
     default_ranges={"node_cidr": "10.0.0.0/16", "pod_cidr": None, "service_cidr": "172.20.0.0/16"},
+    registry_name=RegistryName(
+        instead="in the registry's account, let the nodes' role pull, which `pulumi stack output network` names "
+        "(https://docs.aws.amazon.com/AmazonECR/latest/userguide/repository-policy-examples.html)"
+    ),
     tags=_TAGS,
     # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html (nodegroupName)
     max_name_length=63,

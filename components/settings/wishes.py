@@ -111,13 +111,6 @@ WISHES: Final = (
         instead="Make the cluster in an account whose rules allow roles without one",
     ),
     Wish(
-        what="a list of registries of others is",
-        keys=r"(container|image|docker|private)registr(y|ies)|registries|registry(id|ids|project|projects|projectids)"
-        r"|acr(id|name|s)?|attachacr|ecr|imagepullsecrets?|artifactregistry|gcr",
-        instead="Write workloads: {registry: {}} for one of the stack's own; those of the same account the nodes may "
-        f"mostly read already, and for another let the nodes' identity pull ({_OUTPUT} names it)",
-    ),
-    Wish(
         what="a mounted bucket or file store is",
         keys=r"storage|buckets?|volumes?|gcsfuse|gcs|blobcsi|blob|lustre|filestore|s3|mountpoint|efs|fsx|ebs",
         values=r"(gcs|gcp)?fuse|gcsfuse.*|blob.*|s3.*|mountpoint.*|(managed)?lustre.*|filestore.*|azurefiles?.*|azuredisk.*",
@@ -243,6 +236,22 @@ SYNONYMS: Final[Mapping[str, str]] = {
         "upgrade: {maxUnavailable: 1}",
     ),
     **dict.fromkeys(("draintimeout", "draintimeoutinminutes"), "upgrade: {drainMinutes: 60}"),
+    **dict.fromkeys(
+        (
+            *("registries", "containerregistry", "containerregistries", "imageregistries", "dockerregistries", "acr"),
+            *(
+                "acrid",
+                "acrname",
+                "attachacr",
+                "ecr",
+                "gcr",
+                "artifactregistry",
+                "registryprojectids",
+                "privateregistry",
+            ),
+        ),
+        "workloads: {registry: {}} for one of the stack's own, workloads: {pullFrom: […]} for those of others",
+    ),
     "maintenanceexclusions": "maintenance: {exclusions: [{name: …, first: …, last: …}]}",
     "resourcelabels": "labels",
     **dict.fromkeys(("defaulttags", "resourcetags", "extratags", "costtags"), "tags: {CostCenter: …}"),

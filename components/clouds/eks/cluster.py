@@ -63,7 +63,7 @@ class EksCluster:
                 protect=settings.security.deletion_protection,
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="30m"),
             ),
-            outputs=["endpoint", "certificateAuthority"],
+            outputs=["endpoint", "certificateAuthority", "identities"],
         )
         self._context = Context(
             settings=settings,
@@ -112,6 +112,7 @@ class EksCluster:
             "publicSubnetIds": list(network.public_subnets.values()),
             "clusterSecurityGroupId": self._context.security_group,
             "nodeRoleArn": self._context.node_role.arn,
+            "oidcIssuerUrl": self._resource.output("identities").apply(_issuer),
         }
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
@@ -144,6 +145,11 @@ class EksCluster:
             return Karpenter(name, self._context, pools, objects, parent, admin_pool)
         cluster_autoscaler.declare(name, self._context, pools, objects, parent, admin_pool)
         return self
+
+
+def _issuer(identities: Sequence[Mapping[str, Any]]) -> str:
+    """Who says who the pods are: https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html"""
+    return str(identities[0]["oidcs"][0]["issuer"])
 
 
 def _groups(settings: Settings, exists: bool, parent: pulumi.Resource) -> RunningGroups | None:
