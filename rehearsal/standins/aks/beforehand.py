@@ -17,9 +17,9 @@ from rehearsal.standins.base import Properties
 
 def resources(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
     """Type and inputs of each, in groups that are named as well; none where the stack names none."""
-    network = list(_network(settings))
-    made = {inputs["resourceGroupName"].lower() for _, inputs in network}
-    yield from network
+    yield from _network(settings)
+    network = EXISTING_NETWORK.fullmatch(settings.network.existing.network if settings.network.existing else "")
+    made = set[str]() if network is None else {network["group"].lower()}
     written = KEY_SET.fullmatch(settings.security.disk_key or "")
     groups = [group.rpartition("/")[2] for group in reservation_groups(settings)]
     for group in [*groups, *([] if written is None else [written["group"]])]:
