@@ -16,6 +16,7 @@ from catalog.changes import Effects
 from catalog.machines import Machines
 from catalog.model import Accelerator, Machine, Quota, Resources, Support, SystemPod, WithdrawnGpu
 from catalog.prices import Prices
+from catalog.raw import RawInputs
 from catalog.tags import RegistryName, TagGrammar
 from concepts.kubernetes import Taint
 from concepts.pool import Image, Pool, Rung
@@ -58,6 +59,7 @@ class CloudCatalog:
     - ``existing_network``: how a stack file names a network that is there already; ``None`` where it cannot yet
     - ``tags``: how tags are written; ``None`` where resources have labels alone
     - ``registry_name``: how a registry of others is named, where the stack can let nodes pull from it
+    - ``raw``: what a stack file may hand to the provider as it is
     - ``max_name_length``: characters that the name of a cluster or a pool may have
     - ``pod_addresses_per_node``: addresses that each node takes out of the pod range (the nodes' range where pods have
       none); ``kept_addresses``: those of a subnetwork that the cloud keeps for itself
@@ -102,6 +104,7 @@ class CloudCatalog:
     existing_network: str | None = None
     tags: TagGrammar | None = None
     registry_name: RegistryName
+    raw: RawInputs
     max_name_length: int
     pod_addresses_per_node: int
     kept_addresses: int

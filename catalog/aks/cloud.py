@@ -37,6 +37,7 @@ from typing import Final
 from catalog.aks.changes import CHANGES
 from catalog.aks.nodes import SYSTEM_PODS, allocatable
 from catalog.aks.quotas import quotas
+from catalog.aks.raw import RAW
 from catalog.cloud import CloudCatalog, CredentialPlugin
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
@@ -128,6 +129,7 @@ CATALOG: Final = CloudCatalog(
     # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerservice
     tags=_TAGS,
     # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
+    raw=RAW,
     registry_name=RegistryName(
         written=re.compile(
             r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/[^/]+/providers/Microsoft\.ContainerRegistry"

@@ -28,6 +28,7 @@ from catalog.gke.changes import CHANGES
 from catalog.gke.machines import GkeMachines, is_custom
 from catalog.gke.nodes import SYSTEM_PODS, allocatable, disk_mib
 from catalog.gke.quotas import quotas
+from catalog.gke.raw import RAW
 from catalog.model import Price, WithdrawnGpu
 from catalog.prices import Prices, Source
 from catalog.tags import RegistryName
@@ -97,6 +98,7 @@ CATALOG: Final = CloudCatalog(
     existing_network="projects/<host project>/global/networks/<name>",
     # GKE's own error says so: https://github.com/pulumi/pulumi-gcp/issues/1510
     # https://cloud.google.com/artifact-registry/docs/repositories/repo-overview
+    raw=RAW,
     registry_name=RegistryName(
         written=re.compile(
             r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/repositories/(?P<repository>[^/]+)"

@@ -156,11 +156,9 @@ WISHES: Final = (
         instead="Leave it out: nodes that run GPU jobs are left alone; docs/operations.md says what is upgraded",
     ),
     Wish(
-        what="settings of the cloud that are passed through are",
-        keys=r"raw|extra.*|overrides?|passthrough|"
-        + "|".join(PLUGINS)
-        + r"|(user|custom)data|startupscript|bootstrap.*",
-        instead="Leave it out, or declare what it needs in a program of your own beside this one",
+        what="a script that nodes run when they start is",
+        keys=r"(user|custom)data|startupscript|bootstrap.*",
+        instead="Leave it out, and run a DaemonSet; `raw` hands inputs to the cloud's provider",
     ),
 )
 
@@ -251,6 +249,9 @@ SYNONYMS: Final[Mapping[str, str]] = {
             ),
         ),
         "workloads: {registry: {}} for one of the stack's own, workloads: {pullFrom: […]} for those of others",
+    ),
+    **dict.fromkeys(
+        (*PLUGINS, "extra", "extraargs", "extrainputs", "override", "overrides", "passthrough"), "raw: {…}"
     ),
     "maintenanceexclusions": "maintenance: {exclusions: [{name: …, first: …, last: …}]}",
     "resourcelabels": "labels",

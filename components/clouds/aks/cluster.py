@@ -21,6 +21,7 @@ from components.clouds.aks.workloads.bucket import bucket
 from components.clouds.aks.workloads.pod_identity import grant
 from components.clouds.aks.workloads.registry import let_pull, registry
 from components.clouds.base import NodePools, WorkloadResources
+from components.clouds.raw import beside
 from components.resources import ClusterObjects
 from components.settings import Settings
 from concepts.pool import Pool
@@ -82,7 +83,9 @@ class AksCluster:
         self._resource = declare(
             "azure-native:containerservice:ManagedCluster",
             f"{name}-control-plane",
-            _inputs(settings, group_name, network, identities, encryption, itself, admin_nodes),
+            beside(
+                _inputs(settings, group_name, network, identities, encryption, itself, admin_nodes), settings.raw, "raw"
+            ),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=[*rights, deployer],

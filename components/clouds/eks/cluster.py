@@ -25,6 +25,7 @@ from components.clouds.eks.version import cluster_minor
 from components.clouds.eks.workloads.bucket import bucket
 from components.clouds.eks.workloads.pod_identity import grant
 from components.clouds.eks.workloads.registry import registry
+from components.clouds.raw import beside
 from components.resources import ClusterObjects, CustomResource
 from components.settings import Settings
 from concepts.pool import Pool
@@ -56,7 +57,11 @@ class EksCluster:
         self._resource = declare(
             "aws:eks/cluster:Cluster",
             f"{name}-control-plane",
-            _inputs(settings, minor, role.arn, key.arn, vpc_config(name, settings, network, parent)),
+            beside(
+                _inputs(settings, minor, role.arn, key.arn, vpc_config(name, settings, network, parent)),
+                settings.raw,
+                "raw",
+            ),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=[*role.ready, *key.ready, *network.ready, logs],

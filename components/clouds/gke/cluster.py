@@ -19,6 +19,7 @@ from components.clouds.gke.node_config import node_config
 from components.clouds.gke.workloads.bucket import bucket
 from components.clouds.gke.workloads.pod_identity import grant
 from components.clouds.gke.workloads.registry import let_pull, registry
+from components.clouds.raw import beside
 from components.resources import ClusterObjects, CustomResource
 from components.settings import Settings
 from concepts.pool import Pool
@@ -51,7 +52,7 @@ class GkeCluster:
         self._resource = declare(
             "gcp:container/cluster:Cluster",
             f"{name}-control-plane",
-            _inputs(settings, network, identity),
+            beside(_inputs(settings, network, identity), settings.raw, "raw"),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=needs,

@@ -144,6 +144,7 @@ INTENTS = (
     refused("cloud by its company", {"cloud": "Write "}, cloud="azure"),
     expressed("tags in the cloud's grammar", "eks", "aks", tags={"CostCenter": "4711"}),
     refused("tags where there are labels", {"tags": "Write labels"}, "gke", tags={"CostCenter": "4711"}),
+    refused("a cloud's own inputs", {"gke": "Write raw: "}, "gke", gke={"addonsConfig": {}}),
     refused("default tags", {"defaultTags": "Write tags: "}, defaultTags={"team": "red"}),
     refused(
         "AWS's word for machines", {"gpuPools[0].instanceType": "Write machineType"}, gpuPools=t4(instanceType="x")
