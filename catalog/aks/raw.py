@@ -45,7 +45,7 @@ RAW: Final = RawInputs(
             "powerState": "Leave it out: a stopped pool starts no node",
             "scaleSetEvictionPolicy": _CAPACITY,
             "spotMaxPrice": _CAPACITY,
-            "upgradeSettings": "Leave it out: an upgrade drains nodes one by one, and waits for jobs",
+            "upgradeSettings": "Write upgrade of the pool",
         },
     ),
 )
