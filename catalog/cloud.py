@@ -16,7 +16,8 @@ from catalog.changes import Effects
 from catalog.machines import Machines
 from catalog.model import Accelerator, Machine, Quota, Resources, Support, SystemPod, WithdrawnGpu
 from catalog.prices import Prices
-from catalog.tags import TagGrammar
+from catalog.raw import RawInputs
+from catalog.tags import RegistryName, TagGrammar
 from concepts.kubernetes import Taint
 from concepts.pool import Image, Pool, Rung
 
@@ -57,6 +58,8 @@ class CloudCatalog:
       ``service_cidr``
     - ``existing_network``: how a stack file names a network that is there already; ``None`` where it cannot yet
     - ``tags``: how tags are written; ``None`` where resources have labels alone
+    - ``registry_name``: how a registry of others is named, where the stack can let nodes pull from it
+    - ``raw``: what a stack file may hand to the provider as it is
     - ``max_name_length``: characters that the name of a cluster or a pool may have
     - ``pod_addresses_per_node``: addresses that each node takes out of the pod range (the nodes' range where pods have
       none); ``kept_addresses``: those of a subnetwork that the cloud keeps for itself
@@ -100,6 +103,8 @@ class CloudCatalog:
     default_ranges: Mapping[str, str | None]
     existing_network: str | None = None
     tags: TagGrammar | None = None
+    registry_name: RegistryName
+    raw: RawInputs
     max_name_length: int
     pod_addresses_per_node: int
     kept_addresses: int

@@ -1,4 +1,4 @@
-"""How a cloud writes tags: what a key and a value may be."""
+"""How a cloud writes tags and registries of others: what a key, a value and a name may be."""
 
 from __future__ import annotations
 
@@ -29,3 +29,15 @@ class TagGrammar:
             return "is what the program names resources by"
         taken = next((begin for begin in self.reserved if key.lower().startswith(begin)), None)
         return None if taken is None else f"begins with '{taken}', which the cloud or the cluster keeps for itself"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegistryName:
+    """How a stack file names a registry of another project or account: ``written`` matches all of it.
+
+    ``instead`` says who lets nodes pull where this side has no right to give; then nothing is written.
+    """
+
+    written: re.Pattern[str] | None = None
+    example: str = ""
+    instead: str = ""

@@ -34,7 +34,14 @@ def of_settings(settings: Settings) -> dict[str, Any]:
         "gpuJobs": gpu_jobs(settings.gpu_pools, settings.autoscaler),
         "cost": cost(settings),
         "quotas": quotas(settings),
+        **raw(settings),
     }
+
+
+def raw(settings: Settings) -> dict[str, Any]:
+    """What the stack file hands to the provider beside its settings; nothing where it hands over nothing."""
+    entries = {pool.name: dict(pool.raw) for pool in (*settings.gpu_pools, *settings.cpu_pools) if pool.raw}
+    return {"raw": {"cluster": dict(settings.raw), "pools": entries}} if settings.raw or entries else {}
 
 
 def pools(specs: Sequence[Pool]) -> dict[str, Any]:

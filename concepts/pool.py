@@ -6,8 +6,8 @@ Names, labels and taints are final: nobody downstream adds to them, so rules, cl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
 from concepts.declared import NodeGroup
 from concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint
@@ -114,7 +114,8 @@ class Pool:
     ``upgrade`` says how nodes are upgraded; ``None`` is the cloud's part's own way.
     ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk) of the planned type,
     ``dearest_hourly_usd`` that of the dearest type; ``None`` where it is not known.
-    ``declared_at`` is the key path of the stack file's entry (``gpuPools[0]``), for messages.
+    ``declared_at`` is the key path of the stack file's entry (``gpuPools[0]``), for messages. ``raw`` are further
+    inputs of the pool in its provider's words.
     """
 
     name: str
@@ -139,6 +140,7 @@ class Pool:
     hourly_usd: float | None = None
     dearest_hourly_usd: float | None = None
     declared_at: str = ""
+    raw: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if (self.role == "gpu") != (self.gpu_part is not None):

@@ -83,6 +83,7 @@ class Record:
     checks: list[Check] = field(default_factory=list)
     violations: tuple[PolicyViolation, ...] = ()
     declared_cost: Mapping[str, Any] = field(default_factory=dict)
+    raw: Mapping[str, Any] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     complete: bool = False
     scope: Scope = field(default_factory=lambda: Scope({}, {}))
@@ -191,6 +192,7 @@ def to_json(record: Record, logs: Path | None) -> dict[str, Any]:
             "maxHourlyUsd": cost.max_hourly,
             "unpricedPools": list(cost.unpriced),
         },
+        **({"raw": record.raw} if record.raw else {}),
         "evidence": [str(path) for path in record.evidence],
         "logs": str(logs) if logs is not None else None,
     }

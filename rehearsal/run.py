@@ -213,7 +213,7 @@ class Rehearsal:
 
     def _scenario(self, engine: Engine) -> None:
         outputs = engine.outputs()
-        self._record.declared_cost = outputs["cost"]
+        self._record.declared_cost, self._record.raw = outputs["cost"], outputs.get("raw") or {}
         self._deployer(engine).apply_manifest(DEVELOPERS)
         assert self._admin is not None
         assert self._world is not None

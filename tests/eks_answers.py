@@ -24,6 +24,11 @@ SUBNETS: Final[dict[str, dict[str, Any]]] = {
     }
     for number, letter in enumerate("abc")
 }
+# The same in the VPC of examples/eks-company.yaml.
+COMPANYS: Final[dict[str, dict[str, Any]]] = {
+    f"subnet-0a1b2c3d4e5f6000{letter}": {**SUBNETS[f"subnet-0000000{letter}"], "vpcId": "vpc-0a1b2c3d4e5f60718"}
+    for letter in "abc"
+}
 PUBLIC_SUBNETS: Final[dict[str, dict[str, Any]]] = {
     f"subnet-0000001{letter}": {"availabilityZone": f"us-west-2{letter}"} for letter in "ab"
 }
@@ -38,7 +43,7 @@ ROUTE_TABLES: Final[dict[str, dict[str, Any]]] = {
 
 
 def _subnet(asked: Mapping[str, Any]) -> dict[str, Any]:
-    return {**asked, **{**SUBNETS, **PUBLIC_SUBNETS}[asked["id"]]}
+    return {**asked, **{**SUBNETS, **COMPANYS, **PUBLIC_SUBNETS}[asked["id"]]}
 
 
 CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
@@ -63,7 +68,8 @@ def outputs(type_token: str, name: str, inputs: dict[str, Any]) -> dict[str, Any
     if type_token == "aws:eks/cluster:Cluster":
         network = {**inputs["vpcConfig"], "clusterSecurityGroupId": "sg-of-the-cluster"}
         found = {"endpoint": "https://control-plane.example", "certificateAuthority": {"data": "Q0E="}}
-        return {**found, "vpcConfig": network}
+        issuer = [{"oidcs": [{"issuer": "https://oidc.example/id"}]}]
+        return {**found, "vpcConfig": network, "identities": issuer}
     if type_token == "aws:eks/nodeGroup:NodeGroup":
         group = f"eks-{inputs['nodeGroupName']}-0c5b2e4a-1f0d-4c7e-9a51-3d2f6b8e7a90"
         return {"resources": [{"autoscalingGroups": [{"name": group}]}]}

@@ -37,11 +37,12 @@ from typing import Final
 from catalog.aks.changes import CHANGES
 from catalog.aks.nodes import SYSTEM_PODS, allocatable
 from catalog.aks.quotas import quotas
+from catalog.aks.raw import RAW
 from catalog.cloud import CloudCatalog, CredentialPlugin
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
 from catalog.prices import Prices, Source
-from catalog.tags import TagGrammar
+from catalog.tags import RegistryName, TagGrammar
 from concepts.kubernetes import Taint
 
 MIG_GPUS: Final = frozenset(
@@ -127,6 +128,16 @@ CATALOG: Final = CloudCatalog(
     # Of a cluster. Pool names, 11 characters in Azure, are shortened where they are sent (components/clouds/aks).
     # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerservice
     tags=_TAGS,
+    # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
+    raw=RAW,
+    registry_name=RegistryName(
+        written=re.compile(
+            r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/[^/]+/providers/Microsoft\.ContainerRegistry"
+            r"/registries/[a-z0-9]{5,50}",
+            re.IGNORECASE,
+        ),
+        example="/subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.ContainerRegistry/registries/<name>",
+    ),
     max_name_length=63,
     # Azure CNI Overlay gives each node a /24: https://learn.microsoft.com/azure/aks/concepts-network-azure-cni-overlay
     pod_addresses_per_node=256,

@@ -36,11 +36,12 @@ from catalog.cloud import CloudCatalog, CredentialPlugin
 from catalog.eks.changes import CHANGES
 from catalog.eks.nodes import ADDRESSES_PER_PREFIX, SYSTEM_PODS, allocatable, disk_mib
 from catalog.eks.quotas import quotas
+from catalog.eks.raw import RAW
 from catalog.eks.versions import SUPPORTED
 from catalog.machines import Machines
 from catalog.model import Price, WithdrawnGpu
 from catalog.prices import Prices, Source
-from catalog.tags import TagGrammar
+from catalog.tags import RegistryName, TagGrammar
 
 # The day that readers noted each fee.
 _CONTROL_PLANE: Final = Source(
@@ -112,6 +113,11 @@ CATALOG: Final = CloudCatalog(
     default_cpu_machine="m6i.xlarge",
     existing_network="vpc-<id>",
     default_ranges={"node_cidr": "10.0.0.0/16", "pod_cidr": None, "service_cidr": "172.20.0.0/16"},
+    raw=RAW,
+    registry_name=RegistryName(
+        instead="in the registry's account, let the nodes' role pull, which `pulumi stack output network` names "
+        "(https://docs.aws.amazon.com/AmazonECR/latest/userguide/repository-policy-examples.html)"
+    ),
     tags=_TAGS,
     # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html (nodegroupName)
     max_name_length=63,

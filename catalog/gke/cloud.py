@@ -20,6 +20,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from catalog.cloud import CloudCatalog, CredentialPlugin
@@ -27,8 +28,10 @@ from catalog.gke.changes import CHANGES
 from catalog.gke.machines import GkeMachines, is_custom
 from catalog.gke.nodes import SYSTEM_PODS, allocatable, disk_mib
 from catalog.gke.quotas import quotas
+from catalog.gke.raw import RAW
 from catalog.model import Price, WithdrawnGpu
 from catalog.prices import Prices, Source
+from catalog.tags import RegistryName
 
 _SKUS: Final = Source(
     url="https://cloud.google.com/compute/vm-instance-pricing (SKUs as of "
@@ -94,6 +97,14 @@ CATALOG: Final = CloudCatalog(
     default_ranges={"node_cidr": "10.0.0.0/20", "pod_cidr": "10.4.0.0/14", "service_cidr": "10.8.0.0/20"},
     existing_network="projects/<host project>/global/networks/<name>",
     # GKE's own error says so: https://github.com/pulumi/pulumi-gcp/issues/1510
+    # https://cloud.google.com/artifact-registry/docs/repositories/repo-overview
+    raw=RAW,
+    registry_name=RegistryName(
+        written=re.compile(
+            r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/repositories/(?P<repository>[^/]+)"
+        ),
+        example="projects/<project>/locations/<location>/repositories/<repository>",
+    ),
     max_name_length=40,
     # A /24 at the default of 110 pods per node: https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr
     pod_addresses_per_node=256,

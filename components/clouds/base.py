@@ -107,17 +107,23 @@ class Reach:
 class WorkloadResources(Generic[_Context]):
     """What a cloud has for jobs beside the cluster of ``context``, each declared as children of ``parent``.
 
-    ``make_registry``, ``make_bucket`` and ``grant`` are the cloud's own.
+    ``make_registry``, ``make_bucket``, ``grant`` and ``let_pull`` are the cloud's own.
     """
 
     context: _Context
     make_registry: Callable[[str, _Context, Registry, pulumi.Resource], pulumi.Output[str]]
     make_bucket: Callable[[str, _Context, Checkpoints, pulumi.Resource], Bucket]
     grant: Callable[[str, _Context, tuple[str, str], Reach, pulumi.Resource], Mapping[str, pulumi.Input[str]]]
+    let_pull: Callable[[str, _Context, str, pulumi.Resource], None] | None = None
 
     def registry(self, name: str, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
         """A private registry from which the nodes may pull; its address: an image is ``<address>/<image>:<tag>``."""
         return self.make_registry(name, self.context, wanted, parent)
+
+    def pulls(self, name: str, registry: str, parent: pulumi.Resource) -> None:
+        """The nodes' right to pull from a registry of another project or account, where this side gives it."""
+        assert self.let_pull is not None, "settings refuse it where it is not"
+        self.let_pull(name, self.context, registry, parent)
 
     def bucket(self, name: str, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
         """A private, encrypted bucket that nobody may reach yet."""

@@ -149,6 +149,8 @@ def type_name(annotation: Any) -> str:
         return " or ".join(f"`{choice}`" for choice in args)
     if origin is tuple:
         return f"list of {type_name(args[0])}"
+    if origin is dict and args[1] is Any:
+        return "mapping"
     if origin is dict:
         return f"mapping of text to {type_name(args[1])}"
     if origin in (typing.Union, types.UnionType):

@@ -168,6 +168,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
                 hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
                 dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
                 declared_at=f"gpuPools[{index}]",
+                raw=pool.raw,
             )
 
 
@@ -230,6 +231,7 @@ def _cpu_pools(index: int, pool: CpuPool, place: Place, zones: tuple[str, ...]) 
             hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
             dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
             declared_at=f"cpuPools[{index}]",
+            raw=pool.raw,
         )
 
 

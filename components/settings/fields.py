@@ -10,7 +10,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -229,6 +229,7 @@ ResourceLabels = dict[
     Annotated[StrictStr, AfterValidator(resource_label_value)],
 ]
 ResourceTags = Annotated[dict[StrictStr, StrictStr], AfterValidator(_tags)]
+RawInputs = dict[StrictStr, Any]
 Cidr = Annotated[StrictStr, AfterValidator(cidr)]
 DiskGb = Annotated[StrictInt, Field(ge=20, le=65536)]
 

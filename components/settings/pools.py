@@ -19,6 +19,7 @@ from components.settings.fields import (
     Minutes,
     NodeLabels,
     PoolName,
+    RawInputs,
     Section,
     Sizes,
     Taints,
@@ -116,6 +117,7 @@ class GpuPool(Section):
     upgrade: UpgradeSetting | None = Field(default=None, description="how nodes are upgraded")
     labels: GpuNodeLabels = Field(default_factory=dict, description="further node labels")
     taints: Taints = Field(default=(), description="further node taints, each `{key, value, effect}`")
+    raw: RawInputs = Field(default_factory=dict, description="as `raw` of the stack, for the pool's own resource")
 
     @field_validator("gpu")
     @classmethod
@@ -235,6 +237,7 @@ class CpuPool(Section):
     upgrade: UpgradeSetting | None = Field(default=None, description="how nodes are upgraded")
     labels: NodeLabels = Field(default_factory=dict, description="further node labels")
     taints: Taints = Field(default=(), description="node taints, each `{key, value, effect}`")
+    raw: RawInputs = Field(default_factory=dict, description="as `raw` of the stack, for the pool's own resource")
 
     @field_validator("machine_type")
     @classmethod

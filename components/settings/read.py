@@ -18,6 +18,7 @@ from components.settings import expand, limits
 from components.settings.costs import costs, fee
 from components.settings.fields import Context
 from components.settings.problems import Problem, SettingsError, invalid, nearest
+from components.settings.raw import problems as raw_problems
 from components.settings.settings import Settings
 from components.settings.stack_file import StackFile
 
@@ -111,7 +112,7 @@ def load(
     if file is None or found:
         raise SettingsError(found, stack=stack)
     settings = _resolved(file, stack=stack, project=project or "", day=day or date.today())
-    found = limits.problems(settings)
+    found = [*limits.problems(settings), *raw_problems(settings)]
     if found:
         raise SettingsError(found, stack=stack)
     return settings
@@ -154,6 +155,7 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         access=file.access,
         labels={**file.labels, **file.tags},
         tags=file.tags,
+        raw=file.raw,
         admin_pool=admin_pool,
         gpu_pools=gpu_pools,
         cpu_pools=cpu_pools,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Any
 
 import catalog
 from components.settings.access import Access
@@ -61,6 +62,7 @@ class Settings:
     identities: tuple[Identity, ...] = ()
     teams: tuple[Team, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+    raw: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def idle_minutes(self) -> int:

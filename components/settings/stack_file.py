@@ -10,7 +10,17 @@ import catalog
 from components.settings import check
 from components.settings.access import AccessList
 from components.settings.cluster import Kubernetes, Monitoring, Network, Security
-from components.settings.fields import Minutes, ResourceLabels, ResourceTags, Section, Zones, context, rfc1035, wrong
+from components.settings.fields import (
+    Minutes,
+    RawInputs,
+    ResourceLabels,
+    ResourceTags,
+    Section,
+    Zones,
+    context,
+    rfc1035,
+    wrong,
+)
 from components.settings.maintenance import Maintenance
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import instead
@@ -93,6 +103,10 @@ class StackFile(Section):
         default_factory=dict,
         validate_default=True,
         description="likewise, in the cloud's own grammar, such as `CostCenter`",
+    )
+    raw: RawInputs = Field(
+        default_factory=dict,
+        description="inputs of the cluster in the words of the cloud's provider, for what has no setting yet",
     )
 
     @field_validator("cloud")

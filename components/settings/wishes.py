@@ -113,13 +113,6 @@ WISHES: Final = (
         instead="Write security: {permissionsBoundary: …, rolePath: …} where roles have them (docs/configuration.md)",
     ),
     Wish(
-        what="a list of registries of others is",
-        keys=r"(container|image|docker|private)registr(y|ies)|registries|registry(id|ids|project|projects|projectids)"
-        r"|acr(id|name|s)?|attachacr|ecr|imagepullsecrets?|artifactregistry|gcr",
-        instead="Write workloads: {registry: {}} for one of the stack's own; those of the same account the nodes may "
-        f"mostly read already, and for another let the nodes' identity pull ({_OUTPUT} names it)",
-    ),
-    Wish(
         what="a mounted bucket or file store is",
         keys=r"storage|buckets?|volumes?|gcsfuse|gcs|blobcsi|blob|lustre|filestore|s3|mountpoint|efs|fsx|ebs",
         values=r"(gcs|gcp)?fuse|gcsfuse.*|blob.*|s3.*|mountpoint.*|(managed)?lustre.*|filestore.*|azurefiles?.*|azuredisk.*",
@@ -165,11 +158,9 @@ WISHES: Final = (
         instead="Leave it out: nodes that run GPU jobs are left alone; docs/operations.md says what is upgraded",
     ),
     Wish(
-        what="settings of the cloud that are passed through are",
-        keys=r"raw|extra.*|overrides?|passthrough|"
-        + "|".join(PLUGINS)
-        + r"|(user|custom)data|startupscript|bootstrap.*",
-        instead="Leave it out, or declare what it needs in a program of your own beside this one",
+        what="a script that nodes run when they start is",
+        keys=r"(user|custom)data|startupscript|bootstrap.*",
+        instead="Leave it out, and run a DaemonSet; `raw` hands inputs to the cloud's provider",
     ),
 )
 
@@ -245,6 +236,25 @@ SYNONYMS: Final[Mapping[str, str]] = {
         "upgrade: {maxUnavailable: 1}",
     ),
     **dict.fromkeys(("draintimeout", "draintimeoutinminutes"), "upgrade: {drainMinutes: 60}"),
+    **dict.fromkeys(
+        (
+            *("registries", "containerregistry", "containerregistries", "imageregistries", "dockerregistries", "acr"),
+            *(
+                "acrid",
+                "acrname",
+                "attachacr",
+                "ecr",
+                "gcr",
+                "artifactregistry",
+                "registryprojectids",
+                "privateregistry",
+            ),
+        ),
+        "workloads: {registry: {}} for one of the stack's own, workloads: {pullFrom: […]} for those of others",
+    ),
+    **dict.fromkeys(
+        (*PLUGINS, "extra", "extraargs", "extrainputs", "override", "overrides", "passthrough"), "raw: {…}"
+    ),
     "maintenanceexclusions": "maintenance: {exclusions: [{name: …, first: …, last: …}]}",
     "resourcelabels": "labels",
     **dict.fromkeys(("defaulttags", "resourcetags", "extratags", "costtags"), "tags: {CostCenter: …}"),

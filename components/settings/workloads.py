@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator
+from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationInfo, model_validator
 from typing_extensions import Self
 
-from components.settings.fields import Flag, Section, wrong
+from components.settings.fields import Flag, Section, context, wrong
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 # A path of one image inside a registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md#pulling-manifests
@@ -43,6 +43,25 @@ def _image(text: str) -> str:
             "Write for example jobs, or vision/train",
         )
     return text
+
+
+def _pulled(registries: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    """Registries that the cloud can grant the nodes' identity; on some it is the owner who lets others in."""
+    known = context(info).catalog
+    if known is None or not registries:
+        return registries
+    name = known.registry_name
+    if name.written is None:
+        raise wrong(
+            f"on {context(info).cloud} it is a registry's owner who lets nodes of others pull",
+            f"Leave it out; {name.instead}",
+        )
+    for each in registries:
+        if not name.written.fullmatch(each):
+            raise wrong(f"'{each}' is not a registry as {context(info).cloud} names it", f"Write {name.example}")
+    if len(set(registries)) < len(registries):
+        raise wrong("a registry is there twice", "Write each once")
+    return registries
 
 
 def _some(images: tuple[str, ...]) -> tuple[str, ...]:
@@ -100,6 +119,10 @@ class Workloads(Section):
     """What jobs need beside GPUs; nothing unless written. `{}` is one with its defaults."""
 
     registry: Registry | None = Field(default=None, description="where images are pushed to; output `registry`")
+    pull_from: Annotated[tuple[StrictStr, ...], AfterValidator(_pulled)] = Field(
+        default=(),
+        description="registries of other projects or accounts that nodes may pull from, as the cloud names them",
+    )
     checkpoints: Checkpoints | None = Field(
         default=None, description="where training jobs keep their state; output `checkpoints`"
     )

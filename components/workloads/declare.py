@@ -12,7 +12,7 @@ from components.clouds.base import Reach
 from components.cluster import Cluster
 from components.workloads.checkpoints import CheckpointBucket, CheckpointBucketArgs
 from components.workloads.pod_identity import PodIdentity, PodIdentityArgs
-from components.workloads.registry import ContainerRegistry, ContainerRegistryArgs
+from components.workloads.registry import ContainerRegistry, ContainerRegistryArgs, PullRights, PullRightsArgs
 
 _THERE_ALREADY: Final = "default"
 """The namespace that every cluster has."""
@@ -29,6 +29,8 @@ def declare_workloads(cluster: Cluster, opts: pulumi.ResourceOptions) -> Mapping
     if registry is not None:
         made = ContainerRegistry("registry", ContainerRegistryArgs(cluster=cluster, registry=registry), opts)
         outputs["registry"] = made.address
+    if settings.workloads.pull_from:
+        PullRights("pulls", PullRightsArgs(cluster=cluster, registries=settings.workloads.pull_from), opts)
     if checkpoints is not None:
         args = CheckpointBucketArgs(cluster=cluster, checkpoints=checkpoints)
         bucket = CheckpointBucket("checkpoints", args, opts).bucket

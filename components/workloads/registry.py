@@ -1,7 +1,9 @@
-"""A private registry for the images of jobs."""
+"""A private registry for the images of jobs, and the right to pull from others."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -27,3 +29,23 @@ class ContainerRegistry(pulumi.ComponentResource):
         super().__init__("gpucluster:index:ContainerRegistry", name, None, opts)
         self.address = args.cluster.handle.workloads.registry(name, args.registry, self)
         self.register_outputs({"address": self.address})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PullRightsArgs:
+    """The ``registries`` of others that the nodes of ``cluster`` may pull from."""
+
+    cluster: Cluster
+    registries: Sequence[str]
+
+
+class PullRights(pulumi.ComponentResource):
+    """The right to pull images from registries of other projects or accounts."""
+
+    def __init__(self, name: str, args: PullRightsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:index:PullRights", name, None, opts)
+        for registry in args.registries:
+            digits = hashlib.sha256(registry.encode()).hexdigest()[:6]
+            called = f"{name}-{registry.rpartition('/')[2]}-{digits}"
+            args.cluster.handle.workloads.pulls(called, registry, self)
+        self.register_outputs({"registries": list(args.registries)})

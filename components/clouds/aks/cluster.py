@@ -19,8 +19,9 @@ from components.clouds.aks.network import Network, profile
 from components.clouds.aks.running_pools import RunningPools, count
 from components.clouds.aks.workloads.bucket import bucket
 from components.clouds.aks.workloads.pod_identity import grant
-from components.clouds.aks.workloads.registry import registry
+from components.clouds.aks.workloads.registry import let_pull, registry
 from components.clouds.base import NodePools, WorkloadResources
+from components.clouds.raw import beside
 from components.resources import ClusterObjects
 from components.settings import Settings
 from concepts.pool import Pool
@@ -82,7 +83,9 @@ class AksCluster:
         self._resource = declare(
             "azure-native:containerservice:ManagedCluster",
             f"{name}-control-plane",
-            _inputs(settings, group_name, network, identities, encryption, itself, admin_nodes),
+            beside(
+                _inputs(settings, group_name, network, identities, encryption, itself, admin_nodes), settings.raw, "raw"
+            ),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=[*rights, deployer],
@@ -157,7 +160,7 @@ class AksCluster:
     @property
     def workloads(self) -> WorkloadResources[Context]:
         """What jobs need beside the cluster."""
-        return WorkloadResources(self._context, registry, bucket, grant)
+        return WorkloadResources(self._context, registry, bucket, grant, let_pull)
 
     def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
         """Nothing: Azure encrypts every disk. https://learn.microsoft.com/azure/virtual-machines/disk-encryption"""

@@ -16,6 +16,7 @@ from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.maintenance import GPU_UPGRADES
 from components.clouds.aks.running_pools import RunningPool, count, version
+from components.clouds.raw import beside
 from components.resources import CustomResource
 from concepts.kubernetes import Taint
 from concepts.pool import Image, Pool, PoolGpus
@@ -124,7 +125,7 @@ def _inputs(context: Context, pool: Pool, running: RunningPool) -> aks.AgentPool
         inputs["upgradeSettings"] = _upgrade(pool)
     if pool.gpu_part is not None:
         _add_gpus(inputs, pool.gpu_part)
-    return inputs
+    return beside(inputs, pool.raw, f"{pool.declared_at}.raw")
 
 
 def _upgrade(pool: Pool) -> aks.AgentPoolUpgradeSettings:

@@ -25,6 +25,7 @@ from components.clouds.eks.version import cluster_minor
 from components.clouds.eks.workloads.bucket import bucket
 from components.clouds.eks.workloads.pod_identity import grant
 from components.clouds.eks.workloads.registry import registry
+from components.clouds.raw import beside
 from components.resources import ClusterObjects, CustomResource
 from components.settings import Settings
 from concepts.pool import Pool
@@ -56,14 +57,18 @@ class EksCluster:
         self._resource = declare(
             "aws:eks/cluster:Cluster",
             f"{name}-control-plane",
-            _inputs(settings, minor, role.arn, key.arn, vpc_config(name, settings, network, parent)),
+            beside(
+                _inputs(settings, minor, role.arn, key.arn, vpc_config(name, settings, network, parent)),
+                settings.raw,
+                "raw",
+            ),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=[*role.ready, *key.ready, *network.ready, logs],
                 protect=settings.security.deletion_protection,
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="30m"),
             ),
-            outputs=["endpoint", "certificateAuthority"],
+            outputs=["endpoint", "certificateAuthority", "identities"],
         )
         self._context = Context(
             settings=settings,
@@ -112,6 +117,7 @@ class EksCluster:
             "publicSubnetIds": list(network.public_subnets.values()),
             "clusterSecurityGroupId": self._context.security_group,
             "nodeRoleArn": self._context.node_role.arn,
+            "oidcIssuerUrl": self._resource.output("identities").apply(_issuer),
         }
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
@@ -144,6 +150,11 @@ class EksCluster:
             return Karpenter(name, self._context, pools, objects, parent, admin_pool)
         cluster_autoscaler.declare(name, self._context, pools, objects, parent, admin_pool)
         return self
+
+
+def _issuer(identities: Sequence[Mapping[str, Any]]) -> str:
+    """Who says who the pods are: https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html"""
+    return str(identities[0]["oidcs"][0]["issuer"])
 
 
 def _groups(settings: Settings, exists: bool, parent: pulumi.Resource) -> RunningGroups | None:

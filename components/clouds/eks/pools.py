@@ -21,6 +21,7 @@ from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.eks.node_template import GPU_IMAGE_TYPES, IMAGE_TYPE, eks_taint, launch_template
 from components.clouds.eks.running_groups import RunningGroup, unless_running
+from components.clouds.raw import beside
 from components.resources import CustomResource
 from concepts.pool import Pool, Rung
 
@@ -83,7 +84,7 @@ def node_pool(
     group = declare(
         "aws:eks/nodeGroup:NodeGroup",
         name,
-        inputs,
+        beside(inputs, pool.raw, f"{pool.declared_at}.raw"),
         pulumi.ResourceOptions.merge(opts, behaviour),
         outputs=["resources"],
     )

@@ -18,7 +18,8 @@ from components.clouds.gke.network import Network
 from components.clouds.gke.node_config import node_config
 from components.clouds.gke.workloads.bucket import bucket
 from components.clouds.gke.workloads.pod_identity import grant
-from components.clouds.gke.workloads.registry import registry
+from components.clouds.gke.workloads.registry import let_pull, registry
+from components.clouds.raw import beside
 from components.resources import ClusterObjects, CustomResource
 from components.settings import Settings
 from concepts.pool import Pool
@@ -51,7 +52,7 @@ class GkeCluster:
         self._resource = declare(
             "gcp:container/cluster:Cluster",
             f"{name}-control-plane",
-            _inputs(settings, network, identity),
+            beside(_inputs(settings, network, identity), settings.raw, "raw"),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=needs,
@@ -94,7 +95,14 @@ class GkeCluster:
             "network": self._network.network,
             "subnetwork": self._network.subnetwork,
             "nodeServiceAccount": self._context.node_account,
+            "oidcIssuerUrl": self._issuer(),
         }
+
+    def _issuer(self) -> pulumi.Output[str]:
+        """Who says who the pods are: https://cloud.google.com/iam/docs/workload-identity-federation-with-kubernetes"""
+        settings = self._context.settings
+        place = f"projects/{settings.project}/locations/{location(settings)}/clusters"
+        return self.name.apply(lambda name: f"https://container.googleapis.com/v1/{place}/{name}")
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
         """One pool of any role."""
@@ -103,7 +111,7 @@ class GkeCluster:
     @property
     def workloads(self) -> WorkloadResources[Context]:
         """What jobs need beside the cluster."""
-        return WorkloadResources(self._context, registry, bucket, grant)
+        return WorkloadResources(self._context, registry, bucket, grant, let_pull)
 
     def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
         """With a key of the customer's, a class of volumes that are encrypted with it; else nothing, as Google encrypts

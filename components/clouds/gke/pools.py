@@ -11,6 +11,7 @@ from catalog.gke.partitions import PARTITIONS
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
 from components.clouds.gke.node_config import node_config
+from components.clouds.raw import beside
 from components.resources import CustomResource
 from concepts.pool import Pool, PoolGpus
 
@@ -101,6 +102,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         delete_before_replace=True,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
     )
+    inputs = beside(inputs, pool.raw, f"{pool.declared_at}.raw")
     return declare("gcp:container/nodePool:NodePool", name, inputs, pulumi.ResourceOptions.merge(opts, behaviour))
 
 

@@ -95,7 +95,7 @@ INTENTS = (
     refused("disks with an own key, misnamed", {"security.cmek": "Write security: {diskKey"}, security={"cmek": "k"}),
     expressed("teams with a part of the GPUs", teams=[{"name": "red", "gpus": 2, "priority": "high"}]),
     refused("quotas by themselves", {"quotas": "Write teams: "}, quotas={"red": 2}),
-    refused("registries", {"registries": "registries of others"}, registries=["mine"]),
+    refused("registries", {"registries": "pullFrom"}, registries=["mine"]),
     refused("nightly shutdown", {"schedule": "GPU pools cost nothing"}, schedule={"stop": "20:00"}),
     refused("no admin node", {"adminPool.nodes": "Write 1 or more"}, adminPool={"nodes": 0}),
     refused("GCS FUSE", {"addons": "bucket"}, addons=["gcs-fuse"]),
@@ -148,7 +148,7 @@ INTENTS = (
         gpuPools=t4(capacityReservationGroup="/subscriptions/s/…"),
     ),
     refused("own DNS", {"network.privateDnsZone": "private DNS zone"}, network=network(privateDnsZone="z")),
-    refused("ACR", {"acr": "registries of others"}, acr="mine"),
+    refused("ACR", {"acr": "pullFrom"}, acr="mine"),
     refused("Entra groups", {"adminGroups": "Write access: "}, adminGroups=["g"]),
     expressed("a window", maintenance={"day": "saturday", "start": "20:00", "hours": 16}),
     refused("a window by another word", {"maintenanceWindow": "Write maintenance: "}, maintenanceWindow="Sun:02"),
@@ -157,6 +157,7 @@ INTENTS = (
     refused("cloud by its company", {"cloud": "Write "}, cloud="azure"),
     expressed("tags in the cloud's grammar", "eks", "aks", tags={"CostCenter": "4711"}),
     refused("tags where there are labels", {"tags": "Write labels"}, "gke", tags={"CostCenter": "4711"}),
+    refused("a cloud's own inputs", {"gke": "Write raw: "}, "gke", gke={"addonsConfig": {}}),
     refused("default tags", {"defaultTags": "Write tags: "}, defaultTags={"team": "red"}),
     refused(
         "AWS's word for machines", {"gpuPools[0].instanceType": "Write machineType"}, gpuPools=t4(instanceType="x")

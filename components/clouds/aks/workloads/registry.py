@@ -61,3 +61,16 @@ def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resou
         opts=pulumi.ResourceOptions(parent=parent),
     )
     return made.output("loginServer")
+
+
+def let_pull(name: str, context: Context, registry: str, parent: pulumi.Resource) -> None:
+    """Let the nodes' identity pull from a registry that is there, of whatever subscription of the tenant."""
+    roles.assignment(
+        name,
+        subscription=registry.split("/")[2],
+        key=f"{context.settings.cluster_name}/{registry}",
+        role=roles.ACR_PULL,
+        scope=registry,
+        principal=context.nodes.principal,
+        opts=pulumi.ResourceOptions(parent=parent),
+    )

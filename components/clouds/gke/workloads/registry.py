@@ -51,3 +51,23 @@ def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resou
         outputs=["registryUri"],
     )
     return repository.output("registryUri")
+
+
+def let_pull(name: str, context: Context, repository: str, parent: pulumi.Resource) -> None:
+    """Let the nodes read a repository of another project; whoever runs the program has to be allowed to say so there.
+
+    https://cloud.google.com/artifact-registry/docs/integrate-gke
+    """
+    project, location, repository_id = repository.split("/")[1::2]
+    declare(
+        "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember",
+        name,
+        {
+            "project": project,
+            "location": location,
+            "repository": repository_id,
+            "role": "roles/artifactregistry.reader",
+            "member": context.node_account.apply(lambda email: f"serviceAccount:{email}"),
+        },
+        pulumi.ResourceOptions(parent=parent),
+    )

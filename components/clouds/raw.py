@@ -1,0 +1,34 @@
+"""What a stack file hands to the provider as it is, beside what the program says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+import pulumi
+
+_Inputs = TypeVar("_Inputs")
+
+
+def beside(inputs: _Inputs, raw: Mapping[str, Any], where: str) -> _Inputs:
+    """``inputs`` with those of ``raw`` that are not among them, at any depth of blocks; ``where`` is its key path.
+
+    Raises:
+        pulumi.RunError: the program sets one of them.
+    """
+    return cast(_Inputs, _beside(cast(Mapping[str, Any], inputs), raw, where))
+
+
+def _beside(inputs: Mapping[str, Any], raw: Mapping[str, Any], where: str) -> dict[str, Any]:
+    found = dict(inputs)
+    for key, value in raw.items():
+        own = found.get(key)
+        if own is None:
+            found[key] = value
+        elif isinstance(own, Mapping) and isinstance(value, Mapping):
+            found[key] = _beside(own, value, f"{where}.{key}")
+        else:
+            raise pulumi.RunError(
+                f"{where}.{key}: the program sets it itself. Leave it out; docs/configuration.md lists the settings."
+            )
+    return found

@@ -1,0 +1,88 @@
+"""``raw``: inputs of the cloud's provider for what has no setting yet, checked against the provider's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import catalog
+from catalog.raw import Raw
+from components.settings.problems import Problem, instead
+from components.settings.settings import Settings
+from schemas import Object, Property, Schema, schema
+
+_EXPECTED: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "string": ((str,), "text"),
+    "boolean": ((bool,), "true or false"),
+    "integer": ((int,), "a whole number"),
+    "number": ((int, float), "a number"),
+    "list": ((list,), "a list"),
+    "map": ((dict,), "a mapping"),
+    "object": ((dict,), "a mapping"),
+}
+
+
+def problems(settings: Settings) -> Iterator[Problem]:
+    """What is no input of the provider, and what the program owns."""
+    known = catalog.of(settings.cloud).raw
+    yield from _problems(settings.cloud, settings.raw, known.cluster, "raw")
+    seen = set[str]()
+    for pool in (*settings.gpu_pools, *settings.cpu_pools):
+        if not pool.raw or pool.declared_at in seen:
+            continue
+        seen.add(pool.declared_at)
+        where = f"{pool.declared_at}.raw"
+        if (why := known.no_pools.get(settings.autoscaler)) is not None:
+            yield Problem(where, why, "Leave it out, or choose another autoscaler")
+        else:
+            yield from _problems(settings.cloud, pool.raw, known.pool, where)
+
+
+def _problems(cloud: str, raw: Mapping[str, Any], known: Raw, where: str) -> Iterator[Problem]:
+    if not raw:
+        return
+    found = schema(cloud)
+    for path in _paths(raw, ""):
+        if (remedy := known.owner(path)) is not None:
+            yield Problem(f"{where}.{path}", "the program owns it", remedy)
+    yield from _block(raw, found.inputs(known.token), found, where)
+
+
+def _paths(raw: Mapping[str, Any], before: str) -> Iterator[str]:
+    for key, value in raw.items():
+        yield f"{before}{key}"
+        if isinstance(value, Mapping):
+            yield from _paths(value, f"{before}{key}.")
+
+
+def _block(raw: Mapping[str, Any], known: Object, found: Schema, where: str) -> Iterator[Problem]:
+    for key, value in raw.items():
+        declared = known.properties.get(key)
+        if declared is None:
+            yield Problem(
+                f"{where}.{key}", f"the provider has no input '{key}' here", instead(key, tuple(known.properties))
+            )
+        else:
+            yield from _value(value, declared, found, f"{where}.{key}")
+
+
+def _value(value: Any, declared: Property, found: Schema, where: str) -> Iterator[Problem]:
+    if not _fits(value, declared):
+        words = _EXPECTED[declared.type][1]
+        yield Problem(where, f"'{value}' is not {words}", f"Write {words}")
+    elif declared.enum and value not in declared.enum:
+        yield Problem(where, f"'{value}' is not one of {', '.join(declared.enum)}", instead(str(value), declared.enum))
+    elif declared.type == "object":
+        yield from _block(value, found.objects[declared.object], found, where)
+    elif declared.type in ("list", "map") and declared.items is not None:
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            step = f"[{key}]" if isinstance(key, int) else f".{key}"
+            yield from _value(each, declared.items, found, f"{where}{step}")
+
+
+def _fits(value: Any, declared: Property) -> bool:
+    """Whether it is of the input's type; for Python true is a whole number, and for a provider it is none."""
+    if declared.type not in _EXPECTED:
+        return True
+    types = _EXPECTED[declared.type][0]
+    return isinstance(value, types) and (bool in types or not isinstance(value, bool))
