@@ -114,6 +114,10 @@ def cost(settings: Settings) -> dict[str, Any]:
     if settings.unpriced:
         notes.append(f"no known price: {', '.join(settings.unpriced)}")
     known = catalog.of(settings.cloud)
+    if settings.workloads.shared_volume is not None:
+        size = settings.workloads.shared_volume.size_gib or (known.volume_gib or (0,))[0]
+        paid = f"{size} GiB of it, full or empty," if size else "what is in it"
+        notes.append(f"without the shared volume: {paid} is paid for as long as it exists")
     if known.prices.disk(settings.region, settings.admin_pool.disk_gb) is None:
         notes.append(f"without the nodes' boot disks: their price in {settings.region} is not known")
     support = support_of(known, settings.kubernetes.version)

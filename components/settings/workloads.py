@@ -16,6 +16,15 @@ _IMAGE: Final = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*(/[a-z0-9]+([._-][a-z0-9]
 _SYSTEM_NAMESPACES: Final = ("kube-", "gke-", "gmp-", "aks-")
 
 
+def own_namespace(text: str) -> str:
+    """A namespace that is not the cluster's own."""
+    if not _LABEL.fullmatch(text):
+        raise wrong(f"'{text}' is not a namespace: lower-case letters, digits and '-'", "Write for example default")
+    if text.startswith(_SYSTEM_NAMESPACES):
+        raise wrong(f"'{text}' is a namespace of the cluster itself", "Use a namespace of your own, such as default")
+    return text
+
+
 def service_account(text: str) -> str:
     """``namespace/name`` of a service account outside the cluster's own namespaces."""
     namespace, slash, name = text.partition("/")
@@ -24,10 +33,7 @@ def service_account(text: str) -> str:
             f"'{text}' is not a service account: a namespace and a name, each of lower-case letters, digits and '-'",
             "Write for example default/trainer",
         )
-    if namespace.startswith(_SYSTEM_NAMESPACES):
-        raise wrong(
-            f"'{namespace}' is a namespace of the cluster itself", "Use a namespace of your own, such as default"
-        )
+    own_namespace(namespace)
     if name == "default":
         raise wrong(
             f"every pod of the namespace '{namespace}' that names no other is '{text}'",
@@ -96,12 +102,32 @@ class Checkpoints(Section):
     adopt: Adopt = False
 
 
+class SharedVolume(Section):
+    """A file system that all pods of a namespace can mount at once (ReadWriteMany): claim `shared` there."""
+
+    namespace: Annotated[StrictStr, AfterValidator(own_namespace)] = Field(
+        default="default", description="where the claim is; the program makes it"
+    )
+    size_gib: Annotated[StrictInt, Field(ge=1)] | None = Field(
+        default=None, description="for a cloud that sells a size; the least that it sells unless given"
+    )
+    on_destroy: OnDestroy = "keep"
+    adopt: Adopt = False
+
+
+Lasting = Registry | Checkpoints | SharedVolume
+"""What outlives its stack unless the stack file says otherwise."""
+
+
 class Workloads(Section):
     """What jobs need beside GPUs; nothing unless written. `{}` is one with its defaults."""
 
     registry: Registry | None = Field(default=None, description="where images are pushed to; output `registry`")
     checkpoints: Checkpoints | None = Field(
         default=None, description="where training jobs keep their state; output `checkpoints`"
+    )
+    shared_volume: SharedVolume | None = Field(
+        default=None, description="files that all jobs of a namespace see; output `sharedVolume`"
     )
 
 

@@ -13,6 +13,7 @@ from components.cluster import Cluster
 from components.workloads.checkpoints import CheckpointBucket, CheckpointBucketArgs
 from components.workloads.pod_identity import PodIdentity, PodIdentityArgs
 from components.workloads.registry import ContainerRegistry, ContainerRegistryArgs
+from components.workloads.shared_volume import SharedVolume, SharedVolumeArgs
 
 _THERE_ALREADY: Final = "default"
 """The namespace that every cluster has."""
@@ -35,7 +36,9 @@ def declare_workloads(cluster: Cluster, opts: pulumi.ResourceOptions) -> Mapping
         outputs["checkpoints"] = bucket.url
         account = checkpoints.service_account
         reach[account] = replace(reach.get(account, Reach()), own={"checkpoints": bucket})
-    namespaces = _namespaces(cluster, [account.partition("/")[0] for account in reach])
+    volume = settings.workloads.shared_volume
+    named = [account.partition("/")[0] for account in reach]
+    namespaces = _namespaces(cluster, [*named, *([volume.namespace] if volume is not None else [])])
     for account, reached in reach.items():
         namespace, _, name = account.partition("/")
         PodIdentity(
@@ -45,6 +48,9 @@ def declare_workloads(cluster: Cluster, opts: pulumi.ResourceOptions) -> Mapping
             ),
             opts,
         )
+    if volume is not None:
+        wanted = SharedVolumeArgs(cluster=cluster, volume=volume, namespace=namespaces.get(volume.namespace))
+        outputs["sharedVolume"] = pulumi.Output.from_input(SharedVolume("shared-volume", wanted, opts).claim)
     return outputs
 
 

@@ -20,6 +20,7 @@ from components.clouds.aks.running_pools import RunningPools, count
 from components.clouds.aks.workloads.bucket import bucket
 from components.clouds.aks.workloads.pod_identity import grant
 from components.clouds.aks.workloads.registry import registry
+from components.clouds.aks.workloads.share import share
 from components.clouds.base import NodePools, WorkloadResources
 from components.resources import ClusterObjects
 from components.settings import Settings
@@ -157,7 +158,7 @@ class AksCluster:
     @property
     def workloads(self) -> WorkloadResources[Context]:
         """What jobs need beside the cluster."""
-        return WorkloadResources(self._context, registry, bucket, grant)
+        return WorkloadResources(self._context, registry, bucket, share, grant)
 
     def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
         """Nothing: Azure encrypts every disk. https://learn.microsoft.com/azure/virtual-machines/disk-encryption"""
