@@ -13,6 +13,7 @@ from components.clouds.names import shortened
 from components.settings import Settings
 from components.settings.costs import support_of
 from components.settings.quotas import quotas as needed_quotas
+from components.workloads.inference_service import floor_usd
 from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
 from concepts.pool import POOL_LABEL, Pool
 
@@ -124,8 +125,14 @@ def cost(settings: Settings) -> dict[str, Any]:
     if support is not None and known.prices.extended_support is not None:
         fee, version = known.prices.extended_support.usd, settings.kubernetes.version
         notes.append(f"Kubernetes {version}: from {support.extended} on, its control plane costs {fee:.2f} an hour")
+    floor = floor_usd(settings)
+    if floor is None:
+        notes.append("without the services' replicas that always run: a price of their nodes is not known")
+    elif floor:
+        notes.append(f"idle includes {floor:.2f} for the services' replicas that always run (min)")
+    idle = settings.cost_idle_hourly
     return {
-        "idleHourlyUsd": _cents(settings.cost_idle_hourly),
+        "idleHourlyUsd": _cents(None if idle is None else idle + (floor or 0.0)),
         "maxHourlyUsd": _cents(settings.cost_max_hourly),
         "asOf": known.prices.control_plane.dated,
         "notes": notes,

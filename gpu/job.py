@@ -5,7 +5,7 @@ Who reads this: the command ``gpu submit``, and components that declare jobs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -108,7 +108,6 @@ def _metadata(job: TrainingJob) -> dict[str, Any]:
 
 
 def _template(job: TrainingJob) -> dict[str, Any]:
-    allowed = {"key": POOL_LABEL, "operator": "In", "values": list(job.pools)}
     labels = {MANAGED_BY: MANAGER, **({OPT_OUT_LABEL: "true"} if job.larger_node else {}), **job.pod_labels}
     return {
         # No autoscaler ends it to empty its node.
@@ -119,14 +118,7 @@ def _template(job: TrainingJob) -> dict[str, Any]:
             **({"subdomain": job.name} if job.workers > 1 else {}),
             **({"serviceAccountName": job.service_account} if job.service_account else {}),
             **({"priorityClassName": job.priority_class} if job.priority_class else {}),
-            "affinity": {
-                "nodeAffinity": {
-                    "requiredDuringSchedulingIgnoredDuringExecution": {
-                        "nodeSelectorTerms": [{"matchExpressions": [allowed]}]
-                    }
-                }
-            },
-            "tolerations": tolerations(job.taints),
+            **placement(job.pools, job.taints),
             "containers": [_container(job)],
             # A container's own /dev/shm has 64 MiB, too little for PyTorch's data loaders and NCCL:
             # https://docs.pytorch.org/docs/stable/multiprocessing.html
@@ -135,6 +127,16 @@ def _template(job: TrainingJob) -> dict[str, Any]:
                 *([{"name": "shared", "persistentVolumeClaim": {"claimName": job.volume}}] if job.volume else []),
             ],
         },
+    }
+
+
+def placement(pools: Sequence[str], taints: Sequence[Taint]) -> dict[str, Any]:
+    """The part of a pod's spec that allows exactly ``pools``, whose ``taints`` it tolerates."""
+    allowed = {"key": POOL_LABEL, "operator": "In", "values": list(pools)}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [allowed]}]}
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+        "tolerations": tolerations(taints),
     }
 
 

@@ -122,7 +122,7 @@ def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJo
         command=asked.command,
         gpus=request.gpus,
         pools=tuple(pool.name for pool in fit.pools),
-        taints=tuple(dict.fromkeys(taint for pool in fit.pools for taint in pool.taints)),
+        taints=fit.taints,
         milli_cpu=request.milli_cpu,
         memory_mib=request.memory_mib,
         disk_mib=request.disk_mib,

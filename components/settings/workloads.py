@@ -9,26 +9,17 @@ from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validato
 from typing_extensions import Self
 
 from components.settings.fields import Flag, Section, wrong
+from components.settings.namespaces import LABEL, Namespace, own_namespace
+from components.settings.services import InferenceService, distinct_names
 
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 # A path of one image inside a registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md#pulling-manifests
 _IMAGE: Final = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*(/[a-z0-9]+([._-][a-z0-9]+)*)*")
-_SYSTEM_NAMESPACES: Final = ("kube-", "gke-", "gmp-", "aks-")
-
-
-def own_namespace(text: str) -> str:
-    """A namespace that is not the cluster's own."""
-    if not _LABEL.fullmatch(text):
-        raise wrong(f"'{text}' is not a namespace: lower-case letters, digits and '-'", "Write for example default")
-    if text.startswith(_SYSTEM_NAMESPACES):
-        raise wrong(f"'{text}' is a namespace of the cluster itself", "Use a namespace of your own, such as default")
-    return text
 
 
 def service_account(text: str) -> str:
     """``namespace/name`` of a service account outside the cluster's own namespaces."""
     namespace, slash, name = text.partition("/")
-    if not (slash and _LABEL.fullmatch(namespace) and _LABEL.fullmatch(name)):
+    if not (slash and LABEL.fullmatch(namespace) and LABEL.fullmatch(name)):
         raise wrong(
             f"'{text}' is not a service account: a namespace and a name, each of lower-case letters, digits and '-'",
             "Write for example default/trainer",
@@ -105,9 +96,7 @@ class Checkpoints(Section):
 class SharedVolume(Section):
     """A file system that all pods of a namespace can mount at once (ReadWriteMany): claim `shared` there."""
 
-    namespace: Annotated[StrictStr, AfterValidator(own_namespace)] = Field(
-        default="default", description="where the claim is; the program makes it"
-    )
+    namespace: Namespace = Field(default="default", description="where the claim is; the program makes it")
     size_gib: Annotated[StrictInt, Field(ge=1)] | None = Field(
         default=None, description="for a cloud that sells a size; the least that it sells unless given"
     )
@@ -129,6 +118,26 @@ class Workloads(Section):
     shared_volume: SharedVolume | None = Field(
         default=None, description="files that all jobs of a namespace see; output `sharedVolume`"
     )
+    services: Annotated[tuple[InferenceService, ...], AfterValidator(distinct_names)] = Field(
+        default=(), description="programs that answer requests; output `services`, name to address"
+    )
+
+    @model_validator(mode="after")
+    def _served(self) -> Self:
+        for each in self.services:
+            if each.checkpoint is None:
+                continue
+            if self.checkpoints is None:
+                raise wrong(
+                    f"service {each.name} serves checkpoints, and the stack has none", "Write checkpoints: {} beside it"
+                )
+            owner = self.checkpoints.service_account
+            if not owner.startswith(f"{each.namespace}/"):
+                raise wrong(
+                    f"service {each.name} is in {each.namespace}, and only {owner} may read the checkpoints",
+                    f"Write namespace: {owner.partition('/')[0]}",
+                )
+        return self
 
 
 class Identity(Section):
