@@ -13,6 +13,7 @@ from components.clouds.names import shortened
 from components.settings import Settings
 from components.settings.costs import support_of
 from components.settings.quotas import quotas as needed_quotas
+from components.workloads.inference_service import floor_usd
 from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
 from concepts.pool import POOL_LABEL, Pool
 
@@ -121,14 +122,24 @@ def cost(settings: Settings) -> dict[str, Any]:
     if settings.unpriced:
         notes.append(f"no known price: {', '.join(settings.unpriced)}")
     known = catalog.of(settings.cloud)
+    if settings.workloads.shared_volume is not None:
+        size = settings.workloads.shared_volume.size_gib or (known.volume_gib or (0,))[0]
+        paid = f"{size} GiB of it, full or empty," if size else "what is in it"
+        notes.append(f"without the shared volume: {paid} is paid for as long as it exists")
     if known.prices.disk(settings.region, settings.admin_pool.disk_gb) is None:
         notes.append(f"without the nodes' boot disks: their price in {settings.region} is not known")
     support = support_of(known, settings.kubernetes.version)
     if support is not None and known.prices.extended_support is not None:
         fee, version = known.prices.extended_support.usd, settings.kubernetes.version
         notes.append(f"Kubernetes {version}: from {support.extended} on, its control plane costs {fee:.2f} an hour")
+    floor = floor_usd(settings)
+    if floor is None:
+        notes.append("without the services' replicas that always run: a price of their nodes is not known")
+    elif floor:
+        notes.append(f"idle includes {floor:.2f} for the services' replicas that always run (min)")
+    idle = settings.cost_idle_hourly
     return {
-        "idleHourlyUsd": _cents(settings.cost_idle_hourly),
+        "idleHourlyUsd": _cents(None if idle is None else idle + (floor or 0.0)),
         "maxHourlyUsd": _cents(settings.cost_max_hourly),
         "asOf": known.prices.control_plane.dated,
         "notes": notes,

@@ -67,7 +67,7 @@ def offer(
     settings: Settings, pools: Sequence[Pool], daemons: Sequence[GpuDaemon], addresses: Mapping[str, str]
 ) -> Offer:
     """What the stack's cluster offers; ``daemons`` are ours, and take their part of each node."""
-    wanted = settings.workloads.checkpoints
+    wanted, volume = settings.workloads.checkpoints, settings.workloads.shared_volume
     accounts = dict.fromkeys(
         (*(each.service_account for each in settings.identities), *((wanted.service_account,) if wanted else ()))
     )
@@ -87,6 +87,7 @@ def offer(
             TeamOffer(name=team.name, gpus=team.gpus, priority_class=PRIORITY_CLASSES.get(team.priority))
             for team in settings.teams
         ),
+        volume_namespace=volume.namespace if volume is not None else None,
     )
 
 

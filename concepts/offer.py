@@ -15,6 +15,8 @@ from concepts.kubernetes import Taint
 NAMESPACE: Final = "kube-system"
 CONFIG_MAP: Final = "gpucluster-pools"
 KEY: Final = "offer.json"
+SHARED_CLAIM: Final = "shared"
+"""The claim on files that all pods of its namespace see."""
 SCHEMA: Final = 1
 """Changes when a reader of before would misunderstand; fields that are only added do not change it."""
 
@@ -85,7 +87,8 @@ class Offer:
     """The pools of a stack's cluster, its teams, and what jobs find beside them, if the stack has it.
 
     ``registry`` (host and path) is where its nodes pull from. ``accounts`` are service accounts (``namespace/name``)
-    whose pods are somebody in the cloud if they carry ``account_labels``.
+    whose pods are somebody in the cloud if they carry ``account_labels``. ``volume_namespace`` has the claim
+    ``SHARED_CLAIM``.
     """
 
     stack: str
@@ -98,9 +101,10 @@ class Offer:
     account_labels: Mapping[str, str] = field(default_factory=dict)
     checkpoints: CheckpointsOffer | None = None
     teams: tuple[TeamOffer, ...] = ()
+    volume_namespace: str | None = None
 
 
-_IF_ANY: Final = ("accounts", "account_labels", "checkpoints", "teams")
+_IF_ANY: Final = ("accounts", "account_labels", "checkpoints", "teams", "volume_namespace")
 
 
 def to_config_map(offer: Offer) -> dict[str, Any]:

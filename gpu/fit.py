@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from concepts.kubernetes import Taint
 from concepts.offer import Offer, PoolOffer
 
 _MIB_PER_GIB = 1024
@@ -43,6 +44,11 @@ class Fit:
     def hourly_usd(self) -> float | None:
         """A node's list price: the first pool's, or, where that is not known, the least that is."""
         return _price(self.pools)
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        """What pods have to tolerate to use any of the pools."""
+        return tuple(dict.fromkeys(taint for pool in self.pools for taint in pool.taints))
 
     @property
     def most_pods(self) -> int:

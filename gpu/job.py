@@ -5,7 +5,7 @@ Who reads this: the command ``gpu submit``, and components that declare jobs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -22,6 +22,8 @@ MASTER_PORT: Final = 29500
 CHECKPOINTS: Final = "CHECKPOINTS"
 """The variable by which a program learns where its state is kept."""
 
+SHARED: Final = "/shared"
+"""Where a job's pods see the files of its ``volume``."""
 _CHECKPOINTS_OF_ALL: Final = "CHECKPOINTS_OF_ALL"
 _INDEX: Final = "JOB_COMPLETION_INDEX"
 _OWN_INDEX: Final = {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX_ANNOTATION}']"}}
@@ -40,7 +42,7 @@ class TrainingJob:
     SIGTERM and the end; on a spot node no more than the cloud's notice can be had. ``larger_node`` says that the job
     takes a node with more GPUs than it needs on purpose, for the machine's memory. ``checkpoints`` is the URL that the
     program keeps its state below, in ``CHECKPOINTS`` unless ``env`` has it: the same again when it is made again.
-    The Job is removed ``kept_seconds`` after its end; ``None``: never.
+    ``volume`` is a claim whose files are at ``/shared``. The Job is removed ``kept_seconds`` after its end, or never.
     """
 
     name: str
@@ -62,6 +64,7 @@ class TrainingJob:
     larger_node: bool = False
     service_account: str | None = None
     checkpoints: str | None = None
+    volume: str | None = None
     kept_seconds: int | None = _WEEK
     priority_class: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)
@@ -105,7 +108,6 @@ def _metadata(job: TrainingJob) -> dict[str, Any]:
 
 
 def _template(job: TrainingJob) -> dict[str, Any]:
-    allowed = {"key": POOL_LABEL, "operator": "In", "values": list(job.pools)}
     labels = {MANAGED_BY: MANAGER, **({OPT_OUT_LABEL: "true"} if job.larger_node else {}), **job.pod_labels}
     return {
         # No autoscaler ends it to empty its node.
@@ -116,19 +118,25 @@ def _template(job: TrainingJob) -> dict[str, Any]:
             **({"subdomain": job.name} if job.workers > 1 else {}),
             **({"serviceAccountName": job.service_account} if job.service_account else {}),
             **({"priorityClassName": job.priority_class} if job.priority_class else {}),
-            "affinity": {
-                "nodeAffinity": {
-                    "requiredDuringSchedulingIgnoredDuringExecution": {
-                        "nodeSelectorTerms": [{"matchExpressions": [allowed]}]
-                    }
-                }
-            },
-            "tolerations": tolerations(job.taints),
+            **placement(job.pools, job.taints),
             "containers": [_container(job)],
             # A container's own /dev/shm has 64 MiB, too little for PyTorch's data loaders and NCCL:
             # https://docs.pytorch.org/docs/stable/multiprocessing.html
-            "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
+            "volumes": [
+                {"name": "shm", "emptyDir": {"medium": "Memory"}},
+                *([{"name": "shared", "persistentVolumeClaim": {"claimName": job.volume}}] if job.volume else []),
+            ],
         },
+    }
+
+
+def placement(pools: Sequence[str], taints: Sequence[Taint]) -> dict[str, Any]:
+    """The part of a pod's spec that allows exactly ``pools``, whose ``taints`` it tolerates."""
+    allowed = {"key": POOL_LABEL, "operator": "In", "values": list(pools)}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [allowed]}]}
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+        "tolerations": tolerations(taints),
     }
 
 
@@ -150,7 +158,10 @@ def _container(job: TrainingJob) -> dict[str, Any]:
         **({"command": list(command)} if command else {}),
         **({"env": variables} if variables else {}),
         "resources": {**({"requests": asked} if asked else {}), "limits": {GPU_RESOURCE: job.gpus}},
-        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
+        "volumeMounts": [
+            {"name": "shm", "mountPath": "/dev/shm"},
+            *([{"name": "shared", "mountPath": SHARED}] if job.volume else []),
+        ],
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from concepts.offer import Offer, TeamOffer
+from concepts.offer import SHARED_CLAIM, Offer, TeamOffer
 from gpu.fit import Fit, Miss, Request, fits, misses
 from gpu.job import TrainingJob
 from gpu.sweep import Sweep
@@ -122,7 +122,7 @@ def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJo
         command=asked.command,
         gpus=request.gpus,
         pools=tuple(pool.name for pool in fit.pools),
-        taints=tuple(dict.fromkeys(taint for pool in fit.pools for taint in pool.taints)),
+        taints=fit.taints,
         milli_cpu=request.milli_cpu,
         memory_mib=request.memory_mib,
         disk_mib=request.disk_mib,
@@ -136,5 +136,6 @@ def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJo
         service_account=account,
         priority_class=team.priority_class if team else None,
         pod_labels=offer.account_labels if somebody in offer.accounts else {},
+        volume=SHARED_CLAIM if offer.volume_namespace == asked.namespace else None,
         checkpoints=f"{bucket.url}/{asked.name}" if bucket and bucket.service_account == somebody else None,
     )

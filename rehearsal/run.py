@@ -44,6 +44,7 @@ from rehearsal.play import PATIENCE_SECONDS, Player
 from rehearsal.report import Record, Stage, to_json, write_atomically
 from rehearsal.scenario import Scenario, derive
 from rehearsal.scope import scope_of
+from rehearsal.services import play as play_services
 from rehearsal.stack import Stack, without_protection
 from rehearsal.summary import show
 from rehearsal.timeline import Timeline
@@ -137,6 +138,10 @@ class Rehearsal:
             self._scenario(engine)
             if self._options.fail_fast and self._failed_checks():
                 raise StageFailed("the first failure ends this run")
+        if services := self._stack.settings.workloads.services:
+            with self._stage("services"):
+                assert self._admin is not None
+                self._record.checks += play_services(services, self._admin, self._timeline, self._wait)
         if self._options.day_two != "none":
             with self._stage("day two"):
                 self._day_two(engine)

@@ -52,6 +52,11 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool =
         own = {"idle times": "Karpenter really runs, but a node that was idle for a second counts as idle for long"}
     else:
         own = {"the cloud's autoscaler": "Karpenter decides in its place, told what that one would see of a pool"}
+    if settings.workloads.services:
+        own["KEDA"] = (
+            "its charts cannot be had offline: the API server knows their kinds, and the rehearsal sets the number of "
+            "replicas in their place; CHARTS=DIR installs them"
+        )
     prices = "list prices of the catalogue"
     if settings.unpriced:
         prices += f", and none is known for {', '.join(settings.unpriced)}"

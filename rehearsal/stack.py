@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from rehearsal.engine import has_secure_values, user_passphrase
-from rehearsal.tools.modules import OF_AUTOSCALER, REHEARSAL
+from rehearsal.tools.modules import HELM, OF_AUTOSCALER, REHEARSAL
 
 if TYPE_CHECKING:
     from components.settings import Settings
@@ -59,7 +59,9 @@ class Stack:
     @property
     def tools(self) -> tuple[Module, ...]:
         """The upstream programs that a rehearsal of the stack runs."""
-        return (*REHEARSAL, *OF_AUTOSCALER.get(self.settings.autoscaler, ()))
+        own = OF_AUTOSCALER.get(self.settings.autoscaler, ())
+        charts = (HELM,) if self.settings.workloads.services and HELM not in own else ()
+        return (*REHEARSAL, *own, *charts)
 
 
 def resolve(argument: str, root: Path = ROOT) -> Stack:

@@ -18,6 +18,11 @@ class AbsoluteMonthlySchedule(TypedDict, total=False):
     dayOfMonth: Required[Input[int]]
     intervalMonths: Required[Input[int]]
 
+class AccessPolicy(TypedDict, total=False):
+    expiryTime: Input[str]
+    permission: Input[str]
+    startTime: Input[str]
+
 class AccountImmutabilityPolicyProperties(TypedDict, total=False):
     allowProtectedAppendWrites: Input[bool]
     immutabilityPeriodSinceCreationInDays: Input[int]
@@ -225,6 +230,10 @@ class CorsRules(TypedDict, total=False):
 class CreationData(TypedDict, total=False):
     sourceResourceId: Input[str]
 
+class CustomDnsConfigPropertiesFormat(TypedDict, total=False):
+    fqdn: Input[str]
+    ipAddresses: Input[Sequence[Input[str]]]
+
 class CustomDomain(TypedDict, total=False):
     name: Required[Input[str]]
     useSubDomainName: Input[bool]
@@ -316,6 +325,26 @@ class FederatedIdentityCredential(TypedDict, total=False):
     resourceName: Required[Input[str]]
     subject: Required[Input[str]]
     federatedIdentityCredentialResourceName: Input[str]
+
+class FileShare(TypedDict, total=False):
+    accountName: Required[Input[str]]
+    resourceGroupName: Required[Input[str]]
+    accessTier: Input[str]
+    enabledProtocols: Input[str]
+    expand: Input[str]
+    fileSharePaidBursting: Input[FileSharePropertiesFileSharePaidBursting]
+    metadata: Input[Mapping[str, Input[str]]]
+    provisionedBandwidthMibps: Input[int]
+    provisionedIops: Input[int]
+    rootSquash: Input[str]
+    shareName: Input[str]
+    shareQuota: Input[int]
+    signedIdentifiers: Input[Sequence[Input[SignedIdentifier]]]
+
+class FileSharePropertiesFileSharePaidBursting(TypedDict, total=False):
+    paidBurstingEnabled: Input[bool]
+    paidBurstingMaxBandwidthMibps: Input[int]
+    paidBurstingMaxIops: Input[int]
 
 class GPUProfile(TypedDict, total=False):
     driver: Input[str]
@@ -830,12 +859,46 @@ class PortRange(TypedDict, total=False):
 class PowerState(TypedDict, total=False):
     code: Input[str]
 
+class PrivateEndpoint(TypedDict, total=False):
+    resourceGroupName: Required[Input[str]]
+    applicationSecurityGroups: Input[Sequence[Input[ApplicationSecurityGroup]]]
+    customDnsConfigs: Input[Sequence[Input[CustomDnsConfigPropertiesFormat]]]
+    customNetworkInterfaceName: Input[str]
+    extendedLocation: Input[ExtendedLocation]
+    id: Input[str]
+    ipConfigurations: Input[Sequence[Input[PrivateEndpointIPConfiguration]]]
+    location: Input[str]
+    manualPrivateLinkServiceConnections: Input[Sequence[Input[PrivateLinkServiceConnection]]]
+    privateEndpointName: Input[str]
+    privateLinkServiceConnections: Input[Sequence[Input[PrivateLinkServiceConnection]]]
+    subnet: Input[InlineSubnet]
+    tags: Input[Mapping[str, Input[str]]]
+
+class PrivateEndpointIPConfiguration(TypedDict, total=False):
+    groupId: Input[str]
+    memberName: Input[str]
+    name: Input[str]
+    privateIPAddress: Input[str]
+
 class PrivateLinkResource(TypedDict, total=False):
     groupId: Input[str]
     id: Input[str]
     name: Input[str]
     requiredMembers: Input[Sequence[Input[str]]]
     type: Input[str]
+
+class PrivateLinkServiceConnection(TypedDict, total=False):
+    groupIds: Input[Sequence[Input[str]]]
+    id: Input[str]
+    name: Input[str]
+    privateLinkServiceConnectionState: Input[PrivateLinkServiceConnectionState]
+    privateLinkServiceId: Input[str]
+    requestMessage: Input[str]
+
+class PrivateLinkServiceConnectionState(TypedDict, total=False):
+    actionsRequired: Input[str]
+    description: Input[str]
+    status: Input[str]
 
 class InlinePublicIPAddress(TypedDict, total=False):
     ddosSettings: Input[DdosSettings]
@@ -1055,6 +1118,10 @@ class ServiceEndpointPropertiesFormat(TypedDict, total=False):
 class ServiceMeshProfile(TypedDict, total=False):
     mode: Required[Input[str]]
     istio: Input[IstioServiceMesh]
+
+class SignedIdentifier(TypedDict, total=False):
+    accessPolicy: Input[AccessPolicy]
+    id: Input[str]
 
 class Sku(TypedDict, total=False):
     name: Required[Input[str]]
@@ -1413,6 +1480,17 @@ class Declare(Protocol[_Made]):
     @overload
     def __call__(
         self,
+        token: Literal["azure-native:network:PrivateEndpoint"],
+        name: str,
+        inputs: PrivateEndpoint,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["applicationSecurityGroups", "azureApiVersion", "customDnsConfigs", "customNetworkInterfaceName", "etag", "extendedLocation", "ipConfigurations", "location", "manualPrivateLinkServiceConnections", "name", "networkInterfaces", "privateLinkServiceConnections", "provisioningState", "subnet", "tags", "type"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
         token: Literal["azure-native:network:PublicIPAddress"],
         name: str,
         inputs: PublicIPAddress,
@@ -1485,6 +1563,17 @@ class Declare(Protocol[_Made]):
         opts: ResourceOptions,
         *,
         outputs: Sequence[Literal["automaticSnapshotPolicyEnabled", "azureApiVersion", "changeFeed", "containerDeleteRetentionPolicy", "cors", "defaultServiceVersion", "deleteRetentionPolicy", "isVersioningEnabled", "lastAccessTimeTrackingPolicy", "name", "restorePolicy", "sku", "type"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["azure-native:storage:FileShare"],
+        name: str,
+        inputs: FileShare,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["accessTier", "accessTierChangeTime", "accessTierStatus", "azureApiVersion", "deleted", "deletedTime", "enabledProtocols", "etag", "fileSharePaidBursting", "includedBurstIops", "lastModifiedTime", "leaseDuration", "leaseState", "leaseStatus", "maxBurstCreditsForIops", "metadata", "name", "nextAllowedProvisionedBandwidthDowngradeTime", "nextAllowedProvisionedIopsDowngradeTime", "nextAllowedQuotaDowngradeTime", "provisionedBandwidthMibps", "provisionedIops", "remainingRetentionDays", "rootSquash", "shareQuota", "shareUsageBytes", "signedIdentifiers", "snapshotTime", "type", "version"]] = ...,
     ) -> _Made: ...
 
     @overload

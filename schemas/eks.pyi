@@ -583,6 +583,33 @@ class EventTargetSagemakerPipelineTargetPipelineParameterList(TypedDict, total=F
 class EventTargetSqsTarget(TypedDict, total=False):
     messageGroupId: Input[str]
 
+class FileSystem(TypedDict, total=False):
+    availabilityZoneName: Input[str]
+    creationToken: Input[str]
+    encrypted: Input[bool]
+    kmsKeyId: Input[str]
+    lifecyclePolicies: Input[Sequence[Input[FileSystemLifecyclePolicy]]]
+    performanceMode: Input[str]
+    protection: Input[FileSystemProtection]
+    provisionedThroughputInMibps: Input[float]
+    region: Input[str]
+    tags: Input[Mapping[str, Input[str]]]
+    throughputMode: Input[str]
+
+class FileSystemLifecyclePolicy(TypedDict, total=False):
+    transitionToArchive: Input[str]
+    transitionToIa: Input[str]
+    transitionToPrimaryStorageClass: Input[str]
+
+class FileSystemPolicy(TypedDict, total=False):
+    fileSystemId: Required[Input[str]]
+    policy: Required[Input[str]]
+    bypassPolicyLockoutSafetyCheck: Input[bool]
+    region: Input[str]
+
+class FileSystemProtection(TypedDict, total=False):
+    replicationOverwrite: Input[str]
+
 class Grant(TypedDict, total=False):
     granteePrincipal: Required[Input[str]]
     keyId: Required[Input[str]]
@@ -883,6 +910,15 @@ class LogGroup(TypedDict, total=False):
     retentionInDays: Input[int]
     skipDestroy: Input[bool]
     tags: Input[Mapping[str, Input[str]]]
+
+class MountTarget(TypedDict, total=False):
+    fileSystemId: Required[Input[str]]
+    subnetId: Required[Input[str]]
+    ipAddress: Input[str]
+    ipAddressType: Input[str]
+    ipv6Address: Input[str]
+    region: Input[str]
+    securityGroups: Input[Sequence[Input[str]]]
 
 class NatGateway(TypedDict, total=False):
     allocationId: Input[str]
@@ -1415,6 +1451,39 @@ class Declare(Protocol[_Made]):
         opts: ResourceOptions,
         *,
         outputs: Sequence[Literal["arn", "encryptionConfigurations", "forceDelete", "imageScanningConfiguration", "imageTagMutability", "imageTagMutabilityExclusionFilters", "name", "region", "registryId", "repositoryUrl", "tags", "tagsAll"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["aws:efs/fileSystem:FileSystem"],
+        name: str,
+        inputs: FileSystem,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["arn", "availabilityZoneId", "availabilityZoneName", "creationToken", "dnsName", "encrypted", "kmsKeyId", "lifecyclePolicies", "name", "numberOfMountTargets", "ownerId", "performanceMode", "protection", "provisionedThroughputInMibps", "region", "sizeInBytes", "tags", "tagsAll", "throughputMode"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["aws:efs/fileSystemPolicy:FileSystemPolicy"],
+        name: str,
+        inputs: FileSystemPolicy,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["bypassPolicyLockoutSafetyCheck", "fileSystemId", "policy", "region"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["aws:efs/mountTarget:MountTarget"],
+        name: str,
+        inputs: MountTarget,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["availabilityZoneId", "availabilityZoneName", "dnsName", "fileSystemArn", "fileSystemId", "ipAddress", "ipAddressType", "ipv6Address", "mountTargetDnsName", "networkInterfaceId", "ownerId", "region", "securityGroups", "subnetId"]] = ...,
     ) -> _Made: ...
 
     @overload

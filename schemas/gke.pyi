@@ -697,6 +697,9 @@ class DedicatedLocalSsdProfile(TypedDict, total=False):
 class DefaultSnatStatus(TypedDict, total=False):
     disabled: Required[Input[bool]]
 
+class DirectoryServicesConfig(TypedDict, total=False):
+    ldap: Input[LdapConfig]
+
 class DisruptionBudget(TypedDict, total=False):
     lastDisruptionTime: Input[str]
     lastMinorVersionDisruptionTime: Input[str]
@@ -776,6 +779,13 @@ class Expr(TypedDict, total=False):
 class FastSocket(TypedDict, total=False):
     enabled: Required[Input[bool]]
 
+class FileShareConfig(TypedDict, total=False):
+    capacityGb: Required[Input[int]]
+    name: Required[Input[str]]
+    nfsExportOptions: Input[Sequence[Input[NfsExportOptions]]]
+    sourceBackup: Input[str]
+    sourceBackupdrBackup: Input[str]
+
 class Filter(TypedDict, total=False):
     eventTypes: Required[Input[Sequence[Input[str]]]]
 
@@ -813,6 +823,9 @@ class FirewallLogConfig(TypedDict, total=False):
 
 class FirewallParams(TypedDict, total=False):
     resourceManagerTags: Input[Mapping[str, Input[str]]]
+
+class FixedIOPS(TypedDict, total=False):
+    maxIops: Input[int]
 
 class Fleet(TypedDict, total=False):
     membership: Input[str]
@@ -905,6 +918,9 @@ class IAMMember(TypedDict, total=False):
     role: Required[Input[str]]
     condition: Input[Expr]
 
+class IOPSPerTB(TypedDict, total=False):
+    maxIopsPerTb: Input[int]
+
 class IPAllocationPolicy(TypedDict, total=False):
     additionalIpRangesConfigs: Input[Any]
     additionalPodRangesConfig: Input[AdditionalPodRangesConfig]
@@ -928,6 +944,27 @@ class InitScript(TypedDict, total=False):
     gcsGeneration: Input[int]
     gcsUri: Input[str]
 
+class Instance(TypedDict, total=False):
+    fileShares: Required[Input[FileShareConfig]]
+    networks: Required[Input[Sequence[Input[NetworkConfig]]]]
+    tier: Required[Input[str]]
+    deletionPolicy: Input[str]
+    deletionProtectionEnabled: Input[bool]
+    deletionProtectionReason: Input[str]
+    description: Input[str]
+    desiredReplicaState: Input[str]
+    directoryServices: Input[DirectoryServicesConfig]
+    initialReplication: Input[Any]
+    kmsKeyName: Input[str]
+    labels: Input[Mapping[str, Input[str]]]
+    location: Input[str]
+    name: Input[str]
+    performanceConfig: Input[PerformanceConfig]
+    project: Input[str]
+    protocol: Input[str]
+    tags: Input[Mapping[str, Input[str]]]
+    zone: Input[str]
+
 class IstioConfig(TypedDict, total=False):
     disabled: Required[Input[bool]]
     auth: Input[str]
@@ -937,6 +974,12 @@ class K8sBetaAPIConfig(TypedDict, total=False):
 
 class KalmConfig(TypedDict, total=False):
     enabled: Required[Input[bool]]
+
+class LdapConfig(TypedDict, total=False):
+    domain: Required[Input[str]]
+    servers: Required[Input[Sequence[Input[str]]]]
+    groupsOu: Input[str]
+    usersOu: Input[str]
 
 class LinuxNodeConfig(TypedDict, total=False):
     accurateTimeConfig: Input[AccurateTimeConfig]
@@ -1030,6 +1073,14 @@ class Network(TypedDict, total=False):
     project: Input[str]
     routingMode: Input[str]
 
+class NetworkConfig(TypedDict, total=False):
+    modes: Required[Input[Sequence[Input[str]]]]
+    network: Required[Input[str]]
+    connectMode: Input[str]
+    ipAddresses: Input[Sequence[Input[str]]]
+    pscConfig: Input[PscConfig]
+    reservedIpRange: Input[str]
+
 class NetworkParams(TypedDict, total=False):
     resourceManagerTags: Input[Mapping[str, Input[str]]]
 
@@ -1048,6 +1099,14 @@ class NetworkTags(TypedDict, total=False):
 
 class NetworkTierConfig(TypedDict, total=False):
     networkTier: Required[Input[str]]
+
+class NfsExportOptions(TypedDict, total=False):
+    accessMode: Input[str]
+    anonGid: Input[int]
+    anonUid: Input[int]
+    ipRanges: Input[Sequence[Input[str]]]
+    network: Input[str]
+    squashMode: Input[str]
 
 class NoCacheFetching(TypedDict, total=False):
     pass
@@ -1208,6 +1267,10 @@ class OpportunisticMaintenanceStrategy(TypedDict, total=False):
 class ParallelstoreCsiDriverConfig(TypedDict, total=False):
     enabled: Required[Input[bool]]
 
+class PerformanceConfig(TypedDict, total=False):
+    fixedIops: Input[FixedIOPS]
+    iopsPerTb: Input[IOPSPerTB]
+
 class PlacementPolicy(TypedDict, total=False):
     type: Required[Input[str]]
     policyName: Input[str]
@@ -1245,6 +1308,9 @@ class PrivateRegistryAccessConfig(TypedDict, total=False):
 class ProtectConfig(TypedDict, total=False):
     workloadConfig: Input[WorkloadConfig]
     workloadVulnerabilityMode: Input[str]
+
+class PscConfig(TypedDict, total=False):
+    endpointProject: Input[str]
 
 class PubSub(TypedDict, total=False):
     enabled: Required[Input[bool]]
@@ -1738,6 +1804,17 @@ class Declare(Protocol[_Made]):
         opts: ResourceOptions,
         *,
         outputs: Sequence[Literal["autoscaling", "bestEffortProvisioning", "cluster", "deletionPolicy", "ignoreNodeCountChanges", "initialNodeCount", "instanceGroupUrls", "location", "maintenancePolicies", "managedInstanceGroupUrls", "management", "maxPodsPerNode", "name", "namePrefix", "networkConfig", "nodeConfig", "nodeCount", "nodeDrainConfigs", "nodeLocations", "operation", "placementPolicy", "project", "queuedProvisioning", "upgradeSettings", "version"]] = ...,
+    ) -> _Made: ...
+
+    @overload
+    def __call__(
+        self,
+        token: Literal["gcp:filestore/instance:Instance"],
+        name: str,
+        inputs: Instance,
+        opts: ResourceOptions,
+        *,
+        outputs: Sequence[Literal["createTime", "deletionPolicy", "deletionProtectionEnabled", "deletionProtectionReason", "description", "desiredReplicaState", "directoryServices", "effectiveLabels", "effectiveReplications", "etag", "fileShares", "initialReplication", "kmsKeyName", "labels", "location", "name", "networks", "performanceConfig", "project", "protocol", "pulumiLabels", "tags", "tier", "zone"]] = ...,
     ) -> _Made: ...
 
     @overload

@@ -64,6 +64,8 @@ def outputs(type: str, name: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
         found["loginServer"] = f"{inputs['registryName']}.azurecr.io"
     if type.endswith(":StorageAccount"):
         found["primaryEndpoints"] = {"blob": f"https://{inputs['accountName']}.blob.core.windows.net/"}
+    if type.endswith(":PrivateEndpoint"):
+        found["customDnsConfigs"] = [{"fqdn": "x.file.core.windows.net", "ipAddresses": ["10.0.0.77"]}]
     if type.endswith(":PublicIPAddress"):
         found["ipAddress"] = "198.51.100.77"
     return found

@@ -56,6 +56,7 @@ CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, 
     "aws:ec2/getVpc:getVpc": lambda asked: {**asked, **VPC},
     # Older than anything that a test asks for.
     "aws:eks/getCluster:getCluster": {"version": "1.30"},
+    "aws:efs/getFileSystem:getFileSystem": {"fileSystemId": "fs-0123456789abcdef0"},
     "aws:eks/getClusters:getClusters": {"names": []},
     "aws:index/getCallerIdentity:getCallerIdentity": {"accountId": ACCOUNT, "arn": f"arn:aws:iam::{ACCOUNT}:user/me"},
     "aws:index/getPartition:getPartition": {"partition": "aws"},
@@ -83,6 +84,8 @@ def outputs(type_token: str, name: str, inputs: dict[str, Any]) -> dict[str, Any
         return {"repositoryUrl": f"{ACCOUNT}.dkr.ecr.us-west-2.amazonaws.com/{called}"}
     if type_token == "aws:s3/bucket:Bucket":
         return {"arn": f"arn:aws:s3:::{inputs['bucket']}"}
+    if type_token == "aws:efs/fileSystem:FileSystem":
+        return {"arn": f"arn:aws:elasticfilesystem:us-west-2:{ACCOUNT}:file-system/{name}-id"}
     if type_token == "aws:sqs/queue:Queue":
         return {"arn": f"arn:aws:sqs:us-west-2:{ACCOUNT}:{called}", "url": f"https://sqs.example/{called}"}
     return {}

@@ -109,6 +109,8 @@ class Cloud(mocks.Mocks):
             outputs["masterAuth"] = {**args.inputs["masterAuth"], "clusterCaCertificate": "Q0E="}
         if args.typ == "gcp:storage/bucket:Bucket":
             outputs["url"] = f"gs://{args.inputs['name']}"
+        if args.typ == "gcp:filestore/instance:Instance":
+            outputs["networks"] = [{**args.inputs["networks"][0], "ipAddresses": ["10.255.0.2"]}]
         if args.typ == "gcp:artifactregistry/repository:Repository":
             place = [args.inputs[key] for key in ("location", "project", "repositoryId")]
             outputs["registryUri"] = "{}-docker.pkg.dev/{}/{}".format(*place)

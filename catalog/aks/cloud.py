@@ -177,6 +177,8 @@ CATALOG: Final = CloudCatalog(
     # Azure tells 30 s ahead (https://learn.microsoft.com/azure/virtual-machines/spot-vms), and AKS drains the node then
     # (https://learn.microsoft.com/azure/aks/node-auto-drain), which takes some of them: 5 is a guess.
     spot_notice_seconds=25,
+    # Of a premium share: https://learn.microsoft.com/azure/storage/files/storage-files-scale-targets
+    volume_gib=(100, 102400),
     # By it Azure's webhook knows the pods that it gives a token: https://learn.microsoft.com/azure/aks/workload-identity-overview
     account_labels={"azure.workload.identity/use": "true"},
     spot_taints=(Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),),

@@ -139,6 +139,8 @@ CATALOG: Final = CloudCatalog(
     # Of 30 s the last 15 are for system pods; a pod's longer grace period has no effect:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
     spot_notice_seconds=15,
+    # Of tier BASIC_HDD: https://cloud.google.com/filestore/docs/service-tiers
+    volume_gib=(1024, 65433),
     quotas=quotas,
     quota_page="https://console.cloud.google.com/iam-admin/quotas",
 )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from components.resources import ClusterObjects
     from components.settings import Settings
     from components.settings.access import Access
-    from components.settings.workloads import Checkpoints, Registry
+    from components.settings.workloads import Checkpoints, Registry, SharedVolume
 
 _Context = TypeVar("_Context")
 
@@ -91,6 +91,21 @@ class Bucket:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Share:
+    """Files that many nodes mount at once, as a CSI volume: who mounts (``driver``), what (``handle``, ``attributes``)
+    and how (``options``). ``size_gib`` is what is paid for; ``None`` where it grows. It can be mounted once all of
+    ``ready`` is there.
+    """
+
+    driver: str
+    handle: pulumi.Input[str]
+    size_gib: int | None
+    attributes: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
+    options: Sequence[str] = ()
+    ready: Sequence[pulumi.Resource] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reach:
     """What pods may reach in the cloud: buckets to ``read`` or to ``write`` (read, too), and ``secrets`` to read.
 
@@ -107,12 +122,13 @@ class Reach:
 class WorkloadResources(Generic[_Context]):
     """What a cloud has for jobs beside the cluster of ``context``, each declared as children of ``parent``.
 
-    ``make_registry``, ``make_bucket``, ``grant`` and ``let_pull`` are the cloud's own.
+    ``make_registry``, ``make_bucket``, ``make_share``, ``grant`` and ``let_pull`` are the cloud's own.
     """
 
     context: _Context
     make_registry: Callable[[str, _Context, Registry, pulumi.Resource], pulumi.Output[str]]
     make_bucket: Callable[[str, _Context, Checkpoints, pulumi.Resource], Bucket]
+    make_share: Callable[[str, _Context, SharedVolume, pulumi.Resource], Share]
     grant: Callable[[str, _Context, tuple[str, str], Reach, pulumi.Resource], Mapping[str, pulumi.Input[str]]]
     let_pull: Callable[[str, _Context, str, pulumi.Resource], None] | None = None
 
@@ -128,6 +144,10 @@ class WorkloadResources(Generic[_Context]):
     def bucket(self, name: str, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
         """A private, encrypted bucket that nobody may reach yet."""
         return self.make_bucket(name, self.context, wanted, parent)
+
+    def share(self, name: str, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
+        """Encrypted files that nobody but the cluster's nodes can mount."""
+        return self.make_share(name, self.context, wanted, parent)
 
     def pod_identity(
         self, name: str, account: tuple[str, str], reach: Reach, parent: pulumi.Resource

@@ -1,4 +1,4 @@
-"""What outlives its stack: registries and buckets, because nobody can make again what is in them."""
+"""What outlives its stack: registries, buckets and volumes, because nobody can make again what is in them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import pulumi
 
-from components.settings.workloads import Checkpoints, Registry
+from components.settings.workloads import Lasting
 
 
 def lasting(
-    wanted: Registry | Checkpoints,
-    id: str,
+    wanted: Lasting,
+    id: str | None,
     parent: pulumi.Resource,
     *after: pulumi.Resource,
     created_with: Sequence[str] = (),
 ) -> pulumi.ResourceOptions:
-    """Options of a resource that holds data; ``id`` is what the provider imports it by.
+    """Options of a resource that holds data; ``id`` is what the provider imports it by, ``None`` if it was never made.
 
     ``created_with`` are inputs that only a creation can set and that are left open here. An import takes the cloud's
     answer for them, and their absence in the program would then want a replacement (on which the engine stops).

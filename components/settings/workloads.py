@@ -9,25 +9,22 @@ from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationInfo
 from typing_extensions import Self
 
 from components.settings.fields import Flag, Section, context, wrong
+from components.settings.namespaces import LABEL, Namespace, own_namespace
+from components.settings.services import InferenceService, distinct_names
 
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 # A path of one image inside a registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md#pulling-manifests
 _IMAGE: Final = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*(/[a-z0-9]+([._-][a-z0-9]+)*)*")
-_SYSTEM_NAMESPACES: Final = ("kube-", "gke-", "gmp-", "aks-")
 
 
 def service_account(text: str) -> str:
     """``namespace/name`` of a service account outside the cluster's own namespaces."""
     namespace, slash, name = text.partition("/")
-    if not (slash and _LABEL.fullmatch(namespace) and _LABEL.fullmatch(name)):
+    if not (slash and LABEL.fullmatch(namespace) and LABEL.fullmatch(name)):
         raise wrong(
             f"'{text}' is not a service account: a namespace and a name, each of lower-case letters, digits and '-'",
             "Write for example default/trainer",
         )
-    if namespace.startswith(_SYSTEM_NAMESPACES):
-        raise wrong(
-            f"'{namespace}' is a namespace of the cluster itself", "Use a namespace of your own, such as default"
-        )
+    own_namespace(namespace)
     if name == "default":
         raise wrong(
             f"every pod of the namespace '{namespace}' that names no other is '{text}'",
@@ -115,6 +112,21 @@ class Checkpoints(Section):
     adopt: Adopt = False
 
 
+class SharedVolume(Section):
+    """A file system that all pods of a namespace can mount at once (ReadWriteMany): claim `shared` there."""
+
+    namespace: Namespace = Field(default="default", description="where the claim is; the program makes it")
+    size_gib: Annotated[StrictInt, Field(ge=1)] | None = Field(
+        default=None, description="for a cloud that sells a size; the least that it sells unless given"
+    )
+    on_destroy: OnDestroy = "keep"
+    adopt: Adopt = False
+
+
+Lasting = Registry | Checkpoints | SharedVolume
+"""What outlives its stack unless the stack file says otherwise."""
+
+
 class Workloads(Section):
     """What jobs need beside GPUs; nothing unless written. `{}` is one with its defaults."""
 
@@ -126,6 +138,29 @@ class Workloads(Section):
     checkpoints: Checkpoints | None = Field(
         default=None, description="where training jobs keep their state; output `checkpoints`"
     )
+    shared_volume: SharedVolume | None = Field(
+        default=None, description="files that all jobs of a namespace see; output `sharedVolume`"
+    )
+    services: Annotated[tuple[InferenceService, ...], AfterValidator(distinct_names)] = Field(
+        default=(), description="programs that answer requests; output `services`, name to address"
+    )
+
+    @model_validator(mode="after")
+    def _served(self) -> Self:
+        for each in self.services:
+            if each.checkpoint is None:
+                continue
+            if self.checkpoints is None:
+                raise wrong(
+                    f"service {each.name} serves checkpoints, and the stack has none", "Write checkpoints: {} beside it"
+                )
+            owner = self.checkpoints.service_account
+            if not owner.startswith(f"{each.namespace}/"):
+                raise wrong(
+                    f"service {each.name} is in {each.namespace}, and only {owner} may read the checkpoints",
+                    f"Write namespace: {owner.partition('/')[0]}",
+                )
+        return self
 
 
 class Identity(Section):

@@ -72,7 +72,8 @@ class Resource(Generic[CloudT]):
         outputs: what the cloud adds: a template of inputs and ``{id}``, or a function, whose ``None`` is left out.
         early: outputs that the provider knows before it asks the cloud.
         unknown: outputs that are inputs, too: in a preview they are known only if the program gives a value that the
-            cloud adds nothing to. A path into a block (``vpcConfig.vpcId``) is what the cloud adds to it.
+            cloud adds nothing to. A path into a block or a list of
+            them (``vpcConfig.vpcId``) is what the cloud adds to it.
         renews: the outputs that an update from one set of inputs to another makes anew.
         name: the input that is made up if the program leaves it open; empty if none is.
         completes: adds inputs that depend on the provider's configuration or on other inputs.

@@ -250,6 +250,8 @@ class StandIn(Vendor[CloudT]):
             key, _, inner = path.partition(".")
             if inner and isinstance(state[key], dict):
                 state[key] = {**state[key], inner: UNKNOWN}
+            elif inner and isinstance(state[key], list):
+                state[key] = [{**each, inner: UNKNOWN} if isinstance(each, dict) else each for each in state[key]]
             elif isinstance(state[key], dict):
                 state[key] = UNKNOWN
         if old_inputs is not None and old_state is not None:

@@ -121,6 +121,14 @@ def test_a_program_learns_where_its_state_is_and_each_run_of_a_sweep_has_its_own
     assert environment(checkpoints="s3://b/train", env={"CHECKPOINTS": "mine"}) == {"CHECKPOINTS": "mine"}
 
 
+def test_the_files_of_a_claim_are_at_one_place_beside_the_memory() -> None:
+    spec = pod(volume="shared")
+    mounts = {each["name"]: each["mountPath"] for each in spec["containers"][0]["volumeMounts"]}
+    assert mounts == {"shm": "/dev/shm", "shared": "/shared"}
+    assert {"name": "shared", "persistentVolumeClaim": {"claimName": "shared"}} in spec["volumes"]
+    assert [each["name"] for each in pod()["volumes"]] == ["shm"]
+
+
 def test_what_is_asked_for_is_requested_and_nothing_else() -> None:
     resources = pod(gpus=2, memory_mib=2048, milli_cpu=1500, disk_mib=10)["containers"][0]["resources"]
     assert resources["requests"] == {"cpu": "1500m", "memory": "2048Mi", "ephemeral-storage": "10Mi"}

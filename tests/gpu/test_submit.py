@@ -144,6 +144,13 @@ def test_where_the_account_is_not_the_job_is_the_namespaces_own_and_writes_nothi
     assert (job().service_account, job().checkpoints) == (None, None)
 
 
+def test_jobs_of_the_volumes_namespace_see_its_files() -> None:
+    there = {"volume_namespace": "team-a"}
+    assert job(has=there).volume == "shared"
+    assert job(has=there, namespace="team-b").volume is None
+    assert job().volume is None
+
+
 def test_another_account_has_its_own_rights_and_no_checkpoints() -> None:
     other = job(has=CHECKPOINTS, service_account="other")
     assert (other.service_account, other.checkpoints) == ("other", None)

@@ -20,6 +20,7 @@ from components.clouds.aks.running_pools import RunningPools, count
 from components.clouds.aks.workloads.bucket import bucket
 from components.clouds.aks.workloads.pod_identity import grant
 from components.clouds.aks.workloads.registry import let_pull, registry
+from components.clouds.aks.workloads.share import share
 from components.clouds.base import NodePools, WorkloadResources
 from components.clouds.raw import beside
 from components.resources import ClusterObjects
@@ -160,7 +161,7 @@ class AksCluster:
     @property
     def workloads(self) -> WorkloadResources[Context]:
         """What jobs need beside the cluster."""
-        return WorkloadResources(self._context, registry, bucket, grant, let_pull)
+        return WorkloadResources(self._context, registry, bucket, share, grant, let_pull)
 
     def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
         """Nothing: Azure encrypts every disk. https://learn.microsoft.com/azure/virtual-machines/disk-encryption"""

@@ -113,7 +113,9 @@ def before_nodes(name: str, context: Context, parent: pulumi.Resource) -> list[p
 def on_admin_pool(name: str, context: Context, pool: pulumi.Resource, opts: pulumi.ResourceOptions) -> None:
     """What is ready only when its pods run, and so waits for the admin pool; children by ``opts``."""
     options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[pool]))
-    for addon in (_COREDNS, _EBS, *chosen(context.settings.addons)):
+    volume = context.settings.workloads.shared_volume
+    names = dict.fromkeys((*context.settings.addons, *(("efs",) if volume is not None else ())))
+    for addon in (_COREDNS, _EBS, *chosen(tuple(names))):
         _declare(name, addon, context, options)
     if LOAD_BALANCER in context.settings.addons:
         role = _role(f"{name}-load-balancer", "load-balancer", context, options, document=controller_policy(context))

@@ -25,6 +25,7 @@ from components.clouds.eks.version import cluster_minor
 from components.clouds.eks.workloads.bucket import bucket
 from components.clouds.eks.workloads.pod_identity import grant
 from components.clouds.eks.workloads.registry import registry
+from components.clouds.eks.workloads.share import share
 from components.clouds.raw import beside
 from components.resources import ClusterObjects, CustomResource
 from components.settings import Settings
@@ -130,7 +131,7 @@ class EksCluster:
     @property
     def workloads(self) -> WorkloadResources[Context]:
         """What jobs need beside the cluster."""
-        return WorkloadResources(self._context, registry, bucket, grant)
+        return WorkloadResources(self._context, registry, bucket, share, grant)
 
     def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
         """An encrypted class of our own."""

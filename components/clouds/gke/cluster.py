@@ -19,6 +19,7 @@ from components.clouds.gke.node_config import node_config
 from components.clouds.gke.workloads.bucket import bucket
 from components.clouds.gke.workloads.pod_identity import grant
 from components.clouds.gke.workloads.registry import let_pull, registry
+from components.clouds.gke.workloads.share import share
 from components.clouds.raw import beside
 from components.resources import ClusterObjects, CustomResource
 from components.settings import Settings
@@ -111,7 +112,7 @@ class GkeCluster:
     @property
     def workloads(self) -> WorkloadResources[Context]:
         """What jobs need beside the cluster."""
-        return WorkloadResources(self._context, registry, bucket, grant, let_pull)
+        return WorkloadResources(self._context, registry, bucket, share, grant, let_pull)
 
     def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
         """With a key of the customer's, a class of volumes that are encrypted with it; else nothing, as Google encrypts
@@ -216,6 +217,9 @@ def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: No
         # By name, with IAM instead of addresses: the permission container.clusters.connect.
         # https://cloud.google.com/kubernetes-engine/docs/concepts/network-isolation
         inputs["controlPlaneEndpointsConfig"] = {"dnsEndpointConfig": {"allowExternalTraffic": True}}
+    if settings.workloads.shared_volume is not None:
+        # https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/filestore-csi-driver
+        inputs["addonsConfig"] = {"gcpFilestoreCsiDriverConfig": {"enabled": True}}
     further_zones = settings.zones if settings.regional else settings.zones[1:]
     if further_zones:
         inputs["nodeLocations"] = list(further_zones)

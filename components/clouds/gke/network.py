@@ -10,6 +10,7 @@ from typing import Any, Final
 import pulumi
 
 from components.clouds.gke.declare import declare
+from components.clouds.lasting import lasting
 from components.settings import Settings
 
 POD_RANGE: Final = "pods"
@@ -33,7 +34,7 @@ class Network:
                 "autoCreateSubnetworks": False,
                 "routingMode": "REGIONAL",
             },
-            pulumi.ResourceOptions(parent=parent),
+            _options(settings, parent),
             outputs=["selfLink"],
         )
         subnetwork = declare(
@@ -101,3 +102,14 @@ class Network:
         self.network: pulumi.Output[Any] = vpc.output("selfLink")
         self.subnetwork: pulumi.Output[Any] = subnetwork.output("selfLink")
         self.ready: list[pulumi.Resource] = [nat]
+
+
+def _options(settings: Settings, parent: pulumi.Resource) -> pulumi.ResourceOptions:
+    """A network stays with the volume that is kept: Google peers the two, and a network that is peered cannot go.
+
+    https://github.com/GoogleCloudPlatform/magic-modules/pull/18476. It costs nothing.
+    """
+    volume = settings.workloads.shared_volume
+    if volume is None:
+        return pulumi.ResourceOptions(parent=parent)
+    return lasting(volume, f"projects/{settings.project}/global/networks/{settings.cluster_name}", parent)

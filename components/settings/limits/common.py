@@ -50,6 +50,26 @@ def _key_problems(path: str, key: str | None, region: str, keys: KmsKeys) -> Ite
         )
 
 
+def volume_problems(settings: Settings) -> Iterator[Problem]:
+    """What is wrong with the shared volume, if there is one."""
+    volume, sold = settings.workloads.shared_volume, catalog.of(settings.cloud).volume_gib
+    if volume is None:
+        return
+    path = "workloads.sharedVolume"
+    if volume.size_gib is not None and sold is None:
+        yield Problem(
+            f"{path}.sizeGib", "a shared volume has no size here: it grows with what is in it", "Leave it out"
+        )
+    elif volume.size_gib is not None and sold is not None and not sold[0] <= volume.size_gib <= sold[1]:
+        yield Problem(f"{path}.sizeGib", f"{volume.size_gib} GiB cannot be had", f"Write {sold[0]} to {sold[1]}")
+    if settings.network.existing is not None:
+        yield Problem(
+            path,
+            "the volume would be reached by something new in the existing network, which the program never changes",
+            "Leave it out, and mount a file system of that network's by a PersistentVolume of your own",
+        )
+
+
 def no_dns_endpoint(cloud: str) -> Problem:
     """Of a cloud whose control planes have an endpoint by address alone."""
     return Problem(
@@ -93,6 +113,7 @@ def settings_problems(settings: Settings) -> list[Problem]:
         *_teams(settings),
         *_blocks(settings),
         *_order(settings),
+        *volume_problems(settings),
     )
     # A pool of several sizes is several specs with the same problem.
     return list(dict.fromkeys(found))

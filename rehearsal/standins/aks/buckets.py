@@ -93,7 +93,13 @@ def _imported_account(inputs: Properties) -> Properties:
     return {**own, **inputs}
 
 
-_OF_ACCOUNT: Final = {**IN_GROUP, "accountName": Refers(ACCOUNT, "part")}
+def _endpoints(made: Made[Cloud]) -> dict[str, str]:
+    """https://learn.microsoft.com/azure/storage/common/storage-account-overview#types-of-storage-accounts"""
+    service = "file" if made.inputs["kind"] == "FileStorage" else "blob"
+    return {service: f"https://{made.inputs['accountName']}.{service}.core.windows.net/"}
+
+
+OF_ACCOUNT: Final = {**IN_GROUP, "accountName": Refers(ACCOUNT, "part")}
 
 ROWS: Final[tuple[Resource[Any], ...]] = (
     Resource(
@@ -101,7 +107,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         id=ACCOUNT_ID,
         outputs={
             "creationTime": "2026-11-01T00:00:00Z",
-            "primaryEndpoints": lambda made: {"blob": f"https://{made.inputs['accountName']}.blob.core.windows.net/"},
+            "primaryEndpoints": _endpoints,
             "primaryLocation": "{location}",
             "statusOfPrimary": "available",
         },
@@ -117,7 +123,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         id=ACCOUNT_ID + "/blobServices/{blobServicesName}",
         name="blobServicesName",
         rules=BLOB_RULES.rules,
-        refers=_OF_ACCOUNT,
+        refers=OF_ACCOUNT,
         # The account comes with it.
         idempotent=lambda _: True,
     ),
@@ -127,7 +133,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         outputs={"leaseState": "Available"},
         imported=lambda inputs: {"defaultEncryptionScope": "$account-encryption-key", **inputs},
         name="containerName",
-        refers=_OF_ACCOUNT,
+        refers=OF_ACCOUNT,
         requires=_public,
     ),
 )

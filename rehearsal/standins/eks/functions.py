@@ -27,6 +27,14 @@ def get_caller_identity(account: Account, args: Properties) -> Properties:
     }
 
 
+def get_file_system(account: Account, args: Properties) -> Properties:
+    """``getFileSystem``: the one of a creation token."""
+    found = account.call("efs", "DescribeFileSystems", CreationToken=args["creationToken"])["FileSystems"]
+    if not found:
+        raise ApiError("efs", "DescribeFileSystems", "FileSystemNotFound", f"no file system {args['creationToken']}")
+    return {**args, "id": found[0]["FileSystemId"], "fileSystemId": found[0]["FileSystemId"]}
+
+
 def get_partition(account: Account, args: Properties) -> Properties:
     """``getPartition``: the public one."""
     suffix = "amazonaws.com"
@@ -167,6 +175,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[Account, Properties], Properties]]] = {
     "aws:ec2/getSubnets:getSubnets": get_subnets,
     "aws:ec2/getVpc:getVpc": get_vpc,
     "aws:eks/getCluster:getCluster": get_cluster,
+    "aws:efs/getFileSystem:getFileSystem": get_file_system,
     "aws:eks/getClusters:getClusters": get_clusters,
     "aws:eks/getNodeGroups:getNodeGroups": get_node_groups,
     "aws:eks/getNodeGroup:getNodeGroup": get_node_group,

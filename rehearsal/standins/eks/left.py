@@ -85,6 +85,7 @@ _FINDERS: Final[tuple[Find, ...]] = (
     _networks,
     _roles,
     _keys,
+    _listed("efs", "DescribeFileSystems", "FileSystems", "FileSystemId", "EFS file system"),
     _listed("s3", "ListBuckets", "Buckets", "Name", "S3 bucket"),
     _listed("ecr", "DescribeRepositories", "repositories", "repositoryName", "ECR repository"),
     _listed("sqs", "ListQueues", "QueueUrls", "", "SQS queue"),

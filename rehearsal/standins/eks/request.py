@@ -89,6 +89,9 @@ def retag(account: Account, token: str, target: str, old: Mapping[str, str], new
     elif service == "ecr":
         _tag(account, gone, "ecr:UntagResource", {"resourceArn": target, "tagKeys": gone})
         _tag(account, fresh, "ecr:TagResource", {"resourceArn": target, "tags": pairs(fresh)})
+    elif service == "efs":
+        _tag(account, gone, "efs:UntagResource", {"ResourceId": target, "TagKeys": gone})
+        _tag(account, fresh, "efs:TagResource", {"ResourceId": target, "Tags": pairs(fresh)})
     elif service == "events":
         _tag(account, gone, "events:UntagResource", {"ResourceARN": target, "TagKeys": gone})
         _tag(account, fresh, "events:TagResource", {"ResourceARN": target, "Tags": pairs(fresh)})

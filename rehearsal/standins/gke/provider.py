@@ -12,7 +12,7 @@ from rehearsal.standins.base import CheckFailure, Properties, ProviderError, Req
 from rehearsal.standins.check import Words
 from rehearsal.standins.cloud import Cloud, last_part
 from rehearsal.standins.differences import same_resource
-from rehearsal.standins.gke import buckets, cluster, errors, iam, network, node_pool, people, registries
+from rehearsal.standins.gke import buckets, cluster, errors, file_stores, iam, network, node_pool, people, registries
 from rehearsal.standins.gke.cloud import SELF_LINK, chosen, region_of
 from rehearsal.standins.gke.functions import FUNCTIONS
 from rehearsal.standins.gke.rights import RIGHTS
@@ -32,7 +32,9 @@ class GcpProvider(StandIn[Cloud]):
 
     name = "gcp"
     cloud_name = "gke"
-    rows = table((*network.ROWS, *iam.ROWS, *registries.ROWS, *buckets.ROWS, *cluster.ROWS, *node_pool.ROWS))
+    rows = table(
+        (*network.ROWS, *iam.ROWS, *registries.ROWS, *buckets.ROWS, *file_stores.ROWS, *cluster.ROWS, *node_pool.ROWS)
+    )
     everywhere = TAGS
     functions = FUNCTIONS
     settings = ("project", "region", "zone")

@@ -21,6 +21,7 @@ RIGHTS: Final[Mapping[str, str]] = {
     "gcp:compute/subnetwork:Subnetwork": "compute.subnetworks.{doing}",
     "gcp:container/cluster:Cluster": "container.clusters.{doing}",
     "gcp:container/nodePool:NodePool": "container.clusters.update",
+    "gcp:filestore/instance:Instance": "file.instances.{doing}",
     "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": "cloudkms.cryptoKeys.setIamPolicy",
     "gcp:projects/iAMMember:IAMMember": "resourcemanager.projects.setIamPolicy",
     "gcp:projects/service:Service": "serviceusage.services.enable",

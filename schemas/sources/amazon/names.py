@@ -154,6 +154,13 @@ REQUESTS: Final[Mapping[str, Request]] = {
             }
         },
     ),
+    "aws:efs/fileSystem:FileSystem": Request(
+        "efs",
+        "CreateFileSystem",
+        names={"CreateFileSystemRequest": _local("lifecyclePolicies", "protection")},
+    ),
+    "aws:efs/fileSystemPolicy:FileSystemPolicy": Request("efs", "PutFileSystemPolicy"),
+    "aws:efs/mountTarget:MountTarget": Request("efs", "CreateMountTarget"),
     "aws:eks/accessEntry:AccessEntry": Request(
         "eks", "CreateAccessEntry", names={"CreateAccessEntryRequest": {"userName": To("username")}}
     ),

@@ -22,6 +22,7 @@ MODELS: Final[Mapping[str, tuple[str, str]]] = {
     "azure-native:managedidentity:UserAssignedIdentity": ("msi.v2024_11_30", "Identity"),
     "azure-native:network:NatGateway": ("network", "NatGateway"),
     "azure-native:network:NetworkSecurityGroup": ("network", "NetworkSecurityGroup"),
+    "azure-native:network:PrivateEndpoint": ("network", "PrivateEndpoint"),
     "azure-native:network:PublicIPAddress": ("network", "PublicIPAddress"),
     "azure-native:network:RouteTable": ("network", "RouteTable"),
     "azure-native:network:Subnet": ("network", "Subnet"),

@@ -38,6 +38,9 @@ GROUP: Final = Limit(_GROUP_NAME.pattern)
 LIMITS: Final[Mapping[str, Mapping[str, Limit]]] = {
     "BlobContainer": {"containerName": Limit(r"[a-z0-9](-?[a-z0-9]){2,62}|\$web|\$root|\$logs")},
     "FederatedIdentityCredential": {"federatedIdentityCredentialResourceName": Limit(r"[A-Za-z0-9][-\w]{2,119}")},
+    # https://learn.microsoft.com/rest/api/storagerp/file-shares/create
+    "FileShare": {"shareName": Limit(r"[a-z0-9](-?[a-z0-9]){2,62}"), "shareQuota": Limit(low=1, high=102400)},
+    "PrivateEndpoint": {"privateEndpointName": Limit(_NETWORK_NAME % 62)},
     "Registry": {"registryName": Limit(r"[A-Za-z0-9]{5,50}")},
     "StorageAccount": {"accountName": Limit(r"[a-z0-9]{3,24}")},
     "AgentPool": {"agentPoolName": POOL_NAME, "osDiskSizeGB": _DISK},

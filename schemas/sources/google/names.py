@@ -256,6 +256,21 @@ REQUESTS: Final[Mapping[str, Request]] = {
     "gcp:compute/subnetwork:Subnetwork": _compute("Subnetwork", {"sendSecondaryIpRangeIfEmpty": Local()}),
     "gcp:container/cluster:Cluster": Request("container.v1beta1", "Cluster", _CLUSTER),
     "gcp:container/nodePool:NodePool": Request("container.v1beta1", "NodePool", _NODE_POOL),
+    "gcp:filestore/instance:Instance": Request(
+        "file.v1",
+        "Instance",
+        {
+            "Instance": {
+                "deletionPolicy": DELETION_POLICY,
+                "desiredReplicaState": Local(),
+                "initialReplication": Refused("replication is not simulated; leave it out"),
+                "location": Local(),
+                "name": Local(),
+                "project": Local(),
+                "zone": Refused("is deprecated; give the zone as location"),
+            }
+        },
+    ),
     "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": _binding("cloudkms.v1", "cryptoKeyId"),
     "gcp:projects/iAMMember:IAMMember": _binding("cloudresourcemanager.v1", "project"),
     "gcp:projects/service:Service": Request(

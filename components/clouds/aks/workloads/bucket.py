@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _NAME_LIMIT: Final = 24
 CONTAINER: Final = "checkpoints"
 
-# https://learn.microsoft.com/rest/api/storagerp/storage-accounts/update has neither.
-_CREATED_WITH: Final = ("enableNfsV3", "isHnsEnabled")
+CREATED_WITH: Final = ("enableNfsV3", "isHnsEnabled")
+"""https://learn.microsoft.com/rest/api/storagerp/storage-accounts/update has neither."""
 
 
 def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
@@ -52,7 +52,7 @@ def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Reso
             "minimumTlsVersion": "TLS1_2",
             "tags": dict(settings.labels),
         },
-        lasting(wanted, path, parent, created_with=_CREATED_WITH),
+        lasting(wanted, path, parent, created_with=CREATED_WITH),
         outputs=["primaryEndpoints"],
     )
     # https://learn.microsoft.com/azure/storage/blobs/soft-delete-blob-overview

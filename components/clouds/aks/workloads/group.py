@@ -12,15 +12,13 @@ import pulumi
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.lasting import lasting
-from components.settings.workloads import Checkpoints, Registry
+from components.settings.workloads import Lasting
 
 
 class DataGroup:
     """A resource group for one of them: ``id`` is known beforehand, ``name`` once it exists."""
 
-    def __init__(
-        self, name: str, context: Context, purpose: str, wanted: Registry | Checkpoints, parent: pulumi.Resource
-    ) -> None:
+    def __init__(self, name: str, context: Context, purpose: str, wanted: Lasting, parent: pulumi.Resource) -> None:
         settings = context.settings
         called = f"{settings.cluster_name}-{purpose}"
         self.id = f"/subscriptions/{settings.project}/resourceGroups/{called}"

@@ -15,6 +15,10 @@ import yaml
 from rehearsal.standins.base import Properties
 from rehearsal.tools.modules import MODULES
 
+KINDS: Final = Path(__file__).parents[3] / "charts"
+"""Charts that cannot be had offline, by the kinds they define alone: nothing of them runs, and the scope says so."""
+_KINDS_ONLY: Final = "https://kedacore.github.io/charts/"
+
 FOLDER: Final = "GPUCLUSTER_CHARTS"
 """Environment variable: a folder of charts of the user's, packed (``<name>-<version>.tgz``) or not."""
 
@@ -59,6 +63,8 @@ def locate(inputs: Properties, tools: Path | None) -> Chart | None:
     for chart in _users(name, version):
         if (chart.name, chart.version) == (name, version):
             return chart
+    if source.startswith(_KINDS_ONLY) and (kinds := Chart.read(KINDS / name)) and kinds.version == version:
+        return kinds
     return _carried(source, name, version, tools)
 
 

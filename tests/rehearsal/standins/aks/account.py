@@ -24,6 +24,8 @@ FEDERATED = "azure-native:managedidentity:FederatedIdentityCredential"
 REGISTRY = "azure-native:containerregistry:Registry"
 STORAGE = "azure-native:storage:StorageAccount"
 BLOBS = "azure-native:storage:BlobServiceProperties"
+SHARE = "azure-native:storage:FileShare"
+ENDPOINT = "azure-native:network:PrivateEndpoint"
 CONTAINER = "azure-native:storage:BlobContainer"
 ENCRYPTION_SET = "azure-native:compute:DiskEncryptionSet"
 CLUSTER = "azure-native:containerservice:ManagedCluster"
@@ -221,6 +223,16 @@ _SET_ID = f"{GROUP_ID}/providers/Microsoft.Compute/diskEncryptionSets/disks"
 _ENCRYPTED: Properties = {"diskEncryptionSetID": _SET_ID}
 _STORAGE: Properties = {"kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
 _IN_STORAGE: Properties = {"resourceGroupName": "gpu-dev", "accountName": "gpudevdata"}
+_LINK: Properties = {
+    "subnet": {"id": SUBNET_ID},
+    "privateLinkServiceConnections": [
+        {
+            "name": "files",
+            "groupIds": ["file"],
+            "privateLinkServiceId": f"{GROUP_ID}/providers/Microsoft.Storage/storageAccounts/gpudevdata",
+        }
+    ],
+}
 _OWN_IDENTITY: Properties = {"identity": {"type": "UserAssigned", "userAssignedIdentities": [IDENTITY_ID]}}
 
 STEPS = (
@@ -287,6 +299,18 @@ STEPS = (
         {**_IN_STORAGE, "containerName": "checkpoints"},
         {**_IN_STORAGE, "containerName": "checkpoints", "metadata": {"a": "b"}},
         {**_IN_STORAGE, "containerName": "others"},
+    ),
+    Step(
+        SHARE,
+        {**_IN_STORAGE, "shareName": "shared"},
+        {**_IN_STORAGE, "shareName": "shared", "shareQuota": 200},
+        {**_IN_STORAGE, "shareName": "others"},
+    ),
+    Step(
+        ENDPOINT,
+        in_group("privateEndpointName", "files", **_LINK),
+        in_group("privateEndpointName", "files", **_LINK, **_TAGS),
+        in_group("privateEndpointName", "other", **_LINK),
     ),
     Step(ROLE_ASSIGNMENT, _GRANT, {**_GRANT, "description": "d"}, {**_GRANT, "scope": GROUP_ID}),
     Step(

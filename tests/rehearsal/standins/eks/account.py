@@ -46,6 +46,9 @@ ASG_TAG = "aws:autoscaling/tag:Tag"
 LOG_GROUP = "aws:cloudwatch/logGroup:LogGroup"
 EVENT_RULE = "aws:cloudwatch/eventRule:EventRule"
 EVENT_TARGET = "aws:cloudwatch/eventTarget:EventTarget"
+FILES = "aws:efs/fileSystem:FileSystem"
+FILES_POLICY = "aws:efs/fileSystemPolicy:FileSystemPolicy"
+MOUNT_TARGET = "aws:efs/mountTarget:MountTarget"
 QUEUE = "aws:sqs/queue:Queue"
 QUEUE_POLICY = "aws:sqs/queuePolicy:QueuePolicy"
 
@@ -241,6 +244,11 @@ _ROLE: Final = {"name": "all", "assumeRolePolicy": _TRUST}
 _S3_READ: Final = document({"Effect": "Allow", "Action": "s3:Get*", "Resource": "*"})
 _EC2_READ: Final = document({"Effect": "Allow", "Action": "ec2:Describe*", "Resource": "*"})
 _SEND: Final = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": "*"}
+_FILES: Final = {"creationToken": "gpu-dev-shared", "encrypted": True}
+_ANY_MOUNT: Final = {"Effect": "Allow", "Principal": "*", "Action": "elasticfilesystem:ClientMount", "Resource": "*"}
+_FILES_POLICY: Final = {"fileSystemId": Of(FILES), "policy": document(_ANY_MOUNT)}
+_TLS_ONLY: Final = document({**_ANY_MOUNT, "Condition": {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}}})
+_MOUNT: Final = {"fileSystemId": Of(FILES), "subnetId": Of(SUBNET), "securityGroups": [Of(SECURITY_GROUP)]}
 _QUEUE: Final = {"name": "events", "messageRetentionSeconds": 300}
 _RULE: Final = {"name": "spot", "eventPattern": '{"source": ["aws.ec2"]}'}
 _TARGET: Final = {"rule": Of(EVENT_RULE), "targetId": "queue", "arn": Of(QUEUE, "arn")}
@@ -348,6 +356,14 @@ STEPS: Final = (
         "same",
     ),
     Step(PROFILE, {"name": "p"}, {"name": "p", "role": Of(ROLE)}, {"name": "p", "path": "/x/"}),
+    Step(FILES, _FILES, {**_FILES, "tags": {"a": "b"}}, {**_FILES, "encrypted": False}),
+    Step(FILES_POLICY, _FILES_POLICY, {**_FILES_POLICY, "policy": _TLS_ONLY}, None, "same"),
+    Step(
+        MOUNT_TARGET,
+        _MOUNT,
+        {**_MOUNT, "securityGroups": []},
+        {**_MOUNT, "subnetId": Of(SUBNET, nth=1)},
+    ),
     Step(LOG_GROUP, {"name": "g"}, {"name": "g", "retentionInDays": 30}, {"name": "h"}),
     Step(QUEUE, _QUEUE, {**_QUEUE, "messageRetentionSeconds": 600}, {**_QUEUE, "name": "other"}, "same"),
     Step(

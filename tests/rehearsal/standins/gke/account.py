@@ -30,6 +30,7 @@ SERVICE = "gcp:projects/service:Service"
 REPOSITORY = "gcp:artifactregistry/repository:Repository"
 BUCKET = "gcp:storage/bucket:Bucket"
 BUCKET_MEMBER = "gcp:storage/bucketIAMMember:BucketIAMMember"
+FILES = "gcp:filestore/instance:Instance"
 SECRET_MEMBER = "gcp:secretmanager/secretIamMember:SecretIamMember"
 
 
@@ -133,6 +134,17 @@ def nat(**changes: Any) -> Properties:
     }
 
 
+def files(size: int = 1024, **changes: Any) -> Properties:
+    return {
+        "name": "gpu-dev-shared",
+        "location": ZONE,
+        "tier": "BASIC_HDD",
+        "fileShares": {"name": "shared", "capacityGb": size},
+        "networks": [{"network": "net", "modes": ["MODE_IPV4"], "connectMode": "DIRECT_PEERING"}],
+        **changes,
+    }
+
+
 _FIREWALL: Properties = {"name": "ssh", "network": "net", "allows": [{"protocol": "tcp", "ports": ["22"]}]}
 _ACCOUNT: Properties = {"accountId": "gpu-dev-nodes"}
 _GRANT: Properties = {
@@ -173,6 +185,7 @@ STEPS = (
     Step(BUCKET_MEMBER, {**_ON_BUCKET, **_GRANT}, None, {**_ON_BUCKET, **_OTHER_ROLE}),
     Step(SECRET_MEMBER, {**_ON_SECRET, **_GRANT}, None, {**_ON_SECRET, **_OTHER_ROLE}),
     Step(BUCKET, _BUCKET, {**_BUCKET, "versioning": {"enabled": True}}, {**_BUCKET, "location": "EU"}),
+    Step(FILES, files(), files(labels={"team": "vision"}), files(tier="BASIC_SSD", size=2560)),
     Step(
         SERVICE,
         {"service": "container.googleapis.com"},

@@ -1,0 +1,113 @@
+"""A share of Azure Files by NFS, in a storage account of its own: encrypted, as all are, no keys, no public address.
+
+A private endpoint in the nodes' subnet is the only way in. SMB would need the account's key in the cluster.
+https://learn.microsoft.com/azure/storage/files/files-nfs-protocol, https://learn.microsoft.com/azure/aks/azure-files-csi
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import pulumi
+
+from catalog.aks.cloud import CATALOG
+from components.clouds.aks.context import Context
+from components.clouds.aks.declare import declare
+from components.clouds.aks.workloads.bucket import CREATED_WITH
+from components.clouds.aks.workloads.group import DataGroup
+from components.clouds.base import Share
+from components.clouds.lasting import lasting
+from components.clouds.names import worldwide
+from components.settings.workloads import SharedVolume
+
+# https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftstorage
+_NAME_LIMIT: Final = 24
+_SHARE: Final = "shared"
+
+
+def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
+    """The share, in the cluster's region."""
+    settings = context.settings
+    group = DataGroup(name, context, _SHARE, wanted, parent)
+    called = re.sub(
+        r"\W|_", "", worldwide(settings.cluster_name, _NAME_LIMIT, settings.project, settings.region, suffix="nfs")
+    )
+    path = f"{group.id}/providers/Microsoft.Storage/storageAccounts/{called}"
+    account = declare(
+        "azure-native:storage:StorageAccount",
+        name,
+        {
+            "resourceGroupName": group.name,
+            "accountName": called,
+            "location": settings.region,
+            # NFS is with premium accounts alone: https://learn.microsoft.com/azure/storage/files/files-nfs-protocol
+            "kind": "FileStorage",
+            "sku": {"name": "Premium_LRS"},
+            "allowBlobPublicAccess": False,
+            "allowCrossTenantReplication": False,
+            "allowSharedKeyAccess": False,
+            # It means HTTPS, which NFS is not: with it Azure refuses every mount.
+            # https://learn.microsoft.com/troubleshoot/azure/azure-storage/files/security/files-troubleshoot-linux-nfs
+            "enableHttpsTrafficOnly": False,
+            "minimumTlsVersion": "TLS1_2",
+            "publicNetworkAccess": "Disabled",
+            "tags": dict(settings.labels),
+        },
+        lasting(wanted, path, parent, created_with=CREATED_WITH),
+    )
+    assert CATALOG.volume_gib is not None
+    size = wanted.size_gib or CATALOG.volume_gib[0]
+    files = declare(
+        "azure-native:storage:FileShare",
+        f"{name}-share",
+        {
+            "resourceGroupName": group.name,
+            "accountName": account.output("accountName"),
+            "shareName": _SHARE,
+            "enabledProtocols": "NFS",
+            "shareQuota": size,
+            "rootSquash": "NoRootSquash",
+        },
+        lasting(wanted, f"{path}/fileServices/default/shares/{_SHARE}", parent),
+    )
+    door = declare(
+        "azure-native:network:PrivateEndpoint",
+        f"{name}-endpoint",
+        {
+            "resourceGroupName": context.group,
+            "privateEndpointName": f"{settings.cluster_name}-{_SHARE}",
+            "location": settings.region,
+            "subnet": {"id": context.subnet},
+            # https://learn.microsoft.com/azure/private-link/private-endpoint-overview#private-link-resource
+            "privateLinkServiceConnections": [
+                {"name": _SHARE, "privateLinkServiceId": account.id, "groupIds": ["file"]},
+            ],
+            "tags": dict(settings.labels),
+        },
+        pulumi.ResourceOptions(parent=parent),
+        outputs=["customDnsConfigs"],
+    )
+    # By its address: a private DNS zone would be one more thing that lasts.
+    # https://github.com/kubernetes-sigs/azurefile-csi-driver/blob/master/docs/driver-parameters.md
+    attributes: dict[str, pulumi.Input[str]] = {
+        "protocol": "nfs",
+        "resourceGroup": group.name,
+        "storageAccount": account.output("accountName"),
+        "shareName": files.output("shareName"),
+        "server": door.output("customDnsConfigs").apply(_address),
+    }
+    return Share(
+        driver="file.csi.azure.com",
+        # Any text that is this volume's alone: https://learn.microsoft.com/azure/aks/azure-csi-files-storage-provision
+        handle=pulumi.Output.concat(group.name, "#", account.output("accountName"), "#", files.output("shareName")),
+        attributes=attributes,
+        # As AKS's own classes for NFS mount: https://learn.microsoft.com/azure/aks/azure-files-csi
+        options=("vers=4", "minorversion=1", "sec=sys", "nconnect=4", "noresvport"),
+        size_gib=size,
+        ready=[files, door],
+    )
+
+
+def _address(found: Any) -> str:
+    return str(found[0]["ipAddresses"][0])

@@ -1,0 +1,115 @@
+"""A file system of Elastic File System: encrypted, mounted by TLS alone, and from the cluster's nodes alone.
+
+https://docs.aws.amazon.com/eks/latest/userguide/efs-csi.html
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pulumi
+
+from components.clouds.base import Share
+from components.clouds.eks import policy
+from components.clouds.eks.context import Context
+from components.clouds.eks.declare import declare
+from components.clouds.lasting import lasting
+from components.settings.workloads import SharedVolume
+
+_NFS: Final = 2049
+_FIND: Final = "aws:efs/getFileSystem:getFileSystem"
+_MOUNT: Final = (
+    "elasticfilesystem:ClientMount",
+    "elasticfilesystem:ClientWrite",
+    "elasticfilesystem:ClientRootAccess",
+)
+
+
+def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
+    """The file system, and a mount target in each zone that has nodes. It grows by itself; what is in it is paid."""
+    settings = context.settings
+    # By it a later stack finds the file system again; two of one token cannot be.
+    token = f"{settings.cluster_name}-shared"
+    tags = {**settings.labels, "Name": token}
+    # https://docs.aws.amazon.com/efs/latest/ug/performance.html#throughput-modes: paid for by use, like the storage
+    files = declare(
+        "aws:efs/fileSystem:FileSystem",
+        name,
+        {"creationToken": token, "encrypted": True, "throughputMode": "elastic", "tags": tags},
+        lasting(wanted, _left_behind(token, parent) if wanted.adopt else None, parent),
+        outputs=["arn"],
+    )
+    rights = declare(
+        "aws:efs/fileSystemPolicy:FileSystemPolicy",
+        f"{name}-tls-only",
+        {"fileSystemId": files.id, "policy": files.output("arn").apply(_policy)},
+        # It is part of the file system, and goes and stays with it.
+        pulumi.ResourceOptions(parent=parent, retain_on_delete=True),
+    )
+    group = declare(
+        "aws:ec2/securityGroup:SecurityGroup",
+        f"{name}-security-group",
+        {
+            "vpcId": context.network.vpc,
+            "description": f"Shared volume of cluster {settings.cluster_name}",
+            "ingress": [
+                {
+                    "description": "NFS from the cluster's nodes",
+                    "protocol": "tcp",
+                    "fromPort": _NFS,
+                    "toPort": _NFS,
+                    "securityGroups": [context.security_group],
+                }
+            ],
+            "egress": [],
+            "tags": tags,
+        },
+        pulumi.ResourceOptions(parent=parent),
+    )
+    # A pod reaches that of its own zone: https://docs.aws.amazon.com/efs/latest/ug/accessing-fs.html
+    targets = [
+        declare(
+            "aws:efs/mountTarget:MountTarget",
+            f"{name}-{zone}",
+            {
+                "fileSystemId": files.id,
+                "subnetId": context.network.private_subnets[zone],
+                "securityGroups": [group.id],
+            },
+            pulumi.ResourceOptions(parent=parent),
+        )
+        for zone in settings.zones
+    ]
+    return Share(driver="efs.csi.aws.com", handle=files.id, size_gib=None, ready=[rights, *targets])
+
+
+def _left_behind(token: str, parent: pulumi.Resource) -> str:
+    """The id of the file system with that token."""
+    found: Any = pulumi.runtime.invoke(_FIND, {"creationToken": token}, pulumi.InvokeOptions(parent=parent)).value
+    return str(found["fileSystemId"])
+
+
+def _policy(arn: str) -> str:
+    """Whoever comes by a mount target, which the security group guards, and by TLS, which the driver uses.
+
+    https://docs.aws.amazon.com/efs/latest/ug/access-control-block-public-access.html
+    https://github.com/kubernetes-sigs/aws-efs-csi-driver#encryption-in-transit
+    """
+    return policy.document(
+        {
+            "Sid": "ByMountTargetOnly",
+            "Effect": "Allow",
+            "Principal": {"AWS": "*"},
+            "Action": list(_MOUNT),
+            "Resource": arn,
+            "Condition": {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},
+        },
+        {
+            "Sid": "EncryptedOnly",
+            "Effect": "Deny",
+            "Principal": {"AWS": "*"},
+            "Action": "*",
+            "Resource": arn,
+            "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+        },
+    )

@@ -1,0 +1,59 @@
+"""An instance of Filestore in the cluster's network: encrypted, as all are, and reached from that network alone.
+
+https://cloud.google.com/filestore/docs/overview, https://cloud.google.com/filestore/docs/cmek (encryption at rest)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pulumi
+
+from catalog.gke.cloud import CATALOG
+from components.clouds.base import Share
+from components.clouds.gke.context import Context
+from components.clouds.gke.declare import declare
+from components.clouds.lasting import lasting
+from components.settings.workloads import SharedVolume
+
+_SHARE: Final = "shared"
+# The cheapest by far; a zonal one, near the pools of the first zone: https://cloud.google.com/filestore/docs/service-tiers
+_TIER: Final = "BASIC_HDD"
+
+
+def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
+    """The instance, in the first zone.
+
+    How GKE's driver names one that is there: https://github.com/kubernetes-sigs/gcp-filestore-csi-driver/blob/master/docs/kubernetes/pre-provisioned-pv.md
+    """
+    settings = context.settings
+    zone, called = settings.zones[0], f"{settings.cluster_name}-{_SHARE}"
+    assert CATALOG.volume_gib is not None
+    size = wanted.size_gib or CATALOG.volume_gib[0]
+    instance = declare(
+        "gcp:filestore/instance:Instance",
+        name,
+        {
+            "project": settings.project,
+            "name": called,
+            "location": zone,
+            "tier": _TIER,
+            "fileShares": {"name": _SHARE, "capacityGb": size},
+            "networks": [
+                {"network": settings.cluster_name, "modes": ["MODE_IPV4"], "connectMode": "DIRECT_PEERING"},
+            ],
+            "labels": dict(settings.labels),
+        },
+        # The control plane comes after the network, which the instance only names.
+        lasting(
+            wanted, f"projects/{settings.project}/locations/{zone}/instances/{called}", parent, context.control_plane
+        ),
+    )
+    address = instance.output("networks").apply(lambda networks: networks[0]["ipAddresses"][0])
+    return Share(
+        driver="filestore.csi.storage.gke.io",
+        handle=pulumi.Output.concat("modeInstance/", zone, "/", instance.output("name"), "/", _SHARE),
+        attributes={"ip": address, "volume": _SHARE},
+        size_gib=size,
+        ready=[instance],
+    )

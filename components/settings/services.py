@@ -1,0 +1,68 @@
+"""``workloads.services``: programs that answer requests on GPUs, and cost nothing while nobody asks."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator
+from typing_extensions import Self
+
+from components.settings.fields import Flag, Minutes, Section, wrong
+from components.settings.namespaces import Namespace
+
+# Services beside it are called <name>-pods: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
+_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,48}[a-z0-9])?")
+
+
+def _name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise wrong(
+            f"'{text}' is no name of a Service: lower-case letters, digits and '-', a letter first, 50 at most",
+            "Write for example llama",
+        )
+    return text
+
+
+class InferenceService(Section):
+    """An HTTP server in a container, on the cheapest pool that takes it; called at `http://<name>.<namespace>:8080`."""
+
+    name: Annotated[StrictStr, AfterValidator(_name)] = Field(description="its name in the cluster")
+    image: StrictStr = Field(description="what runs; nodes must be able to pull it")
+    command: tuple[StrictStr, ...] = Field(default=(), description="in place of the image's own")
+    namespace: Namespace = Field(default="default", description="where it runs; the program makes it")
+    gpu: StrictStr | None = Field(default=None, description="GPU type, or a part of its name; any unless given")
+    gpus: Annotated[StrictInt, Field(ge=1, le=16)] = Field(default=1, description="GPUs of one replica")
+    memory_gib: Annotated[StrictInt, Field(ge=1)] | None = Field(default=None, description="memory of one replica")
+    spot: Flag | None = Field(default=None, description="only spot nodes, or only others; either unless given")
+    port: Annotated[StrictInt, Field(ge=1, le=65535)] = Field(default=8000, description="what it listens on")
+    health: Annotated[StrictStr, Field(pattern=r"^/")] = Field(
+        default="/", description="path that answers 200 when it is ready, and only then"
+    )
+    min: Annotated[StrictInt, Field(ge=0, le=100)] = Field(
+        default=0, description="replicas that always run, on GPU nodes that are always paid for (output `cost`)"
+    )
+    max: Annotated[StrictInt, Field(ge=1, le=100)] = Field(default=1, description="replicas at most")
+    concurrency: Annotated[StrictInt, Field(ge=1, le=10000)] = Field(
+        default=8, description="requests at once for which one more replica is started"
+    )
+    idle_minutes: Minutes = Field(default=10, description="minutes without a request until the last replica goes")
+    checkpoint: StrictStr | None = Field(
+        default=None, description="job whose checkpoints it serves: `CHECKPOINTS` is their place, as in the job"
+    )
+
+    @model_validator(mode="after")
+    def _floor(self) -> Self:
+        if self.min > self.max:
+            raise wrong(f"min: {self.min} is above max: {self.max}", f"Write max: {self.min} or more")
+        return self
+
+
+def distinct_names(services: tuple[InferenceService, ...]) -> tuple[InferenceService, ...]:
+    """A name is one service of a namespace."""
+    seen: set[tuple[str, str]] = set()
+    for each in services:
+        if (each.namespace, each.name) in seen:
+            raise wrong(f"'{each.name}' is there twice in {each.namespace}", "Give each its own name")
+        seen.add((each.namespace, each.name))
+    return services

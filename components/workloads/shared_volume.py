@@ -1,0 +1,79 @@
+"""Files that all pods of a namespace see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from components.clouds.base import Share
+from components.cluster import Cluster
+from components.settings.workloads import SharedVolume as Wanted
+from concepts.offer import SHARED_CLAIM
+
+# Of a claim on a volume that grows Kubernetes wants a size all the same, and no one holds it to it.
+_ANY_SIZE_GIB: Final = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedVolumeArgs:
+    """The ``volume`` of ``cluster``; its claim waits for ``namespace`` where the program makes that."""
+
+    cluster: Cluster
+    volume: Wanted
+    namespace: pulumi.Resource | None = None
+
+
+class SharedVolume(pulumi.ComponentResource):
+    """A volume that many pods mount at once, for the one claim ``shared``; who has no right to pods there cannot."""
+
+    claim: str
+
+    def __init__(self, name: str, args: SharedVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:index:SharedVolume", name, None, opts)
+        namespace, objects = args.volume.namespace, args.cluster.objects
+        self.claim = f"{namespace}/{SHARED_CLAIM}"
+        share = args.cluster.handle.workloads.share(name, args.volume, self)
+        called = f"{namespace}-{SHARED_CLAIM}"
+        size = {"storage": f"{share.size_gib or _ANY_SIZE_GIB}Gi"}
+        volume = objects.declare(f"{name}-volume", _volume(called, namespace, size, share), self, *share.ready)
+        after = [volume] if args.namespace is None else [volume, args.namespace]
+        objects.declare(f"{name}-claim", _claim(called, namespace, size), self, *after)
+        self.register_outputs({"claim": self.claim})
+
+
+def _volume(called: str, namespace: str, size: dict[str, str], share: Share) -> dict[str, Any]:
+    """Kept (``Retain``) and for one claim alone, so that no other takes it first.
+
+    https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume
+    """
+    attributes = {"volumeAttributes": dict(share.attributes)} if share.attributes else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": called},
+        "spec": {
+            "capacity": size,
+            "accessModes": ["ReadWriteMany"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": "",
+            "claimRef": {"namespace": namespace, "name": SHARED_CLAIM},
+            **({"mountOptions": list(share.options)} if share.options else {}),
+            "csi": {"driver": share.driver, "volumeHandle": share.handle, **attributes},
+        },
+    }
+
+
+def _claim(volume: str, namespace: str, size: dict[str, str]) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": SHARED_CLAIM, "namespace": namespace},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "volumeName": volume,
+            "resources": {"requests": size},
+        },
+    }

@@ -1,0 +1,77 @@
+"""Shares of Azure Files, and private endpoints. What is stored in them, and who mounts them, is not simulated."""
+
+from __future__ import annotations
+
+import ipaddress
+import zlib
+from typing import Any, Final
+
+from rehearsal.standins.aks.buckets import ACCOUNT, ACCOUNT_ID, OF_ACCOUNT
+from rehearsal.standins.aks.cloud import GROUP_ID, Cloud, require
+from rehearsal.standins.aks.errors import bad_request
+from rehearsal.standins.aks.group import IN_GROUP
+from rehearsal.standins.aks.network import SUBNET, prefixes
+from rehearsal.standins.resource import Made, Refers, Resource
+from rehearsal.standins.values import at
+
+SHARE: Final = "azure-native:storage:FileShare"
+ENDPOINT: Final = "azure-native:network:PrivateEndpoint"
+_LEAST_PREMIUM: Final = 100
+
+
+def _account_can(made: Made[Cloud]) -> None:
+    """https://learn.microsoft.com/azure/storage/files/files-nfs-protocol: NFS is with FileStorage accounts alone, and
+
+    not with those that take HTTPS alone; their shares have 100 GiB at least.
+    """
+    inputs = made.inputs
+    id = ACCOUNT_ID.format_map({**inputs, "subscription": made.cloud.subscription})
+    account = require(made.cloud, id, ACCOUNT).inputs
+    premium = account.get("kind") == "FileStorage"
+    if inputs.get("enabledProtocols") == "NFS" and not premium:
+        raise bad_request("NFS shares need a storage account of kind FileStorage.", "FeatureNotSupportedForAccount")
+    if inputs.get("enabledProtocols") == "NFS" and account.get("enableHttpsTrafficOnly", True):
+        raise bad_request(
+            "No client could mount an NFS share of an account that requires secure transfer: "
+            "write enableHttpsTrafficOnly false."
+        )
+    if premium and (inputs.get("shareQuota") or _LEAST_PREMIUM) < _LEAST_PREMIUM:
+        raise bad_request("The value for one of the HTTP headers is not in the correct format.", "InvalidHeaderValue")
+
+
+def _address(made: Made[Cloud]) -> list[Any]:
+    """One of the subnet's: https://learn.microsoft.com/azure/private-link/private-endpoint-overview"""
+    subnet = made.cloud.find(made.inputs["subnet"]["id"], SUBNET)
+    ranges = prefixes(subnet.inputs) if subnet is not None else ["192.0.2.0/24"]
+    network = ipaddress.ip_network(ranges[0])
+    number = zlib.crc32(made.id.lower().encode()) % (network.num_addresses - 8) + 4
+    connections = made.inputs.get("privateLinkServiceConnections") or [{}]
+    account = str(at(connections[0], "privateLinkServiceId")).rpartition("/")[2]
+    return [{"fqdn": f"{account}.file.core.windows.net", "ipAddresses": [str(network[number])]}]
+
+
+ROWS: Final[tuple[Resource[Any], ...]] = (
+    Resource(
+        token=SHARE,
+        id=ACCOUNT_ID + "/fileServices/default/shares/{shareName}",
+        outputs={"leaseState": "available", "lastModifiedTime": "2026-11-01T00:00:00Z"},
+        name="shareName",
+        refers=OF_ACCOUNT,
+        requires=_account_can,
+        fixed={"enabledProtocols": "SMB"},
+    ),
+    Resource(
+        token=ENDPOINT,
+        id=GROUP_ID + "/providers/Microsoft.Network/privateEndpoints/{privateEndpointName}",
+        outputs={"customDnsConfigs": _address, "etag": ""},
+        unknown=("customDnsConfigs",),
+        name="privateEndpointName",
+        refers={
+            **IN_GROUP,
+            "subnet.id": Refers(SUBNET),
+            # The account may go before it: the connection is then disconnected, which is no one's use.
+            "privateLinkServiceConnections.privateLinkServiceId": Refers(ACCOUNT, "names"),
+        },
+        replaces=("subnet", "privateLinkServiceConnections"),
+    ),
+)
