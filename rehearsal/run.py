@@ -138,10 +138,6 @@ class Rehearsal:
             self._scenario(engine)
             if self._options.fail_fast and self._failed_checks():
                 raise StageFailed("the first failure ends this run")
-        if services := self._stack.settings.workloads.services:
-            with self._stage("services"):
-                assert self._admin is not None
-                self._record.checks += play_services(services, self._admin, self._timeline, self._wait)
         if self._options.day_two != "none":
             with self._stage("day two"):
                 self._day_two(engine)
@@ -246,6 +242,8 @@ class Rehearsal:
             assert self._world is not None
             self._record.checks += people_checks(self._admin, access, self._world.people())
         self._record.checks += team_checks(self._admin, self._stack.settings.teams, self._wait)
+        services = self._stack.settings.workloads.services
+        self._record.checks += play_services(services, self._admin, self._timeline, self._wait)
 
     def _day_two(self, engine: Engine) -> None:
         assert self._user is not None
