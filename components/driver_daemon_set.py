@@ -54,8 +54,11 @@ def config_map(daemon: GpuDaemon) -> dict[str, Any]:
     }
 
 
-def daemon_set(daemon: GpuDaemon) -> dict[str, Any]:
-    """The DaemonSet that runs the pod on every present and future node of the daemon's pools, and nowhere else."""
+def daemon_set(daemon: GpuDaemon, *, critical: bool = True) -> dict[str, Any]:
+    """The DaemonSet that runs the pod on every present and future node of the daemon's pools, and nowhere else.
+
+    What is ``critical`` makes room for itself on a full node; anything else waits until a job has ended there.
+    """
     labels = _labels(daemon)
     only_these_pools = {"key": POOL_LABEL, "operator": "In", "values": [pool.name for pool in daemon.pools]}
     return {
@@ -69,7 +72,7 @@ def daemon_set(daemon: GpuDaemon) -> dict[str, Any]:
                 "metadata": {"labels": labels},
                 "spec": {
                     **daemon.pod,
-                    "priorityClassName": "system-node-critical",
+                    **({"priorityClassName": "system-node-critical"} if critical else {}),
                     "automountServiceAccountToken": False,
                     "affinity": {
                         "nodeAffinity": {

@@ -121,6 +121,8 @@ def cost(settings: Settings) -> dict[str, Any]:
     ]
     if settings.unpriced:
         notes.append(f"no known price: {', '.join(settings.unpriced)}")
+    if settings.workloads.notebook is not None:
+        notes.append(f"without people's home volumes, {settings.workloads.notebook.home_gb} GB each, which stay")
     known = catalog.of(settings.cloud)
     if settings.workloads.shared_volume is not None:
         size = settings.workloads.shared_volume.size_gib or (known.volume_gib or (0,))[0]

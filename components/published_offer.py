@@ -11,7 +11,7 @@ import pulumi
 
 import catalog
 from catalog.model import Resources
-from components.clouds.base import GpuDaemon
+from components.clouds.base import Cloud, GpuDaemon
 from components.cluster import Cluster
 from components.settings import Settings
 from concepts.kubernetes import quantity
@@ -49,7 +49,7 @@ class PublishedOffer(pulumi.ComponentResource):
     def __init__(self, name: str, args: PublishedOfferArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:PublishedOffer", name, None, opts)
         settings, cloud, objects = args.cluster.settings, args.cluster.cloud, args.cluster.objects
-        daemons = cloud.gpu_daemons(args.pools)
+        daemons = daemons_of(cloud, settings, args.pools)
 
         def config_map(addresses: Mapping[str, str]) -> dict[str, Any]:
             return to_config_map(offer(settings, args.pools, daemons, addresses))
@@ -61,6 +61,17 @@ class PublishedOffer(pulumi.ComponentResource):
         role = objects.declare(f"{name}-reader", _role(), self)
         objects.declare(f"{name}-readers", _binding(), self, role)
         self.register_outputs({"configMap": CONFIG_MAP, "namespace": NAMESPACE})
+
+
+def daemons_of(cloud: Cloud, settings: Settings, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
+    """Our pods on every GPU node."""
+    exporters = cloud.gpu_exporters(pools) if settings.workloads.monitoring is not None else ()
+    return (*cloud.gpu_daemons(pools), *exporters)
+
+
+def queued(settings: Settings) -> tuple[str, ...]:
+    """Namespaces whose jobs may wait in the queue, if there is one: everybody's, and those of the teams."""
+    return ("default", *(team.name for team in settings.teams)) if settings.workloads.queue is not None else ()
 
 
 def offer(
@@ -88,6 +99,7 @@ def offer(
             for team in settings.teams
         ),
         volume_namespace=volume.namespace if volume is not None else None,
+        queued=queued(settings),
     )
 
 

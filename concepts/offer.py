@@ -17,6 +17,8 @@ CONFIG_MAP: Final = "gpucluster-pools"
 KEY: Final = "offer.json"
 SHARED_CLAIM: Final = "shared"
 """The claim on files that all pods of its namespace see."""
+QUEUE: Final = "gpu"
+"""The queue of a cluster that has one, in each namespace that may use it."""
 SCHEMA: Final = 1
 """Changes when a reader of before would misunderstand; fields that are only added do not change it."""
 
@@ -88,7 +90,7 @@ class Offer:
 
     ``registry`` (host and path) is where its nodes pull from. ``accounts`` are service accounts (``namespace/name``)
     whose pods are somebody in the cloud if they carry ``account_labels``. ``volume_namespace`` has the claim
-    ``SHARED_CLAIM``.
+    ``SHARED_CLAIM``; ``queued`` are namespaces with a queue.
     """
 
     stack: str
@@ -102,9 +104,10 @@ class Offer:
     checkpoints: CheckpointsOffer | None = None
     teams: tuple[TeamOffer, ...] = ()
     volume_namespace: str | None = None
+    queued: tuple[str, ...] = ()
 
 
-_IF_ANY: Final = ("accounts", "account_labels", "checkpoints", "teams", "volume_namespace")
+_IF_ANY: Final = ("accounts", "account_labels", "checkpoints", "teams", "volume_namespace", "queued")
 
 
 def to_config_map(offer: Offer) -> dict[str, Any]:
@@ -141,9 +144,10 @@ def from_config_map(config_map: Mapping[str, Any]) -> Offer:
     return Offer(
         pools=pools,
         accounts=tuple(written.get("accounts") or ()),
+        queued=tuple(written.get("queued") or ()),
         checkpoints=CheckpointsOffer(**_known(CheckpointsOffer, bucket)) if bucket else None,
         teams=tuple(TeamOffer(**_known(TeamOffer, each)) for each in written.get("teams") or ()),
-        **_known(Offer, written, "pools", "accounts", "checkpoints", "teams"),
+        **_known(Offer, written, "pools", "accounts", "checkpoints", "teams", "queued"),
     )
 
 

@@ -15,6 +15,9 @@ from gpu.sweep import Sweep
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "gpucluster"
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+"""https://kueue.sigs.k8s.io/docs/tasks/run/jobs/"""
+
 INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
 MASTER_PORT: Final = 29500
 """torchrun's own default: https://docs.pytorch.org/docs/stable/elastic/run.html"""
@@ -42,7 +45,8 @@ class TrainingJob:
     SIGTERM and the end; on a spot node no more than the cloud's notice can be had. ``larger_node`` says that the job
     takes a node with more GPUs than it needs on purpose, for the machine's memory. ``checkpoints`` is the URL that the
     program keeps its state below, in ``CHECKPOINTS`` unless ``env`` has it: the same again when it is made again.
-    ``volume`` is a claim whose files are at ``/shared``. The Job is removed ``kept_seconds`` after its end, or never.
+    ``volume`` is a claim whose files are at ``/shared``. It waits in the ``queue`` of its namespace.
+    The Job is removed ``kept_seconds`` after its end, or never.
     """
 
     name: str
@@ -65,6 +69,7 @@ class TrainingJob:
     service_account: str | None = None
     checkpoints: str | None = None
     volume: str | None = None
+    queue: str | None = None
     kept_seconds: int | None = _WEEK
     priority_class: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)
@@ -104,7 +109,8 @@ def _job(job: TrainingJob) -> dict[str, Any]:
 
 def _metadata(job: TrainingJob) -> dict[str, Any]:
     annotations = {"annotations": dict(job.annotations)} if job.annotations else {}
-    return {"name": job.name, "namespace": job.namespace, "labels": {MANAGED_BY: MANAGER}, **annotations}
+    labels = {MANAGED_BY: MANAGER, **({QUEUE_LABEL: job.queue} if job.queue else {})}
+    return {"name": job.name, "namespace": job.namespace, "labels": labels, **annotations}
 
 
 def _template(job: TrainingJob) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from concepts.offer import SHARED_CLAIM, Offer, TeamOffer
+from concepts.offer import QUEUE, SHARED_CLAIM, Offer, TeamOffer
 from gpu.fit import Fit, Miss, Request, fits, misses
 from gpu.job import TrainingJob
 from gpu.sweep import Sweep
@@ -137,5 +137,6 @@ def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJo
         priority_class=team.priority_class if team else None,
         pod_labels=offer.account_labels if somebody in offer.accounts else {},
         volume=SHARED_CLAIM if offer.volume_namespace == asked.namespace else None,
+        queue=QUEUE if asked.namespace in offer.queued else None,
         checkpoints=f"{bucket.url}/{asked.name}" if bucket and bucket.service_account == somebody else None,
     )

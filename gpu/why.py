@@ -52,6 +52,7 @@ _FULL: Final = re.compile(
     r"all available instance types exceed limits",
     re.IGNORECASE,
 )
+_TOO_MUCH: Final = re.compile(r"> maximum capacity", re.IGNORECASE)
 _BACKOFF: Final = re.compile(r"in backoff after failed scale-up", re.IGNORECASE)
 _NO_POOL: Final = re.compile(
     r"didn't match Pod's node affinity|untolerated taint|Insufficient |enough resources|incompatible", re.IGNORECASE
@@ -71,11 +72,9 @@ def of_job(job: Object, pods: Sequence[Object], events: Iterable[Object]) -> Rea
     ended = _ended(job)
     if ended is not None:
         return ended if ended.kind == "succeeded" else _failed(ended, pods)
-    if (job.get("spec") or {}).get("suspend"):
-        return Reason(
-            "queued", "it is suspended: its queue has no room for it yet", "wait; a queue starts it by itself"
-        )
     told = sorted(events, key=_when)
+    if (job.get("spec") or {}).get("suspend"):
+        return _queued(job, told)
     pending = [pod for pod in pods if _phase(pod) == "Pending" and not _going(pod)]
     running = [pod for pod in pods if _phase(pod) == "Running" and not _going(pod)]
     if pending:
@@ -84,6 +83,26 @@ def of_job(job: Object, pods: Sequence[Object], events: Iterable[Object]) -> Rea
     if running:
         return Reason("running", f"{_pods(len(running))} running")
     return _without_pods(job, pods, told)
+
+
+def _queued(job: Object, events: Sequence[Object]) -> Reason:
+    """What Kueue says of the job's Workload, called ``job-<job>-<hash>``.
+
+    https://github.com/kubernetes-sigs/kueue/blob/main/pkg/scheduler/flavorassigner/flavorassigner.go
+    """
+    mine = re.compile(rf"job-{re.escape(str(job['metadata']['name']))}-[0-9a-f]+")
+    said = [
+        str(event.get("message") or "")
+        for event in events
+        if (about := event.get("involvedObject") or {}).get("kind") == "Workload"
+        and mine.fullmatch(str(about.get("name")))
+        and event.get("reason") == "Pending"
+    ]
+    if said and _TOO_MUCH.search(said[-1]):
+        what = "it asks for more GPUs than its queue may ever give out"
+        return Reason("queued", what, "ask for fewer, or raise the pools' maxNodes", said[-1])
+    what = "it is suspended: its queue has no room for it yet"
+    return Reason("queued", what, "wait; a queue starts it by itself", said[-1] if said else "")
 
 
 def of_pod(pod: Object, events: Sequence[Object]) -> Reason:

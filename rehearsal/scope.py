@@ -62,5 +62,19 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool =
         prices += f", and none is known for {', '.join(settings.unpriced)}"
     sizes = "what a node keeps for its system, and what the cluster's own pods ask for: formulas and samples"
     return Scope(
-        {**_NEVER, **(_LIMITED if limited else {}), **_SETTINGS[day_two], **own}, {"sizes": sizes, "prices": prices}
+        {**_NEVER, **(_LIMITED if limited else {}), **_SETTINGS[day_two], **own, **_charts(settings)},
+        {"sizes": sizes, "prices": prices},
     )
+
+
+def _charts(settings: Settings) -> Mapping[str, str]:
+    """Charts that are not on this machine: empty ones stand for them."""
+    if not settings.workloads.tools:
+        return {}
+    from components.workloads.declare import charts_of  # 0.3 s that few stacks need to spend
+    from rehearsal.standins.kubernetes.helm.charts import locate
+
+    found = [(chart, locate(chart.where, None)) for chart in charts_of(settings.workloads)]
+    empty = [f"{chart.name} {chart.version}" for chart, here in found if here is not None and here.empty]
+    words = "the keys of their values were checked, none of their pods ran; CHARTS=DIR with the archives installs them"
+    return {"charts": f"of {', '.join(empty)} {words}"} if empty else {}

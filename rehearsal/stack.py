@@ -60,7 +60,8 @@ class Stack:
     def tools(self) -> tuple[Module, ...]:
         """The upstream programs that a rehearsal of the stack runs."""
         own = OF_AUTOSCALER.get(self.settings.autoscaler, ())
-        charts = (HELM,) if self.settings.workloads.services and HELM not in own else ()
+        wanted = self.settings.workloads
+        charts = (HELM,) if (wanted.services or wanted.tools) and HELM not in own else ()
         return (*REHEARSAL, *own, *charts)
 
 

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from components.clouds.base import cloud_names, load_cloud
+from components.clouds.gpu_exporter import APP as EXPORTER
 from components.settings import Settings, from_stack_file
 from concepts.declared import Cluster, Credential, NodeGroup, Workload
 from concepts.kubernetes import GPU_PRESENT_LABEL, Taint, Toleration
@@ -272,8 +273,9 @@ def test_every_gpu_is_offered_to_pods_once(file: Path) -> None:
     served: list[str] = []
     for daemon_set in recording.of_type("kubernetes:apps/v1:DaemonSet"):
         pod = daemon_set.inputs["spec"]["template"]["spec"]
+        measures = daemon_set.inputs["metadata"]["labels"]["k8s-app"] == EXPORTER
         for pool in _affinity_pools(pod):
-            served.append(pool)
+            served += [] if measures else [pool]
             assert not _not_tolerated(pod["tolerations"], specs[pool].taints)
     by_cloud = OFFERED_BY_THE_CLOUD[settings.cloud]
     assert sorted(served) == sorted(

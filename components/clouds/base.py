@@ -252,6 +252,10 @@ class Cloud(Protocol):
         """What has to run on the nodes of ``pools`` before their GPUs are usable; nothing where the cloud does it."""
         ...
 
+    def gpu_exporters(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
+        """What tells Prometheus what the GPUs of ``pools`` do."""
+        ...
+
     def subject(self, entry: Access) -> Subject:
         """Who a role in the cluster is bound to, so that ``entry`` has it."""
         ...

@@ -27,21 +27,30 @@ class Costs:
     unpriced: tuple[str, ...]
 
 
-def costs(known: CloudCatalog, admin: Pool, pools: Sequence[Pool], *, fee: Price, gateways: int) -> Costs:
-    """The stack's costs with that ``fee`` of the control plane and that many NAT gateways of its own."""
+def costs(
+    known: CloudCatalog, admin: Pool, pools: Sequence[Pool], *, fee: Price, gateways: int, volumes: float
+) -> Costs:
+    """The stack's costs with that ``fee`` of the control plane, that many NAT gateways of its own, and an hour of its
+    ``volumes``."""
     every = [admin, *pools]
     idle: Counts = [(pool, pool.min_nodes) for pool in every]
     maximum: Counts = [(pool, pool.max_nodes) for pool in every]
 
     def fixed(counts: Counts) -> float:
         nodes = sum(count for _, count in counts)
-        return fee.usd + (known.prices.nat(nodes, gateways).usd if gateways else 0.0)
+        return fee.usd + volumes + (known.prices.nat(nodes, gateways).usd if gateways else 0.0)
 
     return Costs(
         idle=_total(idle, fixed(idle), lambda pool: pool.hourly_usd),
         maximum=_total(maximum, fixed(maximum), lambda pool: pool.dearest_hourly_usd),
         unpriced=tuple(pool.name for pool in every if pool.hourly_usd is None),
     )
+
+
+def volumes_price(known: CloudCatalog, region: str, sizes_gb: Sequence[int]) -> float:
+    """Volumes that are there for ever, each at the price of a node's disk of its size; 0 where that is not known."""
+    prices = (known.prices.disk(region, size) for size in sizes_gb if size)
+    return sum(price.usd for price in prices if price is not None)
 
 
 def node_price(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, ValidationInfo, model_validator
@@ -11,6 +12,7 @@ from typing_extensions import Self
 from components.settings.fields import Flag, Section, context, wrong
 from components.settings.namespaces import LABEL, Namespace, own_namespace
 from components.settings.services import InferenceService, distinct_names
+from components.settings.tools import Dashboard, Notebook, Prometheus, Queue, Tool
 
 # A path of one image inside a registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md#pulling-manifests
 _IMAGE: Final = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*(/[a-z0-9]+([._-][a-z0-9]+)*)*")
@@ -144,6 +146,12 @@ class Workloads(Section):
     services: Annotated[tuple[InferenceService, ...], AfterValidator(distinct_names)] = Field(
         default=(), description="programs that answer requests; output `services`, name to address"
     )
+    monitoring: Prometheus | None = Field(
+        default=None, description="what GPUs do, and what they cost in vain; output `monitoring`"
+    )
+    queue: Queue | None = Field(default=None, description="jobs wait for GPUs in a queue, and start as a whole")
+    notebook: Notebook | None = Field(default=None, description="notebooks on GPUs, in a browser")
+    dashboard: Dashboard | None = Field(default=None, description="a page to look at the cluster")
 
     @model_validator(mode="after")
     def _served(self) -> Self:
@@ -161,6 +169,17 @@ class Workloads(Section):
                     f"Write namespace: {owner.partition('/')[0]}",
                 )
         return self
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """What runs on the admin pool, by key."""
+        given = {
+            "monitoring": self.monitoring,
+            "queue": self.queue,
+            "notebook": self.notebook,
+            "dashboard": self.dashboard,
+        }
+        return {key: tool for key, tool in given.items() if tool is not None}
 
 
 class Identity(Section):

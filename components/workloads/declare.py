@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,23 +10,40 @@ import pulumi
 
 from components.clouds.base import Reach
 from components.cluster import Cluster
+from components.published_offer import queued
+from components.settings.workloads import Workloads
+from components.workloads import dashboard, monitoring, notebook, queue
+from components.workloads.charts import Chart
 from components.workloads.checkpoints import CheckpointBucket, CheckpointBucketArgs
 from components.workloads.inference_service import InferenceService, InferenceServiceArgs
 from components.workloads.keda import Keda, KedaArgs
 from components.workloads.pod_identity import PodIdentity, PodIdentityArgs
 from components.workloads.registry import ContainerRegistry, ContainerRegistryArgs, PullRights, PullRightsArgs
 from components.workloads.shared_volume import SharedVolume, SharedVolumeArgs
+from concepts.offer import QUEUE
+from gpu.job import QUEUE_LABEL
 
 _THERE_ALREADY: Final = "default"
 """The namespace that every cluster has."""
 
+_TO_USE: Final = {
+    "monitoring": "kubectl -n monitoring port-forward svc/kube-prometheus-stack-grafana 3000:80",
+    "queue": f"label {QUEUE_LABEL}={QUEUE} on a Job; gpu submit sets it",
+    "notebook": "kubectl -n notebook port-forward svc/proxy-public 8000:80",
+    "dashboard": "kubectl -n dashboard port-forward svc/headlamp 8080:80",
+}
+"""What a person does to use a tool, by its key."""
+
 
 def declare_workloads(
-    cluster: Cluster, admin_pool: pulumi.Resource, opts: pulumi.ResourceOptions
+    cluster: Cluster,
+    admin_pool: pulumi.Resource,
+    opts: pulumi.ResourceOptions,
+    peoples: Mapping[str, pulumi.Resource],
 ) -> Mapping[str, pulumi.Output[Any]]:
     """Declare what the stack file asks for; the stack's outputs about it. Nothing where it asks for nothing.
 
-    What runs by itself waits for ``admin_pool``.
+    What runs by itself waits for ``admin_pool``; ``peoples`` are the namespaces that the program makes for people.
     """
     settings, outputs = cluster.settings, dict[str, pulumi.Output[Any]]()
     reach = {
@@ -75,7 +92,33 @@ def declare_workloads(
             made_of = InferenceService(f"service-{service.namespace}.{service.name}", wants, opts)
             addresses[service.name] = made_of.address
         outputs["services"] = pulumi.Output.from_input(addresses)
-    return outputs
+    _declare_tools(cluster, opts, peoples)
+    return {**outputs, **{key: pulumi.Output.from_input(_TO_USE[key]) for key in settings.workloads.tools}}
+
+
+def charts_of(wanted: Workloads) -> Sequence[Chart]:
+    """The charts of others that a stack with these keys installs."""
+    known = {"monitoring": monitoring.CHART, "queue": queue.CHART, "notebook": notebook.CHART}
+    known["dashboard"] = dashboard.CHART
+    return [known[key] for key in wanted.tools]
+
+
+def _declare_tools(cluster: Cluster, opts: pulumi.ResourceOptions, peoples: Mapping[str, pulumi.Resource]) -> None:
+    """What runs on the admin pool for people."""
+    wanted, pools = cluster.settings.workloads, cluster.settings.gpu_pools
+    if wanted.monitoring is not None:
+        measured = monitoring.GpuMonitoringArgs(cluster=cluster, monitoring=wanted.monitoring, pools=pools)
+        monitoring.GpuMonitoring("monitoring", measured, opts)
+    if wanted.queue is not None:
+        namespaces = {name: peoples.get(name) for name in queued(cluster.settings)}
+        shared = queue.JobQueueArgs(cluster=cluster, queue=wanted.queue, pools=pools, namespaces=namespaces)
+        queue.JobQueue("queue", shared, opts)
+    if wanted.notebook is not None:
+        offered = notebook.NotebookHubArgs(cluster=cluster, notebook=wanted.notebook, pools=pools)
+        notebook.NotebookHub("notebook", offered, opts)
+    if wanted.dashboard is not None:
+        shown = dashboard.ClusterDashboardArgs(cluster=cluster, dashboard=wanted.dashboard)
+        dashboard.ClusterDashboard("dashboard", shown, opts)
 
 
 def _namespaces(cluster: Cluster, names: list[str]) -> Mapping[str, pulumi.Resource]:

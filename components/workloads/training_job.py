@@ -9,7 +9,7 @@ from typing import Any, Final
 import pulumi
 
 from components.cluster import Cluster
-from components.published_offer import offer
+from components.published_offer import daemons_of, offer
 from gpu.fit import Request
 from gpu.job import TrainingJob as Job
 from gpu.job import manifests
@@ -86,7 +86,7 @@ def _job(name: str, args: TrainingJobArgs) -> Job:
     pools = settings.gpu_pools
     # What only the cloud knows is put in below; until then any text stands for it.
     known = {"checkpoints": ""} if args.checkpoints is not None else {}
-    offered = offer(settings, pools, args.cluster.cloud.gpu_daemons(pools), known)
+    offered = offer(settings, pools, daemons_of(args.cluster.cloud, settings, pools), known)
     asked = Asked(
         request=Request(
             gpus=args.gpus,

@@ -165,3 +165,21 @@ def test_how_it_ended() -> None:
     assert failed(3, "Error").what == "its program ended with exit code 3"
     assert "--memory" in failed(137, "OOMKilled").remedy
     assert "BackoffLimitExceeded" in of_job(ended("Failed", reason="BackoffLimitExceeded"), [], []).what
+
+
+def workload(message: str, name: str = "job-train-1a2b3") -> dict[str, Any]:
+    return event("Pending", message, 0, kind="Workload", name=name)
+
+
+def test_a_queue_says_why_it_holds_a_job() -> None:
+    suspended = {**JOB, "metadata": {**JOB["metadata"], "name": "train"}, "spec": {"suspend": True}}
+    full = "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor t4-1, "
+    full += "1 more needed"
+    found = of_job(suspended, [], [workload(full)])
+    assert (found.kind, found.said) == ("queued", full)
+    assert "no room for it yet" in found.what
+    never = "insufficient quota for nvidia.com/gpu in flavor t4-1, previously considered podsets requests (0) + "
+    never += "current podset request (9) > maximum capacity (8)"
+    assert "may ever give out" in of_job(suspended, [], [workload(never)]).what
+    other = of_job(suspended, [], [workload(never, "job-train-two-1a2b3")])
+    assert other.said == ""

@@ -14,10 +14,13 @@ from rehearsal.report import Record, Stage, cost_of, to_json, write_atomically
 from rehearsal.scenario import derive
 from rehearsal.scope import Scope, scope_of
 from rehearsal.stack import available, resolve
+from rehearsal.standins.kubernetes.helm.charts import FOLDER
 from rehearsal.summary import show, sparkline
+from rehearsal.tools.modules import HELM
 from rehearsal.user import Reply
 from tests.rehearsal.objects import Clock, Cluster, admin_pool, gpu_pool, job_yaml
 from tests.rehearsal.simulated_cluster import eventually
+from tests.rehearsal.standins.kubernetes.helm.charts import write_chart
 
 POOL = gpu_pool("t4-1", 1, hourly_usd=3600.0)
 
@@ -139,6 +142,26 @@ def test_every_stack_has_a_scope_that_names_who_scales() -> None:
         subjects = scope_of(settings).not_rehearsed
         assert ("idle times" in subjects) is (settings.autoscaler == "karpenter")
         assert ("the cloud's autoscaler" in subjects) is (settings.autoscaler != "karpenter")
+
+
+def test_a_stack_with_charts_is_rehearsed_with_helm_and_another_is_not() -> None:
+    assert HELM in resolve("examples/research-lab.yaml").tools
+    assert HELM not in resolve("examples/gke-research.yaml").tools
+    karpenter = resolve("examples/eks-karpenter.yaml").tools
+    assert karpenter.count(HELM) == 1
+
+
+def test_charts_that_are_not_here_are_named_and_those_of_the_user_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = resolve("examples/research-lab.yaml").settings
+    assert "kueue 0.19.2" in scope_of(settings).not_rehearsed["charts"]
+    assert "charts" not in scope_of(resolve("examples/gke-research.yaml").settings).not_rehearsed
+    write_chart(tmp_path / "kueue", "kueue", "0.19.2")
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    said = scope_of(settings).not_rehearsed["charts"]
+    assert "kueue" not in said
+    assert "headlamp" in said
 
 
 def test_a_node_whose_gpus_were_only_late_has_had_no_trouble(record: Record) -> None:

@@ -10,6 +10,7 @@ import pulumi
 from components.clouds.aks import autoscaling, drivers, people
 from components.clouds.aks.cluster import AksCluster
 from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance, Subject
+from components.clouds.gpu_exporter import gpu_exporter
 from components.settings import Settings
 from components.settings.access import Access
 from concepts.pool import Pool
@@ -34,6 +35,10 @@ class Aks:
     def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
         """The device plugin, for pools whose driver AKS installs."""
         return drivers.gpu_daemons(pools)
+
+    def gpu_exporters(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
+        """NVIDIA's exporter; the runtime of the images gives it the GPUs."""
+        return gpu_exporter(pools)
 
     def subject(self, entry: Access) -> Subject:
         """A group of Entra by its object id."""

@@ -10,6 +10,7 @@ import pulumi
 from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance, Subject
 from components.clouds.gke import autoscaling, drivers, people
 from components.clouds.gke.cluster import GkeCluster
+from components.clouds.gpu_exporter import gpu_exporter
 from components.settings import Settings
 from components.settings.access import Access
 from concepts.pool import Pool
@@ -35,6 +36,11 @@ class Gke:
     def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
         """The installer that Google preloads on its node images, for pools whose driver GKE does not install."""
         return drivers.gpu_daemons(pools)
+
+    def gpu_exporters(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
+        """NVIDIA's exporter with the driver of the host, as Google's own example has it:
+        https://github.com/GoogleCloudPlatform/prometheus-engine/tree/main/examples/nvidia-dcgm."""
+        return gpu_exporter(pools, driver=drivers.HOST_FOLDER)
 
     def subject(self, entry: Access) -> Subject:
         """Groups and accounts by their addresses, as Google's credentials name them."""

@@ -17,6 +17,9 @@ from concepts.pool import DriverVersion, Image, Pool
 
 INSTALLER: Final = "nvidia-driver-installer"
 
+HOST_FOLDER: Final = "/home/kubernetes/bin/nvidia"
+"""Where a node has its driver."""
+
 _PAUSE_IMAGE: Final = "registry.k8s.io/pause:3.10"
 
 
@@ -36,7 +39,7 @@ _COS_MOUNTS: Final = (
     _Mount("root", "/", "/root", path_variable="ROOT_MOUNT_DIR"),
     _Mount(
         "driver",
-        "/home/kubernetes/bin/nvidia",
+        HOST_FOLDER,
         "/usr/local/nvidia",
         "NVIDIA_INSTALL_DIR_HOST",
         "NVIDIA_INSTALL_DIR_CONTAINER",

@@ -87,6 +87,16 @@ def no_rules_of_roles(settings: Settings, cloud: str, instead: str) -> Iterator[
             yield Problem(f"security.{key}", f"identities on {cloud} have none", f"Leave it out; {instead}")
 
 
+def no_queue(autoscaler: str, other: str) -> Problem:
+    """Of an autoscaler that buys nodes pod by pod, which starts some of a job's where not all can be had."""
+    return Problem(
+        "workloads.queue",
+        f"Kueue asks an autoscaler whether all nodes of a job can be had, and {autoscaler} cannot be asked "
+        "(https://github.com/kubernetes-sigs/kueue/issues/5133)",
+        f"Leave it out, or write autoscaling.autoscaler: {other}",
+    )
+
+
 def people_problems(settings: Settings, written: re.Pattern[str], is_not: str, remedy: str) -> Iterator[Problem]:
     """Whoever of ``access`` is not ``written`` as the cloud writes people; ``is_not`` says what such a text is not."""
     for index, entry in enumerate(settings.access):
@@ -107,6 +117,7 @@ def settings_problems(settings: Settings) -> list[Problem]:
     """What is wrong with a file whose keys are all valid by themselves."""
     found = (
         *_admin_maximum(settings),
+        *_admin_room(settings),
         *_room(settings),
         *_budget(settings),
         *_reservations(settings),
@@ -137,6 +148,29 @@ def _admin_maximum(settings: Settings) -> Iterator[Problem]:
             f"{admin.max_nodes} is below the {admin.min_nodes} nodes that are always there "
             f"({admin.nodes_per_zone} in each of {len(admin.zones)} zones)",
             f"Write {admin.min_nodes} or more",
+        )
+
+
+def _admin_room(settings: Settings) -> Iterator[Problem]:
+    """What runs on the admin pool for people must fit there beside the cluster's own pods."""
+    tools, admin, known = settings.workloads.tools, settings.admin_pool, catalog.of(settings.cloud)
+    machine = known.machines.get(admin.machine_type)
+    if not tools or machine is None:
+        return
+    nodes, each = admin.min_nodes, known.allocatable(machine)
+    system = [(pod.request, nodes if pod.per_node else 1) for pod in known.system_pods]
+    asked = [(request, 1) for tool in tools.values() for request in tool.asked]
+    cpu, memory = (
+        [sum(getattr(request, what) * count for request, count in pods) for pods in (system, asked)]
+        for what in ("milli_cpu", "memory_mib")
+    )
+    free = (nodes * each.milli_cpu - cpu[0], nodes * each.memory_mib - memory[0])
+    if free[0] < cpu[1] or free[1] < memory[1]:
+        yield Problem(
+            f"workloads.{next(iter(tools))}",
+            f"{', '.join(tools)} ask for {cpu[1]}m CPU and {memory[1]} MiB, and {nodes} × {machine.type} leave "
+            f"{free[0]}m and {free[1]} MiB beside the cluster's own pods",
+            f"Write adminPool.machineType: {known.default_cpu_machine}, or adminPool.nodes: {admin.nodes_per_zone + 1}",
         )
 
 

@@ -24,6 +24,9 @@ _DAEMON: Final = re.compile(
     r"|fluent-?(?:bit|d)$|promtail|vpc-cni|kube-proxy|^speaker$",
     re.IGNORECASE,
 )
+# A container's own words, and those of JupyterHub's KubeSpawner:
+# https://jupyterhub-kubespawner.readthedocs.io/en/latest/spawner.html#kubespawner.KubeSpawner.extra_resource_limits
+_ASKING: Final = ("limits", "requests", "extra_resource_limits", "extra_resource_guarantees")
 _DOUBT: Final = Doubt(
     "its values do not say whether these pods are a Deployment's or a DaemonSet's",
     "Name the taints it must tolerate, or render the chart in the program, so that its objects are judged; for a "
@@ -109,7 +112,7 @@ def _structured(value: Any) -> Any:
 def _asks(value: Any) -> bool:
     """Whether GPUs are asked for anywhere in the value."""
     if isinstance(value, Mapping):
-        return any(key in ("limits", "requests") and GPU_RESOURCE in _keys(part) for key, part in value.items()) or any(
+        return any(key in _ASKING and GPU_RESOURCE in _keys(part) for key, part in value.items()) or any(
             _asks(part) for part in value.values()
         )
     return isinstance(value, (list, tuple)) and any(_asks(part) for part in value)

@@ -23,6 +23,7 @@ def test_a_company_s_stack_passes(cloud: str) -> None:
         "examples/eks-karpenter.yaml",
         "examples/aks-train-infer.yaml",
         "examples/gke-research.yaml",
+        pytest.param("examples/research-lab.yaml", marks=pytest.mark.exhaustive),
         *(pytest.param(f"examples/{cloud}-research.yaml", marks=pytest.mark.exhaustive) for cloud in ("eks", "aks")),
     ],
 )

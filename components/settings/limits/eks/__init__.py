@@ -137,6 +137,8 @@ def _autoscaler(settings: Settings) -> Iterator[Problem]:
             "Karpenter has no expander: it tries pools by weight, and among equals the cheapest machine",
             "Leave it out, or write autoscaler: cluster-autoscaler",
         )
+    if settings.workloads.queue is not None:
+        yield common.no_queue("Karpenter", "cluster-autoscaler")
     if settings.admin_pool.autoscaled:
         yield Problem(
             f"{ADMIN_POOL_NAME}Pool.maxNodes",

@@ -1,4 +1,5 @@
-"""Where a release's chart comes from: a path of the program, a folder of the user, the tools. Nothing is fetched."""
+"""Where a release's chart comes from: a path of the program, a folder of the user, the tools, or, empty, from what is
+known of it. Nothing is fetched."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from typing import Any, Final
 import yaml
 
 from rehearsal.standins.base import Properties
+from rehearsal.standins.kubernetes.helm.absent import known_charts, placeholder
 from rehearsal.tools.modules import MODULES
 
 KINDS: Final = Path(__file__).parents[3] / "charts"
@@ -33,11 +35,12 @@ class ChartError(Exception):
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart on this machine: a folder or an archive."""
+    """A chart on this machine: a folder or an archive; ``empty`` where it only stands for the real one."""
 
     path: Path
     name: str
     version: str
+    empty: bool = False
 
     @classmethod
     def read(cls, path: Path) -> Chart | None:
@@ -65,7 +68,20 @@ def locate(inputs: Properties, tools: Path | None) -> Chart | None:
             return chart
     if source.startswith(_KINDS_ONLY) and (kinds := Chart.read(KINDS / name)) and kinds.version == version:
         return kinds
+    if source in known_charts():
+        return _placeholder(source, name, version)
     return _carried(source, name, version, tools)
+
+
+def _placeholder(source: str, name: str, version: str) -> Chart:
+    known = known_charts()[source]
+    if known.version != version:
+        give = f"give it one with CHARTS=DIR, a folder with {name}-{version}.tgz (as `helm pull` makes it)"
+        message = (
+            f"the rehearsal knows what {source} {known.version} takes, not {version}: write {known.version}, or {give}"
+        )
+        raise ChartError("version", message)
+    return Chart(placeholder(source), name, version, empty=True)
 
 
 def _carried(source: str, name: str, version: str, tools: Path | None) -> Chart | None:

@@ -1,0 +1,109 @@
+"""NVIDIA's DCGM exporter: what each GPU does, for Prometheus.
+
+Image, variables and rights: https://github.com/NVIDIA/dcgm-exporter/blob/main/deployment/values.yaml
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from components.clouds.base import GpuDaemon
+from concepts.pool import Pool
+
+APP: Final = "dcgm-exporter"
+PORT: Final = 9400
+
+# https://github.com/NVIDIA/dcgm-exporter/releases
+IMAGE: Final = "nvcr.io/nvidia/k8s/dcgm-exporter:4.5.3-4.8.2-distroless"
+
+# None of those for profiling: they want CAP_SYS_ADMIN, and on older GPUs only one program may read them, which would
+# keep the cloud's own exporter or a profiler of a user away.
+# https://docs.nvidia.com/datacenter/dcgm/latest/user-guide/feature-overview.html#profiling-metrics
+_COUNTERS: Final = """\
+DCGM_FI_DEV_GPU_UTIL, gauge, GPU utilization (in %).
+DCGM_FI_DEV_MEM_COPY_UTIL, gauge, Memory utilization (in %).
+DCGM_FI_DEV_FB_USED, gauge, GPU memory used (in MiB).
+DCGM_FI_DEV_FB_FREE, gauge, GPU memory free (in MiB).
+DCGM_FI_DEV_POWER_USAGE, gauge, Power draw (in W).
+DCGM_FI_DEV_GPU_TEMP, gauge, GPU temperature (in C).
+DCGM_FI_DEV_XID_ERRORS, gauge, The last XID error.
+"""
+_FOLDER: Final = "/etc/gpucluster"
+_FILE: Final = "counters.csv"
+_PODS: Final = "/var/lib/kubelet/pod-resources"
+_DRIVER: Final = "/usr/local/nvidia"
+
+
+def gpu_exporter(pools: Sequence[Pool], *, driver: str | None = None) -> list[GpuDaemon]:
+    """A DaemonSet for whole GPUs, one for slices of them.
+
+    ``driver`` is where the host keeps the driver, for clouds whose container runtime gives it to nobody by itself.
+    """
+    variants: dict[bool, list[Pool]] = defaultdict(list)
+    for pool in pools:
+        variants[pool.gpus.mig is not None].append(pool)
+    return [
+        GpuDaemon(
+            app=APP,
+            variant="mig" if mig else "whole",
+            pod=_pod(f"{APP}-{'mig' if mig else 'whole'}", driver, mig=mig),
+            pools=tuple(members),
+            files={_FILE: _COUNTERS},
+        )
+        for mig, members in sorted(variants.items())
+    ]
+
+
+def _pod(config_map: str, driver: str | None, *, mig: bool) -> Mapping[str, Any]:
+    mounts = [
+        {"name": "counters", "mountPath": _FOLDER, "readOnly": True},
+        {"name": "pods", "mountPath": _PODS, "readOnly": True},
+    ]
+    volumes: list[dict[str, Any]] = [
+        {"name": "counters", "configMap": {"name": config_map}},
+        {"name": "pods", "hostPath": {"path": _PODS, "type": "Directory"}},
+    ]
+    environment = [
+        {"name": "DCGM_EXPORTER_KUBERNETES", "value": "true"},
+        {"name": "DCGM_EXPORTER_LISTEN", "value": f":{PORT}"},
+        {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+    ]
+    if driver is None:
+        environment += [
+            {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+            {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "utility"},
+            *([{"name": "NVIDIA_MIG_MONITOR_DEVICES", "value": "all"}] if mig else []),
+        ]
+    else:
+        environment += [{"name": "LD_LIBRARY_PATH", "value": f"{_DRIVER}/lib64"}]
+        mounts.append({"name": "driver", "mountPath": _DRIVER, "readOnly": True})
+        volumes.append({"name": "driver", "hostPath": {"path": driver, "type": "Directory"}})
+    return {
+        "containers": [
+            {
+                "name": APP,
+                "image": IMAGE,
+                "args": ["-f", f"{_FOLDER}/{_FILE}"],
+                "env": environment,
+                "ports": [{"name": "metrics", "containerPort": PORT}],
+                "resources": {
+                    "requests": {"cpu": "100m", "memory": "256Mi"},
+                    "limits": {"memory": "1Gi"},
+                },
+                "securityContext": _rights(driver, mig=mig),
+                "volumeMounts": mounts,
+            }
+        ],
+        "volumes": volumes,
+    }
+
+
+def _rights(driver: str | None, *, mig: bool) -> dict[str, Any]:
+    """Where no runtime gives a container devices that it did not ask for, it has to be privileged to see them."""
+    if driver is not None:
+        return {"privileged": True}
+    if mig:  # A MIG device's capability files are reserved to CAP_SYS_ADMIN.
+        return {"runAsUser": 0, "capabilities": {"drop": ["ALL"], "add": ["SYS_ADMIN"]}}
+    return {"runAsUser": 0, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}

@@ -1,0 +1,82 @@
+"""Charts of others on the admin pool: pinned, in a namespace of their own, none of their pods elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from catalog.model import Resources
+from components.cluster import Cluster
+from components.resources import CustomResource
+from concepts.pool import ROLE_LABEL
+
+ON_ADMIN: Final = {ROLE_LABEL: "admin"}
+"""The selector of nodes that every pod of a chart gets."""
+
+_INSTALL_SECONDS: Final = 900
+_PASSWORD_BYTES: Final = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A chart's place in the world: ``repository`` is an address (``https://`` or ``oci://``)."""
+
+    repository: str
+    name: str
+    version: str
+    namespace: str
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """The release's inputs but for its values."""
+        registry = self.repository.startswith("oci://")
+        return {
+            "chart": f"{self.repository}/{self.name}" if registry else self.name,
+            **({} if registry else {"repositoryOpts": {"repo": self.repository}}),
+            "version": self.version,
+            "name": self.name,
+            "namespace": self.namespace,
+            "timeout": _INSTALL_SECONDS,
+        }
+
+
+def namespace(cluster: Cluster, name: str, parent: pulumi.Resource) -> CustomResource:
+    """The namespace of a chart."""
+    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    return cluster.objects.declare(f"namespace-{name}", manifest, parent)
+
+
+def release(
+    cluster: Cluster, chart: Chart, values: Mapping[str, Any], parent: pulumi.Resource, *after: pulumi.Resource
+) -> CustomResource:
+    """The chart with these ``values``, installed after what it needs."""
+    return cluster.objects.helm_release(chart.name, {**chart.where, "values": values}, parent, *after)
+
+
+def requests(asked: Resources, *, limited: bool = True) -> dict[str, Any]:
+    """A container's ``resources``; ``limited``: it gets no more memory than twice what it asks for."""
+    given = {"cpu": f"{asked.milli_cpu}m", "memory": f"{asked.memory_mib}Mi"}
+    return {"requests": given, **({"limits": {"memory": f"{2 * asked.memory_mib}Mi"}} if limited else {})}
+
+
+def password(
+    cluster: Cluster, name: str, space: str, keys: Mapping[str, str], parent: pulumi.Resource, *after: pulumi.Resource
+) -> CustomResource:
+    """A Secret with what ``keys`` say, and a password under the key ``password``, generated when it is made.
+
+    It is secret in the state, too, and stays as it was made: the next run's is not used.
+    """
+    made = {**keys, "password": secrets.token_urlsafe(_PASSWORD_BYTES)}
+    data = {key: base64.b64encode(value.encode()).decode() for key, value in made.items()}
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": space},
+        "data": pulumi.Output.secret(data),
+    }
+    return cluster.objects.declare(f"{space}-{name}", manifest, parent, *after, as_made=("data",))

@@ -1,0 +1,58 @@
+"""A page to look at the cluster: Headlamp, the successor of Kubernetes' own dashboard.
+
+https://github.com/kubernetes-sigs/headlamp/tree/main/charts/headlamp
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from components.cluster import Cluster
+from components.settings.tools import Dashboard
+from components.workloads.charts import ON_ADMIN, Chart, namespace, release, requests
+
+CHART: Final = Chart(
+    repository="https://kubernetes-sigs.github.io/headlamp", name="headlamp", version="0.45.0", namespace="dashboard"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterDashboardArgs:
+    """The page for ``cluster``."""
+
+    cluster: Cluster
+    dashboard: Dashboard
+
+
+class ClusterDashboard(pulumi.ComponentResource):
+    """Headlamp behind a Service that only the cluster reaches; who opens it logs in with a token of their own."""
+
+    def __init__(self, name: str, args: ClusterDashboardArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:index:ClusterDashboard", name, None, opts)
+        space = namespace(args.cluster, CHART.namespace, self)
+        release(args.cluster, CHART, values(args.dashboard), self, space)
+        self.register_outputs({"service": f"{CHART.namespace}/{CHART.name}"})
+
+
+def values(dashboard: Dashboard) -> dict[str, Any]:
+    """The chart's values. By default it would bind its own account to cluster-admin."""
+    return {
+        "clusterRoleBinding": {"create": False},
+        "config": {"inCluster": True, "unsafeUseServiceAccountToken": False},
+        "service": {"type": "ClusterIP"},
+        "ingress": {"enabled": False},
+        "resources": requests(dashboard.pods["headlamp"]),
+        "nodeSelector": ON_ADMIN,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "privileged": False,
+            "runAsUser": 100,
+            "runAsGroup": 101,
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }

@@ -1,0 +1,149 @@
+"""Notebooks on GPUs, in a browser: JupyterHub.
+
+The chart's values: https://z2jh.jupyter.org/en/stable/resources/reference.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+
+from components.cluster import Cluster
+from components.settings.tools import Notebook
+from components.workloads.charts import ON_ADMIN, Chart, namespace, password, release, requests
+from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
+from concepts.pool import POOL_LABEL, Pool, gpus_per_pod
+
+CHART: Final = Chart(
+    repository="https://hub.jupyter.org/helm-chart", name="jupyterhub", version="4.4.0", namespace="notebook"
+)
+LOGIN: Final = "login"
+"""The Secret with the generated password."""
+
+_VARIABLE: Final = "NOTEBOOK_PASSWORD"
+# An empty pool takes minutes to have a node, and the image is some 10 GB.
+_START_SECONDS: Final = 1800
+_HTTP: Final = "c.SharedPasswordAuthenticator.user_password = __import__('os').environ['NOTEBOOK_PASSWORD']"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotebookHubArgs:
+    """Notebooks on the GPU ``pools`` of ``cluster``."""
+
+    cluster: Cluster
+    notebook: Notebook
+    pools: Sequence[Pool]
+
+
+class NotebookHub(pulumi.ComponentResource):
+    """JupyterHub behind a Service that only the cluster reaches; nobody gets in without a login."""
+
+    def __init__(self, name: str, args: NotebookHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:index:NotebookHub", name, None, opts)
+        space = namespace(args.cluster, CHART.namespace, self)
+        needs: list[pulumi.Resource] = [space]
+        if args.notebook.login_secret is None:
+            needs.append(password(args.cluster, LOGIN, CHART.namespace, {}, self, space))
+        release(args.cluster, CHART, values(args.notebook, args.pools), self, *needs)
+        self.register_outputs({"service": f"{CHART.namespace}/proxy-public", "sizes": [one.name for one in args.pools]})
+
+
+def values(notebook: Notebook, pools: Sequence[Pool]) -> dict[str, Any]:
+    """The chart's values. By default it would let anybody in, by a load balancer on the internet."""
+    return {
+        "hub": {
+            **_login(notebook),
+            "resources": requests(notebook.pods["hub"]),
+            "nodeSelector": ON_ADMIN,
+            "db": {"pvc": {"storage": f"{notebook.disk_gb}Gi"}},
+        },
+        "proxy": {
+            "service": {"type": "ClusterIP"},
+            "chp": {"resources": requests(notebook.pods["proxy"]), "nodeSelector": ON_ADMIN},
+        },
+        "singleuser": {
+            "image": dict(zip(("name", "tag"), _image(notebook.image), strict=True)),
+            "startTimeout": _START_SECONDS,
+            "storage": {"capacity": f"{notebook.home_gb}Gi"},
+            # No autoscaler ends it to empty its node; the culler does, when nobody works there.
+            "extraAnnotations": {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"},
+            # GPU pools alone: the admin pool has no room for the work of people.
+            "profileList": [_profile(size) for size in _sizes(pools)],
+        },
+        # A scheduler of its own, and a DaemonSet that pulls the image to nodes that nobody uses.
+        "scheduling": {"userScheduler": {"enabled": False}, "userPlaceholder": {"enabled": False}},
+        "prePuller": {"hook": {"enabled": False}, "continuous": {"enabled": False}},
+        "cull": {
+            "enabled": True,
+            "timeout": 60 * notebook.idle_minutes,
+            "every": min(600, 30 * notebook.idle_minutes),
+            "adminUsers": True,
+        },
+    }
+
+
+def _login(notebook: Notebook) -> dict[str, Any]:
+    """https://jupyterhub.readthedocs.io/en/stable/reference/api/auth.html"""
+    if notebook.login_secret is not None:
+        return {
+            "config": {"JupyterHub": {"admin_access": False, "authenticator_class": _CLASSES[notebook.login]}},
+            "existingSecret": notebook.login_secret,
+        }
+    return {
+        "config": {
+            "JupyterHub": {"admin_access": False, "authenticator_class": "shared-password"},
+            # Whoever knows the password.
+            "Authenticator": {"allow_all": True},
+        },
+        "extraEnv": {_VARIABLE: {"valueFrom": {"secretKeyRef": {"name": LOGIN, "key": "password"}}}},
+        "extraConfig": {"password": _HTTP},
+    }
+
+
+# The names under which the hub's image registers them: https://oauthenticator.readthedocs.io
+_CLASSES: Final = {
+    "native": "native",
+    "github": "github",
+    "gitlab": "gitlab",
+    "google": "google",
+    "azuread": "azuread",
+    "generic-oauth": "generic-oauth",
+    "ldap": "ldapauthenticator.LDAPAuthenticator",
+}
+
+
+def _image(reference: str) -> tuple[str, str]:
+    name, _, tag = reference.rpartition(":")
+    return (name, tag) if name and "/" not in tag else (reference, "latest")
+
+
+def _sizes(pools: Sequence[Pool]) -> Iterator[Sequence[Pool]]:
+    """Pools that differ in their zones alone are one choice: a home volume is in one, where its notebook must be."""
+    sizes: dict[tuple[str, int, bool], list[Pool]] = {}
+    for pool in pools:
+        sizes.setdefault((pool.declared_at, pool.gpus_per_node, pool.spot), []).append(pool)
+    yield from sizes.values()
+
+
+def _profile(pools: Sequence[Pool]) -> dict[str, Any]:
+    """A choice on the page: https://jupyterhub-kubespawner.readthedocs.io/en/latest/spawner.html"""
+    pool = pools[0]
+    gpus = gpus_per_pod(pool)
+    price = "" if pool.hourly_usd is None else f", ${pool.hourly_usd:.2f} an hour"
+    ends = "; the cloud may take its machine away at any time" if pool.spot else ""
+    names = [each.name for each in pools]
+    most = sum(each.max_nodes for each in pools)
+    return {
+        "display_name": f"{gpus} × {pool.gpus.type}{', spot' if pool.spot else ''}",
+        "slug": pool.name,
+        "description": f"{', '.join(names)}: up to {most} machines{price}{ends}",
+        "kubespawner_override": {
+            "extra_resource_limits": {GPU_RESOURCE: str(gpus)},
+            "extra_resource_guarantees": {GPU_RESOURCE: str(gpus)},
+            "node_affinity_required": [{"matchExpressions": [{"key": POOL_LABEL, "operator": "In", "values": names}]}],
+            "tolerations": tolerations(dict.fromkeys(taint for each in pools for taint in each.taints)),
+        },
+    }

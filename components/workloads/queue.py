@@ -1,0 +1,138 @@
+"""A queue for jobs: Kueue. https://kueue.sigs.k8s.io/docs/concepts/"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pulumi
+import yaml
+
+from components.cluster import Cluster
+from components.settings.tools import Queue
+from components.workloads.charts import ON_ADMIN, Chart, namespace, release, requests
+from concepts.kubernetes import GPU_RESOURCE, tolerations
+from concepts.offer import QUEUE
+from concepts.pool import POOL_LABEL, Pool
+
+CHART: Final = Chart(
+    repository="oci://registry.k8s.io/kueue/charts", name="kueue", version="0.19.2", namespace="kueue-system"
+)
+_API: Final = "kueue.x-k8s.io/v1beta2"
+_WEBHOOK: Final = 10250
+"""A control plane that reaches nodes through a firewall is let through to this port, as to kubelets, and not to the
+usual 9443: then no Job could be made.
+https://cloud.google.com/kubernetes-engine/docs/how-to/private-clusters#add_firewall_rules
+"""
+_READY: Final = "1h"
+"""How long all pods of a job may take to run. Then those that do give their GPUs back, and the job waits again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobQueueArgs:
+    """A queue for the GPU ``pools`` of ``cluster``, in namespaces (``None``: that was there before)."""
+
+    cluster: Cluster
+    queue: Queue
+    pools: Sequence[Pool]
+    namespaces: Mapping[str, pulumi.Resource | None]
+
+
+class JobQueue(pulumi.ComponentResource):
+    """Kueue, a flavor for each pool, and a queue that all namespaces share, called the same in each."""
+
+    def __init__(self, name: str, args: JobQueueArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("gpucluster:index:JobQueue", name, None, opts)
+        objects = args.cluster.objects
+        space = namespace(args.cluster, CHART.namespace, self)
+        installed = release(args.cluster, CHART, values(args.queue), self, space)
+        flavors = [
+            objects.declare(f"{name}-{manifest['metadata']['name']}", manifest, self, installed)
+            for manifest in flavors_of(args.pools)
+        ]
+        shared = objects.declare(f"{name}-shared", cluster_queue(args.pools), self, installed, *flavors)
+        for each, made in args.namespaces.items():
+            objects.declare(f"{name}-in-{each}", _local_queue(each), self, shared, *([] if made is None else [made]))
+        self.register_outputs({"queue": QUEUE, "namespaces": list(args.namespaces)})
+
+
+def values(queue: Queue) -> dict[str, Any]:
+    """The chart's values, with a configuration that leaves everything alone but Jobs that name a queue."""
+    configuration = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": ":8081"},
+        "metrics": {"bindAddress": ":8443"},
+        "webhook": {"port": _WEBHOOK},
+        "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+        "manageJobsWithoutQueueName": False,
+        "integrations": {"frameworks": ["batch/job"]},
+        # GPUs alone are counted: nodes that have them bring the rest.
+        "resources": {"excludeResourcePrefixes": ["cpu", "memory", "ephemeral-storage"]},
+        # A job of which some pods cannot get nodes gives back those of the others; one that has run is left alone.
+        # https://kueue.sigs.k8s.io/docs/tasks/manage/setup_wait_for_pods_ready/
+        "waitForPodsReady": {"timeout": _READY, "recoveryTimeout": "0s", "blockAdmission": False},
+    }
+    return {
+        "controllerManager": {
+            "replicas": 1,
+            "nodeSelector": ON_ADMIN,
+            "manager": {"resources": requests(queue.pods["kueue"])},
+        },
+        "webhookService": {"ports": [{"port": 443, "protocol": "TCP", "targetPort": _WEBHOOK}]},
+        "managerConfig": {"controllerManagerConfigYaml": yaml.safe_dump(configuration, sort_keys=False)},
+    }
+
+
+def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
+    """A kind of GPUs for each pool: its label selects its nodes, and what is admitted to it tolerates its taints."""
+    for pool in pools:
+        yield {
+            "apiVersion": _API,
+            "kind": "ResourceFlavor",
+            "metadata": {"name": pool.name},
+            "spec": {"nodeLabels": {POOL_LABEL: pool.name}, "tolerations": tolerations(pool.taints)},
+        }
+
+
+def cluster_queue(pools: Sequence[Pool]) -> dict[str, Any]:
+    """What all pools have at their maximum, the cheapest GPU first."""
+    ordered = sorted(pools, key=lambda pool: (_price(pool), pool.preference, pool.name))
+    return {
+        "apiVersion": _API,
+        "kind": "ClusterQueue",
+        "metadata": {"name": QUEUE},
+        "spec": {
+            "namespaceSelector": {},
+            # A job that fits does not wait for a larger one before it.
+            "queueingStrategy": "BestEffortFIFO",
+            "resourceGroups": [
+                {
+                    "coveredResources": [GPU_RESOURCE],
+                    "flavors": [
+                        {
+                            "name": pool.name,
+                            "resources": [
+                                {"name": GPU_RESOURCE, "nominalQuota": str(pool.max_nodes * pool.allocatable_gpus)}
+                            ],
+                        }
+                        for pool in ordered
+                    ],
+                }
+            ],
+        },
+    }
+
+
+def _price(pool: Pool) -> float:
+    return float("inf") if pool.hourly_usd is None else pool.hourly_usd / pool.allocatable_gpus
+
+
+def _local_queue(space: str) -> dict[str, Any]:
+    return {
+        "apiVersion": _API,
+        "kind": "LocalQueue",
+        "metadata": {"name": QUEUE, "namespace": space},
+        "spec": {"clusterQueue": QUEUE},
+    }

@@ -1,0 +1,82 @@
+"""What runs on the admin pool for people fits there beside the cluster's own pods, and costs what it keeps."""
+
+from __future__ import annotations
+
+import pytest
+
+import catalog
+from components.outputs import cost
+from components.settings import Settings
+from components.settings.limits.common import settings_problems
+from components.settings.read import load
+from components.settings.tools import Prometheus
+from components.settings.workloads import Workloads
+from tests.components.specs import admin_pool, cluster_settings
+
+ALL = Workloads.model_validate({"monitoring": {}, "queue": {}, "notebook": {}, "dashboard": {}})
+STACK = {
+    "cloud": "gke",
+    "region": "us-central1",
+    "network": {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}]},
+    "gpuPools": [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 2}],
+}
+
+
+def refused(machine: str, nodes: int, workloads: Workloads) -> list[str]:
+    pool = admin_pool(machine_types=(machine,), nodes=nodes)
+    return [problem.path for problem in settings_problems(cluster_settings(admin_pool=pool, workloads=workloads))]
+
+
+# What the cluster's own pods leave of one e2-medium (940m) is 74m, of two 631m: the per-node ones come twice.
+@pytest.mark.parametrize(
+    ("machine", "nodes", "workloads", "paths"),
+    [
+        ("e2-medium", 1, Workloads(), []),
+        ("e2-medium", 1, ALL, ["workloads.monitoring"]),
+        ("e2-medium", 1, Workloads.model_validate({"dashboard": {}}), []),
+        ("e2-medium", 1, Workloads.model_validate({"queue": {}}), ["workloads.queue"]),
+        ("e2-standard-4", 1, ALL, []),
+        ("e2-medium", 8, ALL, []),
+    ],
+)
+def test_what_does_not_fit_is_refused(machine: str, nodes: int, workloads: Workloads, paths: list[str]) -> None:
+    assert refused(machine, nodes, workloads) == paths
+
+
+@pytest.mark.parametrize("cloud", catalog.clouds())
+def test_the_machine_that_a_stack_gets_unless_it_says_otherwise_holds_all_of_it(cloud: str) -> None:
+    known = catalog.of(cloud)
+    machine = known.machines.get(known.default_admin_machine)
+    assert machine is not None
+    asked = [request for tool in ALL.tools.values() for request in tool.asked]
+    system = [pod.request for pod in known.system_pods]
+    room = known.allocatable(machine)
+    assert sum(each.milli_cpu for each in (*asked, *system)) <= room.milli_cpu
+    assert sum(each.memory_mib for each in (*asked, *system)) <= room.memory_mib
+
+
+def stack(**workloads: object) -> Settings:
+    return load({**STACK, "workloads": workloads}, stack="s", project="p")
+
+
+def test_volumes_that_stay_are_part_of_what_an_idle_stack_costs() -> None:
+    idle = stack().cost_idle_hourly
+    small, large = (stack(monitoring={"diskGb": size}).cost_idle_hourly for size in (50, 500))
+    assert idle is not None
+    assert small is not None
+    assert large is not None
+    assert idle < small < large
+    price = catalog.of("gke").prices.disk("us-central1", 500)
+    assert price is not None
+    assert large - idle == pytest.approx(price.usd)
+    assert stack(dashboard={}).cost_idle_hourly == idle
+
+
+def test_volumes_that_people_make_are_told_of() -> None:
+    assert not [note for note in cost(stack())["notes"] if "home" in note]
+    assert [note for note in cost(stack(notebook={"homeGb": 33}))["notes"] if "33 GB" in note]
+
+
+def test_an_alertmanager_asks_for_room_of_its_own() -> None:
+    told = Prometheus.model_validate({"alertmanagerSecret": "alerts"})
+    assert sum(each.milli_cpu for each in told.asked) > sum(each.milli_cpu for each in Prometheus().asked)

@@ -1,0 +1,1 @@
+"""What runs on the admin pool for people, on each cloud."""

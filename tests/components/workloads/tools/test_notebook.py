@@ -1,0 +1,92 @@
+"""Notebooks: nobody gets in without a login, each GPU pool is a choice, and what is idle ends."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from components.settings import from_stack_file
+from components.settings.tools import Notebook
+from components.workloads.notebook import LOGIN, values
+from concepts.pool import POOL_LABEL, gpus_per_pod
+from tests.components.workloads.tools.stacks import CLOUDS, SECRET, releases, with_all, with_one
+from tests.stacks import ROOT
+
+every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
+LAB = from_stack_file(ROOT / "examples" / "research-lab.yaml")
+
+
+@every_cloud
+def test_a_password_is_generated_once_and_secret(cloud: str) -> None:
+    made = [each for each in with_all(cloud).of_type(SECRET) if each.inputs["metadata"]["name"] == LOGIN]
+    (login,) = made
+    assert "data" in login.secret_inputs
+    assert login.ignore_changes == ("data",)
+    assert len(base64.b64decode(login.inputs["data"]["password"])) >= 32
+    hub = releases(with_all(cloud))["jupyterhub"]["values"]["hub"]
+    assert hub["extraEnv"]["NOTEBOOK_PASSWORD"]["valueFrom"]["secretKeyRef"] == {"name": LOGIN, "key": "password"}
+    assert login.inputs["data"]["password"] not in str(releases(with_all(cloud)))
+    again = with_one(cloud, "notebook").of_type(SECRET)
+    assert again[0].inputs["data"] != login.inputs["data"]
+
+
+def test_the_login_is_never_the_one_that_lets_everybody_in() -> None:
+    for login, secret in (("shared-password", None), ("github", "mine"), ("ldap", "mine")):
+        hub = values(Notebook.model_validate({"login": login, "loginSecret": secret}), LAB.gpu_pools)["hub"]
+        assert hub["config"]["JupyterHub"]["authenticator_class"] not in ("dummy", "tmp", "null")
+        assert hub["config"]["JupyterHub"]["admin_access"] is False
+        assert hub.get("existingSecret") == secret
+        # Whom else's login lets in, its settings say.
+        assert ("Authenticator" in hub["config"]) == (secret is None)
+
+
+@every_cloud
+def test_each_gpu_pool_is_a_choice_that_its_nodes_take(cloud: str) -> None:
+    recording = with_all(cloud)
+    pools = recording.stack_outputs["pools"]
+    chosen: list[str] = []
+    for profile in releases(recording)["jupyterhub"]["values"]["singleuser"]["profileList"]:
+        spawned = profile["kubespawner_override"]
+        ((expression,),) = [term["matchExpressions"] for term in spawned["node_affinity_required"]]
+        assert (expression["key"], expression["operator"]) == (POOL_LABEL, "In")
+        chosen += expression["values"]
+        for name in expression["values"]:
+            taints = {each["key"] for each in pools[name]["taints"]}
+            assert {each["key"] for each in spawned["tolerations"]} == taints
+            assert spawned["extra_resource_limits"] == {"nvidia.com/gpu": str(int(pools[name]["gpusPerNode"]))}
+    assert sorted(chosen) == sorted(pools)
+
+
+def test_a_choice_is_of_all_zones_because_a_home_volume_is_in_one() -> None:
+    profiles = releases(with_all("eks"))["jupyterhub"]["values"]["singleuser"]["profileList"]
+    pools = with_all("eks").stack_outputs["pools"]
+    assert len(pools) > len(profiles) == len({pool["gpusPerNode"] for pool in pools.values()})
+
+
+def test_a_pool_of_shared_gpus_offers_one_share() -> None:
+    (pool,) = from_stack_file(ROOT / "examples" / "gke-time-sharing.yaml").gpu_pools[:1]
+    (profile,) = values(Notebook(), [pool])["singleuser"]["profileList"]
+    assert profile["kubespawner_override"]["extra_resource_limits"] == {"nvidia.com/gpu": str(gpus_per_pod(pool))}
+
+
+@pytest.mark.parametrize("minutes", [5, 60, 1440])
+def test_what_is_idle_ends_and_is_looked_at_often_enough(minutes: int) -> None:
+    cull = values(Notebook.model_validate({"idleMinutes": minutes}), LAB.gpu_pools)["cull"]
+    assert cull["enabled"] is True
+    assert cull["timeout"] == 60 * minutes
+    assert cull["every"] <= cull["timeout"]
+    assert cull["adminUsers"] is True
+
+
+@pytest.mark.parametrize(
+    ("image", "name", "tag"),
+    [
+        ("registry.example:5000/lab/jupyter:1", "registry.example:5000/lab/jupyter", "1"),
+        ("registry.example:5000/lab/jupyter", "registry.example:5000/lab/jupyter", "latest"),
+        ("jupyter", "jupyter", "latest"),
+    ],
+)
+def test_an_image_is_a_name_and_a_tag(image: str, name: str, tag: str) -> None:
+    single = values(Notebook.model_validate({"image": image}), LAB.gpu_pools)["singleuser"]
+    assert single["image"] == {"name": name, "tag": tag}

@@ -1,0 +1,96 @@
+"""A queue: a flavor for each pool with all its GPUs, nothing but Jobs that name it, and `gpu submit` names it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from components.published_offer import offer
+from components.settings import from_stack_file
+from concepts.offer import QUEUE, from_config_map, to_config_map
+from concepts.pool import POOL_LABEL
+from gpu.fit import Request
+from gpu.job import QUEUE_LABEL, manifests
+from gpu.plan import Asked, place, training_job
+from tests.components.workloads import stacks
+from tests.components.workloads.tools.stacks import CLOUDS, RELEASE, releases, with_all
+from tests.stacks import ROOT
+
+every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
+API = "kubernetes:kueue.x-k8s.io/v1beta2"
+
+
+@every_cloud
+def test_each_pool_is_a_flavor_with_all_its_gpus(cloud: str) -> None:
+    recording = with_all(cloud)
+    pools = recording.stack_outputs["pools"]
+    flavors = {
+        each.inputs["metadata"]["name"]: each.inputs["spec"] for each in recording.of_type(f"{API}:ResourceFlavor")
+    }
+    assert set(flavors) == set(pools)
+    for name, flavor in flavors.items():
+        assert flavor["nodeLabels"] == {POOL_LABEL: name}
+        assert {each["key"] for each in flavor["tolerations"]} == {each["key"] for each in pools[name]["taints"]}
+    (group,) = recording.only(f"{API}:ClusterQueue").inputs["spec"]["resourceGroups"]
+    assert group["coveredResources"] == ["nvidia.com/gpu"]
+    quotas = {each["name"]: int(each["resources"][0]["nominalQuota"]) for each in group["flavors"]}
+    assert quotas == {name: pool["max"] * pool["gpusPerNode"] for name, pool in pools.items()}
+
+
+@every_cloud
+def test_queues_come_after_what_serves_them(cloud: str) -> None:
+    recording = with_all(cloud)
+    (release,) = [each for each in recording.of_type(RELEASE) if each.inputs["name"] == "kueue"]
+    shared = recording.only(f"{API}:ClusterQueue")
+    assert release.urn in shared.depends_on
+    assert shared.urn in recording.only(f"{API}:LocalQueue").depends_on
+
+
+@every_cloud
+def test_no_job_is_touched_that_names_no_queue(cloud: str) -> None:
+    written = releases(with_all(cloud))["kueue"]["values"]["managerConfig"]["controllerManagerConfigYaml"]
+    configuration = yaml.safe_load(written)
+    assert configuration["manageJobsWithoutQueueName"] is False
+    assert configuration["integrations"] == {"frameworks": ["batch/job"]}
+    # A job that has run is not put back for a pod that is replaced.
+    assert configuration["waitForPodsReady"]["recoveryTimeout"] == "0s"
+
+
+@every_cloud
+def test_control_planes_reach_its_webhook_as_they_reach_kubelets(cloud: str) -> None:
+    values = releases(with_all(cloud))["kueue"]["values"]
+    configuration = yaml.safe_load(values["managerConfig"]["controllerManagerConfigYaml"])
+    assert {port["targetPort"] for port in values["webhookService"]["ports"]} == {configuration["webhook"]["port"]}
+    assert configuration["webhook"]["port"] == 10250
+
+
+def submitted(namespace: str, **request: Any) -> dict[str, Any]:
+    settings = from_stack_file(ROOT / "examples" / "research-lab.yaml")
+    offered = from_config_map(to_config_map(offer(settings, settings.gpu_pools, (), {})))
+    asked = Asked(request=Request(**request), name="train", namespace=namespace)
+    return manifests(training_job(asked, place(offered, asked.request), "image", offered))[0]
+
+
+def test_a_job_of_the_command_waits_in_the_queue_of_its_namespace_and_no_other_does() -> None:
+    assert submitted("default")["metadata"]["labels"][QUEUE_LABEL] == QUEUE
+    assert QUEUE_LABEL not in submitted("elsewhere")["metadata"]["labels"]
+
+
+def test_each_team_has_a_queue_of_its_own_into_the_one() -> None:
+    teams = [{"name": "vision", "gpus": 2}]
+    recording = stacks.run("gke", workloads={"queue": {}}, identities=None, teams=teams)
+    queues = {each.inputs["metadata"]["namespace"]: each for each in recording.of_type(f"{API}:LocalQueue")}
+    assert set(queues) == {"default", "vision"}
+    assert {each.inputs["metadata"]["name"] for each in queues.values()} == {QUEUE}
+    assert {each.inputs["spec"]["clusterQueue"] for each in queues.values()} == {QUEUE}
+    (namespace,) = [
+        each
+        for each in recording.of_type("kubernetes:core/v1:Namespace")
+        if each.inputs["metadata"]["name"] == "vision"
+    ]
+    assert namespace.urn in queues["vision"].depends_on
+    (pools,) = [each for each in recording.resources if each.name == "offer-pools"]
+    assert json.loads(pools.inputs["data"]["offer.json"])["queued"] == ["default", "vision"]
