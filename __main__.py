@@ -50,7 +50,7 @@ DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools)
 access = Access("access", AccessArgs(cluster=cluster, entries=settings.access, teams=settings.teams), guarded())
 Teams("teams", TeamsArgs(cluster=cluster, teams=settings.teams, namespaces=access.namespaces), guarded())
 GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), guarded())
-workloads = declare_workloads(cluster, admin_pool, guarded(), access.namespaces)
+workloads = declare_workloads(cluster, admin_pool, access.namespaces, guarded())
 offer = PublishedOfferArgs(cluster=cluster, pools=gpu_pools, addresses=workloads)
 PublishedOffer("offer", offer, guarded())
 

@@ -38,8 +38,8 @@ _TO_USE: Final = {
 def declare_workloads(
     cluster: Cluster,
     admin_pool: pulumi.Resource,
-    opts: pulumi.ResourceOptions,
     peoples: Mapping[str, pulumi.Resource],
+    opts: pulumi.ResourceOptions,
 ) -> Mapping[str, pulumi.Output[Any]]:
     """Declare what the stack file asks for; the stack's outputs about it. Nothing where it asks for nothing.
 
@@ -65,7 +65,7 @@ def declare_workloads(
     volume = settings.workloads.shared_volume
     services = settings.workloads.services
     named = [*(account.partition("/")[0] for account in reach), *(service.namespace for service in services)]
-    namespaces = _namespaces(cluster, [*named, *([volume.namespace] if volume is not None else [])])
+    namespaces = _namespaces(cluster, [*named, *([volume.namespace] if volume is not None else [])], peoples)
     for account, reached in reach.items():
         namespace, _, name = account.partition("/")
         PodIdentity(
@@ -121,9 +121,12 @@ def _declare_tools(cluster: Cluster, opts: pulumi.ResourceOptions, peoples: Mapp
         dashboard.ClusterDashboard("dashboard", shown, opts)
 
 
-def _namespaces(cluster: Cluster, names: list[str]) -> Mapping[str, pulumi.Resource]:
+def _namespaces(
+    cluster: Cluster, names: list[str], peoples: Mapping[str, pulumi.Resource]
+) -> Mapping[str, pulumi.Resource]:
     return {
-        name: cluster.objects.declare(
+        name: peoples.get(name)
+        or cluster.objects.declare(
             f"namespace-{name}", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, cluster
         )
         for name in dict.fromkeys(names)

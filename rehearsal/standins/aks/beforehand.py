@@ -17,10 +17,10 @@ from rehearsal.standins.base import Properties
 
 def resources(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
     """Type and inputs of each, in groups that are named as well; none where the stack names none."""
-    network = list(_network(settings))
-    made = {inputs["resourceGroupName"].lower() for _, inputs in network}
-    # A list itself cannot be told what became of each.
-    yield from (each for each in network)
+    yield from _network(settings)
+    existing = settings.network.existing
+    network = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
+    made = set[str]() if network is None else {network["group"].lower()}
     written = KEY_SET.fullmatch(settings.security.disk_key or "")
     groups = [group.rpartition("/")[2] for group in reservation_groups(settings)]
     for group in [*groups, *([] if written is None else [written["group"]])]:
