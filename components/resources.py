@@ -63,6 +63,8 @@ class KubernetesProvider(pulumi.ProviderResource):
     ``authority`` is the CA of the cluster's control plane, which tells it from any other. Without an identifier the
     provider takes another address for another cluster, and replaces every object:
     https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/provider/provider.go (``DiffConfig``)
+    ConfigMaps change in place, so that a protected stack, which lets nothing be replaced, takes other pools:
+    https://www.pulumi.com/registry/packages/kubernetes/api-docs/provider/#enableconfigmapmutable_python
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class KubernetesProvider(pulumi.ProviderResource):
     ) -> None:
         plugin = pulumi.ResourceOptions(version=_plugin_version("kubernetes"))
         identifier = authority.apply(lambda certificate: hashlib.sha256(certificate.encode()).hexdigest())
-        inputs = {"kubeconfig": kubeconfig, "clusterIdentifier": identifier}
+        inputs = {"kubeconfig": kubeconfig, "clusterIdentifier": identifier, "enableConfigMapMutable": "true"}
         super().__init__("kubernetes", name, inputs, pulumi.ResourceOptions.merge(plugin, opts))
 
 

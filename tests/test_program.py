@@ -243,6 +243,13 @@ def test_the_provider_knows_its_cluster_by_what_no_other_has_and_not_by_the_way_
 
 
 @each_stack
+def test_a_protected_stack_takes_other_pools_as_no_config_map_is_replaced_for_them(file: Path) -> None:
+    recording = run_program(file)
+    assert recording.of_type("kubernetes:core/v1:ConfigMap")
+    assert recording.only("pulumi:providers:kubernetes").inputs["enableConfigMapMutable"] == "true"
+
+
+@each_stack
 def test_the_kubeconfig_is_secret_and_holds_no_credential(file: Path) -> None:
     recording = run_program(file)
     assert "kubeconfig" in recording.secret_stack_outputs
