@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,18 @@ from typing import Any
 import pytest
 import yaml
 
-from components.clouds.base import cloud_names, load_cloud
+from components.clouds.base import cloud_names
 from components.clouds.gpu_exporter import APP as EXPORTER
 from components.settings import Settings, from_stack_file
 from concepts.declared import Cluster, Credential, NodeGroup, Workload
-from concepts.kubernetes import GPU_PRESENT_LABEL, Taint, Toleration
+from concepts.kubernetes import GPU_PRESENT_LABEL, Taint
 from concepts.pool import GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool, size_taint
 from concepts.unknown import UNKNOWN
 from policies.rules import RULES
 from tests import declared, one_stack
+from tests.program import FILES, each_stack, not_tolerated
 from tests.recorder import Recording, Registration
-from tests.stacks import ROOT, STACK_FILES, run_program, run_with, stack_name
-
-FILES = [*STACK_FILES, *one_stack.files()]
+from tests.stacks import ROOT, run_program, run_with, stack_name
 
 # The property that holds a group's present size, which its autoscaler changes. Objects of an autoscaler have none.
 SIZE_PROPERTIES = {
@@ -49,8 +48,6 @@ OFFERED_BY_THE_CLOUD: dict[str, Callable[[Pool], bool]] = {
     "eks": lambda spec: spec.image == "bottlerocket",
     "aks": lambda spec: False,
 }
-
-each_stack = pytest.mark.parametrize("file", FILES, ids=stack_name)
 
 
 def groups(recording: Recording) -> dict[str, NodeGroup]:
@@ -283,7 +280,7 @@ def test_every_gpu_is_offered_to_pods_once(file: Path) -> None:
         measures = daemon_set.inputs["metadata"]["labels"]["k8s-app"] == EXPORTER
         for pool in _affinity_pools(pod):
             served += [] if measures else [pool]
-            assert not _not_tolerated(pod["tolerations"], specs[pool].taints)
+            assert not not_tolerated(pod["tolerations"], specs[pool].taints)
     by_cloud = OFFERED_BY_THE_CLOUD[settings.cloud]
     assert sorted(served) == sorted(
         name for name, spec in specs.items() if spec.gpus.drivers != "none" and not by_cloud(spec)
@@ -293,8 +290,8 @@ def test_every_gpu_is_offered_to_pods_once(file: Path) -> None:
 def test_one_taint_more_than_the_installer_tolerates_is_noticed() -> None:
     tolerations = [{"key": "nvidia.com/gpu", "operator": "Equal", "value": "present", "effect": "NoSchedule"}]
     gpu, spot = Taint("nvidia.com/gpu", "present", "NoSchedule"), Taint("example.com/spot", "true", "NoSchedule")
-    assert _not_tolerated(tolerations, (gpu,)) == []
-    assert _not_tolerated(tolerations, (gpu, spot)) == [spot]
+    assert not_tolerated(tolerations, (gpu,)) == []
+    assert not_tolerated(tolerations, (gpu, spot)) == [spot]
 
 
 @each_stack
@@ -305,47 +302,6 @@ def test_what_scales_nodes_runs_where_no_autoscaler_takes_the_node_away(file: Pa
     for workload in autoscalers:
         assert workload.node_selector is not UNKNOWN
         assert workload.node_selector[ROLE_LABEL] == "admin"
-
-
-@each_stack
-def test_the_outputs_describe_every_pool(file: Path) -> None:
-    outputs, settings = run_program(file).stack_outputs, from_stack_file(file)
-    told = {"clusterName", "kubeconfig", "network", "pools", "gpuJobs", "cost", "quotas", "autoscaling"}
-    asked = settings.workloads.model_dump(by_alias=True, exclude={"pull_from"})
-    assert outputs.keys() == told | {key for key, section in asked.items() if section not in (None, ())}
-    assert all(outputs["network"].values())
-    names = {spec.name for spec in settings.gpu_pools}
-    assert outputs["pools"].keys() == outputs["gpuJobs"].keys() == names
-    assert outputs["autoscaling"].keys() == names | {spec.name for spec in settings.cpu_pools}
-    assert outputs["clusterName"] == settings.cluster_name
-    limited = {pool for quota in outputs["quotas"] for pool in quota["pools"]}
-    assert limited in (set(), {"admin", *outputs["autoscaling"]})
-    cloud = load_cloud(settings.cloud)
-    for pool in (*settings.gpu_pools, *settings.cpu_pools):
-        told = outputs["autoscaling"][pool.name]
-        assert (told["min"], told["max"]) == (pool.min_nodes, pool.max_nodes)
-        assert told["reachesZero"].startswith("no") == (pool.min_nodes > 0)
-        assert all(cloud.governance(pool, settings).as_output().values()) or pool.min_nodes == 0
-
-
-@each_stack
-def test_each_gpu_job_reaches_its_pool_and_uses_one_whole_node(file: Path) -> None:
-    outputs = run_program(file).stack_outputs
-    for spec in gpu_specs(file):
-        job = yaml.safe_load(outputs["gpuJobs"][spec.name])
-        pod = job["spec"]["template"]["spec"]
-        assert pod["nodeSelector"].items() <= spec.labels.items()
-        assert not _not_tolerated(pod["tolerations"], spec.taints)
-        gpus = pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"]
-        assert gpus * job["spec"]["parallelism"] == spec.allocatable_gpus
-
-
-@each_stack
-def test_idle_costs_less_than_the_maximum_and_prices_are_dated(file: Path) -> None:
-    cost = run_program(file).stack_outputs["cost"]
-    assert cost["asOf"] >= "2026-01-01"
-    if "maxHourlyUsd" in cost:
-        assert 0 < cost["idleHourlyUsd"] < cost["maxHourlyUsd"]
 
 
 def test_no_resource_is_created_inside_apply() -> None:
@@ -395,11 +351,3 @@ def _affinity_pools(pod: dict[str, Any]) -> list[str]:
         if (expression["key"], expression["operator"]) == (POOL_LABEL, "In")
         for pool in expression["values"]
     ]
-
-
-def _not_tolerated(tolerations: Iterable[dict[str, str]], taints: tuple[Taint, ...]) -> list[Taint]:
-    covered = [
-        Toleration(one.get("key"), one["operator"], one.get("value"), one.get("effect"))  # type: ignore[arg-type]
-        for one in tolerations
-    ]
-    return [taint for taint in taints if not any(toleration.tolerates(taint) for toleration in covered)]
