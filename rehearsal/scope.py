@@ -53,10 +53,7 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool =
     else:
         own = {"the cloud's autoscaler": "Karpenter decides in its place, told what that one would see of a pool"}
     if settings.workloads.services:
-        own["KEDA"] = (
-            "its charts cannot be had offline: the API server knows their kinds, and the rehearsal sets the number of "
-            "replicas in their place; CHARTS=DIR installs them"
-        )
+        own["KEDA"] = "the rehearsal sets the number of a service's replicas in its place"
     prices = "list prices of the catalogue"
     if settings.unpriced:
         prices += f", and none is known for {', '.join(settings.unpriced)}"

@@ -61,7 +61,7 @@ class Stack:
         """The upstream programs that a rehearsal of the stack runs."""
         own = OF_AUTOSCALER.get(self.settings.autoscaler, ())
         wanted = self.settings.workloads
-        charts = (HELM,) if (wanted.services or wanted.tools) and HELM not in own else ()
+        charts = (HELM,) if wanted.tools and HELM not in own else ()
         return (*REHEARSAL, *own, *charts)
 
 

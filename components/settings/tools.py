@@ -87,7 +87,7 @@ class Prometheus(Tool):
 class Queue(Tool):
     """Kueue: a job waits until its GPUs can be had, all of its pods together, and no node starts for it before."""
 
-    pods: ClassVar[Mapping[str, Resources]] = {"kueue": Resources(milli_cpu=200, memory_mib=512)}
+    pods: ClassVar[Mapping[str, Resources]] = {"kueue": Resources(milli_cpu=150, memory_mib=512)}
 
 
 class Notebook(Tool):
@@ -140,3 +140,16 @@ class Dashboard(Tool):
     """Headlamp, a page to look at the cluster; each person sees what their own token lets them."""
 
     pods: ClassVar[Mapping[str, Resources]] = {"headlamp": Resources(milli_cpu=50, memory_mib=128)}
+
+
+class Keda(Tool):
+    """KEDA and its HTTP add-on, which come with the first of ``services``; no section of the file."""
+
+    pods: ClassVar[Mapping[str, Resources]] = {
+        "operator": Resources(milli_cpu=25, memory_mib=96),
+        "metrics-server": Resources(milli_cpu=15, memory_mib=64),
+        "webhooks": Resources(milli_cpu=10, memory_mib=64),
+        "http-operator": Resources(milli_cpu=10, memory_mib=64),
+        "scaler": Resources(milli_cpu=15, memory_mib=64),
+        "interceptor": Resources(milli_cpu=25, memory_mib=64),
+    }

@@ -12,7 +12,7 @@ from typing_extensions import Self
 from components.settings.fields import Flag, Section, context, wrong
 from components.settings.namespaces import LABEL, Namespace, own_namespace
 from components.settings.services import InferenceService, distinct_names
-from components.settings.tools import Dashboard, Notebook, Prometheus, Queue, Tool
+from components.settings.tools import Dashboard, Keda, Notebook, Prometheus, Queue, Tool
 
 # A path of one image inside a registry: https://github.com/opencontainers/distribution-spec/blob/main/spec.md#pulling-manifests
 _IMAGE: Final = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*(/[a-z0-9]+([._-][a-z0-9]+)*)*")
@@ -174,6 +174,7 @@ class Workloads(Section):
     def tools(self) -> Mapping[str, Tool]:
         """What runs on the admin pool, by key."""
         given = {
+            "services": Keda() if self.services else None,
             "monitoring": self.monitoring,
             "queue": self.queue,
             "notebook": self.notebook,

@@ -18,6 +18,13 @@ from concepts.pool import ROLE_LABEL
 ON_ADMIN: Final = {ROLE_LABEL: "admin"}
 """The selector of nodes that every pod of a chart gets."""
 
+REACHED_PORT: Final = 10250
+"""For what the control plane asks of a pod (webhooks, APIs of others): a control plane behind a firewall is let through
+to nodes and pods on this port, as to kubelets, and on 443, and on no other that a chart has by default.
+https://cloud.google.com/kubernetes-engine/docs/concepts/firewall-rules#cluster-fws
+https://github.com/kedacore/keda-docs/issues/384
+"""
+
 _INSTALL_SECONDS: Final = 900
 _PASSWORD_BYTES: Final = 24
 

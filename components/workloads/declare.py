@@ -12,11 +12,10 @@ from components.clouds.base import Reach
 from components.cluster import Cluster
 from components.published_offer import queued
 from components.settings.workloads import Workloads
-from components.workloads import dashboard, monitoring, notebook, queue
+from components.workloads import dashboard, keda, monitoring, notebook, queue
 from components.workloads.charts import Chart
 from components.workloads.checkpoints import CheckpointBucket, CheckpointBucketArgs
 from components.workloads.inference_service import InferenceService, InferenceServiceArgs
-from components.workloads.keda import Keda, KedaArgs
 from components.workloads.pod_identity import PodIdentity, PodIdentityArgs
 from components.workloads.registry import ContainerRegistry, ContainerRegistryArgs, PullRights, PullRightsArgs
 from components.workloads.shared_volume import SharedVolume, SharedVolumeArgs
@@ -79,28 +78,34 @@ def declare_workloads(
         wanted = SharedVolumeArgs(cluster=cluster, volume=volume, namespace=namespaces.get(volume.namespace))
         outputs["sharedVolume"] = pulumi.Output.from_input(SharedVolume("shared-volume", wanted, opts).claim)
     if services:
-        keda = Keda("keda", KedaArgs(cluster=cluster, after=(admin_pool,)), opts)
+        scaler = keda.Keda("keda", keda.KedaArgs(cluster=cluster, after=(admin_pool,)), opts)
         addresses: dict[str, str] = {}
         for service in services:
             namespace = namespaces.get(service.namespace)
             wants = InferenceServiceArgs(
                 cluster=cluster,
                 service=service,
-                after=[keda.ready, *([] if namespace is None else [namespace])],
+                after=[scaler.ready, *([] if namespace is None else [namespace])],
                 checkpoints=outputs.get("checkpoints"),
             )
             made_of = InferenceService(f"service-{service.namespace}.{service.name}", wants, opts)
             addresses[service.name] = made_of.address
         outputs["services"] = pulumi.Output.from_input(addresses)
     _declare_tools(cluster, opts, peoples)
-    return {**outputs, **{key: pulumi.Output.from_input(_TO_USE[key]) for key in settings.workloads.tools}}
+    told = {key: use for key, use in _TO_USE.items() if key in settings.workloads.tools}
+    return {**outputs, **{key: pulumi.Output.from_input(use) for key, use in told.items()}}
 
 
 def charts_of(wanted: Workloads) -> Sequence[Chart]:
     """The charts of others that a stack with these keys installs."""
-    known = {"monitoring": monitoring.CHART, "queue": queue.CHART, "notebook": notebook.CHART}
-    known["dashboard"] = dashboard.CHART
-    return [known[key] for key in wanted.tools]
+    known = {
+        "services": (keda.CHART, keda.HTTP_CHART),
+        "monitoring": (monitoring.CHART,),
+        "queue": (queue.CHART,),
+        "notebook": (notebook.CHART,),
+        "dashboard": (dashboard.CHART,),
+    }
+    return [chart for key in wanted.tools for chart in known[key]]
 
 
 def _declare_tools(cluster: Cluster, opts: pulumi.ResourceOptions, peoples: Mapping[str, pulumi.Resource]) -> None:

@@ -184,7 +184,7 @@ def _route(wanted: Wanted) -> dict[str, Any]:
 
 
 def _scaling(wanted: Wanted) -> dict[str, Any]:
-    """https://keda.sh/docs/2.21/reference/scaledobject-spec/"""
+    """https://keda.sh/docs/2.20/reference/scaledobject-spec/"""
     spec = {
         "scaleTargetRef": {"name": wanted.name},
         "minReplicaCount": wanted.min,

@@ -2,6 +2,9 @@
 
 KEDA alone cannot wake an HTTP server by a request: with no pod there is nobody to count one. Its HTTP add-on puts a
 proxy in front, which does. https://keda.sh/http-add-on/0.15/
+
+The charts' values: https://github.com/kedacore/charts/tree/main/keda,
+https://github.com/kedacore/charts/tree/main/http-add-on
 """
 
 from __future__ import annotations
@@ -12,23 +15,19 @@ from typing import Any, Final
 import pulumi
 
 from components.cluster import Cluster
-from components.resources import CustomResource
-from concepts.pool import ROLE_LABEL
+from components.settings.tools import Keda as Wanted
+from components.workloads.charts import ON_ADMIN, REACHED_PORT, Chart, namespace, release, requests
 
-NAMESPACE: Final = "keda"
-SCALER: Final = f"keda-add-ons-http-external-scaler.{NAMESPACE}:9090"
-PROXY: Final = f"keda-add-ons-http-interceptor-proxy.{NAMESPACE}.svc.cluster.local"
+_REPOSITORY: Final = "https://kedacore.github.io/charts"
+CHART: Final = Chart(repository=_REPOSITORY, name="keda", version="2.20.2", namespace="keda")
+HTTP_CHART: Final = Chart(repository=_REPOSITORY, name="keda-add-ons-http", version="0.15.0", namespace="keda")
+
+SCALER: Final = f"{HTTP_CHART.name}-external-scaler.{HTTP_CHART.namespace}:9090"
+PROXY: Final = f"{HTTP_CHART.name}-interceptor-proxy.{HTTP_CHART.namespace}.svc.cluster.local"
 PROXY_PORT: Final = 8080
 
-CHARTS: Final = "https://kedacore.github.io/charts"
-CORE, CORE_VERSION = "keda", "2.21.0"
-HTTP, HTTP_VERSION = "keda-add-ons-http", "0.15.0"
-
-_ON_ADMIN: Final = {"nodeSelector": {ROLE_LABEL: "admin"}}
-# What the charts ask for would be a second admin node: https://github.com/kedacore/charts/blob/main/keda/values.yaml,
-# https://github.com/kedacore/charts/blob/main/http-add-on/values.yaml
-_SMALL: Final = {"requests": {"cpu": "25m", "memory": "64Mi"}}
-_INSTALL_SECONDS: Final = 600
+_MOST_PROXIES: Final = 3
+"""KEDA scales its own proxy, too: one always runs, more while many requests wait, if the admin pool has room."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,28 +45,38 @@ class Keda(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: KedaArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:Keda", name, None, opts)
-        self._name, self._cluster = name, args.cluster
-        manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-        namespace = args.cluster.objects.declare(f"{name}-namespace", manifest, self)
-        resources = dict.fromkeys(("operator", "metricServer", "webhooks"), _SMALL)
-        core = self._release(CORE, CORE_VERSION, {**_ON_ADMIN, "resources": resources}, namespace, *args.after)
-        one = {**_ON_ADMIN, "replicas": 1, "resources": _SMALL}
-        values = {
-            "operator": one,
-            "scaler": one,
-            "interceptor": {**one, "replicas": {"min": 1, "max": 3}},
-        }
-        self.ready = self._release(HTTP, HTTP_VERSION, values, core)
-        self.register_outputs({"versions": {CORE: CORE_VERSION, HTTP: HTTP_VERSION}})
+        space = namespace(args.cluster, CHART.namespace, self)
+        core = release(args.cluster, CHART, values(), self, space, *args.after)
+        # It has a ScaledObject of its own.
+        self.ready = release(args.cluster, HTTP_CHART, http_values(), self, space, core)
+        self.register_outputs({"versions": {each.name: each.version for each in (CHART, HTTP_CHART)}})
 
-    def _release(self, chart: str, version: str, values: dict[str, Any], *after: pulumi.Resource) -> CustomResource:
-        inputs = {
-            "chart": chart,
-            "version": version,
-            "repositoryOpts": {"repo": CHARTS},
-            "name": chart,
-            "namespace": NAMESPACE,
-            "timeout": _INSTALL_SECONDS,
-            "values": values,
-        }
-        return self._cluster.objects.helm_release(f"{self._name}-{chart}", inputs, self, *after)
+
+def values() -> dict[str, Any]:
+    """KEDA's values. By default it would ask for more than a small admin node has."""
+    pods = Wanted.pods
+    return {
+        "nodeSelector": ON_ADMIN,
+        # The chart's own limits, 1000 MiB each, stay: what KEDA needs grows with what it watches.
+        "resources": {
+            key: requests(pods[pod], limited=False)
+            for key, pod in {"operator": "operator", "metricServer": "metrics-server", "webhooks": "webhooks"}.items()
+        },
+        # Of the server of metrics: without them no replica beyond the first comes or goes.
+        "service": {"portHttpsTarget": REACHED_PORT},
+        "webhooks": {"port": REACHED_PORT},
+    }
+
+
+def http_values() -> dict[str, Any]:
+    """The add-on's values. By default each part would be there three times, but for its operator."""
+    pods = Wanted.pods
+    return {
+        "operator": {"nodeSelector": ON_ADMIN, "replicas": 1, "resources": requests(pods["http-operator"])},
+        "scaler": {"nodeSelector": ON_ADMIN, "replicas": 1, "resources": requests(pods["scaler"])},
+        "interceptor": {
+            "nodeSelector": ON_ADMIN,
+            "replicas": {"min": 1, "max": _MOST_PROXIES},
+            "resources": requests(pods["interceptor"]),
+        },
+    }

@@ -11,7 +11,7 @@ import yaml
 
 from components.cluster import Cluster
 from components.settings.tools import Queue
-from components.workloads.charts import ON_ADMIN, Chart, namespace, release, requests
+from components.workloads.charts import ON_ADMIN, REACHED_PORT, Chart, namespace, release, requests
 from concepts.kubernetes import GPU_RESOURCE, tolerations
 from concepts.offer import QUEUE
 from concepts.pool import POOL_LABEL, Pool
@@ -20,11 +20,6 @@ CHART: Final = Chart(
     repository="oci://registry.k8s.io/kueue/charts", name="kueue", version="0.19.2", namespace="kueue-system"
 )
 _API: Final = "kueue.x-k8s.io/v1beta2"
-_WEBHOOK: Final = 10250
-"""A control plane that reaches nodes through a firewall is let through to this port, as to kubelets, and not to the
-usual 9443: then no Job could be made.
-https://cloud.google.com/kubernetes-engine/docs/how-to/private-clusters#add_firewall_rules
-"""
 _READY: Final = "1h"
 """How long all pods of a job may take to run. Then those that do give their GPUs back, and the job waits again."""
 
@@ -64,7 +59,8 @@ def values(queue: Queue) -> dict[str, Any]:
         "kind": "Configuration",
         "health": {"healthProbeBindAddress": ":8081"},
         "metrics": {"bindAddress": ":8443"},
-        "webhook": {"port": _WEBHOOK},
+        # Where it cannot be reached, no Job can be made.
+        "webhook": {"port": REACHED_PORT},
         "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
         "manageJobsWithoutQueueName": False,
         "integrations": {"frameworks": ["batch/job"]},
@@ -80,7 +76,7 @@ def values(queue: Queue) -> dict[str, Any]:
             "nodeSelector": ON_ADMIN,
             "manager": {"resources": requests(queue.pods["kueue"])},
         },
-        "webhookService": {"ports": [{"port": 443, "protocol": "TCP", "targetPort": _WEBHOOK}]},
+        "webhookService": {"ports": [{"port": 443, "protocol": "TCP", "targetPort": REACHED_PORT}]},
         "managerConfig": {"controllerManagerConfigYaml": yaml.safe_dump(configuration, sort_keys=False)},
     }
 

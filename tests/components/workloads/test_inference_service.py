@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
 from components.workloads import keda
-from rehearsal.standins.kubernetes.helm.charts import KINDS, Chart
 from tests import recorder
 from tests.components.workloads.stacks import CLOUDS, only
 
@@ -90,24 +88,16 @@ def test_a_warm_floor_costs_and_the_output_says_how_much(cloud: str) -> None:
 
 
 @every_cloud
-def test_keda_comes_once_and_only_for_services_and_runs_on_the_admin_pool(cloud: str) -> None:
+def test_keda_comes_only_for_services_and_runs_on_the_admin_pool(cloud: str) -> None:
     recording = with_service(cloud)
     releases = {each.inputs["chart"]: each for each in recording.of_type(RELEASE)}
-    assert releases[keda.CORE].inputs["version"] == keda.CORE_VERSION
-    assert releases[keda.HTTP].urn in deployment(recording).depends_on
-    values = releases[keda.HTTP].inputs["values"]
-    selectors = [releases[keda.CORE].inputs["values"], *values.values()]
+    core, http = (releases[chart.name] for chart in (keda.CHART, keda.HTTP_CHART))
+    assert (core.inputs["version"], http.inputs["version"]) == (keda.CHART.version, keda.HTTP_CHART.version)
+    assert http.urn in deployment(recording).depends_on
+    assert core.urn in http.depends_on
+    selectors = [core.inputs["values"], *http.inputs["values"].values()]
     assert all(each["nodeSelector"] == {"gpucluster.dev/role": "admin"} for each in selectors)
-    assert keda.CORE not in [each.inputs["chart"] for each in only(cloud).of_type(RELEASE)]
-
-
-@pytest.mark.parametrize(("chart", "version"), [(keda.CORE, keda.CORE_VERSION), (keda.HTTP, keda.HTTP_VERSION)])
-def test_the_rehearsal_knows_the_kinds_of_the_pinned_charts(chart: str, version: str) -> None:
-    known = Chart.read(KINDS / chart)
-    assert known is not None
-    assert (known.name, known.version) == (chart, version)
-    (file,) = (KINDS / chart / "crds").glob("*.yaml")
-    assert yaml.safe_load(file.read_text())["kind"] == "CustomResourceDefinition"
+    assert keda.CHART.name not in [each.inputs["chart"] for each in only(cloud).of_type(RELEASE)]
 
 
 def test_what_no_pool_takes_is_told_by_the_key() -> None:

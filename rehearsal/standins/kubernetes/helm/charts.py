@@ -17,10 +17,6 @@ from rehearsal.standins.base import Properties
 from rehearsal.standins.kubernetes.helm.absent import known_charts, placeholder
 from rehearsal.tools.modules import MODULES
 
-KINDS: Final = Path(__file__).parents[3] / "charts"
-"""Charts that cannot be had offline, by the kinds they define alone: nothing of them runs, and the scope says so."""
-_KINDS_ONLY: Final = "https://kedacore.github.io/charts/"
-
 FOLDER: Final = "GPUCLUSTER_CHARTS"
 """Environment variable: a folder of charts of the user's, packed (``<name>-<version>.tgz``) or not."""
 
@@ -66,8 +62,6 @@ def locate(inputs: Properties, tools: Path | None) -> Chart | None:
     for chart in _users(name, version):
         if (chart.name, chart.version) == (name, version):
             return chart
-    if source.startswith(_KINDS_ONLY) and (kinds := Chart.read(KINDS / name)) and kinds.version == version:
-        return kinds
     if source in known_charts():
         return _placeholder(source, name, version)
     return _carried(source, name, version, tools)

@@ -13,7 +13,8 @@ from components.settings.tools import Prometheus
 from components.settings.workloads import Workloads
 from tests.components.specs import admin_pool, cluster_settings
 
-ALL = Workloads.model_validate({"monitoring": {}, "queue": {}, "notebook": {}, "dashboard": {}})
+SERVICES = [{"name": "demo", "image": "registry.example/serve:1"}]
+ALL = Workloads.model_validate({"services": SERVICES, "monitoring": {}, "queue": {}, "notebook": {}, "dashboard": {}})
 STACK = {
     "cloud": "gke",
     "region": "us-central1",
@@ -32,9 +33,11 @@ def refused(machine: str, nodes: int, workloads: Workloads) -> list[str]:
     ("machine", "nodes", "workloads", "paths"),
     [
         ("e2-medium", 1, Workloads(), []),
-        ("e2-medium", 1, ALL, ["workloads.monitoring"]),
+        ("e2-medium", 1, ALL, ["workloads.services"]),
         ("e2-medium", 1, Workloads.model_validate({"dashboard": {}}), []),
         ("e2-medium", 1, Workloads.model_validate({"queue": {}}), ["workloads.queue"]),
+        ("e2-medium", 1, Workloads.model_validate({"services": SERVICES}), ["workloads.services"]),
+        ("e2-medium", 2, Workloads.model_validate({"services": SERVICES}), []),
         ("e2-standard-4", 1, ALL, []),
         ("e2-medium", 8, ALL, []),
     ],

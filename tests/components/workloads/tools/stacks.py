@@ -11,7 +11,14 @@ from tests.components.workloads import stacks
 CLOUDS: Final = stacks.CLOUDS
 RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 SECRET: Final = "kubernetes:core/v1:Secret"
-TOOLS: Final[dict[str, dict[str, Any]]] = {"monitoring": {}, "queue": {}, "notebook": {}, "dashboard": {}}
+TOOLS: Final[dict[str, Any]] = {
+    "services": [{"name": "demo", "image": "registry.example/serve:1", "gpu": "t4"}],
+    "monitoring": {},
+    "queue": {},
+    "notebook": {},
+    "dashboard": {},
+}
+"""Keys of ``workloads`` that bring charts of others, with the least that can be written for each."""
 
 
 @recorder.remembered
@@ -21,7 +28,7 @@ def with_all(cloud: str) -> recorder.Recording:
 
 
 def with_one(cloud: str, key: str, **written: Any) -> recorder.Recording:
-    return stacks.run(cloud, workloads={key: written}, identities=None, **_askable(cloud))
+    return stacks.run(cloud, workloads={key: written or TOOLS[key]}, identities=None, **_askable(cloud))
 
 
 def _askable(cloud: str) -> dict[str, Any]:

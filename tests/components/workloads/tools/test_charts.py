@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
 from components.settings.workloads import Workloads
 from components.workloads.charts import ON_ADMIN
@@ -29,8 +30,14 @@ NO_PODS = {
     "prometheusOperator.admissionWebhooks.deployment": "prometheusOperator.admissionWebhooks.enabled",
     "prometheusOperator.admissionWebhooks.patch": "prometheusOperator.admissionWebhooks.enabled",
 }
+# https://cloud.google.com/kubernetes-engine/docs/concepts/firewall-rules#cluster-fws
+LET_THROUGH = {443, 10250}
 # Their place is chosen on the page.
 NOTEBOOKS = "singleuser"
+
+
+def written(key: str) -> Workloads:
+    return Workloads.model_validate({key: TOOLS[key]})
 
 
 def at(values: Any, path: str) -> Any:
@@ -57,18 +64,18 @@ def test_a_stack_that_asks_for_no_tool_gets_none(cloud: str) -> None:
 
 @every_cloud
 @every_tool
-def test_each_tool_is_one_pinned_chart_that_waits_for_its_namespace(cloud: str, key: str) -> None:
+def test_each_tool_is_pinned_charts_that_wait_for_their_namespace(cloud: str, key: str) -> None:
     recording = with_one(cloud, key)
-    (chart,) = charts_of(Workloads.model_validate({key: {}}))
-    (made,) = [each for each in recording.of_type(RELEASE) if each.inputs["name"] == chart.name]
-    assert (made.inputs["version"], made.inputs["namespace"]) == (chart.version, chart.namespace)
-    (space,) = [
-        each
-        for each in recording.of_type("kubernetes:core/v1:Namespace")
-        if each.inputs["metadata"]["name"] == chart.namespace
-    ]
-    assert space.urn in made.depends_on
-    assert not made.inputs.get("skipAwait")
+    for chart in charts_of(written(key)):
+        (made,) = [each for each in recording.of_type(RELEASE) if each.inputs["name"] == chart.name]
+        assert (made.inputs["version"], made.inputs["namespace"]) == (chart.version, chart.namespace)
+        (space,) = [
+            each
+            for each in recording.of_type("kubernetes:core/v1:Namespace")
+            if each.inputs["metadata"]["name"] == chart.namespace
+        ]
+        assert space.urn in made.depends_on
+        assert not made.inputs.get("skipAwait")
 
 
 @every_cloud
@@ -86,6 +93,8 @@ def test_every_pod_of_theirs_is_on_the_admin_pool(cloud: str) -> None:
         values = inputs["values"]
         placed = {".".join(path): selector for path, selector in places(values, "nodeSelector")}
         assert all(selector == ON_ADMIN for selector in placed.values())
+        if "" in placed:
+            continue  # of all pods that have none of their own
         could_be = {".".join(path) for path, _ in places(known[name].values, "nodeSelector")}
         for where in could_be - {*placed, NOTEBOOKS}:
             assert not at(values, NO_PODS[where]), where
@@ -100,11 +109,25 @@ def test_nothing_of_theirs_is_reached_from_outside(cloud: str) -> None:
 
 
 @every_cloud
+def test_a_control_plane_behind_a_firewall_reaches_their_webhooks_and_apis(cloud: str) -> None:
+    values = {name: inputs["values"] for name, inputs in releases(with_all(cloud)).items()}
+    (webhook,) = at(values, "kueue.webhookService.ports")
+    listening = yaml.safe_load(at(values, "kueue.managerConfig.controllerManagerConfigYaml"))
+    asked = [
+        webhook["targetPort"],
+        listening["webhook"]["port"],
+        at(values, "keda.webhooks.port"),
+        at(values, "keda.service.portHttpsTarget"),
+    ]
+    assert {*asked} <= LET_THROUGH
+    assert at(values, "kube-prometheus-stack.prometheusOperator.admissionWebhooks.enabled") is False
+
+
+@every_cloud
 @every_tool
 def test_their_pods_ask_for_what_the_settings_count(cloud: str, key: str) -> None:
-    tool = Workloads.model_validate({key: {}}).tools[key]
-    (chart,) = charts_of(Workloads.model_validate({key: {}}))
-    values = releases(with_one(cloud, key))[chart.name]["values"]
+    tool, made = written(key).tools[key], releases(with_one(cloud, key))
+    values = {chart.name: made[chart.name]["values"] for chart in charts_of(written(key))}
     # Grafana has two sidecars of one description; without a Secret there is no Alertmanager.
     found = [
         requests
@@ -118,7 +141,7 @@ def test_their_pods_ask_for_what_the_settings_count(cloud: str, key: str) -> Non
 
 @every_tool
 def test_a_rehearsal_without_the_chart_knows_its_values(key: str) -> None:
-    (chart,) = charts_of(Workloads.model_validate({key: {}}))
-    found = locate(chart.where, None)
-    assert found is not None
-    assert (found.name, found.version, found.empty) == (chart.name, chart.version, True)
+    for chart in charts_of(written(key)):
+        found = locate(chart.where, None)
+        assert found is not None
+        assert (found.name, found.version, found.empty) == (chart.name, chart.version, True)

@@ -1,7 +1,8 @@
 """Charts that a rehearsal may not fetch: what is known of each, and an empty chart in its place.
 
-A file in ``known/`` holds facts of one version: the keys that its values take, and the kinds that it brings. The real
-Helm checks a program's values against them and keeps the release; nothing of the chart runs, and the verdict says so.
+A file in ``known/`` holds facts of one version: the keys that its values take, and the kinds that it brings, each with
+its schema. The real Helm checks a program's values against them and keeps the release, the API server its objects;
+nothing of the chart runs, webhooks neither, and the verdict says so.
 ``python -m rehearsal.standins.kubernetes.helm.absent`` writes such a file from a chart's source.
 """
 
@@ -28,7 +29,7 @@ class AbsentChart:
     published: str
     version: str
     values: Mapping[str, Any]
-    kinds: tuple[Mapping[str, str], ...]
+    kinds: tuple[Mapping[str, Any], ...]
 
     @property
     def name(self) -> str:
@@ -80,9 +81,9 @@ def _schema(keys: Any) -> dict[str, Any]:
     return {"type": _TYPES[keys]} if keys in _TYPES else {}
 
 
-def _definition(group: str, version: str, kind: str, plural: str, scope: str) -> dict[str, Any]:
-    """A kind of whose fields nothing is known: any object will do."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+def _definition(
+    group: str, version: str, kind: str, plural: str, scope: str, schema: Mapping[str, Any]
+) -> dict[str, Any]:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -21,6 +21,7 @@ import yaml
 
 from rehearsal.standins.kubernetes.helm.absent import KNOWN
 
+_DIRECTIVE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _WORDS: Final = {bool: "flag", str: "scalar", int: "scalar", float: "scalar", list: "list"}
 
 
@@ -65,19 +66,35 @@ def _keys(value: Any, path: tuple[str, ...], opened: Collection[str]) -> Any:
     return "any" if value in (None, "", []) and not isinstance(value, list) else _WORDS[type(value)]
 
 
-def _kinds(source: Path, wanted: Collection[str]) -> Iterator[dict[str, str]]:
-    """The definitions of those kinds, read line by line: they stand in templates."""
+def _kinds(source: Path, wanted: Collection[str]) -> Iterator[dict[str, Any]]:
+    """The definitions of those kinds, in their newest version; they stand in templates, whose directives are empty."""
     for file in sorted(source.rglob("*.yaml")):
         text = file.read_text(encoding="utf-8")
         kind = re.search(r"^ {4}kind: (\S+)$", text, re.MULTILINE)
         if kind is None or kind[1] not in wanted or "kind: CustomResourceDefinition" not in text:
             continue
-        group, plural, scope = (
-            re.findall(rf"^ {{2,4}}{key}: (\S+)$", text, re.MULTILINE)[0] for key in ("group", "plural", "scope")
-        )
-        versions = re.findall(r"^ {4,6}(?:- )?name: (v\d\w*)$", text, re.MULTILINE)
-        newest = max(versions, key=lambda name: ("alpha" not in name, "beta" not in name, name))
-        yield {"group": group, "version": newest, "kind": kind[1], "plural": plural, "scope": scope}
+        spec = yaml.safe_load(_DIRECTIVE.sub("", text))["spec"]
+        versions = {one["name"]: one for one in spec["versions"]}
+        newest = versions[max(versions, key=lambda name: ("alpha" not in name, "beta" not in name, name))]
+        yield {
+            "group": spec["group"],
+            "version": newest["name"],
+            "kind": spec["names"]["kind"],
+            "plural": spec["names"]["plural"],
+            "scope": spec["scope"],
+            "schema": _undescribed(newest["schema"]["openAPIV3Schema"]),
+        }
+
+
+def _undescribed(schema: Any) -> Any:
+    """Without its prose."""
+    if isinstance(schema, dict):
+        return {
+            key: _undescribed(below)
+            for key, below in schema.items()
+            if not (key == "description" and isinstance(below, str))
+        }
+    return [_undescribed(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def main(arguments: list[str] | None = None) -> int:

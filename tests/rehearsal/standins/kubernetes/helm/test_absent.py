@@ -17,6 +17,35 @@ from rehearsal.standins.kubernetes.helm.charts import FOLDER, ChartError, locate
 from tests.rehearsal.standins.kubernetes.helm.charts import write_chart
 
 KUEUE = "oci://registry.k8s.io/kueue/charts/kueue"
+_TEMPLATE = """\
+{{- /* a comment
+of two lines */ -}}
+{{- if .Values.crds }}
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: colours.paint.example
+  labels: {{- include "labels" . | nindent 4 }}
+spec:
+  group: paint.example
+  names:
+    kind: Colour
+    plural: colours
+  scope: Namespaced
+  versions:
+  - name: v1
+    schema:
+      openAPIV3Schema:
+        description: prose
+        type: object
+        properties:
+          description: {type: string, description: prose}
+          shade: {type: integer}
+  - name: v1beta1
+    schema:
+      openAPIV3Schema: {type: object}
+{{- end }}
+"""
 _HELM = shutil.which("helm")
 
 
@@ -84,6 +113,8 @@ def test_helm_itself_refuses_what_the_chart_does_not_take(
 def test_what_is_known_is_read_from_a_charts_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write_chart(tmp_path / "web", "web", "1.2.3")
     (source / "values.yaml").write_text("a: {b: 1, c: []}\nd: {}\ne: {f: {g: x}}\nh:\n")
+    (source / "crds").mkdir(exist_ok=True)
+    (source / "templates" / "colours.yaml").write_text(_TEMPLATE)
     below = write_chart(source / "charts" / "store", "store", "0.1.0")
     (below / "values.yaml").write_text("size: 5\n")
     (known,) = [tmp_path / "known"]
@@ -93,6 +124,18 @@ def test_what_is_known_is_read_from_a_charts_source(tmp_path: Path, monkeypatch:
     assert writer.main(arguments) == 0
     written = json.loads((known / "web.json").read_text())
     assert (written["published"], written["version"]) == ("https://example.org/charts/web", "1.2.3")
+    (kind,) = written["kinds"]
+    assert kind.pop("schema") == {
+        "type": "object",
+        "properties": {"description": {"type": "string"}, "shade": {"type": "integer"}},
+    }
+    assert kind == {
+        "group": "paint.example",
+        "version": "v1",
+        "kind": "Colour",
+        "plural": "colours",
+        "scope": "Namespaced",
+    }
     assert written["values"] == {
         "a": {"b": "scalar", "c": "list"},
         "d": "mapping",
