@@ -111,6 +111,8 @@ class Notebook(Tool):
         "the client's id and secret",
     )
     image: Annotated[StrictStr, Field(min_length=1)] = Field(
+        # Of the hub's own version. CUDA's comes first in a tag:
+        # https://jupyter-docker-stacks.readthedocs.io/en/latest/using/selecting.html#cuda-enabled-variants
         default="quay.io/jupyter/pytorch-notebook:cuda12-hub-5.5.0",
         description="what a notebook runs in; needs JupyterHub's single-user server",
     )

@@ -26,7 +26,7 @@ LOGIN: Final = "login"
 _VARIABLE: Final = "NOTEBOOK_PASSWORD"
 # An empty pool takes minutes to have a node, and the image is some 10 GB.
 _START_SECONDS: Final = 1800
-_HTTP: Final = "c.SharedPasswordAuthenticator.user_password = __import__('os').environ['NOTEBOOK_PASSWORD']"
+_READ_PASSWORD: Final = f"c.SharedPasswordAuthenticator.user_password = __import__('os').environ['{_VARIABLE}']"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +99,7 @@ def _login(notebook: Notebook) -> dict[str, Any]:
             "Authenticator": {"allow_all": True},
         },
         "extraEnv": {_VARIABLE: {"valueFrom": {"secretKeyRef": {"name": LOGIN, "key": "password"}}}},
-        "extraConfig": {"password": _HTTP},
+        "extraConfig": {"password": _READ_PASSWORD},
     }
 
 

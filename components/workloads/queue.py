@@ -53,7 +53,11 @@ class JobQueue(pulumi.ComponentResource):
 
 
 def values(queue: Queue) -> dict[str, Any]:
-    """The chart's values, with a configuration that leaves everything alone but Jobs that name a queue."""
+    """The chart's values, with a configuration that leaves everything alone but Jobs that name a queue.
+
+    Its API for who waits before whom listens on 8082, which the chart's Service does not let one change: behind a
+    firewall it is not reached (docs/workloads.md says what to do), and nothing of the program asks it.
+    """
     configuration = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
