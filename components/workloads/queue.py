@@ -31,12 +31,16 @@ _READY: Final = "1h"
 
 @dataclass(frozen=True, kw_only=True)
 class JobQueueArgs:
-    """A queue for the GPU ``pools`` of ``cluster``, in namespaces (``None``: that was there before)."""
+    """A queue for the GPU ``pools`` of ``cluster``, in namespaces (``None``: that was there before).
+
+    It waits for the admin pool (``after``).
+    """
 
     cluster: Cluster
     queue: Queue
     pools: Sequence[Pool]
     namespaces: Mapping[str, pulumi.Resource | None]
+    after: tuple[pulumi.Resource, ...] = ()
 
 
 class JobQueue(pulumi.ComponentResource):
@@ -46,7 +50,7 @@ class JobQueue(pulumi.ComponentResource):
         super().__init__("gpucluster:index:JobQueue", name, None, opts)
         objects = args.cluster.objects
         space = namespace(args.cluster, CHART.namespace, self)
-        installed = release(args.cluster, CHART, values(args.queue), self, space)
+        installed = release(args.cluster, CHART, values(args.queue), self, space, *args.after)
         flavors = [
             objects.declare(f"{name}-{manifest['metadata']['name']}", manifest, self, installed)
             for manifest in flavors_of(args.pools)
