@@ -28,6 +28,11 @@ https://cloud.google.com/kubernetes-engine/docs/how-to/private-clusters#add_fire
 _READY: Final = "1h"
 """How long all pods of a job may take to run. Then those that do give their GPUs back, and the job waits again."""
 
+_READY_WHEN_LENT: Final = "168h"
+"""The same where machines are lent, each when there is one, however late: a wait that is broken off begins anew.
+https://cloud.google.com/kubernetes-engine/docs/concepts/dws
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class JobQueueArgs:
@@ -50,7 +55,7 @@ class JobQueue(pulumi.ComponentResource):
         super().__init__("gpucluster:index:JobQueue", name, None, opts)
         objects = args.cluster.objects
         space = namespace(args.cluster, CHART.namespace, self)
-        installed = release(args.cluster, CHART, values(args.queue), self, space, *args.after)
+        installed = release(args.cluster, CHART, values(args.queue, args.pools), self, space, *args.after)
         flavors = [
             objects.declare(f"{name}-{manifest['metadata']['name']}", manifest, self, installed)
             for manifest in flavors_of(args.pools)
@@ -61,8 +66,10 @@ class JobQueue(pulumi.ComponentResource):
         self.register_outputs({"queue": QUEUE, "namespaces": list(args.namespaces)})
 
 
-def values(queue: Queue) -> dict[str, Any]:
+def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
     """The chart's values, with a configuration that leaves everything alone but Jobs that name a queue."""
+    lent = any(pool.rung == "flex-start" for pool in pools)
+    ready = _READY_WHEN_LENT if lent else _READY
     configuration = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -76,7 +83,7 @@ def values(queue: Queue) -> dict[str, Any]:
         "resources": {"excludeResourcePrefixes": ["cpu", "memory", "ephemeral-storage"]},
         # A job of which some pods cannot get nodes gives back those of the others; one that has run is left alone.
         # https://kueue.sigs.k8s.io/docs/tasks/manage/setup_wait_for_pods_ready/
-        "waitForPodsReady": {"timeout": _READY, "recoveryTimeout": "0s", "blockAdmission": False},
+        "waitForPodsReady": {"timeout": ready, "recoveryTimeout": "0s", "blockAdmission": False},
     }
     return {
         "controllerManager": {

@@ -59,6 +59,15 @@ def test_no_job_is_touched_that_names_no_queue(cloud: str) -> None:
     assert configuration["waitForPodsReady"]["recoveryTimeout"] == "0s"
 
 
+@pytest.mark.parametrize(("capacity", "longest"), [("spot", "1h"), ("flex-start", "168h")])
+def test_the_wait_for_a_machine_that_is_lent_is_not_broken_off(capacity: str, longest: str) -> None:
+    pools = [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1}]
+    pools += [{"name": "l4", "gpu": "nvidia-l4", "maxNodes": 1, "capacity": capacity}]
+    asked = releases(stacks.run("gke", workloads={"queue": {}}, identities=None, gpuPools=pools))["kueue"]["values"]
+    configuration = yaml.safe_load(asked["managerConfig"]["controllerManagerConfigYaml"])
+    assert configuration["waitForPodsReady"]["timeout"] == longest
+
+
 @every_cloud
 def test_control_planes_reach_its_webhook_as_they_reach_kubelets(cloud: str) -> None:
     values = releases(with_all(cloud))["kueue"]["values"]
