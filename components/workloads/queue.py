@@ -14,7 +14,7 @@ from components.settings.tools import Queue
 from components.workloads.charts import ON_ADMIN, Chart, namespace, release, requests
 from concepts.kubernetes import GPU_RESOURCE, tolerations
 from concepts.offer import QUEUE
-from concepts.pool import POOL_LABEL, Pool
+from concepts.pool import GPU_TAINT, POOL_LABEL, Pool
 
 CHART: Final = Chart(
     repository="oci://registry.k8s.io/kueue/charts", name="kueue", version="0.19.2", namespace="kueue-system"
@@ -97,13 +97,24 @@ def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
 
 
 def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
-    """A kind of GPUs for each pool: its label selects its nodes, and what is admitted to it tolerates its taints."""
+    """A kind of GPUs for each pool: its label selects its nodes.
+
+    Whoever is admitted tolerates the GPU taint. What keeps jobs off a pool (a larger size, shared GPUs, spot) a job has
+    to tolerate by itself, or it gets another: its pods would be refused for more (docs/adr/0001-size-isolation.md).
+    https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-taints
+    """
     for pool in pools:
+        kept_off = [taint for taint in pool.taints if taint != GPU_TAINT]
+        taints = [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in kept_off]
         yield {
             "apiVersion": _API,
             "kind": "ResourceFlavor",
             "metadata": {"name": pool.name},
-            "spec": {"nodeLabels": {POOL_LABEL: pool.name}, "tolerations": tolerations(pool.taints)},
+            "spec": {
+                "nodeLabels": {POOL_LABEL: pool.name},
+                "tolerations": tolerations([GPU_TAINT]),
+                **({"nodeTaints": taints} if taints else {}),
+            },
         }
 
 

@@ -33,7 +33,11 @@ def test_each_pool_is_a_flavor_with_all_its_gpus(cloud: str) -> None:
     assert set(flavors) == set(pools)
     for name, flavor in flavors.items():
         assert flavor["nodeLabels"] == {POOL_LABEL: name}
-        assert {each["key"] for each in flavor["tolerations"]} == {each["key"] for each in pools[name]["taints"]}
+        # A job that does not say so itself goes to no larger node, no shared GPU and no spot machine that has a taint.
+        assert [each["key"] for each in flavor["tolerations"]] == ["nvidia.com/gpu"]
+        others = {each["key"] for each in pools[name]["taints"]} - {"nvidia.com/gpu"}
+        assert {each["key"] for each in flavor.get("nodeTaints", ())} == others
+    assert any("nodeTaints" in flavor for flavor in flavors.values())
     (group,) = recording.only(f"{API}:ClusterQueue").inputs["spec"]["resourceGroups"]
     assert group["coveredResources"] == ["nvidia.com/gpu"]
     quotas = {each["name"]: int(each["resources"][0]["nominalQuota"]) for each in group["flavors"]}
