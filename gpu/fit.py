@@ -56,6 +56,11 @@ class Fit:
         return self.pods_per_node * sum(pool.max_nodes for pool in self.pools)
 
     @property
+    def most_pods_of_one_pool(self) -> int:
+        """Such pods that can run at once in the largest of the pools."""
+        return self.pods_per_node * max(pool.max_nodes for pool in self.pools)
+
+    @property
     def grace_seconds(self) -> int | None:
         """How long pods have when their spot node is taken away; ``None`` where none is."""
         notices = [pool.notice_seconds for pool in self.pools if pool.notice_seconds is not None]

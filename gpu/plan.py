@@ -106,9 +106,10 @@ def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJo
     """The job on the pools that were found for it, as urgent as its team, with what its service account has.
 
     Raises:
-        AskError: its team could never have that many GPUs.
+        AskError: its team could never have that many GPUs, or no pool has them, from which alone a queue gives them.
     """
     team = team_of(offer, asked)
+    queued = asked.namespace in offer.queued
     account = account_of(asked, offer)
     somebody = f"{asked.namespace}/{account}"
     bucket = offer.checkpoints
@@ -129,7 +130,7 @@ def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJo
         env=asked.env,
         workers=asked.workers,
         sweep=asked.sweep,
-        at_once=min(asked.at_once or fit.most_pods, fit.most_pods),
+        at_once=_at_once(asked, fit, team, queued=queued),
         retries=retries,
         grace_seconds=grace if notice is None else min(grace, notice),
         larger_node=fit.larger,
@@ -137,6 +138,23 @@ def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJo
         priority_class=team.priority_class if team else None,
         pod_labels=offer.account_labels if somebody in offer.accounts else {},
         volume=SHARED_CLAIM if offer.volume_namespace == asked.namespace else None,
-        queue=QUEUE if asked.namespace in offer.queued else None,
+        queue=QUEUE if queued else None,
         checkpoints=f"{bucket.url}/{asked.name}" if bucket and bucket.service_account == somebody else None,
     )
+
+
+def _at_once(asked: Asked, fit: Fit, team: TeamOffer | None, *, queued: bool) -> int:
+    """Runs of a sweep at the same time.
+
+    A queue gives all pods that a job runs at once GPUs of one pool (https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/),
+    and ends what runs if some of them are not there in time, as those above the team's quota never would be.
+    """
+    most = fit.most_pods_of_one_pool if queued else fit.most_pods
+    if queued and asked.workers > most:
+        raise AskError(
+            f"--workers {asked.workers}: the queue gives a job GPUs of one pool, and the largest of "
+            f"{', '.join(pool.name for pool in fit.pools)} has room for {most} such pods; ask for fewer"
+        )
+    if queued and team is not None:
+        most = min(most, team.gpus // max(1, asked.request.gpus))
+    return min(asked.at_once or most, most)

@@ -21,10 +21,11 @@ CHART: Final = Chart(
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterDashboardArgs:
-    """The page for ``cluster``."""
+    """The page for ``cluster``, once its admin pool is there (``after``)."""
 
     cluster: Cluster
     dashboard: Dashboard
+    after: tuple[pulumi.Resource, ...] = ()
 
 
 class ClusterDashboard(pulumi.ComponentResource):
@@ -33,7 +34,7 @@ class ClusterDashboard(pulumi.ComponentResource):
     def __init__(self, name: str, args: ClusterDashboardArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:ClusterDashboard", name, None, opts)
         space = namespace(args.cluster, CHART.namespace, self)
-        release(args.cluster, CHART, values(args.dashboard), self, space)
+        release(args.cluster, CHART, values(args.dashboard), self, space, *args.after)
         self.register_outputs({"service": f"{CHART.namespace}/{CHART.name}"})
 
 

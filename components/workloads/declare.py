@@ -91,7 +91,7 @@ def declare_workloads(
             made_of = InferenceService(f"service-{service.namespace}.{service.name}", wants, opts)
             addresses[service.name] = made_of.address
         outputs["services"] = pulumi.Output.from_input(addresses)
-    _declare_tools(cluster, opts, peoples)
+    _declare_tools(cluster, admin_pool, opts, peoples)
     told = {key: use for key, use in _TO_USE.items() if key in settings.workloads.tools}
     return {**outputs, **{key: pulumi.Output.from_input(use) for key, use in told.items()}}
 
@@ -108,21 +108,29 @@ def charts_of(wanted: Workloads) -> Sequence[Chart]:
     return [chart for key in wanted.tools for chart in known[key]]
 
 
-def _declare_tools(cluster: Cluster, opts: pulumi.ResourceOptions, peoples: Mapping[str, pulumi.Resource]) -> None:
-    """What runs on the admin pool for people."""
+def _declare_tools(
+    cluster: Cluster,
+    admin_pool: pulumi.Resource,
+    opts: pulumi.ResourceOptions,
+    peoples: Mapping[str, pulumi.Resource],
+) -> None:
+    """What runs on the admin pool for people, after its nodes and the default class, which a claim takes once."""
+    after = (admin_pool,)
     wanted, pools = cluster.settings.workloads, cluster.settings.gpu_pools
     if wanted.monitoring is not None:
-        measured = monitoring.GpuMonitoringArgs(cluster=cluster, monitoring=wanted.monitoring, pools=pools)
+        measured = monitoring.GpuMonitoringArgs(cluster=cluster, monitoring=wanted.monitoring, pools=pools, after=after)
         monitoring.GpuMonitoring("monitoring", measured, opts)
     if wanted.queue is not None:
         namespaces = {name: peoples.get(name) for name in queued(cluster.settings)}
-        shared = queue.JobQueueArgs(cluster=cluster, queue=wanted.queue, pools=pools, namespaces=namespaces)
+        shared = queue.JobQueueArgs(
+            cluster=cluster, queue=wanted.queue, pools=pools, namespaces=namespaces, after=after
+        )
         queue.JobQueue("queue", shared, opts)
     if wanted.notebook is not None:
-        offered = notebook.NotebookHubArgs(cluster=cluster, notebook=wanted.notebook, pools=pools)
+        offered = notebook.NotebookHubArgs(cluster=cluster, notebook=wanted.notebook, pools=pools, after=after)
         notebook.NotebookHub("notebook", offered, opts)
     if wanted.dashboard is not None:
-        shown = dashboard.ClusterDashboardArgs(cluster=cluster, dashboard=wanted.dashboard)
+        shown = dashboard.ClusterDashboardArgs(cluster=cluster, dashboard=wanted.dashboard, after=after)
         dashboard.ClusterDashboard("dashboard", shown, opts)
 
 

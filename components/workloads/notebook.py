@@ -31,11 +31,12 @@ _READ_PASSWORD: Final = f"c.SharedPasswordAuthenticator.user_password = __import
 
 @dataclass(frozen=True, kw_only=True)
 class NotebookHubArgs:
-    """Notebooks on the GPU ``pools`` of ``cluster``."""
+    """Notebooks on the GPU ``pools`` of ``cluster``, once admin pool and class of volumes are there (``after``)."""
 
     cluster: Cluster
     notebook: Notebook
     pools: Sequence[Pool]
+    after: tuple[pulumi.Resource, ...] = ()
 
 
 class NotebookHub(pulumi.ComponentResource):
@@ -47,7 +48,7 @@ class NotebookHub(pulumi.ComponentResource):
         needs: list[pulumi.Resource] = [space]
         if args.notebook.login_secret is None:
             needs.append(password(args.cluster, LOGIN, CHART.namespace, {}, self, space))
-        release(args.cluster, CHART, values(args.notebook, args.pools), self, *needs)
+        release(args.cluster, CHART, values(args.notebook, args.pools), self, *needs, *args.after)
         self.register_outputs({"service": f"{CHART.namespace}/proxy-public", "sizes": [one.name for one in args.pools]})
 
 

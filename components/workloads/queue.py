@@ -14,7 +14,7 @@ from components.settings.tools import Queue
 from components.workloads.charts import ON_ADMIN, REACHED_PORT, Chart, namespace, release, requests
 from concepts.kubernetes import GPU_RESOURCE, tolerations
 from concepts.offer import QUEUE
-from concepts.pool import POOL_LABEL, Pool
+from concepts.pool import GPU_TAINT, POOL_LABEL, Pool
 
 CHART: Final = Chart(
     repository="oci://registry.k8s.io/kueue/charts", name="kueue", version="0.19.2", namespace="kueue-system"
@@ -23,15 +23,24 @@ _API: Final = "kueue.x-k8s.io/v1beta2"
 _READY: Final = "1h"
 """How long all pods of a job may take to run. Then those that do give their GPUs back, and the job waits again."""
 
+_READY_WHEN_LENT: Final = "168h"
+"""The same where machines are lent, each when there is one, however late: a wait that is broken off begins anew.
+https://cloud.google.com/kubernetes-engine/docs/concepts/dws
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class JobQueueArgs:
-    """A queue for the GPU ``pools`` of ``cluster``, in namespaces (``None``: that was there before)."""
+    """A queue for the GPU ``pools`` of ``cluster``, in namespaces (``None``: that was there before).
+
+    It waits for the admin pool (``after``).
+    """
 
     cluster: Cluster
     queue: Queue
     pools: Sequence[Pool]
     namespaces: Mapping[str, pulumi.Resource | None]
+    after: tuple[pulumi.Resource, ...] = ()
 
 
 class JobQueue(pulumi.ComponentResource):
@@ -41,7 +50,7 @@ class JobQueue(pulumi.ComponentResource):
         super().__init__("gpucluster:index:JobQueue", name, None, opts)
         objects = args.cluster.objects
         space = namespace(args.cluster, CHART.namespace, self)
-        installed = release(args.cluster, CHART, values(args.queue), self, space)
+        installed = release(args.cluster, CHART, values(args.queue, args.pools), self, space, *args.after)
         flavors = [
             objects.declare(f"{name}-{manifest['metadata']['name']}", manifest, self, installed)
             for manifest in flavors_of(args.pools)
@@ -52,12 +61,14 @@ class JobQueue(pulumi.ComponentResource):
         self.register_outputs({"queue": QUEUE, "namespaces": list(args.namespaces)})
 
 
-def values(queue: Queue) -> dict[str, Any]:
+def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
     """The chart's values, with a configuration that leaves everything alone but Jobs that name a queue.
 
     Its API for who waits before whom listens on 8082, which the chart's Service does not let one change: behind a
     firewall it is not reached (docs/workloads.md says what to do), and nothing of the program asks it.
     """
+    lent = any(pool.rung == "flex-start" for pool in pools)
+    ready = _READY_WHEN_LENT if lent else _READY
     configuration = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -72,7 +83,7 @@ def values(queue: Queue) -> dict[str, Any]:
         "resources": {"excludeResourcePrefixes": ["cpu", "memory", "ephemeral-storage"]},
         # A job of which some pods cannot get nodes gives back those of the others; one that has run is left alone.
         # https://kueue.sigs.k8s.io/docs/tasks/manage/setup_wait_for_pods_ready/
-        "waitForPodsReady": {"timeout": _READY, "recoveryTimeout": "0s", "blockAdmission": False},
+        "waitForPodsReady": {"timeout": ready, "recoveryTimeout": "0s", "blockAdmission": False},
     }
     return {
         "controllerManager": {
@@ -86,13 +97,24 @@ def values(queue: Queue) -> dict[str, Any]:
 
 
 def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
-    """A kind of GPUs for each pool: its label selects its nodes, and what is admitted to it tolerates its taints."""
+    """A kind of GPUs for each pool: its label selects its nodes.
+
+    Whoever is admitted tolerates the GPU taint. What keeps jobs off a pool (a larger size, shared GPUs, spot) a job has
+    to tolerate by itself, or it gets another: its pods would be refused for more (docs/adr/0001-size-isolation.md).
+    https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-taints
+    """
     for pool in pools:
+        kept_off = [taint for taint in pool.taints if taint != GPU_TAINT]
+        taints = [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in kept_off]
         yield {
             "apiVersion": _API,
             "kind": "ResourceFlavor",
             "metadata": {"name": pool.name},
-            "spec": {"nodeLabels": {POOL_LABEL: pool.name}, "tolerations": tolerations(pool.taints)},
+            "spec": {
+                "nodeLabels": {POOL_LABEL: pool.name},
+                "tolerations": tolerations([GPU_TAINT]),
+                **({"nodeTaints": taints} if taints else {}),
+            },
         }
 
 

@@ -121,3 +121,19 @@ def test_aks_takes_a_set_as_it_is(secrets: str | None) -> None:
     assert recording.of_type("azure-native:compute:DiskEncryptionSet") == []
     scopes = [one.inputs["scope"] for one in recording.of_type("azure-native:authorization:RoleAssignment")]
     assert KEYS["aks"] in scopes, "the control plane has to see the set"
+
+
+# Of AKS the admin pool is part of the cluster, and Azure encrypts every disk without a class.
+@pytest.mark.parametrize(("cloud", "machine"), [("gke", "e2-standard-4"), ("eks", "m6i.xlarge")])
+def test_charts_come_after_the_class_that_encrypts_their_volumes_and_after_their_nodes(
+    cloud: str, machine: str
+) -> None:
+    tools: dict[str, Any] = {"monitoring": {}, "queue": {}, "notebook": {}, "dashboard": {}}
+    scaled = {"autoscaling": {"autoscaler": "cluster-autoscaler"}} if cloud == "eks" else {}
+    recording = with_key(cloud, workloads=tools, adminPool={"machineType": machine}, **scaled)
+    first = {one.urn for one in recording.resources if one.custom and one.parent.endswith(":AdminPool::admin")}
+    (default,) = [one.urn for one in recording.of_type("kubernetes:storage.k8s.io/v1:StorageClass") if one.urn in first]
+    assert len(first - {default}) >= 1
+    charts = [one for one in recording.of_type("kubernetes:helm.sh/v3:Release") if "autoscaler" not in one.name]
+    assert len(charts) == len(tools)
+    assert [one.name for one in charts if not first <= set(one.depends_on)] == []

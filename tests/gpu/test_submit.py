@@ -120,6 +120,25 @@ def test_no_more_runs_at_once_than_nodes_can_hold() -> None:
     assert job(sweep=sweep, at_once=2).at_once == 2
 
 
+@pytest.mark.parametrize(("quota", "most"), [(None, 3), (10, 3), (2, 2)])
+def test_a_queue_gets_no_more_runs_at_once_than_one_pool_and_the_team_have(quota: int | None, most: int) -> None:
+    """More would wait for ever, or be ended because the others never come."""
+    sweep = Sweep({"seed": tuple(map(str, range(100)))})
+    teams = () if quota is None else (TeamOffer(name="team-a", gpus=quota),)
+    assert job(sweep=sweep, has={"queued": ("team-a",), "teams": teams}).at_once == most
+    assert job(sweep=sweep, has={"queued": ("default",), "teams": teams}).at_once == 6
+
+
+@pytest.mark.parametrize("workers", [3, 4])
+def test_workers_that_no_one_pool_holds_are_refused_where_a_queue_wants_one(workers: int) -> None:
+    if workers == 3:
+        assert job(workers=workers, has={"queued": ("team-a",)}).workers == workers
+    else:
+        with pytest.raises(AskError, match="the largest of t4-spot, t4-ondemand has room for 3 such pods"):
+            job(workers=workers, has={"queued": ("team-a",)})
+    assert job(workers=workers).workers == workers
+
+
 def test_only_workers_are_tried_again_unless_asked() -> None:
     assert (job().retries, job(workers=2).retries, job(retries=1).retries) == (0, 3, 1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pulumi
@@ -14,12 +15,20 @@ NODE_ROLES: Final = ("roles/container.defaultNodeServiceAccount", "roles/artifac
 """What a node needs: logs, metrics and its own metadata, and images of the project's registries.
 https://cloud.google.com/kubernetes-engine/docs/how-to/service-accounts"""
 
+STREAMING_ROLE: Final = "roles/serviceusage.serviceUsageConsumer"
+"""What a node that streams images needs too, in every project that holds one: without it their pods do not start.
+https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming#requirements,
+https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2251"""
+
 _ACCOUNT_ID_LIMIT: Final = 30
 _ACCOUNT_SUFFIX: Final = "-nodes"
 
 
 class NodeIdentity:
-    """A service account for the nodes alone, with ``NODE_ROLES``; ``email`` names it, ``ready`` are its grants."""
+    """A service account for the nodes alone, with ``NODE_ROLES``; ``email`` names it, ``ready`` are its grants.
+
+    Where a pool streams images it has ``STREAMING_ROLE``, too, also in the projects that images are pulled from.
+    """
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         account = declare(
@@ -37,12 +46,24 @@ class NodeIdentity:
         self.ready: list[pulumi.Resource] = [
             declare(
                 "gcp:projects/iAMMember:IAMMember",
-                f"{name}-node-{role.rpartition('.')[2].lower()}",
-                {"project": settings.project, "role": role, "member": account.output("member")},
+                f"{name}-node-{called}",
+                {"project": project, "role": role, "member": account.output("member")},
                 pulumi.ResourceOptions(parent=parent),
             )
-            for role in NODE_ROLES
+            for called, role, project in _grants(settings)
         ]
+
+
+def _grants(settings: Settings) -> Iterator[tuple[str, str, str]]:
+    """What the nodes may do: a name, a role and the project it is for."""
+    streamed = any(pool.image_streaming for pool in settings.gpu_pools)
+    for role in (*NODE_ROLES, STREAMING_ROLE) if streamed else NODE_ROLES:
+        yield role.rpartition(".")[2].lower(), role, settings.project
+    if streamed:
+        # Repositories are called projects/<project>/….
+        others = {registry.split("/")[1] for registry in settings.workloads.pull_from}
+        for project in sorted(others - {settings.project}):
+            yield f"streams-from-{project}", STREAMING_ROLE, project
 
 
 def grant_kms_key(name: str, settings: Settings, kms_key: str, parent: pulumi.Resource) -> pulumi.Resource:

@@ -37,11 +37,12 @@ _UNUSUALLY_IDLE_MINUTES: Final = 30
 
 @dataclass(frozen=True, kw_only=True)
 class GpuMonitoringArgs:
-    """Of the GPU ``pools`` of ``cluster``."""
+    """Of the GPU ``pools`` of ``cluster``, once the admin pool and the class of volumes are there (``after``)."""
 
     cluster: Cluster
     monitoring: Prometheus
     pools: Sequence[Pool]
+    after: tuple[pulumi.Resource, ...] = ()
 
 
 class GpuMonitoring(pulumi.ComponentResource):
@@ -60,7 +61,7 @@ class GpuMonitoring(pulumi.ComponentResource):
             password(cluster, LOGIN, CHART.namespace, {"user": "admin"}, self, space),
             *(objects.declare(f"{name}-{one['metadata']['name']}", one, self, space) for one in dashboards()),
         ]
-        release(cluster, CHART, values(args.monitoring, cluster.settings, args.pools), self, *needs)
+        release(cluster, CHART, values(args.monitoring, cluster.settings, args.pools), self, *needs, *args.after)
         self.register_outputs({"grafana": f"{CHART.namespace}/{CHART.name}-grafana"})
 
 

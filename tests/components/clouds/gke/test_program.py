@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from components.clouds.gke.identity import STREAMING_ROLE
 from components.settings import from_stack_file
 from tests import one_stack
 from tests.recorder import Recording, Registration
-from tests.stacks import STACK_FILES, run_program, stack_name
+from tests.stacks import STACK_FILES, run_program, run_with, stack_name
 
 CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "gcp:container/nodePool:NodePool"
@@ -59,3 +60,19 @@ def test_google_installs_the_driver_exactly_where_the_file_leaves_it_to_google(f
 def test_a_protected_cluster_is_protected_by_google_too(file: Path) -> None:
     wanted = from_stack_file(file).security.deletion_protection
     assert run_program(file).only(CLUSTER).inputs["deletionProtection"] is wanted
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_nodes_that_stream_images_may_use_the_service_in_each_project_that_holds_some(streamed: bool) -> None:
+    pools = [
+        {"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1},
+        {"name": "l4", "gpu": "nvidia-l4", "maxNodes": 1, "imageStreaming": streamed},
+    ]
+    places = [f"projects/images/locations/europe-west4/repositories/{name}" for name in ("base", "cuda")]
+    recording = run_with(one_stack.config("gke", gpuPools=pools, workloads={"pullFrom": places}), "one-gke")
+    grants = recording.of_type("gcp:projects/iAMMember:IAMMember")
+    (nodes,) = {one.inputs["member"] for one in grants if one.name == "cluster-node-reader"}
+    found = [one for one in grants if one.inputs["role"] == STREAMING_ROLE]
+    own = recording.only("gcp:container/cluster:Cluster").inputs["project"]
+    assert [one.inputs["project"] for one in found] == ([own, "images"] if streamed else [])
+    assert {one.inputs["member"] for one in found} <= {nodes}

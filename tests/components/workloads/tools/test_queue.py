@@ -33,7 +33,11 @@ def test_each_pool_is_a_flavor_with_all_its_gpus(cloud: str) -> None:
     assert set(flavors) == set(pools)
     for name, flavor in flavors.items():
         assert flavor["nodeLabels"] == {POOL_LABEL: name}
-        assert {each["key"] for each in flavor["tolerations"]} == {each["key"] for each in pools[name]["taints"]}
+        # A job that does not say so itself goes to no larger node, no shared GPU and no spot machine that has a taint.
+        assert [each["key"] for each in flavor["tolerations"]] == ["nvidia.com/gpu"]
+        others = {each["key"] for each in pools[name]["taints"]} - {"nvidia.com/gpu"}
+        assert {each["key"] for each in flavor.get("nodeTaints", ())} == others
+    assert any("nodeTaints" in flavor for flavor in flavors.values())
     (group,) = recording.only(f"{API}:ClusterQueue").inputs["spec"]["resourceGroups"]
     assert group["coveredResources"] == ["nvidia.com/gpu"]
     quotas = {each["name"]: int(each["resources"][0]["nominalQuota"]) for each in group["flavors"]}
@@ -57,6 +61,15 @@ def test_no_job_is_touched_that_names_no_queue(cloud: str) -> None:
     assert configuration["integrations"] == {"frameworks": ["batch/job"]}
     # A job that has run is not put back for a pod that is replaced.
     assert configuration["waitForPodsReady"]["recoveryTimeout"] == "0s"
+
+
+@pytest.mark.parametrize(("capacity", "longest"), [("spot", "1h"), ("flex-start", "168h")])
+def test_the_wait_for_a_machine_that_is_lent_is_not_broken_off(capacity: str, longest: str) -> None:
+    pools = [{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1}]
+    pools += [{"name": "l4", "gpu": "nvidia-l4", "maxNodes": 1, "capacity": capacity}]
+    asked = releases(stacks.run("gke", workloads={"queue": {}}, identities=None, gpuPools=pools))["kueue"]["values"]
+    configuration = yaml.safe_load(asked["managerConfig"]["controllerManagerConfigYaml"])
+    assert configuration["waitForPodsReady"]["timeout"] == longest
 
 
 @every_cloud
