@@ -115,7 +115,7 @@ CATALOG: Final = CloudCatalog(
     default_ranges={"node_cidr": "10.0.0.0/16", "pod_cidr": None, "service_cidr": "172.20.0.0/16"},
     raw=RAW,
     registry_name=RegistryName(
-        instead="in the registry's account, let the nodes' role pull, which `pulumi stack output network` names "
+        instead="in the registry's account, let the nodes' roles pull, all that `pulumi stack output network` names "
         "(https://docs.aws.amazon.com/AmazonECR/latest/userguide/repository-policy-examples.html)"
     ),
     tags=_TAGS,

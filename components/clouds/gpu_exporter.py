@@ -6,11 +6,11 @@ Image, variables and rights: https://github.com/NVIDIA/dcgm-exporter/blob/main/d
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from components.clouds.base import GpuDaemon
-from concepts.pool import Pool
+from concepts.pool import Image, Pool
 
 APP: Final = "dcgm-exporter"
 PORT: Final = 9400
@@ -34,29 +34,33 @@ _FOLDER: Final = "/etc/gpucluster"
 _FILE: Final = "counters.csv"
 _PODS: Final = "/var/lib/kubelet/pod-resources"
 _DRIVER: Final = "/usr/local/nvidia"
+_WHOLE, _MIG = "whole", "mig"
 
 
-def gpu_exporter(pools: Sequence[Pool], *, driver: str | None = None) -> list[GpuDaemon]:
-    """A DaemonSet for whole GPUs, one for slices of them.
+def gpu_exporter(
+    pools: Sequence[Pool], *, driver: str | None = None, strict: Collection[Image] = ()
+) -> list[GpuDaemon]:
+    """A DaemonSet for whole GPUs, one for slices of them, and one for each ``strict`` image.
 
-    ``driver`` is where the host keeps the driver, for clouds whose container runtime gives it to nobody by itself.
+    ``driver`` is where the host keeps the driver, for clouds whose container runtime gives it to nobody by itself. A
+    strict image shows GPUs to a container that did not ask for them only if that has CAP_SYS_ADMIN.
     """
-    variants: dict[bool, list[Pool]] = defaultdict(list)
+    variants: dict[str, list[Pool]] = defaultdict(list)
     for pool in pools:
-        variants[pool.gpus.mig is not None].append(pool)
+        variants[_MIG if pool.gpus.mig is not None else pool.image if pool.image in strict else _WHOLE].append(pool)
     return [
         GpuDaemon(
             app=APP,
-            variant="mig" if mig else "whole",
-            pod=_pod(f"{APP}-{'mig' if mig else 'whole'}", driver, mig=mig),
+            variant=variant,
+            pod=_pod(f"{APP}-{variant}", driver, mig=variant == _MIG, admin=variant != _WHOLE),
             pools=tuple(members),
             files={_FILE: _COUNTERS},
         )
-        for mig, members in sorted(variants.items())
+        for variant, members in sorted(variants.items())
     ]
 
 
-def _pod(config_map: str, driver: str | None, *, mig: bool) -> Mapping[str, Any]:
+def _pod(config_map: str, driver: str | None, *, mig: bool, admin: bool) -> Mapping[str, Any]:
     mounts = [
         {"name": "counters", "mountPath": _FOLDER, "readOnly": True},
         {"name": "pods", "mountPath": _PODS, "readOnly": True},
@@ -92,7 +96,7 @@ def _pod(config_map: str, driver: str | None, *, mig: bool) -> Mapping[str, Any]
                     "requests": {"cpu": "100m", "memory": "256Mi"},
                     "limits": {"memory": "1Gi"},
                 },
-                "securityContext": _rights(driver, mig=mig),
+                "securityContext": _rights(driver, admin=admin),
                 "volumeMounts": mounts,
             }
         ],
@@ -100,10 +104,10 @@ def _pod(config_map: str, driver: str | None, *, mig: bool) -> Mapping[str, Any]
     }
 
 
-def _rights(driver: str | None, *, mig: bool) -> dict[str, Any]:
+def _rights(driver: str | None, *, admin: bool) -> dict[str, Any]:
     """Where no runtime gives a container devices that it did not ask for, it has to be privileged to see them."""
     if driver is not None:
         return {"privileged": True}
-    if mig:  # A MIG device's capability files are reserved to CAP_SYS_ADMIN.
+    if admin:  # So are a MIG device's capability files.
         return {"runAsUser": 0, "capabilities": {"drop": ["ALL"], "add": ["SYS_ADMIN"]}}
     return {"runAsUser": 0, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}

@@ -37,8 +37,9 @@ class Eks:
         return drivers.gpu_daemons(pools)
 
     def gpu_exporters(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
-        """NVIDIA's exporter; the runtime of the images gives it the GPUs."""
-        return gpu_exporter(pools)
+        """NVIDIA's exporter; the runtime of the images gives it the GPUs, Bottlerocket's only to CAP_SYS_ADMIN:
+        https://github.com/bottlerocket-os/bottlerocket/issues/3992."""
+        return gpu_exporter(pools, strict=("bottlerocket",))
 
     def subject(self, entry: Access) -> Subject:
         """The group that its access entry is in."""

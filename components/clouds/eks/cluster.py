@@ -80,6 +80,7 @@ class EksCluster:
             minor=minor,
             groups=_groups(settings, exists, parent),
         )
+        self._node_roles = [nodes.arn]
         self._authority = self._resource.output("certificateAuthority").apply(lambda found: str(found["data"]))
         self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
         people.let_in(name, settings, self._context.name, parent)
@@ -110,14 +111,15 @@ class EksCluster:
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
-        """What file systems, databases and load balancers beside the cluster are made with."""
+        """What file systems, databases and load balancers beside the cluster are made with, and whom a registry of
+        another account lets pull: all of ``nodeRoleArns``, once the autoscaler is declared."""
         network = self._context.network
         return {
             "vpcId": network.vpc,
             "privateSubnetIds": list(network.private_subnets.values()),
             "publicSubnetIds": list(network.public_subnets.values()),
             "clusterSecurityGroupId": self._context.security_group,
-            "nodeRoleArn": self._context.node_role.arn,
+            "nodeRoleArns": list(self._node_roles),
             "oidcIssuerUrl": self._resource.output("identities").apply(_issuer),
         }
 
@@ -148,7 +150,9 @@ class EksCluster:
     ) -> NodePools:
         """Cluster-autoscaler for node groups, or Karpenter with pools of its own, on the admin pool."""
         if self._context.settings.autoscaler == "karpenter":
-            return Karpenter(name, self._context, pools, objects, parent, admin_pool)
+            karpenter = Karpenter(name, self._context, pools, objects, parent, admin_pool)
+            self._node_roles.append(karpenter.node_role.arn)
+            return karpenter
         cluster_autoscaler.declare(name, self._context, pools, objects, parent, admin_pool)
         return self
 

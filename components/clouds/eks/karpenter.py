@@ -34,7 +34,7 @@ _NODES: Final = "karpenter-nodes"
 
 class Karpenter:
     """Everything of Karpenter but its pools: the queue of interruptions, three roles' worth of rights, the release, and
-    what nodes are made from. ``node_pool`` then declares one pool."""
+    what nodes are made from. ``node_pool`` then declares one pool; ``node_role`` is who its nodes are."""
 
     def __init__(
         self,
@@ -52,6 +52,7 @@ class Karpenter:
         queue = InterruptionQueue(name, settings, parent)
         # EKS admits the role of managed node groups by itself; these nodes are Karpenter's and need their own.
         nodes = node_role(name, settings, context.account, parent, purpose=_NODES)
+        self.node_role = nodes
         profile = declare(
             "aws:iam/instanceProfile:InstanceProfile",
             f"{name}-node-profile",

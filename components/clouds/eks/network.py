@@ -22,10 +22,6 @@ EVERYWHERE: Final = "0.0.0.0/0"
 LOAD_BALANCER: Final = "load-balancer"
 """The addon's name in a stack file."""
 
-# Where images come from; what they consist of is in S3. Through NAT every gigabyte would cost.
-# https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html
-_REGISTRY_SERVICES: Final = ("ecr.api", "ecr.dkr")
-
 
 class Network:
     """``vpc``, and ``private_subnets`` by zone for the control plane and nodes, which wait for ``ready`` (the way out).
@@ -62,7 +58,7 @@ class Network:
         }
         self.public_subnets: dict[str, pulumi.Output[Any]] = {}
         self.ready: list[pulumi.Resource] = []
-        self._endpoints(self._route(self._gateways()))
+        self._layers(self._route(self._gateways()))
 
     def _gateways(self) -> dict[str, CustomResource]:
         """The NAT gateways by zone.
@@ -122,57 +118,21 @@ class Network:
             self._associate(f"private-{zone}", tables[zone], subnet)
         return tables
 
-    def _endpoints(self, tables: Mapping[str, CustomResource]) -> None:
-        settings = self._settings
-        self._endpoint(
-            "s3",
-            {
-                **self._reaching("s3"),
-                "vpcEndpointType": "Gateway",
-                "routeTableIds": [table.id for table in tables.values()],
-            },
-        )
-        group = declare(
-            "aws:ec2/securityGroup:SecurityGroup",
-            f"{self._name}-endpoints-security-group",
-            {
-                "vpcId": self.vpc,
-                "description": f"Registry endpoints of cluster {settings.cluster_name}",
-                "ingress": [
-                    {
-                        "description": "HTTPS from the cluster's network",
-                        "protocol": "tcp",
-                        "fromPort": 443,
-                        "toPort": 443,
-                        "cidrBlocks": [settings.network.node_cidr],
-                    }
-                ],
-                "egress": [],
-                "tags": self._tags("endpoints"),
-            },
-            self._options(),
-        )
-        for service in _REGISTRY_SERVICES:
-            interface: eks.VpcEndpoint = {
-                **self._reaching(service),
-                "vpcEndpointType": "Interface",
-                "privateDnsEnabled": True,
-                # An endpoint costs by zone, so only zones with nodes have one.
-                "subnetIds": [self.private_subnets[zone] for zone in settings.zones],
-                "securityGroupIds": [group.id],
-            }
-            self._endpoint(service, interface)
+    def _layers(self, tables: Mapping[str, CustomResource]) -> None:
+        """A way to S3, free of charge, which is where the layers of ECR's images come from: through NAT every gigabyte
+        would cost. Their manifests alone go through NAT: endpoints of ECR would cost by the hour, used or not.
 
-    def _endpoint(self, service: str, inputs: eks.VpcEndpoint) -> None:
-        name = f"{self._name}-endpoint-{_hyphened(service)}"
-        self.ready.append(declare("aws:ec2/vpcEndpoint:VpcEndpoint", name, inputs, self._options()))
-
-    def _reaching(self, service: str) -> eks.VpcEndpoint:
-        return {
+        https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html, https://aws.amazon.com/privatelink/pricing
+        """
+        endpoint: eks.VpcEndpoint = {
             "vpcId": self.vpc,
-            "serviceName": f"com.amazonaws.{self._settings.region}.{service}",
-            "tags": self._tags(_hyphened(service)),
+            "serviceName": f"com.amazonaws.{self._settings.region}.s3",
+            "vpcEndpointType": "Gateway",
+            "routeTableIds": [table.id for table in tables.values()],
+            "tags": self._tags("s3"),
         }
+        name = f"{self._name}-endpoint-s3"
+        self.ready.append(declare("aws:ec2/vpcEndpoint:VpcEndpoint", name, endpoint, self._options()))
 
     def _subnet(self, zone: str, *, public: bool) -> CustomResource:
         kind, role = ("public", "elb") if public else ("private", "internal-elb")
@@ -218,7 +178,3 @@ class Network:
 
     def _options(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
         return pulumi.ResourceOptions(parent=self._parent, depends_on=list(after))
-
-
-def _hyphened(service: str) -> str:
-    return service.replace(".", "-")

@@ -62,10 +62,20 @@ def test_what_is_no_registry_there_is_refused(cloud: str) -> None:
 
 def test_where_the_owner_lets_others_pull_it_is_said() -> None:
     found = problems("eks", workloads={"pullFrom": ["123456789012.dkr.ecr.us-west-2.amazonaws.com/base"]})
-    assert "let the nodes' role pull" in found["workloads.pullFrom"]
+    assert "let the nodes' roles pull" in found["workloads.pullFrom"]
 
 
 @each_cloud
 def test_others_can_trust_the_issuer_of_pods_identities(cloud: str) -> None:
     network = run_program(one_stack.file(cloud)).stack_outputs["network"]
     assert ISSUERS[cloud] in str(network["oidcIssuerUrl"])
+
+
+@pytest.mark.parametrize("autoscaler", ["karpenter", "cluster-autoscaler"])
+def test_every_role_of_nodes_is_told_to_who_lets_them_pull(autoscaler: str) -> None:
+    recording = run_with(one_stack.config("eks", autoscaling={"autoscaler": autoscaler}), "dev")
+    groups = {each.inputs["nodeRoleArn"] for each in recording.of_type("aws:eks/nodeGroup:NodeGroup")}
+    entries = recording.of_type("aws:eks/accessEntry:AccessEntry")
+    joining = {each.inputs["principalArn"] for each in entries if each.inputs.get("type") == "EC2_LINUX"}
+    assert bool(joining) is (autoscaler == "karpenter")
+    assert set(recording.stack_outputs["network"]["nodeRoleArns"]) == groups | joining
