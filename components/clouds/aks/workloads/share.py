@@ -26,8 +26,10 @@ _NAME_LIMIT: Final = 24
 _SHARE: Final = "shared"
 
 
-def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
-    """The share, in the cluster's region."""
+def share(
+    name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource, *, after: pulumi.Resource
+) -> Share:
+    """The share, in the cluster's region; its endpoint is made ``after`` what else changes the subnet."""
     settings = context.settings
     group = DataGroup(name, context, _SHARE, wanted, parent)
     called = re.sub(
@@ -85,7 +87,9 @@ def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Reso
             ],
             "tags": dict(settings.labels),
         },
-        pulumi.ResourceOptions(parent=parent),
+        # An endpoint fails while its subnet is being changed (https://github.com/microsoft/AzureTRE/issues/1494), and a
+        # pool while its network is (https://github.com/Azure/AKS/issues/4522).
+        pulumi.ResourceOptions(parent=parent, depends_on=[after]),
         outputs=["customDnsConfigs"],
     )
     # By its address: a private DNS zone would be one more thing that lasts.
