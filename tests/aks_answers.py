@@ -39,6 +39,7 @@ VIRTUAL_NETWORK: Final[dict[str, Any]] = {
 CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
     "azure-native:authorization:getClientConfig": {"objectId": "the-deployer", "tenantId": "the-tenant"},
     "azure-native:network:getVirtualNetwork": VIRTUAL_NETWORK,
+    "azure-native:network:getNetworkInterface": {"ipConfigurations": [{"privateIPAddress": "10.0.0.77"}]},
     # A cluster in its first update: its pools come later.
     "azure-native:containerservice:getManagedCluster": {"name": "gpu", "agentPoolProfiles": []},
     "azure-native:containerservice:listManagedClusterUserCredentials": {
@@ -65,7 +66,9 @@ def outputs(type: str, name: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
     if type.endswith(":StorageAccount"):
         found["primaryEndpoints"] = {"blob": f"https://{inputs['accountName']}.blob.core.windows.net/"}
     if type.endswith(":PrivateEndpoint"):
-        found["customDnsConfigs"] = [{"fqdn": "x.file.core.windows.net", "ipAddresses": ["10.0.0.77"]}]
+        # As where a policy of the company's gives each endpoint a group of DNS zones.
+        found["customDnsConfigs"] = []
+        found["networkInterfaces"] = [{"id": "/subscriptions/s/resourceGroups/g/providers/n/networkInterfaces/nic"}]
     if type.endswith(":PublicIPAddress"):
         found["ipAddress"] = "198.51.100.77"
     return found

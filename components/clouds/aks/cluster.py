@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
@@ -74,7 +75,7 @@ class AksCluster:
         )
         group_name: pulumi.Output[Any] = group.output("name")
         network = existing or Network(name, settings, group_name, parent)
-        identities = ClusterIdentities(name, settings, group_name, network.subnet, parent)
+        identities = ClusterIdentities(name, settings, group_name, network.subnet, network.linked, parent)
         deployer = grant_deployer(name, settings, group, parent)
         self._node_identity = identities.nodes.id
         encryption = Encryption(name, settings, group_name, identities, parent)
@@ -160,8 +161,9 @@ class AksCluster:
 
     @property
     def workloads(self) -> WorkloadResources[Context]:
-        """What jobs need beside the cluster."""
-        return WorkloadResources(self._context, registry, bucket, share, grant, let_pull)
+        """What jobs need beside the cluster, and beside the pools that are declared by now."""
+        made_last = partial(share, after=self._last)
+        return WorkloadResources(self._context, registry, bucket, made_last, grant, let_pull)
 
     def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
         """Nothing: Azure encrypts every disk. https://learn.microsoft.com/azure/virtual-machines/disk-encryption"""

@@ -21,7 +21,8 @@ _NETWORK: Final = "azure-native:network:getVirtualNetwork"
 
 
 class ExistingNetwork:
-    """What ``network.Network`` is to a cluster, without a resource. ``outbound`` is how its nodes get out.
+    """What ``network.Network`` is to a cluster, without a resource. ``outbound`` is how its nodes get out;
+    ``linked`` is the network's id if the control plane's identity has to link the zone with the cluster's name to it.
 
     Raises:
         pulumi.RunError: there is no such subnet, or it does not fit: every reason at once, before anything is made.
@@ -45,6 +46,7 @@ class ExistingNetwork:
         self.subnet: pulumi.Output[str] = pulumi.Output.from_input(str(subnet["id"]))
         self.egress: list[pulumi.Input[str]] = []
         self.outbound = _outbound(subnet)
+        self.linked = existing.network if settings.network.private_endpoint and _own_dns(found) else None
 
 
 def _outbound(subnet: Mapping[str, Any]) -> str:
@@ -52,6 +54,15 @@ def _outbound(subnet: Mapping[str, Any]) -> str:
     if subnet.get("natGateway"):
         return "userAssignedNATGateway"
     return "userDefinedRouting" if subnet.get("routeTable") else "loadBalancer"
+
+
+def _own_dns(network: Mapping[str, Any]) -> bool:
+    """Whether the network has other DNS servers than Azure's.
+
+    Then the link of the zone with a private cluster's name can fail without a right on the network:
+    https://learn.microsoft.com/azure/aks/private-clusters#hub-and-spoke-with-custom-dns-for-private-aks-clusters
+    """
+    return bool((network.get("dhcpOptions") or {}).get("dnsServers"))
 
 
 def _place(settings: Settings, network: Mapping[str, Any], subnets: Mapping[str, Any]) -> Iterator[Problem]:

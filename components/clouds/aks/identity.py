@@ -42,8 +42,9 @@ class Identity:
 class ClusterIdentities:
     """The control plane's identity and the nodes'; ``ready`` are the control plane's rights.
 
-    The control plane may use the nodes' subnet and reservations, and give the nodes their identity; the nodes may do
-    nothing until somebody grants them something, such as to pull from a registry.
+    The control plane may use the nodes' subnet and reservations, link its zone to the network ``linked`` (an id;
+    ``None`` where it need not), and give the nodes their identity; the nodes may do nothing until somebody grants them
+    something, such as to pull from a registry.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class ClusterIdentities:
         settings: Settings,
         group: pulumi.Input[str],
         subnet: pulumi.Input[str],
+        linked: str | None,
         parent: pulumi.Resource,
     ) -> None:
         self.control_plane = Identity(name, settings, group, "control-plane", parent)
@@ -78,6 +80,18 @@ class ClusterIdentities:
                 opts=child,
             ),
         ]
+        if linked is not None:
+            self.ready.append(
+                roles.assignment(
+                    f"{name}-control-plane-network",
+                    subscription=settings.project,
+                    key=f"{settings.cluster_name}/network",
+                    role=roles.NETWORK_CONTRIBUTOR,
+                    scope=linked,
+                    principal=self.control_plane.principal,
+                    opts=child,
+                )
+            )
         # Azure asks for no less, and for all of the group: a reservation is best in one of its own.
         # https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups
         for number, reserved in enumerate(reservation_groups(settings), start=1):

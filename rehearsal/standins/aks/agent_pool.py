@@ -273,7 +273,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
             "maxPods": None,
             "nodePublicIPPrefixID": None,
             "osDiskSizeGB": 0,
-            "osDiskType": None,
+            "osDiskType": "Managed",
             "osType": "Linux",
             "podSubnetID": None,
             "proximityPlacementGroupID": None,

@@ -39,7 +39,8 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], object, N
 
 
 def _network(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
-    """The subnet has room for 1,000 nodes, and a route table, as by a company's firewall."""
+    """The subnet has room for 1,000 nodes, and a route table, as by a company's firewall; its DNS servers are not
+    Azure's."""
     existing = settings.network.existing
     written = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
     if existing is None or written is None:
@@ -49,7 +50,8 @@ def _network(settings: Settings) -> Generator[tuple[str, Properties], object, No
     there = {"resourceGroupName": group, "location": settings.region}
     yield ROUTE_TABLE, {**there, "routeTableName": f"{network}-routes"}
     space = {"addressPrefixes": ["10.20.0.0/16"]}
-    yield NETWORK, {**there, "virtualNetworkName": network, "addressSpace": space}
+    servers = {"dnsServers": ["10.0.0.4", "10.0.0.5"]}
+    yield NETWORK, {**there, "virtualNetworkName": network, "addressSpace": space, "dhcpOptions": servers}
     folder = existing.network.partition("/virtualNetworks/")[0]
     yield (
         SUBNET,

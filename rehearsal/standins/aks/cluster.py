@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import zlib
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Any, Final
 
 from rehearsal.standins.aks.agent_pool import (
@@ -19,10 +20,10 @@ from rehearsal.standins.aks.agent_pool import (
 )
 from rehearsal.standins.aks.cloud import Cloud, identifier, require, same
 from rehearsal.standins.aks.cluster_rules import CLUSTER_RULES, inline_pools
-from rehearsal.standins.aks.errors import bad_request
+from rehearsal.standins.aks.errors import api_error, bad_request
 from rehearsal.standins.aks.expander import uses_priorities
 from rehearsal.standins.aks.group import IN_GROUP
-from rehearsal.standins.aks.identity import ENCRYPTION_SET, IDENTITY, identity_outputs, may_assign
+from rehearsal.standins.aks.identity import ENCRYPTION_SET, IDENTITY, NETWORKERS, has_role, identity_outputs, may_assign
 from rehearsal.standins.aks.network import NETWORK, SUBNET
 from rehearsal.standins.aks.pool_rules import count_at_creation
 from rehearsal.standins.aks.system import system_objects
@@ -59,6 +60,7 @@ def _require(made: Made[Cloud]) -> None:
         require_zones(made.cloud, pool, made.inputs["location"])
     _require_ranges_apart(made.cloud, made.inputs)
     _require_nat(made.cloud, made.inputs)
+    _require_link(made.cloud, made.inputs)
 
 
 def _require_pools_of_before(cloud: Cloud, before: Record, inputs: Properties) -> None:
@@ -209,6 +211,30 @@ def _require_ranges_apart(cloud: Cloud, inputs: Properties) -> None:
                 raise bad_request(
                     f"networkProfile.{key} {text} overlaps {what}.", "ServiceCidrOverlapExistingSubnetsCidr"
                 )
+
+
+def _require_link(cloud: Cloud, inputs: Properties) -> None:
+    """403 if the zone with a private cluster's name cannot be linked to a network with DNS servers of its own.
+
+    The cluster's identity needs Network Contributor there (https://learn.microsoft.com/azure/aks/private-clusters); on
+    the subnet it is not enough: https://github.com/Azure/AKS/issues/4841.
+    """
+    access = inputs.get("apiServerAccessProfile") or {}
+    if not access.get("enablePrivateCluster") or access.get("privateDNSZone") == "none":
+        return
+    users = at(inputs, "identity.userAssignedIdentities") or []
+    known = [require(cloud, each, IDENTITY).outputs["principalId"] for each in users]
+    for pool in inline_pools(inputs):
+        network = cloud.find(str(pool.get("vnetSubnetID")).rpartition("/subnets/")[0], NETWORK)
+        if network is None or not at(network.inputs, "dhcpOptions.dnsServers"):
+            continue
+        if not any(has_role(cloud, principal, network.id, NETWORKERS) for principal in known):
+            raise api_error(
+                HTTPStatus.FORBIDDEN,
+                "LinkedAuthorizationFailed",
+                "The cluster's identity does not have permission to perform action "
+                f"'Microsoft.Network/virtualNetworks/join/action' on the linked scope '{network.id}'.",
+            )
 
 
 def _require_nat(cloud: Cloud, inputs: Properties) -> None:

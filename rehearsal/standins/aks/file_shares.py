@@ -7,10 +7,11 @@ import zlib
 from typing import Any, Final
 
 from rehearsal.standins.aks.buckets import ACCOUNT, ACCOUNT_ID, OF_ACCOUNT
-from rehearsal.standins.aks.cloud import GROUP_ID, Cloud, require
-from rehearsal.standins.aks.errors import bad_request
+from rehearsal.standins.aks.cloud import GROUP_ID, Cloud, identifier, require, same
+from rehearsal.standins.aks.errors import bad_request, not_found
 from rehearsal.standins.aks.group import IN_GROUP
 from rehearsal.standins.aks.network import SUBNET, prefixes
+from rehearsal.standins.base import Properties
 from rehearsal.standins.resource import Made, Refers, Resource
 from rehearsal.standins.values import at
 
@@ -39,15 +40,37 @@ def _account_can(made: Made[Cloud]) -> None:
         raise bad_request("The value for one of the HTTP headers is not in the correct format.", "InvalidHeaderValue")
 
 
-def _address(made: Made[Cloud]) -> list[Any]:
+def _address(cloud: Cloud, endpoint: str, inputs: Properties) -> str:
     """One of the subnet's: https://learn.microsoft.com/azure/private-link/private-endpoint-overview"""
-    subnet = made.cloud.find(made.inputs["subnet"]["id"], SUBNET)
+    subnet = cloud.find(inputs["subnet"]["id"], SUBNET)
     ranges = prefixes(subnet.inputs) if subnet is not None else ["192.0.2.0/24"]
     network = ipaddress.ip_network(ranges[0])
-    number = zlib.crc32(made.id.lower().encode()) % (network.num_addresses - 8) + 4
+    return str(network[zlib.crc32(endpoint.lower().encode()) % (network.num_addresses - 8) + 4])
+
+
+def _interfaces(made: Made[Cloud]) -> list[Any]:
+    """The one that Azure makes with an endpoint, in its resource group."""
+    folder = made.id.partition("/privateEndpoints/")[0]
+    name = made.inputs["privateEndpointName"]
+    return [{"id": f"{folder}/networkInterfaces/{name}.nic.{identifier('nic', made.id)}"}]
+
+
+def get_network_interface(cloud: Cloud, args: Properties) -> Properties:
+    """``network.getNetworkInterface``: that of an endpoint; 404 for any other."""
+    folder = GROUP_ID.format_map({**args, "subscription": cloud.subscription})
+    id = f"{folder}/providers/Microsoft.Network/networkInterfaces/{args['networkInterfaceName']}"
+    for each in cloud.store.all(ENDPOINT):
+        if any(same(its["id"], id) for its in each.outputs["networkInterfaces"]):
+            address = _address(cloud, each.id, each.inputs)
+            return {"id": id, "ipConfigurations": [{"primary": True, "privateIPAddress": address}]}
+    raise not_found(id)
+
+
+def _names(made: Made[Cloud]) -> list[Any]:
+    """Where no group of DNS zones knows them: https://github.com/MicrosoftDocs/cloud-adoption-framework/issues/1020."""
     connections = made.inputs.get("privateLinkServiceConnections") or [{}]
     account = str(at(connections[0], "privateLinkServiceId")).rpartition("/")[2]
-    return [{"fqdn": f"{account}.file.core.windows.net", "ipAddresses": [str(network[number])]}]
+    return [{"fqdn": f"{account}.file.core.windows.net", "ipAddresses": [_address(made.cloud, made.id, made.inputs)]}]
 
 
 ROWS: Final[tuple[Resource[Any], ...]] = (
@@ -63,8 +86,8 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
     Resource(
         token=ENDPOINT,
         id=GROUP_ID + "/providers/Microsoft.Network/privateEndpoints/{privateEndpointName}",
-        outputs={"customDnsConfigs": _address, "etag": ""},
-        unknown=("customDnsConfigs",),
+        outputs={"customDnsConfigs": _names, "etag": "", "networkInterfaces": _interfaces},
+        unknown=("customDnsConfigs", "networkInterfaces"),
         name="privateEndpointName",
         refers={
             **IN_GROUP,

@@ -11,6 +11,7 @@ import yaml
 from rehearsal.standins.aks.agent_pool import POOL, live, pools_of
 from rehearsal.standins.aks.cloud import Cloud, identifier, require
 from rehearsal.standins.aks.cluster import endpoint_path, find_cluster
+from rehearsal.standins.aks.file_shares import get_network_interface
 from rehearsal.standins.aks.network import NETWORK, subnets_of
 from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.cloud import last_part
@@ -122,6 +123,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[Cloud, Properties], Properties]]] = {
     "azure-native:authorization:getClientConfig": get_client_config,
     "azure-native:containerservice:getAgentPool": get_agent_pool,
     "azure-native:containerservice:getManagedCluster": get_managed_cluster,
+    "azure-native:network:getNetworkInterface": get_network_interface,
     "azure-native:network:getVirtualNetwork": get_virtual_network,
     "azure-native:containerservice:listManagedClusterUserCredentials": user_credentials,
 }

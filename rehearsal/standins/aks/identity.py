@@ -35,6 +35,8 @@ OPERATOR_ROLES: Final = {
 }
 CONTRIBUTORS: Final = tuple(OPERATOR_ROLES)[1:]
 """The roles that may change everything in their scope."""
+NETWORKERS: Final = ("4d97b98b-1d4f-4787-a291-c67834d212e7", *CONTRIBUTORS)
+"""Those that may change networks in it: Network Contributor first."""
 GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 ROLE: Final = re.compile(
     r"(/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/" + GUID.pattern, re.IGNORECASE

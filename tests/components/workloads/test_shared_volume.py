@@ -108,6 +108,17 @@ def test_azures_has_no_key_and_no_public_address() -> None:
     assert not [each for each in recording.resources if each.type.endswith(":Secret")]
 
 
+def test_azures_endpoint_waits_for_the_pools_in_its_subnet() -> None:
+    """AKS and the endpoint change that subnet, and each fails while the other does."""
+    recording = with_volume("aks")
+    endpoint = recording.only("azure-native:network:PrivateEndpoint")
+    last = {each.urn for each in recording.of_type("azure-native:containerservice:AgentPool")}
+    for each in recording.of_type("azure-native:containerservice:AgentPool"):
+        last -= set(each.depends_on)
+    assert len(last) == 1
+    assert last <= set(endpoint.depends_on)
+
+
 def test_googles_driver_is_there_only_for_a_volume() -> None:
     cluster = "gcp:container/cluster:Cluster"
     assert with_volume("gke").only(cluster).inputs["addonsConfig"]["gcpFilestoreCsiDriverConfig"] == {"enabled": True}

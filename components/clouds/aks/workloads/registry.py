@@ -50,27 +50,32 @@ def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resou
         ),
         outputs=["loginServer"],
     )
-    # https://learn.microsoft.com/azure/aks/cluster-container-registry-integration
-    roles.assignment(
-        f"{name}-pull",
-        subscription=settings.project,
-        key=f"{settings.cluster_name}/registry",
-        role=roles.ACR_PULL,
-        scope=made.id,
-        principal=context.nodes.principal,
-        opts=pulumi.ResourceOptions(parent=parent),
-    )
+    _assign(f"{name}-pull", context, settings.project, f"{settings.cluster_name}/registry", made.id, parent)
     return made.output("loginServer")
 
 
 def let_pull(name: str, context: Context, registry: str, parent: pulumi.Resource) -> None:
     """Let the nodes' identity pull from a registry that is there, of whatever subscription of the tenant."""
-    roles.assignment(
-        name,
-        subscription=registry.split("/")[2],
-        key=f"{context.settings.cluster_name}/{registry}",
-        role=roles.ACR_PULL,
-        scope=registry,
-        principal=context.nodes.principal,
-        opts=pulumi.ResourceOptions(parent=parent),
-    )
+    _assign(name, context, registry.split("/")[2], f"{context.settings.cluster_name}/{registry}", registry, parent)
+
+
+def _assign(
+    name: str, context: Context, subscription: str, key: str, registry: pulumi.Input[str], parent: pulumi.Resource
+) -> None:
+    """Both roles by which a registry may let its images be read. It honours one of them and ignores the other.
+
+    Which one is its permissions mode: the older honours AcrPull, and Azure is making the other the default, for
+    registries that are there as well. The provider's version of the API cannot say it.
+    https://learn.microsoft.com/azure/aks/aks-service-permissions#aks-node-mapped-identity,
+    https://github.com/Azure/acr/issues/883
+    """
+    for called, role in ((name, roles.ACR_PULL), (f"{name}-read", roles.REPOSITORY_READER)):
+        roles.assignment(
+            called,
+            subscription=subscription,
+            key=key,
+            role=role,
+            scope=registry,
+            principal=context.nodes.principal,
+            opts=pulumi.ResourceOptions(parent=parent),
+        )

@@ -24,10 +24,13 @@ from components.settings.workloads import SharedVolume
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftstorage
 _NAME_LIMIT: Final = 24
 _SHARE: Final = "shared"
+_INTERFACE: Final = "azure-native:network:getNetworkInterface"
 
 
-def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
-    """The share, in the cluster's region."""
+def share(
+    name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource, *, after: pulumi.Resource
+) -> Share:
+    """The share, in the cluster's region; its endpoint is made ``after`` what else changes the subnet."""
     settings = context.settings
     group = DataGroup(name, context, _SHARE, wanted, parent)
     called = re.sub(
@@ -85,8 +88,10 @@ def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Reso
             ],
             "tags": dict(settings.labels),
         },
-        pulumi.ResourceOptions(parent=parent),
-        outputs=["customDnsConfigs"],
+        # An endpoint fails while its subnet is being changed (https://github.com/microsoft/AzureTRE/issues/1494), and a
+        # pool while its network is (https://github.com/Azure/AKS/issues/4522).
+        pulumi.ResourceOptions(parent=parent, depends_on=[after]),
+        outputs=["networkInterfaces"],
     )
     # By its address: a private DNS zone would be one more thing that lasts.
     # https://github.com/kubernetes-sigs/azurefile-csi-driver/blob/master/docs/driver-parameters.md
@@ -95,7 +100,7 @@ def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Reso
         "resourceGroup": group.name,
         "storageAccount": account.output("accountName"),
         "shareName": files.output("shareName"),
-        "server": door.output("customDnsConfigs").apply(_address),
+        "server": _address(door.output("networkInterfaces"), parent),
     }
     return Share(
         driver="file.csi.azure.com",
@@ -109,5 +114,16 @@ def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Reso
     )
 
 
-def _address(found: Any) -> str:
-    return str(found[0]["ipAddresses"][0])
+def _address(interfaces: pulumi.Output[Any], parent: pulumi.Resource) -> pulumi.Output[str]:
+    """The endpoint's, by its network interface.
+
+    The endpoint's own ``customDnsConfigs`` are empty once a policy has given it a group of DNS zones, as landing zones
+    do: https://github.com/MicrosoftDocs/cloud-adoption-framework/issues/1020.
+    """
+    path = interfaces.apply(lambda found: str(found[0]["id"]).split("/"))
+    asked = {
+        "resourceGroupName": path.apply(lambda parts: parts[4]),
+        "networkInterfaceName": path.apply(lambda parts: parts[-1]),
+    }
+    found = pulumi.runtime.invoke_output(_INTERFACE, asked, pulumi.InvokeOutputOptions(parent=parent))
+    return found.apply(lambda its: str(its["ipConfigurations"][0]["privateIPAddress"]))

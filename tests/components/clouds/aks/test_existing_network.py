@@ -52,6 +52,20 @@ def test_the_cluster_is_in_the_subnet_which_it_may_use_and_no_network_is_made() 
 
 
 @pytest.mark.parametrize(
+    ("servers", "private", "may"),
+    [(["10.0.0.4"], True, True), ([], True, False), (["10.0.0.4"], False, False)],
+)
+def test_a_network_with_dns_servers_of_its_own_is_linked_by_right(
+    servers: list[str], private: bool, may: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(aks_answers.VIRTUAL_NETWORK, "dhcpOptions", {"dnsServers": servers})
+    recording = run_cluster(private_endpoint=private)
+    granted = [one for one in recording.resources if one.inputs.get("scope") == ID]
+    assert [one.inputs["roleDefinitionId"].rpartition("/")[2] for one in granted] == [roles.NETWORK_CONTRIBUTOR] * may
+    assert {one.urn for one in granted} <= set(recording.only(CLUSTER).depends_on)
+
+
+@pytest.mark.parametrize(
     ("ways", "outbound"),
     [
         ({"routeTable": {"id": "r"}}, "userDefinedRouting"),

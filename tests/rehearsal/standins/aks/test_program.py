@@ -8,13 +8,15 @@ from typing import Any
 
 import pulumi
 import pytest
+import yaml
 from pulumi.runtime import mocks
 
 from rehearsal.standins.aks import AzureNativeProvider
 from rehearsal.standins.base import ProviderError
+from rehearsal.standins.beforehand import made_beforehand
 from tests import one_stack, recorder
 from tests.rehearsal.standins.aks.account import CLUSTER, ENCRYPTION_SET, POOL, SUBSCRIPTION, Microsoft
-from tests.stacks import run_with
+from tests.stacks import ROOT, run_with
 
 KEY = (
     f"/subscriptions/{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/vault"
@@ -26,6 +28,7 @@ STACKS: dict[str, dict[str, Any]] = {
     "encrypted": {"security": {"kmsKey": KEY}},
     "random": {"autoscaling": {"expander": "random"}},
     "growing-admin-pool": {"adminPool": {"nodes": 1, "maxNodes": 3}},
+    "workloads": {"workloads": {"registry": {}, "checkpoints": {}, "sharedVolume": {}}},
 }
 Run = Callable[[str], tuple[recorder.Recording, Microsoft]]
 
@@ -85,3 +88,18 @@ def test_the_stand_in_accepts_the_whole_program(run: Run, stack: str) -> None:
     empty = [group for group in azure.fleet.groups.values() if group.machine.gpus]
     assert empty
     assert all(group.min_nodes == group.initial_nodes == 0 and group.autoscaled for group in empty)
+
+
+def test_the_stand_in_accepts_a_cluster_in_a_companys_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose DNS servers are its own, and whose disks have its own key."""
+    company = ROOT / "examples" / "aks-company.yaml"
+    azure = Microsoft(tmp_path)
+    made_beforehand(company, azure.provider)
+    config = yaml.safe_load(company.read_text())["config"]
+    azure.provider.configure({"subscriptionId": config["azure-native:subscriptionId"], "location": "eastus"})
+    monkeypatch.setattr(Sent, "azure", azure, raising=False)
+    monkeypatch.setattr(recorder, "Cloud", Sent)
+    cluster = run_with(config, "company").only(CLUSTER)
+    azure.provider.close()
+    assert cluster.inputs["apiServerAccessProfile"]["enablePrivateCluster"]
+    assert cluster.inputs["networkProfile"]["outboundType"] == "userDefinedRouting"

@@ -154,6 +154,33 @@ def test_the_control_plane_may_give_nodes_their_identity_where_it_is_operator(az
     assert azure.create(CLUSTER, inputs).id
 
 
+PRIVATE: Properties = {"enablePrivateCluster": True, "privateDNSZone": "system"}
+
+
+@pytest.mark.parametrize(
+    ("servers", "access", "scope", "refused"),
+    [
+        (["10.9.0.4"], PRIVATE, SUBNET_ID, True),
+        (["10.9.0.4"], PRIVATE, SUBNET_ID.partition("/subnets/")[0], False),
+        ([], PRIVATE, SUBNET_ID, False),
+        (["10.9.0.4"], {**PRIVATE, "privateDNSZone": "none"}, SUBNET_ID, False),
+        (["10.9.0.4"], {}, SUBNET_ID, False),
+    ],
+)
+def test_a_private_name_is_linked_to_a_network_with_its_own_dns_servers_by_right(
+    azure: Microsoft, servers: list[str], access: Properties, scope: str, refused: bool
+) -> None:
+    azure.group()
+    azure.create(NETWORK, network(dhcpOptions={"dnsServers": servers}))
+    azure.create(SUBNET, subnet())
+    azure.create(ROLE_ASSIGNMENT, role(scope=scope, principalId=azure.identity().state["principalId"]))
+    inputs = cluster(apiServerAccessProfile=access)
+    if refused:
+        missing(azure, CLUSTER, inputs, "LinkedAuthorizationFailed")
+    else:
+        assert azure.create(CLUSTER, inputs).id
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_pool_is_in_a_reservation_where_the_control_plane_is_contributor(azure: Microsoft, whole: bool) -> None:
     azure.network()
