@@ -133,10 +133,9 @@ WISHES: Final = (
         "`pulumi destroy` ends that",
     ),
     Wish(
-        what="a monitoring, queueing or serving stack inside the cluster is",
-        keys=r"(prometheus|grafana|dcgm(exporter)?|kueue|queues?|volcano|kuberay|ray|kubeflow|kserve|keda|slurm"
-        r"|gpuoperator|networkoperator|argocd|flux)(enabled)?",
-        values=r"prometheus|grafana|dcgm.*|kueue|volcano|kuberay|ray|kubeflow|kserve|keda|gpuoperator|networkoperator",
+        what="this stack inside the cluster is",
+        keys=r"(volcano|kuberay|ray|kubeflow|kserve|slurm|gpuoperator|networkoperator|argocd|flux)(enabled)?",
+        values=r"volcano|kuberay|ray|kubeflow|kserve|gpuoperator|networkoperator",
         of=_ADDONS,
         instead=_CHART,
     ),
@@ -203,6 +202,10 @@ SYNONYMS: Final[Mapping[str, str]] = {
         ),
         "teams: [{name: research, gpus: 8}]",
     ),
+    **dict.fromkeys(("prometheus", "grafana", "dcgm", "dcgmexporter"), "workloads: {monitoring: {}}"),
+    **dict.fromkeys(("kueue", "queues", "jobqueue"), "workloads: {queue: {}}"),
+    **dict.fromkeys(("jupyter", "jupyterhub", "notebooks"), "workloads: {notebook: {}}"),
+    "keda": "workloads: {services: [{name: …, image: …, gpu: …, port: …}]}",
     **dict.fromkeys(("dws", "dynamicworkloadscheduler"), "capacity: flex-start"),
     **dict.fromkeys(("maxrunduration", "maxrunseconds"), "flexStart: {maxRunHours: 24}"),
     **dict.fromkeys(

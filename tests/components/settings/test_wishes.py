@@ -208,9 +208,30 @@ def test_no_answer_says_of_a_key_that_there_is_that_it_is_not_supported(wish: wi
     assert [key for key in keys(StackFile) if re.fullmatch(wish.keys, wishes.plain(key))] == []
 
 
-def test_a_synonym_is_no_key_of_a_stack_file() -> None:
-    there = {wishes.plain(key) for key in keys(StackFile)}
-    assert {word for word in wishes.SYNONYMS if word in there} == set()
+def sections(model: type[BaseModel]) -> Iterator[set[str]]:
+    yield {field.alias or name for name, field in model.model_fields.items()}
+    for field in model.model_fields.values():
+        for inner in models_in(field.annotation):
+            yield from sections(inner)
+
+
+def test_a_synonym_is_no_key_where_its_key_is() -> None:
+    """Elsewhere it may be one: a service has ``min``, where a pool has ``minNodes``."""
+    for section in sections(StackFile):
+        there = {wishes.plain(key) for key in section}
+        of_here = {word for word, other in wishes.SYNONYMS.items() if other.partition(":")[0] in section}
+        assert of_here & there == set()
+
+
+@pytest.mark.parametrize(
+    ("word", "key"),
+    [("prometheus", "monitoring"), ("kueue", "queue"), ("jupyterhub", "notebook"), ("keda", "services")],
+)
+def test_a_tool_by_its_own_name_leads_to_its_key(word: str, key: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        load_stack("gke", **{word: True})
+    [problem] = error.value.problems
+    assert f"workloads: {{{key}: " in problem.remedy
 
 
 @pytest.mark.parametrize("word", ["own", "", "gpu", "name", "zone", "colour", "nodes", "disk"])
