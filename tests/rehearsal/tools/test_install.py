@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import rehearsal.tools
+from components.workloads.declare import charts_of
 from rehearsal.stack import available, resolve
 from rehearsal.tools import ToolsError, ToolsMissing
 from rehearsal.tools.charts import pack
@@ -241,10 +242,12 @@ def test_the_table_pins_every_version_it_stamps() -> None:
 
 
 @pytest.mark.parametrize("stack", available())
-def test_a_stack_gets_what_its_autoscaler_needs_and_nothing_else(stack: str) -> None:
+def test_a_stack_gets_what_its_autoscaler_and_its_charts_need_and_nothing_else(stack: str) -> None:
     chosen = resolve(stack)
     extra = {module.name for module in chosen.tools} - {module.name for module in REHEARSAL}
-    assert extra == ({"helm", "karpenter-aws"} if chosen.settings.autoscaler == "karpenter" else set())
+    karpenter = chosen.settings.autoscaler == "karpenter"
+    helm = karpenter or bool(charts_of(chosen.settings.workloads))
+    assert extra == {name for name, needed in (("helm", helm), ("karpenter-aws", karpenter)) if needed}
 
 
 def test_what_is_not_asked_for_is_neither_built_nor_missed(

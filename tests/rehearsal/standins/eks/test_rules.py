@@ -18,6 +18,7 @@ from tests.rehearsal.standins.eks.account import (
     ENDPOINT,
     ENTRY,
     EVENT_RULE,
+    FILES_POLICY,
     KEY,
     LOG_GROUP,
     NAT,
@@ -81,6 +82,12 @@ EXPIRES = {"id": "old", "status": "Enabled", "expiration": {"days": 1}}
 RULES: list[tuple[str, str, Properties, Properties]] = [
     ("bucket-name", data.BUCKET, {"bucket": "gpu..dev"}, {"bucket": "gpu-dev"}),
     ("bucket-policy", data.BUCKET_POLICY, {"bucket": "b", "policy": "{}"}, {"bucket": "b", "policy": DENY_ALL}),
+    (
+        "file-system-policy",
+        FILES_POLICY,
+        {"fileSystemId": "fs-0123456789abcdef0", "policy": "{}"},
+        {"fileSystemId": "fs-0123456789abcdef0", "policy": DENY_ALL},
+    ),
     (
         "lifecycle-rule",
         data.BUCKET_LIFECYCLE,
