@@ -13,7 +13,7 @@ from rehearsal.user import Reply, User, essence
 
 PATIENCE_SECONDS: Final = 240.0
 """How long nothing at all may happen before what was to come is given up. The slowest step of an autoscaler, an idle
-node's removal, takes some 30 s where the machine is not loaded."""
+node's removal by a Karpenter that the stack installs, takes some 30 s where the machine is not loaded."""
 
 CHANCE_SECONDS: Final = 60.0
 """The same for what need not come, and where a failure is what is looked for."""
@@ -55,7 +55,7 @@ class Player:
     """Plays one scenario, once.
 
     ``say`` gets one line per step. ``alive`` is called while waiting; it raises when the world has died.
-    ``while_scaled_up`` is called once, when the last pods are gone and their nodes are still there. ``run_dry`` takes
+    ``while_scaled_up`` is called once, when the most pods run, before they are deleted. ``run_dry`` takes
     the pools that the cloud has no further machine for, until it is called with others. With ``fail_fast`` the first
     wait that is in vain, or a GPU node that nobody asked for, ends the play. ``played`` takes what happens.
     """
@@ -151,10 +151,10 @@ class Player:
         self._until(lambda: all(self._considered(one) for one in scenario.hopeless))
 
     def _scale_down(self) -> None:
+        self._while_scaled_up()
         self._say("deleting what is left and waiting for the GPU nodes to go")
         self._delete([one.submission for one in self.played.submitted if one.reply.ok])
         self.played.all_deleted = self._timeline.now()
-        self._while_scaled_up()
         if self._until(lambda: not self._timeline.gpu_nodes_now()):
             self.played.back_to_zero = self._timeline.now()
 

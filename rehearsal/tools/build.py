@@ -57,19 +57,46 @@ def build(module: Module, go: Go, folder: Path, progress: Progress) -> None:
             compiled += line in total
             building.detail = f"{compiled} packages compiled, of at most {len(total)}"
 
-        command = ["build", "-v", *module.build_flags(), "-o", f"{folder}/", *packages]
-        _run(module, go, command, count, noise=total)
+        with tempfile.TemporaryDirectory() as edited:
+            flags = _with_edits(module, go, Path(edited)) if module.edits else []
+            command = ["build", "-v", *module.build_flags(), *flags, "-o", f"{folder}/", *packages]
+            _run(module, go, command, count, noise=total)
     for name, package in module.binaries.items():
         (folder / _go_name(package)).rename(folder / name)
     for copies in module.copies:
-        (source,) = _run(module, go, ["list", "-m", "-mod=readonly", "-f", "{{.Dir}}", copies.module])
+        source = _source(module, go, copies.module)
         for path in copies.paths:
             target = folder / Path(path).name
-            shutil.copyfile(Path(source) / path, target)
+            shutil.copyfile(source / path, target)
             target.chmod(copies.mode)
     for chart in module.charts:
-        (source,) = _run(module, go, ["list", "-m", "-mod=readonly", "-f", "{{.Dir}}", chart.module])
-        pack(module, chart, Path(source), folder)
+        pack(module, chart, _source(module, go, chart.module), folder)
+
+
+def _source(module: Module, go: Go, of: str) -> Path:
+    (folder,) = _run(module, go, ["list", "-m", "-mod=readonly", "-f", "{{.Dir}}", of])
+    return Path(folder)
+
+
+def _with_edits(module: Module, go: Go, folder: Path) -> list[str]:
+    """Go's flag for a go.mod in ``folder`` that takes the edited modules from copies beside it."""
+    go_mod = (module.directory / "go.mod").read_text()
+    for name in dict.fromkeys(edit.module for edit in module.edits):
+        copy = folder / name
+        shutil.copytree(_source(module, go, name), copy, copy_function=shutil.copyfile)
+        go_mod += f"\nreplace {name} => {copy}\n"
+    for edit in module.edits:
+        file = folder / edit.module / edit.path
+        text = file.read_text()
+        if text.count(edit.old) != 1:
+            raise ToolsError(
+                f"{edit.module} {module.version(edit.module)}: {edit.path} has {text.count(edit.old)} times\n"
+                f"  {edit.old}\nand should have it once. Say in rehearsal/tools/modules.py what this version has there."
+            )
+        file.write_text(text.replace(edit.old, edit.new))
+    (folder / "go.mod").write_text(go_mod)
+    shutil.copyfile(module.directory / "go.sum", folder / "go.sum")
+    return [f"-modfile={folder / 'go.mod'}"]
 
 
 def _run(

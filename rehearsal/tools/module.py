@@ -42,6 +42,19 @@ class Copies:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """A text of a Go module that is compiled as another; the module itself stays as it was downloaded.
+
+    ``old`` stands exactly once in the file ``path`` inside ``module``.
+    """
+
+    module: str
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
 class Chart:
     """A Helm chart that a Go module carries, packed as ``<name>-<number>.tgz`` the way its release script does.
 
@@ -77,6 +90,7 @@ class Module:
     stamps: tuple[Stamp, ...] = ()
     copies: tuple[Copies, ...] = ()
     charts: tuple[Chart, ...] = ()
+    edits: tuple[Edit, ...] = ()
 
     @property
     def name(self) -> str:
@@ -92,7 +106,7 @@ class Module:
     @property
     def folder(self) -> str:
         """The folder's name in the cache: the module and a hash of all that defines its content."""
-        shipped = [asdict(each) for each in (*self.copies, *self.charts)]
+        shipped = [asdict(each) for each in (*self.copies, *self.charts, *self.edits)]
         definition = json.dumps([INSTALLER_VERSION, *target(), self.build_flags(), dict(self.binaries), shipped])
         digest = hashlib.sha256(definition.encode())
         for file in ("go.mod", "go.sum"):

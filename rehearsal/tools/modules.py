@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from rehearsal.tools.module import Chart, Copies, Module, Stamp
+from rehearsal.tools.module import Chart, Copies, Edit, Module, Stamp
 
 _HERE: Final = Path(__file__).resolve().parent
 
@@ -41,6 +41,21 @@ PULUMI_PYTHON: Final = Module(
     build_gib=0.5,
     installed_gib=0.1,
 )
+
+_DISRUPTION: Final = "pkg/controllers/disruption"
+_SHORTER_WAITS: Final = (
+    # How long after a node is seen to be idle it is looked at again, before it goes.
+    (f"{_DISRUPTION}/consolidation.go", "consolidationTTL = 15 * time.Second", "consolidationTTL = 5 * time.Second"),
+    # How often it looks for idle nodes.
+    (f"{_DISRUPTION}/controller.go", "pollingPeriod = 10 * time.Second", "pollingPeriod = time.Second"),
+    # How long a node stays because a pod may come: twice the longest time of collecting pods, and at least 10 s.
+    ("pkg/controllers/state/statenode.go", "nominationPeriod < 10*time.Second {", "nominationPeriod < 0 {"),
+)
+"""The waits of the autoscaler that stands in for the clouds' own, which no option shortens: path, as it is, as built.
+
+Idle time is simulated, as the start of a machine is. What it decides stays as it is. The Karpenter that a stack itself
+installs (``KARPENTER_AWS``) is built as published.
+"""
 
 KUBERNETES: Final = Module(
     _HERE / "kubernetes",
@@ -79,6 +94,7 @@ KUBERNETES: Final = Module(
             ),
         ),
     ),
+    edits=tuple(Edit("sigs.k8s.io/karpenter", *each) for each in _SHORTER_WAITS),
     minutes=9,
     build_gib=4.0,
     installed_gib=0.5,

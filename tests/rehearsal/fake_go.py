@@ -1,7 +1,8 @@
 """A `go` for the installer's tests: answers like the real one, in milliseconds and without a network.
 
 Files beside it steer it: `refuse` (every module needs a newer Go), `fail` (its text is the build's error),
-`hang` (the build lasts as long as it exists). It appends each call to `calls`.
+`hang` (the build lasts as long as it exists). It appends each call to `calls`, and keeps in `edited` what a build with
+a go.mod of its own found beside that.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _SCRIPT = """#!{python}
-import pathlib, sys, time
+import pathlib, shutil, sys, time
 home = pathlib.Path(__file__).parent
 arguments = sys.argv[1:]
 with (home / "calls").open("a") as calls:
@@ -28,6 +29,9 @@ elif arguments[0] == "build":
     print("fmt", file=sys.stderr)
     if (home / "fail").exists():
         sys.exit((home / "fail").read_text())
+    for argument in arguments:
+        if argument.startswith("-modfile="):
+            shutil.copytree(pathlib.Path(argument.partition("=")[2]).parent, home / "edited")
     folder = pathlib.Path(arguments[arguments.index("-o") + 1])
     for package in arguments[arguments.index("-o") + 2:]:
         binary = folder / package.removesuffix("/v3").rpartition("/")[2]

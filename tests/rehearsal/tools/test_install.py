@@ -20,7 +20,7 @@ from rehearsal.tools import ToolsError, ToolsMissing
 from rehearsal.tools.charts import pack
 from rehearsal.tools.errors import NoSpace
 from rehearsal.tools.install import install
-from rehearsal.tools.module import Chart, Copies, Module, Stamp
+from rehearsal.tools.module import Chart, Copies, Edit, Module, Stamp
 from rehearsal.tools.modules import MODULES, PULUMI, REHEARSAL
 from rehearsal.tools.progress import Progress
 from tests.rehearsal.fake_go import FakeGo
@@ -108,6 +108,42 @@ def test_a_chart_is_packed_as_its_release_publishes_it(go: FakeGo, modules: tupl
     (source / "charts" / "scaler" / "Chart.yaml").write_text("name: scaler\n")
     with pytest.raises(ToolsError, match=r"Chart\.yaml: 0 lines `version: …`"):
         pack(modules[0], CHART, source, tmp_path)
+
+
+def test_an_edit_is_compiled_and_the_module_stays_as_published(
+    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
+) -> None:
+    source = go.folder / "module-source" / "waits.go"
+    source.write_text("const short = 1\nconst long = 15\n")
+    store, lint = modules
+    plain = store.folder
+    edited = dataclasses.replace(store, edits=(Edit("example.org/store", "waits.go", "long = 15", "long = 5"),))
+    assert edited.folder != plain, "what is built otherwise must not be taken from the cache"
+    install(Progress(io.StringIO()), environ, (edited, lint))
+    go_mod = (go.folder / "edited" / "go.mod").read_text()
+    (replaced,) = [line.split(" => ") for line in go_mod.splitlines() if line.startswith("replace ")]
+    assert replaced[0] == "replace example.org/store"
+    copy = go.folder / "edited" / "example.org" / "store"
+    assert Path(replaced[1]).parts[-2:] == copy.parts[-2:]
+    assert (copy / "waits.go").read_text() == "const short = 1\nconst long = 5\n"
+    assert (copy / "share" / "crd.yaml").exists()
+    assert source.read_text() == "const short = 1\nconst long = 15\n"
+    assert "replace" not in (store.directory / "go.mod").read_text()
+    assert [("-modfile=" in call, call.endswith("cmd/lint")) for call in go.calls("build")] == [
+        (True, False),
+        (False, True),
+    ]
+
+
+@pytest.mark.parametrize(("text", "times"), [("const long = 16\n", 0), ("long = 15\nlong = 15\n", 2)])
+def test_an_edit_that_a_new_version_has_no_place_for_stops_the_build(
+    environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...], text: str, times: int
+) -> None:
+    (go.folder / "module-source" / "waits.go").write_text(text)
+    edited = dataclasses.replace(modules[0], edits=(Edit("example.org/store", "waits.go", "long = 15", "long = 5"),))
+    with pytest.raises(ToolsError, match=rf"example.org/store v1\.2\.3: waits\.go has {times} times\n  long = 15"):
+        install(Progress(io.StringIO()), environ, (edited,))
+    assert not go.calls("build")
 
 
 def test_every_binary_finds_the_others_beside_itself(environ: dict[str, str], modules: tuple[Module, ...]) -> None:
