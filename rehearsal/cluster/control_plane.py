@@ -165,9 +165,8 @@ class ControlPlane:
     def stop(self) -> None:
         """Stop the control plane's processes; the API no longer answers."""
         with self._lock:
-            while self._children:
-                self.processes.stop(self._children[-1], grace=1.0)
-                self._children.pop()
+            self.processes.stop(*self._children, grace=1.0)
+            self._children.clear()
 
     def close(self) -> None:
         """Stop, and end the process table if it is the control plane's own."""

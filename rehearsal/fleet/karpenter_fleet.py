@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -358,9 +359,10 @@ class KarpenterFleet:
 
     def _stop_controllers(self) -> None:
         watchers = (self._packer, self._idle_time, self._stuck_pods, self._node_watch)
-        for controller in (self._kubelet, *watchers, self._drivers, self._autoscaler):
-            if controller is not None:
-                controller.close()
+        running = [each for each in (self._kubelet, *watchers, self._drivers, self._autoscaler) if each is not None]
+        with ThreadPoolExecutor() as closing:  # each may have to wait for an answer of the API server
+            for closed in [closing.submit(each.close) for each in running]:
+                closed.result()
         self._stuck_pods = self._node_watch = self._drivers = self._autoscaler = None
         self._kubelet = self._idle_time = self._packer = None
 
