@@ -187,6 +187,8 @@ class Engine:
             # The plugins trust whom a user's machine would.
             "SSL_CERT_FILE": str(self.run_dir / PUBLIC_AUTHORITY),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
+            # The Python host lists the packages with pip, before each plan; pip would ask the index for a newer pip.
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             # Gives the commands their --event-log flag, as the Automation API does.
             "PULUMI_DEBUG_COMMANDS": "true",

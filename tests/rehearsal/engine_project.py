@@ -52,6 +52,7 @@ class Project:
             "PULUMI_BACKEND_URL": self.directory.as_uri(),
             "PULUMI_CONFIG_PASSPHRASE": "x",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         }
