@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rehearsal.standins.eks.keys import GRANT, TO_START
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
 from tests.recorder import Recording
@@ -87,9 +88,11 @@ def test_eks_encrypts_the_disks_of_all_nodes_and_volumes_of_claims(autoscaler: s
 @pytest.mark.parametrize(("autoscaler", "controllers"), [("cluster-autoscaler", 1), ("karpenter", 2)])
 def test_on_eks_whoever_makes_disks_may_use_the_key(autoscaler: str, controllers: int) -> None:
     recording = with_key("eks", autoscaling={"autoscaler": autoscaler})
-    grant = recording.only("aws:kms/grant:Grant").inputs
-    assert grant["granteePrincipal"].endswith("/AWSServiceRoleForAutoScaling")
-    assert {"CreateGrant", "Decrypt", "GenerateDataKeyWithoutPlaintext"} <= set(grant["operations"])
+    grants = {one.inputs["granteePrincipal"].rpartition("/")[2]: one for one in recording.of_type(GRANT)}
+    assert set(grants) == {"AWSServiceRoleForAutoScaling", "AWSServiceRoleForEC2Spot"}
+    assert all(set(one.inputs["operations"]) >= TO_START for one in grants.values())
+    groups = recording.of_type("aws:eks/nodeGroup:NodeGroup")
+    assert [one.name for one in groups if not {grant.urn for grant in grants.values()} <= set(one.depends_on)] == []
     documents = [json.loads(one.inputs["policy"]) for one in recording.of_type("aws:iam/rolePolicy:RolePolicy")]
     allowed = [
         statement
@@ -97,9 +100,15 @@ def test_on_eks_whoever_makes_disks_may_use_the_key(autoscaler: str, controllers
         for statement in document["Statement"]
         if statement["Resource"] == KEYS["eks"]
     ]
-    grants = [one for one in allowed if "kms:CreateGrant" in one["Action"]]
-    assert len(grants) == controllers
-    assert {one["Condition"]["Bool"]["kms:GrantIsForAWSResource"] for one in grants} == {"true"}
+    for_disks = [one for one in allowed if "kms:CreateGrant" in one["Action"]]
+    assert len(for_disks) == controllers
+    assert {one["Condition"]["Bool"]["kms:GrantIsForAWSResource"] for one in for_disks} == {"true"}
+
+
+def test_on_eks_the_role_of_spot_is_granted_the_key_only_where_there_are_spot_machines() -> None:
+    """An account without any may not have that role."""
+    recording = with_key("eks", gpuPools=[{"name": "t4", "gpu": "nvidia-t4", "maxNodes": 1}], cpuPools=[])
+    assert recording.only(GRANT).inputs["granteePrincipal"].endswith("/AWSServiceRoleForAutoScaling")
 
 
 def test_another_key_is_another_class_of_volumes() -> None:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.clouds.base import NodePools, WorkloadResources
-from components.clouds.eks import addons, cluster_autoscaler, people, pools, storage
+from components.clouds.eks import addons, cluster_autoscaler, disk_key, people, pools, storage
 from components.clouds.eks.access import vpc_config
 from components.clouds.eks.context import Context
 from components.clouds.eks.control_plane_logs import LOGS, log_group
 from components.clouds.eks.declare import declare
-from components.clouds.eks.disk_key import grant_auto_scaling
 from components.clouds.eks.encryption import secrets_key
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import Account, caller, cluster_role, node_role
@@ -86,7 +85,7 @@ class EksCluster:
         people.let_in(name, settings, self._context.name, parent)
         self._node_addons = [
             *addons.before_nodes(name, self._context, parent),
-            *grant_auto_scaling(name, settings, account, parent),
+            *disk_key.grants(name, settings, account, parent),
         ]
 
     @property

@@ -1,7 +1,7 @@
 """The customer's key of disks, and who may use it.
 
-Whoever starts a machine or makes a volume has to be allowed to: the role of Auto Scaling, to which policies cannot be
-attached, by a grant on the key; controllers by their own roles, which the key's policy has to let count, as KMS's
+Whoever starts a machine or makes a volume has to be allowed to: the roles of Auto Scaling and of spot machines, to which
+policies cannot be attached, by grants on the key; controllers by their own roles, which the key's policy has to let count, as KMS's
 default one does (https://docs.aws.amazon.com/kms/latest/developerguide/key-policy-default.html).
 """
 
@@ -17,7 +17,8 @@ from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import Account
 from components.settings import Settings
 
-# https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html
+# https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html,
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html
 _OPERATIONS: Final = (
     "CreateGrant",
     "Decrypt",
@@ -28,31 +29,36 @@ _OPERATIONS: Final = (
     "ReEncryptFrom",
     "ReEncryptTo",
 )
-_AUTO_SCALING: Final = "role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+_ROLES: Final = "role/aws-service-role"
+_AUTO_SCALING: Final = f"{_ROLES}/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+_SPOT: Final = f"{_ROLES}/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
 
 
-def grant_auto_scaling(
-    name: str, settings: Settings, account: Account, parent: pulumi.Resource
-) -> list[pulumi.Resource]:
-    """Let the Auto Scaling groups behind node groups start machines with such disks; nothing without a key.
+def grants(name: str, settings: Settings, account: Account, parent: pulumi.Resource) -> list[pulumi.Resource]:
+    """Let the account's own roles start machines with such disks; nothing without a key.
 
-    An account has that role from its first Auto Scaling group on (README, "once per account").
+    Auto Scaling's starts those of node groups. That of spot machines needs the key for every spot machine, whoever asks
+    for it; whether also for those of Karpenter's instant fleets, AWS does not say, and the grant is harmless there. Both
+    roles are there before (README, "once per account").
     """
-    if settings.security.disk_key is None:
+    key, pools = settings.security.disk_key, (settings.admin_pool, *settings.gpu_pools, *settings.cpu_pools)
+    if key is None:
         return []
+    grantees = {f"{name}-disk-key": _AUTO_SCALING}
+    if any(pool.spot for pool in pools):
+        grantees[f"{name}-disk-key-of-spot"] = _SPOT
     return [
         declare(
             "aws:kms/grant:Grant",
-            f"{name}-disk-key",
+            each,
             {
-                "keyId": settings.security.disk_key,
-                "granteePrincipal": pulumi.Output.format(
-                    "arn:{0}:iam::{1}:{2}", account.partition, account.id, _AUTO_SCALING
-                ),
+                "keyId": key,
+                "granteePrincipal": pulumi.Output.format("arn:{0}:iam::{1}:{2}", account.partition, account.id, role),
                 "operations": list(_OPERATIONS),
             },
             pulumi.ResourceOptions(parent=parent),
         )
+        for each, role in grantees.items()
     ]
 
 

@@ -17,6 +17,9 @@ from rehearsal.standins.rules import RuleBook
 KEY: Final = "aws:kms/key:Key"
 ALIAS: Final = "aws:kms/alias:Alias"
 GRANT: Final = "aws:kms/grant:Grant"
+TO_START: Final = frozenset({"CreateGrant", "Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptTo"})
+"""What whoever starts a machine with an encrypted disk must be able to do with its key:
+https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html"""
 KEY_RULES: Final = RuleBook[Account]()
 ALIAS_RULES: Final = RuleBook[Account]()
 

@@ -15,7 +15,7 @@ from rehearsal.standins.eks.errors import ApiError
 from rehearsal.standins.eks.groups import DELETING, NODE_GROUP, asg_name, declared_group, zones_in
 from rehearsal.standins.eks.iam import attached_policies, require_role
 from rehearsal.standins.eks.instance_types import offered_in
-from rehearsal.standins.eks.keys import may_use
+from rehearsal.standins.eks.keys import TO_START, may_use
 from rehearsal.standins.eks.network import CLUSTER, SUBNET, subnets
 from rehearsal.standins.eks.nodes import types_of
 from rehearsal.standins.eks.pool_rules import DEFAULT_AMI_TYPE, POOL_RULES
@@ -35,9 +35,6 @@ GROUPS_PER_CLUSTER: Final = 30
 _NODES_RECREATED: Final = ("launchTemplate.version", "releaseVersion", "version")
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html
 _AUTO_SCALING: Final = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
-_TO_START: Final = frozenset(
-    {"CreateGrant", "Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptTo"}
-)
 # What a template of a managed node group must not have:
 # https://docs.aws.amazon.com/eks/latest/userguide/launch-templates.html
 _NOT_IN_TEMPLATE: Final = ("IamInstanceProfile", "HibernationOptions", "InstanceInitiatedShutdownBehavior")
@@ -196,7 +193,7 @@ def _check_disk_keys(account: Account, inputs: Properties, data: Properties) -> 
         return
     for mapping in data.get("BlockDeviceMappings") or ():
         key = (mapping.get("Ebs") or {}).get("KmsKeyId")
-        if key and not may_use(account, key, _AUTO_SCALING, _TO_START):
+        if key and not may_use(account, key, _AUTO_SCALING, TO_START):
             raise ProviderError(
                 "unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: AsgInstanceLaunchFailures: "
                 f"Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "

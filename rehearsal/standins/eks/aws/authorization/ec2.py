@@ -129,13 +129,14 @@ def launch(asked: Asked, template: Mapping[str, Any], data: Mapping[str, Any], *
     if spot:
         yield from _made(asked, "RunInstances", "spot-instances-request", tags)
     yield from _passed_role(asked, data.get("IamInstanceProfile") or {})
-    for key in dict.fromkeys(each["Ebs"]["KmsKeyId"] for each in _encrypted(data)):
+    for key in disk_keys(data):
         yield from _uses_key(key)
 
 
-def _encrypted(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The disks with a key of the customer's."""
-    return [each for each in data.get("BlockDeviceMappings") or () if (each.get("Ebs") or {}).get("KmsKeyId")]
+def disk_keys(data: Mapping[str, Any]) -> list[str]:
+    """The customer's keys on the disks of a launch template's data, each once."""
+    named = [(each.get("Ebs") or {}).get("KmsKeyId") for each in data.get("BlockDeviceMappings") or ()]
+    return list(dict.fromkeys(key for key in named if key))
 
 
 def _uses_key(key: str) -> Iterator[Right]:

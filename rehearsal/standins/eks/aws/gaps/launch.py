@@ -16,6 +16,7 @@ from rehearsal.standins.eks.aws.gaps.images import publish
 from rehearsal.standins.eks.aws.supply import Market
 from rehearsal.standins.eks.errors import ApiError
 from rehearsal.standins.eks.instance_types import instance_type, offered_in
+from rehearsal.standins.eks.keys import TO_START, may_use
 
 SPOT_ROLE: Final = "AWSServiceRoleForEC2Spot"
 _SPOT_SERVICE: Final = "spot.amazonaws.com"
@@ -85,6 +86,7 @@ def check_capacity(request: Request, plan: Plan) -> None:
         raise GapError("InsufficientFreeAddressesInSubnet", message)
     if plan.market == "spot":
         _require_spot_role(request)
+        _require_keys_of_spot(account, plan)
     _check_quota(account, plan, kind)
     if plan.reservation:
         _check_reservation(account, plan.reservation, kind, zone)
@@ -146,6 +148,24 @@ def _require_spot_role(request: Request) -> None:
             code = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
             raise GapError(code, f"{message} EC2 Spot Instances.") from None
         account.call("iam", "CreateServiceLinkedRole", AWSServiceName=_SPOT_SERVICE)
+
+
+def _require_keys_of_spot(account: Account, plan: Plan) -> None:
+    """EC2 starts spot machines by the account's role for them, which has to be granted a customer's key:
+    https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html.
+
+    Of ``instant`` fleets, which start with their caller's rights, nobody says whether that is so: Karpenter's guide
+    (https://karpenter.sh/v1.14/troubleshooting/#node-terminates-before-ready-on-failed-encrypted-ebs-volume) names the
+    caller's rights alone. Here both are asked for.
+    """
+    for key in ec2.disk_keys(plan.data):
+        if not may_use(account, key, f"/{SPOT_ROLE}", TO_START):
+            message = (
+                "Instance launch failed because an EBS volume cannot be encrypted. If your launch specification "
+                f"includes an encrypted EBS volume, you must grant the {SPOT_ROLE} service-linked role access to any "
+                "custom KMS keys."
+            )
+            raise GapError("InvalidParameter", message)
 
 
 def _check_quota(account: Account, plan: Plan, kind: str) -> None:

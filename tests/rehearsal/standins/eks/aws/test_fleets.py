@@ -9,7 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from rehearsal.standins.eks.aws.supply import Maintenance, Reservation
-from tests.rehearsal.standins.eks.account import REGION
+from rehearsal.standins.eks.keys import TO_START
+from tests.rehearsal.standins.eks.account import GRANT, KEY, REGION
 from tests.rehearsal.standins.eks.aws.controller import Controller
 from tests.rehearsal.standins.eks.aws.karpenter import IMAGE, TAGS, Karpenter
 
@@ -138,6 +139,21 @@ def test_spot_fails_where_its_role_may_not_be_made(controller: Controller) -> No
     assert errors(answer) == [("g4dn.xlarge", f"{REGION}a", "AuthFailure.ServiceLinkedRoleCreationNotPermitted")]
     assert karpenter.fleet(ec2, template)["Errors"] == []
     controller.amazon.account.call("iam", "CreateServiceLinkedRole", AWSServiceName="spot.amazonaws.com")
+    assert karpenter.fleet(ec2, template, spot=True)["Errors"] == []
+
+
+def test_spot_with_a_key_of_the_customer_s_starts_once_its_role_is_granted_the_key(
+    karpenter: Karpenter, ec2: Any
+) -> None:
+    amazon = karpenter.controller.amazon
+    key = amazon.create(KEY, {}).state["arn"]
+    disk = {"VolumeSize": 100, "VolumeType": "gp3", "Encrypted": True, "KmsKeyId": key}
+    template = karpenter.template(ec2, BlockDeviceMappings=[{"DeviceName": "/dev/xvda", "Ebs": disk}])
+    refused = karpenter.fleet(ec2, template, spot=True)
+    assert "you must grant the AWSServiceRoleForEC2Spot" in refused["Errors"][0]["ErrorMessage"]
+    assert karpenter.fleet(ec2, template)["Errors"] == []
+    role = "arn:aws:iam::123456789012:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
+    amazon.create(GRANT, {"keyId": key, "granteePrincipal": role, "operations": sorted(TO_START)})
     assert karpenter.fleet(ec2, template, spot=True)["Errors"] == []
 
 
