@@ -15,7 +15,7 @@ from components.settings.costs import support_of
 from components.settings.quotas import quotas as needed_quotas
 from components.workloads.inference_service import floor_usd
 from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
-from concepts.pool import POOL_LABEL, Pool
+from concepts.pool import KIND_LABELS, POOL_LABEL, Pool
 
 # CUDA 12.2 runs on every driver branch that clouds install by default today (R535 and later).
 _CUDA_IMAGE: Final = "nvidia/cuda:12.2.2-base-ubuntu22.04"
@@ -92,7 +92,7 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
                 "metadata": {"annotations": _undisturbed(spec, autoscaler)},
                 "spec": {
                     "restartPolicy": "Never",
-                    "nodeSelector": {POOL_LABEL: spec.name},
+                    "nodeSelector": {key: spec.labels[key] for key in (POOL_LABEL, *KIND_LABELS)},
                     "tolerations": tolerations(spec.taints),
                     "containers": [container],
                 },

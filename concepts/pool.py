@@ -18,6 +18,8 @@ SIZE_KEY: Final = "gpucluster.dev/gpus-per-node"
 SHARES_KEY: Final = "gpucluster.dev/shares-per-gpu"
 """Taint of nodes with parts of GPUs, in a stack where nodes of their size have whole ones."""
 ROLE_LABEL: Final = "gpucluster.dev/role"
+KIND_LABELS: Final = (GPU_LABEL, SIZE_KEY)
+"""What all pools of one GPU type and size have in common: every rung of a ladder, every zone."""
 OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
 """A pod (or pod template) with this label set to ``"true"`` may use a larger node than it needs."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from concepts.kubernetes import Taint
 from concepts.offer import Offer, PoolOffer
+from concepts.pool import KIND_LABELS
 
 _MIB_PER_GIB = 1024
 
@@ -49,6 +50,11 @@ class Fit:
     def taints(self) -> tuple[Taint, ...]:
         """What pods have to tolerate to use any of the pools."""
         return tuple(dict.fromkeys(taint for pool in self.pools for taint in pool.taints))
+
+    @property
+    def kind(self) -> Mapping[str, str]:
+        """The labels of their type and size."""
+        return {key: self.pools[0].labels[key] for key in KIND_LABELS}
 
     @property
     def most_pods(self) -> int:

@@ -38,7 +38,7 @@ _CONTAINER: Final = "main"
 class TrainingJob:
     """A program that runs to its end on GPUs, once, once per worker, or once per run of a sweep.
 
-    It may use any of ``pools``, whose ``taints`` it tolerates. Without ``command`` the image's own program runs.
+    It may use any of ``pools``, whose ``taints`` it tolerates and which all have the labels ``kind``. Without ``command`` the image's own program runs.
     ``gpus`` are those of one pod; ``milli_cpu``, ``memory_mib`` and ``disk_mib`` are asked for where they are not 0.
     ``workers`` start together and find each other by torchrun's variables; ``at_once`` limits the runs of a ``sweep``.
     ``retries`` count failures of the program itself, per run of a sweep and per worker. ``grace_seconds`` pass between
@@ -56,6 +56,7 @@ class TrainingJob:
     gpus: int = 1
     pools: tuple[str, ...]
     taints: tuple[Taint, ...]
+    kind: Mapping[str, str] = field(default_factory=dict)
     milli_cpu: int = 0
     memory_mib: int = 0
     disk_mib: int = 0
@@ -124,7 +125,7 @@ def _template(job: TrainingJob) -> dict[str, Any]:
             **({"subdomain": job.name} if job.workers > 1 else {}),
             **({"serviceAccountName": job.service_account} if job.service_account else {}),
             **({"priorityClassName": job.priority_class} if job.priority_class else {}),
-            **placement(job.pools, job.taints),
+            **placement(job.pools, job.taints, job.kind),
             "containers": [_container(job)],
             # A container's own /dev/shm has 64 MiB, too little for PyTorch's data loaders and NCCL:
             # https://docs.pytorch.org/docs/stable/multiprocessing.html
@@ -136,10 +137,14 @@ def _template(job: TrainingJob) -> dict[str, Any]:
     }
 
 
-def placement(pools: Sequence[str], taints: Sequence[Taint]) -> dict[str, Any]:
-    """The part of a pod's spec that allows exactly ``pools``, whose ``taints`` it tolerates."""
-    allowed = {"key": POOL_LABEL, "operator": "In", "values": list(pools)}
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [allowed]}]}
+def placement(pools: Sequence[str], taints: Sequence[Taint], kind: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The part of a pod's spec that allows exactly ``pools``, whose ``taints`` it tolerates.
+
+    ``kind`` are labels that all of them have: a queue, which does not know pools, finds the kind of GPUs by them.
+    """
+    wanted = {POOL_LABEL: list(pools), **{key: [value] for key, value in (kind or {}).items()}}
+    expressions = [{"key": key, "operator": "In", "values": values} for key, values in wanted.items()]
+    terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
     return {
         "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
         "tolerations": tolerations(taints),

@@ -124,6 +124,7 @@ def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJo
         gpus=request.gpus,
         pools=tuple(pool.name for pool in fit.pools),
         taints=fit.taints,
+        kind=fit.kind,
         milli_cpu=request.milli_cpu,
         memory_mib=request.memory_mib,
         disk_mib=request.disk_mib,

@@ -14,7 +14,7 @@ from components.settings.tools import Queue
 from components.workloads.charts import ON_ADMIN, REACHED_PORT, Chart, namespace, release, requests
 from concepts.kubernetes import GPU_RESOURCE, tolerations
 from concepts.offer import QUEUE
-from concepts.pool import GPU_TAINT, POOL_LABEL, Pool
+from concepts.pool import GPU_TAINT, KIND_LABELS, Pool
 
 CHART: Final = Chart(
     repository="oci://registry.k8s.io/kueue/charts", name="kueue", version="0.19.2", namespace="kueue-system"
@@ -97,8 +97,11 @@ def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
 
 
 def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
-    """A kind of GPUs for each pool: its label selects its nodes.
+    """A kind of GPUs for each pool, of which its quota counts.
 
+    Its labels select all pools of that GPU type and size: Kueue gives a job the same flavor over and over, also where
+    the cloud has no machine for it (https://github.com/kubernetes-sigs/kueue/issues/2560), and the next rung of a
+    ladder, or another zone, is the autoscaler's to take.
     Whoever is admitted tolerates the GPU taint. What keeps jobs off a pool (a larger size, shared GPUs, spot) a job has
     to tolerate by itself, or it gets another: its pods would be refused for more (docs/adr/0001-size-isolation.md).
     https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-taints
@@ -111,7 +114,7 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
             "kind": "ResourceFlavor",
             "metadata": {"name": pool.name},
             "spec": {
-                "nodeLabels": {POOL_LABEL: pool.name},
+                "nodeLabels": {key: pool.labels[key] for key in KIND_LABELS},
                 "tolerations": tolerations([GPU_TAINT]),
                 **({"nodeTaints": taints} if taints else {}),
             },

@@ -1,8 +1,8 @@
 """The customer's key of disks, and who may use it.
 
-Whoever starts a machine or makes a volume has to be allowed to: the roles of Auto Scaling and of spot machines, to which
-policies cannot be attached, by grants on the key; controllers by their own roles, which the key's policy has to let count, as KMS's
-default one does (https://docs.aws.amazon.com/kms/latest/developerguide/key-policy-default.html).
+Whoever starts a machine or makes a volume has to be allowed to: the roles of Auto Scaling and of spot machines, to
+which policies cannot be attached, by grants on the key; controllers by their own roles, which the key's policy has to
+let count, as KMS's default one does (https://docs.aws.amazon.com/kms/latest/developerguide/key-policy-default.html).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _SPOT: Final = f"{_ROLES}/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
 def grants(name: str, settings: Settings, account: Account, parent: pulumi.Resource) -> list[pulumi.Resource]:
     """Let the account's own roles start machines with such disks; nothing without a key.
 
-    Auto Scaling's starts those of node groups. That of spot machines needs the key for every spot machine, whoever asks
-    for it; whether also for those of Karpenter's instant fleets, AWS does not say, and the grant is harmless there. Both
-    roles are there before (README, "once per account").
+    Auto Scaling's starts those of node groups. That of spot machines needs the key for every spot machine; whether also
+    for those of Karpenter's instant fleets, AWS does not say, and the grant does no harm there. Both roles are there
+    before (README, "once per account").
     """
     key, pools = settings.security.disk_key, (settings.admin_pool, *settings.gpu_pools, *settings.cpu_pools)
     if key is None:

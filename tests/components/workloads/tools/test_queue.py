@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,11 +11,12 @@ import yaml
 
 from components.published_offer import offer
 from components.settings import from_stack_file
+from components.workloads.queue import flavors_of
 from concepts.offer import QUEUE, from_config_map, to_config_map
-from concepts.pool import POOL_LABEL
 from gpu.fit import Request
 from gpu.job import QUEUE_LABEL, manifests
 from gpu.plan import Asked, place, training_job
+from tests.components.settings.test_clouds import load_stack
 from tests.components.workloads import stacks
 from tests.components.workloads.tools.stacks import CLOUDS, RELEASE, releases, with_all
 from tests.stacks import ROOT
@@ -32,7 +34,10 @@ def test_each_pool_is_a_flavor_with_all_its_gpus(cloud: str) -> None:
     }
     assert set(flavors) == set(pools)
     for name, flavor in flavors.items():
-        assert flavor["nodeLabels"] == {POOL_LABEL: name}
+        assert flavor["nodeLabels"] == {
+            "gpucluster.dev/gpu": pools[name]["gpu"],
+            "gpucluster.dev/gpus-per-node": f"{pools[name]['gpusPerNode']:.0f}",
+        }
         # A job that does not say so itself goes to no larger node, no shared GPU and no spot machine that has a taint.
         assert [each["key"] for each in flavor["tolerations"]] == ["nvidia.com/gpu"]
         others = {each["key"] for each in pools[name]["taints"]} - {"nvidia.com/gpu"}
@@ -42,6 +47,42 @@ def test_each_pool_is_a_flavor_with_all_its_gpus(cloud: str) -> None:
     assert group["coveredResources"] == ["nvidia.com/gpu"]
     quotas = {each["name"]: int(each["resources"][0]["nominalQuota"]) for each in group["flavors"]}
     assert quotas == {name: pool["max"] * pool["gpusPerNode"] for name, pool in pools.items()}
+
+
+def admitted(flavors: list[Mapping[str, Any]], pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The flavors that Kueue may give: those with what the pod selects, of keys that any flavor has at all.
+
+    https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-labels
+    """
+    known = {key for flavor in flavors for key in flavor["nodeLabels"]}
+
+    def takes(flavor: Mapping[str, Any]) -> bool:
+        (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+        asked = {each["key"]: each["values"] for each in term["matchExpressions"] if each["key"] in known}
+        return all(flavor["nodeLabels"].get(key) in values for key, values in asked.items())
+
+    return [flavor for flavor in flavors if takes(flavor)]
+
+
+@pytest.mark.parametrize(("cloud", "rungs"), [("gke", 2), ("eks", 2 * 3), ("aks", 2)])
+@pytest.mark.parametrize("gpus", [1, 4])
+def test_whatever_flavor_a_job_is_given_every_rung_and_zone_of_its_pools_stays_open_to_it(
+    cloud: str, rungs: int, gpus: int
+) -> None:
+    """Kueue gives the same flavor over and over, also where the cloud has no machine of that pool:
+    https://github.com/kubernetes-sigs/kueue/issues/2560."""
+    settings = load_stack(cloud, **({"autoscaling": {"autoscaler": "cluster-autoscaler"}} if cloud == "eks" else {}))
+    pools = {pool.name: pool for pool in settings.gpu_pools}
+    flavors = [flavor["spec"] for flavor in flavors_of(settings.gpu_pools)]
+    assert len(flavors) > 2 * rungs
+    offered = from_config_map(to_config_map(offer(settings, settings.gpu_pools, (), {})))
+    asked = Asked(request=Request(gpu="t4", gpus=gpus), name="train", namespace="default")
+    job = training_job(asked, place(offered, asked.request), "image", offered)
+    given = admitted(flavors, manifests(job)[0]["spec"]["template"]["spec"])
+    assert len(given) == len(job.pools) == rungs
+    for flavor in given:
+        closed = [name for name in job.pools if not flavor["nodeLabels"].items() <= pools[name].labels.items()]
+        assert closed == []
 
 
 @every_cloud
