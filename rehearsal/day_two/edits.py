@@ -67,7 +67,12 @@ def _raise_version(config: Config, target: Target) -> None:
 
 
 def _add_pool(config: Config, target: Target) -> None:
-    config[_POOLS].append({**copy.deepcopy(_entry(config, target.entry)), "name": _ADDED, "maxNodes": 1})
+    added = {**copy.deepcopy(_entry(config, target.entry)), "name": _ADDED, "maxNodes": 1}
+    # A reservation is one pool's.
+    if added.pop("reservation", None) is not None:
+        rungs = added.pop("capacity", [])
+        added["capacity"] = [rung for rung in rungs if rung in ("spot", "on-demand")] or "on-demand"
+    config[_POOLS].append(added)
 
 
 def _rename_pool(config: Config, target: Target) -> None:

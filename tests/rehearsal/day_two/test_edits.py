@@ -16,6 +16,7 @@ from rehearsal.day_two.edits import EDITS, DayTwoSet, Target, edit_stack, entry_
 from rehearsal.day_two.play import judged
 from rehearsal.stack import ROOT, available, locate
 from rehearsal.timeline import PodRecord
+from tests import one_stack
 
 EFFECTS = [effects for cloud in catalog.clouds() for effects in catalog.of(cloud).changes.values()]
 
@@ -33,12 +34,13 @@ def target(file: Path) -> Target:
 
 
 @pytest.mark.parametrize("which", ["all", "brief"])
-@pytest.mark.parametrize("stack", available())
+@pytest.mark.parametrize("stack", [*available(), *(name for name in one_stack.VARIANTS if name.endswith("ladder"))])
 def test_every_update_is_a_stack_that_settings_take_and_differs_from_the_one_before(
     stack: str, which: DayTwoSet, tmp_path: Path
 ) -> None:
     file = tmp_path / "Pulumi.edited.yaml"
-    file.write_text(locate(stack, ROOT).read_text())
+    source = one_stack.variant(stack) if stack in one_stack.VARIANTS else locate(stack, ROOT)
+    file.write_text(source.read_text())
     about, before = target(file), load(file)
     settings = from_stack_file(file)
     effects = catalog.of(settings.cloud).changes[settings.autoscaler]
