@@ -38,7 +38,8 @@ _CONTAINER: Final = "main"
 class TrainingJob:
     """A program that runs to its end on GPUs, once, once per worker, or once per run of a sweep.
 
-    It may use any of ``pools``, whose ``taints`` it tolerates and which all have the labels ``kind``. Without ``command`` the image's own program runs.
+    It may use any of ``pools``, whose ``taints`` it tolerates and which all have the labels ``kind``. Without
+    ``command`` the image's own program runs.
     ``gpus`` are those of one pod; ``milli_cpu``, ``memory_mib`` and ``disk_mib`` are asked for where they are not 0.
     ``workers`` start together and find each other by torchrun's variables; ``at_once`` limits the runs of a ``sweep``.
     ``retries`` count failures of the program itself, per run of a sweep and per worker. ``grace_seconds`` pass between
