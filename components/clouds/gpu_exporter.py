@@ -30,6 +30,12 @@ DCGM_FI_DEV_POWER_USAGE, gauge, Power draw (in W).
 DCGM_FI_DEV_GPU_TEMP, gauge, GPU temperature (in C).
 DCGM_FI_DEV_XID_ERRORS, gauge, The last XID error.
 """
+# What slices do is measured by none of those: DCGM_FI_DEV_GPU_UTIL is 0 for them, or missing. They are of new GPUs, and
+# their exporter has that capability.
+# https://github.com/NVIDIA/dcgm-exporter/issues/216, https://github.com/NVIDIA/dcgm-exporter/issues/430
+_SLICE_COUNTERS: Final = """\
+DCGM_FI_PROF_GR_ENGINE_ACTIVE, gauge, Ratio of time the graphics engine is active.
+"""
 _FOLDER: Final = "/etc/gpucluster"
 _FILE: Final = "counters.csv"
 _PODS: Final = "/var/lib/kubelet/pod-resources"
@@ -54,7 +60,7 @@ def gpu_exporter(
             variant=variant,
             pod=_pod(f"{APP}-{variant}", driver, mig=variant == _MIG, admin=variant != _WHOLE),
             pools=tuple(members),
-            files={_FILE: _COUNTERS},
+            files={_FILE: _COUNTERS + (_SLICE_COUNTERS if variant == _MIG else "")},
         )
         for variant, members in sorted(variants.items())
     ]

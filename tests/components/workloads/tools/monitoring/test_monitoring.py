@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from components.clouds.base import load_cloud
+from components.clouds.gpu_exporter import gpu_exporter
 from components.published_offer import daemons_of, offer
 from components.settings import from_stack_file
 from components.settings.tools import Prometheus
@@ -23,6 +24,7 @@ from tests.components.workloads.tools.stacks import CLOUDS, releases, with_all, 
 from tests.stacks import ROOT
 
 HERE = Path(__file__).parent
+EXPORTED: dict[str, dict[str, list[str]]] = yaml.safe_load((HERE / "exported.yaml").read_text())
 LAB = from_stack_file(ROOT / "examples" / "research-lab.yaml")
 DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
 every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
@@ -110,28 +112,78 @@ def test_measurements_are_dropped_before_their_volume_is_full() -> None:
         assert 0 < int(spec["retentionSize"].removesuffix("GB")) <= 0.9 * size
 
 
-def queries() -> list[str]:
+def queries() -> dict[str, str]:
+    """Each query of each dashboard, by where it stands."""
     boards = [json.loads(text) for each in dashboards() for text in each["data"].values()]
-    return [target["expr"] for board in boards for panel in board["panels"] for target in panel["targets"]]
-
-
-def test_dashboards_ask_for_what_is_measured_or_made_of_it() -> None:
-    made = {
-        rule["record"] for group in rules(LAB, LAB.gpu_pools)["groups"] for rule in group["rules"] if "record" in rule
+    return {
+        f"{board['title']}: {panel['title']}: {target['refId']}": target["expr"]
+        for board in boards
+        for panel in board["panels"]
+        for target in panel["targets"]
     }
-    counters = next(iter(exporters("gke")))["metadata"]["name"]
-    (files,) = [
-        each.inputs
-        for each in with_all("gke").of_type("kubernetes:core/v1:ConfigMap")
-        if each.inputs["metadata"]["name"] == counters
+
+
+def written_rules() -> list[dict[str, Any]]:
+    return [rule for group in rules(LAB, LAB.gpu_pools)["groups"] for rule in group["rules"]]
+
+
+def asked_for(expression: str) -> set[str]:
+    """The measurements that a query names: its words but for functions, operators, labels and what is in quotes."""
+    bare = re.sub(r'"[^"]*"|\{[^}]*\}|\[[^]]*\]|\boffset \w+', " ", expression)
+    bare = re.sub(r"\b(by|on|ignoring|without|group_left|group_right)\s*\([^)]*\)", " ", bare)
+    words = {each[0] for each in re.finditer(r"[A-Za-z_][\w:]*(?!\w)(?!\s*\()", bare)}
+    return words - {"and", "or", "unless", "bool"}
+
+
+def test_rules_and_dashboards_ask_for_what_is_exported_or_made_of_it() -> None:
+    known = {name for exporter in EXPORTED.values() for name in exporter}
+    known |= {rule["record"] for rule in written_rules() if "record" in rule}
+    for expression in (*queries().values(), *(rule["expr"] for rule in written_rules())):
+        assert asked_for(expression) <= known, expression
+    assert asked_for('sum by (pool) (rate(node_cpu{a="b"}[5m])) / on (x) group_left () count(gpucluster:y) or up') == {
+        *("node_cpu", "gpucluster:y", "up")
+    }
+
+
+@every_cloud
+def test_exporters_are_told_to_export_it(cloud: str) -> None:
+    recording = with_all(cloud)
+    measured = [
+        each for each in recording.of_type("kubernetes:core/v1:ConfigMap") if "counters.csv" in str(each.inputs)
     ]
-    measured = {line.split(",")[0] for line in files["data"]["counters.csv"].splitlines()}
-    asked = {name for query in queries() for name in re.findall(r"gpucluster:\w+|DCGM_\w+", query)}
-    assert asked <= made | measured
-    alerts = {
-        rule["expr"] for group in rules(LAB, LAB.gpu_pools)["groups"] for rule in group["rules"] if "alert" in rule
-    }
-    assert {name for expr in alerts for name in re.findall(r"gpucluster:\w+|DCGM_\w+", expr)} <= made | measured
+    assert measured
+    for each in measured:
+        lines = each.inputs["data"]["counters.csv"].splitlines()
+        assert {line.split(",")[0] for line in lines} == set(EXPORTED["dcgm-exporter"])
+    (whole, slices) = (
+        gpu_exporter([replace(pool, gpu_part=replace(pool.gpus, mig=mig)) for pool in LAB.gpu_pools])
+        for mig in (None, "1g")
+    )
+    more = {*slices[0].files["counters.csv"].splitlines()} - {*whole[0].files["counters.csv"].splitlines()}
+    assert {line.split(",")[0] for line in more} == set(EXPORTED["dcgm-exporter of slices"])
+    (allowed,) = releases(recording)["kube-prometheus-stack"]["values"]["kube-state-metrics"]["metricLabelsAllowlist"]
+    labels = re.fullmatch(r"nodes=\[(.*)\]", allowed)
+    assert labels is not None
+    through = {"label_" + re.sub(r"\W", "_", label) for label in labels[1].split(",")}
+    assert {"node", *through} == set(EXPORTED["kube-state-metrics"]["kube_node_labels"])
+
+
+@pytest.mark.parametrize("file", ["alerts.yaml", "dashboards.yaml"])
+def test_tests_of_rules_measure_what_exporters_can_tell(file: str) -> None:
+    scraped = {each["target_label"] for each in _scraped()["relabel_configs"] if "target_label" in each}
+    labels = {name: {*given} for exporter in EXPORTED.values() for name, given in exporter.items()}
+    for name in (*EXPORTED["dcgm-exporter"], *EXPORTED["dcgm-exporter of slices"]):
+        labels[name] |= scraped
+    for test in yaml.safe_load((HERE / file).read_text())["tests"]:
+        for series in test["input_series"]:
+            name, _, rest = series["series"].partition("{")
+            assert set(re.findall(r'(\w+)="', rest)) <= labels[name], series["series"]
+
+
+def _scraped() -> dict[str, Any]:
+    spec = values(Prometheus(), LAB, LAB.gpu_pools)["prometheus"]["prometheusSpec"]
+    (scraped,) = spec["additionalScrapeConfigs"]
+    return scraped
 
 
 def test_each_dashboard_is_its_own_and_reads_the_charts_source() -> None:
@@ -150,7 +202,7 @@ def run(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @with_promtool
 def test_prometheus_takes_the_rules_and_the_dashboards_queries(tmp_path: Path) -> None:
     written = rules(LAB, LAB.gpu_pools)
-    asked = [{"record": f"query:{number}", "expr": expr} for number, expr in enumerate(queries())]
+    asked = [{"record": f"query:{number}", "expr": expr} for number, expr in enumerate(queries().values())]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(written))
     (tmp_path / "queries.yaml").write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": asked}]}))
     done = run(tmp_path, "check", "rules", "rules.yaml", "queries.yaml")
@@ -161,10 +213,31 @@ def test_prometheus_takes_the_rules_and_the_dashboards_queries(tmp_path: Path) -
     assert run(tmp_path, "check", "rules", "queries.yaml").returncode != 0
 
 
+def tried(tmp_path: Path, tests: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    """``tests`` of rules on two pools at $0.25 an hour, of which t4-2 keeps a node."""
+    pools = [replace(pool, hourly_usd=0.25, min_nodes=int(pool.name == "t4-2")) for pool in LAB.gpu_pools]
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules(LAB, pools)))
+    (tmp_path / "tests.yaml").write_text(yaml.safe_dump(tests))
+    return run(tmp_path, "test", "rules", "tests.yaml")
+
+
 @with_promtool
 def test_alerts_come_when_they_should_and_not_before(tmp_path: Path) -> None:
-    pools = [replace(pool, hourly_usd=0.28) for pool in LAB.gpu_pools]
-    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules(LAB, pools)))
-    shutil.copy(HERE / "alerts.yaml", tmp_path)
-    done = run(tmp_path, "test", "rules", "alerts.yaml")
+    tests = yaml.safe_load((HERE / "alerts.yaml").read_text())
+    tested = {each["alertname"] for test in tests["tests"] for each in test.get("alert_rule_test", ())}
+    assert tested == {rule["alert"] for rule in written_rules() if "alert" in rule}
+    done = tried(tmp_path, tests)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@with_promtool
+def test_every_query_of_every_dashboard_answers_what_it_says(tmp_path: Path) -> None:
+    tests = yaml.safe_load((HERE / "dashboards.yaml").read_text())
+    answers = tests.pop("answers")
+    assert set(answers) == set(queries())
+    (test,) = tests["tests"]
+    test["promql_expr_test"] = [
+        {"expr": query, "eval_time": "2h", "exp_samples": answers[where]} for where, query in queries().items()
+    ]
+    done = tried(tmp_path, tests)
     assert done.returncode == 0, done.stdout + done.stderr
