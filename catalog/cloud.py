@@ -65,7 +65,8 @@ class CloudCatalog:
       none); ``kept_addresses``: those of a subnetwork that the cloud keeps for itself
     - ``reference_region``: one whose prices are representative, for tables
     - ``withdrawn_gpus``: GPUs that existed once, by the names people still write
-    - ``allocatable``: what a node of a machine leaves for pods; ``system_pods``: the cloud's own pods in a new cluster
+    - ``allocatable``: what a node of a machine leaves for pods; ``system_pods``: the cloud's own pods in a new cluster;
+      ``gpu_node_pods``: those that it may run beside them on every node with GPUs
     - ``quotas``: region, pools and number of NAT gateways → what they need of the account's limits
     - ``quota_page``: where to ask for more; may name the ``{region}``
     - ``starves_small_nodes``: whether the system pods were seen to need more on small machines than they ask for
@@ -116,6 +117,7 @@ class CloudCatalog:
     allocatable: Callable[[Machine], Resources]
     changes: Mapping[str, Effects]
     system_pods: tuple[SystemPod, ...]
+    gpu_node_pods: tuple[SystemPod, ...] = ()
     quotas: Callable[[str, Sequence[Pool], int], tuple[Quota, ...]]
     quota_page: str
     starves_small_nodes: bool = True

@@ -145,7 +145,8 @@ def _room(cloud: str, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resources | N
     free = [known.allocatable(machine) for machine in machines if machine is not None]
     if not free or len(free) < len(machines):
         return None
-    taken = [_KEPT_BACK, *(pod.request for pod in known.system_pods if pod.per_node)]
+    own = [pod for pod in known.system_pods if pod.per_node]
+    taken = [_KEPT_BACK, *(pod.request for pod in (*own, *known.gpu_node_pods))]
     taken += [_request(daemon.pod) for daemon in daemons]
     return Resources(
         milli_cpu=max(0, min(each.milli_cpu for each in free) - sum(each.milli_cpu for each in taken)),

@@ -26,7 +26,7 @@ from typing import Final
 from catalog.cloud import CloudCatalog, CredentialPlugin
 from catalog.gke.changes import CHANGES
 from catalog.gke.machines import GkeMachines, is_custom
-from catalog.gke.nodes import SYSTEM_PODS, allocatable, disk_mib
+from catalog.gke.nodes import GPU_NODE_PODS, SYSTEM_PODS, allocatable, disk_mib
 from catalog.gke.quotas import quotas
 from catalog.gke.raw import RAW
 from catalog.model import Price, WithdrawnGpu
@@ -135,6 +135,7 @@ CATALOG: Final = CloudCatalog(
     allocatable=allocatable,
     changes={"managed": CHANGES},
     system_pods=SYSTEM_PODS,
+    gpu_node_pods=GPU_NODE_PODS,
     disk_mib=disk_mib,
     # Of 30 s the last 15 are for system pods; a pod's longer grace period has no effect:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms

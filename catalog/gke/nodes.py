@@ -8,8 +8,9 @@ The requests of system pods are not published, and GKE changes them between vers
 users show of their nodes: fluentbit-gke, gke-metadata-server, kube-dns, konnectivity-agent and both autoscalers on GKE
 1.29 in https://github.com/cryptnono/cryptnono/issues/34 (May 2024); l7-default-backend and the CPU of kube-proxy,
 gke-metrics-agent, netd, pdcsi-node and collector in other public listings. The memory of those five is an estimate, and
-so are node-local-dns, event-exporter-gke, metrics-server and gmp-operator. anetd is an estimate too, above the 110m and
-164 MiB that a bare-metal cluster of Google's shows.
+so are node-local-dns, event-exporter-gke, metrics-server and gmp-operator. The CPU of anetd, of dcgm-exporter, of the
+device plugin and of filestore-node is what a cluster with all of them shows (https://github.com/mubarak4you/my-app, read
+2026-11-22); their memory is an estimate.
 """
 
 from __future__ import annotations
@@ -47,6 +48,14 @@ SYSTEM_PODS: Final = (
     SystemPod(name="metrics-server", request=Resources(milli_cpu=48, memory_mib=105), per_node=False),
     SystemPod(name="gmp-operator", request=Resources(milli_cpu=1, memory_mib=20), per_node=False),
 )
+
+GPU_NODE_PODS: Final = (
+    SystemPod(name="nvidia-gpu-device-plugin", request=Resources(milli_cpu=55, memory_mib=100), per_node=True),
+    SystemPod(name="dcgm-exporter", request=Resources(milli_cpu=100, memory_mib=128), per_node=True),
+    # On every node, where the stack has a shared volume.
+    SystemPod(name="filestore-node", request=Resources(milli_cpu=25, memory_mib=60), per_node=True),
+)
+"""Beside them on a node with GPUs, at most: its metrics and its volumes are the stack's to choose."""
 
 
 def allocatable(machine: Machine) -> Resources:

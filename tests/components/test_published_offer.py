@@ -119,7 +119,7 @@ def test_of_several_machines_the_smallest_counts_and_an_unknown_one_leaves_it_op
 
 @CLOUDS
 def test_what_our_own_daemons_ask_for_is_not_offered(cloud: str) -> None:
-    pool = specs.gpu_pool(gpu="nvidia-t4", machine_types=(machine(cloud, 0),))
+    pool = specs.gpu_pool(gpu="nvidia-t4", machine_types=(machine(cloud, -1),))
     containers = [{"resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}, {"resources": {}}]
     start = [{"resources": {"requests": {"cpu": "0.15"}}}]
     pod = {"initContainers": start, "containers": containers}

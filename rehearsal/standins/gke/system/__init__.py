@@ -24,6 +24,9 @@ def system_objects(cluster: Properties) -> list[dict[str, Any]]:
         files.append("prometheus")
     if "DCGM" in (at(cluster, "monitoringConfig.enableComponents") or []):
         files.append("gpu_metrics")
+    # https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/filestore-csi-driver
+    if at(cluster, "addonsConfig.gcpFilestoreCsiDriverConfig.enabled"):
+        files.append("filestore")
     return [copy.deepcopy(each) for name in files for each in _objects(name)]
 
 

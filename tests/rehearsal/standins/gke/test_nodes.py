@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from catalog import of
+from concepts.kubernetes import quantity
 from rehearsal.simulation import NodeGroup
 from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.gke.system import system_objects
+from rehearsal.standins.values import at
 from tests.rehearsal.standins.gke.account import CLUSTER, POOL, Google, cluster, cpu_pool, gpu, gpu_pool
 
 GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
@@ -18,6 +21,7 @@ DRIVER = "cloud.google.com/gke-gpu-driver-version"
 EVERYTHING: Properties = {
     "datapathProvider": "ADVANCED_DATAPATH",
     "monitoringConfig": {"enableComponents": ["SYSTEM_COMPONENTS", "DCGM"]},
+    "addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": True}},
 }
 
 
@@ -213,6 +217,7 @@ def test_a_cluster_brings_its_system_pods(google: Google) -> None:
         ({"datapathProvider": "ADVANCED_DATAPATH"}, {"anetd"}, {"kube-proxy"}),
         ({"monitoringConfig": {"managedPrometheus": {"enabled": False}}}, set(), {"collector", "gmp-operator"}),
         ({"monitoringConfig": {"enableComponents": ["DCGM"]}}, {"dcgm-exporter"}, set()),
+        ({"addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": True}}}, {"filestore-node"}, set()),
     ],
 )
 def test_what_a_cluster_is_asked_for_brings_its_pods(changes: Properties, there: set[str], not_there: set[str]) -> None:
@@ -231,8 +236,6 @@ def test_system_pods_keep_off_gpu_nodes_unless_they_are_daemons() -> None:
 
 def test_system_pods_ask_for_what_the_catalogue_says() -> None:
     """Settings size the admin pool by the catalogue; the rehearsal must ask for the same."""
-    from catalog import of
-
     asked = {
         item["metadata"]["name"]: item["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
         for item in system_objects(EVERYTHING)
@@ -244,6 +247,37 @@ def test_system_pods_ask_for_what_the_catalogue_says() -> None:
     for name in shared:
         assert asked[name]["cpu"] == f"{known[name].milli_cpu}m", name
         assert asked[name].get("memory", "0Mi") == f"{known[name].memory_mib}Mi", name
+
+
+def test_the_catalogue_counts_every_pod_that_google_runs_on_a_gpu_node() -> None:
+    """What jobs are offered of a node is less by these: one that is not counted makes a job wait for ever."""
+    nodes = {"cloud.google.com/gke-os-distribution": "cos", "kubernetes.io/os": "linux", ACCELERATOR: "nvidia-tesla-t4"}
+    nodes["iam.gke.io/gke-metadata-server-enabled"] = "true"
+    asked: dict[str, list[str]] = {"cpu": [], "memory": []}
+    for item in system_objects(EVERYTHING):
+        if item["kind"] == "DaemonSet" and _lands(item["spec"]["template"]["spec"], nodes):
+            requests = item["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+            for resource, found in asked.items():
+                found.append(requests.get(resource, "0"))
+    assert len(asked["cpu"]) >= 10
+    google = of("gke")
+    counted = [pod.request for pod in (*google.system_pods, *google.gpu_node_pods) if pod.per_node]
+    assert sum(map(quantity, asked["cpu"])) * 1000 <= sum(each.milli_cpu for each in counted)
+    assert sum(map(quantity, asked["memory"])) <= 1024 * 1024 * sum(each.memory_mib for each in counted)
+
+
+def _lands(pod: dict[str, Any], labels: dict[str, str]) -> bool:
+    """Whether a daemon's pod is for nodes with these labels; all of them tolerate everything."""
+    terms = at(pod, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms") or [{}]
+    wanted = [each for term in terms for each in term.get("matchExpressions", ())]
+    fits = {
+        "Exists": lambda each: each["key"] in labels,
+        "DoesNotExist": lambda each: each["key"] not in labels,
+        "In": lambda each: labels.get(each["key"]) in each["values"],
+    }
+    return (pod.get("nodeSelector") or {}).items() <= labels.items() and all(
+        fits[each["operator"]](each) for each in wanted
+    )
 
 
 def test_callers_get_their_own_copy_of_the_system_objects() -> None:
