@@ -11,7 +11,7 @@ import yaml
 import catalog
 from components.clouds.names import shortened
 from components.settings import Settings
-from components.settings.costs import support_of
+from components.settings.costs import fees, support_of
 from components.settings.quotas import quotas as needed_quotas
 from components.workloads.inference_service import floor_usd
 from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
@@ -128,6 +128,9 @@ def cost(settings: Settings) -> dict[str, Any]:
         size = settings.workloads.shared_volume.size_gib or (known.volume_gib or (0,))[0]
         paid = f"{size} GiB of it, full or empty," if size else "what is in it"
         notes.append(f"without the shared volume: {paid} is paid for as long as it exists")
+    if standing := fees(known, settings.workloads, settings.network):
+        total = sum(price.usd for price in standing.values())
+        notes.append(f"idle includes up to {total:.2f} for {', '.join(standing)}, used or not")
     if known.prices.disk(settings.region, settings.admin_pool.disk_gb) is None:
         notes.append(f"without the nodes' boot disks: their price in {settings.region} is not known")
     support = support_of(known, settings.kubernetes.version)

@@ -54,6 +54,14 @@ _FEES_DATED: Final = "2026-10-03"
 _CONTROL_PLANE: Final = Source(url="https://azure.microsoft.com/pricing/details/kubernetes-service/", dated=_FEES_DATED)
 _NAT: Final = Source(url="https://azure.microsoft.com/pricing/details/azure-nat-gateway/", dated=_FEES_DATED)
 _LOAD_BALANCER: Final = Source(url="https://azure.microsoft.com/pricing/details/load-balancer/", dated=_FEES_DATED)
+_REGISTRY: Final = Source(
+    url="https://learn.microsoft.com/azure/container-registry/container-registry-skus", dated=_FEES_DATED
+)
+_ENDPOINT: Final = Source(url="https://azure.microsoft.com/pricing/details/private-link/", dated=_FEES_DATED)
+_DNS_ZONE: Final = Source(url="https://azure.microsoft.com/pricing/details/dns/", dated=_FEES_DATED)
+_REGISTRY_USD_PER_DAY: Final = 0.167
+_ENDPOINT_USD: Final = 0.01
+_DNS_ZONE_USD_PER_MONTH: Final = 0.50
 _NAT_GATEWAY_USD: Final = 0.045
 _LOAD_BALANCER_USD: Final = 0.025
 _NAT_ADDRESS_USD: Final = 0.005
@@ -162,6 +170,21 @@ CATALOG: Final = CloudCatalog(
         # The Standard tier, which every cluster of this program has (components/clouds/aks/cluster.py).
         control_plane=_CONTROL_PLANE.price(0.10),
         nat=nat_price,
+        fees={
+            # A registry of the Basic tier.
+            "workloads.registry": _REGISTRY.price(_REGISTRY_USD_PER_DAY / 24),
+            # The private endpoint of the share.
+            "workloads.sharedVolume": _ENDPOINT.price(_ENDPOINT_USD),
+            # The control plane's private endpoint and the zone of its name, which AKS makes among the nodes' resources:
+            # https://learn.microsoft.com/azure/aks/private-clusters
+            "network.privateEndpoint": Price(
+                usd=_ENDPOINT_USD + _DNS_ZONE_USD_PER_MONTH / 730,
+                dated=_FEES_DATED,
+                source=f"{_ENDPOINT.url}; {_DNS_ZONE.url}",
+            ),
+            # The load balancer with an address that AKS makes where the subnet has no way out, which only Azure knows.
+            "network.existing": nat_price(0, 2),
+        },
         disk_sizes=tuple(32 << step for step in range(11)),
     ),
     allocatable=allocatable,

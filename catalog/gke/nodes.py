@@ -9,8 +9,8 @@ users show of their nodes: fluentbit-gke, gke-metadata-server, kube-dns, konnect
 1.29 in https://github.com/cryptnono/cryptnono/issues/34 (May 2024); l7-default-backend and the CPU of kube-proxy,
 gke-metrics-agent, netd, pdcsi-node and collector in other public listings. The memory of those five is an estimate, and
 so are node-local-dns, event-exporter-gke, metrics-server and gmp-operator. The CPU of anetd, of dcgm-exporter, of the
-device plugin and of filestore-node is what a cluster with all of them shows (https://github.com/mubarak4you/my-app, read
-2026-11-22); their memory is an estimate.
+device plugin and of filestore-node is what a cluster with all of them shows (https://github.com/mubarak4you/my-app, of
+2025); their memory is an estimate.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ from datetime import date
 
 from catalog import CloudCatalog, Machine
 from catalog.model import Price, Support
+from components.settings.cluster import Network
+from components.settings.workloads import Workloads
 from concepts.pool import Pool
 
 Counts = list[tuple[Pool, int]]
@@ -28,17 +30,17 @@ class Costs:
 
 
 def costs(
-    known: CloudCatalog, admin: Pool, pools: Sequence[Pool], *, fee: Price, gateways: int, volumes: float
+    known: CloudCatalog, admin: Pool, pools: Sequence[Pool], *, fee: Price, gateways: int, standing: float
 ) -> Costs:
-    """The stack's costs with that ``fee`` of the control plane, that many NAT gateways of its own, and an hour of its
-    ``volumes``."""
+    """The stack's costs with that ``fee`` of the control plane, that many NAT gateways of its own, and an hour of what
+    else is there for ever (``standing``)."""
     every = [admin, *pools]
     idle: Counts = [(pool, pool.min_nodes) for pool in every]
     maximum: Counts = [(pool, pool.max_nodes) for pool in every]
 
     def fixed(counts: Counts) -> float:
         nodes = sum(count for _, count in counts)
-        return fee.usd + volumes + (known.prices.nat(nodes, gateways).usd if gateways else 0.0)
+        return fee.usd + standing + (known.prices.nat(nodes, gateways).usd if gateways else 0.0)
 
     return Costs(
         idle=_total(idle, fixed(idle), lambda pool: pool.hourly_usd),
@@ -51,6 +53,17 @@ def volumes_price(known: CloudCatalog, region: str, sizes_gb: Sequence[int]) -> 
     """Volumes that are there for ever, each at the price of a node's disk of its size; 0 where that is not known."""
     prices = (known.prices.disk(region, size) for size in sizes_gb if size)
     return sum(price.usd for price in prices if price is not None)
+
+
+def fees(known: CloudCatalog, workloads: Workloads, network: Network) -> dict[str, Price]:
+    """What is paid for by the hour whether it is used or not, by the key of the stack file that asks for it."""
+    asked = {
+        "workloads.registry": workloads.registry is not None,
+        "workloads.sharedVolume": workloads.shared_volume is not None,
+        "network.privateEndpoint": network.private_endpoint,
+        "network.existing": network.existing is not None,
+    }
+    return {key: price for key, price in known.prices.fees.items() if asked[key]}
 
 
 def node_price(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 import catalog
 from catalog import CloudCatalog
 from components.settings import expand, limits
-from components.settings.costs import costs, fee, volumes_price
+from components.settings.costs import costs, fee, fees, volumes_price
 from components.settings.fields import Context
 from components.settings.problems import Problem, SettingsError, invalid, nearest
 from components.settings.raw import problems as raw_problems
@@ -131,9 +131,10 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
     nat = file.network.nat or ("per-zone" if file.availability == "regional" else "single")
     gateways = 0 if file.network.existing is not None else len(zones) if nat == "per-zone" else 1
     control_plane = fee(known, file.kubernetes.version, day)
-    volumes = volumes_price(known, file.region, [tool.disk_gb for tool in file.workloads.tools.values()])
+    standing = volumes_price(known, file.region, [tool.disk_gb for tool in file.workloads.tools.values()])
+    standing += sum(price.usd for price in fees(known, file.workloads, file.network).values())
     pools = [*gpu_pools, *cpu_pools]
-    cost = costs(known, admin_pool, pools, fee=control_plane, gateways=gateways, volumes=volumes)
+    cost = costs(known, admin_pool, pools, fee=control_plane, gateways=gateways, standing=standing)
     return Settings(
         day=day,
         stack=stack,
