@@ -30,8 +30,8 @@ class Prices:
 
     ``control_plane`` is one cluster's management fee, ``extended_support`` the whole fee of one whose version is in
     extended support (``None``: no such thing). ``nat(nodes, gateways)`` is the price of the gateways of private nodes,
-    without traffic. ``fees`` are, by key of a stack file, what else is paid for by the hour whether it is used or not, at
-    most. ``disk_sizes`` are the sizes in GiB that disks are billed in (none: by GiB).
+    without traffic. ``fees`` are, by key of a stack file, what else is paid for by the hour, used or not, at most.
+    ``disk_sizes`` are the sizes in GiB that disks are billed in (none: by GiB).
     ``billed_vcpus`` are vCPUs that the bill counts for a type, where they are not its own; ``premium(type)`` multiplies
     the price by its family.
     """

@@ -10,8 +10,9 @@
   ``supported-gpus.yaml`` of https://github.com/Azure/karpenter-provider-azure (2026-07). The others: the same list of
   AKS sizes. Burstable sizes (B) lend their vCPUs, and AKS discourages them for system pods.
   The fractions of an A10 (NV6ads to NV18ads_A10_v5: a sixth to a half) are left out: Kubernetes would count each as one
-  whole GPU. So are the RTX PRO 6000 sizes, sold in quarters, the GB200 and GB300 sizes, whose CPUs are Arm, sizes
-  that differ only in their network (ND96is_H100_v5), and E96, which has 672 GiB and not its family's ratio.
+  whole GPU. So are the sizes with a quarter or a half of an RTX PRO 6000, those that were its preview (NC128, NC256,
+  NC320: https://github.com/Azure/karpenter-provider-azure/pull/1772), the GB200 and GB300 sizes, whose CPUs are Arm,
+  sizes that differ only in their network (ND96is_H100_v5), and E96, which has not its family's ratio.
 - ``zones.csv``, regions: https://learn.microsoft.com/azure/reliability/regions-list (its source of 2026-08). Those
   without zones, of which the restricted ones are left out, have ``<region>-0`` alone; their prices and GPUs are not
   known. A zone is written as the node label ``topology.kubernetes.io/zone`` has it, ``<region>-<number>``; the API
@@ -24,7 +25,9 @@
   Azure changes them by size and region, and no dated list was found that covers both. A spot node never costs more than
   the same node on demand (https://learn.microsoft.com/azure/aks/spot-node-pool). The source mixes Windows prices, 0.046
   a vCPU higher, into families of AMD machines. So a family's price is the lowest that its sizes agree on, and a family
-  is left out in regions where it does not fit its Intel sibling's.
+  is left out in regions where it does not fit its Intel sibling's. The RTX PRO 6000 machines with more memory
+  (NC144ds, NC288ds) cost the same there as those with less, and others note more (6.38 instead of 5.50 in eastus, in
+  October 2026): here they have the dearer price, that of NC132ds and NC264ds in the same source.
 - ``disk_prices.csv``: premium SSD. Azure bills the next larger size:
   https://learn.microsoft.com/azure/virtual-machines/disks-understand-billing
 """
@@ -49,6 +52,10 @@ MIG_GPUS: Final = frozenset(
     {"nvidia-a100-40gb", "nvidia-a100-80gb", "nvidia-h100-nvl-94gb", "nvidia-h100-80gb", "nvidia-h200-141gb"}
 )
 """GPUs that AKS partitions: A100, H100 and H200. https://learn.microsoft.com/azure/aks/gpu-multi-instance"""
+
+DRIVER_ON_UBUNTU_ONLY: Final = frozenset({"nvidia-rtx-pro-6000"})
+"""GPUs for which AKS has a driver on Ubuntu alone: ``supported-gpus.yaml`` of
+https://github.com/Azure/karpenter-provider-azure (2026-08). The others of the catalogue work on Azure Linux, too."""
 
 _FEES_DATED: Final = "2026-10-03"
 _CONTROL_PLANE: Final = Source(url="https://azure.microsoft.com/pricing/details/kubernetes-service/", dated=_FEES_DATED)

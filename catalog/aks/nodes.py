@@ -9,6 +9,7 @@ general knowledge, not verified. Deployments of two replicas are listed with bot
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from catalog.model import Machine, Resources, SystemPod
@@ -36,6 +37,20 @@ SYSTEM_PODS: Final = (
     SystemPod(name="metrics-server", request=Resources(milli_cpu=100, memory_mib=200), per_node=False),
     SystemPod(name="azure-wi-webhook", request=Resources(milli_cpu=200, memory_mib=40), per_node=False),
 )
+
+
+# The letter r: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions
+_INFINIBAND: Final = re.compile(r"Standard_N[A-Z]\d+[a-z]*r[a-z]*_.*")
+
+
+def most_nodes(machine_type: str) -> int:
+    """Of one pool: https://learn.microsoft.com/rest/api/aks/agent-pools/create-or-update#agentpool.
+
+    Machines with InfiniBand reach each other in one placement group, which has 100 at most
+    (https://learn.microsoft.com/azure/virtual-machines/sizes-hpc). Whether AKS makes such a pool of one group or of
+    several (https://github.com/Azure/AKS/issues/2725) is not certain: 100 are right either way.
+    """
+    return 100 if _INFINIBAND.fullmatch(machine_type) else 1000
 
 
 def allocatable(machine: Machine) -> Resources:

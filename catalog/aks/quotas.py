@@ -2,8 +2,9 @@
 
 https://learn.microsoft.com/azure/virtual-machines/quotas: spot machines count against the region's spot vCPUs alone.
 The names of families are those of the API (``az vm list-usage``), whose case differs from copy to copy: GPUs' as in
-https://github.com/skypilot-org/skypilot (``fetch_azure.py``), the others' by the same pattern, as is the H200's
-(general knowledge). Machines of AKS's pools are in scale sets, which count each machine.
+https://github.com/skypilot-org/skypilot (``fetch_azure.py``), those of v6 as in ``known_skus.yaml`` of
+https://github.com/Azure/karpenter-provider-azure, the others' by the same pattern, as is the H200's (general
+knowledge). Machines of AKS's pools are in scale sets, which count each machine.
 """
 
 from __future__ import annotations
@@ -22,14 +23,21 @@ _SPOT: Final = "Total Regional Spot vCPUs (lowPriorityCores)"
 _FAMILIES: Final[Mapping[str, str]] = {
     "Bs": "standardBSFamily",
     "Dadsv5": "standardDADSv5Family",
+    "Dadsv6": "standardDadv6Family",
     "Dasv5": "standardDASv5Family",
+    "Dasv6": "standardDav6Family",
     "Ddsv5": "standardDDSv5Family",
+    "Ddsv6": "StandardDdsv6Family",
     "Dsv5": "standardDSv5Family",
+    "Dsv6": "StandardDsv6Family",
     "Easv5": "standardEASv5Family",
+    "Easv6": "standardEav6Family",
     "Esv5": "standardESv5Family",
+    "Esv6": "StandardEsv6Family",
     "Fsv2": "standardFSv2Family",
     "NCadsA100v4": "StandardNCADSA100v4Family",
     "NCadsH100v5": "StandardNCadsH100v5Family",
+    "NCdsRTXPRO6000BSEv6XL": "StandardNCdsRTXPRO6000BSEv6XLFamily",
     "NCasT4v3": "StandardNCASv3_T4Family",
     "NDH100v5": "standardNDSH100v5Family",
     "NDH200v5": "standardNDSH200v5Family",

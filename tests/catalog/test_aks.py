@@ -75,7 +75,11 @@ def test_the_gpu_sizes_that_the_sdk_names_are_known_or_left_out_on_purpose(name:
         ("Standard_NC24ads_A100_v4", 24, 220, 1),
         ("Standard_NC80adis_H100_v5", 80, 640, 2),
         ("Standard_ND96isr_H200_v5", 96, 1850, 8),
+        ("Standard_NC144lds_xl_RTXPRO6000BSE_v6", 144, 264, 1),
+        ("Standard_NC288ds_xl_RTXPRO6000BSE_v6", 288, 1032, 2),
         ("Standard_D4s_v5", 4, 16, 0),
+        ("Standard_D192s_v6", 192, 768, 0),
+        ("Standard_E20as_v6", 20, 160, 0),
         ("Standard_E20s_v5", 20, 160, 0),
         ("Standard_F72s_v2", 72, 144, 0),
         ("Standard_B2ms", 2, 8, 0),
@@ -94,6 +98,8 @@ def test_known_machines(name: str, vcpus: int, memory_gib: float, gpus: int) -> 
         "Standard_D4s_v4",
         "Standard_E96s_v5",  # not its family's ratio
         "Standard_NV12ads_A10_v5",  # a third of a GPU
+        "Standard_NC72lds_xl_RTXPRO6000BSE_v6",  # half of one
+        "Standard_NC128ds_xl_RTXPRO6000BSE_v6",  # a preview's
         "Standard_NC6s_v3",  # retired
         "D4s_v5",
         "",
@@ -192,10 +198,10 @@ def test_known_list_prices(machine: str, gpu: str | None, count: int, usd: float
     assert price.usd == pytest.approx(usd, abs=1e-4)
 
 
-@pytest.mark.parametrize("family", ["Dasv5", "Dadsv5", "Easv5"])
+@pytest.mark.parametrize("family", ["Dasv5", "Dadsv5", "Easv5", "Dasv6", "Dadsv6", "Easv6"])
 def test_no_price_of_an_amd_machine_is_a_windows_price(family: str) -> None:
     """The source mixes them in, and only they are above the Intel sibling's."""
-    sibling = {"Dasv5": "Dsv5", "Dadsv5": "Ddsv5", "Easv5": "Esv5"}[family]
+    sibling = family.replace("a", "", 1)
     table = by_key("aks", "family_prices", "region", "family")
     regions = [region for region, name in table if name == family]
     assert len(regions) > 20

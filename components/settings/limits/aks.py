@@ -9,9 +9,10 @@ from ipaddress import ip_network
 from typing import Final
 
 import catalog
-from catalog.aks.cloud import MIG_GPUS
+from catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY, MIG_GPUS
 from catalog.aks.keys import ENCRYPTION_SET, KEY, KEY_FORM
 from catalog.aks.naming import POOL_NAME_LIMIT, pool_name
+from catalog.aks.nodes import most_nodes
 from components.settings.limits import common
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
@@ -22,8 +23,6 @@ from concepts.pool import Pool
 _OWN_PREFIX: Final = "kubernetes.azure.com/"
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
 _CLUSTER_NAME: Final = re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9_-]{0,61}[A-Za-z0-9]")
-# https://learn.microsoft.com/rest/api/aks/agent-pools/create-or-update#agentpool
-_MOST_NODES: Final = 1000
 _DISK_GB: Final = range(30, 2049)
 # https://learn.microsoft.com/azure/aks/concepts-network-cni-overview, .../concepts-network-azure-cni-overlay
 _KEPT_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
@@ -168,6 +167,12 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
                 "AKS installs the one driver version that belongs to the node image",
                 "Leave it out, or write drivers: none and install your own",
             )
+        if pool.gpus.drivers == "managed" and pool.image != "ubuntu" and pool.gpus.type in DRIVER_ON_UBUNTU_ONLY:
+            yield Problem(
+                f"{pool.declared_at}.image",
+                f"AKS has the driver of {pool.gpus.type} on Ubuntu only",
+                "Write image: ubuntu, or leave it out",
+            )
 
 
 def _partitions(settings: Settings) -> Iterator[Problem]:
@@ -222,11 +227,11 @@ def _labels_and_taints(settings: Settings) -> Iterator[Problem]:
 
 def _sizes(settings: Settings) -> Iterator[Problem]:
     for pool in _pools(settings):
-        if pool.max_nodes > _MOST_NODES:
+        if pool.max_nodes > (most := most_nodes(pool.machine_type)):
             yield Problem(
                 f"{pool.declared_at}.maxNodes",
-                f"an AKS pool has {_MOST_NODES} nodes at most",
-                f"Write {_MOST_NODES} or less, and several pools for more",
+                f"an AKS pool of {pool.machine_type} has {most} nodes at most",
+                f"Write {most} or less, and several pools for more",
             )
 
 

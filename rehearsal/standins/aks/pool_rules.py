@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY
 from rehearsal.standins.aks.cloud import Cloud, Rules
 from rehearsal.standins.aks.nodes import can_mig, is_spot
 from rehearsal.standins.aks.versions import OFFERED, resolve
@@ -157,11 +158,15 @@ def _gpu_profile(pool: Properties, cloud: Cloud) -> str | None:
     return f"Agent pool '{pool_name(pool)}': gpuProfile is for VM sizes with GPUs, {machine.type} has none."
 
 
-@POOL_RULES.add("linux-gpu-image", GPU, "osSKU", "osType")
+@POOL_RULES.add("linux-gpu-image", GPU, "osSKU", "osType", "vmSize", "gpuProfile.driver")
 def _image(pool: Properties, cloud: Cloud) -> str | None:
     windows = str(pool.get("osSKU") or "").startswith("Windows")
     if windows != (pool.get("osType") == "Windows") and pool.get("osSKU") is not None:
         return f"osSKU {pool['osSKU']} does not go with osType {pool.get('osType') or 'Linux'}."
+    # How AKS says it is not known.
+    machine, driven = cloud.catalog.machines.get(pool.get("vmSize") or ""), at(pool, "gpuProfile.driver") != "None"
+    if machine is not None and machine.gpu in DRIVER_ON_UBUNTU_ONLY and driven and pool.get("osSKU") == "AzureLinux":
+        return f"VM size {machine.type} is not supported with osSKU AzureLinux: its driver is on Ubuntu only."
     return None
 
 

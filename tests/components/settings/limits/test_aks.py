@@ -19,6 +19,8 @@ from tests.components.specs import with_gpus
 SUBSCRIPTION = "12345678-9abc-def0-1234-56789abcdef0"
 KEY = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/v/keys/k/versions/" + "0" * 32
 
+WIDE = {"network": {"nodeCidr": "10.0.0.0/16", "podCidr": "10.64.0.0/10", "serviceCidr": "10.1.0.0/20"}}
+
 
 def config(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = None) -> dict[str, Any]:
     further = rest or {}
@@ -51,6 +53,8 @@ def settings(pool: dict[str, Any] | None = None, rest: dict[str, Any] | None = N
         ({}, {"adminPool": {"diskGb": 20}}, "adminPool.diskGb", "Write 30"),
         ({}, {"cpuPools": [{"name": "cpu", "maxNodes": 1, "diskGb": 20}]}, "cpuPools[0].diskGb", "Write 30"),
         ({"maxNodes": 1001}, {}, "gpuPools[0].maxNodes", "1000 or less"),
+        ({"gpu": "nvidia-h100-80gb", "gpusPerNode": 8, "maxNodes": 101}, WIDE, "gpuPools[0].maxNodes", "100 or less"),
+        ({"gpu": "nvidia-rtx-pro-6000", "image": "azurelinux"}, {}, "gpuPools[0].image", "image: ubuntu"),
         (
             {"labels": {"kubernetes.azure.com/accelerator": "nvidia"}},
             {},
@@ -92,10 +96,13 @@ def test_what_aks_cannot_do_is_refused_with_the_reason(
         ({"capacity": "spot-with-fallback"}, {}),
         ({"unneededMinutes": 20}, {"autoscaling": {"unneededMinutes": 20}}),
         ({"unneededMinutes": 5}, {}),
-        (
-            {"maxNodes": 1000},
-            {"network": {"nodeCidr": "10.0.0.0/16", "podCidr": "10.64.0.0/10", "serviceCidr": "10.1.0.0/20"}},
-        ),
+        ({"maxNodes": 1000}, WIDE),
+        ({"gpu": "nvidia-h100-80gb", "gpusPerNode": 8, "maxNodes": 100}, WIDE),
+        ({"gpu": "nvidia-h100-nvl-94gb", "gpusPerNode": 2, "maxNodes": 101}, WIDE),  # without InfiniBand
+        ({"gpu": "nvidia-rtx-pro-6000", "gpusPerNode": [1, 2]}, {}),
+        ({"gpu": "nvidia-rtx-pro-6000", "image": "azurelinux", "drivers": "none"}, {}),
+        ({"gpu": "nvidia-h100-80gb", "gpusPerNode": 8, "image": "azurelinux"}, {}),
+        ({}, {"adminPool": {"machineType": "Standard_D4s_v6"}}),
         ({"labels": {"example.com/accelerator": "nvidia"}}, {}),
         ({}, {"network": {"nodeCidr": "172.29.0.0/20", "podCidr": "10.128.0.0/14", "serviceCidr": "10.16.0.0/13"}}),
         ({}, {"adminPool": {"capacity": "on-demand", "maxNodes": 3}}),

@@ -88,6 +88,7 @@ BROKEN: list[tuple[Rules, str, Properties]] = [
     (POOL_RULES, "gpu-profile-needs-gpus", {"vmSize": "Standard_D4s_v5"}),
     (POOL_RULES, "linux-gpu-image", {"osSKU": "Windows2022"}),
     (POOL_RULES, "linux-gpu-image", {"osSKU": "Ubuntu", "osType": "Windows"}),
+    (POOL_RULES, "linux-gpu-image", {"osSKU": "AzureLinux", "vmSize": "Standard_NC144lds_xl_RTXPRO6000BSE_v6"}),
     (POOL_RULES, "max-pods", {"maxPods": 9}),
     (POOL_RULES, "max-pods", {"maxPods": 251}),
     (POOL_RULES, "os-disk-size", {"osDiskSizeGB": 29}),
