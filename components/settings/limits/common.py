@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from ipaddress import IPv4Network
+from typing import Final
 
 import catalog
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from concepts.pool import Pool
+
+_SMALLEST_SERVICES: Final = 27
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +122,7 @@ def settings_problems(settings: Settings) -> list[Problem]:
         *_admin_maximum(settings),
         *_admin_room(settings),
         *_room(settings),
+        *_services(settings),
         *_budget(settings),
         *_reservations(settings),
         *_teams(settings),
@@ -186,6 +190,19 @@ def _room(settings: Settings) -> Iterator[Problem]:
     pods = IPv4Network(settings.network.pod_cidr)
     yield from _too_small("network.podCidr", pods, nodes, per_node, 0, "the pods of ")
     yield from _too_small("network.nodeCidr", own, nodes, 1, kept, "")
+
+
+def _services(settings: Settings) -> Iterator[Problem]:
+    """A cluster has a dozen services of its own, with DNS at a fixed place among the first addresses. Google's least is
+    /27 (https://cloud.google.com/kubernetes-engine/docs/concepts/alias-ips#cluster_sizing, general knowledge); a cloud
+    that wants more says so itself."""
+    written = settings.network.service_cidr
+    if written and IPv4Network(written).prefixlen > _SMALLEST_SERVICES:
+        yield Problem(
+            "network.serviceCidr",
+            f"{written} has too few addresses for the cluster's own services",
+            f"Write a range with prefix /{_SMALLEST_SERVICES} or shorter; it cannot grow later",
+        )
 
 
 def _too_small(path: str, given: IPv4Network, nodes: int, each: int, kept: int, what: str) -> Iterator[Problem]:
