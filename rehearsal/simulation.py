@@ -138,6 +138,23 @@ class Injection:
     token_variable: str = ""
 
 
+def makers_rights(*, everything: bool) -> dict[str, Any]:
+    """What a cloud gives whoever made a cluster: all of Kubernetes' rights, which it can be asked for, or none.
+
+    https://cloud.google.com/kubernetes-engine/docs/how-to/iam#container.admin,
+    https://docs.aws.amazon.com/eks/latest/userguide/access-policy-permissions.html,
+    https://learn.microsoft.com/azure/aks/manage-azure-rbac
+    """
+    group, name = "rbac.authorization.k8s.io", "cluster-user"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": name}] if everything else [],
+    }
+
+
 @dataclass(frozen=True)
 class Login:
     """As whom the API server knows somebody whom the cloud lets in."""

@@ -23,10 +23,11 @@ from types import TracebackType
 from typing import Any, Final
 
 from concepts.kubeconfig import kubeconfig
-from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.pki import NAME, Certificates, make_certificates, write_private
 from rehearsal.processes import Child, PortTaken, ProcessError, Processes, free_ports, listens
+from rehearsal.simulation import makers_rights
 from rehearsal.workloads import images
 
 STAGES: Final = Path(__file__).parent / "stages"
@@ -45,18 +46,6 @@ _CONTAINER_LOG: Final = (
     "2026-01-01T00:00:00.000000000Z stdout F A rehearsal simulates its machines: this container's program did not run."
     " A pod that ends does so after 3 seconds, or those of its annotation rehearsal.gpucluster.dev/seconds.\n"
 )
-
-# What the clouds give whoever made a cluster: all of Kubernetes' rights, which it can be asked for
-# (https://cloud.google.com/kubernetes-engine/docs/how-to/iam#container.admin,
-# https://docs.aws.amazon.com/eks/latest/userguide/access-policy-permissions.html,
-# https://learn.microsoft.com/azure/aks/manage-azure-rbac).
-_DEPLOYER: Final[Object] = {
-    "apiVersion": "rbac.authorization.k8s.io/v1",
-    "kind": "ClusterRoleBinding",
-    "metadata": {"name": "cluster-user"},
-    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "cluster-user"}],
-}
 
 _ATTEMPTS: Final = 5
 _READY_SECONDS: Final = 240.0
@@ -194,7 +183,7 @@ class ControlPlane:
         self._start_api_server(etcd_port)
         api = self.api
         self._wait("the API server", api.ready)
-        api.apply_manifest(_DEPLOYER)
+        api.apply_manifest(makers_rights(everything=True))
         self.kubeconfig_for("developer")
         self._start_controller_manager()
         self._start_scheduler()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
+from rehearsal.simulation import makers_rights
 from rehearsal.standins.aks.agent_pool import (
     CLUSTER,
     CLUSTER_ID,
@@ -23,7 +24,15 @@ from rehearsal.standins.aks.cluster_rules import CLUSTER_RULES, inline_pools
 from rehearsal.standins.aks.errors import api_error, bad_request
 from rehearsal.standins.aks.expander import uses_priorities
 from rehearsal.standins.aks.group import IN_GROUP
-from rehearsal.standins.aks.identity import ENCRYPTION_SET, IDENTITY, NETWORKERS, has_role, identity_outputs, may_assign
+from rehearsal.standins.aks.identity import (
+    ENCRYPTION_SET,
+    IDENTITY,
+    NETWORKERS,
+    RBAC_CLUSTER_ADMIN,
+    has_role,
+    identity_outputs,
+    may_assign,
+)
 from rehearsal.standins.aks.network import NETWORK, SUBNET
 from rehearsal.standins.aks.pool_rules import count_at_creation
 from rehearsal.standins.aks.system import system_objects
@@ -177,9 +186,17 @@ def _start_control_plane(cloud: Cloud, cluster: Record) -> None:
         version=cluster.outputs["currentKubernetesVersion"],
         region=region,
         zones=cloud.catalog.regions[region],
-        system_objects=system_objects(inputs),
+        system_objects=[*system_objects(inputs), makers_rights(everything=_maker_is_admin(cloud, cluster))],
     )
     cloud.store.put(Record(endpoint_path(cluster), "endpoint", {}, vars(endpoint).copy()))
+
+
+def _maker_is_admin(cloud: Cloud, cluster: Record) -> bool:
+    """Where Azure's roles decide, even the owner of the subscription may do nothing inside without the one for it:
+    https://learn.microsoft.com/azure/aks/manage-azure-rbac. A grant after the cluster was made changes nothing here."""
+    if not at(cluster.inputs, "aadProfile.enableAzureRBAC"):
+        return True
+    return has_role(cloud, identifier("caller", cloud.subscription), cluster.id, {RBAC_CLUSTER_ADMIN})
 
 
 def _require_kubelet_identity(cloud: Cloud, inputs: Properties) -> None:

@@ -123,6 +123,10 @@ def principals(cloud: Cloud) -> Iterator[str]:
             yield kubelet
 
 
+RBAC_CLUSTER_ADMIN: Final = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
+"""All of Kubernetes' rights: https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/containers"""
+
+
 def may_assign(cloud: Cloud, principal: str, identity: str) -> bool:
     """Whether a principal may give a user-assigned identity to machines."""
     return has_role(cloud, principal, identity, OPERATOR_ROLES)

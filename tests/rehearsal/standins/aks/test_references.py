@@ -221,6 +221,30 @@ def test_the_caller_can_be_granted_something(azure: Microsoft) -> None:
     assert azure.create(ROLE_ASSIGNMENT, role(scope=GROUP_ID, principalId=caller["objectId"])).id
 
 
+@pytest.mark.parametrize(
+    ("granted", "azures_roles", "admin"),
+    [
+        ("b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b", True, True),  # Azure Kubernetes Service RBAC Cluster Admin
+        ("8e3af657-a8ff-443c-a75c-2fe8c4bcb635", True, False),  # Owner
+        (None, True, False),
+        (None, False, True),
+    ],
+)
+def test_who_makes_a_cluster_is_its_admin_by_the_role_for_it(
+    azure: Microsoft, granted: str | None, azures_roles: bool, admin: bool
+) -> None:
+    azure.network()
+    azure.identity()
+    caller = azure.provider.invoke("azure-native:authorization:getClientConfig", {})["objectId"]
+    if granted is not None:
+        definition = f"{CONTRIBUTOR.rpartition('/')[0]}/{granted}"
+        azure.create(ROLE_ASSIGNMENT, role(scope=GROUP_ID, principalId=caller, roleDefinitionId=definition))
+    azure.create(CLUSTER, cluster(aadProfile={"managed": True, "enableAzureRBAC": azures_roles}))
+    objects = azure.fleet.clusters["gpu-dev"]["system_objects"]
+    (binding,) = [each for each in objects if each["kind"] == "ClusterRoleBinding"]
+    assert bool(binding["subjects"]) is admin
+
+
 def test_the_last_system_pool_stays(azure: Microsoft) -> None:
     azure.cluster()
     first = azure.read(POOL, f"{CLUSTER_ID}/agentPools/system")
