@@ -28,19 +28,23 @@ import json
 import os
 import statistics
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
+import catalog
+from components.settings import Settings
+from components.settings.costs import node_price
 from concepts.pool import Pool
 from rehearsal.applied import Applied
 from rehearsal.checks import NOT_REACHED, Check, Pools
+from rehearsal.checks.declared import CAPACITY
 from rehearsal.engine_events import PolicyViolation
 from rehearsal.play import Played
 from rehearsal.scope import Scope
-from rehearsal.timeline import EventRecord, PodRecord, Timeline
+from rehearsal.timeline import EventRecord, NodeRecord, PodRecord, Timeline
 
 SCHEMA_VERSION: Final = 1
 SERIES_POINTS: Final = 60
@@ -58,7 +62,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Cost:
-    """List prices an hour: ``peak`` is that of the nodes at the dearest moment observed.
+    """List prices an hour: ``peak`` is that of the machines that ran at the dearest moment observed.
 
     There is no total: nodes live for seconds here and for minutes or hours in a cloud, each by another factor.
     """
@@ -69,6 +73,24 @@ class Cost:
     unpriced: tuple[str, ...] = ()
 
 
+NodePrice = Callable[[NodeRecord, Pool], float | None]
+"""A node, and the pool that it is of → its list price an hour; ``None`` if that is not known."""
+
+
+def node_prices(settings: Settings) -> NodePrice:
+    """Those of the machines that ran, as they were bought, whatever their pools declare."""
+    known = catalog.of(settings.cloud)
+
+    def price(node: NodeRecord, pool: Pool) -> float | None:
+        bare = known.machines.get(node.machine_type)
+        gpus = pool.gpu_part
+        machine = known.machines.with_gpus(node.machine_type, gpus.type, gpus.per_node) or bare if gpus else bare
+        spot = node.labels.get(CAPACITY, "spot" if pool.spot else "") == "spot"
+        return None if machine is None else node_price(known, settings.region, machine, pool.disk_gb, spot=spot)
+
+    return price
+
+
 @dataclass
 class Record:
     """Everything known about one run, filled in as it goes, so that an interrupted run has a report, too."""
@@ -77,6 +99,7 @@ class Record:
     stack_file: str
     timeline: Timeline
     pools: Pools
+    price: NodePrice
     played: Played = field(default_factory=Played)
     started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
     stages: list[Stage] = field(default_factory=list)
@@ -109,16 +132,16 @@ class Record:
 
 def cost_of(record: Record) -> Cost:
     """Prices of what was observed. Pools without a known price are named, not guessed."""
-    prices = {pool.name: pool.hourly_usd for pool in record.pools.all}
-    priced = {name: price for name, price in prices.items() if price is not None}
-    nodes = [node for node in record.timeline.nodes if node.pool in priced]
+    pools = {pool.name: pool for pool in record.pools.all}
+    nodes = [node for node in record.timeline.nodes if node.pool in pools]
+    priced = [(node, record.price(node, pools[node.pool]) or 0.0) for node in nodes]
     moments = [node.created for node in nodes]
-    peak = max((sum(priced[n.pool] for n in nodes if n.exists_at(moment)) for moment in moments), default=0.0)
+    peak = max((sum(usd for node, usd in priced if node.exists_at(moment)) for moment in moments), default=0.0)
     return Cost(
         idle_hourly=record.declared_cost.get("idleHourlyUsd"),
         peak_hourly=peak,
         max_hourly=record.declared_cost.get("maxHourlyUsd"),
-        unpriced=tuple(name for name, price in prices.items() if price is None),
+        unpriced=tuple(pool.name for pool in pools.values() if pool.hourly_usd is None),
     )
 
 

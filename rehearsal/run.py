@@ -41,7 +41,7 @@ from rehearsal.engine_events import Step
 from rehearsal.kept import Kept
 from rehearsal.options import Options
 from rehearsal.play import PATIENCE_SECONDS, Player
-from rehearsal.report import Record, Stage, to_json, write_atomically
+from rehearsal.report import Record, Stage, node_prices, to_json, write_atomically
 from rehearsal.scenario import Scenario, derive
 from rehearsal.scope import scope_of
 from rehearsal.services import play as play_services
@@ -83,7 +83,7 @@ class Rehearsal:
         settings = stack.settings
         self._pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
         self._timeline = Timeline()
-        self._record = Record(stack.name, str(stack.file), self._timeline, self._pools)
+        self._record = Record(stack.name, str(stack.file), self._timeline, self._pools, node_prices(settings))
         self._record.scope, self._record.seed = (
             scope_of(settings, options.day_two, limited=options.account is not None),
             options.seed,

@@ -11,7 +11,7 @@ from rehearsal.play import Played
 from rehearsal.timeline import NODE_AGENTS, NodeRecord, Timeline
 
 _ZONE = "topology.kubernetes.io/zone"
-_CAPACITY = "karpenter.sh/capacity-type"
+CAPACITY = "karpenter.sh/capacity-type"
 """How a node was bought. All autoscaled nodes have it here, as Karpenter or its stand-in made them; the clouds' own
 labels say the same under names of their own."""
 
@@ -73,7 +73,7 @@ def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
     lacking = [text for text in map(_text, pool.taints) if text not in node.taints]
     if lacking:
         yield f"lacks the taint {', '.join(lacking)}"
-    bought, wanted = node.labels.get(_CAPACITY), "spot" if pool.spot else "on-demand"
+    bought, wanted = node.labels.get(CAPACITY), "spot" if pool.spot else "on-demand"
     reserved = pool.gpu_part is not None and pool.gpu_part.reservation is not None
     # Karpenter's word for them; other autoscalers do not tell them from those on demand.
     if bought is not None and bought != wanted and not (reserved and bought == "reserved"):

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+import catalog
+from components.settings.costs import node_price
 from rehearsal.checks import Check, Pools
+from rehearsal.checks.declared import CAPACITY
 from rehearsal.display import Display
 from rehearsal.play import Played, Submitted
-from rehearsal.report import Record, Stage, cost_of, to_json, write_atomically
+from rehearsal.report import Record, Stage, cost_of, node_prices, to_json, write_atomically
 from rehearsal.scenario import derive
 from rehearsal.scope import Scope, scope_of
 from rehearsal.stack import available, resolve
@@ -31,7 +34,7 @@ def record() -> Record:
     cluster = Cluster.empty()
     pools = Pools((POOL,), (), admin_pool())
     plain = derive(pools.gpu, {POOL.name: job_yaml(POOL)}, 2.0).plain
-    record = Record("dev", "Pulumi.dev.yaml", cluster.timeline, pools)
+    record = Record("dev", "Pulumi.dev.yaml", cluster.timeline, pools, lambda node, pool: pool.hourly_usd)
     record.scope, record.seed = Scope({"network": "lets everything through"}, {"prices": "list prices"}), 7
     record.played = Played([Submitted(plain, 0.0, Reply(True, warnings=("a warning",)))])
     cluster.node("admin-0", "admin")
@@ -46,6 +49,29 @@ def record() -> Record:
 
 def test_the_dearest_moment_has_its_list_price(record: Record) -> None:
     assert cost_of(record).peak_hourly == pytest.approx(3600.09)
+
+
+@pytest.mark.parametrize(
+    ("ran", "bought", "spot"),
+    [
+        ("n1-standard-4", "spot", True),
+        ("n1-standard-4", "on-demand", False),
+        ("n1-standard-8", "spot", True),
+        ("n1-standard-4", None, True),  # as its pool says
+    ],
+)
+def test_what_ran_is_priced_as_it_was_bought_and_not_as_declared(ran: str, bought: str | None, spot: bool) -> None:
+    stack = resolve("examples/gke-tips.yaml").settings
+    (pool,) = stack.gpu_pools
+    cluster = Cluster.empty()
+    labels = {} if bought is None else {CAPACITY: bought}
+    cluster.node("gpu-0", pool.name, size=1, machine_type=ran, labels=labels)
+    (node,) = cluster.timeline.nodes
+    machine = catalog.of("gke").machines.with_gpus(ran, pool.gpus.type, 1)
+    assert machine is not None
+    expected = node_price(catalog.of("gke"), stack.region, machine, pool.disk_gb, spot=spot)
+    assert node_prices(stack)(node, pool) == expected
+    assert (expected == pool.hourly_usd) is ((ran, spot) == (pool.machine_type, True))
 
 
 def test_a_pool_without_a_price_is_named_not_guessed(record: Record) -> None:
