@@ -20,7 +20,7 @@ def _reader(inputs: dict[str, Any]) -> dict[str, Any] | None:
 CASE = Case(
     name="deployer-without-role",
     title="whoever runs the program gets no role for what is in the cluster",
-    stack="aks-train-infer",
+    stack="examples/aks-train-infer.yaml",
     rule=None,
     check="up",
     reason="forbidden",
