@@ -31,6 +31,7 @@ class Prices:
     ``control_plane`` is one cluster's management fee, ``extended_support`` the whole fee of one whose version is in
     extended support (``None``: no such thing). ``nat(nodes, gateways)`` is the price of the gateways of private nodes,
     without traffic. ``fees`` are, by key of a stack file, what else is paid for by the hour, used or not, at most.
+    ``volume`` is a GiB of a shared volume in the reference region, at most; ``None`` where what is in it is paid for.
     ``disk_sizes`` are the sizes in GiB that disks are billed in (none: by GiB).
     ``billed_vcpus`` are vCPUs that the bill counts for a type, where they are not its own; ``premium(type)`` multiplies
     the price by its family.
@@ -44,6 +45,7 @@ class Prices:
     nat: Callable[[int, int], Price]
     gpus: Source | None = None
     fees: Mapping[str, Price] = field(default_factory=dict)
+    volume: Price | None = None
     disk_sizes: tuple[int, ...] = ()
     billed_vcpus: Mapping[str, float] = field(default_factory=dict)
     premium: Callable[[str], float] = lambda type: 1.0

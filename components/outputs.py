@@ -124,13 +124,10 @@ def cost(settings: Settings) -> dict[str, Any]:
     if settings.workloads.notebook is not None:
         notes.append(f"without people's home volumes, {settings.workloads.notebook.home_gb} GB each, which stay")
     known = catalog.of(settings.cloud)
-    if settings.workloads.shared_volume is not None:
-        size = settings.workloads.shared_volume.size_gib or (known.volume_gib or (0,))[0]
-        paid = f"{size} GiB of it, full or empty," if size else "what is in it"
-        notes.append(f"without the shared volume: {paid} is paid for as long as it exists")
-    if standing := fees(known, settings.workloads, settings.network):
-        total = sum(price.usd for price in standing.values())
-        notes.append(f"idle includes up to {total:.2f} for {', '.join(standing)}, used or not")
+    if settings.workloads.shared_volume is not None and known.prices.volume is None:
+        notes.append("without the shared volume: what is in it is paid for as long as it exists")
+    if standing := fees(known, settings.region, settings.workloads, settings.network):
+        notes.append(f"idle includes up to {sum(standing.values()):.2f} for {', '.join(standing)}, used or not")
     if known.prices.disk(settings.region, settings.admin_pool.disk_gb) is None:
         notes.append(f"without the nodes' boot disks: their price in {settings.region} is not known")
     support = support_of(known, settings.kubernetes.version)

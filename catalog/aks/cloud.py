@@ -66,6 +66,10 @@ _REGISTRY: Final = Source(
 )
 _ENDPOINT: Final = Source(url="https://azure.microsoft.com/pricing/details/private-link/", dated=_FEES_DATED)
 _DNS_ZONE: Final = Source(url="https://azure.microsoft.com/pricing/details/dns/", dated=_FEES_DATED)
+# A GiB of a premium share, as https://github.com/jenkins-infra/azure/pull/628 read it there in 2024, with copies in
+# several zones: an upper bound for ours, which is in one.
+_VOLUME: Final = Source(url="https://azure.microsoft.com/pricing/details/storage/files/", dated="2024-02-23")
+_VOLUME_USD_PER_MONTH: Final = 0.20
 _REGISTRY_USD_PER_DAY: Final = 0.167
 _ENDPOINT_USD: Final = 0.01
 _DNS_ZONE_USD_PER_MONTH: Final = 0.50
@@ -177,6 +181,7 @@ CATALOG: Final = CloudCatalog(
         # The Standard tier, which every cluster of this program has (components/clouds/aks/cluster.py).
         control_plane=_CONTROL_PLANE.price(0.10),
         nat=nat_price,
+        volume=_VOLUME.price(_VOLUME_USD_PER_MONTH / 730),
         fees={
             # A registry of the Basic tier.
             "workloads.registry": _REGISTRY.price(_REGISTRY_USD_PER_DAY / 24),

@@ -51,6 +51,10 @@ _NAT: Final = Source(
     "(https://github.com/ChiefGyk3D/Clouds-Against-Humanity/wiki/Provider-GCP-Cost-Lesson)",
     dated=_FEES_DATED,
 )
+# Of BASIC_HDD: the page's example of Oregon, which costs as much as Iowa. In 2026 others note less
+# (https://cloud.google.com/filestore/pricing), so it is an upper bound.
+_VOLUME: Final = Source(url="https://cloud.google.com/filestore/pricing", dated=_FEES_DATED)
+_VOLUME_USD_PER_HOUR: Final = 0.000274
 _NAT_USD_PER_NODE: Final = 0.0014
 _NAT_USD_ABOVE_32_NODES: Final = 0.044
 _NAT_ADDRESS_USD: Final = 0.005
@@ -129,6 +133,7 @@ CATALOG: Final = CloudCatalog(
         # The free tier's monthly credit for one zonal cluster is not subtracted.
         control_plane=_CONTROL_PLANE.price(0.10),
         nat=nat_price,
+        volume=_VOLUME.price(_VOLUME_USD_PER_HOUR),
         billed_vcpus={"e2-micro": 0.25, "e2-small": 0.5, "e2-medium": 1.0},
         premium=lambda type: _CUSTOM_PREMIUM if is_custom(type) else 1.0,
     ),

@@ -55,15 +55,21 @@ def volumes_price(known: CloudCatalog, region: str, sizes_gb: Sequence[int]) -> 
     return sum(price.usd for price in prices if price is not None)
 
 
-def fees(known: CloudCatalog, workloads: Workloads, network: Network) -> dict[str, Price]:
-    """What is paid for by the hour whether it is used or not, by the key of the stack file that asks for it."""
+def fees(known: CloudCatalog, region: str, workloads: Workloads, network: Network) -> dict[str, float]:
+    """What is paid for by the hour, used or not, at most, by the key of the stack file that asks for it."""
+    volume, each = workloads.shared_volume, known.prices.volume
     asked = {
         "workloads.registry": workloads.registry is not None,
-        "workloads.sharedVolume": workloads.shared_volume is not None,
+        "workloads.sharedVolume": volume is not None,
         "network.privateEndpoint": network.private_endpoint,
         "network.existing": network.existing is not None,
     }
-    return {key: price for key, price in known.prices.fees.items() if asked[key]}
+    found = {key: price.usd for key, price in known.prices.fees.items() if asked[key]}
+    if volume is not None and each is not None:
+        gib = volume.size_gib or (known.volume_gib or (0,))[0]
+        usd = gib * each.usd * max(1.0, known.prices.most_above(region, known.reference_region))
+        found["workloads.sharedVolume"] = found.get("workloads.sharedVolume", 0.0) + usd
+    return found
 
 
 def node_price(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:

@@ -27,25 +27,46 @@ def told(settings: Settings) -> list[str]:
     return [note for note in cost(settings)["notes"] if note.endswith("used or not")]
 
 
-@pytest.mark.parametrize(("changes", "key"), [(REGISTRY, "workloads.registry"), (VOLUME, "workloads.sharedVolume")])
+def idle(cloud: str, **changes: Any) -> float:
+    usd = stack(cloud, **changes).cost_idle_hourly
+    assert usd is not None
+    return usd
+
+
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
-def test_a_fee_is_in_the_idle_price_and_in_the_notes(cloud: str, changes: dict[str, Any], key: str) -> None:
-    fee = catalog.of(cloud).prices.fees.get(key)
-    without, with_it = stack(cloud), stack(cloud, **changes)
-    assert without.cost_idle_hourly is not None
-    assert with_it.cost_idle_hourly is not None
-    assert with_it.cost_idle_hourly - without.cost_idle_hourly == pytest.approx(fee.usd if fee else 0.0)
-    assert told(without) == []
-    assert [key in note for note in told(with_it)] == ([True] if fee else [])
+def test_a_fee_is_in_the_idle_price_and_in_the_notes(cloud: str) -> None:
+    fee = catalog.of(cloud).prices.fees.get("workloads.registry")
+    assert idle(cloud, **REGISTRY) - idle(cloud) == pytest.approx(fee.usd if fee else 0.0)
+    assert told(stack(cloud)) == []
+    assert ["workloads.registry" in note for note in told(stack(cloud, **REGISTRY))] == ([True] if fee else [])
+
+
+@pytest.mark.parametrize("cloud", one_stack.CLOUDS)
+def test_a_volume_that_is_paid_for_by_its_size_is_part_of_what_an_idle_stack_costs(cloud: str) -> None:
+    known = catalog.of(cloud)
+    if known.prices.volume is None or known.volume_gib is None:
+        assert idle(cloud, **VOLUME) == idle(cloud)
+        assert [note for note in cost(stack(cloud, **VOLUME))["notes"] if "what is in it is paid for" in note]
+        return
+    least = known.volume_gib[0]
+    twice = {"workloads": {"sharedVolume": {"sizeGib": 2 * least}}}
+    larger = idle(cloud, **twice) - idle(cloud, **VOLUME)
+    assert larger >= 0.999 * least * known.prices.volume.usd
+    fee = known.prices.fees.get("workloads.sharedVolume")
+    assert idle(cloud, **VOLUME) - idle(cloud) == pytest.approx(larger + (fee.usd if fee else 0.0))
+    (note,) = told(stack(cloud, **VOLUME))
+    assert "workloads.sharedVolume" in note
+
+
+# 0.000274 an hour for a GiB in Oregon: https://cloud.google.com/filestore/pricing
+def test_the_smallest_volume_of_google_costs_more_than_all_else_of_an_idle_cluster() -> None:
+    fees = {"region": "us-central1", "zones": ["us-central1-a"]}
+    assert idle("gke", **fees, **VOLUME) - idle("gke", **fees) == pytest.approx(1024 * 0.000274)
 
 
 # A day of the Basic tier is 0.167 by https://learn.microsoft.com/azure/container-registry/container-registry-skus.
 def test_a_registry_of_azure_has_a_price_for_every_day() -> None:
-    dearer = stack("aks", **REGISTRY).cost_idle_hourly
-    plain = stack("aks").cost_idle_hourly
-    assert dearer is not None
-    assert plain is not None
-    assert 24 * (dearer - plain) == pytest.approx(0.167)
+    assert 24 * (idle("aks", **REGISTRY) - idle("aks")) == pytest.approx(0.167)
 
 
 def test_a_private_cluster_of_azure_in_a_network_that_is_there_costs_its_endpoint_and_at_most_a_way_out() -> None:
@@ -54,11 +75,8 @@ def test_a_private_cluster_of_azure_in_a_network_that_is_there_costs_its_endpoin
     account = "00000000-0000-0000-0000-000000000000"
     network = f"/subscriptions/{account}/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/n"
     private = {"existing": {"network": network, "subnets": ["nodes"]}, "privateEndpoint": True}
-    before, after = (stack("aks", network=each) for each in (public, private))
-    assert before.cost_idle_hourly is not None
-    assert after.cost_idle_hourly is not None
     gateway = catalog.of("aks").prices.nat(1, 2).usd  # in zones
     expected = fees["network.privateEndpoint"].usd + fees["network.existing"].usd - gateway
-    assert after.cost_idle_hourly - before.cost_idle_hourly == pytest.approx(expected)
-    (note,) = told(after)
+    assert idle("aks", network=private) - idle("aks", network=public) == pytest.approx(expected)
+    (note,) = told(stack("aks", network=private))
     assert "network.privateEndpoint, network.existing" in note
