@@ -117,7 +117,8 @@ class Notebook(Tool):
         description="what a notebook runs in; needs JupyterHub's single-user server",
     )
     idle_minutes: Annotated[StrictInt, Field(ge=5, le=1440)] = Field(
-        default=60, description="minutes without a sign of life after which a notebook ends, 5 to 1440"
+        default=60,
+        description="minutes after which a notebook ends where no cell computes and no terminal prints, 5 to 1440",
     )
     home_gb: Annotated[StrictInt, Field(ge=1, le=16384)] = Field(
         default=10, description="GB of each person's home volume, which stays when the notebook ends"

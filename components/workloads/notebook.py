@@ -26,6 +26,28 @@ LOGIN: Final = "login"
 _VARIABLE: Final = "NOTEBOOK_PASSWORD"
 # An empty pool takes minutes to have a node, and the image is some 10 GB.
 _START_SECONDS: Final = 1800
+# The hub counts traffic and what is printed as signs of life. So a tab left open, which asks all the time, would keep a
+# GPU for ever, and a program that computes in silence would be ended:
+# https://github.com/jupyterlab/jupyterlab/issues/19796, https://github.com/jupyterhub/jupyterhub-idle-culler/issues/55
+# The notebook's server knows better, and ends itself; a directory that the usual images leave to others.
+# https://jupyter-server.readthedocs.io/en/latest/other/full-config.html
+_SERVER_SETTINGS: Final = "/usr/local/etc/jupyter/jupyter_server_config.py"
+_END_WHEN_IDLE: Final = """\
+from jupyter_server.base.handlers import APIHandler
+
+# What a browser asks for by itself is no sign of life.
+APIHandler._track_activity = False
+c = get_config()
+c.MappingKernelManager.cull_idle_timeout = {seconds}
+c.MappingKernelManager.cull_interval = 60
+c.MappingKernelManager.cull_connected = True
+c.MappingKernelManager.cull_busy = False
+c.TerminalManager.cull_inactive_timeout = {seconds}
+c.TerminalManager.cull_interval = 60
+c.ServerApp.shutdown_no_activity_timeout = {seconds}
+"""
+# For a notebook that does not end itself: an image with another server, or a user's own settings.
+_SILENT_SECONDS: Final = 24 * 3600
 _READ_PASSWORD: Final = f"c.SharedPasswordAuthenticator.user_password = __import__('os').environ['{_VARIABLE}']"
 
 
@@ -69,8 +91,14 @@ def values(notebook: Notebook, pools: Sequence[Pool]) -> dict[str, Any]:
             "image": dict(zip(("name", "tag"), _image(notebook.image), strict=True)),
             "startTimeout": _START_SECONDS,
             "storage": {"capacity": f"{notebook.home_gb}Gi"},
-            # No autoscaler ends it to empty its node; the culler does, when nobody works there.
+            # No autoscaler ends it to empty its node; it ends by itself when nothing runs there.
             "extraAnnotations": {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"},
+            "extraFiles": {
+                "idle.py": {
+                    "mountPath": _SERVER_SETTINGS,
+                    "stringData": _END_WHEN_IDLE.format(seconds=60 * notebook.idle_minutes),
+                }
+            },
             # GPU pools alone: the admin pool has no room for the work of people.
             "profileList": [_profile(size) for size in _sizes(pools)],
         },
@@ -79,8 +107,8 @@ def values(notebook: Notebook, pools: Sequence[Pool]) -> dict[str, Any]:
         "prePuller": {"hook": {"enabled": False}, "continuous": {"enabled": False}},
         "cull": {
             "enabled": True,
-            "timeout": 60 * notebook.idle_minutes,
-            "every": min(600, 30 * notebook.idle_minutes),
+            "timeout": max(_SILENT_SECONDS, 60 * notebook.idle_minutes),
+            "every": 600,
             "adminUsers": True,
         },
     }

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import base64
+import sys
+from collections.abc import Mapping
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -70,13 +74,47 @@ def test_a_pool_of_shared_gpus_offers_one_share() -> None:
     assert profile["kubespawner_override"]["extra_resource_limits"] == {"nvidia.com/gpu": str(gpus_per_pod(pool))}
 
 
+def server_settings(written: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch) -> tuple[Any, type]:
+    """What Jupyter's server makes of its settings ``written`` in a file: them, and its handler of requests."""
+    handler = type("APIHandler", (), {"_track_activity": True})
+    for name in ("jupyter_server", "jupyter_server.base", "jupyter_server.base.handlers"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    setattr(sys.modules["jupyter_server.base.handlers"], handler.__name__, handler)
+    settings = SimpleNamespace(
+        **{each: SimpleNamespace() for each in ("MappingKernelManager", "TerminalManager", "ServerApp")}
+    )
+    exec(written["stringData"], {"get_config": lambda: settings})
+    return settings, handler
+
+
 @pytest.mark.parametrize("minutes", [5, 60, 1440])
-def test_what_is_idle_ends_and_is_looked_at_often_enough(minutes: int) -> None:
-    cull = values(Notebook.model_validate({"idleMinutes": minutes}), LAB.gpu_pools)["cull"]
-    assert cull["enabled"] is True
-    assert cull["timeout"] == 60 * minutes
-    assert cull["every"] <= cull["timeout"]
-    assert cull["adminUsers"] is True
+def test_a_notebook_ends_when_nothing_runs_there_whoever_looks_at_it(
+    minutes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = values(Notebook.model_validate({"idleMinutes": minutes}), LAB.gpu_pools)
+    (written,) = given["singleuser"]["extraFiles"].values()
+    settings, handler = server_settings(written, monkeypatch)
+    kernels, terminals = settings.MappingKernelManager, settings.TerminalManager
+    assert kernels.cull_idle_timeout == terminals.cull_inactive_timeout == 60 * minutes
+    assert settings.ServerApp.shutdown_no_activity_timeout == 60 * minutes
+    # Looked at often enough, once a cell has ended, and with a tab open.
+    assert max(kernels.cull_interval, terminals.cull_interval) <= 60
+    assert kernels.cull_connected is True
+    assert handler._track_activity is False
+    # A cell that computes in silence.
+    assert kernels.cull_busy is False
+    # The hub sees traffic alone, and would end such a cell after an hour.
+    assert given["cull"]["enabled"] is True
+    assert given["cull"]["timeout"] >= max(24 * 3600, 60 * minutes)
+    assert given["cull"]["adminUsers"] is True
+
+
+def test_how_a_notebook_ends_is_read_beside_the_settings_of_its_image() -> None:
+    (written,) = values(Notebook(), LAB.gpu_pools)["singleuser"]["extraFiles"].values()
+    # One of the directories that Jupyter reads, on Linux: https://docs.jupyter.org/en/latest/use/jupyter-directories.html
+    # The images' own settings are in another of them:
+    # https://github.com/jupyter/docker-stacks/blob/main/images/base-notebook/Dockerfile
+    assert written["mountPath"] == "/usr/local/etc/jupyter/jupyter_server_config.py"
 
 
 @pytest.mark.parametrize(

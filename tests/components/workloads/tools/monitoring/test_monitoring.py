@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
 every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
 PROMTOOL = shutil.which("promtool")
 with_promtool = pytest.mark.skipif(PROMTOOL is None, reason="promtool is not on PATH (Debian's package prometheus)")
+if PROMTOOL is None:
+    warnings.warn("promtool is not on PATH (Debian's package prometheus): no alert or query was tried", stacklevel=1)
 
 
 def exporters(cloud: str) -> list[dict[str, Any]]:
