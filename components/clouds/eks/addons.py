@@ -17,7 +17,7 @@ import pulumi
 from components.clouds.eks import disk_key, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
-from components.clouds.eks.identity import Role, associate, pod_role
+from components.clouds.eks.identity import Account, Role, associate, pod_role
 from components.clouds.eks.load_balancer import CONTROLLER, controller_policy
 from components.clouds.eks.network import LOAD_BALANCER
 from components.resources import CustomResource
@@ -39,6 +39,8 @@ class Addon:
     policies: tuple[str, ...] = ()
     configuration: Mapping[str, Any] = field(default_factory=dict)
 
+
+_MOUNTING: Final = ("kube-system", "efs-csi-node-sa")
 
 POD_IDENTITY_AGENT: Final = Addon(name="eks-pod-identity-agent")
 
@@ -72,8 +74,9 @@ OPTIONAL: Final[Mapping[str, Addon]] = {
     # https://docs.aws.amazon.com/eks/latest/userguide/efs-csi.html
     "efs": Addon(
         name="aws-efs-csi-driver",
-        # Not ``efs-csi-node-sa``: a mount needs no right unless the file system has a policy, and these are to make and
-        # delete access points, not to mount: https://docs.aws.amazon.com/efs/latest/ug/iam-access-control-nfs-efs.html
+        # Not ``efs-csi-node-sa``, which mounts: these are to make and delete access points. A mount needs no right
+        # unless the file system has a policy (https://docs.aws.amazon.com/efs/latest/ug/iam-access-control-nfs-efs.html),
+        # as the shared volume has: ``file_mounts``.
         service_accounts=("efs-csi-controller-sa",),
         policies=("service-role/AmazonEFSCSIDriverPolicy",),
         configuration={"controller": {"nodeSelector": _ON_ADMIN}},
@@ -98,14 +101,32 @@ OPTIONAL: Final[Mapping[str, Addon]] = {
 """Opt-ins of a stack file by their names there; ``ebs`` is always there, ``load-balancer`` is rights alone."""
 
 
+def file_mounts(name: str, settings: Settings, account: Account, parent: pulumi.Resource) -> Role | None:
+    """Who the EFS driver of the nodes is where there is a shared volume, whose policy lets it in and nobody else.
+
+    The role has no rights of its own. https://github.com/kubernetes-sigs/aws-efs-csi-driver/issues/1759
+    """
+    if settings.workloads.shared_volume is None:
+        return None
+    return pod_role(f"{name}-efs-mounts", "efs-mounts", settings, account, parent)
+
+
 def before_nodes(name: str, context: Context, parent: pulumi.Resource) -> list[pulumi.Resource]:
     """What every node group waits for."""
     options = pulumi.ResourceOptions(parent=parent)
     # The agent hands out the rights of the others, so it comes first.
     agent = _declare(name, POD_IDENTITY_AGENT, context, options)
     later = pulumi.ResourceOptions(parent=parent, depends_on=[agent])
+    mounts = context.file_mounts
     return [
         agent,
+        # It has no effect on pods that are there already, and some seconds later on others.
+        # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreatePodIdentityAssociation.html
+        *(
+            [associate(f"{name}-efs-mounts", mounts, context.name, _MOUNTING, context.settings, options)]
+            if mounts
+            else []
+        ),
         *(_declare(name, addon, context, later) for addon in BEFORE_NODES if addon is not POD_IDENTITY_AGENT),
     ]
 

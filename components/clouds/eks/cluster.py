@@ -78,6 +78,7 @@ class EksCluster:
             control_plane=self._resource,
             minor=minor,
             groups=_groups(settings, exists, parent),
+            file_mounts=addons.file_mounts(name, settings, account, parent),
         )
         self._node_roles = [nodes.arn]
         self._authority = self._resource.output("certificateAuthority").apply(lambda found: str(found["data"]))

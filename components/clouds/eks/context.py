@@ -22,7 +22,8 @@ class Context:
     """The cluster of a stack: its ``control_plane`` and ``minor`` version, the account and network it is in, and the
     role of its nodes.
 
-    ``groups`` are those that it has already; ``None`` where no autoscaler changes their sizes.
+    ``groups`` are those that it has already; ``None`` where no autoscaler changes their sizes. ``file_mounts`` is who
+    the nodes' EFS driver is when it mounts the shared volume; ``None`` without one.
     """
 
     settings: Settings
@@ -32,6 +33,7 @@ class Context:
     control_plane: CustomResource
     minor: str
     groups: RunningGroups | None = None
+    file_mounts: Role | None = None
 
     @property
     def name(self) -> pulumi.Output[str]:

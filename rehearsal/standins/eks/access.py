@@ -12,7 +12,7 @@ from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import POD_IDENTITY, Account, maker
 from rehearsal.standins.eks.addons import CREATED
 from rehearsal.standins.eks.cluster import ACCESS_ENTRY, require_cluster
-from rehearsal.standins.eks.iam import require_role
+from rehearsal.standins.eks.iam import require_role_of_pods
 from rehearsal.standins.eks.network import CLUSTER
 from rehearsal.standins.eks.row import Row, refused
 from rehearsal.standins.resource import Made, Refers
@@ -136,7 +136,7 @@ def _association_requires(made: Made[Account]) -> None:
 
 def _identity_requires(made: Made[Account]) -> None:
     inputs = made.inputs
-    require_role(made.cloud, inputs["roleArn"])
+    require_role_of_pods(made.cloud, inputs["roleArn"])
     taken = made.cloud.pod_identity(inputs["clusterName"], inputs["namespace"], inputs["serviceAccount"])
     if made.before is None and taken:
         where = f"{inputs['namespace']}/{inputs['serviceAccount']}"
@@ -171,7 +171,6 @@ ROWS: Final = (
         replaces=("accessScope",),
         unordered=("accessScope.namespaces",),
     ),
-    # A role with a trust policy that Pod Identity cannot use is accepted, as by EKS; its pods get no credentials.
     Row(
         token=POD_IDENTITY,
         make=_identity_id,

@@ -12,7 +12,7 @@ from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.eks.account import ADDON, Account
 from rehearsal.standins.eks.cluster import require_cluster
 from rehearsal.standins.eks.groups import NODE_GROUP
-from rehearsal.standins.eks.iam import require_role
+from rehearsal.standins.eks.iam import require_role_of_pods
 from rehearsal.standins.eks.network import CLUSTER
 from rehearsal.standins.eks.row import Row, refused
 from rehearsal.standins.eks.system import ADDONS, BOOTSTRAPPED, workloads
@@ -52,7 +52,7 @@ def _requires(made: Made[Account]) -> None:
     if made.before is None and made.cloud.store.get(ADDON, made.id):
         raise refused(ADDON, "ResourceInUseException", "Addon already exists.")
     for association in made.inputs.get("podIdentityAssociations") or []:
-        require_role(made.cloud, association["roleArn"])
+        require_role_of_pods(made.cloud, association["roleArn"])
 
 
 def _version(made: Made[Account]) -> str:

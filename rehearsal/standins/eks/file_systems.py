@@ -9,8 +9,9 @@ from typing import Final
 
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import Account
+from rehearsal.standins.eks.errors import ApiError
 from rehearsal.standins.eks.network import SECURITY_GROUP, SUBNET
-from rehearsal.standins.eks.policy_documents import document_problem
+from rehearsal.standins.eks.policy_documents import document_problem, named_roles
 from rehearsal.standins.eks.row import Row, asks, resends, said, sends
 from rehearsal.standins.resource import Refers
 from rehearsal.standins.rules import RuleBook
@@ -28,7 +29,21 @@ _ARN: Final = "arn:{partition}:elasticfilesystem:{region}:{account}:file-system/
 )
 def _policy(inputs: Properties, account: Account) -> str | None:
     problem = document_problem(inputs["policy"], principals=True)
+    if problem is None:
+        gone = [role for role in named_roles(inputs["policy"]) if not _exists(account, role)]
+        problem = f"Policy contains invalid Principal block: {gone[0]}" if gone else None
     return f"InvalidPolicyException: {problem}" if problem else None
+
+
+def _exists(account: Account, role: str) -> bool:
+    """Of another account's nobody knows."""
+    if not role.startswith(account.arn("iam", "role/", everywhere=True)):
+        return True
+    try:
+        account.call("iam", "GetRole", RoleName=role.rpartition("/")[2])
+    except ApiError:
+        return False
+    return True
 
 
 def _regroup(account: Account, id: str, old: Properties, new: Properties) -> None:

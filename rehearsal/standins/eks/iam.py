@@ -20,6 +20,7 @@ ATTACHMENT: Final = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 PROFILE: Final = "aws:iam/instanceProfile:InstanceProfile"
 ROLE_RULES: Final = RuleBook[Account]()
 POLICY_RULES: Final = RuleBook[Account]()
+_PODS: Final = "pods.eks.amazonaws.com"
 _AWS_OWN: Final = "arn:aws:iam::aws:policy/"
 _EVERYTHING: Final = '{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}}'
 _QUOTAS: Final = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"
@@ -136,6 +137,21 @@ def require_role(account: Account, arn: str, principal: str | None = None) -> st
         reason = f"Role with arn: {arn}, could not be assumed because it does not exist or does not trust {principal}"
         raise ApiError("iam", "PassRole", "InvalidParameterException", reason)
     return name
+
+
+def require_role_of_pods(account: Account, arn: str) -> None:
+    """EKS looks at the trust of a role before it associates it with pods.
+
+    https://github.com/hashicorp/terraform-provider-aws/issues/41483, https://github.com/aws/aws-cdk/issues/31522
+
+    Raises:
+        ApiError: no such role in this account, or Pod Identity may not assume it.
+    """
+    name = require_role(account, arn)
+    document = account.call("iam", "GetRole", RoleName=name)["Role"]["AssumeRolePolicyDocument"]
+    if _PODS not in trusted(document if isinstance(document, str) else json.dumps(document)):
+        reason = "Trust policy of the role provided is invalid. Follow the official documentation to resolve the issue."
+        raise ApiError("eks", "CreatePodIdentityAssociation", "InvalidParameterException", reason)
 
 
 def _offer(account: Account, arn: str) -> None:

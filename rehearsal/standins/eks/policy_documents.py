@@ -41,6 +41,17 @@ def trusted(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def named_roles(text: str) -> frozenset[str]:
+    """The ARNs of the roles that a resource's policy names as principals."""
+    statements = json.loads(text)["Statement"]
+    found: set[str] = set()
+    for statement in [statements] if isinstance(statements, dict) else statements:
+        principal = statement.get("Principal")
+        people = _texts(principal.get("AWS", ())) if isinstance(principal, dict) else ()
+        found.update(each for each in people if ":role/" in each)
+    return frozenset(found)
+
+
 def _statement_problem(statement: Any, principals: bool) -> str | None:
     if not isinstance(statement, dict):
         return "A statement of the policy is not an object"

@@ -18,6 +18,7 @@ DATA = {
     "aks": "azure-native:storage:FileShare",
 }
 CLAIM, VOLUME = "kubernetes:core/v1:PersistentVolumeClaim", "kubernetes:core/v1:PersistentVolume"
+ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
 
 
@@ -81,12 +82,21 @@ def test_jobs_of_its_namespace_find_it_in_the_offer(cloud: str) -> None:
     assert offer["volume_namespace"] == "ml"
 
 
-def test_amazons_lets_in_nodes_by_tls_and_has_a_way_in_where_nodes_are() -> None:
+def test_amazons_lets_in_the_driver_by_tls_and_has_a_way_in_where_nodes_are() -> None:
     recording = with_volume("eks")
     (rule,) = recording.named("shared-volume-security-group").inputs["ingress"]
     assert (rule["fromPort"], rule["toPort"], rule["securityGroups"]) == (2049, 2049, ["sg-of-the-cluster"])
     allow, deny = json.loads(recording.only("aws:efs/fileSystemPolicy:FileSystemPolicy").inputs["policy"])["Statement"]
     assert allow["Condition"] == {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}}
+    # A pod with an NFS client of its own is nobody, or at most another role.
+    [driver] = [each for each in recording.of_type(ASSOCIATION) if each.inputs["serviceAccount"] == "efs-csi-node-sa"]
+    assert allow["Principal"] == {"AWS": driver.inputs["roleArn"]}
+    assert driver.inputs["namespace"] == "kube-system"
+    assert recording.only(VOLUME).inputs["spec"]["mountOptions"] == ["iam"]
+    # It has no effect on pods that are there already.
+    groups = recording.of_type("aws:eks/nodeGroup:NodeGroup")
+    assert groups
+    assert [each.name for each in groups if driver.urn not in each.depends_on] == []
     assert (deny["Effect"], deny["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
     subnets = [each.inputs["subnetId"] for each in recording.of_type("aws:efs/mountTarget:MountTarget")]
     assert len(set(subnets)) == len(subnets) == 4

@@ -1,4 +1,4 @@
-"""A file system of Elastic File System: encrypted, mounted by TLS alone, and from the cluster's nodes alone.
+"""A file system of Elastic File System: encrypted, and mounted by the cluster's driver alone, by TLS alone.
 
 https://docs.aws.amazon.com/eks/latest/userguide/efs-csi.html
 """
@@ -39,10 +39,15 @@ def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Reso
         lasting(wanted, _left_behind(token, parent) if wanted.adopt else None, parent),
         outputs=["arn"],
     )
+    mounts = context.file_mounts
+    assert mounts is not None
     rights = declare(
         "aws:efs/fileSystemPolicy:FileSystemPolicy",
         f"{name}-tls-only",
-        {"fileSystemId": files.id, "policy": files.output("arn").apply(_policy)},
+        {
+            "fileSystemId": files.id,
+            "policy": pulumi.Output.all(files.output("arn"), mounts.arn).apply(lambda arns: _policy(*arns)),
+        },
         # It is part of the file system, and goes and stays with it.
         pulumi.ResourceOptions(parent=parent, retain_on_delete=True),
     )
@@ -80,7 +85,9 @@ def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Reso
         )
         for zone in settings.zones
     ]
-    return Share(driver="efs.csi.aws.com", handle=files.id, size_gib=None, ready=[rights, *targets])
+    # By TLS, which is the driver's default, and as the driver's role.
+    # https://github.com/kubernetes-sigs/aws-efs-csi-driver/blob/master/docs/parameters.md
+    return Share(driver="efs.csi.aws.com", handle=files.id, size_gib=None, options=("iam",), ready=[rights, *targets])
 
 
 def _left_behind(token: str, parent: pulumi.Resource) -> str:
@@ -89,17 +96,19 @@ def _left_behind(token: str, parent: pulumi.Resource) -> str:
     return str(found["fileSystemId"])
 
 
-def _policy(arn: str) -> str:
-    """Whoever comes by a mount target, which the security group guards, and by TLS, which the driver uses.
+def _policy(arn: str, mounts: str) -> str:
+    """The role ``mounts``, by a mount target, which the security group guards, and by TLS.
 
+    A pod with an NFS client of its own is another role or nobody, whom a file system lets in only without a policy.
+
+    https://docs.aws.amazon.com/efs/latest/ug/iam-access-control-nfs-efs.html,
     https://docs.aws.amazon.com/efs/latest/ug/access-control-block-public-access.html
-    https://github.com/kubernetes-sigs/aws-efs-csi-driver#encryption-in-transit
     """
     return policy.document(
         {
-            "Sid": "ByMountTargetOnly",
+            "Sid": "ByTheDriverOnly",
             "Effect": "Allow",
-            "Principal": {"AWS": "*"},
+            "Principal": {"AWS": mounts},
             "Action": list(_MOUNT),
             "Resource": arn,
             "Condition": {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},

@@ -236,6 +236,19 @@ def test_an_addon_brings_identities_for_its_own_service_accounts(amazon: Amazon)
     assert amazon.account.pod_identity("gpu-dev", "kube-system", "other") is None
 
 
+def test_pods_are_given_no_role_that_pod_identity_may_not_assume(amazon: Amazon) -> None:
+    amazon.cluster()
+    of_nodes = amazon.role("other", "ec2.amazonaws.com").state["arn"]
+    where = {"clusterName": "gpu-dev", "namespace": "kube-system", "serviceAccount": "cluster-autoscaler"}
+    with pytest.raises(ProviderError, match="Trust policy of the role provided is invalid"):
+        amazon.create(POD_IDENTITY, {**where, "roleArn": of_nodes})
+    association = {"serviceAccount": "aws-node", "roleArn": of_nodes}
+    with pytest.raises(ProviderError, match="Trust policy of the role provided is invalid"):
+        amazon.create(
+            ADDON, {"clusterName": "gpu-dev", "addonName": "vpc-cni", "podIdentityAssociations": [association]}
+        )
+
+
 def test_a_deleted_key_is_gone_and_cannot_encrypt_a_cluster(amazon: Amazon) -> None:
     key = amazon.create(KEY, {"deletionWindowInDays": 7})
     amazon.delete(KEY, key)

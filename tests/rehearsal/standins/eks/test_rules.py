@@ -56,6 +56,11 @@ def cluster(*, network: Properties | None = None, **changes: Any) -> Properties:
     return {"name": "gpu-dev", "roleArn": "arn:aws:iam::123456789012:role/r", "vpcConfig": usual, **changes}
 
 
+def mounted_by(role: str) -> str:
+    """A file system's policy."""
+    return document({"Effect": "Allow", "Principal": {"AWS": role}, "Action": "elasticfilesystem:*", "Resource": "*"})
+
+
 def taints(count: int) -> Properties:
     return {"taints": [{"key": f"k{index}", "effect": "NO_SCHEDULE"} for index in range(count)]}
 
@@ -87,6 +92,12 @@ RULES: list[tuple[str, str, Properties, Properties]] = [
         FILES_POLICY,
         {"fileSystemId": "fs-0123456789abcdef0", "policy": "{}"},
         {"fileSystemId": "fs-0123456789abcdef0", "policy": DENY_ALL},
+    ),
+    (
+        "file-system-policy",
+        FILES_POLICY,
+        {"fileSystemId": "fs-0123456789abcdef0", "policy": mounted_by("arn:aws:iam::123456789012:role/gone")},
+        {"fileSystemId": "fs-0123456789abcdef0", "policy": mounted_by("arn:aws:iam::111122223333:role/theirs")},
     ),
     (
         "lifecycle-rule",

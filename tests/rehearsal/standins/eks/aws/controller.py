@@ -30,10 +30,12 @@ class Controller:
     def endpoint(self) -> str:
         return self.environment["AWS_ENDPOINT_URL"]
 
-    def install(self, *statements: dict[str, Any], trusted: str = trust("pods.eks.amazonaws.com")) -> None:
+    def install(self, *statements: dict[str, Any]) -> None:
         """A cluster with the agent, and the controller's role with ``statements``, associated."""
         self.amazon.cluster()
-        self.amazon.create(ROLE, {"name": "controller", "assumeRolePolicy": trusted}, "controller")
+        self.amazon.create(
+            ROLE, {"name": "controller", "assumeRolePolicy": trust("pods.eks.amazonaws.com")}, "controller"
+        )
         if statements:
             policy = {"role": "controller", "name": "own", "policy": document(*statements)}
             self.amazon.create(ROLE_POLICY, policy, "controller-own")

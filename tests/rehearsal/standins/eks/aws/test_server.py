@@ -57,8 +57,10 @@ def test_without_an_association_a_pod_is_not_told_of_the_agent(controller: Contr
     assert "(ResourceNotFoundException)" in said
 
 
-def test_a_role_that_does_not_trust_pod_identity_gives_no_credentials(controller: Controller) -> None:
-    controller.install(EVERYTHING, trusted=trust("ec2.amazonaws.com"))
+def test_a_role_that_does_not_trust_pod_identity_any_more_gives_no_credentials(controller: Controller) -> None:
+    controller.install(EVERYTHING)
+    changed = {"RoleName": "controller", "PolicyDocument": trust("ec2.amazonaws.com")}
+    controller.amazon.account.call("iam", "UpdateAssumeRolePolicy", **changed)
     status, said = controller.ask_agent()
     assert status == 400
     assert "(AccessDeniedException)" in said
