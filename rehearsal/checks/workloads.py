@@ -88,11 +88,12 @@ def _extra_check(timeline: Timeline, played: Played, id: str, pool: str) -> Chec
     if one is None:
         return Check("waits-at-max", title, False, NOT_REACHED)
     ran, where = _placed(timeline, one, _runs(one))
-    reason = why(timeline, one)
     if played.extra_waited_until is None:
         return Check("waits-at-max", title, False, f"it did not wait for a full pool: {where}")
-    full = f"it still waited {played.extra_waited_until - one.at:.1f} s after its submission, the pool full ({reason})"
-    return Check("waits-at-max", title, ran and bool(reason), f"{full}; once another pod had ended it {where}")
+    reasons = _reasons(timeline, one)
+    said = _of_full_pool(reasons[-1]) if reasons else "and nothing said so"
+    full = f"it still waited {played.extra_waited_until - one.at:.1f} s after its submission, the pool full ({said})"
+    return Check("waits-at-max", title, ran and bool(reasons), f"{full}; once another pod had ended it {where}")
 
 
 def _submitted(played: Played, submissions: Sequence[object]) -> list[Submitted]:
@@ -162,8 +163,18 @@ def _refused(one: Submitted, expect: Refused) -> tuple[bool, str]:
 
 def why(timeline: Timeline, one: Submitted) -> str:
     """The newest reason that anybody gave for a workload's waiting, the machines' own (a missing driver) first."""
+    return (_reasons(timeline, one) or ["no reason was reported"])[-1]
+
+
+def _reasons(timeline: Timeline, one: Submitted) -> list[str]:
     pods = timeline.pods_of(one.submission.workload)
     names = {node.name for node in timeline.nodes if node.gpu_pool and node.gpus_since is None}
     unusable = [event.message for event in timeline.events if event.machines and event.name in names]
     waiting = [said for pod in pods if (said := timeline.why_pending(pod.name))]
-    return (unusable or waiting or ["no reason was reported"])[-1]
+    return unusable or waiting
+
+
+def _of_full_pool(reason: str) -> str:
+    """Of the clauses that an autoscaler gives, one for each pool, that of the full one, else the first."""
+    clauses = reason.split("; ")
+    return next((clause for clause in clauses if "exceed limits" in clause), clauses[0])
