@@ -112,18 +112,20 @@ def _placed(timeline: Timeline, one: Submitted, expect: RunsOn) -> tuple[bool, s
     ran = [pod for pod in pods if pod.running is not None]
     if not ran or len(ran) < len(pods):
         return False, f"{one.submission.workload} never ran: {why(timeline, one)}"
-    wrong, places = [], []
+    wrong: list[str] = []
+    places: dict[str, list[float]] = {}
     for pod in ran:
         node = timeline.node_of(pod)
         pool = node.pool if node is not None else "an unobserved node"
-        places.append(f"ran on {pod.node} ({pool}) after {pod.waited or 0:.1f} s")
+        places.setdefault(f"ran on {pod.node} ({pool})", []).append(pod.waited or 0.0)
         if pool not in expect.pools:
             wrong.append(f"{pod.name} ran on {pool}, expected {' or '.join(sorted(expect.pools))}")
         if pod.phase == "Failed":
             wrong.append(f"{pod.name} failed")
         elif one.submission.kind == "Job" and pod.phase != "Succeeded":
             wrong.append(f"{pod.name} ran and did not succeed: its phase is {pod.phase}")
-    return not wrong, "; ".join(wrong or places)
+    told = [f"{f'{len(w)} pods ' if len(w) > 1 else ''}{where} after {max(w):.1f} s" for where, w in places.items()]
+    return not wrong, "; ".join(wrong or told)
 
 
 def _beside_idle(one: Submitted, passed: bool, detail: str) -> tuple[bool, str]:
