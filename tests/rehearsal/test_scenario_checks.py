@@ -128,14 +128,6 @@ def test_a_pod_that_never_ran_is_told_with_the_schedulers_reason(cluster: Cluste
     assert "Insufficient nvidia.com/gpu" in found.detail
 
 
-@pytest.mark.parametrize("rest", ["", " no new claims to deallocate,", " no new claims to deallocate"])
-def test_why_a_pod_waits_is_told_without_the_schedulers_words_on_preemption(cluster: Cluster, rest: str) -> None:
-    cluster.pod("waits")
-    said = "0/14 nodes are available: 10 Insufficient nvidia.com/gpu, 4 node(s) didn't match."
-    cluster.warning("waits", f"{said}{rest} preemption: 0/14 nodes are available: 14 No preemption victims found.")
-    assert cluster.timeline.why_pending("waits") == said
-
-
 def test_a_group_that_nobody_scales_is_the_reason_whatever_others_say_later(cluster: Cluster) -> None:
     played = Played([submitted(SCENARIO.plain, cluster)])
     cluster.pod("gpu-pod")
@@ -339,34 +331,6 @@ def test_a_pod_that_names_no_pool_gets_the_preferred_twin(cluster: Cluster, pool
     cluster.pod(twin.workload, node="gpu-0", phase="Succeeded")
     found = by_id(list(workloads.workload_checks(cluster.timeline, scenario, played)), twin.id)
     assert found.passed is passed
-
-
-@pytest.mark.parametrize(
-    ("waited", "reason", "told"),
-    [
-        (True, "all exceed limits; does not tolerate", "(all exceed limits)"),
-        (True, "does not tolerate; all exceed limits", "(all exceed limits)"),
-        (True, "Insufficient nvidia.com/gpu; another", "(Insufficient nvidia.com/gpu)"),
-        (True, "", None),
-        (False, "all exceed limits", None),
-    ],
-)
-def test_a_full_pool_makes_the_next_pod_wait_and_something_says_why(
-    cluster: Cluster, waited: bool, reason: str, told: str | None
-) -> None:
-    extra = SCENARIO.burst.extra
-    assert extra is not None
-    played = Played([submitted(extra, cluster)])
-    cluster.node("gpu-0", SCENARIO.burst.pool, size=1)
-    cluster.pod(extra.workload)
-    if reason:
-        cluster.warning(extra.workload, reason)
-    played.extra_waited_until = cluster.after(4).timeline.now() if waited else None
-    cluster.pod(extra.workload, node="gpu-0", phase="Running", change="MODIFIED")
-    found = by_id(list(workloads.burst_checks(cluster.timeline, SCENARIO, played)), "waits-at-max")
-    assert found.passed is (told is not None)
-    if told:
-        assert f"waited 4.0 s after its submission, the pool full {told}; once" in found.detail
 
 
 def test_a_pool_that_does_not_come_back_is_found(cluster: Cluster) -> None:
