@@ -82,8 +82,9 @@ class Display:
                 self._write(f"   {state}")
 
     def _nodes_line(self) -> str:
+        """The pools that have nodes; a stack may have dozens that have none."""
         sizes = Counter(node.pool for node in self._timeline.living_nodes())
-        return ", ".join(f"{name} {sizes[name]}" for name in self._maxima)
+        return ", ".join(f"{name} {sizes[name]}" for name in self._maxima if sizes[name]) or "none"
 
     def _picture(self) -> RenderableType:
         table = Table.grid(padding=(0, 2))

@@ -76,6 +76,14 @@ class Outcome:
         return {op: count for op, count in self.changes.items() if op not in UNCHANGED and count}
 
     @property
+    def told(self) -> str:
+        """What changed, for a person; sizes that an autoscaler gave are no changes of the stack's, and named."""
+        sized = tuple(dict.fromkeys(step.name for step in (*self.steps, *self.done) if step.sizes_only))
+        if sized and sum(self.changed.values()) <= len(sized):
+            return f"no changes but the size that an autoscaler gave {', '.join(sized)}"
+        return ", ".join(f"{op} {count}" for op, count in sorted(self.changed.items())) or "no changes"
+
+    @property
     def mandatory(self) -> tuple[PolicyViolation, ...]:
         """The violations that stop a preview or an update."""
         return tuple(violation for violation in self.violations if violation.mandatory)

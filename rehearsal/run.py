@@ -386,8 +386,7 @@ def _uninterrupted() -> Iterator[None]:
 def _told(result: Result) -> str:
     if not result.ok:
         return f"{result.reason} ({result.log.name})"
-    counts = ", ".join(f"{op} {count}" for op, count in sorted(result.outcome.changed.items()))
-    return f"{counts or 'no changes'} in {result.seconds:.1f} s"
+    return f"{result.outcome.told} in {result.seconds:.1f} s"
 
 
 def _forget_old_runs(folder: Path) -> None:

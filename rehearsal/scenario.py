@@ -291,7 +291,9 @@ def _job(pool: Pool, snippet: Object) -> Submission:
     job = copy.deepcopy(snippet)
     annotations = job["spec"]["template"].setdefault("metadata", {}).setdefault("annotations", {})
     annotations[SECONDS] = "3"
-    title = f"the program's own job for {pool.name} ({pool.allocatable_gpus} GPUs)"
+    whole = f"{pool.gpus_per_node} GPU{'s' if pool.gpus_per_node > 1 else ''}"
+    asked = whole if pool.gpus.shares == 1 else f"{pool.allocatable_gpus} shares of {whole}"
+    title = f"the program's own job for {pool.name} ({asked})"
     return Submission(f"job:{pool.name}", title, job, RunsOn(frozenset({pool.name})))
 
 

@@ -6,6 +6,7 @@ replaces them, so that readers in other threads always see a consistent one.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -25,6 +26,9 @@ NO_POOL: Final = "(no pool)"
 MACHINE_TROUBLE: Final = frozenset({NO_DRIVER, NO_DEVICE_PLUGIN, NOT_SCALED, NO_NODE, PROGRAM_FAILED})
 _STARTING: Final = ("karpenter.sh/unregistered", "rehearsal.gpucluster.dev/unseen")
 """Taints of a node that its autoscaler has not completed."""
+_PREEMPTION: Final = re.compile(r" (no new claims to deallocate|preemption: )")
+"""What the scheduler adds to why a pod fits nowhere:
+https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/scheduler/framework/types.go#L787 (``FitError.Error``)."""
 _STANDING_TROUBLE: Final = frozenset({NO_NODE, PROGRAM_FAILED})
 """Troubles that no pod and no node is there to show."""
 
@@ -263,11 +267,12 @@ class Timeline:
     def why_pending(self, pod: str) -> str:
         """The newest warning about a pod, in the API's own words; empty when there is none.
 
-        That nothing may start the node for it comes first: scheduler and autoscaler only see that there is none.
+        Without what the scheduler adds about preemption. That nothing may start the node for it comes first:
+        scheduler and autoscaler only see that there is none.
         """
         said = [event for event in self.events if event.name == pod and event.type == "Warning"]
         said = [event for event in said if event.machines] or said
-        return said[-1].message if said else ""
+        return _PREEMPTION.split(said[-1].message)[0] if said else ""
 
     def machine_troubles(self) -> tuple[EventRecord, ...]:
         """What keeps pods from GPUs at this moment: their node has none usable, or nothing may start their node.

@@ -88,11 +88,12 @@ def _extra_check(timeline: Timeline, played: Played, id: str, pool: str) -> Chec
     if one is None:
         return Check("waits-at-max", title, False, NOT_REACHED)
     ran, where = _placed(timeline, one, _runs(one))
-    reason = why(timeline, one)
     if played.extra_waited_until is None:
         return Check("waits-at-max", title, False, f"it did not wait for a full pool: {where}")
-    full = f"it still waited {played.extra_waited_until - one.at:.1f} s after its submission, the pool full ({reason})"
-    return Check("waits-at-max", title, ran and bool(reason), f"{full}; once another pod had ended it {where}")
+    reasons = _reasons(timeline, one)
+    said = _of_full_pool(reasons[-1]) if reasons else "and nothing said so"
+    full = f"it still waited {played.extra_waited_until - one.at:.1f} s after its submission, the pool full ({said})"
+    return Check("waits-at-max", title, ran and bool(reasons), f"{full}; once another pod had ended it {where}")
 
 
 def _submitted(played: Played, submissions: Sequence[object]) -> list[Submitted]:
@@ -111,18 +112,20 @@ def _placed(timeline: Timeline, one: Submitted, expect: RunsOn) -> tuple[bool, s
     ran = [pod for pod in pods if pod.running is not None]
     if not ran or len(ran) < len(pods):
         return False, f"{one.submission.workload} never ran: {why(timeline, one)}"
-    wrong, places = [], []
+    wrong: list[str] = []
+    places: dict[str, list[float]] = {}
     for pod in ran:
         node = timeline.node_of(pod)
         pool = node.pool if node is not None else "an unobserved node"
-        places.append(f"ran on {pod.node} ({pool}) after {pod.waited or 0:.1f} s")
+        places.setdefault(f"ran on {pod.node} ({pool})", []).append(pod.waited or 0.0)
         if pool not in expect.pools:
             wrong.append(f"{pod.name} ran on {pool}, expected {' or '.join(sorted(expect.pools))}")
         if pod.phase == "Failed":
             wrong.append(f"{pod.name} failed")
         elif one.submission.kind == "Job" and pod.phase != "Succeeded":
             wrong.append(f"{pod.name} ran and did not succeed: its phase is {pod.phase}")
-    return not wrong, "; ".join(wrong or places)
+    told = [f"{f'{len(w)} pods ' if len(w) > 1 else ''}{where} after {max(w):.1f} s" for where, w in places.items()]
+    return not wrong, "; ".join(wrong or told)
 
 
 def _beside_idle(one: Submitted, passed: bool, detail: str) -> tuple[bool, str]:
@@ -162,8 +165,18 @@ def _refused(one: Submitted, expect: Refused) -> tuple[bool, str]:
 
 def why(timeline: Timeline, one: Submitted) -> str:
     """The newest reason that anybody gave for a workload's waiting, the machines' own (a missing driver) first."""
+    return (_reasons(timeline, one) or ["no reason was reported"])[-1]
+
+
+def _reasons(timeline: Timeline, one: Submitted) -> list[str]:
     pods = timeline.pods_of(one.submission.workload)
     names = {node.name for node in timeline.nodes if node.gpu_pool and node.gpus_since is None}
     unusable = [event.message for event in timeline.events if event.machines and event.name in names]
     waiting = [said for pod in pods if (said := timeline.why_pending(pod.name))]
-    return (unusable or waiting or ["no reason was reported"])[-1]
+    return unusable or waiting
+
+
+def _of_full_pool(reason: str) -> str:
+    """Of the clauses that an autoscaler gives, one for each pool, that of the full one, else the first."""
+    clauses = reason.split("; ")
+    return next((clause for clause in clauses if "exceed limits" in clause), clauses[0])

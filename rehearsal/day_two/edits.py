@@ -67,7 +67,10 @@ def _raise_version(config: Config, target: Target) -> None:
 
 
 def _add_pool(config: Config, target: Target) -> None:
+    """One pool more like the job's, of its entry's first size: each further one costs time and shows nothing new."""
     added = {**copy.deepcopy(_entry(config, target.entry)), "name": _ADDED, "maxNodes": 1}
+    if isinstance(sizes := added.get("gpusPerNode"), list):
+        added["gpusPerNode"] = sizes[0]
     # A reservation is one pool's.
     if added.pop("reservation", None) is not None:
         rungs = added.pop("capacity", [])

@@ -16,6 +16,8 @@ from rehearsal.timeline import PodRecord, Timeline
 from rehearsal.user import User
 
 _ENDING: Final = ("replace", "delete")
+_TOLD: Final = 3
+"""How many steps of a preview are named: a pool may have a dozen resources, an entry a dozen pools."""
 
 
 class DayTwo:
@@ -66,6 +68,8 @@ class DayTwo:
     def _edited(self, edits: tuple[Edit, ...], job: Submission, name: str) -> Iterator[Check]:
         pod = self._running(job)
         passed, detail = self._updated(edits, pod, name)
+        if len(edits) > 1:
+            detail += f" ({len(edits)} changes in one update)"
         for edit in edits:
             yield Check(f"day-two:{edit.id}", f"With a job running: {edit.title}", passed, detail)
 
@@ -114,10 +118,19 @@ def judged(pod: PodRecord, announced: tuple[str, ...], *, ends: bool) -> tuple[b
 
     Nothing may end it unannounced; nor may it survive what is documented to end it.
     """
-    said = f"the preview announced {', '.join(announced)}" if announced else "the preview announced an update in place"
+    said = f"the preview announced {_shortly(announced)}"
     if _survived(pod):
         return not ends, f"the job kept running; {said}"
     return ends and bool(announced), f"the job ended; {said}"
+
+
+def _shortly(announced: tuple[str, ...]) -> str:
+    """The first few steps (``delete day2-1-pool``), without those of what belongs to another, as its name tells."""
+    names = {step: step.split(maxsplit=1)[1] for step in announced}
+    heads = [step for step, name in names.items() if not any(name.startswith(f"{each}-") for each in names.values())]
+    more = [f"{len(heads) - _TOLD} more"] if len(heads) > _TOLD else []
+    own = " with what belongs to it" if len(heads) < len(announced) else ""
+    return ", ".join((*heads[:_TOLD], *more)) + own if announced else "that nothing is replaced or deleted"
 
 
 def _survived(pod: PodRecord) -> bool:

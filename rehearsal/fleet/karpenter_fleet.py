@@ -361,8 +361,7 @@ class KarpenterFleet:
         watchers = (self._packer, self._idle_time, self._stuck_pods, self._node_watch)
         running = [each for each in (self._kubelet, *watchers, self._drivers, self._autoscaler) if each is not None]
         with ThreadPoolExecutor() as closing:  # each may have to wait for an answer of the API server
-            for closed in [closing.submit(each.close) for each in running]:
-                closed.result()
+            list(closing.map(lambda each: each.close(), running))
         self._stuck_pods = self._node_watch = self._drivers = self._autoscaler = None
         self._kubelet = self._idle_time = self._packer = None
 

@@ -90,6 +90,24 @@ def test_a_size_alone_is_the_autoscalers(op: str, changes: list[str], expected: 
     assert step.sizes_only is expected
 
 
+@pytest.mark.parametrize(
+    ("changes", "updates", "told"),
+    [
+        ({}, 0, "no changes"),
+        ({"count": {}}, 1, "no changes but the size that an autoscaler gave n"),
+        ({"count": {}, "maxCount": {}}, 1, "update 1"),
+        ({"count": {}}, 2, "update 2"),
+    ],
+)
+def test_an_autoscalers_size_is_told_as_such_and_never_hides_another_change(
+    changes: dict[str, Any], updates: int, told: str
+) -> None:
+    event = pre("update", "a:b:C")
+    event["resourcePreEvent"]["metadata"]["detailedDiff"] = changes
+    summary = {"summaryEvent": {"resourceChanges": {"same": 3, "update": updates}}}
+    assert outcome([event, summary] if changes else [summary]).told == told
+
+
 def test_a_line_that_is_still_being_written_is_no_event() -> None:
     assert parse_line('{"sequence": 1, "timest') is None
     assert parse_line('{"sequence": 1}') == {"sequence": 1}

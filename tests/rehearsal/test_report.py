@@ -226,6 +226,18 @@ def test_the_live_display_says_why_machines_are_missing(record: Record, terminal
         assert output.getvalue().count("t4-1 cannot grow") == 1
 
 
+def test_a_line_of_progress_names_only_the_pools_that_have_nodes(record: Record) -> None:
+    many = tuple(gpu_pool(f"a100-80gb-spot-{size}-us-west-2{zone}", size) for size in (1, 4, 8) for zone in "abc")
+    record.pools = Pools((POOL, *many), (), admin_pool())
+    output = io.StringIO()
+    with Display(Console(file=output, width=80), record.timeline, record.pools):
+        eventually("it is told", lambda: "nodes: " in output.getvalue())
+        Cluster(record.timeline, Clock()).node("gpu-1", POOL.name, size=1)
+        eventually("the new node is told", lambda: "nodes: admin 1, t4-1 1; pods: " in output.getvalue())
+    assert "nodes: admin 1; pods: 1 running" in output.getvalue()
+    assert many[0].name not in output.getvalue()
+
+
 def test_sparklines_are_empty_at_zero_and_full_at_the_top() -> None:
     assert sparkline([0, 1, 4, 8]) == " ▁▄█"
     assert sparkline([0, 0]) == "  "

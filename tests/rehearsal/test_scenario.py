@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from concepts.kubernetes import Taint
+from concepts.pool import PoolGpus, TimeSharing
 from rehearsal.scenario import BURST_LIMIT, OffGpus, Refused, RunsOn, Scenario, StaysPending, derive, load, whole_node
 from tests.rehearsal.objects import gpu_pool, job_yaml
 
@@ -42,6 +43,16 @@ def test_the_plain_pod_must_be_told_what_it_lacks_when_every_pool_has_a_further_
     pool = gpu_pool("t4-1", 1)
     tainted = gpu_pool("t4-1", 1, taints=(*pool.taints, extra))
     assert scenario(tainted).plain.expect == StaysPending(("tolerat",))
+
+
+@pytest.mark.parametrize(
+    ("size", "clients", "told"), [(1, None, "(1 GPU)"), (4, None, "(4 GPUs)"), (2, 3, "(6 shares of 2 GPUs)")]
+)
+def test_a_job_says_whether_it_asks_for_gpus_or_for_shares(size: int, clients: int | None, told: str) -> None:
+    shared = TimeSharing(clients_per_gpu=clients) if clients else None
+    gpus = PoolGpus(type="nvidia-t4", accelerator="nvidia-tesla-t4", per_node=size, time_sharing=shared)
+    (job,) = scenario(gpu_pool("t4", size, gpu_part=gpus)).jobs
+    assert job.title == f"the program's own job for t4 {told}"
 
 
 def test_every_pool_gets_the_programs_own_job_unchanged_but_for_its_duration() -> None:

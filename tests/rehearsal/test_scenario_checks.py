@@ -11,7 +11,7 @@ from concepts.kubernetes import Taint
 from rehearsal.checks import Check, Pools, declared, workloads
 from rehearsal.checks import cluster as of_cluster
 from rehearsal.play import Played, Submitted
-from rehearsal.scenario import Scenario, Submission, derive, whole_node
+from rehearsal.scenario import RunsOn, Scenario, Submission, derive, whole_node
 from rehearsal.user import Reply
 from tests.rehearsal.objects import Cluster, admin_pool, gpu_pool, job_yaml
 
@@ -295,6 +295,20 @@ def test_what_comes_after_the_last_gpu_pod_is_not_waited_for(cluster: Cluster) -
     played = Played(all_deleted=cluster.after(1).timeline.now())
     cluster.after(1).pod("late", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
     assert declared.system_pods_run(cluster.timeline, played).passed
+
+
+def test_the_pods_of_a_job_are_told_together_by_node(cluster: Cluster) -> None:
+    job = SCENARIO.jobs[0]
+    assert isinstance(job.expect, RunsOn)
+    (pool,) = job.expect.pools
+    played = Played([submitted(job, cluster)])
+    cluster.node("gpu-0", pool, size=1)
+    cluster.node("gpu-1", pool, size=1)
+    for pod, node in (("a", "gpu-0"), ("b", "gpu-0"), ("c", "gpu-1")):
+        cluster.pod(pod, owner=("Job", job.workload))
+        cluster.after(1).pod(pod, node=node, phase="Succeeded", owner=("Job", job.workload), change="MODIFIED")
+    found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), job.id)
+    assert found.detail == f"2 pods ran on gpu-0 ({pool}) after 1.0 s; ran on gpu-1 ({pool}) after 1.0 s"
 
 
 @pytest.mark.parametrize(("phase", "passed"), [("Running", False), ("Failed", False), ("Succeeded", True)])

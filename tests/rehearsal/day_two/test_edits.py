@@ -63,6 +63,7 @@ def test_each_edit_changes_the_jobs_pool_or_leaves_it_alone(tmp_path: Path) -> N
     assert seen["maximum-lowered"][0]["maxNodes"] == start[0]["maxNodes"]
     assert seen["disk"][0]["diskGb"] != start[0].get("diskGb", 100)
     assert [len(seen[id]) - len(start) for id in ("pool-added", "pool-renamed", "pool-removed")] == [1, 1, 0]
+    assert seen["pool-added"][-1]["gpusPerNode"] == start[0]["gpusPerNode"][0]
     assert seen["pool-added"][-1]["name"] != seen["pool-renamed"][-1]["name"]
     assert len({pool["name"] for pool in seen["pool-renamed"]}) == len(start) + 1
 
@@ -117,6 +118,26 @@ def test_a_job_ends_where_it_is_known_to_and_the_preview_said_so(
 ) -> None:
     pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase=phase, running=1.0, gone=gone)
     assert judged(pod, announced, ends=ends)[0] is passed
+
+
+@pytest.mark.parametrize(
+    ("announced", "told"),
+    [
+        ((), "announced that nothing is replaced or deleted"),
+        (("replace a-pool",), "announced replace a-pool"),
+        (
+            ("delete a-pool-tag", "delete a-pool", "delete a-pool-b-tag"),
+            "announced delete a-pool with what belongs to it",
+        ),
+        (("delete a", "delete ab", "replace c"), "announced delete a, delete ab, replace c"),
+        (("delete a", "delete b", "delete c", "delete d"), "announced delete a, delete b, delete c, 1 more"),
+    ],
+)
+def test_of_many_steps_the_first_few_are_named_and_none_that_belongs_to_another(
+    announced: tuple[str, ...], told: str
+) -> None:
+    pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase="Running", running=1.0)
+    assert judged(pod, announced, ends=False)[1].endswith(told)
 
 
 def test_every_cloud_and_autoscaler_says_what_each_edit_does_with_a_source() -> None:
