@@ -104,6 +104,13 @@ class ClusterObjects:
             options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(ignore_changes=list(as_made)))
         return CustomResource(object_token(manifest), name, manifest, options)
 
+    def namespace(
+        self, namespace: str, parent: pulumi.Resource, *, name: str | None = None, kept: bool = False
+    ) -> CustomResource:
+        """A namespace; the resource is called ``namespace-<namespace>`` unless it has another ``name``."""
+        manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        return self.declare(name or f"namespace-{namespace}", manifest, parent, kept=kept)
+
     def helm_release(
         self, name: str, inputs: Inputs, parent: pulumi.Resource, *after: pulumi.Resource
     ) -> CustomResource:

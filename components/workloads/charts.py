@@ -51,11 +51,9 @@ class Chart:
             "timeout": _INSTALL_SECONDS,
         }
 
-
-def namespace(cluster: Cluster, name: str, parent: pulumi.Resource) -> CustomResource:
-    """The namespace of a chart."""
-    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    return cluster.objects.declare(f"namespace-{name}", manifest, parent)
+    def forward(self, service: str, port: int) -> str:
+        """The command that brings its ``service`` to a person's own ``port``."""
+        return f"kubectl -n {self.namespace} port-forward svc/{service} {port}:80"
 
 
 def release(
