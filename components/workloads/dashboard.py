@@ -11,8 +11,9 @@ from typing import Any, Final
 import pulumi
 
 from components.cluster import Cluster
+from components.resources import Chart
 from components.settings.tools import Dashboard
-from components.workloads.charts import ON_ADMIN, Chart, release, requests
+from components.workloads.charts import ON_ADMIN, release, requests
 
 CHART: Final = Chart(
     repository="https://kubernetes-sigs.github.io/headlamp", name="headlamp", version="0.45.0", namespace="dashboard"

@@ -11,9 +11,10 @@ import pulumi
 from components.clouds.base import Reach
 from components.cluster import Cluster
 from components.published_offer import queued
+from components.resources import Chart
 from components.settings.workloads import Workloads
 from components.workloads import dashboard, keda, monitoring, notebook, queue
-from components.workloads.charts import Chart
+from components.workloads.charts import forward
 from components.workloads.checkpoints import CheckpointBucket, CheckpointBucketArgs
 from components.workloads.inference_service import InferenceService, InferenceServiceArgs
 from components.workloads.pod_identity import PodIdentity, PodIdentityArgs
@@ -24,10 +25,10 @@ from concepts.offer import QUEUE
 from gpu.job import QUEUE_LABEL
 
 _TO_USE: Final = {
-    "monitoring": monitoring.CHART.forward(monitoring.GRAFANA, 3000),
+    "monitoring": forward(monitoring.CHART, monitoring.GRAFANA, 3000),
     "queue": f"label {QUEUE_LABEL}={QUEUE} on a Job; gpu submit sets it",
-    "notebook": notebook.CHART.forward(notebook.SERVICE, 8000),
-    "dashboard": dashboard.CHART.forward(dashboard.SERVICE, 8080),
+    "notebook": forward(notebook.CHART, notebook.SERVICE, 8000),
+    "dashboard": forward(dashboard.CHART, dashboard.SERVICE, 8080),
 }
 """What a person does to use a tool, by its key."""
 

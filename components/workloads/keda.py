@@ -15,8 +15,9 @@ from typing import Any, Final
 import pulumi
 
 from components.cluster import Cluster
+from components.resources import Chart
 from components.settings.tools import Keda as Wanted
-from components.workloads.charts import ON_ADMIN, REACHED_PORT, Chart, release, requests
+from components.workloads.charts import ON_ADMIN, REACHED_PORT, release, requests
 
 _REPOSITORY: Final = "https://kedacore.github.io/charts"
 CHART: Final = Chart(repository=_REPOSITORY, name="keda", version="2.20.2", namespace="keda")

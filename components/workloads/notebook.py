@@ -12,8 +12,9 @@ from typing import Any, Final
 import pulumi
 
 from components.cluster import Cluster
+from components.resources import Chart
 from components.settings.tools import Notebook
-from components.workloads.charts import ON_ADMIN, Chart, password, release, requests
+from components.workloads.charts import ON_ADMIN, password, release, requests
 from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
 from concepts.pool import POOL_LABEL, Pool, gpus_per_pod
 

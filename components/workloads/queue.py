@@ -10,8 +10,9 @@ import pulumi
 import yaml
 
 from components.cluster import Cluster
+from components.resources import Chart
 from components.settings.tools import Queue
-from components.workloads.charts import ON_ADMIN, REACHED_PORT, Chart, release, requests
+from components.workloads.charts import ON_ADMIN, REACHED_PORT, release, requests
 from concepts.kubernetes import GPU_RESOURCE, tolerations
 from concepts.offer import QUEUE
 from concepts.pool import GPU_TAINT, KIND_LABELS, Pool

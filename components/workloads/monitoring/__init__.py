@@ -16,9 +16,10 @@ import yaml
 from components.clouds.gpu_exporter import APP, PORT
 from components.cluster import Cluster
 from components.driver_daemon_set import NAMESPACE, config_map, daemon_set
+from components.resources import Chart
 from components.settings import Settings
 from components.settings.tools import Prometheus
-from components.workloads.charts import ON_ADMIN, Chart, password, release, requests
+from components.workloads.charts import ON_ADMIN, password, release, requests
 from concepts.pool import POOL_LABEL, Pool
 
 CHART: Final = Chart(
