@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
+from catalog import tables
 from concepts.declared import Carbon
 
 _TABLES: Final[Mapping[str, tuple[int, str]]] = {
@@ -29,8 +28,7 @@ def _regions(cloud: str) -> Mapping[str, Carbon]:
     if cloud not in _TABLES:
         return {}
     year, source = _TABLES[cloud]
-    text = (files(f"catalog.{cloud}") / "data" / "region_carbon.csv").read_text(encoding="utf-8")
     return {
         row["region"]: Carbon(int(row["carbon_free_percent"]), float(row["grid_grams_co2eq_per_kwh"]), year, source)
-        for row in csv.DictReader(text.splitlines())
+        for row in tables.rows(cloud, "region_carbon")
     }

@@ -15,10 +15,10 @@ from components.clouds.base import Subject
 from components.cluster import Cluster
 from components.settings.access import Access as AccessSetting
 from components.settings.teams import Team
+from concepts.kubernetes import DEFAULT_NAMESPACE
 
 _API: Final = "rbac.authorization.k8s.io"
 _ROLES: Final = {"admin": "cluster-admin", "developer": "edit", "viewer": "view"}
-_THERE_ALREADY: Final = "default"
 
 # What is in no namespace, and so in neither ``edit`` nor ``view``: a job that waits is understood by looking at nodes.
 SURROUNDINGS: Final[dict[str, Any]] = {
@@ -55,9 +55,9 @@ class Access(pulumi.ComponentResource):
         super().__init__("gpucluster:index:Access", name, None, opts)
         objects, cloud = args.cluster.objects, args.cluster.cloud
         made = {
-            namespace: objects.declare(f"{name}-namespace-{namespace}", _namespace(namespace), self, kept=True)
+            namespace: objects.namespace(namespace, self, name=f"{name}-namespace-{namespace}", kept=True)
             for namespace in namespaces(args.entries, args.teams)
-            if namespace != _THERE_ALREADY
+            if namespace != DEFAULT_NAMESPACE
         }
         self.namespaces = made
         if args.entries:
@@ -100,7 +100,3 @@ def _binding(name: str, role: str, subject: Subject, namespace: str | None = Non
 def _called(entry: AccessSetting, binding: Mapping[str, Any]) -> str:
     role, namespace = binding["roleRef"]["name"].rpartition(":")[2], binding["metadata"].get("namespace")
     return f"{entry.name}-{role}" + (f"-in-{namespace}" if namespace else "")
-
-
-def _namespace(name: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}

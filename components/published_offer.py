@@ -14,7 +14,7 @@ from catalog.model import Resources
 from components.clouds.base import Cloud, GpuDaemon
 from components.cluster import Cluster
 from components.settings import Settings
-from concepts.kubernetes import quantity
+from concepts.kubernetes import DEFAULT_NAMESPACE, quantity
 from concepts.offer import (
     CONFIG_MAP,
     NAMESPACE,
@@ -71,7 +71,7 @@ def daemons_of(cloud: Cloud, settings: Settings, pools: Sequence[Pool]) -> Seque
 
 def queued(settings: Settings) -> tuple[str, ...]:
     """Namespaces whose jobs may wait in the queue, if there is one: everybody's, and those of the teams."""
-    return ("default", *(team.name for team in settings.teams)) if settings.workloads.queue is not None else ()
+    return (DEFAULT_NAMESPACE, *(team.name for team in settings.teams)) if settings.workloads.queue is not None else ()
 
 
 def offer(
@@ -121,7 +121,7 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
         memory_mib=None if room is None else room.memory_mib,
         disk_mib=None if known.disk_mib is None else known.disk_mib(pool.image, pool.disk_gb),
         hourly_usd=pool.hourly_usd,
-        idle_minutes=pool.unneeded_minutes or _idle_minutes(settings),
+        idle_minutes=settings.idle_minutes_of(pool),
         notice_seconds=known.spot_notice_seconds if pool.spot else None,
         rung=pool.rung,
         max_run_hours=None if pool.gpus.flex_start is None else pool.gpus.flex_start.max_run_hours,
@@ -129,13 +129,6 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
         labels=dict(pool.labels),
         taints=pool.taints,
     )
-
-
-def _idle_minutes(settings: Settings) -> int | None:
-    try:
-        return settings.idle_minutes
-    except KeyError:  # the cloud does not say
-        return None
 
 
 def _room(cloud: str, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resources | None:

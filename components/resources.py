@@ -28,6 +28,33 @@ _CLOUD_RESOURCES_GO = "60m"
 _HELM_RELEASE = ObjectToken("kubernetes:helm.sh/v3:Release")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A chart's place in the world: ``repository`` is an address (``https://`` or ``oci://``).
+
+    Its pods have ``install_seconds`` to become ready.
+    """
+
+    repository: str
+    name: str
+    version: str
+    namespace: str
+    install_seconds: int = 900
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """The release's inputs but for its values."""
+        registry = self.repository.startswith("oci://")
+        return {
+            "chart": f"{self.repository}/{self.name}" if registry else self.name,
+            **({} if registry else {"repositoryOpts": {"repo": self.repository}}),
+            "version": self.version,
+            "name": self.name,
+            "namespace": self.namespace,
+            "timeout": self.install_seconds,
+        }
+
+
 class CustomResource(pulumi.CustomResource):
     """One resource of a provider plugin; ``outputs`` names the properties to read back besides the inputs.
 
@@ -103,6 +130,13 @@ class ClusterObjects:
         if as_made:
             options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(ignore_changes=list(as_made)))
         return CustomResource(object_token(manifest), name, manifest, options)
+
+    def namespace(
+        self, namespace: str, parent: pulumi.Resource, *, name: str | None = None, kept: bool = False
+    ) -> CustomResource:
+        """A namespace; the resource is called ``namespace-<namespace>`` unless it has another ``name``."""
+        manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        return self.declare(name or f"namespace-{namespace}", manifest, parent, kept=kept)
 
     def helm_release(
         self, name: str, inputs: Inputs, parent: pulumi.Resource, *after: pulumi.Resource

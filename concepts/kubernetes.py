@@ -9,10 +9,13 @@ from decimal import Decimal
 from typing import Final, Literal
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
-
-
 GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
 
+DEFAULT_NAMESPACE: Final = "default"
+"""The namespace that every cluster has, and everybody uses who names none.
+
+https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#initial-namespaces
+"""
 
 SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 """A pod's annotation: ``"false"`` and no cluster-autoscaler ends the pod to empty its node.

@@ -77,7 +77,7 @@ def outputs(type_token: str, name: str, inputs: dict[str, Any]) -> dict[str, Any
     if type_token == "aws:ec2/launchTemplate:LaunchTemplate":
         return {"latestVersion": 1}
     if type_token == "aws:iam/role:Role":
-        return {"arn": f"arn:aws:iam::{ACCOUNT}:role/{called}"}
+        return {"arn": f"arn:aws:iam::{ACCOUNT}:role{inputs.get('path', '/')}{called}"}
     if type_token == "aws:kms/key:Key":
         return {"arn": f"arn:aws:kms:us-west-2:{ACCOUNT}:key/{name}", "keyId": name}
     if type_token == "aws:ecr/repository:Repository":

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StrictStr, ValidationInfo, field_validator
 
-from components.settings.fields import PoolName, Section, rfc1035, wrong
+from components.settings.fields import PoolName, Section, wrong
+from components.settings.namespaces import Namespace
 
 Role = Literal["admin", "developer", "viewer"]
-
-# Kubernetes' own; rights to change what is there are rights over the cluster.
-_SYSTEM_PREFIX: Final = "kube-"
-
-
-def namespace(name: str) -> str:
-    """A namespace of the cluster's users."""
-    if name.startswith(_SYSTEM_PREFIX):
-        raise wrong(f"'{name}' is one of the cluster's own namespaces", "Write one of your own, such as 'research'")
-    return rfc1035(name)
-
-
-Namespace = Annotated[StrictStr, AfterValidator(namespace)]
 
 
 class Access(Section):

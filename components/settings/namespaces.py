@@ -10,15 +10,23 @@ from pydantic import AfterValidator, StrictStr
 from components.settings.fields import wrong
 
 LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""A DNS label (RFC 1123), what Kubernetes lets a namespace and most other objects be called:
+https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names"""
+
 _SYSTEM: Final = ("kube-", "gke-", "gmp-", "aks-")
+"""Kubernetes' own, and those of what Google and Azure run in a cluster: who may change what is there has rights over
+the cluster, and what is put there may be taken away.
+https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/#working-with-namespaces,
+https://cloud.google.com/stackdriver/docs/managed-prometheus/setup-managed,
+https://learn.microsoft.com/azure/aks/istio-deploy-addon"""
 
 
 def own_namespace(text: str) -> str:
     """A namespace that is not the cluster's own."""
     if not LABEL.fullmatch(text):
-        raise wrong(f"'{text}' is not a namespace: lower-case letters, digits and '-'", "Write for example default")
+        raise wrong(f"'{text}' is not a namespace: lower-case letters, digits and '-'", "Write for example 'research'")
     if text.startswith(_SYSTEM):
-        raise wrong(f"'{text}' is a namespace of the cluster itself", "Use a namespace of your own, such as default")
+        raise wrong(f"'{text}' is a namespace of the cluster itself", "Write one of your own, such as 'research'")
     return text
 
 

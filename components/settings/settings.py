@@ -73,6 +73,13 @@ class Settings:
         """
         return self.unneeded_minutes or catalog.of(self.cloud).unneeded_minutes[self.autoscaling_profile]
 
+    def idle_minutes_of(self, pool: Pool) -> int | None:
+        """How long a node of ``pool`` is idle before it goes; ``None`` where the cloud does not say."""
+        try:
+            return pool.unneeded_minutes or self.idle_minutes
+        except KeyError:
+            return None
+
     @property
     def max_nodes(self) -> int:
         """Nodes with every pool at its maximum."""

@@ -7,22 +7,21 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
-from components.settings.access import namespace
 from components.settings.fields import Section, wrong
-from concepts.kubernetes import quantity
+from components.settings.namespaces import own_namespace
+from concepts.kubernetes import DEFAULT_NAMESPACE, quantity
 
 Priority = Literal["low", "normal", "high"]
 
-_EVERYBODYS: Final = "default"
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide/#supported-mig-profiles, as the device plugin's resources end:
 # https://github.com/NVIDIA/k8s-device-plugin#configuration-option-details
 _SLICE: Final = re.compile(r"[1-9]g\.\d{1,3}gb(\.[a-z.]+)?")
 
 
 def _name(name: str) -> str:
-    if name == _EVERYBODYS:
+    if name == DEFAULT_NAMESPACE:
         raise wrong(f"the namespace '{name}' is everybody's", "Write one for each team, such as 'research'")
-    return namespace(name)
+    return own_namespace(name)
 
 
 def _slice(profile: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Final, Literal
 
@@ -11,13 +10,13 @@ from typing_extensions import Self
 
 from catalog.model import Resources
 from components.settings.fields import Section, wrong
+from components.settings.namespaces import LABEL
 
-_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SHARED: Final = "shared-password"
 
 
 def _object_name(text: str) -> str:
-    if not _NAME.fullmatch(text):
+    if not LABEL.fullmatch(text):
         raise wrong(
             f"'{text}' is not a name of an object in a cluster: lower-case letters, digits and '-'",
             "Write for example 'research'",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pulumi
 
 from catalog.model import Resources
 from components.cluster import Cluster
-from components.resources import CustomResource
+from components.resources import Chart, CustomResource
 from concepts.pool import ROLE_LABEL
 
 ON_ADMIN: Final = {ROLE_LABEL: "admin"}
@@ -25,37 +24,7 @@ https://cloud.google.com/kubernetes-engine/docs/concepts/firewall-rules#cluster-
 https://github.com/kedacore/keda-docs/issues/384
 """
 
-_INSTALL_SECONDS: Final = 900
 _PASSWORD_BYTES: Final = 24
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chart:
-    """A chart's place in the world: ``repository`` is an address (``https://`` or ``oci://``)."""
-
-    repository: str
-    name: str
-    version: str
-    namespace: str
-
-    @property
-    def where(self) -> dict[str, Any]:
-        """The release's inputs but for its values."""
-        registry = self.repository.startswith("oci://")
-        return {
-            "chart": f"{self.repository}/{self.name}" if registry else self.name,
-            **({} if registry else {"repositoryOpts": {"repo": self.repository}}),
-            "version": self.version,
-            "name": self.name,
-            "namespace": self.namespace,
-            "timeout": _INSTALL_SECONDS,
-        }
-
-
-def namespace(cluster: Cluster, name: str, parent: pulumi.Resource) -> CustomResource:
-    """The namespace of a chart."""
-    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    return cluster.objects.declare(f"namespace-{name}", manifest, parent)
 
 
 def release(
@@ -63,6 +32,11 @@ def release(
 ) -> CustomResource:
     """The chart with these ``values``, installed after what it needs."""
     return cluster.objects.helm_release(chart.name, {**chart.where, "values": values}, parent, *after)
+
+
+def forward(chart: Chart, service: str, port: int) -> str:
+    """The command that brings the chart's ``service`` to a person's own ``port``."""
+    return f"kubectl -n {chart.namespace} port-forward svc/{service} {port}:80"
 
 
 def requests(asked: Resources, *, limited: bool = True) -> dict[str, Any]:

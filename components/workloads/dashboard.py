@@ -11,12 +11,14 @@ from typing import Any, Final
 import pulumi
 
 from components.cluster import Cluster
+from components.resources import Chart
 from components.settings.tools import Dashboard
-from components.workloads.charts import ON_ADMIN, Chart, namespace, release, requests
+from components.workloads.charts import ON_ADMIN, release, requests
 
 CHART: Final = Chart(
     repository="https://kubernetes-sigs.github.io/headlamp", name="headlamp", version="0.45.0", namespace="dashboard"
 )
+SERVICE: Final = CHART.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +35,9 @@ class ClusterDashboard(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: ClusterDashboardArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:ClusterDashboard", name, None, opts)
-        space = namespace(args.cluster, CHART.namespace, self)
+        space = args.cluster.objects.namespace(CHART.namespace, self)
         release(args.cluster, CHART, values(args.dashboard), self, space, *args.after)
-        self.register_outputs({"service": f"{CHART.namespace}/{CHART.name}"})
+        self.register_outputs({"service": f"{CHART.namespace}/{SERVICE}"})
 
 
 def values(dashboard: Dashboard) -> dict[str, Any]:

@@ -11,25 +11,24 @@ import pulumi
 from components.clouds.base import Reach
 from components.cluster import Cluster
 from components.published_offer import queued
+from components.resources import Chart
 from components.settings.workloads import Workloads
 from components.workloads import dashboard, keda, monitoring, notebook, queue
-from components.workloads.charts import Chart
+from components.workloads.charts import forward
 from components.workloads.checkpoints import CheckpointBucket, CheckpointBucketArgs
 from components.workloads.inference_service import InferenceService, InferenceServiceArgs
 from components.workloads.pod_identity import PodIdentity, PodIdentityArgs
 from components.workloads.registry import ContainerRegistry, ContainerRegistryArgs, PullRights, PullRightsArgs
 from components.workloads.shared_volume import SharedVolume, SharedVolumeArgs
+from concepts.kubernetes import DEFAULT_NAMESPACE
 from concepts.offer import QUEUE
 from gpu.job import QUEUE_LABEL
 
-_THERE_ALREADY: Final = "default"
-"""The namespace that every cluster has."""
-
 _TO_USE: Final = {
-    "monitoring": "kubectl -n monitoring port-forward svc/kube-prometheus-stack-grafana 3000:80",
+    "monitoring": forward(monitoring.CHART, monitoring.GRAFANA, 3000),
     "queue": f"label {QUEUE_LABEL}={QUEUE} on a Job; gpu submit sets it",
-    "notebook": "kubectl -n notebook port-forward svc/proxy-public 8000:80",
-    "dashboard": "kubectl -n dashboard port-forward svc/headlamp 8080:80",
+    "notebook": forward(notebook.CHART, notebook.SERVICE, 8000),
+    "dashboard": forward(dashboard.CHART, dashboard.SERVICE, 8080),
 }
 """What a person does to use a tool, by its key."""
 
@@ -138,10 +137,7 @@ def _namespaces(
     cluster: Cluster, names: list[str], peoples: Mapping[str, pulumi.Resource]
 ) -> Mapping[str, pulumi.Resource]:
     return {
-        name: peoples.get(name)
-        or cluster.objects.declare(
-            f"namespace-{name}", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, cluster
-        )
+        name: peoples.get(name) or cluster.objects.namespace(name, cluster)
         for name in dict.fromkeys(names)
-        if name != _THERE_ALREADY
+        if name != DEFAULT_NAMESPACE
     }

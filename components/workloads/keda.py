@@ -15,8 +15,9 @@ from typing import Any, Final
 import pulumi
 
 from components.cluster import Cluster
+from components.resources import Chart
 from components.settings.tools import Keda as Wanted
-from components.workloads.charts import ON_ADMIN, REACHED_PORT, Chart, namespace, release, requests
+from components.workloads.charts import ON_ADMIN, REACHED_PORT, release, requests
 
 _REPOSITORY: Final = "https://kedacore.github.io/charts"
 CHART: Final = Chart(repository=_REPOSITORY, name="keda", version="2.20.2", namespace="keda")
@@ -45,7 +46,7 @@ class Keda(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: KedaArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:Keda", name, None, opts)
-        space = namespace(args.cluster, CHART.namespace, self)
+        space = args.cluster.objects.namespace(CHART.namespace, self)
         core = release(args.cluster, CHART, values(), self, space, *args.after)
         # It has a ScaledObject of its own.
         self.ready = release(args.cluster, HTTP_CHART, http_values(), self, space, core)

@@ -12,14 +12,16 @@ from typing import Any, Final
 import pulumi
 
 from components.cluster import Cluster
+from components.resources import Chart
 from components.settings.tools import Notebook
-from components.workloads.charts import ON_ADMIN, Chart, namespace, password, release, requests
+from components.workloads.charts import ON_ADMIN, password, release, requests
 from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
 from concepts.pool import POOL_LABEL, Pool, gpus_per_pod
 
 CHART: Final = Chart(
     repository="https://hub.jupyter.org/helm-chart", name="jupyterhub", version="4.4.0", namespace="notebook"
 )
+SERVICE: Final = "proxy-public"
 LOGIN: Final = "login"
 """The Secret with the generated password."""
 
@@ -66,12 +68,12 @@ class NotebookHub(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: NotebookHubArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:NotebookHub", name, None, opts)
-        space = namespace(args.cluster, CHART.namespace, self)
+        space = args.cluster.objects.namespace(CHART.namespace, self)
         needs: list[pulumi.Resource] = [space]
         if args.notebook.login_secret is None:
             needs.append(password(args.cluster, LOGIN, CHART.namespace, {}, self, space))
         release(args.cluster, CHART, values(args.notebook, args.pools), self, *needs, *args.after)
-        self.register_outputs({"service": f"{CHART.namespace}/proxy-public", "sizes": [one.name for one in args.pools]})
+        self.register_outputs({"service": f"{CHART.namespace}/{SERVICE}", "sizes": [one.name for one in args.pools]})
 
 
 def values(notebook: Notebook, pools: Sequence[Pool]) -> dict[str, Any]:

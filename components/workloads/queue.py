@@ -10,8 +10,9 @@ import pulumi
 import yaml
 
 from components.cluster import Cluster
+from components.resources import Chart
 from components.settings.tools import Queue
-from components.workloads.charts import ON_ADMIN, REACHED_PORT, Chart, namespace, release, requests
+from components.workloads.charts import ON_ADMIN, REACHED_PORT, release, requests
 from concepts.kubernetes import GPU_RESOURCE, tolerations
 from concepts.offer import QUEUE
 from concepts.pool import GPU_TAINT, KIND_LABELS, Pool
@@ -49,7 +50,7 @@ class JobQueue(pulumi.ComponentResource):
     def __init__(self, name: str, args: JobQueueArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:JobQueue", name, None, opts)
         objects = args.cluster.objects
-        space = namespace(args.cluster, CHART.namespace, self)
+        space = objects.namespace(CHART.namespace, self)
         installed = release(args.cluster, CHART, values(args.queue, args.pools), self, space, *args.after)
         flavors = [
             objects.declare(f"{name}-{manifest['metadata']['name']}", manifest, self, installed)

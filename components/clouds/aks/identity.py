@@ -58,54 +58,30 @@ class ClusterIdentities:
     ) -> None:
         self.control_plane = Identity(name, settings, group, "control-plane", parent)
         self.nodes = Identity(name, settings, group, "nodes", parent)
-        child = pulumi.ResourceOptions(parent=parent)
+
+        def may(purpose: str, role: str, scope: pulumi.Input[str], key: str | None = None) -> CustomResource:
+            return roles.assignment(
+                f"{name}-control-plane-{purpose}",
+                subscription=settings.project,
+                key=f"{settings.cluster_name}/{key or purpose}",
+                role=role,
+                scope=scope,
+                principal=self.control_plane.principal,
+                opts=pulumi.ResourceOptions(parent=parent),
+            )
+
         self.ready: list[CustomResource] = [
-            roles.assignment(
-                f"{name}-control-plane-subnet",
-                subscription=settings.project,
-                key=f"{settings.cluster_name}/subnet",
-                role=roles.NETWORK_CONTRIBUTOR,
-                scope=subnet,
-                principal=self.control_plane.principal,
-                opts=child,
-            ),
+            may("subnet", roles.NETWORK_CONTRIBUTOR, subnet),
             # https://learn.microsoft.com/azure/aks/pre-created-kubelet-managed-identity
-            roles.assignment(
-                f"{name}-control-plane-nodes",
-                subscription=settings.project,
-                key=f"{settings.cluster_name}/nodes",
-                role=roles.MANAGED_IDENTITY_OPERATOR,
-                scope=self.nodes.id,
-                principal=self.control_plane.principal,
-                opts=child,
-            ),
+            may("nodes", roles.MANAGED_IDENTITY_OPERATOR, self.nodes.id),
         ]
         if linked is not None:
-            self.ready.append(
-                roles.assignment(
-                    f"{name}-control-plane-network",
-                    subscription=settings.project,
-                    key=f"{settings.cluster_name}/network",
-                    role=roles.NETWORK_CONTRIBUTOR,
-                    scope=linked,
-                    principal=self.control_plane.principal,
-                    opts=child,
-                )
-            )
+            self.ready.append(may("network", roles.NETWORK_CONTRIBUTOR, linked))
         # Azure asks for no less, and for all of the group: a reservation is best in one of its own.
         # https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups
         for number, reserved in enumerate(reservation_groups(settings), start=1):
-            self.ready.append(
-                roles.assignment(
-                    f"{name}-control-plane-reservations-{number}",
-                    subscription=settings.project,
-                    key=f"{settings.cluster_name}/reservations/{reserved.lower()}",
-                    role=roles.CONTRIBUTOR,
-                    scope=reserved,
-                    principal=self.control_plane.principal,
-                    opts=child,
-                )
-            )
+            key = f"reservations/{reserved.lower()}"
+            self.ready.append(may(f"reservations-{number}", roles.CONTRIBUTOR, reserved, key))
 
 
 def reservation_groups(settings: Settings) -> list[str]:

@@ -15,8 +15,8 @@ from components.clouds.eks.control_plane_logs import LOGS, log_group
 from components.clouds.eks.declare import declare
 from components.clouds.eks.encryption import secrets_key
 from components.clouds.eks.existing_network import ExistingNetwork
-from components.clouds.eks.identity import Account, caller, cluster_role, node_role
-from components.clouds.eks.karpenter import Karpenter
+from components.clouds.eks.identity import Account, cluster_role, node_role
+from components.clouds.eks.karpenter import Karpenter, node_role_arn
 from components.clouds.eks.kubeconfig import Login, kubeconfig
 from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroups, cluster_exists
@@ -41,10 +41,10 @@ class EksCluster:
         exists = cluster_exists(settings.cluster_name, parent)
         if settings.network.private_endpoint and settings.network.existing is None and not exists:
             _refuse_out_of_reach()
-        if settings.access and not exists:
-            people.refuse_the_maker(settings, caller(parent)["arn"])
-        minor = cluster_minor(settings, parent, exists=exists)
         account = Account(parent)
+        if settings.access and not exists:
+            people.refuse_the_maker(settings, account.caller)
+        minor = cluster_minor(settings, parent, exists=exists)
         network = (
             ExistingNetwork(settings, parent, new=not exists)
             if settings.network.existing
@@ -80,7 +80,6 @@ class EksCluster:
             groups=_groups(settings, exists, parent),
             file_mounts=addons.file_mounts(name, settings, account, parent),
         )
-        self._node_roles = [nodes.arn]
         self._authority = self._resource.output("certificateAuthority").apply(lambda found: str(found["data"]))
         self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
         people.let_in(name, settings, self._context.name, parent)
@@ -112,14 +111,15 @@ class EksCluster:
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
         """What file systems, databases and load balancers beside the cluster are made with, and whom a registry of
-        another account lets pull: all of ``nodeRoleArns``, once the autoscaler is declared."""
-        network = self._context.network
+        another account lets pull: all of ``nodeRoleArns``."""
+        context, network = self._context, self._context.network
+        own = [node_role_arn(context.settings, context.account)] if context.settings.autoscaler == "karpenter" else []
         return {
             "vpcId": network.vpc,
             "privateSubnetIds": list(network.private_subnets.values()),
             "publicSubnetIds": list(network.public_subnets.values()),
             "clusterSecurityGroupId": self._context.security_group,
-            "nodeRoleArns": list(self._node_roles),
+            "nodeRoleArns": [context.node_role.arn, *own],
             "oidcIssuerUrl": self._resource.output("identities").apply(_issuer),
         }
 
@@ -150,9 +150,7 @@ class EksCluster:
     ) -> NodePools:
         """Cluster-autoscaler for node groups, or Karpenter with pools of its own, on the admin pool."""
         if self._context.settings.autoscaler == "karpenter":
-            karpenter = Karpenter(name, self._context, pools, objects, parent, admin_pool)
-            self._node_roles.append(karpenter.node_role.arn)
-            return karpenter
+            return Karpenter(name, self._context, pools, objects, parent, admin_pool)
         cluster_autoscaler.declare(name, self._context, pools, objects, parent, admin_pool)
         return self
 

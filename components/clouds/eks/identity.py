@@ -6,7 +6,7 @@ Pod Identity: https://docs.aws.amazon.com/eks/latest/userguide/pod-identities.ht
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
@@ -37,24 +37,21 @@ _CALLER: Final = "aws:index/getCallerIdentity:getCallerIdentity"
 
 
 class Account:
-    """The account that the program runs in: its ``id`` and its ``partition`` (``aws``, ``aws-us-gov``, ``aws-cn``)."""
+    """The account that the program runs in: its ``id`` and the ARN of whoever runs the program (``caller``), known at
+    once, and its ``partition`` (``aws``, ``aws-us-gov``, ``aws-cn``)."""
 
     def __init__(self, parent: pulumi.Resource) -> None:
-        options = pulumi.InvokeOutputOptions(parent=parent)
-        caller = pulumi.runtime.invoke_output(_CALLER, {}, options)
-        partition = pulumi.runtime.invoke_output("aws:index/getPartition:getPartition", {}, options)
-        self.id: pulumi.Output[str] = caller.apply(lambda found: str(found["accountId"]))
+        found = pulumi.runtime.invoke(_CALLER, {}, pulumi.InvokeOptions(parent=parent)).value
+        self.id = str(found["accountId"])
+        self.caller = str(found["arn"])
+        partition = pulumi.runtime.invoke_output(
+            "aws:index/getPartition:getPartition", {}, pulumi.InvokeOutputOptions(parent=parent)
+        )
         self.partition: pulumi.Output[str] = partition.apply(lambda found: str(found["partition"]))
 
     def managed_policy(self, path: str) -> pulumi.Output[str]:
         """The ARN of a policy that AWS maintains; ``path`` is its name, with its path if it has one."""
         return pulumi.Output.format("arn:{0}:iam::aws:policy/{1}", self.partition, path)
-
-
-def caller(parent: pulumi.Resource) -> Mapping[str, str]:
-    """Whoever runs the program: ``arn``, ``accountId``. Known at once, unlike an ``Account``."""
-    found: Mapping[str, str] = pulumi.runtime.invoke(_CALLER, {}, pulumi.InvokeOptions(parent=parent)).value
-    return found
 
 
 class Role:

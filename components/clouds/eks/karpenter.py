@@ -13,28 +13,41 @@ from catalog.eks.versions import KARPENTERS
 from components.clouds.eks import karpenter_objects
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
-from components.clouds.eks.identity import associate, node_role, pod_role, role_name
+from components.clouds.eks.identity import Account, associate, node_role, pod_role, role_name
 from components.clouds.eks.interruptions import InterruptionQueue, queue_name
 from components.clouds.eks.karpenter_rights import Scope, rights
 from components.clouds.eks.version import release
-from components.resources import ClusterObjects, CustomResource
+from components.resources import Chart, ClusterObjects, CustomResource
+from components.settings import Settings
 from concepts.pool import ROLE_LABEL, Pool
 
-CHART: Final = "oci://public.ecr.aws/karpenter/karpenter"
-CRD_CHART: Final = "oci://public.ecr.aws/karpenter/karpenter-crd"
-"""Its definitions come first and as a release of their own, because Helm never upgrades those of the other chart:
-https://karpenter.sh/v1.14/upgrading/upgrade-guide/#crd-upgrades"""
 NAMESPACE: Final = "kube-system"
 NAME: Final = "karpenter"
-"""Of the service account."""
+"""Of the chart and of the service account."""
 
+_DEFINITIONS: Final = "karpenter-crd"
+"""They come first and as a release of their own, because Helm never upgrades those of the other chart:
+https://karpenter.sh/v1.14/upgrading/upgrade-guide/#crd-upgrades"""
 _INSTALL_SECONDS: Final = 600
 _NODES: Final = "karpenter-nodes"
 
 
+def node_role_arn(settings: Settings, account: Account) -> pulumi.Output[str]:
+    """Who its nodes are, whether or not they are declared yet.
+
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns
+    """
+    return pulumi.Output.format("arn:{0}:iam::{1}:role{2}", account.partition, account.id, _node_role(settings))
+
+
+def _node_role(settings: Settings) -> str:
+    """The name, with its path."""
+    return f"{settings.security.role_path or '/'}{role_name(settings.cluster_name, _NODES)}"
+
+
 class Karpenter:
     """Everything of Karpenter but its pools: the queue of interruptions, three roles' worth of rights, the release, and
-    what nodes are made from. ``node_pool`` then declares one pool; ``node_role`` is who its nodes are."""
+    what nodes are made from. ``node_pool`` then declares one pool."""
 
     def __init__(
         self,
@@ -52,7 +65,6 @@ class Karpenter:
         queue = InterruptionQueue(name, settings, parent)
         # EKS admits the role of managed node groups by itself; these nodes are Karpenter's and need their own.
         nodes = node_role(name, settings, context.account, parent, purpose=_NODES)
-        self.node_role = nodes
         profile = declare(
             "aws:iam/instanceProfile:InstanceProfile",
             f"{name}-node-profile",
@@ -78,7 +90,7 @@ class Karpenter:
                     region=settings.region,
                     cluster=settings.cluster_name,
                     queue=queue_name(settings.cluster_name),
-                    node_role=f"{settings.security.role_path or '/'}{role_name(settings.cluster_name, _NODES)}",
+                    node_role=_node_role(settings),
                     spot=any(pool.spot for pool in pools),
                     disk_key=settings.security.disk_key,
                 )
@@ -88,7 +100,7 @@ class Karpenter:
         identity = associate(f"{name}-identity", role, context.name, (NAMESPACE, NAME), settings, options)
         # An association takes seconds to have an effect, and none on pods that are there already, so another release is
         # between it and Karpenter: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreatePodIdentityAssociation.html
-        definitions = objects.helm_release(f"{name}-definitions", self._chart(CRD_CHART), parent, identity)
+        definitions = objects.helm_release(f"{name}-definitions", self._chart(_DEFINITIONS), parent, identity)
         self._release = objects.helm_release(
             f"{name}-release",
             self._release_inputs(queue),
@@ -142,19 +154,19 @@ class Karpenter:
             for pool in pools
         }
 
-    def _chart(self, chart: str) -> dict[str, Any]:
-        return {
-            "chart": chart,
-            "version": release(KARPENTERS, self._context.minor),
-            "name": chart.rpartition("/")[2],
-            "namespace": NAMESPACE,
-            "timeout": _INSTALL_SECONDS,
-        }
+    def _chart(self, name: str) -> dict[str, Any]:
+        return Chart(
+            repository="oci://public.ecr.aws/karpenter",
+            name=name,
+            version=release(KARPENTERS, self._context.minor),
+            namespace=NAMESPACE,
+            install_seconds=_INSTALL_SECONDS,
+        ).where
 
     def _release_inputs(self, queue: InterruptionQueue) -> dict[str, Any]:
         settings = self._context.settings
         return {
-            **self._chart(CHART),
+            **self._chart(NAME),
             "skipCrds": True,
             "values": {
                 # The chart puts no two on one node, so more than there are nodes would stay pending.

@@ -66,20 +66,12 @@ def _grants(settings: Settings) -> Iterator[tuple[str, str, str]]:
             yield f"streams-from-{project}", STREAMING_ROLE, project
 
 
-def grant_kms_key(name: str, settings: Settings, kms_key: str, parent: pulumi.Resource) -> pulumi.Resource:
-    """Let GKE's own service agent use ``kms_key``; without it the cluster's creation fails.
+def grant_kms_key(name: str, settings: Settings, key: str, parent: pulumi.Resource) -> pulumi.Resource:
+    """Let GKE's own service agent use ``key``; without it the cluster's creation fails.
 
     https://cloud.google.com/kubernetes-engine/docs/how-to/encrypting-secrets
     """
-    agent = pulumi.Output.format(
-        "serviceAccount:service-{0}@container-engine-robot.iam.gserviceaccount.com", project_number(settings, parent)
-    )
-    return declare(
-        "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
-        f"{name}-secrets-key",
-        {"cryptoKeyId": kms_key, "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter", "member": agent},
-        pulumi.ResourceOptions(parent=parent),
-    )
+    return _grant_key(f"{name}-secrets-key", "container-engine-robot", settings, key, parent)
 
 
 def grant_disk_key(name: str, settings: Settings, key: str, parent: pulumi.Resource) -> pulumi.Resource:
@@ -87,13 +79,17 @@ def grant_disk_key(name: str, settings: Settings, key: str, parent: pulumi.Resou
 
     https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek
     """
-    agent = pulumi.Output.format(
-        "serviceAccount:service-{0}@compute-system.iam.gserviceaccount.com", project_number(settings, parent)
-    )
+    return _grant_key(f"{name}-disk-key", "compute-system", settings, key, parent)
+
+
+def _grant_key(name: str, agent: str, settings: Settings, key: str, parent: pulumi.Resource) -> pulumi.Resource:
+    """``agent`` is the project of Google's in which the service agents of all projects are."""
+    number = project_number(settings, parent)
+    member = pulumi.Output.format("serviceAccount:service-{0}@{1}.iam.gserviceaccount.com", number, agent)
     return declare(
         "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
-        f"{name}-disk-key",
-        {"cryptoKeyId": key, "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter", "member": agent},
+        name,
+        {"cryptoKeyId": key, "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter", "member": member},
         pulumi.ResourceOptions(parent=parent),
     )
 

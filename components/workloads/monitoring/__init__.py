@@ -16,9 +16,10 @@ import yaml
 from components.clouds.gpu_exporter import APP, PORT
 from components.cluster import Cluster
 from components.driver_daemon_set import NAMESPACE, config_map, daemon_set
+from components.resources import Chart
 from components.settings import Settings
 from components.settings.tools import Prometheus
-from components.workloads.charts import ON_ADMIN, Chart, namespace, password, release, requests
+from components.workloads.charts import ON_ADMIN, password, release, requests
 from concepts.pool import POOL_LABEL, Pool
 
 CHART: Final = Chart(
@@ -27,10 +28,15 @@ CHART: Final = Chart(
     version="88.5.3",
     namespace="monitoring",
 )
+GRAFANA: Final = f"{CHART.name}-grafana"
+"""Its Service."""
 LOGIN: Final = "grafana-login"
 """The Secret with Grafana's user and password."""
 
 _HERE: Final = Path(__file__).parent
+_UNSAID_IDLE_MINUTES: Final = 15
+"""Where a cloud does not say how long a node stays idle:
+https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler"""
 _UNUSUALLY_IDLE_MINUTES: Final = 30
 """Beyond the time after which an autoscaler takes a node away by itself."""
 
@@ -55,14 +61,14 @@ class GpuMonitoring(pulumi.ComponentResource):
             files = objects.declare(f"{name}-{daemon.name}-files", config_map(daemon), self)
             # It waits for room on a node where a job runs, instead of ending the job.
             objects.declare(f"{name}-{daemon.name}", daemon_set(daemon, critical=False), self, files)
-        space = namespace(cluster, CHART.namespace, self)
+        space = objects.namespace(CHART.namespace, self)
         needs: list[pulumi.Resource] = [
             space,
             password(cluster, LOGIN, CHART.namespace, {"user": "admin"}, self, space),
             *(objects.declare(f"{name}-{one['metadata']['name']}", one, self, space) for one in dashboards()),
         ]
         release(cluster, CHART, values(args.monitoring, cluster.settings, args.pools), self, *needs, *args.after)
-        self.register_outputs({"grafana": f"{CHART.namespace}/{CHART.name}-grafana"})
+        self.register_outputs({"grafana": f"{CHART.namespace}/{GRAFANA}"})
 
 
 def rules(settings: Settings, pools: Sequence[Pool]) -> dict[str, Any]:
@@ -77,13 +83,7 @@ def rules(settings: Settings, pools: Sequence[Pool]) -> dict[str, Any]:
 
 def _idle_minutes(settings: Settings, pools: Sequence[Pool]) -> int:
     """The longest that a node of them stays idle on purpose."""
-    try:
-        usual = settings.idle_minutes
-    except (
-        KeyError
-    ):  # the cloud does not say: https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler
-        usual = 15
-    return max(pool.unneeded_minutes or usual for pool in pools)
+    return max(settings.idle_minutes_of(pool) or _UNSAID_IDLE_MINUTES for pool in pools)
 
 
 def _facts(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:

@@ -55,6 +55,18 @@ def placed(values: Any, release: str, namespace: str, resource: str, known: Iter
         )
 
 
+def over(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """``values`` over a chart's ``defaults``: maps are merged, anything else is replaced, as Helm does.
+
+    https://helm.sh/docs/chart_template_guide/values_files/
+    """
+    merged = dict(defaults)
+    for key, value in values.items():
+        below = merged.get(key)
+        merged[key] = over(value, below) if isinstance(value, Mapping) and isinstance(below, Mapping) else value
+    return merged
+
+
 def read_flux(declared: Declared) -> Iterable[Item]:
     """Flux' ``HelmRelease``: https://fluxcd.io/flux/components/helm/helmreleases/#values."""
     yield from read_custom_resource(declared)

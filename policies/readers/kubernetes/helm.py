@@ -21,7 +21,7 @@ from policies.readers.kubernetes.autoscalers import (
     of_cluster_autoscaler_chart,
     of_karpenter_chart,
 )
-from policies.readers.kubernetes.chart_values import placed
+from policies.readers.kubernetes.chart_values import over, placed
 from policies.readers.kubernetes.objects import embedded_workloads, read_object
 from policies.readers.kubernetes.placeholders import placeholders
 from policies.readers.kubernetes.sharing import replicated
@@ -156,20 +156,11 @@ def _values(inputs: Mapping[str, Any]) -> tuple[Any, bool]:
             except yaml.YAMLError:
                 parsed = UNKNOWN
             complete = complete and parsed is not UNKNOWN
-            merged = merged if parsed is UNKNOWN else _over(parsed, merged)
+            merged = merged if parsed is UNKNOWN else over(parsed, merged)
         else:
             complete = False
     own = mapping(inputs.get("values"))
-    return (UNKNOWN if own is UNKNOWN else _over(own, merged)), complete
-
-
-def _over(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Maps are merged, anything else is replaced, as Helm does."""
-    merged = dict(defaults)
-    for key, value in values.items():
-        below = merged.get(key)
-        merged[key] = _over(value, below) if isinstance(value, Mapping) and isinstance(below, Mapping) else value
-    return merged
+    return (UNKNOWN if own is UNKNOWN else over(own, merged)), complete
 
 
 def _chart(inputs: Mapping[str, Any]) -> str:

@@ -10,12 +10,16 @@ from typing import Final
 from rehearsal.standins.base import CheckFailure, Properties
 from rehearsal.standins.tags import tag_rules
 
+_KEY: Final = 128
+_VALUE: Final = 256
+_MOST: Final = 50
+
 TAGS: Final = tag_rules(
     "tags",
     source="https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html",
-    key=r"(?!(?i:aws:))[\w .:/=+@-]{1,128}",
-    value=r"[\w .:/=+@-]{0,256}",
-    most=50,
+    key=rf"(?!(?i:aws:))[\w .:/=+@-]{{1,{_KEY}}}",
+    value=rf"[\w .:/=+@-]{{0,{_VALUE}}}",
+    most=_MOST,
     refusal="InvalidParameterException: the tag '{key}' is not valid, is reserved, or is one too many",
 )
 
@@ -29,12 +33,12 @@ def tag_failures(inputs: Properties) -> list[CheckFailure]:
     if not isinstance(tags, dict):
         return []
     failures = [
-        CheckFailure(f'tags["{key}"]', "keys of 1 to 128 characters that do not begin with aws: are allowed")
+        CheckFailure(f'tags["{key}"]', f"keys of 1 to {_KEY} characters that do not begin with aws: are allowed")
         for key in tags
-        if not 1 <= len(key) <= 128 or key.lower().startswith("aws:")
+        if not 1 <= len(key) <= _KEY or key.lower().startswith("aws:")
     ]
-    long = [key for key, value in tags.items() if isinstance(value, str) and len(value) > 256]
-    failures += [CheckFailure(f'tags["{key}"]', "values of at most 256 characters are allowed") for key in long]
-    if len(tags) > 50:
-        failures.append(CheckFailure("tags", f"{len(tags)} tags are more than the 50 that a resource may have"))
+    long = [key for key, value in tags.items() if isinstance(value, str) and len(value) > _VALUE]
+    failures += [CheckFailure(f'tags["{key}"]', f"values of at most {_VALUE} characters are allowed") for key in long]
+    if len(tags) > _MOST:
+        failures.append(CheckFailure("tags", f"{len(tags)} tags are more than the {_MOST} that a resource may have"))
     return failures

@@ -77,9 +77,10 @@ def test_others_can_trust_the_issuer_of_pods_identities(cloud: str) -> None:
     assert ISSUERS[cloud] in str(network["oidcIssuerUrl"])
 
 
+@pytest.mark.parametrize("security", [{}, {"rolePath": "/ml/"}])
 @pytest.mark.parametrize("autoscaler", ["karpenter", "cluster-autoscaler"])
-def test_every_role_of_nodes_is_told_to_who_lets_them_pull(autoscaler: str) -> None:
-    recording = run_with(one_stack.config("eks", autoscaling={"autoscaler": autoscaler}), "dev")
+def test_every_role_of_nodes_is_told_to_who_lets_them_pull(autoscaler: str, security: dict[str, Any]) -> None:
+    recording = run_with(one_stack.config("eks", autoscaling={"autoscaler": autoscaler}, security=security), "dev")
     groups = {each.inputs["nodeRoleArn"] for each in recording.of_type("aws:eks/nodeGroup:NodeGroup")}
     entries = recording.of_type("aws:eks/accessEntry:AccessEntry")
     joining = {each.inputs["principalArn"] for each in entries if each.inputs.get("type") == "EC2_LINUX"}

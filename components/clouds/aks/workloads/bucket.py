@@ -5,7 +5,6 @@ https://learn.microsoft.com/azure/storage/blobs/security-recommendations
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 import pulumi
@@ -15,14 +14,13 @@ from components.clouds.aks.declare import declare
 from components.clouds.aks.workloads.group import DataGroup
 from components.clouds.base import Bucket
 from components.clouds.lasting import lasting
-from components.clouds.names import worldwide
 from components.settings.workloads import Checkpoints
 
 if TYPE_CHECKING:
     from schemas import aks
 
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftstorage
-_NAME_LIMIT: Final = 24
+NAME_LIMIT: Final = 24
 CONTAINER: Final = "checkpoints"
 
 CREATED_WITH: Final = ("enableNfsV3", "isHnsEnabled")
@@ -33,7 +31,7 @@ def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Reso
     """The container, in the cluster's region; its name for grants is its resource id."""
     settings = context.settings
     group = DataGroup(name, context, "checkpoints", wanted, parent)
-    called = re.sub(r"\W|_", "", worldwide(settings.cluster_name, _NAME_LIMIT, settings.project, settings.region))
+    called = group.worldwide(NAME_LIMIT)
     path = f"{group.id}/providers/Microsoft.Storage/storageAccounts/{called}"
     account = declare(
         "azure-native:storage:StorageAccount",

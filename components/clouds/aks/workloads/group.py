@@ -5,6 +5,7 @@ https://learn.microsoft.com/azure/azure-resource-manager/management/delete-resou
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pulumi
@@ -12,6 +13,7 @@ import pulumi
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.lasting import lasting
+from components.clouds.names import worldwide
 from components.settings.workloads import Lasting
 
 
@@ -19,7 +21,7 @@ class DataGroup:
     """A resource group for one of them: ``id`` is known beforehand, ``name`` once it exists."""
 
     def __init__(self, name: str, context: Context, purpose: str, wanted: Lasting, parent: pulumi.Resource) -> None:
-        settings = context.settings
+        self._settings = settings = context.settings
         called = f"{settings.cluster_name}-{purpose}"
         self.id = f"/subscriptions/{settings.project}/resourceGroups/{called}"
         group = declare(
@@ -30,3 +32,9 @@ class DataGroup:
             outputs=["name"],
         )
         self.name: pulumi.Output[Any] = group.output("name")
+
+    def worldwide(self, limit: int, suffix: str = "") -> str:
+        """A name of at most ``limit`` letters and digits for something in it whose names all the world shares."""
+        settings = self._settings
+        named = worldwide(settings.cluster_name, limit, settings.project, settings.region, suffix=suffix)
+        return re.sub(r"\W|_", "", named)

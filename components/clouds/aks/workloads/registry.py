@@ -6,7 +6,6 @@ it. https://learn.microsoft.com/azure/container-registry/container-registry-skus
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import pulumi
@@ -16,7 +15,6 @@ from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.workloads.group import DataGroup
 from components.clouds.lasting import lasting
-from components.clouds.names import worldwide
 from components.settings.workloads import Registry
 
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerregistry
@@ -30,7 +28,7 @@ def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resou
     """The registry, from which the nodes' identity may pull; its address."""
     settings = context.settings
     group = DataGroup(name, context, "registry", wanted, parent)
-    called = re.sub(r"\W|_", "", worldwide(settings.cluster_name, _NAME_LIMIT, settings.project, settings.region))
+    called = group.worldwide(_NAME_LIMIT)
     made = declare(
         "azure-native:containerregistry:Registry",
         name,

@@ -6,7 +6,6 @@ https://learn.microsoft.com/azure/storage/files/files-nfs-protocol, https://lear
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import pulumi
@@ -14,15 +13,12 @@ import pulumi
 from catalog.aks.cloud import CATALOG
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
-from components.clouds.aks.workloads.bucket import CREATED_WITH
+from components.clouds.aks.workloads.bucket import CREATED_WITH, NAME_LIMIT
 from components.clouds.aks.workloads.group import DataGroup
 from components.clouds.base import Share
 from components.clouds.lasting import lasting
-from components.clouds.names import worldwide
 from components.settings.workloads import SharedVolume
 
-# https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftstorage
-_NAME_LIMIT: Final = 24
 _SHARE: Final = "shared"
 _INTERFACE: Final = "azure-native:network:getNetworkInterface"
 
@@ -33,9 +29,7 @@ def share(
     """The share, in the cluster's region; its endpoint is made ``after`` what else changes the subnet."""
     settings = context.settings
     group = DataGroup(name, context, _SHARE, wanted, parent)
-    called = re.sub(
-        r"\W|_", "", worldwide(settings.cluster_name, _NAME_LIMIT, settings.project, settings.region, suffix="nfs")
-    )
+    called = group.worldwide(NAME_LIMIT, suffix="nfs")
     path = f"{group.id}/providers/Microsoft.Storage/storageAccounts/{called}"
     account = declare(
         "azure-native:storage:StorageAccount",

@@ -13,7 +13,6 @@ from components.clouds.base import Bucket
 from components.clouds.eks import policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
-from components.clouds.eks.identity import caller
 from components.clouds.lasting import lasting
 from components.clouds.names import worldwide
 from components.settings.workloads import Checkpoints
@@ -30,8 +29,7 @@ def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Reso
     (https://github.com/hashicorp/terraform-provider-aws/issues/7628). All of it is kept with the bucket.
     """
     settings = context.settings
-    account = caller(parent)["accountId"]
-    called = worldwide(settings.cluster_name, _NAME_LIMIT, account, settings.region, suffix="-checkpoints")
+    called = worldwide(settings.cluster_name, _NAME_LIMIT, context.account.id, settings.region, suffix="-checkpoints")
     made = declare(
         "aws:s3/bucket:Bucket",
         name,

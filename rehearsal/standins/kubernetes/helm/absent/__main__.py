@@ -13,12 +13,13 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from policies.readers.kubernetes.chart_values import over
 from rehearsal.standins.kubernetes.helm.absent import KNOWN
 
 _DIRECTIVE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
@@ -46,16 +47,8 @@ def _values(source: Path) -> dict[str, Any]:
     for chart in sorted(below.iterdir()) if below.is_dir() else ():
         if (chart / "values.yaml").is_file():
             # A chart sets some of the values of those that it depends on.
-            values[chart.name] = _over(values.get(chart.name) or {}, _values(chart))
+            values[chart.name] = over(values.get(chart.name) or {}, _values(chart))
     return values
-
-
-def _over(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(defaults)
-    for key, value in values.items():
-        below = merged.get(key)
-        merged[key] = _over(value, below) if isinstance(value, Mapping) and isinstance(below, Mapping) else value
-    return merged
 
 
 def _keys(value: Any, path: tuple[str, ...], opened: Collection[str]) -> Any:
