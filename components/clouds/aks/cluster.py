@@ -23,6 +23,7 @@ from components.clouds.aks.workloads.pod_identity import grant
 from components.clouds.aks.workloads.registry import let_pull, registry
 from components.clouds.aks.workloads.share import share
 from components.clouds.base import NodePools, WorkloadResources
+from components.clouds.control_plane import ControlPlane
 from components.clouds.raw import beside
 from components.resources import ClusterObjects
 from components.settings import Settings
@@ -51,7 +52,7 @@ _OUT_OF_REACH: Final = (
 _LOAD_BALANCER_ONLY: Final = "0.0.0.0/32"
 
 
-class AksCluster:
+class AksCluster(ControlPlane):
     """The ``CloudCluster`` of Azure; all its resources are children of ``parent``.
 
     Azure creates no cluster without a system pool, so the admin pool is part of the cluster's own inputs. A pool apart,
@@ -110,26 +111,6 @@ class AksCluster:
         self._kubeconfig = pulumi.Output.secret(way_in.apply(lambda found: kubeconfig(settings.cluster_name, *found)))
         people.let_in(name, settings, self._resource, parent)
         self._last: pulumi.Resource = maintenance.windows(self._context, name, parent)[-1]
-
-    @property
-    def resource(self) -> pulumi.Resource:
-        """The ``ManagedCluster`` resource."""
-        return self._resource
-
-    @property
-    def name(self) -> pulumi.Output[str]:
-        """The name, known once the cluster exists."""
-        return self._resource.output("name")
-
-    @property
-    def kubeconfig(self) -> pulumi.Output[str]:
-        """Secret: it says where the control plane is, although it holds no credential."""
-        return self._kubeconfig
-
-    @property
-    def authority(self) -> pulumi.Output[str]:
-        """The CA that the control plane was made with."""
-        return self._authority
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.clouds.base import NodePools, WorkloadResources
+from components.clouds.control_plane import ControlPlane
 from components.clouds.eks import addons, cluster_autoscaler, disk_key, people, pools, storage
 from components.clouds.eks.access import vpc_config
 from components.clouds.eks.context import Context
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from schemas import eks
 
 
-class EksCluster:
+class EksCluster(ControlPlane):
     """The ``CloudCluster`` of Amazon; all its resources are children of ``parent``."""
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
@@ -87,26 +88,6 @@ class EksCluster:
             *addons.before_nodes(name, self._context, parent),
             *disk_key.grants(name, settings, account, parent),
         ]
-
-    @property
-    def resource(self) -> pulumi.Resource:
-        """The ``Cluster`` resource."""
-        return self._resource
-
-    @property
-    def name(self) -> pulumi.Output[str]:
-        """The name, known once the cluster exists."""
-        return self._resource.output("name")
-
-    @property
-    def kubeconfig(self) -> pulumi.Output[str]:
-        """Secret: it says where the control plane is, although it holds no credential."""
-        return self._kubeconfig
-
-    @property
-    def authority(self) -> pulumi.Output[str]:
-        """The CA that the control plane was made with."""
-        return self._authority
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:

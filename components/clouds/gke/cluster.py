@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 
 from components.clouds.base import NodePools, WorkloadResources
+from components.clouds.control_plane import ControlPlane
 from components.clouds.gke import maintenance, people, pools, storage
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
@@ -39,7 +40,7 @@ _TEMPORARY_POOL_MACHINE: Final = "e2-medium"
 _TEMPORARY_POOL_DISK_GB: Final = 20
 
 
-class GkeCluster:
+class GkeCluster(ControlPlane):
     """The ``CloudCluster`` of Google; all its resources are children of ``parent``."""
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
@@ -68,26 +69,6 @@ class GkeCluster:
         self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
         people.let_in(name, settings, parent)
         self._network = network
-
-    @property
-    def resource(self) -> pulumi.Resource:
-        """The ``Cluster`` resource."""
-        return self._resource
-
-    @property
-    def name(self) -> pulumi.Output[str]:
-        """The name, known once the cluster exists."""
-        return self._resource.output("name")
-
-    @property
-    def kubeconfig(self) -> pulumi.Output[str]:
-        """Secret: it says where the control plane is, although it holds no credential."""
-        return self._kubeconfig
-
-    @property
-    def authority(self) -> pulumi.Output[str]:
-        """The CA that the control plane was made with."""
-        return self._authority
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
