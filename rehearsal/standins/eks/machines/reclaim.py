@@ -12,7 +12,7 @@ from rehearsal.standins.eks.aws.event_bus import spot_interruption
 from rehearsal.standins.eks.errors import ApiError
 from rehearsal.standins.eks.machines.instance import instances
 
-_NOTICE_SECONDS: Final = 120.0
+NOTICE_SECONDS: Final = 120.0
 """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html"""
 
 _log = logging.getLogger("rehearsal.aws.machines")
@@ -31,7 +31,7 @@ def reclaim(account: Account, node: str) -> bool:
         return True
     heard = spot_interruption(account, found.id)
     _log.info("instance %s is warned; it heard of that: %s", found.id, ", ".join(heard) or "nobody")
-    timer = threading.Timer(_NOTICE_SECONDS, _end, (account, found.id))
+    timer = threading.Timer(NOTICE_SECONDS, _end, (account, found.id))
     timer.daemon = True
     timer.start()
     return True
