@@ -14,8 +14,7 @@ from tests.stacks import ROOT
 EXAMPLE: Final = ROOT / "examples" / "research-lab.yaml"
 
 _SUBSCRIPTION: Final = "00000000-0000-0000-0000-000000000000"
-# The group's data is in a subscription of its own.
-_GROUP: Final = "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/group-data/providers"
+_GROUP: Final = f"/subscriptions/{_SUBSCRIPTION}/resourceGroups/group-data/providers"
 _DATA: Final = f"{_GROUP}/Microsoft.Storage/storageAccounts/mygroupdata/blobServices/default/containers"
 _SECRET: Final = f"{_GROUP}/Microsoft.KeyVault/vaults/group/secrets/wandb-key"
 # Cloud → what the example must write differently there. T4s come by one and four, not by two, in the machines there.

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.rehearsal
 
 IGNORED = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]}
 WAYS = {"eviction": "EvictionByEvictionAPI", "kubelet": "TerminationByKubelet"}
+KIND = {"gpucluster.dev/gpu": "nvidia-t4", "gpucluster.dev/gpus-per-node": "1"}
 PERMANENT = {"autoscaled": False, "min_nodes": 2, "max_nodes": 2}
 
 
@@ -38,7 +39,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         fleet.apply_group(ADMIN)
         for way in WAYS:
             fleet.apply_group(gpu_group(way, pods_ended_by=way, **PERMANENT))
-            fleet.apply_group(gpu_group(f"{way}-scaled", pods_ended_by=way))
+            name = f"{way}-scaled"
+            fleet.apply_group(gpu_group(name, pods_ended_by=way, labels={**KIND, "gpucluster.dev/pool": name}))
         yield Running(fleet, plane.api, run_dir)
         fleet.close()
 
@@ -115,7 +117,7 @@ def played(running: Running) -> Iterator[Callable[..., Check]]:
             max_nodes=3,
             spot=True,
             notice_seconds=15,
-            labels={},
+            labels=KIND,
             taints=(Taint("nvidia.com/gpu", "present", "NoSchedule"),),
         )
         bucket = CheckpointsOffer(url="s3://bucket", service_account="default/default")
