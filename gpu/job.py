@@ -46,7 +46,8 @@ class TrainingJob:
     SIGTERM and the end; on a spot node no more than the cloud's notice can be had. ``larger_node`` says that the job
     takes a node with more GPUs than it needs on purpose, for the machine's memory. ``checkpoints`` is the URL that the
     program keeps its state below, in ``CHECKPOINTS`` unless ``env`` has it: the same again when it is made again.
-    ``volume`` is a claim whose files are at ``/shared``. It waits in the ``queue`` of its namespace.
+    ``volume`` is a claim whose files are at ``/shared``. It waits in the ``queue`` of its namespace. ``spot``: some of
+    its pools are, so it has to leave a node when it is told to.
     The Job is removed ``kept_seconds`` after its end, or never.
     """
 
@@ -72,6 +73,7 @@ class TrainingJob:
     checkpoints: str | None = None
     volume: str | None = None
     queue: str | None = None
+    spot: bool = False
     kept_seconds: int | None = _WEEK
     priority_class: str | None = None
     pod_labels: Mapping[str, str] = field(default_factory=dict)
@@ -118,8 +120,7 @@ def _metadata(job: TrainingJob) -> dict[str, Any]:
 def _template(job: TrainingJob) -> dict[str, Any]:
     labels = {MANAGED_BY: MANAGER, **({OPT_OUT_LABEL: "true"} if job.larger_node else {}), **job.pod_labels}
     return {
-        # No autoscaler ends it to empty its node.
-        "metadata": {"labels": labels, "annotations": {SAFE_TO_EVICT: "false", DO_NOT_DISRUPT: "true"}},
+        "metadata": {"labels": labels, "annotations": _undisturbed(job)},
         "spec": {
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": job.grace_seconds,
@@ -136,6 +137,15 @@ def _template(job: TrainingJob) -> dict[str, Any]:
             ],
         },
     }
+
+
+def _undisturbed(job: TrainingJob) -> dict[str, str]:
+    """No autoscaler ends it to empty its node.
+
+    Karpenter drains no node with a pod that says do-not-disrupt, nor one whose spot machine is about to go
+    (https://karpenter.sh/docs/concepts/disruption/#pod-level-controls): the program would not hear of it.
+    """
+    return {SAFE_TO_EVICT: "false", **({} if job.spot else {DO_NOT_DISRUPT: "true"})}
 
 
 def placement(pools: Sequence[str], taints: Sequence[Taint], kind: Mapping[str, str] | None = None) -> dict[str, Any]:

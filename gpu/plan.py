@@ -140,6 +140,7 @@ def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJo
         pod_labels=offer.account_labels if somebody in offer.accounts else {},
         volume=SHARED_CLAIM if offer.volume_namespace == asked.namespace else None,
         queue=QUEUE if queued else None,
+        spot=any(pool.spot for pool in fit.pools),
         checkpoints=f"{bucket.url}/{asked.name}" if bucket and bucket.service_account == somebody else None,
     )
 

@@ -1,8 +1,9 @@
-"""Finds processes that belong to a run, by the run directory in their command line or environment."""
+"""What runs leave behind: processes, told by the run directory in their command line or environment, and folders."""
 
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from pathlib import Path
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 import psutil
 
 _GRACE_SECONDS: Final = 2.0
+_KEPT_RUNS: Final = 3
 
 
 def processes(run_dir: Path) -> dict[psutil.Process, str]:
@@ -32,3 +34,12 @@ def ended(run_dir: Path) -> tuple[str, ...]:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
     return tuple(f"{process.pid} ({command[:80]})" for process, command in left.items())
+
+
+def forget_old(runs: Path) -> None:
+    """Keep the folders of the last runs only; a run that still has processes is not old."""
+    if not runs.is_dir():
+        return
+    for run in sorted(path for path in runs.iterdir() if path.is_dir())[:-_KEPT_RUNS]:
+        if not processes(run):
+            shutil.rmtree(run, ignore_errors=True)

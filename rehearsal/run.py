@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from os import getpid
 from pathlib import Path
-from typing import Final
 
 from rich.console import Console
 
@@ -41,6 +40,7 @@ from rehearsal.engine_events import Step
 from rehearsal.kept import Kept
 from rehearsal.options import Options
 from rehearsal.play import PATIENCE_SECONDS, Player
+from rehearsal.reclaim import play as play_reclaim
 from rehearsal.report import Record, Stage, node_prices, to_json, write_atomically
 from rehearsal.scenario import Scenario, derive
 from rehearsal.scope import scope_of
@@ -51,8 +51,6 @@ from rehearsal.timeline import Timeline
 from rehearsal.user import DEVELOPERS, User, essence
 from rehearsal.watcher import Watcher
 from rehearsal.world_client import World, WorldError
-
-_KEPT_RUNS: Final = 3
 
 
 class StageFailed(Exception):
@@ -218,7 +216,8 @@ class Rehearsal:
         self._deployer(engine).apply_manifest(DEVELOPERS)
         assert self._admin is not None
         assert self._world is not None
-        user = User(Api(Kubeconfig.parse(self._facts("developer.kubeconfig").read_text())))
+        developer = Api(Kubeconfig.parse(self._facts("developer.kubeconfig").read_text()))
+        user = User(developer)
         admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
         scenario = derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus, self._options.seed)
         player = Player(
@@ -244,6 +243,8 @@ class Rehearsal:
         self._record.checks += team_checks(self._admin, self._stack.settings.teams, self._wait)
         services = self._stack.settings.workloads.services
         self._record.checks += play_services(services, self._admin, self._timeline, self._wait)
+        take_back = self._world.reclaim
+        self._record.checks += play_reclaim(self._admin, developer, self._timeline, self._wait, take_back)
 
     def _day_two(self, engine: Engine) -> None:
         assert self._user is not None
@@ -324,7 +325,7 @@ class Rehearsal:
             record.evidence = evidence.keep(self.run_dir, self._folder)
         if record.verdict == "pass" and not kept:
             shutil.rmtree(self.run_dir, ignore_errors=True)
-        _forget_old_runs(self._folder / "runs")
+        leftovers.forget_old(self._folder / "runs")
         report = self._folder / "report.json"
         try:
             write_atomically(report, to_json(record, self.run_dir if self.run_dir.exists() else None))
@@ -387,12 +388,3 @@ def _told(result: Result) -> str:
     if not result.ok:
         return f"{result.reason} ({result.log.name})"
     return f"{result.outcome.told} in {result.seconds:.1f} s"
-
-
-def _forget_old_runs(folder: Path) -> None:
-    """Keep the logs of the last failures only; a run that still has processes is not old."""
-    if not folder.is_dir():
-        return
-    for run in sorted(path for path in folder.iterdir() if path.is_dir())[:-_KEPT_RUNS]:
-        if not leftovers.processes(run):
-            shutil.rmtree(run, ignore_errors=True)

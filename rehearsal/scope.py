@@ -52,6 +52,9 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool =
         own = {"idle times": "Karpenter really runs, but a node that was idle for a second counts as idle for long"}
     else:
         own = {"the cloud's autoscaler": "Karpenter decides in its place, told what that one would see of a pool"}
+    if settings.workloads.checkpoints is not None:
+        own["upgrades and failures"] = "nothing is upgraded by the cloud itself, and it takes back one node of one job"
+        own["checkpoints"] = "no program writes any: that a job whose node is taken loses little is not seen"
     if settings.workloads.services:
         own["KEDA"] = "the rehearsal sets the number of a service's replicas in its place"
     prices = "list prices of the catalogue"

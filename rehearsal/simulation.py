@@ -78,7 +78,8 @@ class NodeGroup:
     ``unseen_labels`` and ``unseen_taints`` are on every node, but the autoscaler cannot see them while the group is
     empty. ``not_scaled_because`` is the reason, for people, why no autoscaler may change this group's size; it is empty
     for a group that is meant to be fixed. ``reservation`` is what its machines must come from. ``packing`` is ``None``
-    where only empty nodes go.
+    where only empty nodes go. ``pods_ended_by`` is how pods end when the cloud takes a machine back: the node is
+    drained, or the machine's kubelet ends them as it shuts down.
     """
 
     name: str
@@ -102,6 +103,7 @@ class NodeGroup:
     not_scaled_because: str = ""
     reservation: str = ""
     packing: Packing | None = None
+    pods_ended_by: Literal["eviction", "kubelet"] = "eviction"
 
 
 @dataclass(frozen=True)

@@ -50,11 +50,12 @@ class Stack:
 
     @property
     def with_existing(self) -> Path | None:
-        """The file, if it names something that has to be there beforehand: a network, a key, a reservation."""
+        """The file, if it names something that has to be there beforehand: a network, a key, a reservation, data."""
         settings = self.settings
         reserved = any(pool.gpus.reservation is not None for pool in settings.gpu_pools)
         named = settings.network.existing is not None or settings.security.disk_key is not None
-        return self.file if named or reserved else None
+        data = any(account.read or account.write for account in settings.identities)
+        return self.file if named or reserved or data else None
 
     @property
     def tools(self) -> tuple[Module, ...]:

@@ -72,7 +72,8 @@ class NodeRecord:
 class PodRecord:
     """One pod's life. ``workload`` is its Job's name if a Job made it, else its own; ``owner`` a controller's kind.
 
-    ``requests`` are those of its containers together, in cores, bytes and pieces.
+    ``requests`` are those of its containers together, in cores, bytes and pieces. ``disrupted`` is the reason of its
+    condition ``DisruptionTarget``: something other than its program ends it.
     """
 
     uid: str
@@ -90,6 +91,7 @@ class PodRecord:
     running: float | None = None
     finished: float | None = None
     gone: float | None = None
+    disrupted: str = ""
 
     @property
     def system(self) -> bool:
@@ -353,6 +355,7 @@ def _pod(known: PodRecord | None, change: str, item: Mapping[str, Any], moment: 
         running=moment if started and known.running is None else known.running,
         finished=moment if ended and known.finished is None else known.finished,
         gone=moment if change == "DELETED" else known.gone,
+        disrupted=next((c["reason"] for c in status.get("conditions") or () if c["type"] == "DisruptionTarget"), ""),
     )
 
 

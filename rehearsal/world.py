@@ -3,11 +3,13 @@
 ``python -m rehearsal.world --run-dir D`` runs until its standard input closes, or until SIGTERM or SIGINT; after the
 line ``keep`` on standard input, only a signal ends it; the line ``inventory`` makes it write down what exists in the
 simulated account; after ``dry`` and names of pools there is no further machine for these pools, and for others there is
-again. One world has one run directory:
+again; after ``reclaim`` and the name of a node the cloud takes that node's machine back. One world has one run
+directory:
 
     D/world.json                          written when the world is ready, and when its processes change
     D/inventory.json                      what exists in the simulated account and whom it lets in, when last asked for
     D/dry.json                            the pools that there is no further machine for, when last told
+    D/reclaimed.json                      the node whose machine was last taken back
     D/plugins/                            for PATH: the kubeconfigs' credential plugins
     D/pulumi/home/plugins/resource-*      the engine's plugin cache, for ``PULUMI_HOME=D/pulumi/home``
     D/cloud/                              the state of a simulated cloud that keeps one on disk
@@ -37,6 +39,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.exec_credential import write_credential_plugins
 from rehearsal.fleet import FleetError, KarpenterFleet
+from rehearsal.fleet.reclaim import reclaim
 from rehearsal.fleet.stock import Stock
 from rehearsal.processes import ProcessError, Processes
 from rehearsal.standins import CLOUD_PLUGINS, cloud_provider
@@ -138,10 +141,7 @@ class World:
         resources = [each for each in there if each not in self._beforehand]
         resources += [f"gone: {each}" for each in self._beforehand if each not in there]
         people = {who: asdict(login) for provider in self._providers for who, login in provider.people().items()}
-        found = {"resources": resources, "people": people}
-        draft = self._run_dir / ".inventory.json"
-        draft.write_text(json.dumps(found, indent=2))
-        draft.replace(self._run_dir / "inventory.json")
+        self._say("inventory", {"resources": resources, "people": people})
 
     def run_dry(self, pools: Sequence[str]) -> None:
         """Have no further machine for exactly these pools, and say so in ``dry.json``."""
@@ -149,9 +149,19 @@ class World:
             self._stock.run_dry(self._control_plane.api, pools)
         for provider in self._providers:
             provider.run_dry(pools)
-        draft = self._run_dir / ".dry.json"
-        draft.write_text(json.dumps(list(pools)))
-        draft.replace(self._run_dir / "dry.json")
+        self._say("dry", list(pools))
+
+    def reclaim(self, node: str) -> None:
+        """Take back the node's machine as its cloud does, and say so in ``reclaimed.json``: of a group of the fleet's,
+        or one that a stand-in started."""
+        if not any(provider.reclaim(node) for provider in self._providers) and self._control_plane is not None:
+            reclaim(self._control_plane.api, node)
+        self._say("reclaimed", node)
+
+    def _say(self, what: str, answer: Any) -> None:
+        draft = self._run_dir / f".{what}.json"
+        draft.write_text(json.dumps(answer, indent=2))
+        draft.replace(self._run_dir / f"{what}.json")
 
     @property
     def _plugins(self) -> Path:
@@ -267,6 +277,8 @@ def _answer(world: World, line: str) -> None:
         world.write_inventory()
     elif word == "dry":
         world.run_dry(rest)
+    elif word == "reclaim":
+        world.reclaim(*rest)
 
 
 def _in_background(function: Callable[[], _T]) -> Future[_T]:

@@ -30,6 +30,8 @@ INVENTORY: Final = "inventory.json"
 """In the run's folder: the answer to the line ``inventory`` on the world's standard input."""
 DRY: Final = "dry.json"
 """The same, to the line ``dry``."""
+RECLAIMED: Final = "reclaimed.json"
+"""The same, to the line ``reclaim``."""
 ANSWER_TIMEOUT_SECONDS: Final = 240.0
 _LOG_LINES: Final = 15
 _MIN_FREE: Final = 1024 * 1024
@@ -151,6 +153,10 @@ class World:
     def run_dry(self, pools: Collection[str]) -> None:
         """From now on there is no further machine for exactly these pools. Raises ``WorldError``."""
         self._ask(" ".join(["dry", *pools]), DRY)
+
+    def reclaim(self, node: str) -> None:
+        """The cloud takes the node's machine back, with its notice. Raises ``WorldError``."""
+        self._ask(f"reclaim {node}", RECLAIMED)
 
     def _account(self) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self._ask("inventory", INVENTORY)

@@ -18,8 +18,9 @@ from gpu.sweep import Sweep
 
 # Placement follows the pools that there are: a job that runs keeps its own. A Job's template cannot be changed, so that
 # a new pool would end it and make it anew. https://kubernetes.io/docs/concepts/workloads/controllers/job/
-_AS_MADE: Final = tuple(
-    f"spec.template.spec.{field}" for field in ("affinity", "tolerations", "terminationGracePeriodSeconds")
+_AS_MADE: Final = (
+    "spec.template.metadata.annotations",
+    *(f"spec.template.spec.{field}" for field in ("affinity", "tolerations", "terminationGracePeriodSeconds")),
 )
 # The provider waits for a Job to complete (https://github.com/pulumi/pulumi-kubernetes/pull/633), unless an annotation
 # says otherwise (https://github.com/pulumi/pulumi-kubernetes/pull/417).

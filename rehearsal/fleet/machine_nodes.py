@@ -9,6 +9,7 @@ from typing import Any, Final
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster_events import warning
 from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, PREFIX, kubelet_version
+from rehearsal.fleet.reclaim import lose_pods
 from rehearsal.simulation import NO_NODE, Node
 
 STOPPED: Final = PREFIX + "stopped"
@@ -38,9 +39,7 @@ def stop(api: Api, name: str) -> None:
 def remove(api: Api, name: str) -> None:
     """What ran there is lost, and the cloud's controller deletes the Node; its finalizers are others' to end."""
     stop(api, name)
-    for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={name}"):
-        metadata = pod["metadata"]
-        api.delete(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", gracePeriodSeconds=0)
+    lose_pods(api, name)
     api.delete(f"{_NODES}/{name}")
 
 

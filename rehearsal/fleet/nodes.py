@@ -21,6 +21,7 @@ GROUP_LABEL: Final = PREFIX + "group"
 DRIVER: Final = PREFIX + "driver"
 GPUS: Final = MACHINE_GPUS
 ADVERTISED_BY: Final = PREFIX + "gpus-advertised-by"
+PODS_ENDED_BY: Final = PREFIX + "pods-ended-by"
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
@@ -69,6 +70,7 @@ def stage_annotations(group: NodeGroup, cluster: ClusterFacts) -> dict[str, str]
         PREFIX + "capacity": json.dumps(replace(capacity(group.machine), gpus=gpus).resources(gpus=0)),
         PREFIX + "allocatable": json.dumps(replace(allocatable(group.machine), gpus=gpus).resources(gpus=0)),
         PREFIX + "kubelet-version": f"v{cluster.version}",
+        PODS_ENDED_BY: group.pods_ended_by,
     }
     if gpus:
         result[GPUS] = str(gpus)

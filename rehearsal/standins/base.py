@@ -104,6 +104,10 @@ class Provider(ABC):
     def run_dry(self, pools: Collection[str]) -> None:  # noqa: B027 - optional
         """Have no further machine for exactly these pools, where machines are the stand-in's and not the fleet's."""
 
+    def reclaim(self, node: str) -> bool:
+        """Take back the machine of that node, with notice; whether it is the stand-in's and not the fleet's."""
+        return False
+
     def people(self) -> dict[str, Login]:
         """Whom the account lets into its cluster, as its own API writes them; nobody where there is no account."""
         return {}

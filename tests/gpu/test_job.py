@@ -67,6 +67,11 @@ def test_a_node_that_is_taken_away_is_no_failure_and_no_autoscaler_ends_it() -> 
         assert annotations["karpenter.sh/do-not-disrupt"] == "true"
 
 
+def test_on_a_spot_machine_it_does_not_hold_the_node_that_karpenter_has_to_drain() -> None:
+    annotations = job(spot=True)["template"]["metadata"]["annotations"]
+    assert annotations == {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+
+
 def test_one_program_runs_once_and_is_what_signals_reach() -> None:
     spec = job()
     assert (spec["completions"], spec["parallelism"], spec["backoffLimit"]) == (1, 1, 0)

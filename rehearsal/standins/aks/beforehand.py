@@ -1,18 +1,27 @@
-"""What was there before the stack: the network, the disk encryption set and the groups of reservations that its file
-names, as somebody else's program would make them."""
+"""What was there before the stack: the network, the disk encryption set, the groups of reservations and the containers
+of blobs that its file names, as somebody else's program would make them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
+from typing import Final
 
 from catalog.aks.keys import ENCRYPTION_SET as KEY_SET
 from components.clouds.aks.identity import reservation_groups
 from components.settings import Settings
 from components.settings.limits.aks import EXISTING_NETWORK
+from rehearsal.standins.aks.buckets import ACCOUNT, CONTAINER
 from rehearsal.standins.aks.group import GROUP
 from rehearsal.standins.aks.identity import ENCRYPTION_SET
 from rehearsal.standins.aks.network import NETWORK, ROUTE_TABLE, SUBNET
 from rehearsal.standins.base import Properties
+
+_CONTAINER_ID: Final = re.compile(
+    r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.Storage"
+    r"/storageAccounts/(?P<account>[^/]+)/blobServices/default/containers/(?P<container>[^/]+)",
+    re.IGNORECASE,
+)
 
 
 def resources(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
@@ -27,6 +36,7 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], object, N
         if group.lower() not in made:
             yield GROUP, {"resourceGroupName": group, "location": settings.region}
             made.add(group.lower())
+    yield from _data(settings, made)
     if written is None:
         return
     there = {"resourceGroupName": written["group"], "location": settings.region}
@@ -36,6 +46,28 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], object, N
     kind = "EncryptionAtRestWithCustomerKey"
     inputs = {**there, "diskEncryptionSetName": written["name"], "identity": identity, "activeKey": key}
     yield ENCRYPTION_SET, {**inputs, "encryptionType": kind}
+
+
+def _data(settings: Settings, groups: set[str]) -> Generator[tuple[str, Properties], object, None]:
+    """What service accounts read and write in the stack's own subscription; others' are not looked into.
+
+    ``groups`` are there already, in lower case.
+    """
+    named = sorted({each for account in settings.identities for each in (*account.read, *account.write)})
+    accounts = set[str]()
+    for written in filter(None, map(_CONTAINER_ID.fullmatch, named)):
+        if written["subscription"].lower() != (settings.project or "").lower():
+            continue
+        group, account = written["group"], written["account"]
+        if group.lower() not in groups:
+            groups.add(group.lower())
+            yield GROUP, {"resourceGroupName": group, "location": settings.region}
+        there = {"resourceGroupName": group, "accountName": account}
+        if account.lower() not in accounts:
+            accounts.add(account.lower())
+            kind = {"kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "location": settings.region}
+            yield ACCOUNT, {**there, **kind}
+        yield CONTAINER, {**there, "containerName": written["container"]}
 
 
 def _network(settings: Settings) -> Generator[tuple[str, Properties], object, None]:

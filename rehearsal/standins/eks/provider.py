@@ -43,6 +43,8 @@ from rehearsal.standins.eks.background import Background
 from rehearsal.standins.eks.errors import ApiError, forbidden, not_found
 from rehearsal.standins.eks.functions import FUNCTIONS
 from rehearsal.standins.eks.left import left
+from rehearsal.standins.eks.machines.reclaim import reclaim
+from rehearsal.standins.eks.network import CLUSTER
 from rehearsal.standins.eks.request import BY_ARN, parameters, request_of, retag, tags_of
 from rehearsal.standins.eks.row import Row, refused
 from rehearsal.standins.eks.tags import TAGS, tag_failures
@@ -156,6 +158,11 @@ class AwsProvider(StandIn[Account]):
     @override
     def inventory(self) -> list[str]:
         return left(self._cloud, moto_backend.regions(self._cloud.id))
+
+    @override
+    def reclaim(self, node: str) -> bool:
+        regions = {str(each.outputs["region"]) for each in self._cloud.store.all(CLUSTER)}
+        return any(reclaim(replace(self._cloud, region=region), node) for region in sorted(regions))
 
     @override
     def configure(self, config: Properties) -> None:

@@ -175,6 +175,8 @@ def node_group(
         gpus_advertised_by="cloud" if gpus is None or gpus.managed else "daemonset",
         reservation=next(iter((config.get("reservationAffinity") or {}).get("values") or ()), ""),
         packing=_PACKING if scaling else None,
+        # Graceful node shutdown: https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
+        pods_ended_by="kubelet",
     )
 
 

@@ -100,6 +100,19 @@ def test_pulumi_neither_waits_for_its_end_nor_ends_it_for_other_pools(cloud: str
     assert set(changed) <= {*made.ignore_changes}
 
 
+@pytest.mark.parametrize(
+    ("stack", "spot"),
+    # Where spot machines come first, the on-demand ones of the same ladder are for its jobs, too.
+    [("eks-karpenter", True), ("eks-karpenter", None), ("eks-karpenter", False), ("gke-research", None)],
+)
+def test_it_holds_its_node_unless_the_cloud_may_take_that(stack: str, spot: bool | None) -> None:
+    made = declared(from_stack_file(ROOT / "examples" / f"{stack}.yaml"), spot=spot).only(JOB)
+    annotations = made.inputs["spec"]["template"]["metadata"]["annotations"]
+    assert ("karpenter.sh/do-not-disrupt" in annotations) is (spot is False)
+    # Pools that come, or are removed, make no other job of it.
+    assert "spec.template.metadata.annotations" in made.ignore_changes
+
+
 def test_without_the_stacks_checkpoints_it_has_none() -> None:
     pod = only_job(declared(settings_of("gke")))["spec"]["template"]["spec"]
     assert "env" not in pod["containers"][0]

@@ -28,6 +28,7 @@ class Instance:
     private_name: str
     public_ip: str
     profile: str
+    spot: bool = False
     volumes: Mapping[str, int] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
 
@@ -71,6 +72,7 @@ def _instance(account: Account, raw: Mapping[str, Any]) -> Instance:
         private_name=raw.get("PrivateDnsName") or raw["InstanceId"],
         public_ip=raw.get("PublicIpAddress") or "",
         profile=(raw.get("IamInstanceProfile") or {}).get("Arn") or "",
+        spot=raw.get("InstanceLifecycle") == "spot",
         volumes={
             each["DeviceName"]: sizes[each["Ebs"]["VolumeId"]]
             for each in raw.get("BlockDeviceMappings") or ()

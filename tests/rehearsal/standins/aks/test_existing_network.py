@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from rehearsal.stack import ROOT
 from rehearsal.standins.aks import AzureNativeProvider
+from rehearsal.standins.aks.buckets import ACCOUNT, CONTAINER
 from rehearsal.standins.base import ProviderError
 from rehearsal.standins.beforehand import made_beforehand
+from tests import one_stack
+from tests.rehearsal.standins.aks.account import Microsoft
 
 LOOK_UP = "azure-native:network:getVirtualNetwork"
 PLACE = {"resourceGroupName": "company", "virtualNetworkName": "company"}
@@ -27,3 +31,20 @@ def test_what_a_stack_names_is_there_beforehand(tmp_path: Path) -> None:
     assert subnet["routeTable"]["id"].endswith("/routeTables/company-routes")
     with pytest.raises(ProviderError, match="NotFound"):
         azure.invoke(LOOK_UP, {**PLACE, "virtualNetworkName": "other"})
+
+
+def test_data_of_its_own_subscription_is_there_beforehand_and_no_other_is_looked_into(tmp_path: Path) -> None:
+    own = "00000000-0000-0000-0000-000000000000"
+    data = "/resourceGroups/data/providers/Microsoft.Storage/storageAccounts/lab/blobServices/default/containers"
+    others = f"/subscriptions/11111111-2222-3333-4444-555555555555{data}/theirs"
+    mine = [f"/subscriptions/{own}{data}/{name}" for name in ("models", "runs")]
+    identity = {"serviceAccount": "default/trainer", "read": [mine[0], others], "write": [mine[1]]}
+    stack = tmp_path / "Pulumi.lab.yaml"
+    stack.write_text(yaml.safe_dump({"config": one_stack.config("aks", identities=[identity])}))
+    azure = Microsoft(tmp_path / "azure")
+    made_beforehand(stack, azure.provider)
+    account = mine[0].partition("/blobServices")[0]
+    assert azure.read(ACCOUNT, account).id == account
+    assert {azure.read(CONTAINER, each).id for each in mine} == {*mine}
+    assert not [each for each in azure.provider.inventory() if "theirs" in each]
+    azure.provider.close()

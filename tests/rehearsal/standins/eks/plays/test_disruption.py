@@ -13,9 +13,14 @@ from typing import Any, Final
 import pytest
 
 from components.outputs import gpu_job
+from gpu.job import TrainingJob, manifests
 from rehearsal.cluster.api import Object
+from rehearsal.scenario import SECONDS as HELD
 from rehearsal.standins.eks.aws.event_bus import spot_interruption
 from rehearsal.standins.eks.aws.supply import Maintenance
+from rehearsal.standins.eks.machines import reclaim as machines_reclaim
+from rehearsal.timeline import Timeline
+from rehearsal.watcher import Watcher
 from tests.components import eks_specs
 from tests.rehearsal.simulated_cluster import JOBS, PODS, eventually, job, pod
 from tests.rehearsal.standins.eks.karpenter_changes import changed, class_path, pool_path
@@ -124,6 +129,31 @@ def test_an_interrupted_machine_is_drained_and_replaced_and_the_job_goes_on(worl
     labels = world.api.get(f"{_NODES}/{second}")["metadata"]["labels"]
     # Where spot machines are taken away now, there is none to be had.
     assert (labels["karpenter.sh/capacity-type"], labels["topology.kubernetes.io/zone"] != zone) == ("spot", True)
+
+
+@pytest.mark.parametrize("spot", [True, False], ids=["as submitted", "with do-not-disrupt"])
+def test_a_submitted_job_hears_of_the_interruption_because_it_does_not_hold_its_node(
+    world: KarpenterWorld, monkeypatch: pytest.MonkeyPatch, spot: bool
+) -> None:
+    taints = eks_specs.gpu_pool(SPOT, zones=eks_specs.THREE_ZONES).taints
+    wanted = TrainingJob(name="train", namespace="default", image="train:1", pools=(SPOT,), taints=taints, spot=spot)
+    (made,) = manifests(wanted)
+    made["spec"]["template"]["metadata"]["annotations"][HELD] = "3600"
+    timeline = Timeline()
+    watcher = Watcher(world.api, timeline)
+    world.api.create(JOBS, made)
+    node = node_of(world, "train")
+    monkeypatch.setattr(machines_reclaim, "NOTICE_SECONDS", 120.0 if spot else 20.0)
+    assert machines_reclaim.reclaim(world.account, node)
+    assert node_of(world, "train", but=node)
+
+    def ended() -> str:
+        return next((one.disrupted for one in timeline.pods_of("train") if one.node == node), "")
+
+    # Who holds the node is on it when the machine goes, and has heard of nothing.
+    assert eventually("its end is known", ended, SECONDS) == ("EvictionByEvictionAPI" if spot else "DeletionByPodGC")
+    watcher.stop()
+    assert not world.api.get(f"{JOBS}/train")["status"].get("failed")
 
 
 @pytest.mark.parametrize("part", ["target", "rule", "policy"])

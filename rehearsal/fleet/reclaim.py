@@ -1,0 +1,117 @@
+"""What happens to a node, and to the pods on it, when the cloud takes its machine back.
+
+The cloud warns, the pods are ended, and then the machine is gone, with whatever still ran there. Who ends the pods is
+the cloud's way (``NodeGroup.pods_ended_by``): it drains the node by Kubernetes' Eviction API, or the machine shuts down
+and its kubelet ends them. Pods that are lost are ended by Kubernetes' pod garbage collector. Each says so in the pod's
+condition ``DisruptionTarget``, by which a Job tells a reclaim from a failure:
+https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any, Final
+
+from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.fleet.node_pools import claim_path
+from rehearsal.fleet.nodes import PODS_ENDED_BY
+
+_NODES: Final = "/api/v1/nodes"
+_NOTICE_SECONDS: Final = 15.0
+"""How long pods have to go, at most; a simulated program goes at once. A cloud's notice is 15 to 120 s."""
+
+_SIGTERM: Final = 143
+"""How a program without a handler of its own ends on SIGTERM: 128 + 15."""
+
+_TERMINAL: Final = ("Succeeded", "Failed")
+_NODE_AGENTS: Final = ("DaemonSet", "Node")
+
+
+def reclaim(api: Api, name: str) -> bool:
+    """Take the node's machine back with notice; whether there was such a node. Returns when the machine is gone."""
+    node = api.find(f"{_NODES}/{name}")
+    if node is None:
+        return False
+    _unless_gone(lambda: api.merge(f"{_NODES}/{name}", {"spec": {"unschedulable": True}}))
+    by_kubelet = node["metadata"].get("annotations", {}).get(PODS_ENDED_BY) == "kubelet"
+    for pod in _to_end(api, name):
+        _shut_down(api, pod) if by_kubelet else _evict(api, pod)
+    deadline = time.monotonic() + _NOTICE_SECONDS
+    while _to_end(api, name) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    lose_pods(api, name)
+    # A node of the fleet's autoscaler is a claim's, and that autoscaler ends both.
+    for claim in api.list(claim_path()):
+        if claim.get("status", {}).get("nodeName") == name:
+            api.delete(claim_path(claim["metadata"]["name"]))
+            return True
+    api.delete(f"{_NODES}/{name}")
+    return True
+
+
+def lose_pods(api: Api, node: str) -> None:
+    """End what is left on a node whose machine is gone, as the pod garbage collector does once the Node is, too.
+
+    https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-garbage-collection
+    """
+    for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}"):
+        if pod.get("status", {}).get("phase") not in _TERMINAL:
+            _fail(api, pod, "DeletionByPodGC", {"message": "PodGC: node no longer exists"})
+        api.delete(_path(pod), gracePeriodSeconds=0)
+
+
+def _to_end(api: Api, node: str) -> list[Object]:
+    """The node's pods that run; its own agents stay to the end."""
+    return [
+        pod
+        for pod in api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")
+        if pod.get("status", {}).get("phase") not in _TERMINAL
+        and all(owner["kind"] not in _NODE_AGENTS for owner in pod["metadata"].get("ownerReferences", []))
+    ]
+
+
+def _evict(api: Api, pod: Object) -> None:
+    """A disruption budget may keep the pod, until its machine goes."""
+    name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+    metadata = {"name": name, "namespace": namespace}
+    try:
+        api.create(f"{_path(pod)}/eviction", {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata})
+    except ApiError as error:
+        if error.status not in (404, 429):
+            raise
+
+
+def _shut_down(api: Api, pod: Object) -> None:
+    """https://kubernetes.io/docs/concepts/cluster-administration/node-shutdown/#graceful-node-shutdown."""
+    message = "Pod was terminated in response to imminent node shutdown."
+    _fail(api, pod, "TerminationByKubelet", {"reason": "Terminated", "message": message})
+
+
+def _fail(api: Api, pod: Object, reason: str, said: Mapping[str, str]) -> None:
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    status = pod.get("status", {})
+    others = [each for each in status.get("conditions", []) if each["type"] != "DisruptionTarget"]
+    known = next((each for each in status.get("conditions", []) if each["type"] == "DisruptionTarget"), None)
+    target = known or {"type": "DisruptionTarget", "status": "True", "reason": reason, "lastTransitionTime": now}
+    ended = [_ended(each, now) for each in status.get("containerStatuses", [])]
+    body = {"status": {"phase": "Failed", **said, "conditions": [*others, target], "containerStatuses": ended}}
+    _unless_gone(lambda: api.merge(f"{_path(pod)}/status", body))
+
+
+def _ended(container: Mapping[str, Any], now: str) -> Object:
+    terminated = {"exitCode": _SIGTERM, "reason": "Error", "finishedAt": now}
+    return {**container, "ready": False, "started": False, "state": {"terminated": terminated}}
+
+
+def _path(pod: Object) -> str:
+    return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+
+
+def _unless_gone(change: Any) -> None:
+    try:
+        change()
+    except ApiError as error:
+        if error.status != 404:
+            raise
