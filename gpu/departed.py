@@ -52,8 +52,8 @@ def _rebuilt(
         return
     (when, node), started = placed[0], _first(events, "Started")
     ended = _first(events, *_ENDING) or later or (job.get("status") or {}).get("completionTime")
-    ran = {"startedAt": started, **({"finishedAt": ended} if ended else {})}
-    state = {"terminated" if ended else "running": ran} if started else {}
+    ran = {**({"startedAt": started} if started else {}), **({"finishedAt": ended} if ended else {})}
+    state = {"terminated" if ended else "running": ran} if ran else {}
     yield {
         "metadata": {"name": name, "creationTimestamp": created},
         "spec": {**job["spec"]["template"]["spec"], "nodeName": node},

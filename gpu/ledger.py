@@ -110,7 +110,7 @@ def _while_up(pod: Object, node: Object | None, pool: PoolOffer | None, price: f
     return Cost(
         gpu_hours=running * _gpus(pod),
         used=running * hourly,
-        waking=_hours(waits_from, started or now) * hourly,
+        waking=_hours(waits_from, started or ended or now) * hourly,
         notes=(unseen,) if node is None else (),
     )
 

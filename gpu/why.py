@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from gpu.job import QUEUE_LABEL
+
 Object = Mapping[str, Any]
 Kind = Literal[
     "running", "succeeded", "failed", "queued", "namespace-quota", "scaling", "no-capacity", "cloud-quota", "pool-full",
@@ -67,14 +69,17 @@ _REMEDIES: Final[Mapping[str, str]] = {
 }
 
 
-def of_job(job: Object, pods: Sequence[Object], events: Iterable[Object]) -> Reason:
-    """Why the job is where it is. ``events`` are those of its namespace, of nodes' claims and of the autoscaler."""
+def of_job(job: Object, pods: Sequence[Object], events: Iterable[Object], *, queues: bool = True) -> Reason:
+    """Why the job is where it is. ``events`` are those of its namespace, of nodes' claims and of the autoscaler.
+
+    ``queues``: whether the cluster has what starts jobs that wait in a queue.
+    """
     ended = _ended(job)
     if ended is not None:
         return ended if ended.kind == "succeeded" else _failed(ended, pods)
     told = sorted(events, key=_when)
     if (job.get("spec") or {}).get("suspend"):
-        return _queued(job, told)
+        return _queued(job, told) if queues else _suspended(job)
     pending = [pod for pod in pods if _phase(pod) == "Pending" and not _going(pod)]
     running = [pod for pod in pods if _phase(pod) == "Running" and not _going(pod)]
     if pending:
@@ -83,6 +88,18 @@ def of_job(job: Object, pods: Sequence[Object], events: Iterable[Object]) -> Rea
     if running:
         return Reason("running", f"{_pods(len(running))} running")
     return _without_pods(job, pods, told)
+
+
+def _suspended(job: Object) -> Reason:
+    """Nothing in the cluster resumes it: https://kubernetes.io/docs/concepts/workloads/controllers/job/#suspending-a-job"""
+    place = job["metadata"]
+    remedy = (
+        f"`kubectl patch job {place['name']} -n {place.get('namespace')} --type=merge -p "
+        """'{"spec":{"suspend":false}}'` lets it run"""
+    )
+    queue = (place.get("labels") or {}).get(QUEUE_LABEL)
+    where = f"it waits in the queue {queue}, and" if queue else "it is suspended, and"
+    return Reason("queued", f"{where} the cluster has no queues (Kueue): nothing starts it", remedy)
 
 
 def _queued(job: Object, events: Sequence[Object]) -> Reason:

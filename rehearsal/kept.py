@@ -55,5 +55,6 @@ class Kept:
         yield "  kubectl get pods,nodes --watch"
         yield "  python -m gpu pools    # fit, submit --image …, list, why, logs, cost, stop: docs/workloads.md"
         yield f"  pulumi stack output -s {self.stack} autoscaling"
-        yield "Jobs end after 3 seconds (pod annotation rehearsal.gpucluster.dev/seconds); no program runs in them, so"
-        yield "kubectl logs has one line, and exec and port-forward are refused. `make rehearse-stop` ends it all."
+        yield "Jobs end after 3 seconds, `sleep 60` after 60 (or pod annotation rehearsal.gpucluster.dev/seconds); no"
+        yield "program runs in them, so kubectl logs has one line, and exec and port-forward are refused."
+        yield "`make rehearse-stop` ends it all."

@@ -21,6 +21,8 @@ _SECOND_THOUGHTS: Final = 3.0
 _AUTOSCALER_NAMESPACE: Final = "kube-system"
 # NodeClaims have no namespace; their events are in this one.
 _CLUSTER_EVENTS: Final = "default"
+# Discovery, which every user may read: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#discovery-roles
+_KUEUE: Final = "/apis/kueue.x-k8s.io"
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,13 @@ def state_of(cluster: Cluster, namespace: str, name: str) -> State:
     """The job as it is now. Raises ClusterError."""
     job = job_of(cluster, namespace, name)
     pods = pods_of(cluster, job)
-    return State(job, pods, of_job(job, pods, events_around(cluster, namespace)))
+    reason = of_job(job, pods, events_around(cluster, namespace), queues=has_queues(cluster, job))
+    return State(job, pods, reason)
+
+
+def has_queues(cluster: Cluster, *jobs: Object) -> bool:
+    """Whether the cluster has what resumes suspended jobs (Kueue's API); asked only if one of ``jobs`` is suspended."""
+    return not any(job["spec"].get("suspend") for job in jobs) or cluster.find(_KUEUE) is not None
 
 
 @dataclass
@@ -117,6 +125,8 @@ def _watch(cluster: Cluster, namespace: str, name: str, index: int) -> None:
         for pod in state.pods:
             if index_of(pod) == index:
                 output.show(pod)
+        if reason.kind in ("succeeded", "failed") and not any(index_of(pod) == index for pod in state.pods):
+            say.print(f"[dim]{escape(gone_with_its_pod(name))}[/]")
         if reason.kind == "succeeded":
             return
         if reason.kind == "failed":
@@ -143,3 +153,8 @@ def has_output(pod: Object) -> bool:
     """Whether its container runs or has run."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     return any((each.get("state") or {}).keys() & {"running", "terminated"} for each in statuses)
+
+
+def gone_with_its_pod(name: str) -> str:
+    """What to say of a job that has ended, whose pod and its log are gone with their node."""
+    return f"the pod of {name} is gone with its node, and what it said with it"

@@ -15,6 +15,7 @@ from concepts.kubernetes import GPU_RESOURCE
 from gpu import why as reasons
 from gpu.cluster import Cluster, ClusterError, Object, event_path, job_path, pod_path
 from gpu.commands.common import (
+    EXIT_BAD_INPUT,
     EXIT_CLUSTER,
     EXIT_NO,
     ContextOption,
@@ -31,7 +32,9 @@ from gpu.commands.following import (
     Output,
     events_around,
     follow,
+    gone_with_its_pod,
     has_output,
+    has_queues,
     index_of,
     job_of,
     pods_of,
@@ -52,7 +55,8 @@ def list_jobs(team: TeamOption = None, context: ContextOption = None, json: Json
     by_job: dict[str, list[Object]] = {}
     for pod in cluster.list(pod_path(namespace), labelSelector=OWNER_LABEL) if jobs else ():
         by_job.setdefault(pod["metadata"]["labels"][OWNER_LABEL], []).append(pod)
-    rows = [_row(job, by_job.get(job["metadata"]["uid"], []), events) for job in jobs]
+    queues = has_queues(cluster, *jobs)
+    rows = [_row(job, by_job.get(job["metadata"]["uid"], []), events, queues=queues) for job in jobs]
     if json:
         print_json(rows)
         return
@@ -77,11 +81,17 @@ def logs(
     """A job's output, as it comes; Ctrl-C ends the watching, not the job."""
     cluster = Cluster(context)
     namespace = team or cluster.namespace
+    runs = job_of(cluster, namespace, name)["spec"].get("completions") or 1
+    if index >= runs:
+        fail(f"--index {index}: {name} has {runs} of them; write 0 to {runs - 1}", EXIT_BAD_INPUT)
     if not no_follow:
         follow(cluster, namespace, name, index)
         return
-    pods = [pod for pod in pods_of(cluster, job_of(cluster, namespace, name)) if index_of(pod) == index]
-    pods = [pod for pod in pods if has_output(pod)]
+    state = state_of(cluster, namespace, name)
+    mine = [pod for pod in state.pods if index_of(pod) == index]
+    pods = [pod for pod in mine if has_output(pod)]
+    if not mine and state.reason.kind in ("succeeded", "failed"):
+        fail(gone_with_its_pod(name), EXIT_NO)
     if not pods:
         fail(f"{name} has no output of index {index}; `gpu why {name}` says what it waits for", EXIT_NO)
     output = Output(cluster)
@@ -181,8 +191,8 @@ def gpus_of(job: Object) -> int:
     return sum(int(((each.get("resources") or {}).get("limits") or {}).get(GPU_RESOURCE, 0)) for each in containers)
 
 
-def _row(job: Object, pods: list[Object], events: list[Object]) -> dict[str, Any]:
-    reason = reasons.of_job(job, pods, events)
+def _row(job: Object, pods: list[Object], events: list[Object], *, queues: bool) -> dict[str, Any]:
+    reason = reasons.of_job(job, pods, events, queues=queues)
     return {
         "name": job["metadata"]["name"],
         "gpus": gpus_of(job),

@@ -44,7 +44,7 @@ _CARRIED: Final = "CARRIED_IMAGES"
 # https://github.com/kubernetes/design-proposals-archive/blob/main/node/kubelet-cri-logging.md
 _CONTAINER_LOG: Final = (
     "2026-01-01T00:00:00.000000000Z stdout F A rehearsal simulates its machines: this container's program did not run."
-    " A pod that ends does so after 3 seconds, or those of its annotation rehearsal.gpucluster.dev/seconds.\n"
+    " `sleep 60` ends after 60 seconds, others after 3, or those of the annotation rehearsal.gpucluster.dev/seconds.\n"
 )
 
 _ATTEMPTS: Final = 5

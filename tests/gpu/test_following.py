@@ -1,11 +1,15 @@
-"""Ctrl-C while a job is watched: it ends the watching; a second one asks, and only then ends the job."""
+"""Watching a job: Ctrl-C ends the watching, a second one asks, and only then ends the job; what is gone is said."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from typing import Any
+
 import pytest
+import typer
 
 from gpu.cluster import Cluster
-from gpu.commands import following
+from gpu.commands import following, jobs
 
 
 class FakeCluster(Cluster):
@@ -45,3 +49,45 @@ def test_the_job_runs_on(monkeypatch: pytest.MonkeyPatch, again: bool, terminal:
 def test_twice_and_yes_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     (path,) = interrupted(monkeypatch, again=True, terminal=True, answer=True)
     assert path == "/apis/batch/v1/namespaces/ml/jobs/train"
+
+
+class Ended(Cluster):
+    """Has a job of two runs that is done, and the pod of the second; the first went with its node."""
+
+    def __init__(self, context: str | None = None) -> None:
+        self.context, self.namespace = context or "here", "ml"
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        done = {"conditions": [{"type": "Complete", "status": "True"}]}
+        return {
+            "metadata": {"name": "train", "namespace": "ml", "uid": "u"},
+            "spec": {"completions": 2},
+            "status": done,
+        }
+
+    def list(self, path: str, **query: str) -> list[dict[str, Any]]:
+        about = {"name": "train-1-x", "namespace": "ml", "uid": "p", "creationTimestamp": "2026-11-22T08:00:00Z"}
+        index = {"batch.kubernetes.io/job-completion-index": "1"}
+        status = {"phase": "Succeeded", "containerStatuses": [{"state": {"terminated": {}}}]}
+        return [{"metadata": {**about, "annotations": index}, "spec": {}, "status": status}] if "pods" in path else []
+
+    def log(self, namespace: str, pod: str, since: str | None = None) -> list[tuple[str, str]]:
+        return [("2026-11-22T08:00:01Z", "its words")]
+
+
+@pytest.mark.parametrize("no_follow", [True, False])
+def test_a_log_that_went_with_its_node_is_said_to_be_gone(
+    no_follow: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(jobs, "Cluster", Ended)
+    with pytest.raises(typer.Exit) if no_follow else nullcontext():
+        jobs.logs("train", index=0, no_follow=no_follow)
+    assert "gone with its node" in capsys.readouterr().err
+    jobs.logs("train", index=1, no_follow=no_follow)
+    said = capsys.readouterr()
+    assert said.out == "its words\n"
+    assert "gone" not in said.err
+    with pytest.raises(typer.Exit) as refused:
+        jobs.logs("train", index=2, no_follow=no_follow)
+    assert refused.value.exit_code == 2
+    assert "0 to 1" in capsys.readouterr().err

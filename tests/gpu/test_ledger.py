@@ -134,6 +134,17 @@ def test_a_pod_that_its_node_took_along_costs_what_events_tell_of_it() -> None:
     assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, [*TAKEN, again, killed]).used == 2.0
 
 
+def test_a_pod_that_is_gone_before_it_started_woke_its_node_until_then_and_no_longer() -> None:
+    placed, killed = TAKEN[:2], event("09:30", "Killing", pod="train-abcde")
+    found = of_job(reclaimed_job(), [], [], offer(LARGE), NOW, [*placed, killed])
+    assert (found.used, found.waking) == (0, 2.0), "an hour of a quarter of 8 dollars"
+    done = reclaimed_job(completionTime=at("09:00"))
+    assert of_job(done, [], [], offer(LARGE), NOW, placed).waking == 1.0
+    assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, placed).waking == 7.0, (
+        "nothing tells of its end: until now"
+    )
+
+
 def test_a_pod_that_is_there_is_not_counted_twice() -> None:
     pods = [a_pod("train-abcde")]
     assert of_job(reclaimed_job(), pods, [a_node()], offer(LARGE), NOW, TAKEN) == cost(*pods)

@@ -141,6 +141,16 @@ def test_a_queue_holds_a_suspended_job() -> None:
     assert of_job(JOB, [gated], []).kind == "queued"
 
 
+def test_where_there_are_no_queues_somebody_has_to_start_a_suspended_job() -> None:
+    named = {"name": "train", "namespace": "ml", "labels": {"kueue.x-k8s.io/queue-name": "gpu"}}
+    for metadata in (named, {**named, "labels": {}}):
+        job = {**JOB, "metadata": metadata, "spec": {"suspend": True}}
+        lost = of_job(job, [], [], queues=False)
+        assert "no queues" in lost.what
+        assert "kubectl patch job train -n ml" in lost.remedy
+        assert "no queues" not in of_job(job, [], [], queues=True).what
+
+
 def test_some_wait_and_some_run() -> None:
     found = of_job(JOB, [pod(), pod("Running", "pod-2", "n1"), pod("Running", "pod-3", "n1")], [TRIGGERED])
     assert found.kind == "scaling"

@@ -84,67 +84,6 @@ def test_a_world_that_dies_is_the_reason() -> None:
     assert leftovers.processes(REPORTS / "gke-tips") == {}
 
 
-def test_a_kept_cluster_takes_the_readmes_first_job_by_the_commands_that_it_prints() -> None:
-    process = rehearse("run", "--stack", "examples/gke-tips.yaml", "--keep")
-    output, _ = process.communicate(timeout=LONGEST)
-    assert process.returncode == 0, output
-    read_environment = next(line.split("#")[0] for line in output.splitlines() if line.startswith("  . "))
-    apply = next(line for line in output.splitlines() if "kubectl apply -f" in line)
-
-    def shell(command: str) -> str:
-        command = f"{read_environment} && {command}"
-        done = subprocess.run(
-            ["sh", "-ec", command], cwd=ROOT, capture_output=True, text=True, timeout=600, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    environment = Path(read_environment.split()[1])
-    assert environment.stat().st_mode & 0o077 == 0, "it holds the state's passphrase"
-    jobs = json.loads(shell("pulumi stack output -s gke-tips gpuJobs --json"))
-    assert [yaml.safe_load(text) for text in jobs.values()] == [yaml.safe_load(Path(apply.split()[-1]).read_text())]
-    assert "created" in shell(apply)
-    name = yaml.safe_load(Path(apply.split()[-1]).read_text())["metadata"]["name"]
-    shell(f"kubectl wait --for=condition=complete job/{name} --timeout=300s")
-    assert "did not run" in shell(f"kubectl logs job/{name}")
-    _gpu_commands(environment)
-    stopped, _ = rehearse("stop", "--stack", "examples/gke-tips.yaml").communicate(timeout=PATIENCE)
-    assert "stopped" in stopped
-    assert leftovers.processes(REPORTS / "gke-tips") == {}
-
-
-def _gpu_commands(environment: Path) -> None:
-    """A developer's ``gpu`` on the kept cluster: a pod as large as it promises, a sweep, workers."""
-    kubeconfig = next(line for line in environment.read_text().splitlines() if line.startswith("export KUBECONFIG="))
-    developer = Path(kubeconfig.partition("=")[2].strip("'")).with_name("developer.kubeconfig")
-    variables = {**os.environ, "KUBECONFIG": str(developer), "COLUMNS": "80"}
-
-    def gpu(*arguments: str, code: int = 0) -> str:
-        command = [sys.executable, "-m", "gpu", *arguments]
-        done = subprocess.run(
-            command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=LONGEST, check=False
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout if code == 0 else done.stdout + done.stderr
-
-    (pool,) = json.loads(gpu("pools", "--json"))
-    (fit,) = json.loads(gpu("fit", "--json"))["fits"]
-    assert (fit["pools"], fit["gpu"]) == ([pool["name"]], pool["gpu"])
-    assert "the nearest is" in gpu("fit", "--gpus", "8", code=1)
-    most = [f"--memory={pool['memory_mib']}Mi", f"--cpus={pool['milli_cpu']}m"]
-    assert "did not run" in gpu("submit", "--name", "largest", "--image", "busybox", *most, "--", "true")
-    assert json.loads(gpu("why", "largest", "--json"))["kind"] == "succeeded"
-    assert "--name" in gpu("submit", "--name", "largest", "--image", "busybox", code=3)
-    gpu("submit", "--name", "sweep", "--image", "busybox", "--sweep", "seed=1..3", "--detach", "--", "echo", "{seed}")
-    eventually("the sweep is done", lambda: json.loads(gpu("why", "sweep", "--json"))["kind"] == "succeeded")
-    listed = {row["name"]: (row["succeeded"], row["runs"]) for row in json.loads(gpu("list", "--json"))}
-    assert (listed["largest"], listed["sweep"]) == ((1, 1), (3, 3))
-    assert json.loads(gpu("cost", "sweep", "--json"))["total"]["gpuHours"] > 0
-    gpu("submit", "--name", "pair", "--image", "busybox", "--workers", "2", "--detach")
-    gpu("stop", "largest", "sweep", "pair")
-    assert "there is no job" in gpu("why", "pair", code=3)
-
-
 @pytest.mark.exhaustive
 def test_a_users_own_installer_makes_a_stack_without_drivers_pass() -> None:
     stack = MANIFESTS.parent / "own-drivers.yaml"
