@@ -133,9 +133,3 @@ def test_googles_driver_is_there_only_for_a_volume() -> None:
     cluster = "gcp:container/cluster:Cluster"
     assert with_volume("gke").only(cluster).inputs["addonsConfig"]["gcpFilestoreCsiDriverConfig"] == {"enabled": True}
     assert "addonsConfig" not in only("gke").only(cluster).inputs
-
-
-@every_cloud
-def test_what_it_costs_beside_the_cluster_is_told(cloud: str) -> None:
-    said = {"gke": "1024 GiB", "eks": "what is in it", "aks": "100 GiB"}[cloud]
-    assert any(said in note for note in with_volume(cloud).stack_outputs["cost"]["notes"])
