@@ -68,7 +68,7 @@ def run(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Another order of what is in no promised order.")] = 0,
 ) -> None:
-    """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0, destroy. Exit code 0 only if every check passes."""
+    """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0 → N, changes, destroy. Exit code 0 if every check passes."""
     from rehearsal.applied import ManifestsError, read
     from rehearsal.options import Options
     from rehearsal.run import Rehearsal
