@@ -1,0 +1,44 @@
+"""The README's session with ``gpu``: on which stack, its commands, and what stands below each."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tests.stacks import ROOT
+
+_SECTION: Final = (ROOT / "README.md").read_text().partition("## Working on it: `gpu`")[2].partition("\n## ")[0]
+_BLOCKS: Final = re.findall(r"^```\n(\$ .*?)^```$", _SECTION, re.MULTILINE | re.DOTALL)
+
+
+def _steps(block: str) -> list[tuple[str, str]]:
+    parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
+    return [(command.strip(), shown) for command, _, shown in (part.partition("\n") for part in parts)]
+
+
+STACK: Final = ROOT / re.findall(r"`make rehearse STACK=(\S+) KEEP=1`", _SECTION)[0]
+
+SESSION: Final[list[tuple[str, str]]] = [step for block in _BLOCKS for step in _steps(block)]
+"""Commands in their order, each with what it prints."""
+
+# Seen or not, as a job's watcher happens to look.
+_ON_THE_WAY: Final = (
+    "its pods have not been made yet",
+    "no node has room for it, and the autoscaler has said nothing yet",
+    "a node is being started for it",
+)
+
+
+def comparable(command: str, printed: str) -> str:
+    """What of a command's output does not depend on when it is asked.
+
+    Left out are spaces at a line's end, lines that come and go, whether a node is up where a job is submitted, and what
+    grows while a job runs: its hours, its money and the width of their columns.
+    """
+    lines = [line.rstrip() for line in printed.strip().splitlines() if line not in _ON_THE_WAY]
+    text = "\n".join(lines)
+    if command.startswith("gpu cost"):
+        text = re.sub(r"\d+\.\d+", "N", re.sub(r" +", " ", text))
+    if command.startswith("gpu submit"):
+        text = re.sub(r"; (no node is up|\d+ nodes? up).*", "", text)
+    return text
