@@ -13,13 +13,14 @@ from typing import Final
 
 from catalog import tables
 from catalog.changes import Effects
+from catalog.gpus import GPUS
 from catalog.machines import Machines
 from catalog.model import Accelerator, Machine, Quota, Resources, Support, SystemPod, WithdrawnGpu
 from catalog.prices import Prices
 from catalog.raw import RawInputs
 from catalog.tags import RegistryName, TagGrammar
 from concepts.kubernetes import Taint
-from concepts.pool import Image, Pool, Rung
+from concepts.pool import SKYPILOT_LABEL, Image, Pool, Rung
 
 PLUGINS: Final[Mapping[str, str]] = {"gke": "gcp", "eks": "aws", "aks": "azure-native"}
 """Cloud → its Pulumi plugin, the first part of its resources' type tokens. Every list of clouds derives from this one.
@@ -81,6 +82,9 @@ class CloudCatalog:
     - ``volume_gib``: the least and the most GiB of a shared volume; ``None`` where it has no size and grows
     - ``disk_mib``: image and size of a node's disk in GB → ephemeral storage for pods; ``None`` where that is not known
     - ``gpu_label``: the label that the cloud's autoscaler needs on GPU nodes and that the pool itself must declare
+    - ``skypilot_label``: autoscalers whose GPU pools carry the label by which SkyPilot selects; nodes of others have
+      one of their cloud's that it knows
+    - ``label_room``: pool and labels of the stack → how many more labels the pool can have; ``None`` if any number
     - ``uniform_groups``: autoscalers that plan a group of machines as if all were alike and in one zone, so that a GPU
       pool has to be one pool for each zone, and its machines have to be of one size
     - ``changes``: autoscaler → what becomes of a running job when a setting changes
@@ -130,6 +134,8 @@ class CloudCatalog:
     account_labels: Mapping[str, str] = field(default_factory=dict)
     disk_mib: Callable[[Image, int], int] | None = None
     gpu_label: str | None = None
+    skypilot_label: frozenset[str] = frozenset()
+    label_room: Callable[[Pool, Mapping[str, str]], int] | None = None
     uniform_groups: frozenset[str] = frozenset()
     outside: str | None = None
 
@@ -164,6 +170,20 @@ class CloudCatalog:
     def gpu_labels(self, gpu: str) -> Mapping[str, str]:
         """Labels that a pool of that GPU must declare for the cloud's autoscaler."""
         return {} if self.gpu_label is None else {self.gpu_label: self.accelerators[gpu].name}
+
+    def launcher_labels(self, pool: Pool, autoscaler: str, stack_labels: Mapping[str, str]) -> Mapping[str, str]:
+        """Labels by which launchers select a GPU pool that may be empty; none for parts of GPUs, and where the pool has
+        no room beside its own labels and those of the stack: what the user wrote comes first.
+
+        https://github.com/skypilot-org/skypilot/blob/v0.14.1/sky/provision/kubernetes/utils.py (``GenericAutoscaler``
+        has the label of ``SkyPilotLabelFormatter``, whose values are in lower case)
+        """
+        parts = pool.gpus.time_sharing is not None or pool.gpus.mig is not None
+        if autoscaler not in self.skypilot_label or parts:
+            return {}
+        if self.label_room is not None and self.label_room(pool, stack_labels) < 1:
+            return {}
+        return {SKYPILOT_LABEL: GPUS[pool.gpus.type].skypilot.lower()}
 
     def pool_per_zone(self, *, gpu: bool, spot: bool, zones: int, autoscaler: str) -> bool:
         """Whether such a pool, which is to be in that many zones, has to be one pool for each zone.

@@ -11,10 +11,11 @@ Provisioning = Literal["any", "spot-only", "spot-or-reservation"]
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """A GPU under one name on every cloud. ``memory_gib`` is one GPU's own memory."""
+    """A GPU under one name on every cloud. ``memory_gib`` is one GPU's own memory, ``skypilot`` its name there."""
 
     name: str
     memory_gib: int
+    skypilot: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ SHARES_KEY: Final = "gpucluster.dev/shares-per-gpu"
 ROLE_LABEL: Final = "gpucluster.dev/role"
 KIND_LABELS: Final = (GPU_LABEL, SIZE_KEY)
 """What all pools of one GPU type and size have in common: every rung of a ladder, every zone."""
+SKYPILOT_LABEL: Final = "skypilot.co/accelerator"
 OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
 """A pod (or pod template) with this label set to ``"true"`` may use a larger node than it needs."""
 

@@ -217,6 +217,7 @@ CATALOG: Final = CloudCatalog(
     # By it Azure's webhook knows the pods that it gives a token: https://learn.microsoft.com/azure/aks/workload-identity-overview
     account_labels={"azure.workload.identity/use": "true"},
     spot_taints=(Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),),
+    skypilot_label=frozenset({"managed"}),
     quotas=quotas,
     quota_page="https://portal.azure.com/#view/Microsoft_Azure_Capacity/QuotaMenuBlade",
 )

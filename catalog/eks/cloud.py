@@ -33,6 +33,7 @@ import re
 from typing import Final
 
 from catalog.cloud import CloudCatalog, CredentialPlugin
+from catalog.eks import node_tags
 from catalog.eks.changes import CHANGES
 from catalog.eks.nodes import ADDRESSES_PER_PREFIX, SYSTEM_PODS, allocatable, disk_mib
 from catalog.eks.quotas import quotas
@@ -164,6 +165,10 @@ CATALOG: Final = CloudCatalog(
     # (https://github.com/aws/containers-roadmap/issues/1453); and it plans with the type that it saw last:
     # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
     uniform_groups=frozenset({"cluster-autoscaler"}),
+    # SkyPilot selects Karpenter's nodes by karpenter.k8s.aws/instance-gpu-name, which is on them by itself; and a new
+    # label would replace nodes that run: https://karpenter.sh/docs/concepts/disruption/#drift
+    skypilot_label=frozenset({"cluster-autoscaler"}),
+    label_room=node_tags.room,
     quotas=quotas,
     quota_page="https://{region}.console.aws.amazon.com/servicequotas/home/services/ec2/quotas",
 )

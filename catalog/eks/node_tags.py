@@ -7,6 +7,7 @@ it has seen a node: https://github.com/kubernetes/autoscaler/tree/master/cluster
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import catalog
@@ -24,6 +25,11 @@ TAINT: Final = f"{NODE_TEMPLATE}/taint/"
 RESOURCE: Final = f"{NODE_TEMPLATE}/resources/"
 UNNEEDED: Final = f"{NODE_TEMPLATE}/autoscaling-options/scaledownunneededtime"
 
+# https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
+_TAGS_PER_GROUP: Final = 50
+# Name of cluster and node group, two for discovery, and the cluster's own.
+_TAGS_OF_EKS: Final = 5
+
 
 def owned(cluster_name: str) -> str:
     """The tag (its value is ``owned``) of the groups that this cluster's autoscaler may change."""
@@ -40,6 +46,11 @@ def node_template(pool: Pool) -> dict[str, str]:
     if pool.unneeded_minutes is not None:
         tags[UNNEEDED] = f"{pool.unneeded_minutes}m0s"
     return tags
+
+
+def room(pool: Pool, stack_labels: Mapping[str, str]) -> int:
+    """How many more tags the pool's group can have, beside those of a stack with such labels; below 0: too many."""
+    return _TAGS_PER_GROUP - _TAGS_OF_EKS - len(stack_labels) - len(node_template(pool))
 
 
 def _resources(pool: Pool) -> dict[str, str]:

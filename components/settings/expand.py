@@ -116,13 +116,14 @@ def zone_suffix(zone: str, region: str) -> str:
     return zone.removeprefix(region).lstrip("-")
 
 
-def gpu_pools(entries: Sequence[GpuPool], place: Place) -> tuple[Pool, ...]:
-    """The pools of valid ``gpuPools``."""
+def gpu_pools(entries: Sequence[GpuPool], place: Place, stack_labels: Mapping[str, str]) -> tuple[Pool, ...]:
+    """The pools of valid ``gpuPools``, in a stack whose resources have these labels."""
     sizes = Sizes(
         smallest=min(size for entry in entries for size in entry.gpus_per_node),
         whole=frozenset(size for entry in entries if not _divided(entry) for size in entry.gpus_per_node),
     )
-    return tuple(pool for index, entry in enumerate(entries) for pool in _gpu_pools(index, entry, place, sizes))
+    pools = (pool for index, entry in enumerate(entries) for pool in _gpu_pools(index, entry, place, sizes))
+    return tuple(_for_launchers(pool, place, stack_labels) for pool in pools)
 
 
 def _divided(entry: GpuPool) -> bool:
@@ -170,6 +171,12 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
                 declared_at=f"gpuPools[{index}]",
                 raw=pool.raw,
             )
+
+
+def _for_launchers(pool: Pool, place: Place, stack_labels: Mapping[str, str]) -> Pool:
+    """The pool with the labels by which launchers find it, unless the user has given it others of these names."""
+    found = place.catalog.launcher_labels(pool, place.autoscaler, stack_labels)
+    return replace(pool, labels={**found, **pool.labels})
 
 
 def _gpu_part(pool: GpuPool, size: int, variant: Variant, known: CloudCatalog) -> PoolGpus:

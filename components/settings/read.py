@@ -124,7 +124,8 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
     zones = file.zones or known.regions[file.region]
     autoscaler = file.autoscaling.autoscaler or known.autoscalers[0]
     place = expand.Place(catalog=known, region=file.region, autoscaler=autoscaler)
-    gpu_pools = expand.gpu_pools(file.gpu_pools, place)
+    labels = {**file.labels, **file.tags}
+    gpu_pools = expand.gpu_pools(file.gpu_pools, place, labels)
     cpu_pools = expand.cpu_pools(file.cpu_pools, place, zones)
     # A node in another zone would not outlive the one zone that a zonal control plane is in.
     admin_pool = expand.admin_pool(file.admin_pool, place, zones if file.availability == "regional" else zones[:1])
@@ -156,7 +157,7 @@ def _resolved(file: StackFile, *, stack: str, project: str, day: date) -> Settin
         unneeded_minutes=file.autoscaling.unneeded_minutes,
         addons=file.addons,
         access=file.access,
-        labels={**file.labels, **file.tags},
+        labels=labels,
         tags=file.tags,
         raw=file.raw,
         admin_pool=admin_pool,

@@ -23,9 +23,6 @@ _NOT_IN_BOTTLEROCKET: Final = frozenset({"g7"})
 _EKS_KEY_LIMIT: Final = 63
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html
 _TAG_KEY_LIMIT: Final = 128
-_TAGS_PER_GROUP: Final = 50
-# Name of cluster and node group, two for discovery, and the cluster's own.
-_TAGS_OF_EKS: Final = 5
 
 _OWN_DOMAINS: Final = ("eks.amazonaws.com", "k8s.amazonaws.com", "karpenter.sh", "karpenter.k8s.aws")
 _ACCELERATOR: Final = "k8s.amazonaws.com/accelerator"
@@ -225,11 +222,12 @@ def _taints(pool: Pool) -> Iterator[Problem]:
 
 
 def _tags(pool: Pool, labels: Mapping[str, str]) -> Iterator[Problem]:
-    room = _TAGS_PER_GROUP - _TAGS_OF_EKS - len(labels)
-    tags = len(node_tags.node_template(pool))
-    if tags > room:
+    excess = -node_tags.room(pool, labels)
+    if excess > 0:
+        tags = len(node_tags.node_template(pool))
+        room = tags - excess
         yield Problem(
             f"{pool.declared_at}.labels",
             f"labels and taints become {tags} tags of the pool's Auto Scaling group, which has room for {room}",
-            f"Remove {tags - room} labels or taints",
+            f"Remove {excess} labels or taints",
         )
