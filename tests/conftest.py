@@ -7,6 +7,7 @@ is skipped unseen. A plain ``pytest`` without binaries skips those tests.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 from pathlib import Path
@@ -34,6 +35,16 @@ settings.load_profile("short")
 
 # A shell starts background jobs with SIGINT ignored, and children inherit that: tests of Ctrl-C need it to arrive.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Ten thousand tests, recorded programs and the models of AWS are kept to the end: to look through all of them
+# for garbage again and again took a sixth of the time.
+gc.set_threshold(100_000, 20, 100)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What is there for the whole run is no garbage."""
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)
