@@ -84,7 +84,8 @@ def _text(body: Any) -> str:
 def _stubber() -> Any:
     # Hundreds of images that no node here boots.
     os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
-    from moto.core import responses, utils as core
+    from moto.core import responses
+    from moto.core import utils as core
     from moto.core.botocore_stubber import BotocoreStubber
     from moto.eks import utils
     from moto.iam.models import SERVICE_NAME_CONVERSION
