@@ -37,6 +37,7 @@ def config(cloud: str, **changes: Any) -> dict[str, Any]:
     return {key: value for key, value in changed.items() if value is not None}
 
 
+@recorder.remembered
 def run(cloud: str, **changes: Any) -> recorder.Recording:
     return run_with(config(cloud, **changes), "research")
 
