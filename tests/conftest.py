@@ -10,6 +10,7 @@ import contextlib
 import gc
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -49,9 +50,10 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with long tests first: a worker that gets one last would work alone in the end."""
+    """Files with long tests first, then those with many: a worker that gets one last would work alone in the end."""
     lengths: dict[Path, int] = {}
     for item in items:
         length = sum(item.get_closest_marker(mark) is not None for mark in ("rehearsal", "exhaustive"))
         lengths[item.path] = max(length, lengths.get(item.path, 0))
-    items.sort(key=lambda item: -lengths[item.path])
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (-lengths[item.path], -tests[item.path], item.path))
