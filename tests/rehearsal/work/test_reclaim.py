@@ -1,0 +1,80 @@
+"""What must be so when a training job's node was taken back: each thing that is not fails the check by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rehearsal.work.reclaim import Seen, problems
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+COMPLETE = {"conditions": [{"type": "Complete", "status": "True"}], "succeeded": 2}
+
+
+def worker(index: int, node: str, uid: str, **spec: Any) -> dict[str, Any]:
+    container = {
+        "image": "train:1",
+        "env": [{"name": "MASTER_ADDR", "value": "reclaimed-0.reclaimed"}],
+        "resources": {},
+    }
+    told = {"hostname": f"reclaimed-{index}", "subdomain": "reclaimed", "terminationGracePeriodSeconds": 15}
+    return {
+        "metadata": {"name": f"reclaimed-{index}-{uid}", "uid": uid, "annotations": {INDEX: str(index)}},
+        "spec": {"nodeName": node, "containers": [container], **told, **spec},
+    }
+
+
+BEFORE = (worker(0, "n1", "a"), worker(1, "n2", "b"))
+WELL = Seen(
+    taken="n2",
+    before=BEFORE,
+    ends=("EvictionByEvictionAPI",),
+    after=(BEFORE[0], worker(1, "n3", "c")),
+    status=COMPLETE,
+    notice=15,
+)
+
+
+def test_a_job_that_goes_on_as_declared_has_no_problem() -> None:
+    assert problems(WELL, 2) == []
+    assert problems(replace(WELL, notice=None), 2) == []
+
+
+def after(*pods: Any) -> Callable[[Seen], Seen]:
+    return lambda seen: replace(seen, after=pods)
+
+
+def status(**status: Any) -> Callable[[Seen], Seen]:
+    return lambda seen: replace(seen, status=status)
+
+
+OTHER_MASTER = [{"name": "MASTER_ADDR", "value": "elsewhere"}]
+FAILED = {"type": "Failed", "status": "True", "message": "Job has reached the specified backoff limit"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda seen: replace(seen, before=BEFORE[:1]), "1 of its 2 pods ran"),
+        (lambda seen: replace(seen, ends=("DeletionByPodGC",)), "without notice: DeletionByPodGC"),
+        (lambda seen: replace(seen, ends=("",)), "without notice: nothing"),
+        (lambda seen: replace(seen, notice=14), "counts on 15 s after SIGTERM, and the cloud gives 14 s"),
+        (status(**COMPLETE, failed=1), "the Job counts 1 failures"),
+        (status(), "the Job is not complete (no condition)"),
+        (status(conditions=[FAILED]), "not complete (Failed: Job has reached"),
+        (after(BEFORE[0]), "reclaimed-1-b did not come back"),
+        (after(BEFORE[0], worker(1, "n2", "c")), "reclaimed-1-c is on the node that was taken"),
+        (after(worker(0, "n1", "d"), WELL.after[1]), "reclaimed-0-a was ended, too, on another node"),
+        (after(BEFORE[0], worker(1, "n3", "c", hostname="another")), "reclaimed-1-c is told otherwise"),
+        (
+            after(BEFORE[0], worker(1, "n3", "c", containers=[{"image": "train:1", "env": OTHER_MASTER}])),
+            "reclaimed-1-c is told otherwise",
+        ),
+    ],
+)
+def test_each_thing_that_is_otherwise_is_a_problem(change: Callable[[Seen], Seen], said: str) -> None:
+    (problem,) = problems(change(WELL), 2)
+    assert said in problem
