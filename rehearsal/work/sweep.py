@@ -113,5 +113,6 @@ def _at_once(seen: Seen) -> int:
 
 def _words(seen: Seen) -> str:
     job = seen.job
-    pools = sorted({pool for _pod, pool in seen.pods if pool})
-    return f"{len(seen.pods)} runs of {job.gpus} GPU on {', '.join(pools)}, at most {_at_once(seen)} at once"
+    pools = ", ".join(sorted({pool for _pod, pool in seen.pods if pool}))
+    gpus = f"{job.gpus} GPU{'s' if job.gpus > 1 else ''}"
+    return f"{len(seen.pods)} runs of {gpus} on {pools}, at most {_at_once(seen)} at once"
