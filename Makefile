@@ -25,7 +25,7 @@ WITH_TOOLS = tools="$$($(PYTHON) -m rehearsal.tools)" && GPUCLUSTER_TOOLS="$$too
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota sabotage quick test test-all check bench docs schemas lock format clean
+.PHONY: help setup tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota sabotage quick test clients test-clients test-all check bench docs schemas lock format clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -72,7 +72,17 @@ test: setup ## What guards a merge: quick, the real engine and gate, a rehearsal
 	@echo "test: unit tests, then rehearsals on real binaries; about 25 minutes in all"
 	@$(WITH_TOOLS) $(PYTEST) -m "not exhaustive" $(ARGS)
 
-test-all: setup ## Everything: test, every stack, every sabotage
+clients: setup ## Other people's programs by their locks, for test-clients (JupyterHub, SkyPilot; each in build/clients)
+	@for lock in tests/clients/*/requirements.lock; do \
+	  home="build/clients/$$(basename "$$(dirname "$$lock")")" && { cmp -s "$$lock" "$$home/installed.lock" || { \
+	  $(VENV)/uv venv --quiet --clear --python "$(VENV)/python" "$$home" && \
+	  VIRTUAL_ENV="$$home" $(VENV)/uv pip sync --quiet --require-hashes "$$lock" && cp "$$lock" "$$home/installed.lock"; }; } || exit; \
+	done
+
+test-clients: clients ## Other people's programs on a rehearsed cluster: a real JupyterHub, a real SkyPilot
+	@$(WITH_TOOLS) $(VENV)/python -m pytest tests/clients $(ARGS)
+
+test-all: clients ## Everything: test, every stack, every sabotage, other people's programs
 	@echo "test-all: every stack and every sabotage on real binaries"
 	@$(WITH_TOOLS) $(PYTEST) $(ARGS)
 
@@ -106,9 +116,11 @@ format: setup ## Let ruff format and fix what it can
 	@$(VENV)/ruff check --fix --quiet .
 	@$(VENV)/ruff format .
 
-lock: setup ## Resolve requirements.txt into requirements.lock
-	@$(VENV)/uv pip compile requirements.txt --quiet --universal --generate-hashes --python-version 3.10 \
-	  --no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock
+lock: setup ## Resolve requirements.txt into requirements.lock, those of tests/clients too
+	@for wanted in requirements.txt tests/clients/*/requirements.txt; do \
+	  $(VENV)/uv pip compile "$$wanted" --quiet --universal --generate-hashes --python-version 3.10 \
+	    --no-emit-index-url --custom-compile-command "make lock" --output-file "$${wanted%.txt}.lock" || exit; \
+	done
 
 clean: ## Delete .venv and build/ (the binaries stay in their cache)
 	rm -rf .venv build

@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 import catalog
-from rehearsal import autoscaler_words, cloud_calls, disk, evidence, leftovers
+from rehearsal import autoscaler_words, cloud_calls, disk, evidence, leftovers, work
 from rehearsal.applied import ManifestsError, apply, read, settle
 from rehearsal.applied import checks as checks_of_applied
 from rehearsal.checks import (
@@ -40,11 +40,9 @@ from rehearsal.engine_events import Step
 from rehearsal.kept import Kept
 from rehearsal.options import Options
 from rehearsal.play import PATIENCE_SECONDS, Player
-from rehearsal.reclaim import play as play_reclaim
 from rehearsal.report import Record, Stage, node_prices, to_json, write_atomically
 from rehearsal.scenario import Scenario, derive
 from rehearsal.scope import scope_of
-from rehearsal.services import play as play_services
 from rehearsal.stack import Stack, without_protection
 from rehearsal.summary import show
 from rehearsal.timeline import Timeline
@@ -241,10 +239,14 @@ class Rehearsal:
             assert self._world is not None
             self._record.checks += people_checks(self._admin, access, self._world.people())
         self._record.checks += team_checks(self._admin, self._stack.settings.teams, self._wait)
-        services = self._stack.settings.workloads.services
-        self._record.checks += play_services(services, self._admin, self._timeline, self._wait)
-        take_back = self._world.reclaim
-        self._record.checks += play_reclaim(self._admin, developer, self._timeline, self._wait, take_back)
+        self._record.checks += work.checks(
+            self._stack.settings.workloads.services,
+            self._admin,
+            developer,
+            self._timeline,
+            self._wait,
+            self._world.reclaim,
+        )
 
     def _day_two(self, engine: Engine) -> None:
         assert self._user is not None

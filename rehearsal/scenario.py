@@ -140,6 +140,7 @@ def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: floa
     jobs = {pool.name: _snippet(gpu_jobs[pool.name]) for pool in pools}
     order = list(pools)
     random.Random(seed).shuffle(order)
+    burst = _burst(pools, jobs)
     return Scenario(
         cpu=_cpu(admin_vcpus),
         plain=_plain("gpu-pod", "a plain pod: a GPU limit and nothing else", load("gpu-pod"), pools),
@@ -148,10 +149,10 @@ def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: floa
         twins=_twins(pools, jobs),
         jobs=tuple(_job(pool, jobs[pool.name]) for pool in order),
         fragment=_fragment(pools),
-        burst=_burst(pools, jobs),
+        burst=burst,
         # Where types are mixed the next node may be another machine than the one that was seen.
         again={pool.name: jobs[pool.name] for pool in pools if len(pool.machine_types) == 1},
-        stock_out=_stock_out(pools, jobs),
+        stock_out=_stock_out(pools, jobs, burst.pool),
     )
 
 
@@ -248,19 +249,28 @@ def _first_rungs(pools: Sequence[Pool]) -> list[list[Pool]]:
     return list(found.values())
 
 
-def _stock_out(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> StockOut | None:
-    """Of the first entry with a second rung that the jobs of the first may climb to."""
-    for dry in _first_rungs(pools):
-        left = [pool for pool in pools if pool not in dry and _interchangeable(pool, dry[0])]
-        if not any((pool.declared_at, pool.preference > 0) == (dry[0].declared_at, True) for pool in left):
-            continue
-        following = min(pool.preference for pool in left)
-        pod = _pod_for_any(dry[0], "stock-out", jobs[dry[0].name]["spec"]["template"])
-        names = tuple(pool.name for pool in dry)
-        title = f"a pod that names no pool, while the cloud has no machine for {' and '.join(names)}"
-        allowed = frozenset(pool.name for pool in left if pool.preference == following)
-        return StockOut(names, Submission("stock-out", title, pod, RunsOn(allowed)))
-    return None
+def _stock_out(pools: Sequence[Pool], jobs: Mapping[str, Object], filled: str) -> StockOut | None:
+    """Of the first rung that has another above it which its jobs may climb to; of ``filled`` only if there is no other.
+
+    An autoscaler may remember for minutes that a pool had no machine, and what is played next asks for that pool.
+    """
+    found = [rung for rung in _first_rungs(pools) if _climbs(rung[0], pools)]
+    if not found:
+        return None
+    dry = min(found, key=lambda rung: filled in {pool.name for pool in rung})
+    left = [pool for pool in pools if pool not in dry and _interchangeable(pool, dry[0])]
+    following = min(pool.preference for pool in left)
+    pod = _pod_for_any(dry[0], "stock-out", jobs[dry[0].name]["spec"]["template"])
+    names = tuple(pool.name for pool in dry)
+    title = f"a pod that names no pool, while the cloud has no machine for {' and '.join(names)}"
+    allowed = frozenset(pool.name for pool in left if pool.preference == following)
+    return StockOut(names, Submission("stock-out", title, pod, RunsOn(allowed)))
+
+
+def _climbs(first: Pool, pools: Sequence[Pool]) -> bool:
+    """Whether the same entry has a later rung for the jobs of its ``first``."""
+    later = [pool for pool in pools if pool.declared_at == first.declared_at and pool.preference > 0]
+    return any(_interchangeable(pool, first) for pool in later)
 
 
 def _hopeless(pools: Sequence[Pool]) -> tuple[Submission, ...]:

@@ -54,7 +54,7 @@ class Stack:
         settings = self.settings
         reserved = any(pool.gpus.reservation is not None for pool in settings.gpu_pools)
         named = settings.network.existing is not None or settings.security.disk_key is not None
-        data = any(account.read or account.write for account in settings.identities)
+        data = settings.workloads.pull_from or any(account.read or account.write for account in settings.identities)
         return self.file if named or reserved or data else None
 
     @property

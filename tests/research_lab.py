@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import tempfile
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from tests.stacks import ROOT
+from tests.stacks import ROOT, stack_file
 
 EXAMPLE: Final = ROOT / "examples" / "research-lab.yaml"
 
@@ -48,11 +46,4 @@ def file(cloud: str) -> Path:
     service["image"] = "registry.example/jobs:serve-1"
     config = {**given, "gpucluster:cloud": cloud, **WORDS[cloud]}
     config.pop("gcp:project")
-    path = Path(_written().name) / f"Pulumi.research-lab-{cloud}.yaml"
-    path.write_text(yaml.safe_dump({"config": config}))
-    return path
-
-
-@functools.cache
-def _written() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="research-lab-")
+    return stack_file(f"research-lab-{cloud}", config)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import runpy
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,18 @@ STACK_FILES = sorted([*ROOT.glob("Pulumi.*.yaml"), *(ROOT / "examples").glob("*.
 
 def stack_name(file: Path) -> str:
     return file.stem.removeprefix("Pulumi.")
+
+
+def stack_file(name: str, config: dict[str, Any]) -> Path:
+    """A stack file on disk; it lives as long as the process."""
+    path = Path(_folder().name) / f"Pulumi.{name}.yaml"
+    path.write_text(yaml.safe_dump({"config": config}))
+    return path
+
+
+@functools.cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="stacks-")
 
 
 @functools.cache

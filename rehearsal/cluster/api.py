@@ -142,6 +142,14 @@ class Api:
         """JSON merge patch."""
         return self._send("PATCH", path, body, content_type=_MERGE, query={"fieldManager": FIELD_MANAGER})
 
+    def merge_if_there(self, path: str, body: Object) -> None:
+        """Like ``merge``; what does not exist (any more) is left so."""
+        try:
+            self.merge(path, body)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
     def apply(
         self, path: str, body: Object, *, manager: str = FIELD_MANAGER, force: bool = True, **query: str
     ) -> Object:

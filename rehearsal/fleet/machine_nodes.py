@@ -32,8 +32,8 @@ def stop(api: Api, name: str) -> None:
     """The kubelet answers no more: the node's readiness is unknown, and its pods' too."""
     unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
     unknown["message"] = "Kubelet stopped posting node status."
-    _unless_gone(lambda: api.merge(f"{_NODES}/{name}", {"metadata": {"annotations": {STOPPED: "true"}}}))
-    _unless_gone(lambda: api.merge(f"{_NODES}/{name}/status", {"status": {"conditions": [unknown]}}))
+    api.merge_if_there(f"{_NODES}/{name}", {"metadata": {"annotations": {STOPPED: "true"}}})
+    api.merge_if_there(f"{_NODES}/{name}/status", {"status": {"conditions": [unknown]}})
 
 
 def remove(api: Api, name: str) -> None:
@@ -77,11 +77,3 @@ def manifest(node: Node) -> Object:
 
 def _without_gpus(node: Node, resources: Any) -> dict[str, str]:
     return {**resources, "nvidia.com/gpu": "0"} if node.gpus else dict(resources)
-
-
-def _unless_gone(change: Any) -> None:
-    try:
-        change()
-    except ApiError as error:
-        if error.status != 404:
-            raise

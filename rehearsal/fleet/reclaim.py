@@ -34,7 +34,7 @@ def reclaim(api: Api, name: str) -> bool:
     node = api.find(f"{_NODES}/{name}")
     if node is None:
         return False
-    _unless_gone(lambda: api.merge(f"{_NODES}/{name}", {"spec": {"unschedulable": True}}))
+    api.merge_if_there(f"{_NODES}/{name}", {"spec": {"unschedulable": True}})
     by_kubelet = node["metadata"].get("annotations", {}).get(PODS_ENDED_BY) == "kubelet"
     for pod in _to_end(api, name):
         _shut_down(api, pod) if by_kubelet else _evict(api, pod)
@@ -97,7 +97,7 @@ def _fail(api: Api, pod: Object, reason: str, said: Mapping[str, str]) -> None:
     target = known or {"type": "DisruptionTarget", "status": "True", "reason": reason, "lastTransitionTime": now}
     ended = [_ended(each, now) for each in status.get("containerStatuses", [])]
     body = {"status": {"phase": "Failed", **said, "conditions": [*others, target], "containerStatuses": ended}}
-    _unless_gone(lambda: api.merge(f"{_path(pod)}/status", body))
+    api.merge_if_there(f"{_path(pod)}/status", body)
 
 
 def _ended(container: Mapping[str, Any], now: str) -> Object:
@@ -107,11 +107,3 @@ def _ended(container: Mapping[str, Any], now: str) -> Object:
 
 def _path(pod: Object) -> str:
     return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
-
-
-def _unless_gone(change: Any) -> None:
-    try:
-        change()
-    except ApiError as error:
-        if error.status != 404:
-            raise

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import functools
 import string
-import tempfile
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+
+from tests.stacks import stack_file
 
 _FOLDER: Final = Path(__file__).parent
 WORDS: Final[dict[str, dict[str, Any]]] = yaml.safe_load((_FOLDER / "clouds.yaml").read_text())
@@ -31,12 +32,12 @@ def config(cloud: str, **changes: Any) -> dict[str, Any]:
 
 def file(cloud: str) -> Path:
     """The stack file on disk, called after the cloud; it lives as long as the process."""
-    return _file(f"one-{cloud}", config(cloud))
+    return stack_file(f"one-{cloud}", config(cloud))
 
 
 def variant(name: str) -> Path:
     """A file of the one stack with what ``variants.yaml`` says otherwise."""
-    return _file(name, config(**VARIANTS[name]))
+    return stack_file(name, config(**VARIANTS[name]))
 
 
 def files() -> list[Path]:
@@ -48,14 +49,3 @@ def files() -> list[Path]:
 def _config(cloud: str) -> dict[str, Any]:
     config: dict[str, Any] = yaml.safe_load(text(cloud))["config"]
     return config
-
-
-def _file(name: str, content: dict[str, Any]) -> Path:
-    path = Path(_written().name) / f"Pulumi.{name}.yaml"
-    path.write_text(yaml.safe_dump({"config": content}))
-    return path
-
-
-@functools.cache
-def _written() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="one-stack-")

@@ -91,6 +91,22 @@ def test_a_rung_whose_taint_the_jobs_of_the_first_do_not_tolerate_is_passed_over
     assert scenario(RESERVED, tainted).stock_out is None
 
 
+def test_the_pool_of_the_next_jobs_runs_dry_only_if_no_other_can() -> None:
+    sizes = [
+        gpu_pool(f"t4-{size}-{way}", size, preference=rung, declared_at="gpuPools[0]")
+        for size in (1, 4)
+        for rung, way in enumerate(("spot", "ondemand"))
+    ]
+    found = scenario(*sizes)
+    assert found.burst.pool == "t4-1-spot"
+    assert found.stock_out is not None
+    assert found.stock_out.dry == ("t4-4-spot",)
+    assert found.stock_out.taken.expect == RunsOn(frozenset({"t4-4-ondemand"}))
+    alone = scenario(*sizes[:2]).stock_out
+    assert alone is not None
+    assert alone.dry == ("t4-1-spot",)
+
+
 def test_without_a_second_rung_nothing_runs_dry() -> None:
     assert scenario(RESERVED, SECOND).stock_out is None
     assert scenario(*THREE_SIZES).stock_out is None

@@ -1,10 +1,10 @@
-"""What was there before the stack: the network, the disk encryption set, the groups of reservations and the containers
-of blobs that its file names, as somebody else's program would make them."""
+"""What was there before the stack: the network, the disk encryption set, the groups of reservations, the containers of
+blobs and the registries that its file names, as somebody else's program would make them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from typing import Final
 
 from catalog.aks.keys import ENCRYPTION_SET as KEY_SET
@@ -15,11 +15,17 @@ from rehearsal.standins.aks.buckets import ACCOUNT, CONTAINER
 from rehearsal.standins.aks.group import GROUP
 from rehearsal.standins.aks.identity import ENCRYPTION_SET
 from rehearsal.standins.aks.network import NETWORK, ROUTE_TABLE, SUBNET
+from rehearsal.standins.aks.registries import REGISTRY
 from rehearsal.standins.base import Properties
 
 _CONTAINER_ID: Final = re.compile(
     r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.Storage"
     r"/storageAccounts/(?P<account>[^/]+)/blobServices/default/containers/(?P<container>[^/]+)",
+    re.IGNORECASE,
+)
+_REGISTRY_ID: Final = re.compile(
+    r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.ContainerRegistry"
+    r"/registries/(?P<registry>[^/]+)",
     re.IGNORECASE,
 )
 
@@ -33,9 +39,7 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], object, N
     written = KEY_SET.fullmatch(settings.security.disk_key or "")
     groups = [group.rpartition("/")[2] for group in reservation_groups(settings)]
     for group in [*groups, *([] if written is None else [written["group"]])]:
-        if group.lower() not in made:
-            yield GROUP, {"resourceGroupName": group, "location": settings.region}
-            made.add(group.lower())
+        yield from _group(group, settings, made)
     yield from _data(settings, made)
     if written is None:
         return
@@ -49,25 +53,37 @@ def resources(settings: Settings) -> Generator[tuple[str, Properties], object, N
 
 
 def _data(settings: Settings, groups: set[str]) -> Generator[tuple[str, Properties], object, None]:
-    """What service accounts read and write in the stack's own subscription; others' are not looked into.
+    """What service accounts read and write, and what nodes pull from, in the stack's own subscription; others' are not
+    looked into.
 
     ``groups`` are there already, in lower case.
     """
     named = sorted({each for account in settings.identities for each in (*account.read, *account.write)})
     accounts = set[str]()
-    for written in filter(None, map(_CONTAINER_ID.fullmatch, named)):
-        if written["subscription"].lower() != (settings.project or "").lower():
-            continue
-        group, account = written["group"], written["account"]
-        if group.lower() not in groups:
-            groups.add(group.lower())
-            yield GROUP, {"resourceGroupName": group, "location": settings.region}
-        there = {"resourceGroupName": group, "accountName": account}
-        if account.lower() not in accounts:
-            accounts.add(account.lower())
+    for written in _own(_CONTAINER_ID, named, settings):
+        yield from _group(written["group"], settings, groups)
+        there = {"resourceGroupName": written["group"], "accountName": written["account"]}
+        if written["account"].lower() not in accounts:
+            accounts.add(written["account"].lower())
             kind = {"kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "location": settings.region}
             yield ACCOUNT, {**there, **kind}
         yield CONTAINER, {**there, "containerName": written["container"]}
+    for written in _own(_REGISTRY_ID, settings.workloads.pull_from, settings):
+        yield from _group(written["group"], settings, groups)
+        there = {"resourceGroupName": written["group"], "registryName": written["registry"]}
+        yield REGISTRY, {**there, "sku": {"name": "Basic"}, "location": settings.region}
+
+
+def _own(form: re.Pattern[str], ids: Iterable[str], settings: Settings) -> list[re.Match[str]]:
+    """Those of the form and of the stack's own subscription."""
+    found = filter(None, map(form.fullmatch, ids))
+    return [each for each in found if each["subscription"].lower() == (settings.project or "").lower()]
+
+
+def _group(name: str, settings: Settings, groups: set[str]) -> Generator[tuple[str, Properties], object, None]:
+    if name.lower() not in groups:
+        groups.add(name.lower())
+        yield GROUP, {"resourceGroupName": name, "location": settings.region}
 
 
 def _network(settings: Settings) -> Generator[tuple[str, Properties], object, None]:

@@ -9,16 +9,16 @@ import pytest
 from typing_extensions import override
 
 from concepts.kubernetes import Taint
-from concepts.offer import CheckpointsOffer, Offer, PoolOffer, to_config_map
+from concepts.offer import CheckpointsOffer, Offer, PoolOffer
 from rehearsal.checks import Check
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.reclaim import reclaim
-from rehearsal.reclaim import NAME, play
 from rehearsal.timeline import Timeline
 from rehearsal.watcher import Watcher
+from rehearsal.work.reclaim import NAME, play
 from tests.rehearsal.fleet.facts import ADMIN, TOLERATIONS, Running
 from tests.rehearsal.simulated_cluster import CLUSTER, JOBS, PODS, ZONES, eventually, gpu_group, job, tools
 
@@ -122,13 +122,12 @@ def played(running: Running) -> Iterator[Callable[..., Check]]:
         )
         bucket = CheckpointsOffer(url="s3://bucket", service_account="default/default")
         offer = Offer(stack="s", cloud="c", region="r", cluster=CLUSTER, pools=(pool,), checkpoints=bucket)
-        running.api.apply_manifest(to_config_map(offer))
         developer = Without(kubeconfig, lacking, **instead)
 
         def take_back(node: str) -> None:
             assert reclaim(running.api, node)
 
-        (check,) = play(running.api, developer, timeline, timeline.wait_until, take_back)
+        check = play(offer, running.api, developer, timeline, timeline.wait_until, take_back)
         eventually("the job is gone", lambda: running.api.find(f"{JOBS}/{NAME}") is None)
         eventually("so are its pods", lambda: not running.api.list(PODS, labelSelector=f"job-name={NAME}"))
         running.api.delete(f"/api/v1/namespaces/default/services/{NAME}")

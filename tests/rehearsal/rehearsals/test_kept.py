@@ -6,21 +6,18 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
 
-from rehearsal import leftovers
-from rehearsal.stack import ROOT
 from tests.gpu.readme import SESSION, STACK, comparable
-from tests.rehearsal.rehearsals import LONGEST, REPORTS, rehearse
+from tests.rehearsal.kept_cluster import Kept, kept_cluster
 from tests.rehearsal.simulated_cluster import PATIENCE, eventually
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
@@ -32,58 +29,15 @@ ASKS: Final = ("pools", "fit", "why", "list", "cost")
 """What changes nothing: asked again until the answer is the one that the README shows."""
 
 
-@dataclass(frozen=True)
-class Kept:
-    """``printed``: what the rehearsal said at its end; ``variables``: those of a shell that has read its file."""
-
-    printed: str
-    variables: Mapping[str, str]
-
-    def output(self, command: str, code: int = 0) -> str:
-        """What a command prints as its answer; it has to end with ``code``."""
-        done = subprocess.run(
-            ["sh", "-ec", command],
-            cwd=ROOT,
-            env=self.variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-            check=False,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout
-
-    def shell(self, command: str, code: int = 0) -> str:
-        """All that people see of it in a terminal."""
-        return self.output(f"exec 2>&1\n{command}", code)
-
-    def as_developer(self) -> Kept:
-        """The same for who may edit what is in the namespace, and no more."""
-        kubeconfig = str(Path(self.variables["KUBECONFIG"]).with_name("developer.kubeconfig"))
-        return replace(self, variables={**self.variables, "KUBECONFIG": kubeconfig})
-
-
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     folder = tmp_path_factory.mktemp("kept")
-    stack = str(shutil.copy(STACK, folder / f"{NAME}.yaml"))
+    stack = Path(shutil.copy(STACK, folder / f"{NAME}.yaml"))
     (folder / "gpu").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gpu "$@"\n')
     (folder / "gpu").chmod(0o755)
-    output, _ = (process := rehearse("run", "--stack", stack, "--keep")).communicate(timeout=LONGEST)
-    try:
-        assert process.returncode == 0, output
-        line = next(line for line in output.splitlines() if line.startswith("  . "))
-        environment = Path(line.split()[1])
-        assert environment.stat().st_mode & 0o077 == 0, "it holds the state's passphrase"
-        read = subprocess.run(["sh", "-ec", f". {environment} && env -0"], capture_output=True, text=True, check=True)
-        variables = dict(pair.split("=", 1) for pair in read.stdout.split("\0") if pair)
-        path = f"{folder}{os.pathsep}{variables['PATH']}"
-        yield Kept(output, {**variables, "PATH": path, "COLUMNS": "80"})
-    finally:
-        stopped, _ = rehearse("stop", "--stack", stack).communicate(timeout=PATIENCE)
-    assert "stopped" in stopped
-    assert leftovers.processes(REPORTS / NAME) == {}
+    with kept_cluster(stack) as cluster:
+        path = f"{folder}{os.pathsep}{cluster.variables['PATH']}"
+        yield replace(cluster, variables={**cluster.variables, "PATH": path})
 
 
 def test_the_readme_shows_what_people_see(kept: Kept) -> None:

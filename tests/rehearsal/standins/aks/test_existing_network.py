@@ -10,6 +10,7 @@ import yaml
 from rehearsal.stack import ROOT
 from rehearsal.standins.aks import AzureNativeProvider
 from rehearsal.standins.aks.buckets import ACCOUNT, CONTAINER
+from rehearsal.standins.aks.registries import REGISTRY
 from rehearsal.standins.base import ProviderError
 from rehearsal.standins.beforehand import made_beforehand
 from tests import one_stack
@@ -39,12 +40,16 @@ def test_data_of_its_own_subscription_is_there_beforehand_and_no_other_is_looked
     others = f"/subscriptions/11111111-2222-3333-4444-555555555555{data}/theirs"
     mine = [f"/subscriptions/{own}{data}/{name}" for name in ("models", "runs")]
     identity = {"serviceAccount": "default/trainer", "read": [mine[0], others], "write": [mine[1]]}
+    images = "/resourceGroups/Data/providers/Microsoft.ContainerRegistry/registries"
+    registry = f"/subscriptions/{own}{images}/labbase"
+    pulled = {"pullFrom": [registry, f"/subscriptions/11111111-2222-3333-4444-555555555555{images}/theirs"]}
     stack = tmp_path / "Pulumi.lab.yaml"
-    stack.write_text(yaml.safe_dump({"config": one_stack.config("aks", identities=[identity])}))
+    stack.write_text(yaml.safe_dump({"config": one_stack.config("aks", identities=[identity], workloads=pulled)}))
     azure = Microsoft(tmp_path / "azure")
     made_beforehand(stack, azure.provider)
     account = mine[0].partition("/blobServices")[0]
     assert azure.read(ACCOUNT, account).id == account
     assert {azure.read(CONTAINER, each).id for each in mine} == {*mine}
+    assert azure.read(REGISTRY, registry).id == registry
     assert not [each for each in azure.provider.inventory() if "theirs" in each]
     azure.provider.close()

@@ -5,15 +5,14 @@ The rehearsal sets the number of replicas as KEDA would, by the ``scale`` subres
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from components.settings.services import InferenceService
 from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, resource_path
 from rehearsal.play import PATIENCE_SECONDS
 from rehearsal.timeline import Timeline
-
-Wait = Callable[[Callable[[], bool], float], bool]
+from rehearsal.work.jobs import Wait
 
 
 def play(services: Sequence[InferenceService], api: Api, timeline: Timeline, wait: Wait) -> list[Check]:
@@ -42,10 +41,15 @@ def _asleep_and_awake(service: InferenceService, api: Api, timeline: Timeline, w
     pools = on_gpus()
     _scale(api, path, 0)
     again = wait(lambda: not on_gpus() and not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
-    detail = f"0 replicas and no GPU node: {asleep}; with one, on {', '.join(pools) or 'nothing'}; none again: {again}"
-    passed = asleep and awake and again and {*pools} <= allowed
+    wrong = [
+        *([] if asleep else ["it had a replica, or the cluster a GPU node, while nobody asked"]),
+        *([] if awake else ["its first replica did not come to run on a GPU node"]),
+        *(f"its replica ran on {pool}, which it does not name" for pool in pools if pool not in allowed),
+        *([] if again else ["a replica or a GPU node stayed after its last replica was taken away"]),
+    ]
+    told = f"no replica and no GPU node; one replica, on {', '.join(pools)}; no replica and no GPU node again"
     title = f"Service {service.name}: its GPU node comes with its first replica and goes with its last"
-    return Check(f"service-{service.name}", title, passed, detail)
+    return Check(f"service-{service.name}", title, not wrong, "; ".join(wrong) or told)
 
 
 def _scale(api: Api, path: str, replicas: int) -> None:

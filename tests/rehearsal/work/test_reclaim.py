@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.reclaim import Seen, problems
+from rehearsal.work.reclaim import Seen, problems
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 COMPLETE = {"conditions": [{"type": "Complete", "status": "True"}], "succeeded": 2}

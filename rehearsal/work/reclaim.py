@@ -6,29 +6,27 @@ for them. No program runs in its containers: what a program does with SIGTERM an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from concepts.offer import CONFIG_MAP, NAMESPACE, Offer, from_config_map
-from gpu.cluster import collection, job_path, pod_path
+from concepts.offer import Offer
+from gpu.cluster import job_path, pod_path
 from gpu.fit import Request
-from gpu.job import INDEX_ANNOTATION, TrainingJob, manifests
+from gpu.job import INDEX_ANNOTATION, TrainingJob
 from gpu.plan import Asked, place, training_job
 from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.play import PATIENCE_SECONDS
 from rehearsal.scenario import HELD, SECONDS
 from rehearsal.timeline import PodRecord, Timeline
-from rehearsal.user import DEVELOPERS
+from rehearsal.work.jobs import Wait, ended, holds, image, submit
 
 NAME: Final = "reclaimed"
 _ENDED_SECONDS: Final = "1"
 _TOLD: Final = ("EvictionByEvictionAPI", "TerminationByKubelet")
 """Reasons of the condition ``DisruptionTarget`` by which a pod's program got SIGTERM before its machine went:
 https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions"""
-
-Wait = Callable[[Callable[[], bool], float], bool]
 
 
 @dataclass(frozen=True)
@@ -47,22 +45,20 @@ class Seen:
     notice: int | None
 
 
-def play(api: Api, developer: Api, timeline: Timeline, wait: Wait, take_back: Callable[[str], None]) -> list[Check]:
-    """The check, where the stack has checkpoints. ``take_back`` is told the node that the cloud takes."""
-    offer = from_config_map(api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"))
-    if offer.checkpoints is None:
-        return []
+def play(
+    offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait, take_back: Callable[[str], None]
+) -> Check:
+    """The check, on a stack that has checkpoints. ``take_back`` is told the node that the cloud takes."""
     title = "A training job whose node the cloud takes back goes on on another, and that is no failure"
     job, notice = _job(offer)
-    api.apply_manifest({**DEVELOPERS, "metadata": {**DEVELOPERS["metadata"], "namespace": job.namespace}})
     try:
-        _submit(job, developer, wait)
+        submit(job, HELD, api, developer, wait)
     except ApiError as refusal:
-        return [Check("reclaimed-job", title, False, f"refused by the API server: {refusal}")]
+        return Check("reclaimed-job", title, False, f"refused by the API server: {refusal}")
     seen = _played(job, api, timeline, wait, take_back, notice)
     developer.delete(job_path(job.namespace, job.name))
     wrong = problems(seen, job.workers)
-    return [Check("reclaimed-job", title, not wrong, "; ".join(wrong) or _words(seen, job))]
+    return Check("reclaimed-job", title, not wrong, "; ".join(wrong) or _words(seen, job))
 
 
 def problems(seen: Seen, workers: int) -> list[str]:
@@ -77,7 +73,7 @@ def problems(seen: Seen, workers: int) -> list[str]:
         found.append(f"its program counts on {grace} s after SIGTERM, and the cloud gives {seen.notice} s")
     if failed := seen.status.get("failed"):
         found.append(f"the Job counts {failed} failures")
-    if not _complete(seen.status):
+    if not holds(seen.status, "Complete"):
         told = [f"{each['type']}: {each.get('message', '')}" for each in seen.status.get("conditions") or ()]
         found.append(f"the Job is not complete ({'; '.join(told) or 'no condition'})")
     after = {_index(pod): pod for pod in seen.after}
@@ -110,24 +106,7 @@ def _job(offer: Offer) -> tuple[TrainingJob, int | None]:
         command=("torchrun", "train.py"),
         workers=workers,
     )
-    return training_job(asked, fit, f"{offer.registry or 'registry.example'}/train:1", offer), fit.grace_seconds
-
-
-def _submit(job: TrainingJob, developer: Api, wait: Wait) -> None:
-    made = manifests(job)
-    made[0]["spec"]["template"]["metadata"]["annotations"][SECONDS] = HELD
-
-    def may() -> bool:
-        """The developer's rights in a namespace come into force late."""
-        try:
-            developer.submit(collection(made[0]), made[0], dryRun="All")
-        except ApiError as error:
-            return error.status != 403
-        return True
-
-    wait(may, PATIENCE_SECONDS)
-    for manifest in made:
-        developer.submit(collection(manifest), manifest)
+    return training_job(asked, fit, image(offer), offer), fit.grace_seconds
 
 
 def _played(
@@ -143,15 +122,20 @@ def _played(
     lost = {pod["metadata"]["uid"] for pod in before if pod["spec"]["nodeName"] == taken}
     if len(before) == job.workers:
         take_back(taken)
-        wait(lambda: len([pod for pod in running() if pod.uid not in lost]) == job.workers, PATIENCE_SECONDS)
+        # A Job that has ended starts no pod any more.
+        wait(lambda: len(_others(running(), lost)) == job.workers or ended(api, job), PATIENCE_SECONDS)
     after = _read(api, running())
     for pod in after:
         annotations = {"metadata": {"annotations": {SECONDS: _ENDED_SECONDS}}}
         api.merge(pod_path(job.namespace, pod["metadata"]["name"]), annotations)
-    path = job_path(job.namespace, job.name)
-    wait(lambda: _ended(api.get(path).get("status") or {}), PATIENCE_SECONDS)
+    wait(lambda: ended(api, job), PATIENCE_SECONDS)
+    status = api.get(job_path(job.namespace, job.name)).get("status") or {}
     ends = [pod.disrupted for pod in timeline.pods_of(job.name, job.namespace) if pod.uid in lost]
-    return Seen(taken, before, ends, after, api.get(path).get("status") or {}, notice)
+    return Seen(taken, before, ends, after, status, notice)
+
+
+def _others(pods: Iterable[PodRecord], lost: Collection[str]) -> list[PodRecord]:
+    return [pod for pod in pods if pod.uid not in lost]
 
 
 def _read(api: Api, pods: Iterable[PodRecord]) -> list[Object]:
@@ -170,16 +154,6 @@ def _program(pod: Object) -> Mapping[str, Any]:
     (container,) = spec["containers"]
     told = {key: container.get(key) for key in ("image", "command", "env", "resources")}
     return {**told, "host": spec.get("hostname"), "subdomain": spec.get("subdomain"), "index": _index(pod)}
-
-
-def _complete(status: Mapping[str, Any]) -> bool:
-    conditions = status.get("conditions") or ()
-    return any(each["type"] == "Complete" and each["status"] == "True" for each in conditions)
-
-
-def _ended(status: Mapping[str, Any]) -> bool:
-    conditions = status.get("conditions") or ()
-    return any(each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in conditions)
 
 
 def _words(seen: Seen, job: TrainingJob) -> str:

@@ -1,0 +1,54 @@
+"""Jobs as ``gpu submit`` makes them, by the same functions, submitted by a developer. No program runs in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from concepts.offer import Offer
+from gpu.cluster import collection, job_path
+from gpu.job import TrainingJob, manifests
+from rehearsal.cluster.api import Api, ApiError
+from rehearsal.play import PATIENCE_SECONDS
+from rehearsal.scenario import SECONDS
+from rehearsal.user import DEVELOPERS
+
+Wait = Callable[[Callable[[], bool], float], bool]
+
+
+def image(offer: Offer) -> str:
+    """An image as ``gpu submit`` would have pushed it."""
+    return f"{offer.registry or 'registry.example'}/train:1"
+
+
+def submit(job: TrainingJob, seconds: str, api: Api, developer: Api, wait: Wait) -> None:
+    """Submit the job, each pod of which runs for so many seconds, in a namespace in which developers may do so.
+
+    Raises:
+        ApiError: the API server's refusal.
+    """
+    api.apply_manifest({**DEVELOPERS, "metadata": {**DEVELOPERS["metadata"], "namespace": job.namespace}})
+    made = manifests(job)
+    made[0]["spec"]["template"]["metadata"]["annotations"][SECONDS] = seconds
+
+    def may() -> bool:
+        """The developer's rights in a namespace come into force late."""
+        try:
+            developer.submit(collection(made[0]), made[0], dryRun="All")
+        except ApiError as error:
+            return error.status != 403
+        return True
+
+    wait(may, PATIENCE_SECONDS)
+    for manifest in made:
+        developer.submit(collection(manifest), manifest)
+
+
+def ended(api: Api, job: TrainingJob) -> bool:
+    """Whether the Job starts no pod any more."""
+    return holds(api.get(job_path(job.namespace, job.name)).get("status") or {}, "Complete", "Failed")
+
+
+def holds(status: Mapping[str, Any], *conditions: str) -> bool:
+    """Whether a Job's status has one of these conditions."""
+    return any(each["type"] in conditions and each["status"] == "True" for each in status.get("conditions") or ())
