@@ -294,11 +294,11 @@ def _load(column: Column, wish: Sections) -> None:
     region = known.reference_region
     pool: dict[str, Any] = {"name": "gpu", "gpu": _GPU, "maxNodes": 1, **wish.get("gpuPools", {})}
     config: dict[str, object] = {
+        **wish,
         "cloud": column.cloud,
         "region": region,
         "network": {"authorizedNetworks": [{"name": "office", "cidr": "203.0.113.0/24"}], **wish.get("network", {})},
         "autoscaling": {"autoscaler": column.autoscaler, **wish.get("autoscaling", {})},
-        "adminPool": wish.get("adminPool", {}),
         "gpuPools": [{"gpusPerNode": known.machines.gpu_counts(pool["gpu"])[0], **pool}],
     }
     if "cpuPools" in wish:

@@ -40,6 +40,8 @@ def prepare(project: Path, progress: Progress) -> bool:
             "`make PYTHON=/path/to/python3`"
         )
     environment, lock = (project / ".venv").absolute(), project / "requirements.lock"
+    if environment.is_symlink():
+        raise ToolsError(f"{environment} is a link, and what it leads to would be emptied: remove the link")
     stamp, wanted = environment / ".installed", _fingerprint(lock)
     if _is(stamp, wanted):
         _write_launcher(environment)

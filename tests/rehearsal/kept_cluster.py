@@ -52,9 +52,12 @@ class Kept:
 
 
 @contextlib.contextmanager
-def kept_cluster(stack: Path) -> Iterator[Kept]:
-    """The stack rehearsed and kept, then stopped; ``stop`` ends all of the file's name, so that has to be its own."""
-    output, _ = (process := rehearse("run", "--stack", str(stack), "--keep")).communicate(timeout=LONGEST)
+def kept_cluster(stack: Path, *arguments: str) -> Iterator[Kept]:
+    """The stack rehearsed with further ``arguments`` and kept, then stopped.
+
+    ``stop`` ends all rehearsals of the file's name, so that has to be its own.
+    """
+    output, _ = (process := rehearse("run", "--stack", str(stack), "--keep", *arguments)).communicate(timeout=LONGEST)
     try:
         assert process.returncode == 0, output
         line = next(line for line in output.splitlines() if line.startswith("  . "))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from schemas import FOLDER, generate
-from schemas.sources import azure, google
+from schemas.sources import amazon, azure, google
 from schemas.sources.azure.limits import LIMITS, Limit
 from schemas.sources.google.names import REQUESTS, Request, To
 
@@ -39,6 +40,12 @@ def test_an_input_that_nobody_accounts_for_stops_the_generator(monkeypatch: pyte
     monkeypatch.setattr(google, "REQUESTS", {**REQUESTS, SERVICE: request})
     with pytest.raises((KeyError, ValueError), match=r"service|EnableServiceRequest has no "):
         google.made([SERVICE])
+
+
+@pytest.mark.parametrize(("source", "token"), [(google, "gcp:a/b:B"), (amazon, "aws:a/b:B")])
+def test_a_type_whose_request_nobody_names_is_named_with_the_place_to_say_it(source: ModuleType, token: str) -> None:
+    with pytest.raises(ValueError, match=f"{token}: say in names.py which request makes it"):
+        source.made([token])
 
 
 def test_a_limit_of_nothing_stops_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,10 +33,16 @@ _TYPES = {
 
 
 def made(tokens: Iterable[str]) -> dict[str, Any]:
-    """The schema of the resource types ``tokens``, in the form of the JSON file."""
+    """The schema of the resource types ``tokens``, in the form of the JSON file.
+
+    Raises:
+        ValueError: a type of which ``names.py`` does not say which request makes it.
+    """
     collection, resources = Collection(), {}
     for token in tokens:
-        request = REQUESTS[token]
+        request = REQUESTS.get(token)
+        if request is None:
+            raise ValueError(f"{token}: say in names.py which request makes it")
         model = _service(request.service)
         shape = model.shape_for(request.body or model.operation_model(request.operation).input_shape.name)
         root = _Merging(collection, request).root(sdk.inputs_of(token), shape)

@@ -25,11 +25,17 @@ _BOOLEAN_WORDS: Final = ["TRUE", "FALSE"]
 
 
 def made(tokens: Iterable[str]) -> dict[str, Any]:
-    """The schema of the resource types ``tokens``, in the form of the JSON file."""
+    """The schema of the resource types ``tokens``, in the form of the JSON file.
+
+    Raises:
+        ValueError: a type or an input of which ``names.py`` does not say what becomes of it.
+    """
     collection, resources = Collection(), {}
     revisions = {}
     for token in tokens:
-        request = REQUESTS[token]
+        request = REQUESTS.get(token)
+        if request is None:
+            raise ValueError(f"{token}: say in names.py which request makes it")
         merging = _Merging(collection, _document(request.api), request.table)
         revisions[request.api] = f"revision {_document(request.api)['revision']}"
         root = merging.object(sdk.inputs_of(token), merging.schema(request.schema), request.schema)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import catalog
-from components.settings import Settings, SettingsError, docs, from_stack_file, load
+from components.settings import Settings, SettingsError, from_stack_file, load
 from components.settings.check import big_enough
 from components.settings.costs import dearest_price
 from components.settings.expand import zone_suffix
@@ -384,17 +384,3 @@ def test_the_same_file_is_the_same_settings(cloud: str) -> None:
     one, other = load_stack(cloud), load_stack(cloud)
     assert one == other
     assert dataclasses.replace(one, region="elsewhere") != other
-
-
-@pytest.mark.parametrize("column", [*docs.columns()], ids=lambda column: f"{column.cloud}-{column.autoscaler}")
-def test_the_stack_that_wishes_are_added_to_is_accepted_everywhere(column: docs.Column) -> None:
-    """So a "no" in the reference is about the wish."""
-    assert docs.can(column, {})
-    assert not docs.can(column, {"gpuPools": {"maxNodes": 0}})
-
-
-def test_the_reference_tells_apart_what_clouds_can_do() -> None:
-    answers = dict(docs.answers())
-    assert all(len(row) == len([*docs.columns()]) for row in answers.values())
-    assert [title for title, row in answers.items() if not any(row)] == []
-    assert all(answers["`gpuPools[].drivers: none`"])

@@ -110,6 +110,18 @@ def test_an_environment_whose_python_is_gone_is_made_again(project: Path, comman
     assert _prepare(project)
 
 
+def test_another_folder_s_environment_behind_a_link_stays_as_it_is(
+    project: Path, commands: list[list[str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    (other / ".installed").write_text("there")
+    (project / ".venv").symlink_to(other)
+    with pytest.raises(ToolsError, match="remove the link"):
+        _prepare(project)
+    assert (other / ".installed").read_text() == "there"
+    assert commands == []
+
+
 def test_a_failing_command_shows_itself_its_output_and_advice() -> None:
     with pytest.raises(ToolsError) as raised:
         run(["/bin/sh", "-c", "seq 30; echo 'no match for uv' >&2; exit 3"], "installing uv", "Check the network.")

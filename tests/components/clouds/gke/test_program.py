@@ -74,5 +74,6 @@ def test_nodes_that_stream_images_may_use_the_service_in_each_project_that_holds
     (nodes,) = {one.inputs["member"] for one in grants if one.name == "cluster-node-reader"}
     found = [one for one in grants if one.inputs["role"] == STREAMING_ROLE]
     own = recording.only("gcp:container/cluster:Cluster").inputs["project"]
+    # In no order: the engine is told of what does not wait for each other as it comes.
     assert sorted(one.inputs["project"] for one in found) == (sorted([own, "images"]) if streamed else [])
     assert {one.inputs["member"] for one in found} <= {nodes}

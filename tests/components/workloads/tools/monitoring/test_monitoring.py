@@ -21,11 +21,11 @@ from components.settings import from_stack_file
 from components.settings.tools import Prometheus
 from components.workloads.monitoring import dashboards, rules, values
 from concepts.pool import POOL_LABEL
+from tests.components.workloads.tools.monitoring import EXPORTED
 from tests.components.workloads.tools.stacks import CLOUDS, releases, with_all, with_one
 from tests.stacks import ROOT
 
 HERE = Path(__file__).parent
-EXPORTED: dict[str, dict[str, list[str]]] = yaml.safe_load((HERE / "exported.yaml").read_text())
 LAB = from_stack_file(ROOT / "examples" / "research-lab.yaml")
 DAEMON_SET = "kubernetes:apps/v1:DaemonSet"
 every_cloud = pytest.mark.parametrize("cloud", CLOUDS)
