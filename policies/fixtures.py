@@ -22,6 +22,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,7 +31,7 @@ import yaml
 from concepts.unknown import UNKNOWN
 from policies import pools
 from policies.config import limits_of, problems
-from policies.readers import linked, read, read_stack
+from policies.readers import linked, read, stack_of
 from policies.readers.resource import Declared
 from policies.rules import BY_ID, RULES
 
@@ -108,10 +109,10 @@ def _found(fixture: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
         for resource in fixture.get("resources") or []
     ]
-    together = linked(declared)
-    items = [item for resource in together for item in read(resource)]
+    by_resource = [read(resource) for resource in linked(declared)]
+    items = list(chain.from_iterable(by_resource))
     config = fixture.get("config") or {}
-    stack = replace(read_stack(together), elsewhere=pools.parse(config.get(pools.KEY)))
+    stack = replace(stack_of(by_resource), elsewhere=pools.parse(config.get(pools.KEY)))
     for rule in RULES:
         given = config.get(rule.id, {})
         own = {key: value for key, value in given.items() if key != _LEVEL} if isinstance(given, dict) else {}

@@ -32,7 +32,7 @@ from policies import exemptions, lowered, pools
 from policies.config import ConfigError, exemptions_of, limits_of
 from policies.engine_values import plain, target, unwrapped
 from policies.exemptions import Exemption, today_utc
-from policies.readers import linked, read, read_stack, waits
+from policies.readers import linked, read, stack_of, waits
 from policies.readers.resource import Declared, Item
 from policies.readers.tags import tags_of
 from policies.remediation import remediated
@@ -93,7 +93,7 @@ class _Whole:
 
     @cached_property
     def stack(self) -> Stack:
-        return read_stack(resource.declared for resource in self.linked)
+        return stack_of(resource.items for resource in self.linked)
 
 
 class Gate:

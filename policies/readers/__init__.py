@@ -149,12 +149,16 @@ def linked(resources: Iterable[Declared]) -> list[Declared]:
 
 
 def read_stack(resources: Iterable[Declared]) -> Stack:
-    """Everything that resources, each ``linked``, declare. A group that its cluster lists as well counts once."""
+    """Everything that resources, each ``linked``, declare."""
+    return stack_of(map(read, resources))
+
+
+def stack_of(read_items: Iterable[tuple[Item, ...]]) -> Stack:
+    """Everything together of what was ``read``, by resource. A group that its cluster lists as well counts once."""
     groups: list[NodeGroup] = []
     listed: list[NodeGroup] = []
     others: list[Item] = []
-    for resource in resources:
-        found = read(resource)
+    for found in read_items:
         in_a_cluster = any(isinstance(item, Cluster) for item in found)
         for item in found:
             if isinstance(item, NodeGroup):

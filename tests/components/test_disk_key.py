@@ -11,7 +11,7 @@ import pytest
 from rehearsal.standins.eks.keys import GRANT, TO_START
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
-from tests.recorder import Recording
+from tests.recorder import Recording, remembered
 from tests.stacks import run_program, run_with
 
 SET = (
@@ -34,6 +34,7 @@ OTHERS = {
 AZURE_KEY = "/subscriptions/s/resourceGroups/g/providers/Microsoft.KeyVault/vaults/v/keys/k/versions/" + "0" * 32
 
 
+@remembered
 def program(cloud: str, **changes: Any) -> Recording:
     return run_with(one_stack.config(cloud, **changes), f"one-{cloud}")
 

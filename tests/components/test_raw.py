@@ -13,7 +13,7 @@ import schemas
 from components.clouds.raw import beside
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems, t4
-from tests.recorder import Recording
+from tests.recorder import Recording, remembered
 from tests.stacks import run_program, run_with
 
 GROUPS = {"autoscaler": "cluster-autoscaler"}
@@ -43,6 +43,7 @@ def pool(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
     return t4(raw=dict(raw), gpusPerNode=4)
 
 
+@remembered
 def program(cloud: str) -> Recording:
     given = changes(cloud, raw=OF_CLUSTER[cloud], gpuPools=pool(OF_POOL[cloud]), cpuPools=[])
     return run_with(one_stack.config(cloud, **given), f"one-{cloud}")

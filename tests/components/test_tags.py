@@ -12,7 +12,7 @@ import catalog
 import schemas
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
-from tests.recorder import Recording, Registration
+from tests.recorder import Recording, Registration, remembered
 from tests.stacks import run_with
 
 TAGS = {"CostCenter": "4711", "Owner": "ml"}
@@ -20,6 +20,7 @@ TAGGED = ("eks", "aks")
 STACKS = ("one-eks-karpenter", "one-eks-options", "one-aks-options")
 
 
+@remembered
 def program(variant: str) -> Recording:
     changes = {"workloads": {"registry": {}, "checkpoints": {}}, "tags": TAGS, **one_stack.VARIANTS[variant]}
     return run_with(one_stack.config(**changes), variant)

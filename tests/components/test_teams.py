@@ -12,7 +12,7 @@ from components.teams import manifests
 from concepts.offer import CONFIG_MAP
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
-from tests.recorder import Recording
+from tests.recorder import Recording, remembered
 from tests.stacks import run_program, run_with
 
 each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
@@ -23,6 +23,7 @@ def team(**changes: Any) -> dict[str, Any]:
     return {"name": "research", "gpus": 2, **changes}
 
 
+@remembered
 def program(cloud: str, **changes: Any) -> Recording:
     return run_with(one_stack.config(cloud, **changes), f"one-{cloud}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import string
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +26,7 @@ def text(cloud: str) -> str:
 
 def config(cloud: str, **changes: Any) -> dict[str, Any]:
     """The stack file's ``config``, with other values for some of the project's own keys."""
-    given: dict[str, Any] = yaml.safe_load(text(cloud))["config"]
+    given = copy.deepcopy(_config(cloud))
     return {**given, **{f"gpucluster:{key}": copy.deepcopy(value) for key, value in changes.items()}}
 
 
@@ -42,3 +43,9 @@ def variant(name: str) -> Path:
 def files() -> list[Path]:
     """The one stack on every cloud, and all its variants."""
     return [*map(file, CLOUDS), *map(variant, VARIANTS)]
+
+
+@functools.cache
+def _config(cloud: str) -> dict[str, Any]:
+    config: dict[str, Any] = yaml.safe_load(text(cloud))["config"]
+    return config

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 from typing import Any, Final
 
 import yaml
@@ -23,13 +25,19 @@ REGISTRIES: Final = {
 ACCOUNT: Final = "kubernetes:core/v1:ServiceAccount"
 
 
+@functools.cache
+def _research(cloud: str) -> dict[str, Any]:
+    written: dict[str, Any] = yaml.safe_load((ROOT / "examples" / f"{cloud}-research.yaml").read_text())["config"]
+    return written
+
+
 def config(cloud: str, **changes: Any) -> dict[str, Any]:
     """The research example of a cloud with ``changes`` of its keys; ``None`` leaves one out."""
-    written = yaml.safe_load((ROOT / "examples" / f"{cloud}-research.yaml").read_text())["config"]
-    changed = {**written, **{f"gpucluster:{key}": value for key, value in changes.items()}}
+    changed = {**copy.deepcopy(_research(cloud)), **{f"gpucluster:{key}": value for key, value in changes.items()}}
     return {key: value for key, value in changed.items() if value is not None}
 
 
+@recorder.remembered
 def run(cloud: str, **changes: Any) -> recorder.Recording:
     return run_with(config(cloud, **changes), "research")
 

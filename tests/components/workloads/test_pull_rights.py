@@ -9,7 +9,7 @@ import pytest
 from components.clouds.aks import roles
 from tests import one_stack
 from tests.components.settings.test_clouds import problems
-from tests.recorder import Recording
+from tests.recorder import Recording, remembered
 from tests.stacks import run_program, run_with
 
 OTHERS = {
@@ -26,6 +26,7 @@ each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 each_that_grants = pytest.mark.parametrize("cloud", OTHERS)
 
 
+@remembered
 def program(cloud: str, *registries: str) -> Recording:
     return run_with(one_stack.config(cloud, workloads={"pullFrom": list(registries)}), f"one-{cloud}")
 

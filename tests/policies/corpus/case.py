@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from concepts.declared import Violation
 from policies import pools
-from policies.readers import linked, read, read_stack
+from policies.readers import linked, read, stack_of
 from policies.readers.resource import Declared
 from policies.rules import BY_ID, RULES
 from policies.rules.unjudged import unjudged
@@ -69,9 +70,9 @@ def doubts(case: Case) -> list[str]:
 
 
 def _judged(case: Case) -> list[Violation]:
-    together = linked(declared_by(case))
-    items = [item for resource in together for item in read(resource)]
-    stack = replace(read_stack(together), elsewhere=pools.parse(case.pools))
+    by_resource = [read(resource) for resource in linked(declared_by(case))]
+    items = list(chain.from_iterable(by_resource))
+    stack = replace(stack_of(by_resource), elsewhere=pools.parse(case.pools))
     found: list[Violation] = []
     for rule in RULES:
         subjects = [stack] if rule.scope == "stack" else [item for item in items if isinstance(item, rule.subjects)]

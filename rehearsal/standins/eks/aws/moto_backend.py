@@ -84,6 +84,8 @@ def _text(body: Any) -> str:
 def _stubber() -> Any:
     # Hundreds of images that no node here boots.
     os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+    from moto.core import responses
+    from moto.core import utils as core
     from moto.core.botocore_stubber import BotocoreStubber
     from moto.eks import utils
     from moto.iam.models import SERVICE_NAME_CONVERSION
@@ -92,4 +94,7 @@ def _stubber() -> Any:
     SERVICE_NAME_CONVERSION.setdefault("spot", "EC2Spot")
     # For each cluster and node group a new session, which reads a megabyte, only to list AWS's partitions.
     utils.Session = lru_cache(maxsize=1)(utils.Session)  # pyright: ignore[reportPrivateImportUsage]
+    # For each request the names of a service's methods, hundreds of them, which never change.
+    names = lru_cache(maxsize=None)(core.method_names_from_class)
+    responses.method_names_from_class = names  # pyright: ignore[reportPrivateImportUsage]
     return BotocoreStubber()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
@@ -29,7 +30,9 @@ def moto() -> Iterator[None]:
         yield
 
 
+@functools.cache
 def client(service: str) -> Any:
+    """One for all tests, as it takes longer to make than they run; whether moto answers it is asked per request."""
     return boto3.client(service, region_name=REGION, aws_access_key_id="x", aws_secret_access_key="x")
 
 
