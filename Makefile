@@ -13,7 +13,8 @@ CASE ?=
 BASE ?= origin/main
 ARGS ?=
 PACK ?= build/policy-pack
-WORKERS ?= 2
+# On 2 cores: rehearsals wait for much of their time.
+WORKERS ?= 3
 
 VENV := .venv/bin
 REHEARSAL := $(if $(CHARTS),GPUCLUSTER_CHARTS="$(abspath $(CHARTS))") $(VENV)/python -m rehearsal
@@ -65,11 +66,11 @@ quota: setup ## What a stack at its maximum needs of the account's quotas, and w
 sabotage: setup ## Break the program on purpose and see it refused (CASE=, none lists them)
 	@$(REHEARSAL) sabotage $(if $(CASE),--case "$(CASE)")
 
-quick: setup ## Tests that need no built program (WORKERS=2 at once, ARGS= goes to pytest)
+quick: setup ## Tests that need no built program (WORKERS=3 at once, ARGS= goes to pytest)
 	@$(PYTEST) -m "not rehearsal" $(ARGS)
 
 test: setup ## What guards a merge: quick, the real engine and gate, a rehearsal per cloud and autoscaler
-	@echo "test: unit tests, then rehearsals on real binaries; about 25 minutes in all"
+	@echo "test: unit tests, then rehearsals on real binaries; about 15 minutes in all"
 	@$(WITH_TOOLS) $(PYTEST) -m "not exhaustive" $(ARGS)
 
 clients: setup ## Other people's programs by their locks, for test-clients (JupyterHub, SkyPilot; each in build/clients)
