@@ -21,6 +21,12 @@ def image(offer: Offer) -> str:
     return f"{offer.registry or 'registry.example'}/train:1"
 
 
+def namespace(offer: Offer) -> str:
+    """Where jobs find the place for their checkpoints, on a stack that has one: their service account's namespace."""
+    assert offer.checkpoints is not None
+    return offer.checkpoints.service_account.partition("/")[0]
+
+
 def submit(job: TrainingJob, seconds: str, api: Api, developer: Api, wait: Wait) -> None:
     """Submit the job, each pod of which runs for so many seconds, in a namespace in which developers may do so.
 

@@ -20,7 +20,7 @@ from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.play import PATIENCE_SECONDS
 from rehearsal.scenario import HELD, SECONDS
 from rehearsal.timeline import PodRecord, Timeline
-from rehearsal.work.jobs import Wait, ended, holds, image, submit
+from rehearsal.work.jobs import Wait, ended, holds, image, namespace, submit
 
 NAME: Final = "reclaimed"
 _ENDED_SECONDS: Final = "1"
@@ -92,17 +92,15 @@ def problems(seen: Seen, workers: int) -> list[str]:
 
 def _job(offer: Offer) -> tuple[TrainingJob, int | None]:
     """On spot machines where there are some, each worker with a node of its own where that can be."""
-    assert offer.checkpoints is not None
     spot = any(pool.spot for pool in offer.pools) or None
     smallest = place(offer, Request(gpus=1, spot=spot))
     gpus = min(pool.gpus_per_pod for pool in smallest.pools)
     fit = place(offer, Request(gpus=gpus, gpu=smallest.pools[0].gpu, spot=spot))
     workers = min(2, fit.most_pods_of_one_pool)
-    namespace = offer.checkpoints.service_account.partition("/")[0]
     asked = Asked(
         request=Request(gpus=gpus, gpu=fit.pools[0].gpu, spot=spot, pods=workers),
         name=NAME,
-        namespace=namespace,
+        namespace=namespace(offer),
         command=("torchrun", "train.py"),
         workers=workers,
     )

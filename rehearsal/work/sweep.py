@@ -16,7 +16,7 @@ from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.play import PATIENCE_SECONDS
 from rehearsal.timeline import PodRecord, Timeline
-from rehearsal.work.jobs import Wait, ended, image, submit
+from rehearsal.work.jobs import Wait, ended, image, namespace, submit
 
 RUNS: Final = 20
 """Of all sizes together."""
@@ -78,8 +78,6 @@ def problems(seen: Seen) -> list[str]:
 
 def _jobs(offer: Offer) -> list[TrainingJob]:
     """A job per number of GPUs that a pod can have, on the cheapest pools for it; the runs are divided among them."""
-    assert offer.checkpoints is not None
-    namespace = offer.checkpoints.service_account.partition("/")[0]
     sizes = sorted({pool.gpus_per_pod for pool in offer.pools})
     jobs = []
     for number, gpus in enumerate(sizes):
@@ -89,7 +87,7 @@ def _jobs(offer: Offer) -> list[TrainingJob]:
         asked = Asked(
             request=request,
             name=f"sweep-{gpus}",
-            namespace=namespace,
+            namespace=namespace(offer),
             command=("python", "train.py", "--seed={seed}"),
             sweep=Sweep({"seed": tuple(map(str, range(runs)))}),
         )
