@@ -22,6 +22,7 @@ from typing import Any, Final
 import pulumi
 
 from catalog.aks.naming import pool_name
+from components.clouds.looked_up import looked_up
 from components.settings import Settings
 from concepts.pool import Pool
 
@@ -59,11 +60,7 @@ class RunningPools:
             return None
         # In a preview nothing changes meanwhile, and what is still to be made would leave the size unknown.
         turn = [] if pulumi.runtime.is_dry_run() else list(after)
-        return pulumi.runtime.invoke_output(
-            _POOL,
-            {**self._place, "agentPoolName": name},
-            pulumi.InvokeOutputOptions(parent=self._parent, depends_on=turn),
-        )
+        return looked_up(_POOL, {**self._place, "agentPoolName": name}, self._parent, turn)
 
 
 def count(pool: Pool, running: RunningPool) -> pulumi.Input[int]:

@@ -112,14 +112,13 @@ def file_mounts(name: str, settings: Settings, account: Account, parent: pulumi.
 
 
 def before_nodes(name: str, context: Context, parent: pulumi.Resource) -> list[pulumi.Resource]:
-    """What every node group waits for."""
+    """What every node group waits for; the agent is before the others, so waiting for them is enough."""
     options = pulumi.ResourceOptions(parent=parent)
     # The agent hands out the rights of the others, so it comes first.
     agent = _declare(name, POD_IDENTITY_AGENT, context, options)
     later = pulumi.ResourceOptions(parent=parent, depends_on=[agent])
     mounts = context.file_mounts
     return [
-        agent,
         # It has no effect on pods that are there already, and some seconds later on others.
         # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreatePodIdentityAssociation.html
         *(

@@ -75,7 +75,7 @@ def declare(
         before.append(objects.declare(f"{name}-order", order, parent, admin_pool))
     image = f"{IMAGE}:{release(CLUSTER_AUTOSCALERS, context.minor)}"
     deployment = autoscaler_objects.deployment(image, flags(settings), settings.region)
-    objects.declare(f"{name}-deployment", deployment, parent, admin_pool, identity, *before)
+    objects.declare(f"{name}-deployment", deployment, parent, identity, *before)
     objects.declare(f"{name}-budget", autoscaler_objects.disruption_budget(), parent, admin_pool)
 
 

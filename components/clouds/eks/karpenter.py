@@ -107,7 +107,6 @@ class Karpenter:
             parent,
             admin_pool,
             definitions,
-            identity,
             entry,
             profile,
             *nodes.ready,
@@ -125,7 +124,7 @@ class Karpenter:
             maintenance=self._context.settings.maintenance,
         )
         made_of = self._classes[karpenter_objects.class_name(pool)]
-        return self._objects.declare(name, manifest, opts.parent, self._release, made_of, owns_cloud_resources=True)
+        return self._objects.declare(name, manifest, opts.parent, made_of, owns_cloud_resources=True)
 
     def _node_classes(
         self,

@@ -63,7 +63,7 @@ class Network:
     def _gateways(self) -> dict[str, CustomResource]:
         """The NAT gateways by zone.
 
-        Their addresses wait for the internet gateway, which cannot go while the VPC has public addresses.
+        Their addresses, and so they, wait for the internet gateway, which cannot go while the VPC has public addresses.
         """
         internet = declare(
             "aws:ec2/internetGateway:InternetGateway",
@@ -99,7 +99,7 @@ class Network:
                     "connectivityType": "public",
                     "tags": self._tags(zone),
                 },
-                self._options(internet),
+                self._options(),
             )
         return gateways
 

@@ -88,7 +88,7 @@ def node_pool(
         pulumi.ResourceOptions.merge(opts, behaviour),
         outputs=["resources"],
     )
-    tags = _Tags(name, group, opts)
+    tags = _Tags(name, group, pulumi.ResourceOptions(parent=opts.parent))
     # Machines take them from their group when they start; a template that changed would replace those that run.
     tags.put("label", context.settings.labels, on_machines=True)
     if pool.autoscaled and context.settings.autoscaler == "cluster-autoscaler":

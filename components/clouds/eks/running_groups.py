@@ -16,6 +16,8 @@ from typing import Any, Final, TypeVar
 
 import pulumi
 
+from components.clouds.looked_up import looked_up
+
 _CLUSTERS: Final = "aws:eks/getClusters:getClusters"
 _NODE_GROUPS: Final = "aws:eks/getNodeGroups:getNodeGroups"
 _NODE_GROUP: Final = "aws:eks/getNodeGroup:getNodeGroup"
@@ -62,15 +64,11 @@ class RunningGroups:
         """The group called ``name``, looked at when all of ``after`` is up to date; ``None`` if there is none."""
         if name not in self._names:
             return None
-        options = pulumi.InvokeOutputOptions(parent=self._parent, depends_on=list(after))
-        group = pulumi.runtime.invoke_output(
-            _NODE_GROUP, {"clusterName": self._cluster, "nodeGroupName": name}, options
-        )
+        asked = {"clusterName": self._cluster, "nodeGroupName": name}
+        group = looked_up(_NODE_GROUP, asked, self._parent, after)
         # EKS's own record of the size lags behind the autoscaler's changes:
         # https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html
-        scaling_group = pulumi.runtime.invoke_output(
-            _SCALING_GROUP, {"name": group.apply(_scaling_group)}, pulumi.InvokeOutputOptions(parent=self._parent)
-        )
+        scaling_group = looked_up(_SCALING_GROUP, {"name": group.apply(_scaling_group)}, self._parent)
         return pulumi.Output.all(group, scaling_group).apply(lambda found: _running(*found))
 
 

@@ -1,0 +1,174 @@
+"""What waits for what: all that has to, and nothing twice.
+
+When it refuses to destroy a protected stack, the engine walks every path through what a resource depends on, and those
+of what that depends on (``markAsDependency`` in
+https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/resource/graph/dependency_graph.go, the same in 3.200): it does not
+remember where it was. A dependency that another one implies doubles the paths of all that come after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from catalog.aks.naming import pool_name
+from components.settings import Settings, from_stack_file
+from concepts.pool import Pool
+from tests import aks_answers, eks_answers, one_stack
+from tests.program import each_stack
+from tests.recorder import Registration
+from tests.stacks import run_program, run_with, stack_name
+
+# About a microsecond each on a machine of 2024: some hundredths of a second for each resource. Pools beside each other do
+# not add to each other's paths; those in a row (AKS) add a multiple of their number.
+_PATHS_PER_RESOURCE: Final = 50_000
+
+LADDERS: Final = ("one-eks-ladder", "one-aks-ladder")
+
+
+def everything_named(edges: Registration) -> list[str]:
+    """What the state file says that a resource depends on, as often as it says so: each is walked."""
+    return [
+        *edges.depends_on,
+        *(urn for urns in edges.property_dependencies.values() for urn in urns),
+        *([edges.deleted_with] if edges.deleted_with else []),
+        *([edges.provider.rpartition("::")[0]] if edges.provider else []),
+    ]
+
+
+def paths(resources: Collection[Registration]) -> dict[str, int]:
+    """URN → how many resources the engine looks at for it, each as often as there is a path to it."""
+    by_urn = {resource.urn: resource for resource in resources}
+
+    @cache
+    def of(urn: str) -> int:
+        return 1 + sum(of(other) for other in everything_named(by_urn[urn]) if other in by_urn)
+
+    return {urn: of(urn) for urn in by_urn}
+
+
+def before(resources: Collection[Registration]) -> Callable[[str], frozenset[str]]:
+    """Of a URN, everything that is there before it and goes after it."""
+    by_urn = {resource.urn: resource for resource in resources}
+
+    @cache
+    def of(urn: str) -> frozenset[str]:
+        direct = frozenset(everything_named(by_urn[urn])) if urn in by_urn else frozenset()
+        return direct.union(*map(of, direct))
+
+    return of
+
+
+def said_twice(resources: Collection[Registration]) -> list[tuple[str, str]]:
+    """Cloud's resources with what they wait for (``dependsOn``) though something else that they depend on does."""
+    of = before(resources)
+    found = []
+    for resource in resources:
+        for_a_value = {urn for urns in resource.property_dependencies.values() for urn in urns}
+        named = set(everything_named(resource))
+        for urn in set(resource.depends_on) - for_a_value:
+            if not resource.type.startswith("kubernetes:") and any(urn in of(other) for other in named - {urn}):
+                found.append((resource.name, urn.rpartition("::")[2]))
+    return found
+
+
+@each_stack
+def test_refusing_a_destroy_takes_time_in_proportion_to_the_resources(file: Path) -> None:
+    resources = run_program(file).resources
+    assert sum(paths(resources).values()) <= _PATHS_PER_RESOURCE * len(resources)
+
+
+def test_paths_that_double_with_each_resource_are_noticed() -> None:
+    chain = _chain(20)
+    assert paths(chain)[chain[-1].urn] > _PATHS_PER_RESOURCE * len(chain)
+
+
+@each_stack
+def test_nothing_of_a_cloud_waits_for_what_it_waits_for_already(file: Path) -> None:
+    assert said_twice(run_program(file).resources) == []
+
+
+def test_a_dependency_that_another_one_implies_is_noticed() -> None:
+    first, second, third = _chain(3)
+    assert said_twice([first, second, third]) == []
+    assert said_twice([first, second, replace(third, depends_on=(*third.depends_on, first.urn))]) == [("r2", "r0")]
+
+
+@pytest.mark.parametrize("stack", LADDERS)
+def test_pools_that_are_there_depend_on_no_more_than_new_ones(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a second update the program looks up each pool, and after what: that is no more than when to look."""
+    file = one_stack.variant(stack)
+    new = run_program(file)
+    settings = from_stack_file(file)
+    looked_up = _EXISTING[settings.cloud](settings, monkeypatch)
+    found = run_with(yaml.safe_load(file.read_text())["config"], stack_name(file))
+    assert looked_up <= set(found.calls)
+    expected = {resource.urn: resource for resource in new.resources}
+    assert expected.keys() == {resource.urn for resource in found.resources}
+    then, now = before(new.resources), before(found.resources)
+    for resource in found.resources:
+        at_first = expected[resource.urn]
+        assert now(resource.urn) == then(resource.urn), resource.urn
+        for name, urns in resource.property_dependencies.items():
+            assert set(urns) <= set(at_first.property_dependencies[name]), f"{resource.urn}: {name}"
+
+
+def _eks(settings: Settings, answers: pytest.MonkeyPatch) -> set[str]:
+    pools = {pool.name: pool for pool in _pools(settings)}
+
+    def group(asked: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "launchTemplates": [{"version": "1"}],
+            "version": "1.35",
+            "amiType": "AL2023_x86_64_NVIDIA",
+            "instanceTypes": list(pools[asked["nodeGroupName"]].machine_types),
+            "resources": [{"autoscalingGroups": [{"name": "one"}]}],
+        }
+
+    given: dict[str, Any] = {
+        "aws:eks/getClusters:getClusters": {"names": [settings.cluster_name]},
+        "aws:eks/getNodeGroups:getNodeGroups": {"names": list(pools)},
+        "aws:eks/getNodeGroup:getNodeGroup": group,
+        "aws:autoscaling/getGroup:getGroup": {"desiredCapacity": 1},
+    }
+    for token, answer in given.items():
+        answers.setitem(eks_answers.CALLS, token, answer)
+    return set(given)
+
+
+def _aks(settings: Settings, answers: pytest.MonkeyPatch) -> set[str]:
+    there = [{"name": pool_name(pool.name)} for pool in _pools(settings)]
+    given: dict[str, Any] = {
+        "azure-native:containerservice:getManagedCluster": {"agentPoolProfiles": there},
+        "azure-native:containerservice:getAgentPool": {"count": 1, "currentOrchestratorVersion": "1.34.1"},
+    }
+    for token, answer in given.items():
+        answers.setitem(aks_answers.CALLS, token, answer)
+    return set(given)
+
+
+_EXISTING: Final[Mapping[str, Callable[[Settings, pytest.MonkeyPatch], set[str]]]] = {"eks": _eks, "aks": _aks}
+
+
+def _pools(settings: Settings) -> list[Pool]:
+    return [settings.admin_pool, *settings.gpu_pools, *settings.cpu_pools]
+
+
+def _chain(length: int) -> list[Registration]:
+    """Each made with two values of the one before."""
+    some = run_program(one_stack.file("gke")).components[0]
+    made: list[Registration] = []
+    for index in range(length):
+        last = tuple(one.urn for one in made[-1:])
+        made.append(
+            replace(
+                some, urn=f"x::r{index}", name=f"r{index}", depends_on=last, property_dependencies={"a": last, "b": last}
+            )
+        )
+    return made
