@@ -40,9 +40,9 @@ class AdminPool(pulumi.ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class NodePoolArgs:
-    """``pool`` in ``cluster``, scaled by ``autoscaler`` and created after ``admin_pool``: clouds add the GPU taint and
-    toleration by themselves only when a pool without GPUs exists already, and system pods that find no other node would
-    settle here."""
+    """``pool`` in ``cluster``, scaled by ``autoscaler`` and declared after ``admin_pool``, whose nodes it waits for: clouds
+    add the GPU taint and toleration by themselves only when a pool without GPUs exists already, and system pods that find
+    no other node would settle here."""
 
     cluster: Cluster
     admin_pool: AdminPool
@@ -51,8 +51,7 @@ class NodePoolArgs:
 
     def declare(self, name: str, parent: pulumi.Resource) -> pulumi.CustomResource:
         """The pool's resources, as children of ``parent``."""
-        child = pulumi.ResourceOptions(parent=parent, depends_on=[self.admin_pool])
-        return self.autoscaler.node_pools.node_pool(f"{name}-pool", self.pool, child)
+        return self.autoscaler.node_pools.node_pool(f"{name}-pool", self.pool, pulumi.ResourceOptions(parent=parent))
 
 
 class GpuNodePool(pulumi.ComponentResource):

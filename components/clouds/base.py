@@ -168,7 +168,10 @@ class NodePools(Protocol):
     """Whatever declares pools."""
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
-        """Declare what the pool consists of, as children by ``opts``, and return the pool's main resource."""
+        """Declare what the pool consists of, as children by ``opts``, and return the pool's main resource.
+
+        The admin pool is declared first, and the nodes of every other pool come after its nodes.
+        """
         ...
 
 

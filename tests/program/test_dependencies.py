@@ -8,7 +8,8 @@ remember where it was. A dependency that another one implies doubles the paths o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,7 @@ from catalog.aks.naming import pool_name
 from components.settings import Settings, from_stack_file
 from concepts.pool import Pool
 from tests import aks_answers, eks_answers, one_stack
-from tests.program import each_stack
+from tests.program import FILES, each_stack
 from tests.recorder import Registration
 from tests.stacks import run_program, run_with, stack_name
 
@@ -87,6 +88,92 @@ def test_refusing_a_destroy_takes_time_in_proportion_to_the_resources(file: Path
 def test_paths_that_double_with_each_resource_are_noticed() -> None:
     chain = _chain(20)
     assert paths(chain)[chain[-1].urn] > _PATHS_PER_RESOURCE * len(chain)
+
+
+# Cloud → what waits → what is there before it and goes after it, each by its type, and by a pattern of its name.
+_FIRST: Final[Mapping[str, Mapping[tuple[str, str], Sequence[tuple[str, str]]]]] = {
+    "eks": {
+        ("NatGateway", ""): [("InternetGateway", "")],
+        ("Cluster", ""): [
+            ("Route", ""),
+            ("RouteTableAssociation", ""),
+            ("VpcEndpoint", ""),
+            ("LogGroup", ""),
+            ("RolePolicyAttachment", "control-plane-role"),
+            ("RolePolicy", "secrets-key-use"),
+        ],
+        ("Addon", "-(vpc-cni|kube-proxy)$"): [("Addon", "eks-pod-identity-agent$")],
+        ("Addon", "vpc-cni$"): [("RolePolicyAttachment", "vpc-cni-role")],
+        ("Addon", "ebs-csi-driver$"): [("RolePolicyAttachment", "ebs-csi-driver-role")],
+        ("NodeGroup", ""): [
+            ("RolePolicyAttachment", "^cluster-node-role"),
+            ("Addon", "^cluster-"),
+            ("PodIdentityAssociation", "efs-mounts$"),
+            ("Grant", ""),
+            ("LaunchTemplate", "^admin-"),
+        ],
+        ("NodeGroup", "(?<!^admin)-pool$"): [
+            ("NodeGroup", "^admin-pool$"),
+            ("Addon", ""),
+            ("PodIdentityAssociation", "^admin-pool-load-balancer$"),
+        ],
+        ("NodePool", ""): [
+            ("NodeGroup", ""),
+            ("Addon", ""),
+            ("Release", "^autoscaler-"),
+            ("PodIdentityAssociation", "^autoscaler-"),
+            ("EventTarget", ""),
+            ("AccessEntry", "^autoscaler-"),
+        ],
+        ("Deployment", "^autoscaler-"): [
+            ("NodeGroup", "^admin-"),
+            ("Tag", "^admin-"),
+            ("StorageClass", "^admin-"),
+            ("PodIdentityAssociation", "^autoscaler-"),
+            ("RolePolicy", "^autoscaler-"),
+        ],
+    },
+    "gke": {("NodePool", "(?<!^admin)-pool$"): [("NodePool", "^admin-pool$"), ("IAMMember", "^cluster-node")]},
+    "aks": {
+        ("AgentPool", ""): [("MaintenanceConfiguration", "")],
+        ("ManagedCluster", ""): [("RoleAssignment", "^cluster-")],
+        ("PrivateEndpoint", ""): [("AgentPool", "")],
+    },
+}
+
+
+@each_stack
+def test_what_others_need_is_there_before_them_and_goes_after_them(file: Path) -> None:
+    resources = run_program(file).resources
+    of = before(resources)
+    for waiting, needed in _FIRST[from_stack_file(file).cloud].items():
+        for urn in _those(resources, *waiting):
+            missing = {other for each in needed for other in _those(resources, *each)} - of(urn) - {urn}
+            assert not missing, urn
+
+
+def test_every_order_is_of_resources_that_there_are() -> None:
+    of_clouds: dict[str, list[Registration]] = {cloud: [] for cloud in _FIRST}
+    for file in FILES:
+        of_clouds[from_stack_file(file).cloud] += run_program(file).resources
+    for cloud, orders in _FIRST.items():
+        for each in (*orders, *(one for needed in orders.values() for one in needed)):
+            assert _those(of_clouds[cloud], *each), (cloud, each)
+
+
+def test_one_pool_of_azure_is_made_at_a_time() -> None:
+    resources = run_program(one_stack.variant("one-aks-ladder")).resources
+    of, pools = before(resources), _those(resources, "AgentPool", "")
+    assert len(pools) > 2
+    assert sorted(len(of(pool) & pools) for pool in pools) == list(range(len(pools)))
+
+
+def _those(resources: Collection[Registration], type_name: str, pattern: str) -> set[str]:
+    return {
+        resource.urn
+        for resource in resources
+        if resource.type.rpartition(":")[2] == type_name and re.search(pattern, resource.name)
+    }
 
 
 @each_stack

@@ -110,7 +110,7 @@ class AksCluster(ControlPlane):
         self._authority = way_in.apply(lambda found: found[1])
         self._kubeconfig = pulumi.Output.secret(way_in.apply(lambda found: kubeconfig(settings.cluster_name, *found)))
         people.let_in(name, settings, self._resource, parent)
-        self._last: pulumi.Resource = maintenance.windows(self._context, name, parent)[-1]
+        self._last: Sequence[pulumi.Resource] = maintenance.windows(self._context, name, parent)[-1:]
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
@@ -135,9 +135,11 @@ class AksCluster(ControlPlane):
         if pool.role == "admin":
             if pool != self._context.settings.admin_pool:
                 raise ValueError("the admin pool differs from Settings.admin_pool, with which AKS creates the cluster")
-            return pools.admin_pool(self._context, name, pool, opts)
-        declared = pools.agent_pool(self._context, name, pool, self._last, opts)
-        self._last = declared
+            declared = pools.admin_pool(self._context, name, pool, opts)
+            self._last = [*self._last, declared]
+        else:
+            declared = pools.agent_pool(self._context, name, pool, self._last, opts)
+            self._last = [declared]
         return declared
 
     @property

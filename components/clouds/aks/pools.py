@@ -5,6 +5,7 @@ https://learn.microsoft.com/rest/api/aks/agent-pools/create-or-update
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 import pulumi
@@ -178,11 +179,11 @@ def _add_nodes(
 
 
 def agent_pool(
-    context: Context, name: str, pool: Pool, after: pulumi.Resource, opts: pulumi.ResourceOptions
+    context: Context, name: str, pool: Pool, after: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions
 ) -> CustomResource:
-    """A pool of its own, beside the one that the cluster was created with; declared ``after`` another resource."""
+    """A pool of its own, beside the one that the cluster was created with; made ``after`` other resources."""
     behaviour = pulumi.ResourceOptions(
-        depends_on=[after],
+        depends_on=list(after),
         replace_on_changes=list(_FIXED),
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
@@ -194,6 +195,6 @@ def agent_pool(
     return declare(
         "azure-native:containerservice:AgentPool",
         name,
-        _inputs(context, pool, context.running_pools.find(pool, [context.control_plane, after])),
+        _inputs(context, pool, context.running_pools.find(pool, [context.control_plane, *after])),
         pulumi.ResourceOptions.merge(opts, behaviour),
     )

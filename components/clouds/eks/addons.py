@@ -130,16 +130,20 @@ def before_nodes(name: str, context: Context, parent: pulumi.Resource) -> list[p
     ]
 
 
-def on_admin_pool(name: str, context: Context, pool: pulumi.Resource, opts: pulumi.ResourceOptions) -> None:
+def on_admin_pool(
+    name: str, context: Context, pool: pulumi.Resource, opts: pulumi.ResourceOptions
+) -> list[pulumi.Resource]:
     """What is ready only when its pods run, and so waits for the admin pool; children by ``opts``."""
     options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[pool]))
     volume = context.settings.workloads.shared_volume
     names = dict.fromkeys((*context.settings.addons, *(("efs",) if volume is not None else ())))
-    for addon in (_COREDNS, _EBS, *chosen(tuple(names))):
-        _declare(name, addon, context, options)
+    made: list[pulumi.Resource] = [
+        _declare(name, addon, context, options) for addon in (_COREDNS, _EBS, *chosen(tuple(names)))
+    ]
     if LOAD_BALANCER in context.settings.addons:
         role = _role(f"{name}-load-balancer", "load-balancer", context, options, document=controller_policy(context))
-        associate(f"{name}-load-balancer", role, context.name, CONTROLLER, context.settings, options)
+        made.append(associate(f"{name}-load-balancer", role, context.name, CONTROLLER, context.settings, options))
+    return made
 
 
 def chosen(names: Sequence[str]) -> list[Addon]:

@@ -84,7 +84,8 @@ class EksCluster(ControlPlane):
         self._authority = self._resource.output("certificateAuthority").apply(lambda found: str(found["data"]))
         self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
         people.let_in(name, settings, self._context.name, parent)
-        self._node_addons = [
+        self._needs: Sequence[pulumi.Resource] = [
+            *nodes.ready,
             *addons.before_nodes(name, self._context, parent),
             *disk_key.grants(name, settings, account, parent),
         ]
@@ -105,10 +106,11 @@ class EksCluster(ControlPlane):
         }
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
-        """A managed node group; with the admin pool the add-ons whose pods run on it."""
-        group = pools.node_pool(self._context, name, pool, self._node_addons, opts)
+        """A managed node group; with the admin pool the add-ons whose pods run on it, which are there before other
+        nodes come and until they have gone."""
+        group = pools.node_pool(self._context, name, pool, self._needs, opts)
         if pool.role == "admin":
-            addons.on_admin_pool(name, self._context, group, opts)
+            self._needs = addons.on_admin_pool(name, self._context, group, opts)
         return group
 
     @property

@@ -41,7 +41,7 @@ _CAPACITY_TYPES: Final[Mapping[Rung, str]] = {"spot": "SPOT", "capacity-block": 
 def node_pool(
     context: Context, name: str, pool: Pool, needs: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions
 ) -> CustomResource:
-    """One pool, which waits for what its nodes ``need`` to become ready; the admin pool never goes away."""
+    """One pool, whose group waits for what its nodes ``need`` to become ready; the admin pool never goes away."""
     template = launch_template(context, name, pool, opts)
     version = context.control_plane.output("version")
     template_version = template.output("latestVersion").apply(lambda latest: str(int(latest)))
@@ -76,7 +76,7 @@ def node_pool(
     if pool.role != "admin":
         inputs["taints"] = [eks_taint(taint) for taint in pool.taints]
     behaviour = pulumi.ResourceOptions(
-        depends_on=[*context.node_role.ready, *needs],
+        depends_on=list(needs),
         # Two groups of one name cannot exist side by side.
         delete_before_replace=True,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="120m", delete="60m"),
@@ -88,7 +88,7 @@ def node_pool(
         pulumi.ResourceOptions.merge(opts, behaviour),
         outputs=["resources"],
     )
-    tags = _Tags(name, group, pulumi.ResourceOptions(parent=opts.parent))
+    tags = _Tags(name, group, opts)
     # Machines take them from their group when they start; a template that changed would replace those that run.
     tags.put("label", context.settings.labels, on_machines=True)
     if pool.autoscaled and context.settings.autoscaler == "cluster-autoscaler":

@@ -69,6 +69,7 @@ class GkeCluster(ControlPlane):
         self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
         people.let_in(name, settings, parent)
         self._network = network
+        self._first: list[pulumi.Resource] = []
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
@@ -87,8 +88,12 @@ class GkeCluster(ControlPlane):
         return self.name.apply(lambda name: f"https://container.googleapis.com/v1/{place}/{name}")
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
-        """One pool of any role."""
-        return pools.node_pool(self._context, name, pool, opts)
+        """One pool of any role; all others wait for the admin pool."""
+        after = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=self._first))
+        declared = pools.node_pool(self._context, name, pool, after)
+        if pool.role == "admin":
+            self._first = [declared]
+        return declared
 
     @property
     def workloads(self) -> WorkloadResources[Context]:

@@ -6,6 +6,7 @@ https://learn.microsoft.com/azure/storage/files/files-nfs-protocol, https://lear
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pulumi
@@ -24,7 +25,7 @@ _INTERFACE: Final = "azure-native:network:getNetworkInterface"
 
 
 def share(
-    name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource, *, after: pulumi.Resource
+    name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource, *, after: Sequence[pulumi.Resource]
 ) -> Share:
     """The share, in the cluster's region; its endpoint is made ``after`` what else changes the subnet."""
     settings = context.settings
@@ -84,7 +85,7 @@ def share(
         },
         # An endpoint fails while its subnet is being changed (https://github.com/microsoft/AzureTRE/issues/1494), and a
         # pool while its network is (https://github.com/Azure/AKS/issues/4522).
-        pulumi.ResourceOptions(parent=parent, depends_on=[after]),
+        pulumi.ResourceOptions(parent=parent, depends_on=list(after)),
         outputs=["networkInterfaces"],
     )
     # By its address: a private DNS zone would be one more thing that lasts.
