@@ -48,6 +48,16 @@ class Registration:
     kept: bool
     version: str
 
+    @property
+    def dependencies(self) -> list[str]:
+        """All that the state file will say that it depends on, as often as it will say so."""
+        return [
+            *self.depends_on,
+            *(urn for urns in self.property_dependencies.values() for urn in urns),
+            *([self.deleted_with] if self.deleted_with else []),
+            *([self.provider.rpartition("::")[0]] if self.provider else []),
+        ]
+
 
 @dataclass
 class Recording:
@@ -72,6 +82,17 @@ class Recording:
     def named(self, name: str) -> Registration:
         (resource,) = [resource for resource in self.resources if resource.name == name]
         return resource
+
+    def before(self, resource: Registration) -> set[str]:
+        """URNs of all that is there before it and goes after it, whatever it is that says so."""
+        by_urn = {each.urn: each for each in self.resources}
+        found: set[str] = set()
+        waiting = [resource]
+        while waiting:
+            new = set(waiting.pop().dependencies) - found
+            found |= new
+            waiting += [by_urn[urn] for urn in new & by_urn.keys()]
+        return found
 
     @property
     def components(self) -> list[Registration]:

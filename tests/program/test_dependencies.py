@@ -23,24 +23,14 @@ from components.settings import Settings, from_stack_file
 from concepts.pool import Pool
 from tests import aks_answers, eks_answers, one_stack
 from tests.program import FILES, each_stack
-from tests.recorder import Registration
+from tests.recorder import Recording, Registration
 from tests.stacks import run_program, run_with, stack_name
 
-# About a microsecond each on a machine of 2024: some hundredths of a second for each resource. Pools beside each other do
-# not add to each other's paths; those in a row (AKS) add a multiple of their number.
+# About a microsecond each: some hundredths of a second for each resource. Pools beside each other do not add to each
+# other's paths; of those in a row (AKS) each has as many more.
 _PATHS_PER_RESOURCE: Final = 50_000
 
 LADDERS: Final = ("one-eks-ladder", "one-aks-ladder")
-
-
-def everything_named(edges: Registration) -> list[str]:
-    """What the state file says that a resource depends on, as often as it says so: each is walked."""
-    return [
-        *edges.depends_on,
-        *(urn for urns in edges.property_dependencies.values() for urn in urns),
-        *([edges.deleted_with] if edges.deleted_with else []),
-        *([edges.provider.rpartition("::")[0]] if edges.provider else []),
-    ]
 
 
 def paths(resources: Collection[Registration]) -> dict[str, int]:
@@ -49,32 +39,21 @@ def paths(resources: Collection[Registration]) -> dict[str, int]:
 
     @cache
     def of(urn: str) -> int:
-        return 1 + sum(of(other) for other in everything_named(by_urn[urn]) if other in by_urn)
+        return 1 + sum(of(other) for other in by_urn[urn].dependencies if other in by_urn)
 
     return {urn: of(urn) for urn in by_urn}
 
 
-def before(resources: Collection[Registration]) -> Callable[[str], frozenset[str]]:
-    """Of a URN, everything that is there before it and goes after it."""
-    by_urn = {resource.urn: resource for resource in resources}
-
-    @cache
-    def of(urn: str) -> frozenset[str]:
-        direct = frozenset(everything_named(by_urn[urn])) if urn in by_urn else frozenset()
-        return direct.union(*map(of, direct))
-
-    return of
-
-
-def said_twice(resources: Collection[Registration]) -> list[tuple[str, str]]:
+def said_twice(recording: Recording) -> list[tuple[str, str]]:
     """Cloud's resources with what they wait for (``dependsOn``) though something else that they depend on does."""
-    of = before(resources)
+    before = {resource.urn: recording.before(resource) for resource in recording.resources}
     found = []
-    for resource in resources:
+    for resource in recording.resources:
         for_a_value = {urn for urns in resource.property_dependencies.values() for urn in urns}
-        named = set(everything_named(resource))
+        named = set(resource.dependencies)
         for urn in set(resource.depends_on) - for_a_value:
-            if not resource.type.startswith("kubernetes:") and any(urn in of(other) for other in named - {urn}):
+            others = named - {urn}
+            if not resource.type.startswith("kubernetes:") and any(urn in before.get(other, ()) for other in others):
                 found.append((resource.name, urn.rpartition("::")[2]))
     return found
 
@@ -136,7 +115,7 @@ _FIRST: Final[Mapping[str, Mapping[tuple[str, str], Sequence[tuple[str, str]]]]]
     "gke": {("NodePool", "(?<!^admin)-pool$"): [("NodePool", "^admin-pool$"), ("IAMMember", "^cluster-node")]},
     "aks": {
         ("AgentPool", ""): [("MaintenanceConfiguration", "")],
-        ("ManagedCluster", ""): [("RoleAssignment", "^cluster-")],
+        ("ManagedCluster", ""): [("RoleAssignment", "^cluster-(?!.*log-in$)")],
         ("PrivateEndpoint", ""): [("AgentPool", "")],
     },
 }
@@ -144,12 +123,11 @@ _FIRST: Final[Mapping[str, Mapping[tuple[str, str], Sequence[tuple[str, str]]]]]
 
 @each_stack
 def test_what_others_need_is_there_before_them_and_goes_after_them(file: Path) -> None:
-    resources = run_program(file).resources
-    of = before(resources)
+    recording = run_program(file)
     for waiting, needed in _FIRST[from_stack_file(file).cloud].items():
-        for urn in _those(resources, *waiting):
-            missing = {other for each in needed for other in _those(resources, *each)} - of(urn) - {urn}
-            assert not missing, urn
+        first = {other.urn for each in needed for other in _those(recording.resources, *each)}
+        for resource in _those(recording.resources, *waiting):
+            assert first <= recording.before(resource) | {resource.urn}, resource.urn
 
 
 def test_every_order_is_of_resources_that_there_are() -> None:
@@ -162,29 +140,31 @@ def test_every_order_is_of_resources_that_there_are() -> None:
 
 
 def test_one_pool_of_azure_is_made_at_a_time() -> None:
-    resources = run_program(one_stack.variant("one-aks-ladder")).resources
-    of, pools = before(resources), _those(resources, "AgentPool", "")
+    recording = run_program(one_stack.variant("one-aks-ladder"))
+    pools = _those(recording.resources, "AgentPool", "")
     assert len(pools) > 2
-    assert sorted(len(of(pool) & pools) for pool in pools) == list(range(len(pools)))
+    urns = {pool.urn for pool in pools}
+    assert sorted(len(recording.before(pool) & urns) for pool in pools) == list(range(len(pools)))
 
 
-def _those(resources: Collection[Registration], type_name: str, pattern: str) -> set[str]:
-    return {
-        resource.urn
+def _those(resources: Collection[Registration], type_name: str, pattern: str) -> list[Registration]:
+    return [
+        resource
         for resource in resources
-        if resource.type.rpartition(":")[2] == type_name and re.search(pattern, resource.name)
-    }
+        if resource.custom and resource.type.rpartition(":")[2] == type_name and re.search(pattern, resource.name)
+    ]
 
 
 @each_stack
 def test_nothing_of_a_cloud_waits_for_what_it_waits_for_already(file: Path) -> None:
-    assert said_twice(run_program(file).resources) == []
+    assert said_twice(run_program(file)) == []
 
 
 def test_a_dependency_that_another_one_implies_is_noticed() -> None:
     first, second, third = _chain(3)
-    assert said_twice([first, second, third]) == []
-    assert said_twice([first, second, replace(third, depends_on=(*third.depends_on, first.urn))]) == [("r2", "r0")]
+    assert said_twice(Recording([first, second, third])) == []
+    again = replace(third, depends_on=(*third.depends_on, first.urn))
+    assert said_twice(Recording([first, second, again])) == [("r2", "r0")]
 
 
 @pytest.mark.parametrize("stack", LADDERS)
@@ -196,12 +176,11 @@ def test_pools_that_are_there_depend_on_no_more_than_new_ones(stack: str, monkey
     looked_up = _EXISTING[settings.cloud](settings, monkeypatch)
     found = run_with(yaml.safe_load(file.read_text())["config"], stack_name(file))
     assert looked_up <= set(found.calls)
+    assert {resource.urn for resource in new.resources} == {resource.urn for resource in found.resources}
     expected = {resource.urn: resource for resource in new.resources}
-    assert expected.keys() == {resource.urn for resource in found.resources}
-    then, now = before(new.resources), before(found.resources)
     for resource in found.resources:
         at_first = expected[resource.urn]
-        assert now(resource.urn) == then(resource.urn), resource.urn
+        assert found.before(resource) == new.before(at_first), resource.urn
         for name, urns in resource.property_dependencies.items():
             assert set(urns) <= set(at_first.property_dependencies[name]), f"{resource.urn}: {name}"
 
@@ -255,7 +234,11 @@ def _chain(length: int) -> list[Registration]:
         last = tuple(one.urn for one in made[-1:])
         made.append(
             replace(
-                some, urn=f"x::r{index}", name=f"r{index}", depends_on=last, property_dependencies={"a": last, "b": last}
+                some,
+                urn=f"x::r{index}",
+                name=f"r{index}",
+                depends_on=last,
+                property_dependencies={"a": last, "b": last},
             )
         )
     return made

@@ -158,7 +158,7 @@ def test_system_pods_have_an_untainted_home_before_any_other_pool_exists(file: P
     # A cluster may list the pool as well as a resource of its own; the others wait for both.
     homes = {item.resource for item in declared.items(recording) if isinstance(item, NodeGroup) and _is_home(item)}
     for group in found.values():
-        assert group is home or homes <= _everything_before(recording, group.resource), group.name
+        assert group is home or homes <= recording.before(resource_of(recording, group)), group.name
 
 
 @each_stack
@@ -326,18 +326,6 @@ def _all_specs(settings: Settings) -> list[Pool]:
 
 def _is_home(group: NodeGroup) -> bool:
     return group.labels is not UNKNOWN and group.labels.get(ROLE_LABEL) == "admin"
-
-
-def _everything_before(recording: Recording, urn: str) -> set[str]:
-    """Resources that exist before this one does, through any number of dependencies."""
-    by_urn = {resource.urn: resource for resource in recording.resources}
-    found: set[str] = set()
-    waiting = [urn]
-    while waiting:
-        new = set(by_urn[waiting.pop()].depends_on) - found
-        found |= new
-        waiting += new & by_urn.keys()
-    return found
 
 
 def _affinity_pools(pod: dict[str, Any]) -> list[str]:

@@ -30,9 +30,8 @@ def test_what_makes_a_node_ready_is_there_before_the_first_node() -> None:
     recording = eks_specs.everything()
     found = addons_of(recording)
     for group in recording.of_type(NODE_GROUP):
-        assert {found[name].urn for name in ("eks-pod-identity-agent", "vpc-cni", "kube-proxy")} <= set(
-            group.depends_on
-        )
+        first = {found[name].urn for name in ("eks-pod-identity-agent", "vpc-cni", "kube-proxy")}
+        assert first <= recording.before(group)
 
 
 def test_what_needs_a_node_waits_for_the_admin_pool() -> None:

@@ -125,7 +125,7 @@ def test_pools_are_drained_before_what_drains_them() -> None:
     classes = {one.inputs["metadata"]["name"]: one for one in recording.of_type(NODE_CLASS)}
     for pool in recording.of_type(NODE_POOL):
         named = pool.inputs["spec"]["template"]["spec"]["nodeClassRef"]["name"]
-        assert {release.urn, classes[named].urn} <= set(pool.depends_on)
+        assert {release.urn, classes[named].urn} <= recording.before(pool)
         assert (pool.deleted_with, pool.delete_timeout) == ("", "60m")
     assert all(one.deleted_with == "" for one in classes.values())
     assert release.deleted_with != ""
@@ -390,7 +390,7 @@ def test_its_nodes_are_let_in_by_an_access_entry_of_their_own_role() -> None:
 
 def test_the_release_waits_for_its_rights_and_for_its_home() -> None:
     recording = run()
-    needs = set(controller(recording).depends_on)
+    needs = recording.before(controller(recording))
     assert recording.named("admin-pool").urn in needs
     for type_token in ("aws:eks/accessEntry:AccessEntry", "aws:sqs/queuePolicy:QueuePolicy"):
         assert recording.only(type_token).urn in needs

@@ -113,7 +113,7 @@ def test_public_addresses_go_before_the_door_they_are_behind() -> None:
     recording = network()
     door = recording.only("aws:ec2/internetGateway:InternetGateway").urn
     for type_token in ("aws:ec2/eip:Eip", NAT):
-        assert all(door in one.depends_on for one in recording.of_type(type_token))
+        assert all(door in recording.before(one) for one in recording.of_type(type_token))
 
 
 def test_everything_carries_the_stacks_labels() -> None:
