@@ -93,7 +93,7 @@ def test_on_eks_whoever_makes_disks_may_use_the_key(autoscaler: str, controllers
     assert set(grants) == {"AWSServiceRoleForAutoScaling", "AWSServiceRoleForEC2Spot"}
     assert all(set(one.inputs["operations"]) >= TO_START for one in grants.values())
     groups = recording.of_type("aws:eks/nodeGroup:NodeGroup")
-    assert [one.name for one in groups if not {grant.urn for grant in grants.values()} <= set(one.depends_on)] == []
+    assert [one.name for one in groups if not {grant.urn for grant in grants.values()} <= recording.before(one)] == []
     documents = [json.loads(one.inputs["policy"]) for one in recording.of_type("aws:iam/rolePolicy:RolePolicy")]
     allowed = [
         statement
