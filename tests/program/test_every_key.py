@@ -173,9 +173,10 @@ def test_a_key_changes_the_program_or_is_refused(name: str) -> None:
 
 
 def test_every_key_changes_the_program_on_some_cloud() -> None:
-    """But the budget, which only refuses."""
+    """But those that only refuse: a budget, a minimum of GPU nodes, a range that the existing subnet has not."""
     silent = [key for key in CHANGES if all(outcome(key, column) != "changed" for column in COLUMNS.values())]
-    assert silent == ["gpuPools[].minNodes", "budget.maxHourlyUsd"]
+    ranges = ["network.existing.podRange", "network.existing.serviceRange"]
+    assert silent == [*ranges, "gpuPools[].minNodes", "budget.maxHourlyUsd"]
 
 
 @pytest.mark.parametrize("name", COLUMNS)
