@@ -40,7 +40,8 @@ class PoolOffer:
     ask for: a node of the smallest of ``machine_types`` without what the system takes. ``preference`` 0 is tried before
     1. ``hourly_usd`` is one node's list price. ``idle_minutes`` pass between a node's last pod and its end.
     ``notice_seconds`` is how long pods have on a spot node that is taken away. ``rung`` is how its machines are had;
-    a node lives ``max_run_hours`` at most, and the machines of a block are there ``until`` that day (ISO date).
+    a node lives ``max_run_hours`` at most, and the machines of a block are there from the day ``since`` to the day
+    ``until`` (ISO dates).
     """
 
     name: str
@@ -61,6 +62,7 @@ class PoolOffer:
     notice_seconds: int | None = None
     rung: str = "on-demand"
     max_run_hours: int | None = None
+    since: str | None = None
     until: str | None = None
     labels: Mapping[str, str]
     taints: tuple[Taint, ...] = ()

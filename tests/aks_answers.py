@@ -38,7 +38,13 @@ VIRTUAL_NETWORK: Final[dict[str, Any]] = {
 
 CALLS: Final[dict[str, dict[str, Any] | Callable[[Mapping[str, Any]], dict[str, Any]]]] = {
     "azure-native:authorization:getClientConfig": {"objectId": "the-deployer", "tenantId": "the-tenant"},
-    "azure-native:network:getVirtualNetwork": VIRTUAL_NETWORK,
+    "azure-native:network:getVirtualNetwork": lambda args: {
+        **VIRTUAL_NETWORK,
+        "subnets": [
+            {**subnet, "id": f"{args['virtualNetworkName']}/subnets/{subnet['name']}"}
+            for subnet in VIRTUAL_NETWORK["subnets"]
+        ],
+    },
     "azure-native:network:getNetworkInterface": {"ipConfigurations": [{"privateIPAddress": "10.0.0.77"}]},
     # A cluster in its first update: its pools come later.
     "azure-native:containerservice:getManagedCluster": {"name": "gpu", "agentPoolProfiles": []},

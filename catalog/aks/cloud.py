@@ -57,6 +57,14 @@ DRIVER_ON_UBUNTU_ONLY: Final = frozenset({"nvidia-rtx-pro-6000"})
 """GPUs for which AKS has a driver on Ubuntu alone: ``supported-gpus.yaml`` of
 https://github.com/Azure/karpenter-provider-azure (2026-08). The others of the catalogue work on Azure Linux, too."""
 
+REGISTRY: Final = re.compile(
+    r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.ContainerRegistry"
+    r"/registries/(?P<registry>[a-z0-9]{5,50})",
+    re.IGNORECASE,
+)
+"""The resource id of a registry:
+https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerregistry"""
+
 _FEES_DATED: Final = "2026-10-03"
 _CONTROL_PLANE: Final = Source(url="https://azure.microsoft.com/pricing/details/kubernetes-service/", dated=_FEES_DATED)
 _NAT: Final = Source(url="https://azure.microsoft.com/pricing/details/azure-nat-gateway/", dated=_FEES_DATED)
@@ -150,11 +158,7 @@ CATALOG: Final = CloudCatalog(
     # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
     raw=RAW,
     registry_name=RegistryName(
-        written=re.compile(
-            r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/[^/]+/providers/Microsoft\.ContainerRegistry"
-            r"/registries/[a-z0-9]{5,50}",
-            re.IGNORECASE,
-        ),
+        written=REGISTRY,
         example="/subscriptions/<id>/resourceGroups/<group>/providers/Microsoft.ContainerRegistry/registries/<name>",
     ),
     max_name_length=63,

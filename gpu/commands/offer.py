@@ -149,7 +149,9 @@ def had(pool: PoolOffer) -> str:
     if rung == "on-demand":
         return ""
     limits = [f"{pool.max_run_hours} h at most"] if pool.max_run_hours else []
-    limits += [f"until {pool.until}"] if pool.until else []
+    days = [f"from {pool.since}"] if pool.since else []
+    days += [f"until {pool.until}"] if pool.until else []
+    limits += [" ".join(days)] if days else []
     return f" {rung}" + (f" ({', '.join(limits)})" if limits else "")
 
 

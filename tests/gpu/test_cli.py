@@ -75,6 +75,10 @@ def gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         ({"rung": "reserved"}, " reserved"),
         ({"rung": "flex-start", "max_run_hours": 24}, " flex-start (24 h at most)"),
         ({"rung": "capacity-block", "until": "2099-03-08"}, " capacity-block (until 2099-03-08)"),
+        (
+            {"rung": "capacity-block", "since": "2099-03-01", "until": "2099-03-08"},
+            " capacity-block (from 2099-03-01 until 2099-03-08)",
+        ),
     ],
 )
 def test_how_machines_are_had_is_said_unless_they_are_simply_bought(changes: dict[str, Any], said: str) -> None:

@@ -66,12 +66,17 @@ _DISK_KEYS: Final = common.KmsKeys(
 )
 
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
-_GROUP: Final = r"/subscriptions/[0-9a-fA-F-]{36}/resourceGroups/[-\w.()]+/providers"
+_GROUP: Final = r"/subscriptions/(?P<subscription>[0-9a-fA-F-]{36})/resourceGroups/(?P<group>[-\w.()]+)/providers"
+
+CONTAINER: Final = re.compile(
+    _GROUP + r"/Microsoft\.Storage/storageAccounts/(?P<account>[a-z0-9]{3,24})/blobServices/default"
+    r"/containers/(?P<container>[-a-z0-9]{3,63})",
+    re.IGNORECASE,
+)
+"""The resource id of a container of blobs, as a stack file writes it."""
+
 _NAMES: Final = Names(
-    bucket=re.compile(
-        _GROUP + r"/Microsoft\.Storage/storageAccounts/[a-z0-9]{3,24}/blobServices/default/containers/[-a-z0-9]{3,63}",
-        re.IGNORECASE,
-    ),
+    bucket=CONTAINER,
     bucket_example="/subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Storage/storageAccounts/ACCOUNT"
     "/blobServices/default/containers/CONTAINER: Azure grants by a resource's id",
     secret=re.compile(

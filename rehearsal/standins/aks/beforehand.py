@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterable
-from typing import Final
 
+from catalog.aks.cloud import REGISTRY as REGISTRY_ID
 from catalog.aks.keys import ENCRYPTION_SET as KEY_SET
 from components.clouds.aks.identity import reservation_groups
 from components.settings import Settings
+from components.settings.limits.aks import CONTAINER as CONTAINER_ID
 from components.settings.limits.aks import EXISTING_NETWORK
 from rehearsal.standins.aks.buckets import ACCOUNT, CONTAINER
 from rehearsal.standins.aks.group import GROUP
@@ -17,17 +18,6 @@ from rehearsal.standins.aks.identity import ENCRYPTION_SET
 from rehearsal.standins.aks.network import NETWORK, ROUTE_TABLE, SUBNET
 from rehearsal.standins.aks.registries import REGISTRY
 from rehearsal.standins.base import Properties
-
-_CONTAINER_ID: Final = re.compile(
-    r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.Storage"
-    r"/storageAccounts/(?P<account>[^/]+)/blobServices/default/containers/(?P<container>[^/]+)",
-    re.IGNORECASE,
-)
-_REGISTRY_ID: Final = re.compile(
-    r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.ContainerRegistry"
-    r"/registries/(?P<registry>[^/]+)",
-    re.IGNORECASE,
-)
 
 
 def resources(settings: Settings) -> Generator[tuple[str, Properties], object, None]:
@@ -60,7 +50,7 @@ def _data(settings: Settings, groups: set[str]) -> Generator[tuple[str, Properti
     """
     named = sorted({each for account in settings.identities for each in (*account.read, *account.write)})
     accounts = set[str]()
-    for written in _own(_CONTAINER_ID, named, settings):
+    for written in _own(CONTAINER_ID, named, settings):
         yield from _group(written["group"], settings, groups)
         there = {"resourceGroupName": written["group"], "accountName": written["account"]}
         if written["account"].lower() not in accounts:
@@ -68,7 +58,7 @@ def _data(settings: Settings, groups: set[str]) -> Generator[tuple[str, Properti
             kind = {"kind": "StorageV2", "sku": {"name": "Standard_LRS"}, "location": settings.region}
             yield ACCOUNT, {**there, **kind}
         yield CONTAINER, {**there, "containerName": written["container"]}
-    for written in _own(_REGISTRY_ID, settings.workloads.pull_from, settings):
+    for written in _own(REGISTRY_ID, settings.workloads.pull_from, settings):
         yield from _group(written["group"], settings, groups)
         there = {"resourceGroupName": written["group"], "registryName": written["registry"]}
         yield REGISTRY, {**there, "sku": {"name": "Basic"}, "location": settings.region}

@@ -14,7 +14,7 @@ FILES: Final = "singleuser"
 """The Secret with the files that notebooks see."""
 
 _DEDICATED: Final = {"operator": "Equal", "value": "user", "effect": "NoSchedule"}
-_DEFAULTS: Final[dict[str, Any]] = {
+DEFAULTS: Final[dict[str, Any]] = {
     "hub": {
         "allowNamedServers": False,
         "concurrentSpawnLimit": 64,
@@ -48,15 +48,6 @@ _DEFAULTS: Final[dict[str, Any]] = {
         }
     },
 }
-
-
-def merged(given: Mapping[str, Any], under: Mapping[str, Any] = _DEFAULTS) -> dict[str, Any]:
-    """The chart's values, with those ``given`` over them: mappings key by key, all else as it is given."""
-    result = dict(under)
-    for key, value in given.items():
-        below = under.get(key)
-        result[key] = merged(value, below) if isinstance(value, Mapping) and isinstance(below, Mapping) else value
-    return result
 
 
 def objects(values: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -24,8 +24,9 @@ from concepts.pool import POOL_LABEL
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.processes import Processes, free_ports
+from rehearsal.standins.kubernetes.helm.releases import merged
 from tests.clients.environment import programs
-from tests.clients.jupyterhub.chart import HUB, NAMESPACE, merged, objects
+from tests.clients.jupyterhub.chart import DEFAULTS, HUB, NAMESPACE, objects
 from tests.clients.jupyterhub.machine import PODS, Machine
 from tests.clients.jupyterhub.person import OpenTab, Person
 from tests.rehearsal.kept_cluster import Kept
@@ -58,7 +59,8 @@ def found() -> Path:
 @pytest.fixture(scope="module")
 def hub(found: Path, kept: Kept, api: Api, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     folder = tmp_path_factory.mktemp("jupyterhub")
-    values = merged(json.loads(kept.output(f"helm get values --namespace {NAMESPACE} jupyterhub --output json")))
+    given_values = json.loads(kept.output(f"helm get values --namespace {NAMESPACE} jupyterhub --output json"))
+    values = merged(DEFAULTS, given_values)
     for manifest in [*objects(values), *_homes()]:
         api.apply_manifest(manifest)
     proxy, proxy_api, own, *ports = free_ports(3 + len(PEOPLE))

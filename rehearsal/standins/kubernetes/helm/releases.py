@@ -203,15 +203,18 @@ def _with_files(inputs: Properties) -> Properties:
             content = yaml.safe_load(str(text))
         except yaml.YAMLError as error:
             raise ChartError(f"valueYamlFiles[{index}]", f"not YAML: {error}") from error
-        values = _merged(values, content or {})
+        values = merged(values, content or {})
     given = {key: value for key, value in inputs.items() if key != "valueYamlFiles"}
-    return {**given, "values": _merged(values, inputs.get("values") or {})} if files else given
+    return {**given, "values": merged(values, inputs.get("values") or {})} if files else given
 
 
-def _merged(base: Any, over: Any) -> Any:
-    """As Helm merges values: maps key by key, everything else whole."""
-    if isinstance(base, dict) and isinstance(over, dict):
-        return {**base, **{key: _merged(base.get(key), value) for key, value in over.items()}}
+def merged(base: Any, over: Any) -> Any:
+    """As Helm merges values: ``over`` over ``base``, maps key by key, everything else whole.
+
+    https://helm.sh/docs/chart_template_guide/values_files/
+    """
+    if isinstance(base, Mapping) and isinstance(over, Mapping):
+        return {**base, **{key: merged(base.get(key), value) for key, value in over.items()}}
     return over
 
 
@@ -229,7 +232,7 @@ def _state(inputs: Properties, live: Live) -> Properties:
     return {
         **inputs,
         "version": live.version,
-        "values": _merged(inputs.get("values") or {}, live.values),
+        "values": merged(inputs.get("values") or {}, live.values),
         "resourceNames": {kind: list(names) for kind, names in live.resources.items()},
         "status": {
             "appVersion": live.app_version,

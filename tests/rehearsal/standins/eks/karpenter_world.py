@@ -23,6 +23,7 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.nodes import condition
 from rehearsal.standins.eks.account import Account
+from rehearsal.standins.kubernetes.helm.releases import merged
 from tests import recorder
 from tests.components import eks_specs
 from tests.rehearsal.simulated_cluster import PODS, eventually, tools
@@ -70,7 +71,7 @@ class KarpenterWorld:
 
     def release(self, name: str, values: Mapping[str, Any] | None = None, *, wait: bool = True) -> None:
         """Install or upgrade one of the program's releases, with ``values`` over the program's."""
-        given = _merged(self.releases[name], values or {})
+        given = merged(self.releases[name], values or {})
         version = "1.14.1"
         command = [tools() / "helm", "upgrade", "--install", name, tools() / f"{name}-{version}.tgz"]
         command += ["--namespace", "kube-system", "--values", "-", "--kubeconfig", self.kubeconfig, "--skip-crds"]
@@ -184,11 +185,3 @@ def _run_program(amazon: Amazon, pools: tuple[Any, ...], cluster: Mapping[str, A
     with answers(amazon):
         usual = {"cluster_name": CLUSTER, "autoscaler": "karpenter", "zones": eks_specs.THREE_ZONES}
         return eks_specs.run(*pools, cluster={**usual, **cluster})
-
-
-def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    result = dict(base)
-    for key, value in over.items():
-        before = result.get(key)
-        result[key] = _merged(before, value) if isinstance(before, Mapping) and isinstance(value, Mapping) else value
-    return result

@@ -1,0 +1,187 @@
+"""No key of a stack file is ignored: changed, it changes what the program declares, or it is refused with a reason."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+from unittest import mock
+
+import pulumi
+import pytest
+import yaml
+from pydantic import BaseModel
+
+import catalog
+from components.settings import SettingsError
+from components.settings.docs import Column, columns
+from components.settings.problems import models_in
+from components.settings.read import NAMESPACE, load
+from components.settings.stack_file import StackFile
+from tests.one_stack import WORDS
+from tests.stacks import run_with
+
+Given = dict[str, Any]
+CHANGES: Final[dict[str, Given]] = yaml.safe_load((Path(__file__).parent / "every_key.yaml").read_text())
+COLUMNS: Final = {f"{column.cloud}-{column.autoscaler}": column for column in columns()}
+# A list that a key is in has this for its one entry.
+_ENTRIES: Final[Given] = {
+    "network.authorizedNetworks": {"name": "office", "cidr": "203.0.113.0/24"},
+    "maintenance.exclusions": {"name": "deadline", "first": "2099-03-01", "last": "2099-03-08"},
+    "gpuPools": {"name": "gpu", "gpu": "nvidia-t4", "maxNodes": 2},
+    "gpuPools[].taints": {"key": "example.com/team", "value": "text", "effect": "NoSchedule"},
+    "cpuPools": {"name": "cpu", "maxNodes": 2},
+    "cpuPools[].taints": {"key": "example.com/team", "value": "text", "effect": "NoSchedule"},
+    "workloads.services": {"name": "demo", "image": "registry.example/serve:1"},
+    "teams": {"name": "research", "gpus": 1},
+}
+
+
+# What a key says nothing about on a cloud → why nobody is misled by that.
+_PEOPLE: Final = "it is for who reads the file; the cloud's ranges have no names"
+_ANY_IMAGE: Final = "any name can be pushed, which the key's description says"
+IGNORED: Final = {
+    ("network.authorizedNetworks[].name", "eks"): _PEOPLE,
+    ("network.authorizedNetworks[].name", "aks"): _PEOPLE,
+    ("maintenance.exclusions[].name", "aks"): "it is for who reads the file; Azure's days have no names",
+    ("workloads.registry.images", "gke"): _ANY_IMAGE,
+    ("workloads.registry.images", "aks"): _ANY_IMAGE,
+    ("workloads.registry.mutableTags", "aks"): "there tags are always so; the key's description says: where it can",
+}
+# What another autoscaler of the same cloud has no part in.
+_CLOUDS_OWN: Final = (
+    *("workloads.registry", "workloads.checkpoints", "workloads.sharedVolume", "workloads.services"),
+    *("workloads.monitoring", "workloads.notebook", "identities", "access", "teams"),
+)
+
+
+def keys(model: type[BaseModel] = StackFile, before: str = "") -> Iterator[str]:
+    """All keys of a stack file; a section that is always there only by its own keys."""
+    for name, field in model.model_fields.items():
+        key, inner, written = f"{before}{field.alias or name}", list(models_in(field.annotation)), str(field.annotation)
+        if not inner or "tuple" in written or "None" in written:
+            yield key
+        for each in inner:
+            yield from keys(each, f"{key}{'[]' if 'tuple' in written else ''}.")
+
+
+def of_cloud(change: Given, word: str, cloud: str) -> Any:
+    """What a change says for this cloud, or else for all."""
+    own = cloud if word == "to" else f"{word}-{cloud}"
+    return change[own] if own in change else change.get(word, {})
+
+
+def section(config: Given, key: str, cloud: str) -> tuple[Given, str]:
+    """The mapping that ``key`` is in, in the first entry of lists, and its name there; made if it is not there."""
+    *parents, last = key.split(".")
+    people = {"name": "ops", "role": "viewer", "who": catalog.of(cloud).people[0]}
+    entries = {**_ENTRIES, "access": people, "identities": of_cloud(CHANGES["identities"], "to", cloud)[0]}
+    here, before = config, ""
+    for parent in parents:
+        name = parent.removesuffix("[]")
+        if name == parent:
+            here = here.setdefault(name, {})
+        else:
+            here = here.setdefault(name, [copy.deepcopy(entries.get(before + name, {}))])[0]
+        before += f"{parent}."
+    return here, last
+
+
+def put(config: Given, key: str, value: Any, cloud: str) -> None:
+    """Write ``key``; ``None`` removes it."""
+    here, name = section(config, key, cloud)
+    here[name.removesuffix("[]")] = copy.deepcopy([value] if name.endswith("[]") else value)
+    if value is None:
+        del here[name]
+
+
+def before_and_after(key: str, column: Column) -> tuple[Given, Given]:
+    """A small stack on this cloud, and the same with that one key changed."""
+    change, cloud = CHANGES[key], column.cloud
+    words = WORDS[cloud]
+    config: Given = {
+        "cloud": cloud,
+        "region": words["region"],
+        "zones": words["zones"][:1],
+        "network": {"authorizedNetworks": [_ENTRIES["network.authorizedNetworks"]]},
+        "autoscaling": {"autoscaler": column.autoscaler},
+        "gpuPools": [_ENTRIES["gpuPools"]],
+    }
+    config = copy.deepcopy(config)
+    for other, value in of_cloud(change, "with", cloud).items():
+        put(config, other, value, cloud)
+    section(config, key, cloud)
+    changed = copy.deepcopy(config)
+    put(changed, key, of_cloud(change, "to", cloud), cloud)
+    return config, changed
+
+
+@functools.cache
+def declared(written: str) -> Given | str:
+    """What the program declares for a stack file's keys, or why it is refused."""
+    config: Given = json.loads(written)
+    cloud = config["cloud"]
+    account = WORDS[cloud]["account"].split(": ")
+    given = {account[0]: account[1], **{f"{NAMESPACE}:{key}": value for key, value in config.items()}}
+    try:
+        load(config, stack="every-key", project=account[1])
+        with mock.patch("secrets.token_urlsafe", return_value="generated"):
+            recorded = asdict(run_with(given, "every-key"))
+    except (SettingsError, pulumi.RunError) as error:
+        return str(error)
+    # Which of several resources is waited for first is no part of a program.
+    recorded["calls"].sort()
+    return {**recorded, "resources": {each["urn"]: _ordered(each) for each in recorded["resources"]}}
+
+
+def _ordered(registration: Given) -> Given:
+    found = {urn: sorted(urns) for urn, urns in registration["property_dependencies"].items()}
+    return {**registration, "depends_on": sorted(registration["depends_on"]), "property_dependencies": found}
+
+
+def outcome(key: str, column: Column) -> str:
+    """``changed``, ``refused`` or ``ignored``."""
+    before, after = (declared(json.dumps(config)) for config in before_and_after(key, column))
+    if isinstance(after, str):
+        assert key.split(".")[0].removesuffix("[]") in after, (
+            f"{key} on {column} is refused, and it is not told: {after}"
+        )
+        return "refused"
+    return "ignored" if after == before else "changed"
+
+
+def asked(column: Column) -> list[str]:
+    """The keys to try: of a cloud's second autoscaler those that it may have a part in."""
+    first = column.autoscaler == catalog.of(column.cloud).autoscalers[0]
+    return [key for key in CHANGES if first or not key.startswith(_CLOUDS_OWN)]
+
+
+def test_every_key_is_tried() -> None:
+    """All but ``cloud``, without which nothing is checked."""
+    assert sorted(CHANGES) == sorted({*keys()} - {"cloud"})
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_key_changes_the_program_or_is_refused(name: str) -> None:
+    column = COLUMNS[name]
+    ignored = {key for key in asked(column) if outcome(key, column) == "ignored"}
+    assert ignored == {key for key, cloud in IGNORED if cloud == column.cloud and key in asked(column)}
+
+
+def test_every_key_changes_the_program_on_some_cloud() -> None:
+    """But those that only refuse: a budget, a minimum of GPU nodes, a range that the existing subnet has not."""
+    silent = [key for key in CHANGES if all(outcome(key, column) != "changed" for column in COLUMNS.values())]
+    ranges = ["network.existing.podRange", "network.existing.serviceRange"]
+    assert silent == [*ranges, "gpuPools[].minNodes", "budget.maxHourlyUsd"]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_an_unchanged_stack_is_declared_as_before(name: str) -> None:
+    """Otherwise an ignored key would look as if it had changed something."""
+    given, _ = before_and_after("workloads.notebook.image", COLUMNS[name])
+    assert declared.__wrapped__(json.dumps(given)) == declared(json.dumps(given))
+    assert isinstance(declared(json.dumps(given)), dict)
