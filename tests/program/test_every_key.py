@@ -165,6 +165,7 @@ def test_every_key_is_tried() -> None:
     assert sorted(CHANGES) == sorted({*keys()} - {"cloud"})
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_key_changes_the_program_or_is_refused(name: str) -> None:
     column = COLUMNS[name]
@@ -172,6 +173,7 @@ def test_a_key_changes_the_program_or_is_refused(name: str) -> None:
     assert ignored == {key for key, cloud in IGNORED if cloud == column.cloud and key in asked(column)}
 
 
+@pytest.mark.exhaustive
 def test_every_key_changes_the_program_on_some_cloud() -> None:
     """But those that only refuse: a budget, a minimum of GPU nodes, a range that the existing subnet has not."""
     silent = [key for key in CHANGES if all(outcome(key, column) != "changed" for column in COLUMNS.values())]
@@ -179,6 +181,7 @@ def test_every_key_changes_the_program_on_some_cloud() -> None:
     assert silent == [*ranges, "gpuPools[].minNodes", "budget.maxHourlyUsd"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", COLUMNS)
 def test_an_unchanged_stack_is_declared_as_before(name: str) -> None:
     """Otherwise an ignored key would look as if it had changed something."""
