@@ -12,9 +12,12 @@ from typing import Any
 
 import yaml
 
+from components.settings import Settings, from_stack_file
 from tests import recorder
 
 ROOT = Path(__file__).parents[1]
+# libyaml's, where PyYAML was built with it: hundreds of files are written.
+_SAFE_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 STACK_FILES = sorted([*ROOT.glob("Pulumi.*.yaml"), *(ROOT / "examples").glob("*.yaml")])
 
 
@@ -25,7 +28,7 @@ def stack_name(file: Path) -> str:
 def stack_file(name: str, config: dict[str, Any]) -> Path:
     """A stack file on disk; it lives as long as the process."""
     path = Path(_folder().name) / f"Pulumi.{name}.yaml"
-    path.write_text(yaml.safe_dump({"config": config}))
+    path.write_text(yaml.dump({"config": config}, Dumper=_SAFE_DUMPER))
     return path
 
 
@@ -38,6 +41,12 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 def run_program(file: Path) -> recorder.Recording:
     """What ``__main__.py`` registers for a stack file, recorded once per file."""
     return run_with(yaml.safe_load(file.read_text())["config"], stack_name(file))
+
+
+@functools.cache
+def settings_of(file: Path) -> Settings:
+    """What a stack file says, read once per file; frozen."""
+    return from_stack_file(file)
 
 
 def run_with(config: dict[str, Any], stack: str, program: Callable[[], None] | None = None) -> recorder.Recording:

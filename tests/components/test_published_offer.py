@@ -13,13 +13,12 @@ import catalog
 from components.clouds.base import GpuDaemon
 from components.gpu_admission import rooms
 from components.published_offer import offer
-from components.settings import from_stack_file
 from concepts.offer import CONFIG_MAP, KEY, NAMESPACE, PoolOffer, from_config_map
 from concepts.pool import Pool, TimeSharing
 from tests import one_stack
 from tests.components import specs
 from tests.recorder import Recording
-from tests.stacks import STACK_FILES, run_program, run_with, stack_name
+from tests.stacks import STACK_FILES, run_program, run_with, settings_of, stack_name
 
 FILES = [*STACK_FILES, *one_stack.files()]
 CLOUDS = pytest.mark.parametrize("cloud", one_stack.CLOUDS)
@@ -45,7 +44,7 @@ def machine(cloud: str, index: int) -> str:
 
 @pytest.mark.parametrize("file", FILES, ids=stack_name)
 def test_every_gpu_pool_is_published_with_what_its_settings_say(file: Path) -> None:
-    settings = from_stack_file(file)
+    settings = settings_of(file)
     found = from_config_map(_published(run_program(file)))
     assert (found.stack, found.cloud, found.cluster) == (settings.stack, settings.cloud, settings.cluster_name)
     room = rooms(settings.cloud, settings.gpu_pools)

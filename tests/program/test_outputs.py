@@ -7,14 +7,13 @@ from pathlib import Path
 import yaml
 
 from components.clouds.base import load_cloud
-from components.settings import from_stack_file
 from tests.program import each_stack, not_tolerated
-from tests.stacks import run_program
+from tests.stacks import run_program, settings_of
 
 
 @each_stack
 def test_the_outputs_describe_every_pool(file: Path) -> None:
-    outputs, settings = run_program(file).stack_outputs, from_stack_file(file)
+    outputs, settings = run_program(file).stack_outputs, settings_of(file)
     told = {"clusterName", "kubeconfig", "network", "pools", "gpuJobs", "cost", "quotas", "autoscaling"}
     asked = settings.workloads.model_dump(by_alias=True, exclude={"pull_from"})
     assert outputs.keys() == told | {key for key, section in asked.items() if section not in (None, ())}
@@ -36,7 +35,7 @@ def test_the_outputs_describe_every_pool(file: Path) -> None:
 @each_stack
 def test_each_gpu_job_reaches_its_pool_and_uses_one_whole_node(file: Path) -> None:
     outputs = run_program(file).stack_outputs
-    for spec in from_stack_file(file).gpu_pools:
+    for spec in settings_of(file).gpu_pools:
         job = yaml.safe_load(outputs["gpuJobs"][spec.name])
         pod = job["spec"]["template"]["spec"]
         assert pod["nodeSelector"].items() <= spec.labels.items()

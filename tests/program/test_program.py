@@ -17,7 +17,7 @@ import yaml
 
 from components.clouds.base import cloud_names
 from components.clouds.gpu_exporter import APP as EXPORTER
-from components.settings import Settings, from_stack_file
+from components.settings import Settings
 from concepts.declared import Cluster, Credential, NodeGroup, Workload
 from concepts.kubernetes import GPU_PRESENT_LABEL, Taint
 from concepts.pool import GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool, size_taint
@@ -26,7 +26,7 @@ from policies.rules import RULES
 from tests import declared, one_stack
 from tests.program import FILES, each_stack, not_tolerated
 from tests.recorder import Recording, Registration
-from tests.stacks import ROOT, run_program, run_with, stack_name
+from tests.stacks import ROOT, run_program, run_with, settings_of, stack_name
 
 # The property that holds a group's present size, which its autoscaler changes. Objects of an autoscaler have none.
 SIZE_PROPERTIES = {
@@ -74,7 +74,7 @@ def cluster_of(recording: Recording) -> Cluster:
 
 
 def gpu_specs(file: Path) -> tuple[Pool, ...]:
-    return from_stack_file(file).gpu_pools
+    return settings_of(file).gpu_pools
 
 
 def test_the_stacks_and_the_examples_of_the_seeds_are_tried() -> None:
@@ -84,7 +84,7 @@ def test_the_stacks_and_the_examples_of_the_seeds_are_tried() -> None:
 @pytest.mark.parametrize("cloud", cloud_names())
 def test_the_one_stack_is_tried_on_every_cloud(cloud: str) -> None:
     assert f"one-{cloud}" in {stack_name(file) for file in FILES}
-    assert cloud in {from_stack_file(one_stack.variant(name)).cloud for name in one_stack.VARIANTS}
+    assert cloud in {settings_of(one_stack.variant(name)).cloud for name in one_stack.VARIANTS}
 
 
 def test_the_program_is_short() -> None:
@@ -93,7 +93,7 @@ def test_the_program_is_short() -> None:
 
 @each_stack
 def test_every_spec_becomes_exactly_one_group(file: Path) -> None:
-    assert sorted(groups(run_program(file))) == sorted(spec.name for spec in _all_specs(from_stack_file(file)))
+    assert sorted(groups(run_program(file))) == sorted(spec.name for spec in _all_specs(settings_of(file)))
 
 
 @each_stack
@@ -110,7 +110,7 @@ def test_gpu_groups_are_what_the_file_says_and_reach_zero(file: Path) -> None:
 @each_stack
 def test_every_group_has_the_labels_and_taints_of_its_spec_and_no_other_taint(file: Path) -> None:
     found = groups(run_program(file))
-    for spec in _all_specs(from_stack_file(file)):
+    for spec in _all_specs(settings_of(file)):
         group = found[spec.name]
         assert group.labels is not UNKNOWN
         assert spec.labels.items() <= group.labels.items()
@@ -150,7 +150,7 @@ def test_system_pods_have_an_untainted_home_before_any_other_pool_exists(file: P
     recording = run_program(file)
     found = groups(recording)
     (home,) = [group for group in found.values() if _is_home(group)]
-    admin = from_stack_file(file).admin_pool
+    admin = settings_of(file).admin_pool
     assert home.taints == ()
     assert home.gpus_per_node == 0
     assert home.autoscaled is admin.autoscaled
@@ -257,7 +257,7 @@ def test_the_kubeconfig_is_secret_and_holds_no_credential(file: Path) -> None:
 
 @each_stack
 def test_a_protected_stack_is_protected_in_all_its_resources(file: Path) -> None:
-    recording, wanted = run_program(file), from_stack_file(file).security.deletion_protection
+    recording, wanted = run_program(file), settings_of(file).security.deletion_protection
     cluster = cluster_of(recording).resource
     (control_plane,) = [resource for resource in recording.resources if resource.urn == cluster]
     assert control_plane.protect is wanted
@@ -265,14 +265,14 @@ def test_a_protected_stack_is_protected_in_all_its_resources(file: Path) -> None
 
 
 def test_prod_is_protected_and_dev_is_not() -> None:
-    assert from_stack_file(ROOT / "Pulumi.prod.yaml").security.deletion_protection
-    assert not from_stack_file(ROOT / "Pulumi.dev.yaml").security.deletion_protection
+    assert settings_of(ROOT / "Pulumi.prod.yaml").security.deletion_protection
+    assert not settings_of(ROOT / "Pulumi.dev.yaml").security.deletion_protection
 
 
 @each_stack
 def test_every_gpu_is_offered_to_pods_once(file: Path) -> None:
     """By the cloud, by one DaemonSet that tolerates its node's taints, or by the user who said so."""
-    recording, settings = run_program(file), from_stack_file(file)
+    recording, settings = run_program(file), settings_of(file)
     specs = {spec.name: spec for spec in settings.gpu_pools}
     served: list[str] = []
     for daemon_set in recording.of_type("kubernetes:apps/v1:DaemonSet"):
@@ -296,7 +296,7 @@ def test_one_taint_more_than_the_installer_tolerates_is_noticed() -> None:
 
 @each_stack
 def test_what_scales_nodes_runs_where_no_autoscaler_takes_the_node_away(file: Path) -> None:
-    recording, settings = run_program(file), from_stack_file(file)
+    recording, settings = run_program(file), settings_of(file)
     autoscalers = [item for item in declared.items(recording) if isinstance(item, Workload) and item.scales_nodes]
     assert bool(autoscalers) == (settings.autoscaler != "managed")
     for workload in autoscalers:

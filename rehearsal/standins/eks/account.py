@@ -123,7 +123,10 @@ def _session() -> Any:
 @lru_cache(maxsize=64)
 def _client(service: str, region: str) -> Any:
     """Made once in a process, as it takes longer than most requests; whose request it sends is ``_asked``."""
-    client = _session().client(service, region_name=region)
+    from botocore.config import Config
+
+    # Otherwise put together twice for each request, which takes longer than signing it, and nobody reads it.
+    client = _session().client(service, region_name=region, config=Config(user_agent="rehearsal"))
     client.meta.events.register("before-send", partial(_answer, service))
     return client
 

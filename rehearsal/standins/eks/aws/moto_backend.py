@@ -25,6 +25,11 @@ def forget() -> None:
     if "moto.core.base_backend" in sys.modules:
         from moto.core.base_backend import BackendDict
 
+        # A reset makes everything anew before it is dropped: here a default VPC in each region that was used.
+        if "moto.ec2.models" in sys.modules:
+            from moto.ec2.models import ec2_backends
+
+            ec2_backends.clear()
         BackendDict.reset()
 
 

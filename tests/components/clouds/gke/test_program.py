@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from components.clouds.gke.identity import STREAMING_ROLE
-from components.settings import from_stack_file
 from tests import one_stack
 from tests.recorder import Recording, Registration
-from tests.stacks import STACK_FILES, run_program, run_with, stack_name
+from tests.stacks import STACK_FILES, run_program, run_with, settings_of, stack_name
 
 CLUSTER = "gcp:container/cluster:Cluster"
 NODE_POOL = "gcp:container/nodePool:NodePool"
-FILES = [file for file in (*STACK_FILES, *one_stack.files()) if from_stack_file(file).cloud == "gke"]
+FILES = [file for file in (*STACK_FILES, *one_stack.files()) if settings_of(file).cloud == "gke"]
 
 each_stack = pytest.mark.parametrize("file", FILES, ids=stack_name)
 
@@ -27,7 +26,7 @@ def gpu_pools(recording: Recording) -> list[Registration]:
 def test_gpu_pools_take_capacity_in_whichever_zone_has_some_and_count_over_all(file: Path) -> None:
     pools = gpu_pools(run_program(file))
     assert pools
-    asked = {spec.name: spec.location_policy or "any" for spec in from_stack_file(file).gpu_pools}
+    asked = {spec.name: spec.location_policy or "any" for spec in settings_of(file).gpu_pools}
     for pool in pools:
         assert pool.inputs["autoscaling"].keys() == {"totalMinNodeCount", "totalMaxNodeCount", "locationPolicy"}
         assert pool.inputs["autoscaling"]["locationPolicy"] == asked[pool.inputs["name"]].upper()
@@ -50,7 +49,7 @@ def test_every_node_is_private_hardened_and_of_the_dedicated_account(file: Path)
 
 @each_stack
 def test_google_installs_the_driver_exactly_where_the_file_leaves_it_to_google(file: Path) -> None:
-    drivers = {spec.name: spec.gpus.drivers for spec in from_stack_file(file).gpu_pools}
+    drivers = {spec.name: spec.gpus.drivers for spec in settings_of(file).gpu_pools}
     for pool in gpu_pools(run_program(file)):
         mode = pool.inputs["nodeConfig"]["guestAccelerators"][0]["gpuDriverInstallationConfig"]["gpuDriverVersion"]
         assert (mode == "INSTALLATION_DISABLED") == (drivers[pool.inputs["name"]] != "managed")
@@ -58,7 +57,7 @@ def test_google_installs_the_driver_exactly_where_the_file_leaves_it_to_google(f
 
 @each_stack
 def test_a_protected_cluster_is_protected_by_google_too(file: Path) -> None:
-    wanted = from_stack_file(file).security.deletion_protection
+    wanted = settings_of(file).security.deletion_protection
     assert run_program(file).only(CLUSTER).inputs["deletionProtection"] is wanted
 
 
