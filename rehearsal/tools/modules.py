@@ -42,21 +42,6 @@ PULUMI_PYTHON: Final = Module(
     installed_gib=0.1,
 )
 
-_DISRUPTION: Final = "pkg/controllers/disruption"
-_SHORTER_WAITS: Final = (
-    # How long after a node is seen to be idle it is looked at again, before it goes.
-    (f"{_DISRUPTION}/consolidation.go", "consolidationTTL = 15 * time.Second", "consolidationTTL = 5 * time.Second"),
-    # How often it looks for idle nodes.
-    (f"{_DISRUPTION}/controller.go", "pollingPeriod = 10 * time.Second", "pollingPeriod = time.Second"),
-    # How long a node stays because a pod may come: twice the longest time of collecting pods, and at least 10 s.
-    ("pkg/controllers/state/statenode.go", "nominationPeriod < 10*time.Second {", "nominationPeriod < 0 {"),
-)
-"""The waits of the autoscaler that stands in for the clouds' own, which no option shortens: path, as it is, as built.
-
-Idle time is simulated, as the start of a machine is. What it decides stays as it is. The Karpenter that a stack itself
-installs (``KARPENTER_AWS``) is built as published.
-"""
-
 KUBERNETES: Final = Module(
     _HERE / "kubernetes",
     binaries={
@@ -65,7 +50,6 @@ KUBERNETES: Final = Module(
         "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
         "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
         "kubectl": "k8s.io/kubernetes/cmd/kubectl",
-        "karpenter": "sigs.k8s.io/karpenter/kwok",
     },
     # Without these the API server calls itself v0.0.0-master, and clients that compare versions misjudge it.
     # Kubernetes' own builds set both packages: https://github.com/kubernetes/kubernetes/blob/v1.34.4/hack/lib/version.sh
@@ -80,8 +64,33 @@ KUBERNETES: Final = Module(
                 "gitTreeState": "clean",
             }.items()
         ),
-        Stamp("sigs.k8s.io/karpenter/pkg/operator.Version", "sigs.k8s.io/karpenter", "{number}"),
     ),
+    minutes=7.5,
+    build_gib=3.5,
+    installed_gib=0.4,
+)
+
+_DISRUPTION: Final = "pkg/controllers/disruption"
+_EDITS: Final = (
+    # How long after a node is seen to be idle it is looked at again, before it goes.
+    (f"{_DISRUPTION}/consolidation.go", "ValidationDelay = 15 * time.Second", "ValidationDelay = 5 * time.Second"),
+    # How often it looks for idle nodes.
+    (f"{_DISRUPTION}/controller.go", "pollingPeriod = 10 * time.Second", "pollingPeriod = time.Second"),
+    # How long a node stays because a pod may come: twice the longest time of collecting pods, and at least 10 s.
+    ("pkg/controllers/state/statenode.go", "BatchMaxDuration, 10*time.Second)", "BatchMaxDuration, 0)"),
+    # A node is called as its NodeClaim is: what it is called else is too long for its label kubernetes.io/hostname.
+    ("kwok/cloudprovider/cloudprovider.go", '"kwok-%s-%s-%d"', '"%[1]s"'),
+)
+"""Waits and a name that no option of the autoscaler in the clouds' own place changes: path, as it is, as built.
+
+Idle time is simulated, as the start of a machine is. What it decides stays as it is. The Karpenter that a stack itself
+installs (``KARPENTER_AWS``) is built as published.
+"""
+
+KARPENTER: Final = Module(
+    _HERE / "karpenter",
+    binaries={"karpenter": "sigs.k8s.io/karpenter/kwok"},
+    stamps=(Stamp("sigs.k8s.io/karpenter/pkg/operator.Version", "sigs.k8s.io/karpenter", "{number}"),),
     # The autoscaler's own resource types, which the rehearsal creates in the cluster.
     copies=(
         Copies(
@@ -94,10 +103,10 @@ KUBERNETES: Final = Module(
             ),
         ),
     ),
-    edits=tuple(Edit("sigs.k8s.io/karpenter", *each) for each in _SHORTER_WAITS),
-    minutes=9,
-    build_gib=4.0,
-    installed_gib=0.5,
+    edits=tuple(Edit("sigs.k8s.io/karpenter", *each) for each in _EDITS),
+    minutes=2,
+    build_gib=1.5,
+    installed_gib=0.1,
 )
 
 KWOK: Final = Module(
@@ -161,12 +170,12 @@ KARPENTER_AWS: Final = Module(
     installed_gib=0.2,
 )
 
-MODULES: Final = (KUBERNETES, KWOK, PULUMI, PULUMI_PYTHON, HELM, KARPENTER_AWS, ACTIONLINT)
+MODULES: Final = (KUBERNETES, KARPENTER, KWOK, PULUMI, PULUMI_PYTHON, HELM, KARPENTER_AWS, ACTIONLINT)
 
 PREVIEW: Final = (PULUMI, PULUMI_PYTHON)
 """Pulumi itself; a user's own can take their place. A preview needs no more."""
 
-REHEARSAL: Final = (KUBERNETES, KWOK, *PREVIEW)
+REHEARSAL: Final = (KUBERNETES, KARPENTER, KWOK, *PREVIEW)
 """What a rehearsal of every stack runs."""
 
 OF_AUTOSCALER: Final[Mapping[str, tuple[Module, ...]]] = {"karpenter": (HELM, KARPENTER_AWS)}
