@@ -1,4 +1,4 @@
-"""The upstream binaries and how each is built: one Go module (go.mod and go.sum) per release line.
+"""The upstream binaries and how each is built: one Go module per release line, which has them as its tools.
 
 Modules are separate because their dependencies do not agree with each other, so that a change of one pin rebuilds one
 module, and so that nobody waits for what they do not run.
@@ -16,7 +16,6 @@ _HERE: Final = Path(__file__).resolve().parent
 
 PULUMI: Final = Module(
     _HERE / "pulumi",
-    binaries={"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
     stamps=(Stamp("github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "github.com/pulumi/pulumi/pkg/v3"),),
     copies=(
         Copies(
@@ -36,7 +35,6 @@ PULUMI: Final = Module(
 
 PULUMI_PYTHON: Final = Module(
     _HERE / "pulumi-python",
-    binaries={"pulumi-language-python": "github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python"},
     minutes=0.6,
     build_gib=0.5,
     installed_gib=0.1,
@@ -44,13 +42,7 @@ PULUMI_PYTHON: Final = Module(
 
 KUBERNETES: Final = Module(
     _HERE / "kubernetes",
-    binaries={
-        "etcd": "go.etcd.io/etcd/server/v3",
-        "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
-        "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-        "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
-        "kubectl": "k8s.io/kubernetes/cmd/kubectl",
-    },
+    names={"server": "etcd"},
     # Without these the API server calls itself v0.0.0-master, and clients that compare versions misjudge it.
     # Kubernetes' own builds set both packages: https://github.com/kubernetes/kubernetes/blob/v1.34.4/hack/lib/version.sh
     stamps=(
@@ -89,7 +81,7 @@ installs (``KARPENTER_AWS``) is built as published.
 
 KARPENTER: Final = Module(
     _HERE / "karpenter",
-    binaries={"karpenter": "sigs.k8s.io/karpenter/kwok"},
+    names={"kwok": "karpenter"},
     stamps=(Stamp("sigs.k8s.io/karpenter/pkg/operator.Version", "sigs.k8s.io/karpenter", "{number}"),),
     # The autoscaler's own resource types, which the rehearsal creates in the cluster.
     copies=(
@@ -111,7 +103,6 @@ KARPENTER: Final = Module(
 
 KWOK: Final = Module(
     _HERE / "kwok",
-    binaries={"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
     minutes=2.5,
     build_gib=1.0,
     installed_gib=0.1,
@@ -119,7 +110,6 @@ KWOK: Final = Module(
 
 ACTIONLINT: Final = Module(
     _HERE / "actionlint",
-    binaries={"actionlint": "github.com/rhysd/actionlint/cmd/actionlint"},
     stamps=(Stamp("github.com/rhysd/actionlint.version", "github.com/rhysd/actionlint", "{number}"),),
     minutes=0.2,
     build_gib=0.3,
@@ -128,7 +118,6 @@ ACTIONLINT: Final = Module(
 
 HELM: Final = Module(
     _HERE / "helm",
-    binaries={"helm": "helm.sh/helm/v3/cmd/helm"},
     # https://github.com/helm/helm/blob/v3.22.0/Makefile
     stamps=(
         Stamp("helm.sh/helm/v3/internal/version.version", "helm.sh/helm/v3"),
@@ -146,7 +135,7 @@ _CHART_VERSION: Final = {"version": "{number}", "appVersion": "{number}"}
 
 KARPENTER_AWS: Final = Module(
     _HERE / "karpenter-aws",
-    binaries={"karpenter-aws": f"{_KARPENTER_AWS}/cmd/controller"},
+    names={"controller": "karpenter-aws"},
     # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/Makefile
     stamps=(Stamp("sigs.k8s.io/karpenter/pkg/operator.Version", _KARPENTER_AWS, "{number}"),),
     # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/hack/release/common.sh
