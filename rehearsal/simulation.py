@@ -105,6 +105,22 @@ class NodeGroup:
     packing: Packing | None = None
     pods_ended_by: Literal["eviction", "kubelet"] = "eviction"
 
+    @property
+    def gpus(self) -> int:
+        """GPUs that a node really has, before a device plugin shares each out: the autoscaler may expect others."""
+        return self.machine.gpus if self.offered_gpus is None else self.offered_gpus
+
+    def permanent(self) -> dict[str, int]:
+        """Zone → nodes that always exist: the minimum, and all initial nodes of a group without autoscaling.
+
+        A minimum over all zones is spread as evenly as possible, the first zones first.
+        """
+        each, more = (self.min_nodes, 0) if self.per_zone else divmod(self.min_nodes, len(self.zones))
+        minimum = {zone: each + (index < more) for index, zone in enumerate(self.zones)}
+        if self.autoscaled:
+            return minimum
+        return {zone: max(count, self.initial_nodes) for zone, count in minimum.items()}
+
 
 @dataclass(frozen=True)
 class Node:

@@ -6,6 +6,7 @@ import functools
 import json
 import runpy
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,15 @@ def run_program(file: Path) -> recorder.Recording:
     return run_with(yaml.safe_load(file.read_text())["config"], stack_name(file))
 
 
-def run_with(config: dict[str, Any], stack: str) -> recorder.Recording:
+def run_with(config: dict[str, Any], stack: str, program: Callable[[], None] | None = None) -> recorder.Recording:
     """What ``__main__.py`` registers for these keys, handed over as the engine does: structured values as JSON."""
     values = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
-    return recorder.run(_program, stack=stack, config=values)
+    return recorder.run(program or _program, stack=stack, config=values)
+
+
+def run_sabotaged(file: Path, sabotage: Callable[[Callable[[], None]], None]) -> recorder.Recording:
+    """What is registered when ``sabotage`` gets hold of the program."""
+    return run_with(yaml.safe_load(file.read_text())["config"], stack_name(file), lambda: sabotage(_program))
 
 
 def _program() -> None:

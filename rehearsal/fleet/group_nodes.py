@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.fleet.errors import FleetError
 from rehearsal.fleet.node_pools import claim_path
-from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, ClusterFacts, labels, permanent_counts, permanent_node, taints
-from rehearsal.simulation import NodeGroup
+from rehearsal.fleet.nodes import GROUP_LABEL, ZONE, NodeTemplate, condition
 
 _NODES: Final = "/api/v1/nodes"
+_READY_SECONDS: Final = 240.0
 _DRAIN_SECONDS: Final = 240.0
 
 
@@ -21,8 +21,9 @@ def nodes_of(api: Api, group: str) -> list[Object]:
     return api.list(_NODES, labelSelector=f"{GROUP_LABEL}={group}")
 
 
-def apply_permanent_nodes(api: Api, cluster: ClusterFacts, group: NodeGroup) -> None:
+def apply_permanent_nodes(api: Api, template: NodeTemplate) -> None:
     """Create what is missing of the nodes that always exist, and remove what is too many."""
+    group = template.group
     permanent: dict[str, list[str]] = {}
     counted: dict[str, int] = {}
     for node in nodes_of(api, group.name):
@@ -32,26 +33,26 @@ def apply_permanent_nodes(api: Api, cluster: ClusterFacts, group: NodeGroup) -> 
         # A group of fixed size keeps the nodes that an autoscaler gave it before.
         if not _made_by_karpenter(node) or not group.autoscaled:
             counted[zone] = counted.get(zone, 0) + 1
-    wanted = permanent_counts(group)
+    wanted = group.permanent()
     for zone, count in wanted.items():
         for _ in range(count - counted.get(zone, 0)):
-            api.create(_NODES, permanent_node(group, cluster, zone))
+            api.create(_NODES, template.node(zone))
     for zone, names in permanent.items():
         for name in names[wanted.get(zone, 0) :]:
             _drain(api, name)
             api.delete(f"{_NODES}/{name}")
 
 
-def update_nodes(api: Api, cluster: ClusterFacts, before: NodeGroup, after: NodeGroup) -> None:
+def update_nodes(api: Api, before: NodeTemplate, after: NodeTemplate) -> None:
     """Give existing nodes the group's new labels and taints, as clouds that update a group in place do."""
-    old, new = labels(before, cluster), labels(after, cluster)
-    if old == new and taints(before) == taints(after):
+    old, new = before.labels, after.labels
+    if old == new and before.taints == after.taints:
         return
     changed: dict[str, str | None] = {**dict.fromkeys(old.keys() - new.keys()), **new}
-    dropped = {(taint["key"], taint["effect"]) for taint in taints(before)}
-    for node in nodes_of(api, after.name):
+    dropped = {(taint["key"], taint["effect"]) for taint in before.taints}
+    for node in nodes_of(api, after.group.name):
         kept = [each for each in node["spec"].get("taints", []) if (each["key"], each["effect"]) not in dropped]
-        body = {"metadata": {"labels": changed}, "spec": {"taints": [*kept, *taints(after)]}}
+        body = {"metadata": {"labels": changed}, "spec": {"taints": [*kept, *after.taints]}}
         _patch_node(api, node["metadata"]["name"], body)
 
 
@@ -62,6 +63,20 @@ def remove_nodes(api: Api, group: str) -> None:
         if not _made_by_karpenter(node):
             api.delete(f"{_NODES}/{node['metadata']['name']}")
     api.delete(f"{claim_path()}?labelSelector={GROUP_LABEL}%3D{group}")
+
+
+def wait_until_ready(api: Api, group: str, count: int, check: Callable[[], None]) -> None:
+    """Return when so many nodes of the group are Ready; ``check`` raises if they cannot be.
+
+    Raises:
+        FleetError: they are not after four minutes.
+    """
+    deadline = time.monotonic() + _READY_SECONDS
+    while count and sum(condition(node, "Ready") for node in nodes_of(api, group)) < count:
+        check()
+        if time.monotonic() > deadline:
+            raise FleetError(f"node group {group}: fewer than {count} nodes are Ready after {_READY_SECONDS:.0f} s")
+        time.sleep(0.1)
 
 
 def wait_until_gone(api: Api, group: str) -> None:
@@ -83,10 +98,10 @@ def wait_until_gone(api: Api, group: str) -> None:
         time.sleep(0.2)
 
 
-def recreate_nodes(api: Api, cluster: ClusterFacts, group: NodeGroup) -> None:
+def recreate_nodes(api: Api, template: NodeTemplate) -> None:
     """Drain all nodes and end them, then make the permanent ones anew."""
-    remove_nodes(api, group.name)
-    apply_permanent_nodes(api, cluster, group)
+    remove_nodes(api, template.group.name)
+    apply_permanent_nodes(api, template)
 
 
 def _made_by_karpenter(node: Mapping[str, Any]) -> bool:

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from rehearsal.cluster.api import Object, resource_path
+from rehearsal.cluster.api import Api, Object, resource_path
 from rehearsal.fleet.instance_types import CAPACITY_TYPE, capacity_type
-from rehearsal.fleet.nodes import (
-    BETA_INSTANCE_TYPE,
-    GROUP_LABEL,
-    INSTANCE_TYPE,
-    UNSEEN_TAINT,
-    ZONE,
-    ClusterFacts,
-    permanent_counts,
-    seen_labels,
-    seen_taints,
-    stage_annotations,
-)
+from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, UNSEEN_TAINT, ZONE, NodeTemplate
 from rehearsal.simulation import NodeGroup
 
 API: Final = "karpenter.sh/v1"
@@ -35,10 +24,9 @@ NODE_CLASS_GROUP: Final = "karpenter.kwok.sh"
 _NODE_CLASS_REF: Final = {"group": NODE_CLASS_GROUP, "kind": "KWOKNodeClass", "name": "default"}
 _HIGHEST_WEIGHT: Final = 100
 
-NO_GROWTH: Final[Object] = {
+_NO_GROWTH: Final[Object] = {
     "spec": {"limits": {"pods": "0", "nodes": "0"}, "disruption": {"consolidateAfter": "Never"}}
 }
-"""A merge patch for the NodePool of a group whose autoscaler is gone: its nodes stay, and no other comes."""
 
 # https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/apis/crds/karpenter.sh_nodepools.yaml
 _RESTRICTED_DOMAIN: Final = "karpenter.sh"
@@ -75,19 +63,54 @@ def weights(groups: Iterable[NodeGroup]) -> dict[str, int]:
     return {name: max(1, _HIGHEST_WEIGHT - places[place]) for name, place in order.items()}
 
 
-def node_pools(group: NodeGroup, cluster: ClusterFacts, instance_type: str, weight: int) -> list[Object]:
+def apply_node_pools(api: Api, template: NodeTemplate, instance_type: str, order: Mapping[str, int]) -> list[Object]:
+    """Apply the group's NodePools, and ``order`` (weights by group) to everyone's; returns the group's."""
+    wanted = node_pools(template, instance_type, order[template.group.name])
+    pools = [api.apply(pool_path(pool["metadata"]["name"]), pool) for pool in wanted]
+    for pool in api.list(pool_path()):
+        # Others, too, may have NodePools in this cluster: a user's Karpenter.
+        weight = order.get(pool["metadata"].get("labels", {}).get(GROUP_LABEL, ""))
+        if weight is not None and pool["spec"].get("weight") != weight:
+            api.merge(pool_path(pool["metadata"]["name"]), {"spec": {"weight": weight}})
+    return pools
+
+
+def stop_growth(api: Api, group: str) -> None:
+    """The group's autoscaler is gone: its nodes stay, and no other comes."""
+    for pool in api.list(pool_path(), labelSelector=f"{GROUP_LABEL}={group}"):
+        api.merge(pool_path(pool["metadata"]["name"]), _NO_GROWTH)
+
+
+def delete_node_pools(api: Api, group: str) -> None:
+    """Delete the group's NodePools; Karpenter then ends their nodes."""
+    api.delete(f"{pool_path()}?labelSelector={GROUP_LABEL}%3D{group}")
+
+
+def node_pools(template: NodeTemplate, instance_type: str, weight: int) -> list[Object]:
     """The NodePools of an autoscaled group, by name: the group's, with ``-<zone>`` where limits count per zone."""
-    permanent = permanent_counts(group)
+    group, permanent = template.group, template.group.permanent()
     if group.per_zone:
         return [
-            _node_pool(f"{group.name}-{zone}", group, cluster, instance_type, weight, (zone,), permanent[zone])
+            _node_pool(f"{group.name}-{zone}", template, instance_type, weight, (zone,), permanent[zone])
             for zone in group.zones
         ]
-    return [_node_pool(group.name, group, cluster, instance_type, weight, group.zones, sum(permanent.values()))]
+    return [_node_pool(group.name, template, instance_type, weight, group.zones, sum(permanent.values()))]
 
 
-def node_claim(pool: Object, zone: str) -> Object:
-    """One node of a pool in ``zone`` without a pod that asks for it: an initial node, which goes when it is idle."""
+def initial_claims(group: NodeGroup, pools: Sequence[Object]) -> list[Object]:
+    """The nodes above the minimum with which a new group starts, as claims without a pod: they go when they are idle.
+
+    ``pools`` are the group's NodePools as the API server has them.
+    """
+    permanent = group.permanent()
+    return [
+        _node_claim(pools[index if group.per_zone else 0], zone)
+        for index, zone in enumerate(group.zones)
+        for _ in range(group.initial_nodes - permanent[zone])
+    ]
+
+
+def _node_claim(pool: Object, zone: str) -> Object:
     template = pool["spec"]["template"]
     requirements = [each for each in template["spec"]["requirements"] if each["key"] != ZONE]
     owner = {
@@ -111,18 +134,13 @@ def node_claim(pool: Object, zone: str) -> Object:
 
 
 def _node_pool(
-    name: str,
-    group: NodeGroup,
-    cluster: ClusterFacts,
-    instance_type: str,
-    weight: int,
-    zones: tuple[str, ...],
-    permanent: int,
+    name: str, of: NodeTemplate, instance_type: str, weight: int, zones: tuple[str, ...], permanent: int
 ) -> Object:
+    group = of.group
     room = max(0, group.max_nodes - permanent)
     allowed = {
         key: value
-        for key, value in seen_labels(group, cluster).items()
+        for key, value in of.seen_labels.items()
         # A node's zone and type are requirements below; a type may go by another name in Karpenter's catalogue.
         if key not in (ZONE, INSTANCE_TYPE) and not refused_by_karpenter(key)
     }
@@ -143,10 +161,10 @@ def _node_pool(
                 "budgets": [{"nodes": "100%", "reasons": ["Empty"]}, {"nodes": "0", "reasons": ["Drifted"]}],
             },
             "template": {
-                "metadata": {"labels": allowed, "annotations": stage_annotations(group, cluster)},
+                "metadata": {"labels": allowed, "annotations": of.annotations},
                 "spec": {
                     "nodeClassRef": _NODE_CLASS_REF,
-                    "taints": seen_taints(group),
+                    "taints": of.seen_taints,
                     # A node that differs from the plan must not be used before it has all that it differs in.
                     **({"startupTaints": [UNSEEN_TAINT]} if group.unseen_labels or group.unseen_taints else {}),
                     "requirements": [

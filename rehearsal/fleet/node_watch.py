@@ -13,15 +13,7 @@ from typing import Any, Final
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.fleet.node_pools import refused_by_karpenter
-from rehearsal.fleet.nodes import (
-    BETA_INSTANCE_TYPE,
-    GROUP_LABEL,
-    INSTANCE_TYPE,
-    UNSEEN_TAINT,
-    ClusterFacts,
-    seen_labels,
-)
-from rehearsal.simulation import NodeGroup
+from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, UNSEEN_TAINT, NodeTemplate
 
 _OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
 """https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/kwok/cloudprovider/cloudprovider.go"""
@@ -35,9 +27,10 @@ class Late:
     taints: tuple[Mapping[str, str], ...] = ()
 
 
-def late(group: NodeGroup, cluster: ClusterFacts, type_name: str) -> Late:
+def late(template: NodeTemplate, type_name: str) -> Late:
     """What the group's nodes lack when Karpenter has made them; ``type_name`` is its name for their machine."""
-    labels = {key: value for key, value in seen_labels(group, cluster).items() if refused_by_karpenter(key)}
+    group = template.group
+    labels = {key: value for key, value in template.seen_labels.items() if refused_by_karpenter(key)}
     labels |= group.unseen_labels
     if group.gpus_advertised_by == "device-plugin":
         # Plugin manifests of old select nodes by it.

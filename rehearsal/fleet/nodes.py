@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from rehearsal.cluster.api import Object
 from rehearsal.fleet.capacity import allocatable, capacity
 from rehearsal.simulation import MACHINE_GPUS, NodeGroup
 
@@ -53,86 +54,75 @@ def kubelet_version(wanted: str, server: str) -> str:
     return wanted if len(number) > 2 else ".".join(map(str, [*number, 0]))
 
 
-def labels(group: NodeGroup, cluster: ClusterFacts) -> dict[str, str]:
-    """The labels of every node in the group, whatever its zone: the declared ones, region and membership."""
-    return {**seen_labels(group, cluster), **group.unseen_labels}
+@dataclass(frozen=True)
+class NodeTemplate:
+    """How every node of ``group`` looks in its cluster; the autoscaler plans with what starts with ``seen`` alone."""
 
+    group: NodeGroup
+    cluster: ClusterFacts
 
-def seen_labels(group: NodeGroup, cluster: ClusterFacts) -> dict[str, str]:
-    """The labels that the autoscaler plans with."""
-    return {**group.labels, REGION: cluster.region, GROUP_LABEL: group.name}
+    @property
+    def seen_labels(self) -> dict[str, str]:
+        """The declared labels, whatever the zone, with region and membership."""
+        return {**self.group.labels, REGION: self.cluster.region, GROUP_LABEL: self.group.name}
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """All labels but the zone's."""
+        return {**self.seen_labels, **self.group.unseen_labels}
 
-def stage_annotations(group: NodeGroup, cluster: ClusterFacts) -> dict[str, str]:
-    """What the stages need. GPUs start at 0; ``driver`` says whether the cloud installs the driver by itself."""
-    gpus = own_gpus(group)
-    result = {
-        PREFIX + "capacity": json.dumps(replace(capacity(group.machine), gpus=gpus).resources(gpus=0)),
-        PREFIX + "allocatable": json.dumps(replace(allocatable(group.machine), gpus=gpus).resources(gpus=0)),
-        PREFIX + "kubelet-version": f"v{cluster.version}",
-        PODS_ENDED_BY: group.pods_ended_by,
-    }
-    if gpus:
-        result[GPUS] = str(gpus)
-        result[DRIVER] = "ready" if group.gpus_advertised_by == "cloud" else "missing"
-        result[ADVERTISED_BY] = group.gpus_advertised_by
-    return result
+    @property
+    def seen_taints(self) -> list[dict[str, str]]:
+        """In the API's form."""
+        return [_taint(taint) for taint in self.group.taints]
 
+    @property
+    def taints(self) -> list[dict[str, str]]:
+        """All taints, in the API's form."""
+        return [*self.seen_taints, *map(_taint, self.group.unseen_taints)]
 
-def own_gpus(group: NodeGroup) -> int:
-    """GPUs that a node really has, before a device plugin shares each out: not always what the autoscaler expects."""
-    return group.machine.gpus if group.offered_gpus is None else group.offered_gpus
+    @property
+    def annotations(self) -> dict[str, str]:
+        """What the stages need. GPUs start at 0; ``driver`` says whether the cloud installs the driver by itself."""
+        machine, gpus = self.group.machine, self.group.gpus
+        result = {
+            PREFIX + "capacity": json.dumps(replace(capacity(machine), gpus=gpus).resources(gpus=0)),
+            PREFIX + "allocatable": json.dumps(replace(allocatable(machine), gpus=gpus).resources(gpus=0)),
+            PREFIX + "kubelet-version": f"v{self.cluster.version}",
+            PODS_ENDED_BY: self.group.pods_ended_by,
+        }
+        if gpus:
+            result[GPUS] = str(gpus)
+            result[DRIVER] = "ready" if self.group.gpus_advertised_by == "cloud" else "missing"
+            result[ADVERTISED_BY] = self.group.gpus_advertised_by
+        return result
 
-
-def seen_taints(group: NodeGroup) -> list[dict[str, str]]:
-    """The taints that the autoscaler plans with, in the API's form."""
-    return [_taint(taint) for taint in group.taints]
-
-
-def taints(group: NodeGroup) -> list[dict[str, str]]:
-    """The taints of every node in the group, in the API's form."""
-    return [*seen_taints(group), *map(_taint, group.unseen_taints)]
+    def node(self, zone: str) -> Object:
+        """A new Node that no autoscaler made, so none removes it."""
+        name = f"{self.cluster.name}-{self.group.name}"[:54].rstrip("-.") + f"-{secrets.token_hex(4)}"
+        return {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": name,
+                "labels": {
+                    **self.labels,
+                    INSTANCE_TYPE: self.group.machine.type,
+                    BETA_INSTANCE_TYPE: self.group.machine.type,
+                    ZONE: zone,
+                    "kubernetes.io/hostname": name,
+                    "kubernetes.io/arch": "amd64",
+                    "kubernetes.io/os": "linux",
+                },
+                "annotations": self.annotations,
+            },
+            "spec": {"taints": self.taints, "providerID": f"simulated://{zone}/{name}"},
+        }
 
 
 def _taint(taint: Mapping[str, str]) -> dict[str, str]:
     # Karpenter's schema takes a value that is left out, and no empty one.
     return {key: value for key, value in taint.items() if value}
-
-
-def permanent_node(group: NodeGroup, cluster: ClusterFacts, zone: str) -> dict[str, Any]:
-    """A Node that the autoscaler never removes: of a group without autoscaling, or below the group's minimum."""
-    name = f"{cluster.name}-{group.name}"[:54].rstrip("-.") + f"-{secrets.token_hex(4)}"
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {
-            "name": name,
-            "labels": {
-                **labels(group, cluster),
-                INSTANCE_TYPE: group.machine.type,
-                BETA_INSTANCE_TYPE: group.machine.type,
-                ZONE: zone,
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/arch": "amd64",
-                "kubernetes.io/os": "linux",
-            },
-            "annotations": stage_annotations(group, cluster),
-        },
-        "spec": {"taints": taints(group), "providerID": f"simulated://{zone}/{name}"},
-    }
-
-
-def spread(count: int, zones: tuple[str, ...]) -> dict[str, int]:
-    """``count`` nodes over the zones, as evenly as possible, the first zones first."""
-    return {zone: count // len(zones) + (index < count % len(zones)) for index, zone in enumerate(zones)}
-
-
-def permanent_counts(group: NodeGroup) -> dict[str, int]:
-    """Zone → nodes that always exist: the minimum, and all initial nodes of a group without autoscaling."""
-    minimum = dict.fromkeys(group.zones, group.min_nodes) if group.per_zone else spread(group.min_nodes, group.zones)
-    if group.autoscaled:
-        return minimum
-    return {zone: max(count, group.initial_nodes) for zone, count in minimum.items()}
 
 
 def condition(node: Mapping[str, Any], kind: str) -> bool:

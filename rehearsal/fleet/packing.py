@@ -12,22 +12,20 @@ with spread constraints.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
-from urllib3.exceptions import HTTPError
-
 from concepts.kubernetes import SAFE_TO_EVICT, quantity
 from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.cluster.threads import PollingThread
 from rehearsal.fleet.capacity import GPU
 from rehearsal.fleet.node_pools import claim_path
-from rehearsal.fleet.nodes import GROUP_LABEL, condition
+from rehearsal.fleet.nodes import GROUP_LABEL, NodeTemplate, condition
 from rehearsal.fleet.pod_placement import refusal
-from rehearsal.simulation import NodeGroup, Packing
+from rehearsal.simulation import Packing
 
 _POLL_SECONDS: Final = 1.0
 _UNNEEDED_SECONDS: Final = 15.0
@@ -69,31 +67,17 @@ class Used:
         return max(1 - self.free[key] / self.offered[key] if self.offered[key] else Decimal(1) for key in counted)
 
 
-class Packer(threading.Thread):
-    """Looks every second; ``group_of`` knows the groups by their names."""
+class Packer(PollingThread):
+    """Looks every second; ``template_of`` knows the groups by their names."""
 
-    def __init__(self, api: Api, group_of: Callable[[str], NodeGroup | None]) -> None:
-        super().__init__(name="packer", daemon=True)
+    def __init__(self, api: Api, template_of: Callable[[str], NodeTemplate | None]) -> None:
+        super().__init__("packer", _POLL_SECONDS)
         self._api = api
-        self._group_of = group_of
-        self._closed = threading.Event()
+        self._template_of = template_of
         self._unneeded: dict[str, float] = {}
 
-    def close(self) -> None:
-        """End the thread."""
-        self._closed.set()
-        self.join()
-
-    def run(self) -> None:
-        """The thread's loop."""
-        while not self._closed.wait(_POLL_SECONDS):
-            try:
-                self._look()
-            except (ApiError, HTTPError):
-                # The API server is busy or stopping; whether it is dead is its process's watcher's concern.
-                continue
-
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Remove the first node that has been unneeded for long enough."""
         nodes = used_nodes(self._api)
         now = time.monotonic()
         unneeded = {each.name for each in nodes if self._may_go(each, nodes)}
@@ -107,10 +91,11 @@ class Packer(threading.Thread):
 
     def _may_go(self, used: Used, nodes: Sequence[Used]) -> bool:
         labels = used.node["metadata"].get("labels", {})
-        group = self._group_of(labels.get(GROUP_LABEL, ""))
-        if group is None or group.packing is None or "karpenter.sh/nodepool" not in labels or not usable(used.node):
+        template = self._template_of(labels.get(GROUP_LABEL, ""))
+        packing = None if template is None else template.group.packing
+        if packing is None or "karpenter.sh/nodepool" not in labels or not usable(used.node):
             return False
-        return unneeded(used, [each for each in nodes if each.name != used.name and usable(each.node)], group.packing)
+        return unneeded(used, [each for each in nodes if each.name != used.name and usable(each.node)], packing)
 
     def _budgets_allow(self, used: Used) -> bool:
         """Whether the API server would evict every pod: it knows the disruption budgets."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,9 +16,9 @@ from rehearsal.simulation import NodeGroup
 def write_report(
     path: Path,
     cluster: ClusterFacts | None,
-    groups: Sequence[NodeGroup],
-    had_nodes: Iterable[str],
-    missing_drivers: Iterable[MissingDriver],
+    groups: Iterable[NodeGroup] = (),
+    had_nodes: Iterable[str] = (),
+    missing_drivers: Iterable[MissingDriver] = (),
 ) -> None:
     """Write it whole: the declared groups, the names of those that have had a node, the nodes without usable GPUs."""
     report = {

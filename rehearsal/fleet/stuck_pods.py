@@ -11,15 +11,13 @@ from rehearsal.cluster.api import Api, Object, resource_path
 from rehearsal.cluster.threads import PollingThread
 from rehearsal.cluster_events import warning
 from rehearsal.fleet.capacity import GPU
-from rehearsal.fleet.nodes import ClusterFacts, own_gpus, permanent_node
+from rehearsal.fleet.nodes import NodeTemplate
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.simulation import NOT_SCALED, NodeGroup
 
 _POLL_SECONDS: Final = 0.5
 _PATIENCE_SECONDS: Final = 3.0
 """A pod that another group takes is not worth a word; an autoscaler starts a node for it within about two seconds."""
-
-UnscaledGroups = Callable[[], tuple[ClusterFacts, Iterable[NodeGroup]]]
 
 
 @dataclass(frozen=True)
@@ -32,29 +30,28 @@ class _Told:
 
 
 class StuckPods(PollingThread):
-    """Watches the pods that wait for a GPU; ``unscaled`` gives the groups with a reason for not being scaled."""
+    """Watches the pods that wait for a GPU; ``templates`` are those of all groups."""
 
-    def __init__(self, api: Api, unscaled: UnscaledGroups) -> None:
+    def __init__(self, api: Api, templates: Callable[[], Iterable[NodeTemplate]]) -> None:
         super().__init__("stuck-pods", _POLL_SECONDS)
         self._api = api
-        self._unscaled = unscaled
+        self._templates = templates
         self._since: dict[str, float] = {}
         self._told: set[_Told] = set()
 
     def look(self) -> None:
         """Tell the pods that have waited long enough."""
-        cluster, groups = self._unscaled()
-        groups = list(groups)
-        pods = self._api.list("/api/v1/pods", fieldSelector="spec.nodeName=,status.phase=Pending") if groups else []
+        unscaled = [each for each in self._templates() if each.group.not_scaled_because]
+        pods = self._api.list("/api/v1/pods", fieldSelector="spec.nodeName=,status.phase=Pending") if unscaled else []
         pods = [pod for pod in pods if gpus_of(pod["spec"])]
         now = time.monotonic()
         self._since = {pod["metadata"]["uid"]: self._since.get(pod["metadata"]["uid"], now) for pod in pods}
         for pod in pods:
             if now - self._since[pod["metadata"]["uid"]] < _PATIENCE_SECONDS:
                 continue
-            for group in groups:
-                if would_fit(pod["spec"], group, cluster):
-                    self._tell(pod, group)
+            for each in unscaled:
+                if would_fit(pod["spec"], each):
+                    self._tell(pod, each.group)
 
     def _tell(self, pod: Object, group: NodeGroup) -> None:
         told = _Told(pod["metadata"]["uid"], group.name, group.not_scaled_because)
@@ -74,12 +71,13 @@ def gpus_of(pod_spec: Mapping[str, Any]) -> int:
     )
 
 
-def would_fit(pod_spec: Mapping[str, Any], group: NodeGroup, cluster: ClusterFacts) -> bool:
+def would_fit(pod_spec: Mapping[str, Any], template: NodeTemplate) -> bool:
     """Whether a node of the group would have the GPUs, tolerated taints and labels that a pod asks for.
 
     What time slicing adds to a node's GPUs is known only when there is one, so it does not count here unless the
     autoscaler expects it. CPU and memory are not compared.
     """
-    if gpus_of(pod_spec) > max(own_gpus(group), group.machine.gpus):
+    group = template.group
+    if gpus_of(pod_spec) > max(group.gpus, group.machine.gpus):
         return False
-    return any(refusal(pod_spec, permanent_node(group, cluster, zone)) is None for zone in group.zones)
+    return any(refusal(pod_spec, template.node(zone)) is None for zone in group.zones)

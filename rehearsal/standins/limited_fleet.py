@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from concepts.pool import SIZE_KEY, Pool, PoolGpus
-from rehearsal.fleet.nodes import permanent_counts
 from rehearsal.simulation import Fleet, NodeGroup
 from rehearsal.standins.allowance import Allowance, Refusals, Shortage
 from rehearsal.standins.base import ProviderError
@@ -44,7 +43,7 @@ class LimitedFleet:
 
     def limited(self, group: NodeGroup) -> NodeGroup:
         """The group with the maximum that the account allows, or with the reason why it gets no node."""
-        always = sum(permanent_counts(group).values())
+        always = sum(group.permanent().values())
         most, why = group.max_nodes * (len(group.zones) if group.per_zone else 1), ""
         for shortage, room in self._quotas(group, always):
             if room < always:

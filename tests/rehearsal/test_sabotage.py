@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,8 @@ import rehearsal.sabotage.cases
 from rehearsal.sabotage import CASES, Case
 from rehearsal.sabotage.runner import refusal, sabotaged_project
 from rehearsal.stack import ROOT, locate
+from tests.recorder import Recording
+from tests.stacks import run_program, run_sabotaged
 
 KNOWN = {name: case for name, case in CASES.items() if case.rule is not None}
 UNKNOWN = {name: case for name, case in CASES.items() if case.rule is None}
@@ -50,6 +53,23 @@ def test_every_case_names_a_stack_of_the_project_and_a_rule_of_the_gate_if_one_c
     for case in CASES.values():
         assert case.rule in {None, *(rule.id for rule in RULES)}
         assert locate(case.stack)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_sabotage_changes_the_program(case: Case) -> None:
+    path = locate(case.stack)
+    sabotaged = run_sabotaged(path, case.sabotage)
+    assert registered(sabotaged) != registered(run_program(path))
+
+
+def test_a_program_that_nobody_breaks_declares_the_same_again() -> None:
+    path = locate("examples/eks-t4.yaml")
+    assert registered(run_sabotaged(path, lambda program: program())) == registered(run_program(path))
+
+
+def registered(recording: Recording) -> dict[str, tuple[dict[str, Any], frozenset[str]]]:
+    """What was declared by URN: in which order, each run decides anew."""
+    return {each.urn: (each.inputs, frozenset(each.depends_on)) for each in recording.resources}
 
 
 def test_a_sabotaged_project_is_the_checkout_but_for_the_program() -> None:

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final
+from typing import Final
 
 from rehearsal.sabotage.case import Case
-from rehearsal.sabotage.cases.changed import change
+from rehearsal.sabotage.cases.changed import without_right
 
 _ACTION: Final = "autoscaling:SetDesiredCapacity"
-
-
-def _look_only(inputs: dict[str, Any]) -> dict[str, Any] | None:
-    if not isinstance(inputs["policy"], str) or _ACTION not in inputs["policy"]:
-        return None
-    document = json.loads(inputs["policy"])
-    for statement in document["Statement"]:
-        statement["Action"] = [action for action in statement["Action"] if action != _ACTION]
-    return {**inputs, "policy": json.dumps(document)}
-
 
 CASE = Case(
     name="autoscaler-without-rights",
@@ -27,5 +16,5 @@ CASE = Case(
     rule="autoscaler-permitted",
     check="reached:",
     reason=_ACTION,
-    sabotage=change("aws:iam/rolePolicy:RolePolicy", _look_only),
+    sabotage=without_right(_ACTION),
 )

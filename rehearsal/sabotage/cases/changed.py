@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -27,6 +28,25 @@ def change(type: str, how: Change) -> Callable[[Program], None]:
         program()
 
     return sabotage
+
+
+def without_right(action: str) -> Callable[[Program], None]:
+    """A sabotage that takes ``action`` out of every policy of a role on AWS."""
+
+    def without(policy: str) -> str:
+        if action not in policy:
+            return policy
+        document = json.loads(policy)
+        for statement in document["Statement"]:
+            if isinstance(statement["Action"], list):
+                statement["Action"] = [each for each in statement["Action"] if each != action]
+        return json.dumps(document)
+
+    # A policy that names the account is known only when the account is.
+    return change(
+        "aws:iam/rolePolicy:RolePolicy",
+        lambda inputs: {**inputs, "policy": pulumi.Output.from_input(inputs["policy"]).apply(without)},
+    )
 
 
 def without_toleration(inputs: dict[str, Any], key: str) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.fleet.autoscaler import Autoscaler
 from rehearsal.fleet.node_pools import node_pools, pool_path
-from rehearsal.fleet.nodes import ClusterFacts
+from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from tests.rehearsal.simulated_cluster import eventually, gpu_group, tools
 
 pytestmark = pytest.mark.rehearsal
 
-(POOL,) = node_pools(gpu_group("pool"), ClusterFacts("demo", "us-central1", "1.34.4"), "type", 50)
+(POOL,) = node_pools(NodeTemplate(gpu_group("pool"), ClusterFacts("demo", "us-central1", "1.34.4")), "type", 50)
 NAME = POOL["metadata"]["name"]
 
 

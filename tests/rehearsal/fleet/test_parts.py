@@ -12,7 +12,7 @@ from rehearsal.fleet.capacity import allocatable, capacity
 from rehearsal.fleet.instance_types import InstanceTypes
 from rehearsal.fleet.node_pools import node_pools, refused_by_karpenter, weights
 from rehearsal.fleet.node_watch import Late, missing
-from rehearsal.fleet.nodes import ClusterFacts, kubelet_version, permanent_counts
+from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.fleet.stuck_pods import would_fit
 from rehearsal.simulation import Machine
@@ -96,7 +96,7 @@ UNSEEN_LABEL, UNSEEN_TAINT = {"team": "vision"}, {"key": "dedicated", "value": "
 
 
 def template(**fields: Any) -> dict[str, Any]:
-    (pool,) = node_pools(gpu_group("pool", **fields), FACTS, "type", 50)
+    (pool,) = node_pools(NodeTemplate(gpu_group("pool", **fields), FACTS), "type", 50)
     found: dict[str, Any] = pool["spec"]["template"]
     return found
 
@@ -173,7 +173,8 @@ MAX_PODS = 29
 
 def limits(**fields: Any) -> dict[str, int]:
     machine = Machine("n1-standard-4", 4, 15, 1, "nvidia-tesla-t4", max_pods=MAX_PODS)
-    pools = node_pools(gpu_group("pool", zones=ZONES, machine=machine, **fields), FACTS, "type", 50)
+    group = gpu_group("pool", zones=ZONES, machine=machine, **fields)
+    pools = node_pools(NodeTemplate(group, FACTS), "type", 50)
     for pool in pools:
         assert int(pool["spec"]["limits"]["pods"]) == int(pool["spec"]["limits"]["nodes"]) * MAX_PODS
     return {pool["metadata"]["name"]: int(pool["spec"]["limits"]["nodes"]) for pool in pools}
@@ -186,12 +187,12 @@ def test_a_total_maximum_is_one_pool_and_a_maximum_per_zone_one_for_each() -> No
 
 def test_permanent_nodes_are_the_minimum_or_every_node_without_autoscaling() -> None:
     group = gpu_group("pool", zones=ZONES, min_nodes=3)
-    assert permanent_counts(group) == {ZONES[0]: 2, ZONES[1]: 1}
-    assert permanent_counts(replace(group, per_zone=True)) == {ZONES[0]: 3, ZONES[1]: 3}
+    assert group.permanent() == {ZONES[0]: 2, ZONES[1]: 1}
+    assert replace(group, per_zone=True).permanent() == {ZONES[0]: 3, ZONES[1]: 3}
     fixed = replace(group, autoscaled=False)
-    assert permanent_counts(replace(fixed, initial_nodes=2)) == {ZONES[0]: 2, ZONES[1]: 2}
-    assert permanent_counts(replace(fixed, initial_nodes=1)) == {ZONES[0]: 2, ZONES[1]: 1}
-    assert permanent_counts(replace(fixed, min_nodes=0)) == {ZONES[0]: 0, ZONES[1]: 0}
+    assert replace(fixed, initial_nodes=2).permanent() == {ZONES[0]: 2, ZONES[1]: 2}
+    assert replace(fixed, initial_nodes=1).permanent() == {ZONES[0]: 2, ZONES[1]: 1}
+    assert replace(fixed, min_nodes=0).permanent() == {ZONES[0]: 0, ZONES[1]: 0}
 
 
 @pytest.mark.parametrize(
@@ -287,4 +288,4 @@ SELECTS_LATE = {"nodeSelector": {"team": "vision"}}
 def test_which_pods_a_group_would_take(
     gpus: int, pod_fields: dict[str, Any], group_fields: dict[str, Any], fits: bool
 ) -> None:
-    assert would_fit(pod_spec(gpus, **pod_fields), gpu_group("pool", **group_fields), FACTS) is fits
+    assert would_fit(pod_spec(gpus, **pod_fields), NodeTemplate(gpu_group("pool", **group_fields), FACTS)) is fits

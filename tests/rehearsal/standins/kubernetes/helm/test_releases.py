@@ -16,7 +16,7 @@ import yaml
 
 from concepts.unknown import UNKNOWN
 from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.fleet.nodes import ClusterFacts, permanent_node
+from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from rehearsal.simulation import Machine, NodeGroup
 from rehearsal.standins.base import ProviderError
 from rehearsal.standins.kubernetes import KubernetesProvider
@@ -56,7 +56,7 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
     assert _HELM is not None
     with ControlPlane(tmp_path_factory.mktemp("control-plane"), tools=Path(_HELM).parent) as running:
         group = NodeGroup("admin", "demo", Machine("m6i.large", 2, 8), ("us-west-2a",), autoscaled=False)
-        node = permanent_node(group, ClusterFacts("demo", "us-west-2", "1.35.0"), "us-west-2a")
+        node = NodeTemplate(group, ClusterFacts("demo", "us-west-2", "1.35.0")).node("us-west-2a")
         running.api.create("/api/v1/nodes", node)
         yield running
 

@@ -1,0 +1,116 @@
+"""What runs beside a cluster: the kubelets' programs, the fleet's own autoscaler, and the threads that watch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.cluster.threads import PollingThread, WatchingThread
+from rehearsal.fleet.autoscaler import Autoscaler
+from rehearsal.fleet.drivers import Drivers
+from rehearsal.fleet.groups import Groups
+from rehearsal.fleet.idle_time import IdleTime
+from rehearsal.fleet.node_watch import Late, NodeWatch, late
+from rehearsal.fleet.packing import Packer
+from rehearsal.fleet.stuck_pods import StuckPods
+from rehearsal.simulation import Injector, Node, NodeGroup
+from rehearsal.workloads.container import Host
+from rehearsal.workloads.kubelet import Kubelet
+from rehearsal.workloads.programs import programs
+
+Watcher = PollingThread | WatchingThread
+
+
+class Controllers:
+    """One cluster's; each part starts with the first group or machine that needs it.
+
+    Whoever calls takes turns; ``check`` and ``wait`` may be called at any time.
+    """
+
+    def __init__(
+        self, control_plane: ControlPlane, tools: Path, run_dir: Path, groups: Groups, injector: Injector
+    ) -> None:
+        self._control_plane = control_plane
+        self._tools = tools
+        self._run_dir = run_dir
+        self._groups = groups
+        self._autoscaler: Autoscaler | None = None
+        host = Host(
+            api=control_plane.api,
+            api_server=control_plane.endpoint,
+            ca_pem_base64=control_plane.ca_pem_base64,
+            processes=control_plane.processes,
+            folder=run_dir / "pods",
+            injector=injector,
+        )
+        self._kubelet = Kubelet(host, programs(tools))
+        self._kubelet.start()
+        api = control_plane.api
+        self._makers: Mapping[type[Watcher], Callable[[], Watcher]] = {
+            Drivers: lambda: Drivers(api, groups.report_missing),
+            IdleTime: lambda: IdleTime(api),
+            NodeWatch: lambda: NodeWatch(api, self._late_of, groups.note_node),
+            Packer: lambda: Packer(api, groups.template),
+            StuckPods: lambda: StuckPods(api, groups.templates),
+        }
+        self._watchers: dict[type[Watcher], Watcher] = {}
+
+    def autoscaler(self) -> Autoscaler:
+        """The fleet's own, installed with the first group that it scales: a cluster may have another."""
+        if self._autoscaler is None:
+            autoscaler = Autoscaler(self._control_plane, self._tools, self._run_dir / "autoscaler")
+            autoscaler.install()
+            self._autoscaler = autoscaler
+        return self._autoscaler
+
+    def serve_group(self, group: NodeGroup) -> None:
+        """Start what the group's nodes and pods need."""
+        if group.gpus_advertised_by != "cloud" and group.gpus:
+            self._start(Drivers)
+        if group.autoscaled:
+            self.watch_nodes()
+        if group.autoscaled and group.packing is not None:
+            self._start(Packer)
+        if group.not_scaled_because:
+            self._start(StuckPods)
+
+    def serve_machine(self, node: Node) -> None:
+        """Start what a machine that joins by itself needs."""
+        if node.gpus and node.gpus_advertised_by != "cloud":
+            self._start(Drivers)
+        self._start(IdleTime)
+
+    def watch_nodes(self) -> None:
+        """From now on every node that comes is noted."""
+        self._start(NodeWatch)
+
+    def wait(self) -> None:
+        """Return when the autoscaler knows every group."""
+        if self._autoscaler is not None:
+            self._autoscaler.wait()
+
+    def check(self) -> None:
+        """Raise if the autoscaler could not be (re)started."""
+        if self._autoscaler is not None:
+            self._autoscaler.check()
+
+    def close(self) -> None:
+        """Stop all of them."""
+        running = [self._kubelet, *self._watchers.values(), *([self._autoscaler] if self._autoscaler else [])]
+        self._watchers.clear()
+        with ThreadPoolExecutor() as closing:  # each may have to wait for an answer of the API server
+            list(closing.map(lambda each: each.close(), running))
+
+    def _start(self, kind: type[Watcher]) -> None:
+        if kind not in self._watchers:
+            watcher = self._watchers[kind] = self._makers[kind]()
+            watcher.start()
+
+    def _late_of(self, name: str) -> Late:
+        """What a group's nodes lack when Karpenter has made them."""
+        template, autoscaler = self._groups.template(name), self._autoscaler
+        if template is None or autoscaler is None:
+            return Late()
+        return late(template, autoscaler.types.name(template.group.machine))

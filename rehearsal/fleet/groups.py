@@ -1,0 +1,83 @@
+"""The node groups that a cluster has, and what is known of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rehearsal.fleet.drivers import MissingDriver
+from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
+from rehearsal.fleet.report import write_report
+from rehearsal.simulation import NodeGroup
+
+
+class Groups:
+    """The groups of ``cluster`` by name; the file ``report`` always says what is known of them.
+
+    Any thread may ask, note and report; changes take turns by their caller's lock.
+    """
+
+    def __init__(self, cluster: ClusterFacts, report: Path) -> None:
+        self.cluster = cluster
+        self._report = report
+        self._templates: dict[str, NodeTemplate] = {}
+        self._settled: set[str] = set()
+        self._with_history: set[str] = set()
+        self._missing_drivers: tuple[MissingDriver, ...] = ()
+
+    def template(self, name: str) -> NodeTemplate | None:
+        """The group's, if there is such a group."""
+        return self._templates.get(name)
+
+    def templates(self) -> list[NodeTemplate]:
+        """Those of all groups."""
+        return list(self._templates.values())
+
+    def declare(self, group: NodeGroup) -> NodeTemplate:
+        """Have this group, in the place of one with its name; it is not settled."""
+        self._settled.discard(group.name)
+        template = self._templates[group.name] = NodeTemplate(group, self.cluster)
+        self.write()
+        return template
+
+    def forget(self, name: str) -> bool:
+        """Have the group no more; returns whether there was one."""
+        if self._templates.pop(name, None) is None:
+            return False
+        self._settled.discard(name)
+        self._with_history.discard(name)
+        self.write()
+        return True
+
+    def settle(self, group: NodeGroup) -> None:
+        """All that the group asks for has been done, unless it has changed meanwhile."""
+        if self._is(group):
+            self._settled.add(group.name)
+
+    def settled(self, group: NodeGroup) -> bool:
+        """Whether nothing is left to do for the group as it is here."""
+        return group.name in self._settled and self._is(group)
+
+    def note_node(self, name: str) -> None:
+        """Remember that a group has had a node; called for every sight of one."""
+        if name in self._with_history or name not in self._templates:
+            return
+        self._with_history.add(name)
+        self.write()
+
+    def had_node(self, name: str) -> bool:
+        """Whether a node of the group was noted."""
+        return name in self._with_history
+
+    def report_missing(self, missing: tuple[MissingDriver, ...]) -> None:
+        """These are the nodes without usable GPUs."""
+        self._missing_drivers = missing
+        self.write()
+
+    def write(self) -> None:
+        """Write the report."""
+        groups = [each.group for each in self.templates()]
+        write_report(self._report, self.cluster, groups, set(self._with_history), self._missing_drivers)
+
+    def _is(self, group: NodeGroup) -> bool:
+        template = self._templates.get(group.name)
+        return template is not None and template.group == group
