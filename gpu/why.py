@@ -51,7 +51,7 @@ _QUOTA: Final = re.compile(
 )
 _FULL: Final = re.compile(
     r"max (?:node group size|total nodes in cluster|limit) reached|exceed(?:s|ed)? limits? (?:for|of) nodepool|"
-    r"all available instance types exceed limits",
+    r"all available instance types exceed limits|node limits have been exhausted",
     re.IGNORECASE,
 )
 _TOO_MUCH: Final = re.compile(r"> maximum capacity", re.IGNORECASE)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from rehearsal.checks.check import NOT_REACHED, Check
 from rehearsal.play import Played, Submitted
 from rehearsal.scenario import OffGpus, Refused, RunsOn, Scenario, StaysPending
 from rehearsal.timeline import Timeline
 from rehearsal.user import essence
+
+_FULL: Final = ("exceed limits", "limits have been exhausted")
 
 
 def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
@@ -179,4 +182,4 @@ def _reasons(timeline: Timeline, one: Submitted) -> list[str]:
 def _of_full_pool(reason: str) -> str:
     """Of the clauses that an autoscaler gives, one for each pool, that of the full one, else the first."""
     clauses = reason.split("; ")
-    return next((clause for clause in clauses if "exceed limits" in clause), clauses[0])
+    return next((clause for clause in clauses if any(said in clause for said in _FULL)), clauses[0])

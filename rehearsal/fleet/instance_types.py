@@ -20,7 +20,7 @@ CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
 ZONE: Final = "topology.kubernetes.io/zone"
 
 # Karpenter's kwok provider takes this off each type; it is added here to arrive at the exact allocatable.
-# https://github.com/kubernetes-sigs/karpenter/blob/v1.8.2/kwok/cloudprovider/helpers.go
+# https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/kwok/cloudprovider/helpers.go
 _OVERHEAD_MILLICORES: Final = 100
 _OVERHEAD_MIB: Final = 10
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rehearsal.cluster.api import Api, Object, resource_path
 from rehearsal.fleet.instance_types import CAPACITY_TYPE, capacity_type
-from rehearsal.fleet.nodes import GROUP_LABEL, INSTANCE_TYPE, REGION, UNSEEN_TAINT, ZONE, NodeTemplate
+from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, UNSEEN_TAINT, ZONE, NodeTemplate
 from rehearsal.simulation import NodeGroup
 
 API: Final = "karpenter.sh/v1"
@@ -28,10 +28,8 @@ _NO_GROWTH: Final[Object] = {
     "spec": {"limits": {"pods": "0", "nodes": "0"}, "disruption": {"consolidateAfter": "Never"}}
 }
 
-# Labels of these domains are refused by Karpenter, except the ones it knows itself
-# (https://github.com/kubernetes-sigs/karpenter/blob/v1.8.2/pkg/apis/v1/labels.go).
-_RESTRICTED_DOMAINS: Final = ("kubernetes.io", "k8s.io", "karpenter.sh")
-_ALLOWED_DOMAINS: Final = ("kops.k8s.io", "node.kubernetes.io", "node-restriction.kubernetes.io")
+# https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/apis/crds/karpenter.sh_nodepools.yaml
+_RESTRICTED_DOMAIN: Final = "karpenter.sh"
 
 
 def pool_path(name: str | None = None) -> str:
@@ -45,11 +43,11 @@ def claim_path(name: str | None = None) -> str:
 
 
 def refused_by_karpenter(key: str) -> bool:
-    """Whether Karpenter does not take this label in a NodePool; the fleet then sets it on the node itself."""
-    if key in (REGION, ZONE, INSTANCE_TYPE):
-        return False
-    domain = key.partition("/")[0] if "/" in key else ""
-    return _within(domain, _RESTRICTED_DOMAINS) and not _within(domain, _ALLOWED_DOMAINS)
+    """Whether Karpenter does not take this label in a NodePool as it is; the fleet then sets it on the node itself.
+
+    The old name of a machine's type it takes for the new one, and a type may go by another name in its catalogue.
+    """
+    return key == BETA_INSTANCE_TYPE or key.partition("/")[0].endswith(_RESTRICTED_DOMAIN)
 
 
 def weights(groups: Iterable[NodeGroup]) -> dict[str, int]:
@@ -152,10 +150,10 @@ def _node_pool(
         "metadata": {"name": name, "labels": {GROUP_LABEL: group.name}},
         "spec": {
             "weight": weight,
-            # Every node counts its maximum of pods, so this is a number of nodes. The scheduler of v1.8.2 plans with
-            # it, but sees it late on nodes under way; "nodes" is checked once more before each launch, and stops what
-            # comes after this number is *exceeded* (pkg/controllers/provisioning/provisioner.go), hence one less.
-            "limits": {"pods": str(room * group.machine.max_pods), "nodes": str(max(0, room - 1))},
+            # "nodes" counts those that there are, also under way. Of those planned together only resources are
+            # counted: every node takes its maximum of pods
+            # (https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/provisioning/scheduling/scheduler.go).
+            "limits": {"pods": str(room * group.machine.max_pods), "nodes": str(room)},
             "disruption": {
                 "consolidationPolicy": "WhenEmpty",
                 "consolidateAfter": "1s",
@@ -183,7 +181,3 @@ def _node_pool(
 
 def _within_values(key: str, values: tuple[str, ...]) -> dict[str, Any]:
     return {"key": key, "operator": "In", "values": list(values)}
-
-
-def _within(domain: str, parents: tuple[str, ...]) -> bool:
-    return any(domain == parent or domain.endswith("." + parent) for parent in parents)

@@ -15,9 +15,8 @@ from rehearsal.cluster.threads import WatchingThread
 from rehearsal.fleet.node_pools import refused_by_karpenter
 from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, UNSEEN_TAINT, NodeTemplate
 
-_HOST_NAME: Final = "kubernetes.io/hostname"
 _OF_NO_CLOUD: Final = ("eks-node-viewer/instance-price",)
-"""https://github.com/kubernetes-sigs/karpenter/blob/v1.8.2/kwok/cloudprovider/cloudprovider.go"""
+"""https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/kwok/cloudprovider/cloudprovider.go"""
 
 
 @dataclass(frozen=True)
@@ -75,9 +74,7 @@ class NodeWatch(WatchingThread):
 def missing(node: Object, late: Late) -> Object | None:
     """A merge patch that completes the node, or ``None`` if nothing is missing."""
     labels: Mapping[str, Any] = node["metadata"].get("labels", {})
-    # Every cloud's kubelet calls its node by its own name; Karpenter takes that of its NodeClaim.
-    wanted = {**late.labels, _HOST_NAME: node["metadata"]["name"]}
-    lacking: dict[str, str | None] = {key: value for key, value in wanted.items() if labels.get(key) != value}
+    lacking: dict[str, str | None] = {key: value for key, value in late.labels.items() if labels.get(key) != value}
     lacking |= dict.fromkeys(key for key in _OF_NO_CLOUD if key in labels)
     metadata: Object = {"labels": lacking} if lacking else {}
     present = node["spec"].get("taints", [])

@@ -40,14 +40,13 @@ _OTHERWISE: Final = (
 
 def build(module: Module, go: Go, folder: Path, progress: Progress) -> None:
     """Put all of ``module.files`` into ``folder``. Raises ToolsError with the command, its output and what to try."""
-    packages = list(module.binaries.values())
     with progress.stage(f"{module.name}: download") as downloading:
 
         def show(line: str) -> None:
             downloading.detail = line.removeprefix("go: ")
 
         # Listing fetches exactly the modules that the build needs; `go mod download` would fetch all of the graph.
-        total = set(_run(module, go, ["list", "-deps", "-mod=readonly", *packages], show))
+        total = set(_run(module, go, ["list", "-deps", "-mod=readonly", "tool"], show))
     expect = f"about {duration(60 * module.minutes)} on 2 cores with empty caches; {', '.join(module.binaries)}"
     with progress.stage(f"{module.name}: build", expect) as building:
         compiled = 0
@@ -59,10 +58,11 @@ def build(module: Module, go: Go, folder: Path, progress: Progress) -> None:
 
         with tempfile.TemporaryDirectory() as edited:
             flags = _with_edits(module, go, Path(edited)) if module.edits else []
-            command = ["build", "-v", *module.build_flags(), *flags, "-o", f"{folder}/", *packages]
+            # Not `go install tool`: who runs a failed command by hand would find the programs in their own GOBIN.
+            command = ["build", "-v", *module.build_flags(), *flags, "-o", f"{folder}/", "tool"]
             _run(module, go, command, count, noise=total)
-    for name, package in module.binaries.items():
-        (folder / _go_name(package)).rename(folder / name)
+    for go_name, name in module.names.items():
+        (folder / go_name).rename(folder / name)
     for copies in module.copies:
         source = _source(module, go, copies.module)
         for path in copies.paths:
@@ -142,9 +142,3 @@ def _failure(module: Module, command: list[str], code: int, lines: list[str]) ->
     advice = next((advice for signs, advice in _ADVICE if any(sign in text for sign in signs)), _OTHERWISE)
     shown = f"cd {shlex.quote(str(module.directory))} && CGO_ENABLED=0 {shlex.join(command)}"
     return explanation(f"{module.name}: go {command[1]} failed with exit code {code}", shown, lines, advice)
-
-
-def _go_name(package: str) -> str:
-    """What ``go build`` calls a package's binary: the last element that is not a major version."""
-    *_, parent, last = package.split("/")
-    return parent if last.startswith("v") and last[1:].isdigit() else last

@@ -7,7 +7,7 @@ import json
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -76,17 +76,18 @@ class Chart:
 
 @dataclass(frozen=True)
 class Module:
-    """One folder with go.mod and go.sum, and what is built from it.
+    """One folder with go.mod and go.sum, whose tools are built: https://go.dev/doc/modules/managing-dependencies#tools.
 
-    ``binaries`` maps the name of a binary to its Go package. ``minutes`` is a build with empty caches on 2 cores;
-    ``build_gib`` what downloads and Go's build cache take meanwhile, ``installed_gib`` what stays in the tools' cache.
+    ``names`` maps what Go calls a binary to what it is called here, where that differs. ``minutes`` is a build with
+    empty caches on 2 cores; ``build_gib`` what downloads and Go's build cache take meanwhile, ``installed_gib`` what
+    stays in the tools' cache.
     """
 
     directory: Path
-    binaries: Mapping[str, str]
     minutes: float
     build_gib: float
     installed_gib: float
+    names: Mapping[str, str] = field(default_factory=dict)
     stamps: tuple[Stamp, ...] = ()
     copies: tuple[Copies, ...] = ()
     charts: tuple[Chart, ...] = ()
@@ -98,6 +99,14 @@ class Module:
         return self.directory.name
 
     @property
+    def binaries(self) -> dict[str, str]:
+        """The name of each binary and its Go package, as go.mod's ``tool`` lines have them."""
+        go_mod = (self.directory / "go.mod").read_text()
+        found = re.findall(r"^tool (?:\((.*?)^\)|(\S+))", go_mod, re.DOTALL | re.MULTILINE)
+        packages = [package for block, line in found for package in (line or block).split()]
+        return {self.names.get(_go_name(package), _go_name(package)): package for package in packages}
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The names of everything that ends up in the module's folder."""
         copied = (Path(path).name for copies in self.copies for path in copies.paths)
@@ -107,7 +116,7 @@ class Module:
     def folder(self) -> str:
         """The folder's name in the cache: the module and a hash of all that defines its content."""
         shipped = [asdict(each) for each in (*self.copies, *self.charts, *self.edits)]
-        definition = json.dumps([INSTALLER_VERSION, *target(), self.build_flags(), dict(self.binaries), shipped])
+        definition = json.dumps([INSTALLER_VERSION, *target(), self.build_flags(), self.binaries, shipped])
         digest = hashlib.sha256(definition.encode())
         for file in ("go.mod", "go.sum"):
             digest.update((self.directory / file).read_bytes())
@@ -135,6 +144,12 @@ class Module:
     def archive(self, chart: Chart) -> str:
         """The file name of a packed chart, e.g. ``karpenter-1.14.1.tgz``."""
         return self.stamped(f"{chart.name}-{{number}}.tgz", chart.module)
+
+
+def _go_name(package: str) -> str:
+    """What Go calls a package's binary: the last element that is not a major version."""
+    *_, parent, last = package.split("/")
+    return parent if last.startswith("v") and last[1:].isdigit() else last
 
 
 def target() -> tuple[str, str]:

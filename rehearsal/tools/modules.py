@@ -1,4 +1,4 @@
-"""The upstream binaries and how each is built: one Go module (go.mod and go.sum) per release line.
+"""The upstream binaries and how each is built: one Go module per release line, which has them as its tools.
 
 Modules are separate because their dependencies do not agree with each other, so that a change of one pin rebuilds one
 module, and so that nobody waits for what they do not run.
@@ -16,7 +16,6 @@ _HERE: Final = Path(__file__).resolve().parent
 
 PULUMI: Final = Module(
     _HERE / "pulumi",
-    binaries={"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
     stamps=(Stamp("github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "github.com/pulumi/pulumi/pkg/v3"),),
     copies=(
         Copies(
@@ -36,37 +35,14 @@ PULUMI: Final = Module(
 
 PULUMI_PYTHON: Final = Module(
     _HERE / "pulumi-python",
-    binaries={"pulumi-language-python": "github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python"},
     minutes=0.6,
     build_gib=0.5,
     installed_gib=0.1,
 )
 
-_DISRUPTION: Final = "pkg/controllers/disruption"
-_SHORTER_WAITS: Final = (
-    # How long after a node is seen to be idle it is looked at again, before it goes.
-    (f"{_DISRUPTION}/consolidation.go", "consolidationTTL = 15 * time.Second", "consolidationTTL = 5 * time.Second"),
-    # How often it looks for idle nodes.
-    (f"{_DISRUPTION}/controller.go", "pollingPeriod = 10 * time.Second", "pollingPeriod = time.Second"),
-    # How long a node stays because a pod may come: twice the longest time of collecting pods, and at least 10 s.
-    ("pkg/controllers/state/statenode.go", "nominationPeriod < 10*time.Second {", "nominationPeriod < 0 {"),
-)
-"""The waits of the autoscaler that stands in for the clouds' own, which no option shortens: path, as it is, as built.
-
-Idle time is simulated, as the start of a machine is. What it decides stays as it is. The Karpenter that a stack itself
-installs (``KARPENTER_AWS``) is built as published.
-"""
-
 KUBERNETES: Final = Module(
     _HERE / "kubernetes",
-    binaries={
-        "etcd": "go.etcd.io/etcd/server/v3",
-        "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
-        "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-        "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
-        "kubectl": "k8s.io/kubernetes/cmd/kubectl",
-        "karpenter": "sigs.k8s.io/karpenter/kwok",
-    },
+    names={"server": "etcd"},
     # Without these the API server calls itself v0.0.0-master, and clients that compare versions misjudge it.
     # Kubernetes' own builds set both packages: https://github.com/kubernetes/kubernetes/blob/v1.34.4/hack/lib/version.sh
     stamps=(
@@ -80,8 +56,33 @@ KUBERNETES: Final = Module(
                 "gitTreeState": "clean",
             }.items()
         ),
-        Stamp("sigs.k8s.io/karpenter/pkg/operator.Version", "sigs.k8s.io/karpenter", "{number}"),
     ),
+    minutes=7.5,
+    build_gib=3.5,
+    installed_gib=0.4,
+)
+
+_DISRUPTION: Final = "pkg/controllers/disruption"
+_EDITS: Final = (
+    # How long after a node is seen to be idle it is looked at again, before it goes.
+    (f"{_DISRUPTION}/consolidation.go", "ValidationDelay = 15 * time.Second", "ValidationDelay = 5 * time.Second"),
+    # How often it looks for idle nodes.
+    (f"{_DISRUPTION}/controller.go", "pollingPeriod = 10 * time.Second", "pollingPeriod = time.Second"),
+    # How long a node stays because a pod may come: twice the longest time of collecting pods, and at least 10 s.
+    ("pkg/controllers/state/statenode.go", "BatchMaxDuration, 10*time.Second)", "BatchMaxDuration, 0)"),
+    # A node is called as its NodeClaim is: what it is called else is too long for its label kubernetes.io/hostname.
+    ("kwok/cloudprovider/cloudprovider.go", '"kwok-%s-%s-%d"', '"%[1]s"'),
+)
+"""Waits and a name that no option of the autoscaler in the clouds' own place changes: path, as it is, as built.
+
+Idle time is simulated, as the start of a machine is. What it decides stays as it is. The Karpenter that a stack itself
+installs (``KARPENTER_AWS``) is built as published.
+"""
+
+KARPENTER: Final = Module(
+    _HERE / "karpenter",
+    names={"kwok": "karpenter"},
+    stamps=(Stamp("sigs.k8s.io/karpenter/pkg/operator.Version", "sigs.k8s.io/karpenter", "{number}"),),
     # The autoscaler's own resource types, which the rehearsal creates in the cluster.
     copies=(
         Copies(
@@ -94,15 +95,14 @@ KUBERNETES: Final = Module(
             ),
         ),
     ),
-    edits=tuple(Edit("sigs.k8s.io/karpenter", *each) for each in _SHORTER_WAITS),
-    minutes=9,
-    build_gib=4.0,
-    installed_gib=0.5,
+    edits=tuple(Edit("sigs.k8s.io/karpenter", *each) for each in _EDITS),
+    minutes=2,
+    build_gib=1.5,
+    installed_gib=0.1,
 )
 
 KWOK: Final = Module(
     _HERE / "kwok",
-    binaries={"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
     minutes=2.5,
     build_gib=1.0,
     installed_gib=0.1,
@@ -110,7 +110,6 @@ KWOK: Final = Module(
 
 ACTIONLINT: Final = Module(
     _HERE / "actionlint",
-    binaries={"actionlint": "github.com/rhysd/actionlint/cmd/actionlint"},
     stamps=(Stamp("github.com/rhysd/actionlint.version", "github.com/rhysd/actionlint", "{number}"),),
     minutes=0.2,
     build_gib=0.3,
@@ -119,7 +118,6 @@ ACTIONLINT: Final = Module(
 
 HELM: Final = Module(
     _HERE / "helm",
-    binaries={"helm": "helm.sh/helm/v3/cmd/helm"},
     # https://github.com/helm/helm/blob/v3.22.0/Makefile
     stamps=(
         Stamp("helm.sh/helm/v3/internal/version.version", "helm.sh/helm/v3"),
@@ -137,7 +135,7 @@ _CHART_VERSION: Final = {"version": "{number}", "appVersion": "{number}"}
 
 KARPENTER_AWS: Final = Module(
     _HERE / "karpenter-aws",
-    binaries={"karpenter-aws": f"{_KARPENTER_AWS}/cmd/controller"},
+    names={"controller": "karpenter-aws"},
     # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/Makefile
     stamps=(Stamp("sigs.k8s.io/karpenter/pkg/operator.Version", _KARPENTER_AWS, "{number}"),),
     # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/hack/release/common.sh
@@ -161,12 +159,12 @@ KARPENTER_AWS: Final = Module(
     installed_gib=0.2,
 )
 
-MODULES: Final = (KUBERNETES, KWOK, PULUMI, PULUMI_PYTHON, HELM, KARPENTER_AWS, ACTIONLINT)
+MODULES: Final = (KUBERNETES, KARPENTER, KWOK, PULUMI, PULUMI_PYTHON, HELM, KARPENTER_AWS, ACTIONLINT)
 
 PREVIEW: Final = (PULUMI, PULUMI_PYTHON)
 """Pulumi itself; a user's own can take their place. A preview needs no more."""
 
-REHEARSAL: Final = (KUBERNETES, KWOK, *PREVIEW)
+REHEARSAL: Final = (KUBERNETES, KARPENTER, KWOK, *PREVIEW)
 """What a rehearsal of every stack runs."""
 
 OF_AUTOSCALER: Final[Mapping[str, tuple[Module, ...]]] = {"karpenter": (HELM, KARPENTER_AWS)}

@@ -37,6 +37,7 @@ AKS_QUOTA = (
     'Scale-up failed for group aks-t4: Code="QuotaExceeded" Message="Operation could not be completed as it results in '
     'exceeding approved Total Regional Cores quota"'
 )
+EXHAUSTED = "Failed to schedule pod, node limits have been exhausted for nodepool: t4"
 LIMITS = "Failed to schedule pod, all available instance types exceed limits for nodepool: t4"
 TAINTED = 'Failed to schedule pod, incompatible with nodepool "t4", did not tolerate taint'
 
@@ -87,6 +88,10 @@ TAINTED = 'Failed to schedule pod, incompatible with nodepool "t4", did not tole
         (
             "pool-full",
             [event("FailedScheduling", LIMITS)],
+        ),
+        (
+            "pool-full",
+            [event("FailedScheduling", EXHAUSTED)],
         ),
         (
             "no-pool",

@@ -1,8 +1,8 @@
 """A `go` for the installer's tests: answers like the real one, in milliseconds and without a network.
 
 Files beside it steer it: `refuse` (every module needs a newer Go), `fail` (its text is the build's error),
-`hang` (the build lasts as long as it exists). It appends each call to `calls`, and keeps in `edited` what a build with
-a go.mod of its own found beside that.
+`hang` (the build lasts as long as it exists). It appends each call to `calls`, with go.mod's tools behind the word
+`tool`, and keeps in `edited` what a build with a go.mod of its own found beside that.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from pathlib import Path
 _SCRIPT = """#!{python}
 import pathlib, shutil, sys, time
 home = pathlib.Path(__file__).parent
+go_mod = pathlib.Path("go.mod")
+lines = go_mod.read_text().splitlines() if go_mod.exists() else []
+tools = [line.split()[1] for line in lines if line.startswith("tool ")]
 arguments = sys.argv[1:]
 with (home / "calls").open("a") as calls:
-    calls.write(" ".join(arguments) + "\\n")
+    calls.write(" ".join([*arguments, *(tools if arguments[-1] == "tool" else [])]) + "\\n")
 if (home / "refuse").exists():
     sys.exit("go: go.mod requires go >= 1.25.5 (running go 1.22.0; GOTOOLCHAIN=local)")
 if arguments[0] == "env":
@@ -24,7 +27,7 @@ if arguments[0] == "env":
 elif arguments[:2] == ["list", "-m"]:
     print(home / "module-source")
 elif arguments[0] == "list":
-    print("fmt", *arguments[3:], sep="\\n")
+    print("fmt", *tools, sep="\\n")
 elif arguments[0] == "build":
     print("fmt", file=sys.stderr)
     if (home / "fail").exists():
@@ -33,7 +36,7 @@ elif arguments[0] == "build":
         if argument.startswith("-modfile="):
             shutil.copytree(pathlib.Path(argument.partition("=")[2]).parent, home / "edited")
     folder = pathlib.Path(arguments[arguments.index("-o") + 1])
-    for package in arguments[arguments.index("-o") + 2:]:
+    for package in tools:
         binary = folder / package.removesuffix("/v3").rpartition("/")[2]
         binary.write_text("#!/bin/sh\\necho " + package)
         binary.chmod(0o755)

@@ -32,6 +32,7 @@ def test_why_a_pod_waits_is_told_without_the_schedulers_words_on_preemption(clus
     [
         (True, "all exceed limits; does not tolerate", "(all exceed limits)"),
         (True, "does not tolerate; all exceed limits", "(all exceed limits)"),
+        (True, "does not tolerate; node limits have been exhausted", "(node limits have been exhausted)"),
         (True, "Insufficient nvidia.com/gpu; another", "(Insufficient nvidia.com/gpu)"),
         (True, "", None),
         (False, "all exceed limits", None),

@@ -87,7 +87,7 @@ def test_nodes_that_always_exist_are_ready_when_the_group_is(running: Running) -
 
 def test_from_zero_to_the_declared_nodes_and_back(running: Running) -> None:
     labels = {"gpucluster.dev/pool": "t4", "cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}
-    late = {"beta.kubernetes.io/fluentd-ds-ready": "true"}
+    late = {"beta.kubernetes.io/instance-type": "n1-standard-4"}
     group = gpu_group("t4", labels={**labels, **late}, taints=(GPU_TAINT, SPOT_TAINT), spot=True)
     running.fleet.apply_group(group)
     assert nodes(running.api, "t4") == []
@@ -101,6 +101,7 @@ def test_from_zero_to_the_declared_nodes_and_back(running: Running) -> None:
         assert labels.items() <= node["metadata"]["labels"].items()
         assert node["metadata"]["labels"]["topology.kubernetes.io/zone"] == ZONES[0]
         assert node["metadata"]["labels"]["topology.kubernetes.io/region"] == "us-central1"
+        assert node["metadata"]["labels"]["kubernetes.io/hostname"] == node["metadata"]["name"]
         assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "n1-standard-4"
         free = node["status"]["allocatable"]
         assert (node["status"]["capacity"]["cpu"], node["status"]["capacity"]["memory"]) == ("4", "15Gi")

@@ -117,13 +117,12 @@ def test_a_declared_instance_type_or_zone_never_contradicts_the_requirements() -
     assert template(labels=labels)["metadata"]["labels"].keys().isdisjoint(labels)
 
 
-HOST_NAME = "kubernetes.io/hostname"
 HELD_BACK = {"key": "rehearsal.gpucluster.dev/unseen", "effect": "NoSchedule"}
 
 
 def held_back(**labels: str) -> dict[str, Any]:
     return {
-        "metadata": {"name": "n", "labels": {HOST_NAME: "n", **labels}, "resourceVersion": "7"},
+        "metadata": {"name": "n", "labels": labels, "resourceVersion": "7"},
         "spec": {"taints": [dict(GPU_TAINT), dict(HELD_BACK)]},
     }
 
@@ -141,15 +140,15 @@ def test_a_held_back_node_is_released_with_everything_at_once() -> None:
 
 
 def test_a_complete_node_is_left_alone() -> None:
-    node = {"metadata": {"name": "n", "labels": {**UNSEEN_LABEL, HOST_NAME: "n", "other": "x"}}, "spec": {}}
+    node = {"metadata": {"name": "n", "labels": {**UNSEEN_LABEL, "other": "x"}}, "spec": {}}
     assert missing(node, Late(UNSEEN_LABEL)) is None
     assert missing(node, Late({"team": "speech"})) == {"metadata": {"labels": {"team": "speech"}}}
 
 
-def test_a_nodes_host_name_is_its_own_and_no_label_of_another_cloud_stays() -> None:
-    labels = {HOST_NAME: "claim-7", "eks-node-viewer/instance-price": "0.5", "karpenter.sh/nodepool": "t4-1"}
+def test_no_label_of_another_cloud_stays() -> None:
+    labels = {"eks-node-viewer/instance-price": "0.5", "karpenter.sh/nodepool": "t4-1"}
     patch = missing({"metadata": {"name": "n", "labels": labels}, "spec": {}}, Late())
-    assert patch == {"metadata": {"labels": {HOST_NAME: "n", "eks-node-viewer/instance-price": None}}}
+    assert patch == {"metadata": {"labels": {"eks-node-viewer/instance-price": None}}}
 
 
 @pytest.mark.parametrize(
@@ -172,11 +171,13 @@ def test_a_kubelet_has_a_whole_version_and_no_newer_minor_one_than_the_control_p
 MAX_PODS = 29
 
 
-def limits(**fields: Any) -> dict[str, float]:
+def limits(**fields: Any) -> dict[str, int]:
     machine = Machine("n1-standard-4", 4, 15, 1, "nvidia-tesla-t4", max_pods=MAX_PODS)
     group = gpu_group("pool", zones=ZONES, machine=machine, **fields)
     pools = node_pools(NodeTemplate(group, FACTS), "type", 50)
-    return {pool["metadata"]["name"]: int(pool["spec"]["limits"]["pods"]) / MAX_PODS for pool in pools}
+    for pool in pools:
+        assert int(pool["spec"]["limits"]["pods"]) == int(pool["spec"]["limits"]["nodes"]) * MAX_PODS
+    return {pool["metadata"]["name"]: int(pool["spec"]["limits"]["nodes"]) for pool in pools}
 
 
 def test_a_total_maximum_is_one_pool_and_a_maximum_per_zone_one_for_each() -> None:
@@ -202,9 +203,11 @@ def test_permanent_nodes_are_the_minimum_or_every_node_without_autoscaling() -> 
         ("plain", False),
         ("topology.kubernetes.io/zone", False),
         ("node.kubernetes.io/masq-agent-ds-ready", False),
-        ("kubernetes.io/role", True),
-        ("beta.kubernetes.io/fluentd-ds-ready", True),
-        ("notkubernetes.io/role", False),
+        ("kubernetes.io/role", False),
+        ("beta.kubernetes.io/instance-type", True),
+        ("karpenter.sh/capacity-type", True),
+        ("example.karpenter.sh/any", True),
+        ("karpenter.sh.example.com/any", False),
     ],
 )
 def test_labels_that_karpenter_refuses(key: str, refused: bool) -> None:

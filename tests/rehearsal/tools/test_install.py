@@ -54,23 +54,26 @@ def environ(tmp_path: Path, go: FakeGo) -> dict[str, str]:
 
 @pytest.fixture
 def modules(tmp_path: Path) -> tuple[Module, ...]:
-    def module(name: str, binaries: dict[str, str], **more: Any) -> Module:
+    def module(name: str, *tools: str, **more: Any) -> Module:
         directory = tmp_path / "modules" / name
         directory.mkdir(parents=True)
-        (directory / "go.mod").write_text(f"module {name}\n\nrequire example.org/{name} v1.2.3\n")
+        lines = [f"module {name}", *(f"tool {tool}" for tool in tools), f"require example.org/{name} v1.2.3", ""]
+        (directory / "go.mod").write_text("\n".join(lines))
         (directory / "go.sum").write_text("")
-        made = Module(directory, binaries, minutes=0.1, build_gib=0.001, installed_gib=0.001)
+        made = Module(directory, minutes=0.1, build_gib=0.001, installed_gib=0.001)
         return dataclasses.replace(made, **more)
 
     return (
         module(
             "store",
-            {"etcd": "example.org/store/server/v3", "storectl": "example.org/store/storectl"},
+            "example.org/store/server/v3",
+            "example.org/store/storectl",
+            names={"server": "etcd"},
             stamps=(Stamp("main.version", "example.org/store"), Stamp("main.minor", "example.org/store", "{minor}")),
             copies=(Copies("example.org/store", ("share/crd.yaml",)),),
             charts=(CHART,),
         ),
-        module("lint", {"lint": "example.org/lint/cmd/lint"}),
+        module("lint", "example.org/lint/cmd/lint"),
     )
 
 

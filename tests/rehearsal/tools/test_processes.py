@@ -109,4 +109,4 @@ def test_an_unknown_module_lists_the_known_ones(start: Callable[[], subprocess.P
         [sys.executable, "-m", "rehearsal.tools", "kubernets"], cwd=_PROJECT, text=True, capture_output=True
     )
     assert answer.returncode == 1
-    assert "no module called kubernets; there are kubernetes, kwok" in answer.stderr
+    assert "no module called kubernets; there are kubernetes, karpenter, kwok" in answer.stderr
