@@ -14,7 +14,7 @@ import pulumi
 import catalog
 from components.settings import Settings
 from components.settings.limits import common
-from components.settings.limits.aks import EXISTING_NETWORK
+from components.settings.limits.aks.network import EXISTING_NETWORK
 from components.settings.problems import Problem, SettingsError
 
 _NETWORK: Final = "azure-native:network:getVirtualNetwork"

@@ -13,7 +13,7 @@ from components.clouds.aks import roles
 from components.clouds.aks.declare import declare
 from components.resources import CustomResource
 from components.settings import Settings
-from components.settings.limits.aks import RESERVATION
+from components.settings.limits.aks.pools import RESERVATION
 
 
 class Identity:

@@ -11,7 +11,7 @@ from catalog.aks.keys import ENCRYPTION_SET as KEY_SET
 from components.clouds.aks.identity import reservation_groups
 from components.settings import Settings
 from components.settings.limits.aks import CONTAINER as CONTAINER_ID
-from components.settings.limits.aks import EXISTING_NETWORK
+from components.settings.limits.aks.network import EXISTING_NETWORK
 from rehearsal.standins.aks.buckets import ACCOUNT, CONTAINER
 from rehearsal.standins.aks.group import GROUP
 from rehearsal.standins.aks.identity import ENCRYPTION_SET

@@ -1,0 +1,147 @@
+"""What AKS cannot do although the settings can say it. No Pulumi import: settings are checked without the engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import catalog
+from catalog.aks.keys import ENCRYPTION_SET, KEY, KEY_FORM
+from components.settings.limits import common
+from components.settings.limits.aks import network
+from components.settings.limits.aks.pools import pool_problems
+from components.settings.limits.names import Names, name_problems
+from components.settings.problems import Problem
+from components.settings.settings import Settings
+
+# https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
+_CLUSTER_NAME: Final = re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9_-]{0,61}[A-Za-z0-9]")
+# A subscription's id is one, and a group's.
+_GUID: Final = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+
+_KMS_KEYS: Final = common.KmsKeys(
+    cloud="AKS",
+    written=KEY,
+    is_not="the resource id of a version of a key in Key Vault; a key's URL is not enough, as it does not tell where "
+    "to grant the cluster the use of the key",
+    remedy=f"Write {KEY_FORM}",
+)
+# https://learn.microsoft.com/azure/aks/azure-disk-customer-managed-keys
+_DISK_KEYS: Final = common.KmsKeys(
+    cloud="AKS",
+    written=ENCRYPTION_SET,
+    is_not="the resource id of a disk encryption set, by which Azure's disks know a key",
+    remedy="Write /subscriptions/<subscription>/resourceGroups/<group>/providers/Microsoft.Compute/"
+    "diskEncryptionSets/<name>; or leave it out, and kmsKey encrypts disks, too",
+)
+
+# https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
+_GROUP: Final = r"/subscriptions/(?P<subscription>[0-9a-fA-F-]{36})/resourceGroups/(?P<group>[-\w.()]+)/providers"
+
+CONTAINER: Final = re.compile(
+    _GROUP + r"/Microsoft\.Storage/storageAccounts/(?P<account>[a-z0-9]{3,24})/blobServices/default"
+    r"/containers/(?P<container>[-a-z0-9]{3,63})",
+    re.IGNORECASE,
+)
+"""The resource id of a container of blobs, as a stack file writes it."""
+
+_NAMES: Final = Names(
+    bucket=CONTAINER,
+    bucket_example="/subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Storage/storageAccounts/ACCOUNT"
+    "/blobServices/default/containers/CONTAINER: Azure grants by a resource's id",
+    secret=re.compile(
+        _GROUP + r"/Microsoft\.KeyVault/vaults/[-\w]{3,24}(/secrets/[-0-9a-zA-Z]{1,127})?", re.IGNORECASE
+    ),
+    secret_example="/subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.KeyVault/vaults/VAULT/secrets/SECRET",
+)
+
+
+def refusals(settings: Settings) -> list[Problem]:
+    """All of them, each once; none for settings that AKS can fulfil."""
+    unread = list(network.unread(settings))
+    if unread:
+        return unread
+    found = (
+        *_account(settings),
+        *_cluster_name(settings),
+        *common.people_problems(
+            settings,
+            _GUID,
+            "the object id of a group in Entra",
+            "Write the id that 'az ad group show --group <name> --query id' prints; put pipelines' identities and "
+            "single people into a group",
+        ),
+        *pool_problems(settings),
+        *common.kms_key_problems(settings, _KMS_KEYS, _DISK_KEYS),
+        *common.no_rules_of_roles(settings, "AKS", "Azure Policy bounds which roles may be assigned"),
+        *_disk_key(settings),
+        *_control_plane(settings),
+        *_registry(settings),
+        *name_problems(settings, _NAMES),
+        *network.range_problems(settings),
+    )
+    # A pool of several sizes or with a fallback is several specs with the same problem.
+    return list(dict.fromkeys(found))
+
+
+def _account(settings: Settings) -> Iterator[Problem]:
+    if not _GUID.fullmatch(settings.project):
+        key = catalog.of(settings.cloud).account_key
+        yield Problem(
+            key,
+            f"'{settings.project}' is not the id of a subscription",
+            f"Write the id that 'az account show --query id' prints: pulumi config set {key} <id>",
+        )
+
+
+def _cluster_name(settings: Settings) -> Iterator[Problem]:
+    if not _CLUSTER_NAME.fullmatch(settings.cluster_name):
+        yield Problem(
+            "clusterName",
+            f"'{settings.cluster_name}' is no name of an AKS cluster",
+            "Use 1 to 63 letters, digits, '-' and '_', with a letter or digit at both ends",
+        )
+
+
+def _control_plane(settings: Settings) -> Iterator[Problem]:
+    network = settings.network
+    if network.dns_endpoint:
+        yield common.no_dns_endpoint("AKS")
+    if network.control_plane_cidr is not None:
+        yield Problem(
+            "network.controlPlaneCidr",
+            "the control plane of AKS is in a network of Azure's, whose addresses nobody can choose",
+            "Leave it out",
+        )
+    if network.private_endpoint and network.authorized_networks:
+        yield Problem(
+            "network.authorizedNetworks",
+            "AKS does not combine them with a private control plane "
+            "(https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges)",
+            "Leave them out: with privateEndpoint only the cluster's network reaches the control plane",
+        )
+
+
+def _registry(settings: Settings) -> Iterator[Problem]:
+    """https://learn.microsoft.com/azure/container-registry/container-registry-retention-policy"""
+    registry = settings.workloads.registry
+    if registry is not None and registry.untagged_days is not None:
+        yield Problem(
+            "workloads.registry.untaggedDays",
+            "Azure deletes untagged images by itself only in the Premium tier, which costs as much as a small machine "
+            "while nobody uses it",
+            "Leave it out, and run `acr purge` when the registry is full "
+            "(https://learn.microsoft.com/azure/container-registry/container-registry-auto-purge)",
+        )
+
+
+def _disk_key(settings: Settings) -> Iterator[Problem]:
+    """A set is of its disks' subscription: https://learn.microsoft.com/azure/virtual-machines/disk-encryption#restrictions"""
+    match = ENCRYPTION_SET.fullmatch(settings.security.disk_key or "")
+    if match is not None and match["subscription"].lower() != settings.project.lower():
+        yield Problem(
+            "security.diskKey",
+            f"the set is in subscription {match['subscription']}, and the disks will be in {settings.project}",
+            "Use a set of the same subscription and region; its key may be elsewhere",
+        )

@@ -1,0 +1,75 @@
+"""What AKS cannot do with a network although the settings can say it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import ip_network
+from typing import Final
+
+from components.settings.problems import Problem
+from components.settings.settings import Settings
+
+# https://learn.microsoft.com/azure/aks/concepts-network-cni-overview, .../concepts-network-azure-cni-overlay
+_KEPT_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
+_LARGEST_SERVICE_PREFIX: Final = 13
+
+EXISTING_NETWORK: Final = re.compile(
+    r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)/providers/Microsoft\.Network/"
+    r"virtualNetworks/(?P<name>[^/]+)",
+    re.IGNORECASE,
+)
+"""The resource id of a virtual network, as a stack file writes it."""
+
+
+def unread(settings: Settings) -> Iterator[Problem]:
+    """What is wrong with a network that is there already; if anything is, nothing else is checked."""
+    existing = settings.network.existing
+    if existing is None:
+        return
+    written = EXISTING_NETWORK.fullmatch(existing.network)
+    if written is None or written["subscription"].lower() != settings.project.lower():
+        yield Problem(
+            "network.existing.network",
+            f"'{existing.network}' is not the resource id of a virtual network of subscription {settings.project}",
+            f"Write /subscriptions/{settings.project}/resourceGroups/<group>/providers/Microsoft.Network/"
+            "virtualNetworks/<name>",
+        )
+    if len(existing.subnets) > 1:
+        yield Problem(
+            "network.existing.subnets",
+            "all pools are in one subnet, which is in all zones",
+            f"Write the name of one: subnets: [{existing.subnets[0]}]",
+        )
+    for key, name in (("podRange", existing.pod_range), ("serviceRange", existing.service_range)):
+        if name is not None:
+            yield Problem(
+                f"network.existing.{key}",
+                "a virtual network does not know the addresses of AKS's pods and services",
+                f"Leave it out; {key.replace('Range', 'Cidr')} chooses them",
+            )
+    if not settings.network.private_endpoint:
+        yield Problem(
+            "network.privateEndpoint",
+            "nodes reach a public control plane from the addresses of your network's way out, which would have to be "
+            "among those that it lets in, and are not known here",
+            "Write privateEndpoint: true, and run the program where the network is reached",
+        )
+
+
+def range_problems(settings: Settings) -> Iterator[Problem]:
+    """Ranges that AKS keeps for itself, or that are too large."""
+    network = settings.network
+    ranges = {"nodeCidr": network.node_cidr, "podCidr": network.pod_cidr, "serviceCidr": network.service_cidr}
+    for key, written in ranges.items():
+        taken = [kept for kept in _KEPT_RANGES if written and ip_network(written).overlaps(ip_network(kept))]
+        if taken:
+            yield Problem(
+                f"network.{key}", f"{written} overlaps with what AKS keeps: {', '.join(taken)}", "Choose another range"
+            )
+    if ip_network(network.service_cidr).prefixlen < _LARGEST_SERVICE_PREFIX:
+        yield Problem(
+            "network.serviceCidr",
+            f"{network.service_cidr} is larger than AKS takes",
+            f"Write a range with prefix /{_LARGEST_SERVICE_PREFIX} or longer",
+        )

@@ -1,0 +1,213 @@
+"""What AKS cannot do with pools although the settings can say it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+import catalog
+from catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY, MIG_GPUS
+from catalog.aks.naming import POOL_NAME_LIMIT, pool_name
+from catalog.aks.nodes import most_nodes
+from components.settings.limits import common
+from components.settings.problems import Problem
+from components.settings.settings import Settings
+from concepts.pool import Pool
+
+# https://learn.microsoft.com/azure/aks/use-labels#reserved-prefixes
+_OWN_PREFIX: Final = "kubernetes.azure.com/"
+_DISK_GB: Final = range(30, 2049)
+# https://learn.microsoft.com/azure/aks/use-system-pools
+_SMALLEST_SYSTEM_VCPUS: Final = 2
+_SMALLEST_SYSTEM_GIB: Final = 4
+
+RESERVATION: Final = re.compile(
+    r"(?P<group>/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<name>[^/]+))/providers/Microsoft\.Compute/"
+    r"capacityReservationGroups/[^/]+",
+    re.IGNORECASE,
+)
+"""The resource id of a capacity reservation group; its ``group`` is that of the resource group that it is in."""
+
+
+def pool_problems(settings: Settings) -> Iterator[Problem]:
+    """All of them, some of them more than once: a pool of several sizes or with a fallback is several specs."""
+    yield from _pool_names(settings)
+    yield from _drivers(settings)
+    yield from _partitions(settings)
+    yield from _reservations(settings)
+    yield from _labels_and_taints(settings)
+    yield from _sizes(settings)
+    yield from _disks(settings)
+    yield from _upgrades(settings)
+    yield from common.near_and_fast(settings, "AKS")
+    yield from _unneeded_minutes(settings)
+    yield from _admin_pool(settings)
+
+
+def _pool_names(settings: Settings) -> Iterator[Problem]:
+    """Names that are different here and one in Azure."""
+    paths = {settings.admin_pool.name: "adminPool", **{pool.name: pool.declared_at for pool in _pools(settings)}}
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name in paths:
+        alike[pool_name(name)].append(name)
+    for short, names in alike.items():
+        for name in names[1:]:
+            yield Problem(
+                f"{paths[name]}.name",
+                f"pool '{name}' would be '{short}' in Azure ({POOL_NAME_LIMIT} characters), as '{names[0]}' is already",
+                "Choose another name",
+            )
+
+
+def _drivers(settings: Settings) -> Iterator[Problem]:
+    for pool in settings.gpu_pools:
+        if pool.gpus.drivers == "daemonset":
+            yield Problem(
+                f"{pool.declared_at}.drivers",
+                "there is no driver installer for AKS's node images to run as a DaemonSet",
+                "Write drivers: managed (AKS installs it), or none if the GPU Operator does",
+            )
+        if pool.gpus.driver_version == "latest":
+            yield Problem(
+                f"{pool.declared_at}.driverVersion",
+                "AKS installs the one driver version that belongs to the node image",
+                "Leave it out, or write drivers: none and install your own",
+            )
+        if pool.gpus.drivers == "managed" and pool.image != "ubuntu" and pool.gpus.type in DRIVER_ON_UBUNTU_ONLY:
+            yield Problem(
+                f"{pool.declared_at}.image",
+                f"AKS has the driver of {pool.gpus.type} on Ubuntu only",
+                "Write image: ubuntu, or leave it out",
+            )
+
+
+def _partitions(settings: Settings) -> Iterator[Problem]:
+    for pool in settings.gpu_pools:
+        if pool.gpus.time_sharing is not None:
+            yield Problem(
+                f"{pool.declared_at}.timeSharing",
+                "AKS's autoscaler counts the GPUs of an empty pool as they are built in, not as they are shared, so "
+                "it would add a node for each pod (https://github.com/Azure/AKS/issues/3427)",
+                "Leave it out, or write mig, which the autoscaler miscounts too, but whose parts are pods' own",
+            )
+        if pool.gpus.mig is not None and pool.gpus.type not in MIG_GPUS:
+            yield Problem(
+                f"{pool.declared_at}.mig",
+                f"{pool.gpus.type} cannot be partitioned",
+                f"Leave it out, or use one of {', '.join(sorted(MIG_GPUS))}",
+            )
+
+
+def _reservations(settings: Settings) -> Iterator[Problem]:
+    """https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups"""
+    for pool in settings.gpu_pools:
+        reservation = pool.gpus.reservation
+        written = RESERVATION.fullmatch(reservation or "")
+        if reservation is not None and (written is None or written["subscription"].lower() != settings.project.lower()):
+            yield Problem(
+                f"{pool.declared_at}.reservation",
+                f"'{reservation}' is not the resource id of a capacity reservation group of subscription "
+                f"{settings.project}; AKS takes no name",
+                f"Write /subscriptions/{settings.project}/resourceGroups/<group>/providers/Microsoft.Compute/"
+                "capacityReservationGroups/<name>; the cluster's identity becomes Contributor of that resource group",
+            )
+
+
+def _labels_and_taints(settings: Settings) -> Iterator[Problem]:
+    own_taints = catalog.of(settings.cloud).spot_taints
+    for pool in _pools(settings):
+        for key in sorted(key for key in pool.labels if key.startswith(_OWN_PREFIX)):
+            yield Problem(
+                f"{pool.declared_at}.labels.{key}",
+                f"AKS keeps labels that begin with {_OWN_PREFIX} to itself",
+                f"Leave it out, or use a domain of your own, such as 'example.com/{key.removeprefix(_OWN_PREFIX)}'",
+            )
+        for taint in pool.taints:
+            if taint.key.startswith(_OWN_PREFIX) and taint not in own_taints:
+                yield Problem(
+                    f"{pool.declared_at}.taints",
+                    f"AKS keeps taints that begin with {_OWN_PREFIX} to itself: {taint}",
+                    "Leave it out (AKS taints spot nodes by itself), or use a domain of your own",
+                )
+
+
+def _sizes(settings: Settings) -> Iterator[Problem]:
+    for pool in _pools(settings):
+        if pool.max_nodes > (most := most_nodes(pool.machine_type)):
+            yield Problem(
+                f"{pool.declared_at}.maxNodes",
+                f"an AKS pool of {pool.machine_type} has {most} nodes at most",
+                f"Write {most} or less, and several pools for more",
+            )
+
+
+def _disks(settings: Settings) -> Iterator[Problem]:
+    paths = {
+        "adminPool.diskGb": settings.admin_pool,
+        **{f"{pool.declared_at}.diskGb": pool for pool in _pools(settings)},
+    }
+    for path, pool in paths.items():
+        if pool.disk_gb not in _DISK_GB:
+            yield Problem(
+                path,
+                f"an AKS node's disk has {_DISK_GB.start} to {_DISK_GB.stop - 1} GB, not {pool.disk_gb}",
+                f"Write {_DISK_GB.start if pool.disk_gb < _DISK_GB.start else _DISK_GB.stop - 1}",
+            )
+
+
+def _upgrades(settings: Settings) -> Iterator[Problem]:
+    """https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling"""
+    for pool in _pools(settings):
+        if pool.upgrade is None:
+            continue
+        surge, missing = pool.upgrade.max_surge, pool.upgrade.max_unavailable
+        if surge and missing:
+            yield Problem(
+                f"{pool.declared_at}.upgrade",
+                "AKS upgrades by surplus nodes or with some missing, not both",
+                "Leave out maxSurge or maxUnavailable",
+            )
+        elif not surge and not missing and (surge, missing) != (None, None):
+            yield Problem(
+                f"{pool.declared_at}.upgrade", "AKS upgrades 1 node or more at a time", "Write maxUnavailable: 1"
+            )
+        if all(each.spot for each in _pools(settings) if each.declared_at == pool.declared_at):
+            yield Problem(
+                f"{pool.declared_at}.upgrade",
+                "AKS takes no such settings of spot pools (https://learn.microsoft.com/azure/aks/spot-node-pool)",
+                "Leave it out",
+            )
+
+
+def _unneeded_minutes(settings: Settings) -> Iterator[Problem]:
+    everywhere = settings.idle_minutes
+    for pool in _pools(settings):
+        if pool.unneeded_minutes not in (None, everywhere):
+            yield Problem(
+                f"{pool.declared_at}.unneededMinutes",
+                f"AKS's autoscaler has one time for all pools, here {everywhere} minutes",
+                f"Write autoscaling.unneededMinutes: {pool.unneeded_minutes} for all pools, and leave it out here",
+            )
+
+
+def _admin_pool(settings: Settings) -> Iterator[Problem]:
+    pool = settings.admin_pool
+    if pool.spot:
+        yield Problem(
+            "adminPool.capacity",
+            "a system pool of AKS cannot be a spot pool (https://learn.microsoft.com/azure/aks/spot-node-pool)",
+            "Write capacity: on-demand, or leave it out",
+        )
+    machine = catalog.machine(settings.cloud, pool.machine_type)
+    if machine and (machine.vcpus < _SMALLEST_SYSTEM_VCPUS or machine.memory_gib < _SMALLEST_SYSTEM_GIB):
+        yield Problem(
+            "adminPool.machineType",
+            f"a system pool needs machines of {_SMALLEST_SYSTEM_VCPUS} vCPUs and {_SMALLEST_SYSTEM_GIB} GiB at least",
+            f"Write for example {catalog.of(settings.cloud).default_admin_machine}",
+        )
+
+
+def _pools(settings: Settings) -> list[Pool]:
+    return [*settings.gpu_pools, *settings.cpu_pools]
