@@ -61,6 +61,10 @@ KUBERNETES: Final = Module(
     build_gib=3.5,
     installed_gib=0.4,
 )
+"""Of the minor that the simulated clouds give to whoever asks for none (``standins/*/versions.py``).
+
+A newer one would let pass what theirs refuses: 1.36.3 with etcd 3.6.8 builds, and rehearses dev in the same time.
+"""
 
 _DISRUPTION: Final = "pkg/controllers/disruption"
 _EDITS: Final = (
@@ -70,6 +74,8 @@ _EDITS: Final = (
     (f"{_DISRUPTION}/controller.go", "pollingPeriod = 10 * time.Second", "pollingPeriod = time.Second"),
     # How long a node stays because a pod may come: twice the longest time of collecting pods, and at least 10 s.
     ("pkg/controllers/state/statenode.go", "BatchMaxDuration, 10*time.Second)", "BatchMaxDuration, 0)"),
+    # How long a drain takes at least, for pods that the scheduler still sends to the node meanwhile.
+    ("pkg/controllers/node/termination/controller.go", "MinDrainTime  = 5 * time.Second", "MinDrainTime = time.Second"),
     # A node is called as its NodeClaim is: what it is called else is too long for its label kubernetes.io/hostname.
     ("kwok/cloudprovider/cloudprovider.go", '"kwok-%s-%s-%d"', '"%[1]s"'),
 )
