@@ -168,6 +168,44 @@ def test_what_is_deleted_is_gone_with_its_machines_and_nothing_else_is(case: Cas
     assert (case.account.fleet.groups, case.account.fleet.clusters) == (groups, clusters)
 
 
+# What is no thing of its own → what it goes with; AWS is asked for things, and the other clouds' stand-ins for rows.
+PART_OF: dict[str, str] = {
+    **dict.fromkeys(
+        ("aws:ec2/subnet:Subnet", "aws:ec2/routeTable:RouteTable", "aws:ec2/vpcEndpoint:VpcEndpoint"), "VPC"
+    ),
+    **dict.fromkeys(("aws:ec2/route:Route", "aws:ec2/routeTableAssociation:RouteTableAssociation"), "VPC"),
+    "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": "VPC",
+    **dict.fromkeys(("aws:kms/grant:Grant", "aws:kms/alias:Alias"), "KMS key"),
+    **dict.fromkeys(("aws:iam/rolePolicy:RolePolicy", "aws:iam/rolePolicyAttachment:RolePolicyAttachment"), "IAM role"),
+    **dict.fromkeys(
+        ("aws:efs/fileSystemPolicy:FileSystemPolicy", "aws:efs/mountTarget:MountTarget"), "EFS file system"
+    ),
+    "aws:sqs/queuePolicy:QueuePolicy": "SQS queue",
+    "aws:ecr/lifecyclePolicy:LifecyclePolicy": "ECR repository",
+    **{
+        f"aws:s3/{name[0].lower()}{name[1:]}:{name}": "S3 bucket"
+        for name in ("BucketLifecycleConfiguration", "BucketPolicy", "BucketPublicAccessBlock", "BucketVersioning")
+    },
+    "aws:cloudwatch/eventTarget:EventTarget": "EventBridge rule",
+    "aws:autoscaling/tag:Tag": "Auto Scaling group",
+    **{
+        f"aws:eks/{name[0].lower()}{name[1:]}:{name}": "EKS cluster"
+        for name in ("Addon", "AccessEntry", "AccessPolicyAssociation", "PodIdentityAssociation")
+    },
+}
+
+
+@every_row
+def test_what_is_made_is_found_if_it_stays_or_it_goes_with_what_is_found(case: Case) -> None:
+    """Else a rehearsal would not see what a program leaves behind. What is a part cannot stay without its whole."""
+    before = {*case.account.provider.inventory()}
+    case.make()
+    found = {*case.account.provider.inventory()} - before
+    whole = PART_OF.get(case.step.type)
+    assert bool(found) is (whole is None)
+    assert whole is None or any(each.startswith(f"{whole} ") for each in before)
+
+
 @every_row
 def test_any_input_may_be_unknown_in_a_preview(case: Case) -> None:
     inputs = case.account.check(case.step.type, case.step.inputs)
