@@ -55,6 +55,10 @@ def _networks(account: Account) -> Iterator[str]:
     for each in account.call("ec2", "DescribeNatGateways")["NatGateways"]:
         if each["State"] != "deleted":
             yield f"NAT gateway {each['NatGatewayId']}"
+    for each in account.call("ec2", "DescribeInternetGateways")["InternetGateways"]:
+        attached = {to["VpcId"] for to in each["Attachments"]}
+        if not attached or attached & own:
+            yield f"internet gateway {each['InternetGatewayId']}"
 
 
 def _roles(account: Account) -> Iterator[str]:
@@ -83,7 +87,6 @@ _FINDERS: Final[tuple[Find, ...]] = (
     _listed("ec2", "DescribeVolumes", "Volumes", "VolumeId", "EBS volume"),
     _listed("ec2", "DescribeAddresses", "Addresses", "PublicIp", "Elastic IP address"),
     _networks,
-    _listed("ec2", "DescribeInternetGateways", "InternetGateways", "InternetGatewayId", "internet gateway"),
     _roles,
     _listed("iam", "ListInstanceProfiles", "InstanceProfiles", "InstanceProfileName", "instance profile"),
     _keys,
