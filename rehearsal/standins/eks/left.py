@@ -55,6 +55,10 @@ def _networks(account: Account) -> Iterator[str]:
     for each in account.call("ec2", "DescribeNatGateways")["NatGateways"]:
         if each["State"] != "deleted":
             yield f"NAT gateway {each['NatGatewayId']}"
+    for each in account.call("ec2", "DescribeInternetGateways")["InternetGateways"]:
+        attached = {to["VpcId"] for to in each["Attachments"]}
+        if not attached or attached & own:
+            yield f"internet gateway {each['InternetGatewayId']}"
 
 
 def _roles(account: Account) -> Iterator[str]:
@@ -84,10 +88,12 @@ _FINDERS: Final[tuple[Find, ...]] = (
     _listed("ec2", "DescribeAddresses", "Addresses", "PublicIp", "Elastic IP address"),
     _networks,
     _roles,
+    _listed("iam", "ListInstanceProfiles", "InstanceProfiles", "InstanceProfileName", "instance profile"),
     _keys,
     _listed("efs", "DescribeFileSystems", "FileSystems", "FileSystemId", "EFS file system"),
     _listed("s3", "ListBuckets", "Buckets", "Name", "S3 bucket"),
     _listed("ecr", "DescribeRepositories", "repositories", "repositoryName", "ECR repository"),
     _listed("sqs", "ListQueues", "QueueUrls", "", "SQS queue"),
+    _listed("events", "ListRules", "Rules", "Name", "EventBridge rule"),
     _listed("logs", "DescribeLogGroups", "logGroups", "logGroupName", "log group"),
 )
