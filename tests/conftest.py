@@ -9,12 +9,15 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import re
 import signal
 from collections import Counter
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from rehearsal.tools import ToolsMissing, folder
 
@@ -57,3 +60,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         lengths[item.path] = max(length, lengths.get(item.path, 0))
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (-lengths[item.path], -tests[item.path], item.path))
+
+
+_STACK_BY_STACK: Final = "tests/rehearsal/rehearsals/test_clouds.py"
+
+
+class _FilesAndStacks(LoadFileScheduling):
+    """A worker gets a file at a time; where each test takes minutes, all tests of one stack, which share its folder."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        stack = re.search(r"\[(.+?)(-all|-brief)?\]", test)
+        return f"{file}::{stack[1]}" if stack and file == _STACK_BY_STACK else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _FilesAndStacks | None:
+    """Tests of files are together, for what they remember; `--dist` may ask for another order."""
+    return _FilesAndStacks(config, log) if config.getoption("dist") == "loadfile" else None

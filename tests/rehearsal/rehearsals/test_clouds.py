@@ -19,8 +19,8 @@ def test_a_company_s_stack_passes(cloud: str) -> None:
 @pytest.mark.parametrize(
     "stack",
     [
+        "examples/eks-karpenter.yaml",  # the longest first
         "examples/eks-spot.yaml",
-        "examples/eks-karpenter.yaml",
         "examples/aks-train-infer.yaml",
         "examples/gke-research.yaml",
         *(pytest.param(f"examples/{cloud}-research.yaml", marks=pytest.mark.exhaustive) for cloud in ("eks", "aks")),

@@ -36,7 +36,6 @@ NETWORK = "gcp:compute/network:Network"
     "stack",
     [
         "dev",
-        pytest.param("examples/gke-company.yaml", marks=pytest.mark.exhaustive),
         *(pytest.param(f"examples/gke-{name}.yaml", marks=pytest.mark.exhaustive) for name in ("tips", "per-gpu-type")),
     ],
 )
