@@ -74,8 +74,12 @@ _EDITS: Final = (
     (f"{_DISRUPTION}/controller.go", "pollingPeriod = 10 * time.Second", "pollingPeriod = time.Second"),
     # How long a node stays because a pod may come: twice the longest time of collecting pods, and at least 10 s.
     ("pkg/controllers/state/statenode.go", "BatchMaxDuration, 10*time.Second)", "BatchMaxDuration, 0)"),
-    # How long a drain takes at least, for pods that the scheduler still sends to the node meanwhile.
-    ("pkg/controllers/node/termination/controller.go", "MinDrainTime  = 5 * time.Second", "MinDrainTime = time.Second"),
+    # How long a drain takes at least. A node that goes is not counted any more, and another may come beside it.
+    (
+        "pkg/controllers/node/termination/controller.go",
+        "if cond == nil || (cond.IsUnknown() && c.clock.Since(cond.LastTransitionTime.Time) < MinDrainTime) {",
+        "if cond == nil && MinDrainTime < 0 {",
+    ),
     # A node is called as its NodeClaim is: what it is called else is too long for its label kubernetes.io/hostname.
     ("kwok/cloudprovider/cloudprovider.go", '"kwok-%s-%s-%d"', '"%[1]s"'),
 )
