@@ -63,7 +63,7 @@ KUBERNETES: Final = Module(
 )
 """Of the minor that the simulated clouds give to whoever asks for none (``standins/*/versions.py``).
 
-A newer one would let pass what theirs refuses: 1.36.3 with etcd 3.6.8 builds, and rehearses dev in the same time.
+A newer one would let pass what theirs refuses: 1.36.3 with etcd 3.6.8 builds, and rehearses dev in a few seconds more.
 """
 
 _DISRUPTION: Final = "pkg/controllers/disruption"
