@@ -41,7 +41,7 @@ def of_settings(settings: Settings) -> dict[str, Any]:
 
 def raw(settings: Settings) -> dict[str, Any]:
     """What the stack file hands to the provider beside its settings; nothing where it hands over nothing."""
-    entries = {pool.name: dict(pool.raw) for pool in (*settings.gpu_pools, *settings.cpu_pools) if pool.raw}
+    entries = {pool.name: dict(pool.raw) for pool in settings.pools if pool.raw}
     return {"raw": {"cluster": dict(settings.raw), "pools": entries}} if settings.raw or entries else {}
 
 

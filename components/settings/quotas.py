@@ -18,7 +18,7 @@ from components.settings.settings import Settings
 
 def quotas(settings: Settings) -> tuple[Quota, ...]:
     """With every pool at its maximum, twins of a pool both."""
-    pools = [settings.admin_pool, *settings.gpu_pools, *settings.cpu_pools]
+    pools = [settings.admin_pool, *settings.pools]
     own = 0 if settings.network.existing is not None else 1
     gateways = own * (len(settings.zones) if settings.nat_per_zone else 1)
     return catalog.of(settings.cloud).quotas(settings.region, pools, gateways)

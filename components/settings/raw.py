@@ -27,7 +27,7 @@ def problems(settings: Settings) -> Iterator[Problem]:
     known = catalog.of(settings.cloud).raw
     yield from _problems(settings.cloud, settings.raw, known.cluster, "raw")
     seen = set[str]()
-    for pool in (*settings.gpu_pools, *settings.cpu_pools):
+    for pool in settings.pools:
         if not pool.raw or pool.declared_at in seen:
             continue
         seen.add(pool.declared_at)

@@ -65,6 +65,11 @@ class Settings:
     raw: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def pools(self) -> tuple[Pool, ...]:
+        """GPU pools, then CPU pools: all but the admin pool."""
+        return (*self.gpu_pools, *self.cpu_pools)
+
+    @property
     def idle_minutes(self) -> int:
         """How long a node is idle before it goes, unless its pool says otherwise.
 
@@ -83,4 +88,4 @@ class Settings:
     @property
     def max_nodes(self) -> int:
         """Nodes with every pool at its maximum."""
-        return sum(pool.max_nodes for pool in (self.admin_pool, *self.gpu_pools, *self.cpu_pools))
+        return sum(pool.max_nodes for pool in (self.admin_pool, *self.pools))

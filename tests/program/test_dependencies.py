@@ -20,7 +20,6 @@ import yaml
 
 from catalog.aks.naming import pool_name
 from components.settings import Settings, from_stack_file
-from concepts.pool import Pool
 from tests import aks_answers, eks_answers, one_stack
 from tests.program import FILES, each_stack
 from tests.recorder import Recording, Registration
@@ -186,7 +185,7 @@ def test_pools_that_are_there_depend_on_no_more_than_new_ones(stack: str, monkey
 
 
 def _eks(settings: Settings, answers: pytest.MonkeyPatch) -> set[str]:
-    pools = {pool.name: pool for pool in _pools(settings)}
+    pools = {pool.name: pool for pool in (settings.admin_pool, *settings.pools)}
 
     def group(asked: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -209,7 +208,7 @@ def _eks(settings: Settings, answers: pytest.MonkeyPatch) -> set[str]:
 
 
 def _aks(settings: Settings, answers: pytest.MonkeyPatch) -> set[str]:
-    there = [{"name": pool_name(pool.name)} for pool in _pools(settings)]
+    there = [{"name": pool_name(pool.name)} for pool in (settings.admin_pool, *settings.pools)]
     given: dict[str, Any] = {
         "azure-native:containerservice:getManagedCluster": {"agentPoolProfiles": there},
         "azure-native:containerservice:getAgentPool": {"count": 1, "currentOrchestratorVersion": "1.34.1"},
@@ -220,10 +219,6 @@ def _aks(settings: Settings, answers: pytest.MonkeyPatch) -> set[str]:
 
 
 _EXISTING: Final[Mapping[str, Callable[[Settings, pytest.MonkeyPatch], set[str]]]] = {"eks": _eks, "aks": _aks}
-
-
-def _pools(settings: Settings) -> list[Pool]:
-    return [settings.admin_pool, *settings.gpu_pools, *settings.cpu_pools]
 
 
 def _chain(length: int) -> list[Registration]:

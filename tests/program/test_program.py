@@ -321,7 +321,7 @@ def test_a_stack_with_problems_ends_with_all_of_them_and_no_resource(cloud: str)
 
 
 def _all_specs(settings: Settings) -> list[Pool]:
-    return [settings.admin_pool, *settings.gpu_pools, *settings.cpu_pools]
+    return [settings.admin_pool, *settings.pools]
 
 
 def _is_home(group: NodeGroup) -> bool:

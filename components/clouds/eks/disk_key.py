@@ -41,7 +41,7 @@ def grants(name: str, settings: Settings, account: Account, parent: pulumi.Resou
     for those of Karpenter's instant fleets, AWS does not say, and the grant does no harm there. Both roles are there
     before (README, "once per account").
     """
-    key, pools = settings.security.disk_key, (settings.admin_pool, *settings.gpu_pools, *settings.cpu_pools)
+    key, pools = settings.security.disk_key, (settings.admin_pool, *settings.pools)
     if key is None:
         return []
     grantees = {f"{name}-disk-key": _AUTO_SCALING}

@@ -137,7 +137,7 @@ def settings_problems(settings: Settings) -> list[Problem]:
 def ladders(settings: Settings) -> Iterator[tuple[str, list[Pool]]]:
     """The entries of pools of which there are several rungs: key path → the pools of one size, in order."""
     sizes: dict[tuple[str, int], list[Pool]] = {}
-    for pool in (*settings.gpu_pools, *settings.cpu_pools):
+    for pool in settings.pools:
         sizes.setdefault((pool.declared_at, pool.gpus_per_node), []).append(pool)
     for (path, _), pools in sizes.items():
         if len({pool.rung for pool in pools}) > 1:

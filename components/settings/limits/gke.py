@@ -13,7 +13,7 @@ from components.settings.limits import common, windows
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
-from concepts.pool import Pool, Rung
+from concepts.pool import Rung
 
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="GKE",
@@ -154,8 +154,7 @@ def _partitions(settings: Settings) -> Iterator[Problem]:
 
 
 def _labels(settings: Settings) -> Iterator[Problem]:
-    pools: list[Pool] = [*settings.gpu_pools, *settings.cpu_pools]
-    for pool in pools:
+    for pool in settings.pools:
         for key in sorted(_OWN_LABELS & pool.labels.keys()):
             yield Problem(
                 f"{pool.declared_at}.labels.{key}",
@@ -326,7 +325,7 @@ def _streaming(settings: Settings) -> Iterator[Problem]:
 
 def _upgrades(settings: Settings) -> Iterator[Problem]:
     """https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies#surge"""
-    for pool in (*settings.gpu_pools, *settings.cpu_pools):
+    for pool in settings.pools:
         if pool.upgrade is None:
             continue
         if pool.upgrade.drain_minutes is not None:
@@ -377,10 +376,9 @@ def _autoscaling(settings: Settings) -> Iterator[Problem]:
     """
     if settings.expander is not None:
         yield Problem("autoscaling.expander", "how GKE's autoscaler chooses a pool is Google's", "Leave it out")
-    pools: list[Pool] = [*settings.gpu_pools, *settings.cpu_pools]
     waiting = [
         ("autoscaling", settings.unneeded_minutes),
-        *((pool.declared_at, pool.unneeded_minutes) for pool in pools),
+        *((pool.declared_at, pool.unneeded_minutes) for pool in settings.pools),
     ]
     for path, minutes in waiting:
         if minutes is not None:

@@ -14,7 +14,6 @@ from catalog.aks.nodes import most_nodes
 from components.settings.limits import common
 from components.settings.problems import Problem
 from components.settings.settings import Settings
-from concepts.pool import Pool
 
 # https://learn.microsoft.com/azure/aks/use-labels#reserved-prefixes
 _OWN_PREFIX: Final = "kubernetes.azure.com/"
@@ -48,7 +47,7 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
 
 def _pool_names(settings: Settings) -> Iterator[Problem]:
     """Names that are different here and one in Azure."""
-    paths = {settings.admin_pool.name: "adminPool", **{pool.name: pool.declared_at for pool in _pools(settings)}}
+    paths = {settings.admin_pool.name: "adminPool", **{pool.name: pool.declared_at for pool in settings.pools}}
     alike: dict[str, list[str]] = defaultdict(list)
     for name in paths:
         alike[pool_name(name)].append(name)
@@ -117,7 +116,7 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
 
 def _labels_and_taints(settings: Settings) -> Iterator[Problem]:
     own_taints = catalog.of(settings.cloud).spot_taints
-    for pool in _pools(settings):
+    for pool in settings.pools:
         for key in sorted(key for key in pool.labels if key.startswith(_OWN_PREFIX)):
             yield Problem(
                 f"{pool.declared_at}.labels.{key}",
@@ -134,7 +133,7 @@ def _labels_and_taints(settings: Settings) -> Iterator[Problem]:
 
 
 def _sizes(settings: Settings) -> Iterator[Problem]:
-    for pool in _pools(settings):
+    for pool in settings.pools:
         if pool.max_nodes > (most := most_nodes(pool.machine_type)):
             yield Problem(
                 f"{pool.declared_at}.maxNodes",
@@ -146,7 +145,7 @@ def _sizes(settings: Settings) -> Iterator[Problem]:
 def _disks(settings: Settings) -> Iterator[Problem]:
     paths = {
         "adminPool.diskGb": settings.admin_pool,
-        **{f"{pool.declared_at}.diskGb": pool for pool in _pools(settings)},
+        **{f"{pool.declared_at}.diskGb": pool for pool in settings.pools},
     }
     for path, pool in paths.items():
         if pool.disk_gb not in _DISK_GB:
@@ -159,7 +158,7 @@ def _disks(settings: Settings) -> Iterator[Problem]:
 
 def _upgrades(settings: Settings) -> Iterator[Problem]:
     """https://learn.microsoft.com/azure/aks/upgrade-aks-node-pools-rolling"""
-    for pool in _pools(settings):
+    for pool in settings.pools:
         if pool.upgrade is None:
             continue
         surge, missing = pool.upgrade.max_surge, pool.upgrade.max_unavailable
@@ -173,7 +172,7 @@ def _upgrades(settings: Settings) -> Iterator[Problem]:
             yield Problem(
                 f"{pool.declared_at}.upgrade", "AKS upgrades 1 node or more at a time", "Write maxUnavailable: 1"
             )
-        if all(each.spot for each in _pools(settings) if each.declared_at == pool.declared_at):
+        if all(each.spot for each in settings.pools if each.declared_at == pool.declared_at):
             yield Problem(
                 f"{pool.declared_at}.upgrade",
                 "AKS takes no such settings of spot pools (https://learn.microsoft.com/azure/aks/spot-node-pool)",
@@ -183,7 +182,7 @@ def _upgrades(settings: Settings) -> Iterator[Problem]:
 
 def _unneeded_minutes(settings: Settings) -> Iterator[Problem]:
     everywhere = settings.idle_minutes
-    for pool in _pools(settings):
+    for pool in settings.pools:
         if pool.unneeded_minutes not in (None, everywhere):
             yield Problem(
                 f"{pool.declared_at}.unneededMinutes",
@@ -207,7 +206,3 @@ def _admin_pool(settings: Settings) -> Iterator[Problem]:
             f"a system pool needs machines of {_SMALLEST_SYSTEM_VCPUS} vCPUs and {_SMALLEST_SYSTEM_GIB} GiB at least",
             f"Write for example {catalog.of(settings.cloud).default_admin_machine}",
         )
-
-
-def _pools(settings: Settings) -> list[Pool]:
-    return [*settings.gpu_pools, *settings.cpu_pools]

@@ -131,8 +131,7 @@ def _room(settings: Settings) -> Iterator[Problem]:
 
 def most_nodes(settings: Settings, zone: str) -> int:
     """How many nodes the pools may have in a zone together."""
-    pools = [*settings.gpu_pools, *settings.cpu_pools]
     admin = settings.admin_pool
     elsewhere = admin.nodes_per_zone * (len(admin.zones) - 1)
     always = admin.max_nodes - elsewhere if zone in admin.zones else 0
-    return always + sum(pool.max_nodes for pool in pools if zone in pool.zones)
+    return always + sum(pool.max_nodes for pool in settings.pools if zone in pool.zones)

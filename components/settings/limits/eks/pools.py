@@ -38,7 +38,7 @@ def pool_problems(settings: Settings) -> Iterator[Problem]:
         yield from _block(gpu_pool, settings)
     for cpu_pool in settings.cpu_pools:
         yield from _minimum(cpu_pool, settings.autoscaler)
-    for pool in (*settings.gpu_pools, *settings.cpu_pools):
+    for pool in settings.pools:
         yield from _keys(pool)
         yield from _upgrade(pool, settings.autoscaler)
         if settings.autoscaler == "cluster-autoscaler":
