@@ -20,6 +20,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _POD: Final = Kind("v1", "Pod")
 _EVENT: Final = Kind("v1", "Event")
 _MOST_MESSAGES: Final = 10
+_INTERRUPTED: Final = "interrupted"
 
 
 class NotReadyError(Exception):
@@ -56,7 +57,7 @@ def until_ready(
         if found is None:
             return live
         missing = found
-    ended = "interrupted" if cancelled.is_set() else f"not ready after {time.monotonic() - started:.0f} s"
+    ended = _INTERRUPTED if cancelled.is_set() else f"not ready after {time.monotonic() - started:.0f} s"
     raise NotReadyError(_explain(cluster, kind, live, f"{ended}, waiting for {missing}"), live)
 
 
@@ -77,17 +78,18 @@ def until_gone(
         if live["metadata"]["uid"] != uid:
             return  # its controller made a new one of the same name
     held = ", ".join(live["metadata"].get("finalizers") or []) or "none"
-    raise NotReadyError(_explain(cluster, kind, live, f"still there after {timeout:.0f} s (finalizers: {held})"), live)
+    ended = f"{_INTERRUPTED}, still there" if cancelled.is_set() else f"still there after {timeout:.0f} s"
+    raise NotReadyError(_explain(cluster, kind, live, f"{ended} (finalizers: {held})"), live)
 
 
 def _attempts(timeout: float, cancelled: threading.Event) -> Any:
-    """One turn at once, then with growing pauses until ``timeout`` seconds are over or the user interrupts."""
+    """A turn at once, then with growing pauses; a last one when ``timeout`` seconds are over or the user interrupts."""
     deadline = time.monotonic() + timeout
     pause = _FIRST_PAUSE
-    while not cancelled.is_set():
+    while True:
         yield
         remaining = deadline - time.monotonic()
-        if remaining <= 0:
+        if remaining <= 0 or cancelled.is_set():
             return
         cancelled.wait(min(pause, remaining))
         pause = min(pause * 1.5, _LONGEST_PAUSE)

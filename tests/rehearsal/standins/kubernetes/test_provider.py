@@ -244,9 +244,15 @@ def test_a_daemon_set_without_nodes_is_ready(provider: KubernetesProvider, names
 def test_a_deployment_that_cannot_run_says_why_and_stays_in_the_state(
     control_plane: ControlPlane, provider: KubernetesProvider, namespace: str
 ) -> None:
-    seen = f"/api/v1/namespaces/{namespace}/events?fieldSelector=reason%3DFailedScheduling"
+    events = f"/api/v1/namespaces/{namespace}/events?fieldSelector=reason%3DFailedScheduling"
+    made = f"/apis/apps/v1/namespaces/{namespace}/deployments/web"
+
+    def seen() -> bool:
+        status = (control_plane.api.find(made) or {}).get("status", {})
+        return "observedGeneration" in status and bool(control_plane.api.list(events))
+
     said = r"(?s)waiting for pods to become ready \(0 of 1\).*no nodes available"
-    with interrupted(provider, lambda: control_plane.api.list(seen)), pytest.raises(ProviderError, match=said) as told:
+    with interrupted(provider, seen), pytest.raises(ProviderError, match=said) as told:
         Resource(provider, DEPLOYMENT).create(workload("web"), timeout=3600)
     assert told.value.partial is not None
     assert told.value.partial.id == f"{namespace}/web"
