@@ -39,7 +39,7 @@ autoscaler = ClusterAutoscaler(
 
 def of(pool: Pool) -> NodePoolArgs:
     """A pool's arguments."""
-    return NodePoolArgs(cluster=cluster, admin_pool=admin_pool, autoscaler=autoscaler, pool=pool)
+    return NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool)
 
 
 for gpu_pool in gpu_pools:

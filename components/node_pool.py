@@ -40,12 +40,11 @@ class AdminPool(pulumi.ComponentResource):
 
 @dataclass(frozen=True, kw_only=True)
 class NodePoolArgs:
-    """``pool`` in ``cluster``, scaled by ``autoscaler`` and declared after ``admin_pool``, whose nodes it waits for:
-    clouds add the GPU taint and toleration by themselves only when a pool without GPUs exists already, and system pods
-    that find no other node would settle here."""
+    """``pool`` in ``cluster``, scaled by ``autoscaler`` and so declared after its admin pool, whose nodes it waits for:
+    clouds add the GPU taint and toleration by themselves only when a pool without GPUs exists already, and
+    system pods that find no other node would settle here."""
 
     cluster: Cluster
-    admin_pool: AdminPool
     autoscaler: ClusterAutoscaler
     pool: Pool
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec
@@ -161,12 +161,15 @@ class Cloud(mocks.Mocks):
 class RecordingMonitor(mocks.MockMonitor):
     """A mock engine that keeps what it is asked."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, new: Collection[str]) -> None:
         super().__init__(Cloud(recording))
         self._recording = recording
+        self._new = new
 
     def RegisterResource(self, request: Any) -> Any:
         response = super().RegisterResource(request)
+        if request.type in self._new:
+            response.id = ""
         if request.type != "pulumi:pulumi:Stack":
             self._recording.resources.append(_registration(response.urn, request))
         return response
@@ -185,15 +188,19 @@ def run(
     project: str = "gpucluster",
     stack: str = "test",
     config: Mapping[str, str] | None = None,
+    new: Collection[str] | None = None,
 ) -> Recording:
     """Run ``program`` as a stack and return what it registered; its exception, if it raises one.
+
+    With ``new`` it is a preview, in which no resource of those types is there yet: their ids are unknown, and what a
+    preview cannot know is a ``pulumi.output.Unknown`` in the recording.
 
     It runs in a thread of its own, because it needs an event loop that is nobody else's.
     """
     recording = Recording()
     # Which line declared a resource takes the SDK more than half of a run to find out, and no test asks.
     with ThreadPoolExecutor(1) as apart, mock.patch.object(resource, "_get_stack_trace", source_pb2.StackTrace):
-        apart.submit(_run, recording, program, project, stack, config or {}).result()
+        apart.submit(_run, recording, program, project, stack, config or {}, new).result()
     return recording
 
 
@@ -212,13 +219,19 @@ def remembered(run: Callable[P, Recording]) -> Callable[P, Recording]:
 
 
 def _run(
-    recording: Recording, program: Callable[[], None], project: str, stack: str, config: Mapping[str, str]
+    recording: Recording,
+    program: Callable[[], None],
+    project: str,
+    stack: str,
+    config: Mapping[str, str],
+    new: Collection[str] | None,
 ) -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
         # set_mocks would make a root stack of its own; run_in_stack makes the one whose outputs we record.
-        settings.configure(_settings(RecordingMonitor(recording), project, stack))
+        monitor = RecordingMonitor(recording, new or ())
+        settings.configure(_settings(monitor, project, stack, preview=new is not None))
         settings.set_root_resource(None)  # pyright: ignore[reportArgumentType]
         pulumi.runtime.set_all_config(dict(config))
         loop.run_until_complete(run_in_stack(program))
@@ -228,14 +241,14 @@ def _run(
         asyncio.set_event_loop(None)
 
 
-def _settings(monitor: mocks.MockMonitor, project: str, stack: str) -> settings.Settings:
+def _settings(monitor: mocks.MockMonitor, project: str, stack: str, *, preview: bool) -> settings.Settings:
     return mocks.MockSettings(
         monitor=monitor,
         monitor_features=set(monitor.GetDeploymentInfo(empty_pb2.Empty()).supportedFeatures),
         engine=mocks.MockEngine(None),
         project=project,
         stack=stack,
-        dry_run=False,
+        dry_run=preview,
         organization=None,
         callbacks=None,
     )

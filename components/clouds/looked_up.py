@@ -14,7 +14,12 @@ Value = TypeVar("Value")
 def looked_up(
     token: str, arguments: Mapping[str, Any], parent: pulumi.Resource, after: Sequence[pulumi.Resource] = ()
 ) -> pulumi.Output[Any]:
-    """The answer to the function ``token``, asked when all of ``after`` is up to date.
+    """The answer to the function ``token``, asked when all of ``after`` is up to date; in a preview, which changes
+    nothing, at once. There the engine gives no answer as long as one of ``after`` is still to be made
+    (``TestInvokeDependsOnPendingCustomResource`` in
+    https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/engine/lifecycletest/invoke_test.go), and a provider takes a
+    property that it does not know for one that changes, which may show as a replacement
+    (https://github.com/pulumi/pulumi-terraform-bridge/blob/main/pkg/tests/detailed_diff_unknown_test.go).
 
     It depends on nothing: ``after`` is when to ask, not what the answer is made of. The SDK takes it for both, and what
     is made with the answer would then depend on ``after`` once more for each of its properties
@@ -22,7 +27,8 @@ def looked_up(
     pools as many paths as two to the power of its length, each of which the engine walks when it refuses a destroy
     (``markAsDependency`` in https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/resource/graph/dependency_graph.go).
     """
-    options = pulumi.InvokeOutputOptions(parent=parent, depends_on=list(after))
+    turn = [] if pulumi.runtime.is_dry_run() else list(after)
+    options = pulumi.InvokeOutputOptions(parent=parent, depends_on=turn)
     answer = pulumi.runtime.invoke_output(token, dict(arguments), options)
     return pulumi.Output(
         set(), _Asked(lambda: answer.future(with_unknowns=True)), _Asked(answer.is_known), _Asked(answer.is_secret)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from components.cluster import Cluster, ClusterArgs
@@ -63,11 +63,12 @@ def run(
     *pools: Pool,
     admin: Pool | None = None,
     cluster: Mapping[str, Any] | None = None,
+    new: Collection[str] | None = None,
 ) -> recorder.Recording:
-    """A whole cluster with these pools, declared in the program's order."""
+    """A whole cluster with these pools, declared in the program's order; ``new`` as of ``recorder.run``."""
     zones = (cluster or {}).get("zones", (ZONE,))
     settings = cluster_settings(**{"admin_pool": admin or admin_pool(zones=zones), **(cluster or {})})
-    return recorder.run(lambda: _declare(settings, pools))
+    return recorder.run(lambda: _declare(settings, pools), new=new)
 
 
 recorded = recorder.remembered(run)
@@ -91,6 +92,6 @@ def _declare(settings: Settings, pools: Sequence[Pool]) -> None:
     autoscaler = ClusterAutoscaler("autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin, pools=pools))
     for pool in pools:
         if pool.role == "gpu":
-            GpuNodePool(pool.name, NodePoolArgs(cluster=cluster, admin_pool=admin, autoscaler=autoscaler, pool=pool))
+            GpuNodePool(pool.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool))
         else:
-            CpuNodePool(pool.name, NodePoolArgs(cluster=cluster, admin_pool=admin, autoscaler=autoscaler, pool=pool))
+            CpuNodePool(pool.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool))

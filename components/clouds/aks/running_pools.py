@@ -58,9 +58,7 @@ class RunningPools:
         name = pool_name(pool.name)
         if not pool.autoscaled or name not in self._names:
             return None
-        # In a preview nothing changes meanwhile, and what is still to be made would leave the size unknown.
-        turn = [] if pulumi.runtime.is_dry_run() else list(after)
-        return looked_up(_POOL, {**self._place, "agentPoolName": name}, self._parent, turn)
+        return looked_up(_POOL, {**self._place, "agentPoolName": name}, self._parent, after)
 
 
 def count(pool: Pool, running: RunningPool) -> pulumi.Input[int]:

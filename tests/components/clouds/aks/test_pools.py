@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -30,7 +31,9 @@ SPOT = Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule")
 
 
 @recorder.remembered
-def run(*pools: Pool, admin: Pool | None = None, **cluster_changes: Any) -> recorder.Recording:
+def run(
+    *pools: Pool, admin: Pool | None = None, new: Collection[str] | None = None, **cluster_changes: Any
+) -> recorder.Recording:
     home = admin or admin_spec()
 
     def program() -> None:
@@ -42,16 +45,12 @@ def run(*pools: Pool, admin: Pool | None = None, **cluster_changes: Any) -> reco
         gpu_pools = [pool for pool in pools if pool.role == "gpu"]
         for pool in pools:
             if pool.role == "gpu":
-                GpuNodePool(
-                    pool.name, NodePoolArgs(cluster=cluster, admin_pool=admin_pool, autoscaler=autoscaler, pool=pool)
-                )
+                GpuNodePool(pool.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool))
             else:
-                CpuNodePool(
-                    pool.name, NodePoolArgs(cluster=cluster, admin_pool=admin_pool, autoscaler=autoscaler, pool=pool)
-                )
+                CpuNodePool(pool.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=pool))
         DriverDaemonSet("drivers", DriverDaemonSetArgs(cluster=cluster, pools=gpu_pools))
 
-    return recorder.run(program)
+    return recorder.run(program, new=new)
 
 
 def gpu_spec(name: str = "t4-1", **changes: Any) -> Pool:

@@ -59,6 +59,13 @@ def test_gpu_pools_that_are_new_start_empty_beside_one_that_runs(nodes: dict[str
     assert recording.named("t4-4-pool").inputs["count"] == 0
 
 
+def test_a_preview_with_a_new_pool_knows_the_sizes_of_the_others(nodes: dict[str, int]) -> None:
+    # A pool waits for the one before it, and the answer about it with the pool.
+    nodes["cpu"] = 2
+    preview = declared(gpu_spec(), cpu_spec(), new=["azure-native:containerservice:AgentPool"])
+    assert preview.named("cpu-pool").inputs["count"] == 2
+
+
 def test_an_autoscaled_admin_pool_keeps_its_size_and_a_fixed_one_has_its_own(nodes: dict[str, int]) -> None:
     nodes["admin"] = 5
     for admin, count in ((admin_spec(nodes=2, max_nodes=9), 5), (admin_spec(nodes=2), 2)):

@@ -103,6 +103,16 @@ def test_labels_taints_and_limits_reach_a_gpu_group_with_nodes(account: Any) -> 
     assert (found["labels"], found["scalingConfig"]["maxSize"]) == (pool.labels, 4)
 
 
+@pytest.mark.parametrize("nodes", [0, 1])
+def test_a_preview_with_a_new_addon_replaces_no_group(account: Any, nodes: int) -> None:
+    """An ``amiType`` that it does not know would show as a replacement, at which a protected stack stops."""
+    account["t4-1-a"] = {**OLD, "nodes": nodes}
+    cluster = {"zones": eks_specs.THREE_ZONES, "addons": ("fsx",), "version": "1.35"}
+    preview = eks_specs.run(eks_specs.gpu_pool(), cluster=cluster, new=["aws:eks/addon:Addon"])
+    update = eks_specs.run(eks_specs.gpu_pool(), cluster=cluster)
+    assert preview.named("t4-1-a-pool").inputs == update.named("t4-1-a-pool").inputs
+
+
 def test_nodes_without_gpus_follow_their_template(account: Any) -> None:
     account["cpu"] = {**OLD, "nodes": 2}
     found = declared(eks_specs.cpu_pool(), version="1.35").inputs

@@ -41,9 +41,9 @@ def recording(spec: Pool) -> recorder.Recording:
             "autoscaler", ClusterAutoscalerArgs(cluster=cluster, admin_pool=admin, pools=[spec])
         )
         if spec.role == "gpu":
-            GpuNodePool(spec.name, NodePoolArgs(cluster=cluster, admin_pool=admin, autoscaler=autoscaler, pool=spec))
+            GpuNodePool(spec.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=spec))
         if spec.role == "cpu":
-            CpuNodePool(spec.name, NodePoolArgs(cluster=cluster, admin_pool=admin, autoscaler=autoscaler, pool=spec))
+            CpuNodePool(spec.name, NodePoolArgs(cluster=cluster, autoscaler=autoscaler, pool=spec))
 
     return recorder.run(program)
 
