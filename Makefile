@@ -66,8 +66,8 @@ quota: setup ## What a stack at its maximum needs of the account's quotas, and w
 sabotage: setup ## Break the program on purpose and see it refused (CASE=, none lists them)
 	@$(REHEARSAL) sabotage $(if $(CASE),--case "$(CASE)")
 
-quick: setup ## Tests that need no built program (WORKERS=3 at once, ARGS= goes to pytest)
-	@$(PYTEST) -m "not rehearsal and not exhaustive" $(ARGS)
+quick: setup ## Fast tests that need no built program (WORKERS=3 at once, ARGS= goes to pytest)
+	@$(PYTEST) -m "not rehearsal and not exhaustive and not slow" $(ARGS)
 
 test: setup ## What guards a merge: quick, the real engine and gate, a rehearsal per cloud and autoscaler
 	@echo "test: unit tests, then rehearsals on real binaries; about 15 minutes in all"

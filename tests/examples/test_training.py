@@ -16,6 +16,8 @@ import pytest
 from tests.examples.object_store import object_store
 from tests.stacks import ROOT
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = ROOT / "examples" / "training" / "train.py"
 STEPS, EVERY = 20, 5
 BUCKET = "gpu-dev-checkpoints"

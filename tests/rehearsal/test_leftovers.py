@@ -19,6 +19,8 @@ from rehearsal import leftovers, run, world_client
 from rehearsal.stack import resolve
 from tests.rehearsal.simulated_cluster import PATIENCE, alive, eventually
 
+pytestmark = pytest.mark.slow
+
 STUBBORN = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
 
 

@@ -14,6 +14,8 @@ import pytest
 from rehearsal.processes import PortTaken, ProcessError, Processes, free_ports
 from tests.rehearsal.simulated_cluster import PATIENCE, alive, eventually
 
+pytestmark = pytest.mark.slow
+
 SH = "/bin/sh"
 PARENT = """
 import sys, time

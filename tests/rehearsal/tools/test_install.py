@@ -25,6 +25,8 @@ from rehearsal.tools.modules import MODULES, PULUMI, REHEARSAL
 from rehearsal.tools.progress import Progress
 from tests.rehearsal.fake_go import FakeGo
 
+pytestmark = pytest.mark.slow
+
 CHART = Chart(
     "oci://example.org/charts/scaler",
     "example.org/store",

@@ -15,6 +15,8 @@ from tests.rehearsal.standins.eks.account import REGION
 from tests.rehearsal.standins.eks.aws.controller import Controller
 from tests.rehearsal.standins.eks.aws.karpenter import Karpenter, specification
 
+pytestmark = pytest.mark.slow
+
 ACCOUNT = "123456789012"
 EC2 = f"arn:aws:ec2:{REGION}:{ACCOUNT}"
 PUBLIC = f"arn:aws:ec2:{REGION}::"

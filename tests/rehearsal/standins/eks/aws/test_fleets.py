@@ -14,6 +14,8 @@ from tests.rehearsal.standins.eks.account import GRANT, KEY, REGION
 from tests.rehearsal.standins.eks.aws.controller import Controller
 from tests.rehearsal.standins.eks.aws.karpenter import IMAGE, TAGS, Karpenter
 
+pytestmark = pytest.mark.slow
+
 EVERYTHING = {"Effect": "Allow", "Action": "*", "Resource": "*"}
 NO_SPOT_ROLE = {"Effect": "Deny", "Action": "iam:CreateServiceLinkedRole", "Resource": "*"}
 

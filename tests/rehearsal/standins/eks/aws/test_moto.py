@@ -139,6 +139,7 @@ def test_instance_profiles_are_listed_whatever_their_path(moto: None) -> None:
     assert iam.list_instance_profiles(PathPrefix="/karpenter/")["InstanceProfiles"]
 
 
+@pytest.mark.slow
 @shows("sqs", "ReceiveMessage")
 def test_waiting_for_a_message_is_part_of_the_request(moto: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only as long as moto waits itself must the server wait before it asks."""

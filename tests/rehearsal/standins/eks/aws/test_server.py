@@ -13,6 +13,8 @@ from botocore.exceptions import ClientError
 from tests.rehearsal.standins.eks.account import POD_IDENTITY, PROFILE, QUEUE, VPC, trust
 from tests.rehearsal.standins.eks.aws.controller import Controller
 
+pytestmark = pytest.mark.slow
+
 EVERYTHING = {"Effect": "Allow", "Action": "*", "Resource": "*"}
 
 
