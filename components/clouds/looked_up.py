@@ -19,7 +19,7 @@ def looked_up(
     (``TestInvokeDependsOnPendingCustomResource`` in
     https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/engine/lifecycletest/invoke_test.go), and a provider takes a
     property that it does not know for one that changes, which may show as a replacement
-    (https://github.com/pulumi/pulumi-terraform-bridge/blob/main/pkg/tests/detailed_diff_unknown_test.go).
+    (https://github.com/pulumi/pulumi-terraform-bridge/blob/main/pkg/tests/diff_test/detailed_diff_unknown_test.go).
 
     It depends on nothing: ``after`` is when to ask, not what the answer is made of. The SDK takes it for both, and what
     is made with the answer would then depend on ``after`` once more for each of its properties

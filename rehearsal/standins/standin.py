@@ -241,7 +241,7 @@ class StandIn(Vendor[CloudT]):
         old_inputs: Properties | None = None,
         old_state: Properties | None = None,
     ) -> Properties:
-        """The state as far as it is known before the request; an update keeps what it had."""
+        """The state as far as it is known before the request; an update keeps what is ``stable``."""
         given = self.schema.inputs(row.token).properties
         always = {*self.answers, *(path.partition(".")[0] for path in row.unknown)}
         later = [key for key in (*self.answers, *row.outputs) if key not in given or key in always]
@@ -256,7 +256,8 @@ class StandIn(Vendor[CloudT]):
                 state[key] = UNKNOWN
         if old_inputs is not None and old_state is not None:
             new = row.renews(old_inputs, inputs)
-            kept = (key for key in later if old_inputs.get(key) == inputs.get(key) and key not in new)
+            stable = later if self.stable is None else [key for key in later if key in self.stable]
+            kept = (key for key in stable if old_inputs.get(key) == inputs.get(key) and key not in new)
             state |= {key: old_state[key] for key in kept if key in old_state}
         places = self.place(row, inputs)
         for key in row.early:

@@ -47,6 +47,8 @@ class Vendor(Provider, Generic[CloudT]):
     words: ClassVar[check.Words]
     answers: ClassVar[tuple[str, ...]] = ()
     """Outputs of every resource (``answered``)."""
+    stable: ClassVar[Collection[str] | None] = None
+    """Outputs that the preview of an update takes from before; ``None``: all that the row does not renew."""
     make_cloud: ClassVar[Callable[..., Any]]
     let_in: ClassVar[Callable[[Any], dict[str, Login]]]
     """An account → whom it lets into its cluster besides the maker, by the names that a stack file gives them."""

@@ -17,7 +17,14 @@ from components.settings.limits.aks.pools import RESERVATION
 
 
 class Identity:
-    """A user-assigned managed identity; ``id`` names it in Azure, ``principal`` is its object id in Entra."""
+    """A user-assigned managed identity; ``id`` names it in Azure, ``principal`` is its object id in Entra.
+
+    It keeps the tags that it was made with. Of a resource that is to be updated the provider's preview knows no more
+    than name and location (``Update`` in
+    https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/provider.go), and each of its role
+    assignments would show as replaced (https://github.com/pulumi/pulumi-azure-native/issues/1080), at which a protected
+    stack stops. It costs nothing, so that no bill lacks a tag.
+    """
 
     def __init__(
         self, name: str, settings: Settings, group: pulumi.Input[str], role: str, parent: pulumi.Resource
@@ -31,7 +38,7 @@ class Identity:
                 "resourceName": f"{settings.cluster_name}-{role}",
                 "tags": dict(settings.labels),
             },
-            pulumi.ResourceOptions(parent=parent),
+            pulumi.ResourceOptions(parent=parent, ignore_changes=["tags"]),
             outputs=["principalId", "clientId"],
         )
         self.id: pulumi.Output[str] = self.resource.id

@@ -71,6 +71,9 @@ class AzureNativeProvider(StandIn[Cloud]):
         server="is set by Azure and cannot be given",
     )
     answers = ("name", "type", "azureApiVersion", "provisioningState")
+    # ``Update`` in https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/provider.go, which
+    # keeps the location as well, an input here.
+    stable = ("name",)
     make_cloud = Cloud
     let_in = people.let_in
 
