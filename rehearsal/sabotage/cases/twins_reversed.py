@@ -14,7 +14,9 @@ def _reversed(inputs: dict[str, Any]) -> dict[str, Any] | None:
     if "priorities" not in inputs.get("data", {}):
         return None
     order = yaml.safe_load(inputs["data"]["priorities"])
-    turned = dict(zip(order, reversed(list(order.values())), strict=True))
+    # The last is for groups that are nobody's: before all others it would leave the order to their prices.
+    *own, rest = order.values()
+    turned = dict(zip(order, [*reversed(own), rest], strict=True))
     return {**inputs, "data": {**inputs["data"], "priorities": yaml.safe_dump(turned)}}
 
 
