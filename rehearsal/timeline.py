@@ -42,7 +42,7 @@ class NodeRecord:
 
     ``gpu_pool`` says whether it belongs to a GPU pool, whatever it advertises at the moment; ``most_gpus`` is the most
     that it ever did. ``registered`` says whether its autoscaler has completed it: before, labels and taints may lack.
-    ``allocatable`` is what pods can have, in cores, bytes and pieces.
+    ``allocatable`` is what pods can have, in cores, bytes and pieces. From ``leaving`` on it is being deleted.
     """
 
     name: str
@@ -61,11 +61,16 @@ class NodeRecord:
     most_gpus: int = 0
     registered: bool = False
     allocatable: Mapping[str, float] = field(default_factory=dict)
+    leaving: float | None = None
     gone: float | None = None
 
     def exists_at(self, moment: float) -> bool:
         """Whether the node was there (and paid for) at ``moment``."""
         return self.created <= moment and (self.gone is None or moment < self.gone)
+
+    def stays_at(self, moment: float) -> bool:
+        """Whether the node was there at ``moment``, and not on its way out."""
+        return self.exists_at(moment) and (self.leaving is None or moment < self.leaving)
 
 
 @dataclass(frozen=True)
@@ -188,15 +193,11 @@ class Timeline:
     def forget_absent(self, kind: Kind, present: Iterable[str]) -> None:
         """After a new list: what is no longer there went away while nobody watched."""
         alive, moment = set(present), self.now()
+        records: dict[str, Any] = {"Node": self._nodes, "Pod": self._pods}.get(kind, {})
         with self._lock:
-            if kind == "Node":
-                for key, node in self._nodes.items():
-                    if key not in alive and node.gone is None:
-                        self._nodes[key] = replace(node, gone=moment)
-            elif kind == "Pod":
-                for key, pod in self._pods.items():
-                    if key not in alive and pod.gone is None:
-                        self._pods[key] = replace(pod, gone=moment)
+            for key, record in records.items():
+                if key not in alive and record.gone is None:
+                    records[key] = replace(record, gone=moment)
 
     def wait_until(self, condition: Callable[[], bool], timeout: float, poll: Callable[[], None] | None = None) -> bool:
         """Wait for an observation that makes ``condition`` true; ``poll`` runs several times a second and may raise.
@@ -240,9 +241,12 @@ class Timeline:
         return sum(node.pool == pool and node.exists_at(moment) for node in self.nodes)
 
     def peak(self, pool: str) -> int:
-        """The most nodes that a pool ever had at once."""
+        """The most nodes that a pool ever had at once, without those being deleted, which no autoscaler counts.
+
+        ``MarkedForDeletion``: https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/state/cluster.go
+        """
         mine = [node for node in self.nodes if node.pool == pool]
-        return max((sum(other.exists_at(node.created) for other in mine) for node in mine), default=0)
+        return max((sum(other.stays_at(node.created) for other in mine) for node in mine), default=0)
 
     def lowest(self, pool: str, since: float, until: float) -> int:
         """The fewest nodes that a pool had at any moment of a period."""
@@ -324,6 +328,7 @@ def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment
         registered=node.registered or not any(taint["key"].startswith(_STARTING) for taint in taints),
         allocatable=_amounts(status.get("allocatable")) or node.allocatable,
         gpus_since=moment if gpus and node.gpus_since is None else node.gpus_since,
+        leaving=moment if node.leaving is None and item["metadata"].get("deletionTimestamp") else node.leaving,
         gone=moment if change == "DELETED" else None,
     )
 

@@ -57,6 +57,7 @@ class Cluster:
         zone: str = "us-central1-a",
         labels: Mapping[str, str] | None = None,
         taints: Sequence[Taint] = (),
+        leaving: bool = False,
     ) -> None:
         """A node as ``gpu_pool`` and ``admin_pool`` declare theirs, but for the taints."""
         machine = machine_type or ("n1-standard-4" if size else "e2-custom-2-10240")
@@ -68,7 +69,9 @@ class Cluster:
             "allocatable": {"cpu": "1930m", "memory": "6Gi", **offered},
             "capacity": {"cpu": "2"},
         }
-        metadata = {"uid": name, "name": name, "labels": {**own, **places, **(labels or {})}}
+        metadata: dict[str, Any] = {"uid": name, "name": name, "labels": {**own, **places, **(labels or {})}}
+        if leaving:
+            metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         spec = {"taints": [{"key": each.key, "value": each.value or "", "effect": each.effect} for each in taints]}
         self.timeline.observe("Node", change, {"metadata": metadata, "spec": spec, "status": status})
 

@@ -76,6 +76,18 @@ def test_nodes_one_after_the_other_are_not_at_once(cluster: Cluster) -> None:
     assert cluster.timeline.peak("t4-1") == 1
 
 
+def test_a_node_that_is_being_deleted_counts_against_no_maximum(cluster: Cluster) -> None:
+    cluster.node("gpu-0", "t4-1", size=1)
+    cluster.node("gpu-1", "t4-1", size=1)
+    cluster.after(1).node("gpu-0", "t4-1", size=1, change="MODIFIED", leaving=True)
+    cluster.after(1).node("gpu-2", "t4-1", size=1)
+    (check,) = of_cluster.limits(cluster.timeline, POOLS)
+    assert check.passed
+    cluster.after(1).node("gpu-3", "t4-1", size=1)
+    (check,) = of_cluster.limits(cluster.timeline, POOLS)
+    assert check.detail == "t4-1 had 3 nodes at once, its maximum is 2"
+
+
 def test_gpus_that_never_appear_are_not_a_pool_that_scaled_up(cluster: Cluster) -> None:
     cluster.node("gpu-0", "t4-1", size=1, gpus=0)
     cluster.warning("gpu-0", "no driver: the DaemonSet does not tolerate spot", kind="Node", reason="DriverMissing")
