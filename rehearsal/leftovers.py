@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import time
 from pathlib import Path
@@ -16,11 +17,12 @@ _KEPT_RUNS: Final = 3
 
 def processes(run_dir: Path) -> dict[psutil.Process, str]:
     """Living processes of this user that name ``run_dir``, with their command lines; this process is left out."""
-    needle, own, found = str(run_dir), psutil.Process(), {}
+    # Not of a folder whose name only begins as this one's.
+    named, own, found = re.compile(rf"{re.escape(str(run_dir))}(?![\w.-])"), psutil.Process(), {}
     # What may not be read, of other users' processes, is None.
     for process in psutil.process_iter(["cmdline", "environ"]):
         command, environment = process.info["cmdline"] or (), process.info["environ"] or {}
-        if process != own and any(needle in text for text in (*command, *environment.values())):
+        if process != own and any(map(named.search, (*command, *environment.values()))):
             found[process] = " ".join(command)
     return found
 

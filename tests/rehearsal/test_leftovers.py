@@ -53,6 +53,14 @@ def test_a_process_is_found_by_its_run_directory(tmp_path: Path, where: str) -> 
     assert leftovers.processes(tmp_path) == {}
 
 
+def test_a_folder_whose_name_begins_alike_is_another(tmp_path: Path) -> None:
+    path = f"{tmp_path / 'lab.old'}:{os.environ['PATH']}"
+    with sleeper(f"--dir={tmp_path / 'lab-eks'}/world.json", PATH=path) as process:
+        assert leftovers.processes(tmp_path / "lab") == {}
+        for its in ("lab-eks", "lab.old"):
+            assert process.pid in {each.pid for each in leftovers.processes(tmp_path / its)}
+
+
 def test_what_does_not_end_by_itself_is_killed_and_told(tmp_path: Path) -> None:
     with sleeper(str(tmp_path)) as process:
         told = leftovers.ended(tmp_path)
