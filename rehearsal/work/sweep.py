@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -65,11 +66,14 @@ def problems(seen: Seen) -> list[str]:
         found.append(f"{job.name}: {status.get('succeeded', 0)} of {runs} runs succeeded")
     if failed := status.get("failed"):
         found.append(f"{job.name}: {failed} failures")
-    indexes = [pod.labels.get(INDEX_ANNOTATION, "") for pod, _pool in seen.pods]
-    if again := sorted({index for index in indexes if indexes.count(index) > 1}):
-        found.append(f"{job.name}: runs {', '.join(again)} were started again")
+    indexes = Counter(_index(pod) for pod, _pool in seen.pods)
+    # Without such an end it is Kubernetes that starts a run twice, as it sometimes does:
+    # https://kubernetes.io/docs/concepts/workloads/controllers/job/#handling-pod-and-container-failures
+    cut_short = {_index(pod) for pod, _pool in seen.pods if pod.disrupted or pod.phase == "Failed"}
+    if again := sorted(index for index in cut_short if indexes[index] > 1):
+        found.append(f"{job.name}: runs {', '.join(again)} were cut short and started again")
     for pod, pool in seen.pods:
-        if pool not in job.pools:
+        if pod.running is not None and pool not in job.pools:
             found.append(f"{pod.name} ran on a node of {pool or 'no pool'}, not of {', '.join(job.pools)}")
     if job.at_once is not None and _at_once(seen) > job.at_once:
         found.append(f"{job.name}: {_at_once(seen)} runs at once, where {job.at_once} have room")
@@ -101,6 +105,10 @@ def _seen(job: TrainingJob, api: Api, timeline: Timeline) -> Seen:
     pools = [node.pool if node else None for node in nodes]
     status = api.get(job_path(job.namespace, job.name)).get("status") or {}
     return Seen(job, list(zip(pods, pools, strict=True)), status)
+
+
+def _index(pod: PodRecord) -> str:
+    return pod.labels.get(INDEX_ANNOTATION, "")
 
 
 def _at_once(seen: Seen) -> int:

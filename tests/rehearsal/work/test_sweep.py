@@ -54,13 +54,25 @@ def test_a_sweep_that_ran_as_declared_has_no_problem() -> None:
     assert problems(WELL) == []
 
 
+def test_a_run_that_kubernetes_started_twice_by_itself_is_no_problem() -> None:
+    twice = ((run(1, 9), "t4-1"), (run(2, 9, running=None, finished=None), None))
+    assert problems(replace(WELL, pods=(*WELL.pods, *twice))) == []
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         (lambda seen: replace(seen, status={"succeeded": 2}), "2 of 3 runs succeeded"),
         (lambda seen: replace(seen, status={}), "0 of 3 runs succeeded"),
         (lambda seen: replace(seen, status={"succeeded": 3, "failed": 1}), "1 failures"),
-        (lambda seen: replace(seen, pods=(*seen.pods, (run(1, 9), "t4-1"))), "runs 1 were started again"),
+        (
+            lambda seen: replace(seen, pods=(*seen.pods, (run(1, 9, disrupted="DeletionByPodGC"), "t4-1"))),
+            "runs 1 were cut short and started again",
+        ),
+        (
+            lambda seen: replace(seen, pods=((run(1, 9, phase="Failed"), "t4-1"), *seen.pods)),
+            "runs 1 were cut short and started again",
+        ),
         (lambda seen: replace(seen, pods=on("t4-1", "t4-4", "t4-1")), "sweep-1-1 ran on a node of t4-4, not of t4-1"),
         (lambda seen: replace(seen, pods=on("t4-1", None, "t4-1")), "sweep-1-1 ran on a node of no pool"),
         (lambda seen: replace(seen, pods=on("t4-1", "t4-1", "t4-1", began=(0, 1, 1.9))), "3 runs at once, where 2"),
