@@ -25,6 +25,8 @@ def _types(amazon: Amazon, *names: str) -> set[str]:
 
 
 def test_a_machine_type_is_written_down_once(amazon: Amazon, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Other tests have asked before.
+    monkeypatch.setattr(moto_backend, "_written", {})
     assert _types(amazon, "g4dn.2xlarge") == {"g4dn.2xlarge"}
 
     def asked(request: Any) -> None:
