@@ -10,15 +10,15 @@ from components.cluster import Cluster, ClusterArgs
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
 from components.gpu_admission import GpuAdmission, GpuAdmissionArgs
-from components.interrupt import end_at_once_when_interrupted
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
+from components.process import end_without_delay
 from components.published_offer import PublishedOffer, PublishedOfferArgs
 from components.settings import from_pulumi
 from components.teams import Teams, TeamsArgs
 from components.workloads.declare import declare_workloads
 from concepts.pool import Pool
 
-end_at_once_when_interrupted()
+end_without_delay()
 settings = from_pulumi()
 gpu_pools, cpu_pools = settings.gpu_pools, settings.cpu_pools
 

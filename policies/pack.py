@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -384,4 +385,5 @@ def serve() -> None:
     """Starts the policy pack: serves the engine, and does not return."""
     gate = Gate(secrets=unpack_once(), result=Result(os.environ.get(VARIABLE, ""), _version()))
     lowered.tell(gate.configured)
+    gc.freeze()  # what is imported stays: no search of it for garbage in the middle of a preview
     PolicyPack("gpucluster", gate.policies())

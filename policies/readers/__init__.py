@@ -208,7 +208,9 @@ def _find(tables: Iterable[Mapping[str, T]], type_token: str) -> T | None:
     found: dict[str, T] = {}
     for table in tables:
         found.update(table)
-    matching = (entry for pattern, entry in found.items() if fnmatchcase(type_token, pattern))
+    # What is no pattern is not compiled as one: hundreds of them would take longer than all that is read.
+    patterns = (pattern for pattern in found if "*" in pattern)
+    matching = (found[pattern] for pattern in patterns if fnmatchcase(type_token, pattern))
     return found.get(type_token) or next(matching, None)
 
 

@@ -1,0 +1,24 @@
+"""How the program's process ends when the engine has no more use for it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+
+
+def end_without_delay() -> None:
+    """Make the program's process end without delay; once all is imported, and only in a process of the engine.
+
+    When a policy refuses a resource, the engine never answers the program's request for it, and interrupts the program.
+    Python would wait for that answer before it exits, and the engine waits 5 s for Python before it kills it. So an
+    interrupt ends the process at once. Nothing is lost: the state is the engine's, and Ctrl-C reaches the program only
+    through the engine.
+
+    What is imported stays to the end: Python is told so, and does not search it for garbage while the program runs and
+    once more when it ends, a twelfth of a small preview (https://docs.python.org/3/library/gc.html#gc.freeze).
+    """
+    # The language host sets it for the program's process: tests that run the program keep their own Ctrl-C.
+    if "PULUMI_CONFIG" in os.environ:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        gc.freeze()
