@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
+from components.process import end_without_delay
 from components import outputs
 from components.access import Access, AccessArgs
 from components.cluster import Cluster, ClusterArgs
@@ -11,7 +12,6 @@ from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerAr
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
 from components.gpu_admission import GpuAdmission, GpuAdmissionArgs
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
-from components.process import end_without_delay
 from components.published_offer import PublishedOffer, PublishedOfferArgs
 from components.settings import from_pulumi
 from components.teams import Teams, TeamsArgs

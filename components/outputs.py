@@ -13,7 +13,6 @@ from components.clouds.names import shortened
 from components.settings import Settings
 from components.settings.costs import fees, support_of
 from components.settings.quotas import quotas as needed_quotas
-from components.workloads.inference_service import floor_usd
 from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
 from concepts.pool import KIND_LABELS, POOL_LABEL, Pool
 
@@ -134,7 +133,11 @@ def cost(settings: Settings) -> dict[str, Any]:
     if support is not None and known.prices.extended_support is not None:
         fee, version = known.prices.extended_support.usd, settings.kubernetes.version
         notes.append(f"Kubernetes {version}: from {support.extended} on, its control plane costs {fee:.2f} an hour")
-    floor = floor_usd(settings)
+    floor: float | None = 0.0
+    if settings.workloads.services:
+        from components.workloads.inference_service import floor_usd  # with its planner, which few stacks need
+
+        floor = floor_usd(settings)
     if floor is None:
         notes.append("without the services' replicas that always run: a price of their nodes is not known")
     elif floor:

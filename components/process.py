@@ -1,10 +1,17 @@
-"""How the program's process ends when the engine has no more use for it."""
+"""How the program's process starts and ends: imported before the rest of the program."""
 
 from __future__ import annotations
 
 import gc
 import os
 import signal
+from typing import Final
+
+# The language host sets it for the program's process: tests that run the program keep their own Ctrl-C.
+_OF_THE_ENGINE: Final = "PULUMI_CONFIG" in os.environ
+
+if _OF_THE_ENGINE:
+    gc.disable()  # while all is imported: none of it is garbage; ``end_without_delay`` turns it on again
 
 
 def end_without_delay() -> None:
@@ -18,7 +25,7 @@ def end_without_delay() -> None:
     What is imported stays to the end: Python is told so, and does not search it for garbage while the program runs and
     once more when it ends, a twelfth of a small preview (https://docs.python.org/3/library/gc.html#gc.freeze).
     """
-    # The language host sets it for the program's process: tests that run the program keep their own Ctrl-C.
-    if "PULUMI_CONFIG" in os.environ:
+    if _OF_THE_ENGINE:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         gc.freeze()
+        gc.enable()

@@ -24,6 +24,10 @@ _NOT_TO_RUN: Final = (*_AT_THE_TOP, "bundle.py", "docs.py", "unseen.py")
 _MAIN: Final = '''\
 """Starts the policy pack."""
 
+import gc
+
+gc.disable()  # while all is imported: none of it is garbage; ``serve`` turns it on again
+
 from policies.pack import serve
 
 serve()

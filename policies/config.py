@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from policies import exemptions, lowered, pools
 from policies.exemptions import Exemption, today_utc
-from policies.rules import BY_ID
 from policies.rules.rule import LEVELS, Rule
+from policies.rules.table import BY_ID
 
 DIRECTORY: Final = Path(__file__).parent / "config"
 _LEVEL: Final = "enforcementLevel"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from policies.config import DIRECTORY, load
-from policies.rules import RULES
 from policies.rules.rule import Rule
+from policies.rules.table import RULES
 from policies.unseen import UNSEEN
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "policies.md"

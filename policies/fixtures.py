@@ -33,7 +33,7 @@ from policies import pools
 from policies.config import limits_of, problems
 from policies.readers import linked, read, stack_of
 from policies.readers.resource import Declared
-from policies.rules import BY_ID, RULES
+from policies.rules.table import BY_ID, RULES
 
 _KEYS: Final = ("name", "resources", "config", "refused", "noted")
 _LEVEL: Final = "enforcementLevel"

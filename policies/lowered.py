@@ -16,8 +16,8 @@ from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy import policy as sdk
 
 from policies.exemptions import date_problems, reason_problems
-from policies.rules import BY_ID
 from policies.rules.rule import Rule
+from policies.rules.table import BY_ID
 
 ALL: Final = "all"
 KEYS: Final = ("reason", "expires")

@@ -38,8 +38,8 @@ from policies.readers.resource import Declared, Item
 from policies.readers.tags import tags_of
 from policies.remediation import remediated
 from policies.result import VARIABLE, Finding, Result, State, page_of
-from policies.rules import RULES
 from policies.rules.rule import Limits, Rule
+from policies.rules.table import RULES
 from policies.rules.unjudged import unjudged
 from policies.secrets import Secrets
 from policies.unpacking import unpack_once
@@ -386,4 +386,5 @@ def serve() -> None:
     gate = Gate(secrets=unpack_once(), result=Result(os.environ.get(VARIABLE, ""), _version()))
     lowered.tell(gate.configured)
     gc.freeze()  # what is imported stays: no search of it for garbage in the middle of a preview
+    gc.enable()
     PolicyPack("gpucluster", gate.policies())

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from policies.rules import BY_ID
+from policies.rules.table import BY_ID
 
 VARIABLE: Final = "GPUCLUSTER_GATE_RESULT"
 """The environment variable that names the file, with its whole path: the engine runs the pack in another folder."""

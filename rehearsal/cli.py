@@ -142,8 +142,8 @@ def sabotage(
     rehearse: Annotated[bool, typer.Option("--rehearse", help="Also rehearse it with the gate off.")] = False,
 ) -> None:
     """Break the program on purpose and show the gate refusing it: rule, resource, remedy. Exit code 0 if it does."""
-    from rehearsal.sabotage import CASES
     from rehearsal.sabotage.runner import run_case
+    from rehearsal.sabotage.table import CASES
 
     if case is None:
         for known in CASES.values():

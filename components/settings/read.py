@@ -18,7 +18,6 @@ from components.settings import expand, limits
 from components.settings.costs import costs, fee, fees, volumes_price
 from components.settings.fields import Context
 from components.settings.problems import Problem, SettingsError, invalid, nearest
-from components.settings.raw import problems as raw_problems
 from components.settings.settings import Settings
 from components.settings.stack_file import StackFile
 
@@ -112,7 +111,11 @@ def load(
     if file is None or found:
         raise SettingsError(found, stack=stack)
     settings = _resolved(file, stack=stack, project=project or "", day=day or date.today())
-    found = [*limits.problems(settings), *raw_problems(settings)]
+    found = [*limits.problems(settings)]
+    if settings.raw or any(pool.raw for pool in settings.pools):
+        from components.settings.raw import problems as raw_problems  # with the provider's schema: few stacks need it
+
+        found += raw_problems(settings)
     if found:
         raise SettingsError(found, stack=stack)
     return settings

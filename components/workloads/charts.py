@@ -34,11 +34,6 @@ def release(
     return cluster.objects.helm_release(chart.name, {**chart.where, "values": values}, parent, *after)
 
 
-def forward(chart: Chart, service: str, port: int) -> str:
-    """The command that brings the chart's ``service`` to a person's own ``port``."""
-    return f"kubectl -n {chart.namespace} port-forward svc/{service} {port}:80"
-
-
 def requests(asked: Resources, *, limited: bool = True) -> dict[str, Any]:
     """A container's ``resources``; ``limited``: it gets no more memory than twice what it asks for."""
     given = {"cpu": f"{asked.milli_cpu}m", "memory": f"{asked.memory_mib}Mi"}

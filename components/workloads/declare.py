@@ -1,10 +1,13 @@
-"""Everything below ``workloads`` and ``identities`` of a stack file."""
+"""Everything below ``workloads`` and ``identities`` of a stack file.
+
+What declares a key is imported where a stack file has that key: most have few, and every preview waits for imports.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import pulumi
 
@@ -13,24 +16,8 @@ from components.cluster import Cluster
 from components.published_offer import queued
 from components.resources import Chart
 from components.settings.workloads import Workloads
-from components.workloads import dashboard, keda, monitoring, notebook, queue
-from components.workloads.charts import forward
-from components.workloads.checkpoints import CheckpointBucket, CheckpointBucketArgs
-from components.workloads.inference_service import InferenceService, InferenceServiceArgs
-from components.workloads.pod_identity import PodIdentity, PodIdentityArgs
-from components.workloads.registry import ContainerRegistry, ContainerRegistryArgs, PullRights, PullRightsArgs
-from components.workloads.shared_volume import SharedVolume, SharedVolumeArgs
 from concepts.kubernetes import DEFAULT_NAMESPACE
 from concepts.offer import QUEUE
-from gpu.job import QUEUE_LABEL
-
-_TO_USE: Final = {
-    "monitoring": forward(monitoring.CHART, monitoring.GRAFANA, 3000),
-    "queue": f"label {QUEUE_LABEL}={QUEUE} on a Job; gpu submit sets it",
-    "notebook": forward(notebook.CHART, notebook.SERVICE, 8000),
-    "dashboard": forward(dashboard.CHART, dashboard.SERVICE, 8080),
-}
-"""What a person does to use a tool, by its key."""
 
 
 def declare_workloads(
@@ -48,55 +35,40 @@ def declare_workloads(
         each.service_account: Reach(read=each.read, write=each.write, secrets=each.secrets)
         for each in settings.identities
     }
-    registry, checkpoints = settings.workloads.registry, settings.workloads.checkpoints
-    if registry is not None:
-        made = ContainerRegistry("registry", ContainerRegistryArgs(cluster=cluster, registry=registry), opts)
-        outputs["registry"] = made.address
-    if settings.workloads.pull_from:
-        PullRights("pulls", PullRightsArgs(cluster=cluster, registries=settings.workloads.pull_from), opts)
+    checkpoints, volume, services = (
+        settings.workloads.checkpoints,
+        settings.workloads.shared_volume,
+        settings.workloads.services,
+    )
+    outputs.update(_declare_registries(cluster, opts))
     if checkpoints is not None:
+        from components.workloads.checkpoints import CheckpointBucket, CheckpointBucketArgs
+
         args = CheckpointBucketArgs(cluster=cluster, checkpoints=checkpoints)
         bucket = CheckpointBucket("checkpoints", args, opts).bucket
         outputs["checkpoints"] = bucket.url
         account = checkpoints.service_account
         reach[account] = replace(reach.get(account, Reach()), own={"checkpoints": bucket})
-    volume = settings.workloads.shared_volume
-    services = settings.workloads.services
     named = [*(account.partition("/")[0] for account in reach), *(service.namespace for service in services)]
     namespaces = _namespaces(cluster, [*named, *([volume.namespace] if volume is not None else [])], peoples)
-    for account, reached in reach.items():
-        namespace, _, name = account.partition("/")
-        PodIdentity(
-            f"{namespace}.{name}",
-            PodIdentityArgs(
-                cluster=cluster, account=(namespace, name), reach=reached, namespace=namespaces.get(namespace)
-            ),
-            opts,
-        )
+    if reach:
+        _declare_identities(cluster, reach, namespaces, opts)
     if volume is not None:
+        from components.workloads.shared_volume import SharedVolume, SharedVolumeArgs
+
         wanted = SharedVolumeArgs(cluster=cluster, volume=volume, namespace=namespaces.get(volume.namespace))
         outputs["sharedVolume"] = pulumi.Output.from_input(SharedVolume("shared-volume", wanted, opts).claim)
     if services:
-        scaler = keda.Keda("keda", keda.KedaArgs(cluster=cluster, after=(admin_pool,)), opts)
-        addresses: dict[str, str] = {}
-        for service in services:
-            namespace = namespaces.get(service.namespace)
-            wants = InferenceServiceArgs(
-                cluster=cluster,
-                service=service,
-                after=[scaler.ready, *([] if namespace is None else [namespace])],
-                checkpoints=outputs.get("checkpoints"),
-            )
-            made_of = InferenceService(f"service-{service.namespace}.{service.name}", wants, opts)
-            addresses[service.name] = made_of.address
-        outputs["services"] = pulumi.Output.from_input(addresses)
-    _declare_tools(cluster, admin_pool, opts, peoples)
-    told = {key: use for key, use in _TO_USE.items() if key in settings.workloads.tools}
+        url = outputs.get("checkpoints")
+        outputs["services"] = pulumi.Output.from_input(_declare_services(cluster, admin_pool, namespaces, url, opts))
+    told = _declare_tools(cluster, admin_pool, opts, peoples)
     return {**outputs, **{key: pulumi.Output.from_input(use) for key, use in told.items()}}
 
 
 def charts_of(wanted: Workloads) -> Sequence[Chart]:
     """The charts of others that a stack with these keys installs."""
+    from components.workloads import dashboard, keda, monitoring, notebook, queue
+
     known = {
         "services": (keda.CHART, keda.HTTP_CHART),
         "monitoring": (monitoring.CHART,),
@@ -107,30 +79,107 @@ def charts_of(wanted: Workloads) -> Sequence[Chart]:
     return [chart for key in wanted.tools for chart in known[key]]
 
 
+def _declare_registries(cluster: Cluster, opts: pulumi.ResourceOptions) -> dict[str, pulumi.Output[Any]]:
+    wanted = cluster.settings.workloads
+    if wanted.registry is None and not wanted.pull_from:
+        return {}
+    from components.workloads.registry import ContainerRegistry, ContainerRegistryArgs, PullRights, PullRightsArgs
+
+    if wanted.pull_from:
+        PullRights("pulls", PullRightsArgs(cluster=cluster, registries=wanted.pull_from), opts)
+    if wanted.registry is None:
+        return {}
+    made = ContainerRegistry("registry", ContainerRegistryArgs(cluster=cluster, registry=wanted.registry), opts)
+    return {"registry": made.address}
+
+
+def _declare_identities(
+    cluster: Cluster,
+    reach: Mapping[str, Reach],
+    namespaces: Mapping[str, pulumi.Resource],
+    opts: pulumi.ResourceOptions,
+) -> None:
+    from components.workloads.pod_identity import PodIdentity, PodIdentityArgs
+
+    for account, reached in reach.items():
+        namespace, _, name = account.partition("/")
+        PodIdentity(
+            f"{namespace}.{name}",
+            PodIdentityArgs(
+                cluster=cluster, account=(namespace, name), reach=reached, namespace=namespaces.get(namespace)
+            ),
+            opts,
+        )
+
+
+def _declare_services(
+    cluster: Cluster,
+    admin_pool: pulumi.Resource,
+    namespaces: Mapping[str, pulumi.Resource],
+    checkpoints: pulumi.Output[str] | None,
+    opts: pulumi.ResourceOptions,
+) -> dict[str, str]:
+    """The address of each service, by its name."""
+    from components.workloads.inference_service import InferenceService, InferenceServiceArgs
+    from components.workloads.keda import Keda, KedaArgs
+
+    scaler = Keda("keda", KedaArgs(cluster=cluster, after=(admin_pool,)), opts)
+    addresses: dict[str, str] = {}
+    for service in cluster.settings.workloads.services:
+        namespace = namespaces.get(service.namespace)
+        wants = InferenceServiceArgs(
+            cluster=cluster,
+            service=service,
+            after=[scaler.ready, *([] if namespace is None else [namespace])],
+            checkpoints=checkpoints,
+        )
+        made_of = InferenceService(f"service-{service.namespace}.{service.name}", wants, opts)
+        addresses[service.name] = made_of.address
+    return addresses
+
+
 def _declare_tools(
     cluster: Cluster,
     admin_pool: pulumi.Resource,
     opts: pulumi.ResourceOptions,
     peoples: Mapping[str, pulumi.Resource],
-) -> None:
-    """What runs on the admin pool for people, after its nodes and the default class, which a claim takes once."""
+) -> dict[str, str]:
+    """What runs on the admin pool for people, after its nodes and the default class, which a claim takes once.
+
+    What a person does to use each, by its key.
+    """
     after = (admin_pool,)
     wanted, pools = cluster.settings.workloads, cluster.settings.gpu_pools
+    told: dict[str, str] = {}
     if wanted.monitoring is not None:
+        from components.workloads import monitoring
+
         measured = monitoring.GpuMonitoringArgs(cluster=cluster, monitoring=wanted.monitoring, pools=pools, after=after)
         monitoring.GpuMonitoring("monitoring", measured, opts)
+        told["monitoring"] = _forward(monitoring.CHART, monitoring.GRAFANA, 3000)
     if wanted.queue is not None:
+        from components.workloads import queue
+        from gpu.job import QUEUE_LABEL
+
         namespaces = {name: peoples.get(name) for name in queued(cluster.settings)}
         shared = queue.JobQueueArgs(
             cluster=cluster, queue=wanted.queue, pools=pools, namespaces=namespaces, after=after
         )
         queue.JobQueue("queue", shared, opts)
+        told["queue"] = f"label {QUEUE_LABEL}={QUEUE} on a Job; gpu submit sets it"
     if wanted.notebook is not None:
+        from components.workloads import notebook
+
         offered = notebook.NotebookHubArgs(cluster=cluster, notebook=wanted.notebook, pools=pools, after=after)
         notebook.NotebookHub("notebook", offered, opts)
+        told["notebook"] = _forward(notebook.CHART, notebook.SERVICE, 8000)
     if wanted.dashboard is not None:
+        from components.workloads import dashboard
+
         shown = dashboard.ClusterDashboardArgs(cluster=cluster, dashboard=wanted.dashboard, after=after)
         dashboard.ClusterDashboard("dashboard", shown, opts)
+        told["dashboard"] = _forward(dashboard.CHART, dashboard.SERVICE, 8080)
+    return told
 
 
 def _namespaces(
@@ -141,3 +190,8 @@ def _namespaces(
         for name in dict.fromkeys(names)
         if name != DEFAULT_NAMESPACE
     }
+
+
+def _forward(chart: Chart, service: str, port: int) -> str:
+    """The command that brings the chart's ``service`` to a person's own ``port``."""
+    return f"kubectl -n {chart.namespace} port-forward svc/{service} {port}:80"

@@ -9,8 +9,8 @@ from rehearsal.bench.project import PLACES, empty_project, engine_for, preview_w
 from rehearsal.bench.sample import Sample
 from rehearsal.bench.table import Goal
 from rehearsal.engine import EngineError, Result, gate_for
-from rehearsal.sabotage import CASES
 from rehearsal.sabotage.runner import sabotaged_project
+from rehearsal.sabotage.table import CASES
 from rehearsal.stack import ROOT
 
 

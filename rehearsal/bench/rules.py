@@ -7,7 +7,7 @@ from typing import Any
 
 from policies.readers import linked, read_stack
 from policies.readers.resource import Declared
-from policies.rules import RULES
+from policies.rules.table import RULES
 from rehearsal.bench.sample import Sample
 from rehearsal.bench.table import Goal
 

@@ -17,6 +17,7 @@ from rehearsal.options import Options
 from rehearsal.preview import Preview, preview, show
 from rehearsal.run import Finished, Rehearsal
 from rehearsal.sabotage.case import Case
+from rehearsal.sabotage.table import module_of
 from rehearsal.stack import ROOT, resolve
 
 _LEFT_OUT: Final = frozenset({"__main__.py", "build", ".git", ".pytest_cache", ".ruff_cache"})
@@ -24,9 +25,9 @@ _PROGRAM: Final = """\
 # Runs the unchanged program under one sabotage case.
 import runpy
 
-from rehearsal.sabotage import CASES
+from {module} import CASE
 
-CASES[{name!r}].sabotage(lambda: (runpy.run_path({program!r}, run_name="__main__"), None)[1])
+CASE.sabotage(lambda: (runpy.run_path({program!r}, run_name="__main__"), None)[1])
 """
 
 
@@ -63,7 +64,7 @@ def sabotaged_project(case: Case, root: Path = ROOT) -> Iterator[Path]:
         for entry in root.iterdir():
             if entry.name not in _LEFT_OUT:
                 (project / entry.name).symlink_to(entry)
-        (project / "__main__.py").write_text(_PROGRAM.format(name=case.name, program=str(root / "__main__.py")))
+        (project / "__main__.py").write_text(_PROGRAM.format(module=module_of(case), program=str(root / "__main__.py")))
         yield project
     finally:
         shutil.rmtree(project, ignore_errors=True)

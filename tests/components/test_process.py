@@ -17,7 +17,7 @@ from components.process import end_without_delay
 end_without_delay()
 executor = concurrent.futures.ThreadPoolExecutor()
 executor.submit(threading.Event().wait)
-print("waiting" if gc.get_freeze_count() else "collecting", flush=True)
+print("waiting" if gc.get_freeze_count() and gc.isenabled() else "collecting", flush=True)
 executor.shutdown(wait=True)
 """
 
@@ -39,6 +39,8 @@ def test_a_program_of_the_engine_ends_while_a_thread_is_stuck() -> None:
 def test_other_processes_keep_their_own_handling() -> None:
     before = signal.getsignal(signal.SIGINT)
     kept = gc.get_freeze_count()
+    assert gc.isenabled()
     end_without_delay()
     assert signal.getsignal(signal.SIGINT) is before
     assert gc.get_freeze_count() == kept
+    assert gc.isenabled()

@@ -12,7 +12,7 @@ from concepts.kubernetes import Taint
 from concepts.pool import GPU_TAINT
 from policies.config import DIRECTORY, ConfigError, file_for, limits_of, load, main, problems
 from policies.pools import parse
-from policies.rules import BY_ID, RULES
+from policies.rules.table import BY_ID, RULES
 
 
 @pytest.mark.parametrize("path", sorted(DIRECTORY.glob("*.json")), ids=lambda path: path.name)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from policies import docs
-from policies.rules import RULES
 from policies.rules.rule import Rule
+from policies.rules.table import RULES
 
 
 def test_the_page_is_current(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from policies import readers
 from policies.readers import linked, read, read_stack, waits
 from policies.readers.resource import Declared
 from policies.readers.tags import tags_of
-from policies.rules import RULES
+from policies.rules.table import RULES
 from tests.policies.corpus.case import Case, declared_by
 from tests.policies.test_corpus import ALLOWED, BLOCKED
 

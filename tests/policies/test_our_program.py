@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.readers import linked, read, read_stack
-from policies.rules import RULES
+from policies.rules.table import RULES
 from policies.rules.unjudged import unjudged
 from tests import declared, one_stack
 from tests.stacks import run_with

@@ -22,7 +22,7 @@ from concepts.unknown import UNKNOWN
 from policies.config import ConfigError
 from policies.engine_values import plain
 from policies.pack import EXEMPTED, REMEDIATED, Gate, Undecided
-from policies.rules import RULES
+from policies.rules.table import RULES
 
 OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
 POOL: dict[str, Any] = {

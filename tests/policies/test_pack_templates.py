@@ -9,7 +9,7 @@ from pulumi_policy.policy import StackValidationPolicy
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
 from policies.pack import EXEMPTED, REMEDIATED, Gate, Undecided
-from policies.rules import RULES
+from policies.rules.table import RULES
 from tests.policies.test_pack import OPTIONS
 
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"

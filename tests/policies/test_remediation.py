@@ -20,8 +20,8 @@ from policies.pack import Gate
 from policies.readers import read
 from policies.readers.resource import Declared
 from policies.remediation import REMEDIES
-from policies.rules import RULES
 from policies.rules.node_groups import gpu_taint, present_label
+from policies.rules.table import RULES
 
 OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
 SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": "s"}

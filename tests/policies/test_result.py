@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from policies.result import Finding, Result, plain, sarif
-from policies.rules import BY_ID
+from policies.rules.table import BY_ID
 
 URN = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::t4"
 REFUSED = Finding("gpu-taint", "mandatory", "found", URN, "it lacks the taint", "Add the taint.")

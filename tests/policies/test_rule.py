@@ -20,11 +20,11 @@ from concepts.declared import (
     Violation,
     Workload,
 )
-from policies.rules import BY_ID, RULES
 from policies.rules.node_groups import ceiling, zero_minimum
 from policies.rules.regions import allowed
 from policies.rules.rule import Rule, rule
 from policies.rules.samples import CLUSTER, GPUS
+from policies.rules.table import BY_ID, RULES
 
 SUBJECTS = {Reservation, NodeGroup, Workload, Cluster, Credential, Stack, Unjudged, Unreadable}
 

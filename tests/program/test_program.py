@@ -22,7 +22,7 @@ from concepts.declared import Cluster, Credential, NodeGroup, Workload
 from concepts.kubernetes import GPU_PRESENT_LABEL, Taint
 from concepts.pool import GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool, size_taint
 from concepts.unknown import UNKNOWN
-from policies.rules import RULES
+from policies.rules.table import RULES
 from tests import declared, one_stack
 from tests.program import FILES, each_stack, not_tolerated
 from tests.recorder import Recording, Registration

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import rehearsal.sabotage.cases
-from rehearsal.sabotage import CASES, Case
+from rehearsal.sabotage.case import Case
 from rehearsal.sabotage.runner import refusal, sabotaged_project
+from rehearsal.sabotage.table import CASES, module_of
 from rehearsal.stack import ROOT, locate
 from tests.recorder import Recording
 from tests.stacks import run_program, run_sabotaged
@@ -48,7 +49,7 @@ def test_every_module_of_the_folder_is_a_case() -> None:
 
 
 def test_every_case_names_a_stack_of_the_project_and_a_rule_of_the_gate_if_one_can_know() -> None:
-    from policies.rules import RULES
+    from policies.rules.table import RULES
 
     for case in CASES.values():
         assert case.rule in {None, *(rule.id for rule in RULES)}
@@ -72,12 +73,17 @@ def registered(recording: Recording) -> dict[str, tuple[dict[str, Any], frozense
     return {each.urn: (each.inputs, frozenset(each.depends_on)) for each in recording.resources}
 
 
+@pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
+def test_a_case_is_imported_by_itself(case: Case) -> None:
+    assert import_module(module_of(case)).CASE is case
+
+
 def test_a_sabotaged_project_is_the_checkout_but_for_the_program() -> None:
     case = next(iter(CASES.values()))
     with sabotaged_project(case) as project:
         assert (project / "components").resolve() == ROOT / "components"
         assert (project / "Pulumi.yaml").resolve() == ROOT / "Pulumi.yaml"
         program = (project / "__main__.py").read_text()
-        assert case.name in program
+        assert f"from {module_of(case)} import CASE\n" in program
         assert str(ROOT / "__main__.py") in program
     assert not project.exists()

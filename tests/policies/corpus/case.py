@@ -11,7 +11,7 @@ from concepts.declared import Violation
 from policies import pools
 from policies.readers import linked, read, stack_of
 from policies.readers.resource import Declared
-from policies.rules import BY_ID, RULES
+from policies.rules.table import BY_ID, RULES
 from policies.rules.unjudged import unjudged
 
 

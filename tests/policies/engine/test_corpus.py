@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from policies.rules import BY_ID
+from policies.rules.table import BY_ID
 from tests.policies.corpus import aws, azure, gke, helm, karpenter, kubernetes, split_stacks
 from tests.policies.corpus.case import Case, blockers
 from tests.policies.gated_project import gated, gated_project

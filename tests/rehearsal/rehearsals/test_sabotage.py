@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from rehearsal.sabotage import CASES, Case
+from rehearsal.sabotage.case import Case
 from rehearsal.sabotage.runner import caught, rehearsed
+from rehearsal.sabotage.table import CASES
 
 
 @pytest.mark.rehearsal

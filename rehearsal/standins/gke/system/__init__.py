@@ -20,9 +20,12 @@ def system_objects(cluster: Properties) -> list[dict[str, Any]]:
     files = ["deployments", "nodes", "gpus"]
     files.append("dataplane_v2" if cluster.get("datapathProvider") == "ADVANCED_DATAPATH" else "kube_proxy")
     # https://cloud.google.com/stackdriver/docs/managed-prometheus/setup-managed
-    if at(cluster, "monitoringConfig.managedPrometheus.enabled") is not False:
+    prometheus = at(cluster, "monitoringConfig.managedPrometheus.enabled") is not False
+    if prometheus:
         files.append("prometheus")
-    if "DCGM" in (at(cluster, "monitoringConfig.enableComponents") or []):
+    # By itself in clusters made since 1.32.1: https://cloud.google.com/kubernetes-engine/docs/how-to/dcgm-metrics
+    components = at(cluster, "monitoringConfig.enableComponents")
+    if prometheus if components is None else "DCGM" in components:
         files.append("gpu_metrics")
     # https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/filestore-csi-driver
     if at(cluster, "addonsConfig.gcpFilestoreCsiDriverConfig.enabled"):

@@ -213,9 +213,14 @@ def test_a_cluster_brings_its_system_pods(google: Google) -> None:
 @pytest.mark.parametrize(
     ("changes", "there", "not_there"),
     [
-        ({}, {"kube-proxy", "collector", "gmp-operator"}, {"anetd", "dcgm-exporter"}),
+        ({}, {"kube-proxy", "collector", "gmp-operator", "dcgm-exporter"}, {"anetd"}),
         ({"datapathProvider": "ADVANCED_DATAPATH"}, {"anetd"}, {"kube-proxy"}),
-        ({"monitoringConfig": {"managedPrometheus": {"enabled": False}}}, set(), {"collector", "gmp-operator"}),
+        (
+            {"monitoringConfig": {"managedPrometheus": {"enabled": False}}},
+            set(),
+            {"collector", "gmp-operator", "dcgm-exporter"},
+        ),
+        ({"monitoringConfig": {"enableComponents": ["SYSTEM_COMPONENTS"]}}, {"collector"}, {"dcgm-exporter"}),
         ({"monitoringConfig": {"enableComponents": ["DCGM"]}}, {"dcgm-exporter"}, set()),
         ({"addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": True}}}, {"filestore-node"}, set()),
     ],

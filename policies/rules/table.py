@@ -1,0 +1,66 @@
+"""All rules of the gate, in the order in which they are documented: pure functions, one file per subject."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from policies.rules import (
+    autoscaler,
+    clusters,
+    idle,
+    kept_warm,
+    money,
+    node_groups,
+    readable,
+    regions,
+    scale_down,
+    security,
+    sharing,
+    totals,
+    unjudged,
+    workloads,
+)
+from policies.rules.rule import Rule
+
+_SUBJECTS: Final = (
+    node_groups,
+    clusters,
+    workloads,
+    autoscaler,
+    scale_down,
+    idle,
+    kept_warm,
+    sharing,
+    security,
+    money,
+    totals,
+    regions,
+    readable,
+    unjudged,  # last: it tells what the others leave open
+)
+
+OWN: Final = Path(__file__).resolve().parents[2] / "own_rules"
+"""Rules of whoever uses the pack: each module in this folder, beside the pack's packages, is read like those here."""
+
+
+def _own_subjects() -> Iterator[ModuleType]:
+    for file in sorted(OWN.glob("*.py")):
+        spec = importlib.util.spec_from_file_location(f"own_rules.{file.stem}", file)
+        assert spec is not None, "a file of Python has a loader"
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[module.__name__] = module
+        spec.loader.exec_module(module)
+        yield module
+
+
+RULES: Final[tuple[Rule[...], ...]] = tuple(
+    found for subject in (*_own_subjects(), *_SUBJECTS) for found in vars(subject).values() if isinstance(found, Rule)
+)
+
+BY_ID: Final[Mapping[str, Rule[...]]] = {rule.id: rule for rule in RULES}
