@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
-from components.process import end_without_delay
+from components.process import run_without_delay
 from components import outputs
 from components.access import Access, AccessArgs
 from components.cluster import Cluster, ClusterArgs
@@ -18,7 +18,7 @@ from components.teams import Teams, TeamsArgs
 from components.workloads.declare import declare_workloads
 from concepts.pool import Pool
 
-end_without_delay()
+run_without_delay()
 settings = from_pulumi()
 gpu_pools, cpu_pools = settings.gpu_pools, settings.cpu_pools
 

@@ -1,21 +1,26 @@
-"""How the program's process starts and ends: imported before the rest of the program."""
+"""How the program's process runs and ends: imported before the rest of the program."""
 
 from __future__ import annotations
 
 import gc
 import os
 import signal
-from typing import Final
+from typing import Any, Final
+
+import pulumi
 
 # The language host sets it for the program's process: tests that run the program keep their own Ctrl-C.
 _OF_THE_ENGINE: Final = "PULUMI_CONFIG" in os.environ
 
+DEBUG: Final = "GPUCLUSTER_DEBUG"
+"""The environment's variable that, set to anything, keeps the SDK's debug messages: with ``pulumi up --debug``."""
+
 if _OF_THE_ENGINE:
-    gc.disable()  # while all is imported: none of it is garbage; ``end_without_delay`` turns it on again
+    gc.disable()  # while all is imported: none of it is garbage; ``run_without_delay`` turns it on again
 
 
-def end_without_delay() -> None:
-    """Make the program's process end without delay; once all is imported, and only in a process of the engine.
+def run_without_delay() -> None:
+    """Make the program's process run and end without delay; once all is imported, and only in a process of the engine.
 
     When a policy refuses a resource, the engine never answers the program's request for it, and interrupts the program.
     Python would wait for that answer before it exits, and the engine waits 5 s for Python before it kills it. So an
@@ -24,8 +29,19 @@ def end_without_delay() -> None:
 
     What is imported stays to the end: Python is told so, and does not search it for garbage while the program runs and
     once more when it ends, a twelfth of a small preview (https://docs.python.org/3/library/gc.html#gc.freeze).
+
+    Of every step of every resource the SDK sends the engine a debug message, and waits until the engine has it
+    (https://github.com/pulumi/pulumi/blob/master/sdk/python/lib/pulumi/log.py): a fifteenth of a small preview, for
+    what is shown with ``--debug`` only. They are not sent unless ``GPUCLUSTER_DEBUG`` is set.
     """
-    if _OF_THE_ENGINE:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        gc.freeze()
-        gc.enable()
+    if not _OF_THE_ENGINE:
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    gc.freeze()
+    gc.enable()
+    if not os.environ.get(DEBUG):
+        pulumi.log.debug = _drop
+
+
+def _drop(*_: Any, **__: Any) -> None:
+    """In place of ``pulumi.log.debug``."""
