@@ -31,7 +31,10 @@ Row = Mapping[str, str]
 def rows(cloud: str, table: str) -> tuple[Row, ...]:
     """The table's rows in their order; none if the cloud has no such table."""
     file = files(f"catalog.{cloud}") / "data" / f"{table}.csv"
-    return tuple(csv.DictReader(file.read_text(encoding="utf-8").splitlines())) if file.is_file() else ()
+    if not file.is_file():
+        return ()
+    columns, *found = csv.reader(file.read_text(encoding="utf-8").splitlines())
+    return tuple(dict(zip(columns, row, strict=True)) for row in found)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -83,9 +84,24 @@ class _Resource:
 
 @dataclass(frozen=True)
 class _Whole:
-    """Everything that a program declares."""
+    """Everything that a program declares: ``resources``, and for each the properties that come from others' outputs."""
 
-    declared: list[Declared]
+    resources: list[_Resource]
+    dependencies: list[dict[str, tuple[str, ...]]]
+
+    def is_of(self, resources: list[_Resource], dependencies: list[dict[str, tuple[str, ...]]]) -> bool:
+        """Whether it is about the very same."""
+        return (
+            len(resources) == len(self.resources)
+            and all(map(operator.is_, resources, self.resources))
+            and dependencies == self.dependencies
+        )
+
+    @cached_property
+    def declared(self) -> list[Declared]:
+        """Each as the program declares it."""
+        each = zip(self.resources, self.dependencies, strict=True)
+        return [replace(resource.declared, dependencies=found) for resource, found in each]
 
     @cached_property
     def linked(self) -> list[_Resource]:
@@ -264,18 +280,13 @@ class Gate:
         """What the stack declares, read once for all rules."""
         # Rules judge what the program declares. The engine's own list holds outputs: what is there now, and at
         # preview nothing at all for a provider whose configuration (a kubeconfig to be) is not known yet.
-        declared = [
-            replace(
-                (self._declared.get(resource.urn) or self._read_once(resource)).declared,
-                dependencies={
-                    name: tuple(source.urn for source in sources)
-                    for name, sources in resource.property_dependencies.items()
-                },
-            )
-            for resource in args.resources
+        resources = [self._declared.get(resource.urn) or self._read_once(resource) for resource in args.resources]
+        dependencies = [
+            {name: tuple(source.urn for source in sources) for name, sources in found.property_dependencies.items()}
+            for found in args.resources
         ]
-        if self._last is None or self._last.declared != declared:
-            self._last = _Whole(declared)
+        if self._last is None or not self._last.is_of(resources, dependencies):
+            self._last = _Whole(resources, dependencies)
         return self._last
 
     def _report(

@@ -30,18 +30,26 @@ class _Properties(dict[str, Any]):
 
 
 class _Unpacked:
-    """Takes the place of ``json_format`` in the SDK, and remembers by content what it unpacked."""
+    """Takes the place of ``json_format`` in the SDK, and remembers by content what it unpacked.
+
+    Nobody changes a message: what was unpacked of one is found by the message itself, which is kept for that.
+    """
 
     def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
         self._from_wire: dict[bytes, _Properties] = {}
+        self._of: dict[int, tuple[Message, _Properties]] = {}
 
     def MessageToDict(self, message: Message) -> dict[str, Any]:  # noqa: N802 - the name that the SDK calls
+        known = self._of.get(id(message))
+        if known is not None:
+            return known[1]
         wire = message.SerializeToString(deterministic=True)
         found = self._from_wire.get(wire)
         if found is None:
             found = self._from_wire[wire] = _Properties(json_format.MessageToDict(message))
             self._secrets.learn(found)
+        self._of[id(message)] = (message, found)
         return found
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import cache
 from types import ModuleType
 from typing import Final, TypeVar
@@ -38,6 +37,7 @@ from concepts.declared import (
 from policies.readers.accelerators import accelerated
 from policies.readers.accounts import located
 from policies.readers.additions import Additions
+from policies.readers.patterns import matches
 from policies.readers.prices import priced
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.spelling import Spelling
@@ -71,6 +71,10 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "kubernetes.workloads",
         "kubernetes.capacity",
         "kubernetes.service_accounts",
+        "kubernetes.objects",  # last: its patterns match what no other module reads
+    ),
+    "kubernetes, custom": (
+        "kubernetes.capacity",
         "kubernetes.karpenter",
         "kubernetes.cluster_api",
         "kubernetes.helm",
@@ -80,10 +84,13 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "aks.dialects",
         "eks.dialects",
         "gke.dialects",
-        "kubernetes.objects",  # last: its patterns match what no other module reads
+        "kubernetes.objects",  # last, as above
     ),
 }
-"""Package (the first part of a type token, or a provider's name) → the modules here that read its resources."""
+"""Package (the first part of a type token, or a provider's name) → the modules here that read its resources.
+
+Kubernetes' own types and those of others, which few programs declare, are two packages here.
+"""
 
 
 def read(resource: Declared) -> tuple[Item, ...]:
@@ -199,8 +206,12 @@ def _words(error: Exception) -> str:
 
 
 def _package(type_token: str) -> str:
+    package, _, rest = type_token.removeprefix("pulumi:providers:").partition(":")
+    group = rest.partition("/")[0]
+    if package == "kubernetes" and "." in group and not group.endswith(".k8s.io"):
+        return "kubernetes, custom"
     # A package generated for one API version is named after it: azure-native_containerservice_v20250901.
-    return type_token.removeprefix("pulumi:providers:").partition(":")[0].partition("_")[0]
+    return package.partition("_")[0]
 
 
 def _find(tables: Iterable[Mapping[str, T]], type_token: str) -> T | None:
@@ -208,9 +219,7 @@ def _find(tables: Iterable[Mapping[str, T]], type_token: str) -> T | None:
     found: dict[str, T] = {}
     for table in tables:
         found.update(table)
-    # What is no pattern is not compiled as one: hundreds of them would take longer than all that is read.
-    patterns = (pattern for pattern in found if "*" in pattern)
-    matching = (found[pattern] for pattern in patterns if fnmatchcase(type_token, pattern))
+    matching = (found[pattern] for pattern in found if matches(type_token, pattern))
     return found.get(type_token) or next(matching, None)
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, Final
 
 from concepts.declared import Doubt, Unjudged
 from concepts.unknown import UNKNOWN, at
+from policies.readers.patterns import matches
 from policies.readers.resource import Declared
 
 # GPU machines by the names of those who sell them:
@@ -114,7 +114,7 @@ def unread(resource: Declared) -> Iterable[Unjudged]:
 
 
 def _opaque(resource: Declared) -> str:
-    why = next((reason for pattern, reason in _OPAQUE.items() if fnmatchcase(resource.type, pattern)), "")
+    why = next((reason for pattern, reason in _OPAQUE.items() if matches(resource.type, pattern)), "")
     if "ClusterClass" in why and at(resource.properties, "spec", "topology", "workers") is None:
         return ""  # its machines are declared by themselves
     return why
@@ -145,7 +145,7 @@ def _is_harmless(type_token: str) -> bool:
     module = rest.partition(":")[0]
     if package == "kubernetes":
         group = module.rpartition("/")[0] or module
-        return "." not in group or any(fnmatchcase(group, pattern) for pattern in _HARMLESS_GROUPS)
+        return "." not in group or any(matches(group, pattern) for pattern in _HARMLESS_GROUPS)
     return any(_HARMLESS.fullmatch(word) for word in (package, module.partition("/")[0].lower()))
 
 
