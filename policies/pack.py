@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import gc
-import operator
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,14 +26,13 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
-from concepts.declared import Doubt, NodeGroup, Stack, Unjudged, Violation
-from concepts.unknown import holds_unknown
+from concepts.declared import Doubt, NodeGroup, Unjudged, Violation
 from policies import exemptions, lowered, pools
 from policies.config import ConfigError, exemptions_of, limits_of
 from policies.engine_values import plain, target, unwrapped
 from policies.exemptions import Exemption, today_utc
-from policies.readers import linked, read, stack_of, waits
-from policies.readers.resource import Declared, Item
+from policies.readers import waits
+from policies.readers.resource import Declared
 from policies.readers.tags import tags_of
 from policies.remediation import remediated
 from policies.result import VARIABLE, Finding, Result, State, page_of
@@ -44,6 +41,7 @@ from policies.rules.table import RULES
 from policies.rules.unjudged import unjudged
 from policies.secrets import Secrets
 from policies.unpacking import unpack_once
+from policies.whole import Resource, Whole
 
 EXEMPTED: Final = "exempted"
 """The policy that prints what passed by an exemption. It is no rule: no configuration may silence it."""
@@ -62,57 +60,6 @@ class Undecided(UnknownValueError):
         self.message = " ".join(messages)
 
 
-@dataclass(frozen=True)
-class _Resource:
-    """A resource, and what the rules judge in it, read once for all of them."""
-
-    declared: Declared
-
-    @cached_property
-    def items(self) -> tuple[Item, ...]:
-        return read(self.declared)
-
-    @cached_property
-    def waits_for_the_update(self) -> bool:
-        """Whether the engine does not know all of it yet."""
-        return holds_unknown(self.declared.properties) or holds_unknown(self.declared.provider)
-
-    def violations(self, rule: Rule[...], limits: Limits) -> list[Violation]:
-        subjects = [item for item in self.items if isinstance(item, rule.subjects)]
-        return [violation for subject in subjects for violation in rule.check(subject, limits)]
-
-
-@dataclass(frozen=True)
-class _Whole:
-    """Everything that a program declares: ``resources``, and for each the properties that come from others' outputs."""
-
-    resources: list[_Resource]
-    dependencies: list[dict[str, tuple[str, ...]]]
-
-    def is_of(self, resources: list[_Resource], dependencies: list[dict[str, tuple[str, ...]]]) -> bool:
-        """Whether it is about the very same."""
-        return (
-            len(resources) == len(self.resources)
-            and all(map(operator.is_, resources, self.resources))
-            and dependencies == self.dependencies
-        )
-
-    @cached_property
-    def declared(self) -> list[Declared]:
-        """Each as the program declares it."""
-        each = zip(self.resources, self.dependencies, strict=True)
-        return [replace(resource.declared, dependencies=found) for resource, found in each]
-
-    @cached_property
-    def linked(self) -> list[_Resource]:
-        """Each with those that complete it."""
-        return [_Resource(resource) for resource in linked(self.declared)]
-
-    @cached_property
-    def stack(self) -> Stack:
-        return stack_of(resource.items for resource in self.linked)
-
-
 class Gate:
     """The policies of one engine run, and what the program has declared in it so far.
 
@@ -125,9 +72,9 @@ class Gate:
         self._result = result or Result()
         self._levels: dict[str, str] = {}
         self._today = today or today_utc()
-        self._declared: dict[str, _Resource] = {}
-        self._handed: dict[str, tuple[object, _Resource]] = {}
-        self._last: _Whole | None = None
+        self._declared: dict[str, Resource] = {}
+        self._handed: dict[str, tuple[object, Resource]] = {}
+        self._last: Whole | None = None
         self._exempted: dict[Violation, str] = {}
         self._remediated: dict[Violation, str] = {}
         self._lowered: list[str] = []
@@ -178,7 +125,7 @@ class Gate:
         def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
             properties = unwrapped(args.props)
             declared = Declared(args.resource_type, args.name, args.urn, plain(properties), provider=_provider_of(args))
-            resource = self._declared[args.urn] = _Resource(declared)
+            resource = self._declared[args.urn] = Resource(declared)
             found = resource.violations(rule, limits_of(rule, args.get_config()))
             certain = [violation for violation in found if not violation.undecided]
             if waits(declared) or not certain or all(self._passes(rule, one, args.get_config()) for one in certain):
@@ -266,17 +213,17 @@ class Gate:
             name=pools.KEY, description=title, validate=validate, enforcement_level=EnforcementLevel.ADVISORY
         )
 
-    def _read_once(self, resource: ResourceValidationArgs | PolicyResource) -> _Resource:
+    def _read_once(self, resource: ResourceValidationArgs | PolicyResource) -> Resource:
         """The resource in plain Python; every policy is handed the same one again."""
         handed = target(resource.props)
         last = self._handed.get(resource.urn)
         if last is None or last[0] is not handed:
             provider = _provider_of(resource)
             declared = Declared(resource.resource_type, resource.name, resource.urn, plain(handed), provider=provider)
-            last = self._handed[resource.urn] = (handed, _Resource(declared))
+            last = self._handed[resource.urn] = (handed, Resource(declared))
         return last[1]
 
-    def _whole(self, args: StackValidationArgs) -> _Whole:
+    def _whole(self, args: StackValidationArgs) -> Whole:
         """What the stack declares, read once for all rules."""
         # Rules judge what the program declares. The engine's own list holds outputs: what is there now, and at
         # preview nothing at all for a provider whose configuration (a kubeconfig to be) is not known yet.
@@ -286,7 +233,7 @@ class Gate:
             for found in args.resources
         ]
         if self._last is None or not self._last.is_of(resources, dependencies):
-            self._last = _Whole(resources, dependencies)
+            self._last = Whole(resources, dependencies)
         return self._last
 
     def _report(
