@@ -34,7 +34,7 @@ def rows(cloud: str, table: str) -> tuple[Row, ...]:
     if not file.is_file():
         return ()
     columns, *found = csv.reader(file.read_text(encoding="utf-8").splitlines())
-    return tuple(dict(zip(columns, row, strict=True)) for row in found)
+    return tuple(dict(zip(columns, row, strict=True)) for row in found if row)
 
 
 @cache

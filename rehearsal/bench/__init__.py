@@ -46,8 +46,8 @@ def run_bench(console: Console, *, tools: Path, quick: bool) -> None:
     goals += measure_clouds(tools)
     pods = 20 if quick else 1000
     console.print(f"scheduling {pods} pods …")
-    # Each side takes minutes. One pair says little: of the same code, one said 0.84 and the next 1.16.
-    goals += measure_scheduling(tools, pods, 1 if quick else 3)
+    # Each side takes minutes, and one pair says little: of the same code, one said 0.84 and the next 1.16.
+    goals += measure_scheduling(tools, pods, 1 if quick else 2)
     show(console, goals)
     write_atomically(
         REPORT,
