@@ -35,11 +35,8 @@ def declare_workloads(
         each.service_account: Reach(read=each.read, write=each.write, secrets=each.secrets)
         for each in settings.identities
     }
-    checkpoints, volume, services = (
-        settings.workloads.checkpoints,
-        settings.workloads.shared_volume,
-        settings.workloads.services,
-    )
+    workloads = settings.workloads
+    checkpoints, volume, services = workloads.checkpoints, workloads.shared_volume, workloads.services
     outputs.update(_declare_registries(cluster, opts))
     if checkpoints is not None:
         from components.workloads.checkpoints import CheckpointBucket, CheckpointBucketArgs
@@ -85,12 +82,13 @@ def _declare_registries(cluster: Cluster, opts: pulumi.ResourceOptions) -> dict[
         return {}
     from components.workloads.registry import ContainerRegistry, ContainerRegistryArgs, PullRights, PullRightsArgs
 
+    outputs = dict[str, pulumi.Output[Any]]()
+    if wanted.registry is not None:
+        made = ContainerRegistry("registry", ContainerRegistryArgs(cluster=cluster, registry=wanted.registry), opts)
+        outputs["registry"] = made.address
     if wanted.pull_from:
         PullRights("pulls", PullRightsArgs(cluster=cluster, registries=wanted.pull_from), opts)
-    if wanted.registry is None:
-        return {}
-    made = ContainerRegistry("registry", ContainerRegistryArgs(cluster=cluster, registry=wanted.registry), opts)
-    return {"registry": made.address}
+    return outputs
 
 
 def _declare_identities(
