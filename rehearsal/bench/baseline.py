@@ -15,7 +15,7 @@ from typing import Final
 
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import KarpenterFleet
-from rehearsal.simulation import Machine, NodeGroup
+from rehearsal.simulation import Machine, NodeGroup, Packing
 from rehearsal.standins.gke.system import system_objects
 
 GPUS_PER_NODE: Final = 8
@@ -54,6 +54,9 @@ def groups(max_nodes: int) -> tuple[NodeGroup, NodeGroup]:
         max_nodes=max_nodes,
         spot=True,
         hourly_usd=8.5,
+        # Little-used nodes are emptied on every cluster of GKE:
+        # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria
+        packing=Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=False, moves_local_storage=True),
     )
     return admin, gpu
 

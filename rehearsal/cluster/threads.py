@@ -22,9 +22,13 @@ class _Thread(threading.Thread):
         super().__init__(name=name, daemon=True)
         self._closed = threading.Event()
 
+    def stop(self) -> None:
+        """Let the thread end when it next can."""
+        self._closed.set()
+
     def close(self) -> None:
         """End the thread."""
-        self._closed.set()
+        self.stop()
         self.join()
 
 
@@ -83,3 +87,30 @@ class WatchingThread(_Thread, ABC):
                     self.notice(kind, item)
                 if self._closed.is_set():
                     return
+
+
+class Informer(WatchingThread):
+    """Keeps what is at ``path``, for those who look often at much: a list of it costs the API server each time."""
+
+    def __init__(self, name: str, api: Api, path: str) -> None:
+        super().__init__(name, api, path)
+        self._items: dict[tuple[str, str], Object] = {}
+
+    def items(self) -> list[Object]:
+        """What there is, as far as the API server has told."""
+        return list(self._items.values())
+
+    def listed(self, items: list[Object], /) -> None:
+        """What is missing went while nobody watched."""
+        self._items = {_key(item): item for item in items}
+
+    def notice(self, kind: str, item: Object, /) -> None:
+        """Take over the change."""
+        if kind == "DELETED":
+            self._items.pop(_key(item), None)
+        else:
+            self._items[_key(item)] = item
+
+
+def _key(item: Object) -> tuple[str, str]:
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]

@@ -47,10 +47,13 @@ class NodeWatch(WatchingThread):
         super().__init__("node-watch", api, "/api/v1/nodes")
         self._late_of = late_of
         self._seen = seen
+        self._completed: dict[str, int] = {}
 
     def notice(self, kind: str, node: Object, /) -> None:
         """Give a node what it lacks, once Karpenter has registered it."""
-        if kind != "DELETED":
+        if kind == "DELETED":
+            self._completed.pop(node["metadata"]["uid"], None)
+        else:
             self._complete(node)
 
     def _complete(self, node: Object) -> None:
@@ -60,11 +63,17 @@ class NodeWatch(WatchingThread):
         # Karpenter writes its own labels once, when it registers the node; after that these stay.
         if labels.get("karpenter.sh/registered") != "true":
             return
+        uid, version = node["metadata"]["uid"], int(node["metadata"]["resourceVersion"])
+        if version < self._completed.get(uid, 0):
+            # The node as it was before: a patch for each such event would hold up all other nodes. Versions compare:
+            # https://www.kubernetes.dev/resources/keps/5504/
+            return
         patch = missing(node, self._late_of(group))
         if patch is None:
             return
         try:
-            self._api.merge(f"/api/v1/nodes/{node['metadata']['name']}", patch)
+            patched = self._api.merge(f"/api/v1/nodes/{node['metadata']['name']}", patch)
+            self._completed[uid] = int(patched["metadata"]["resourceVersion"])
         except ApiError as error:
             # Gone, or changed since: then the watch shows the change, and it is noticed again.
             if error.status not in (404, 409):

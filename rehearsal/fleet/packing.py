@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from concepts.kubernetes import SAFE_TO_EVICT, quantity
 from rehearsal.cluster.api import Api, ApiError, Object
-from rehearsal.cluster.threads import PollingThread
+from rehearsal.cluster.threads import Informer, PollingThread
 from rehearsal.fleet.capacity import GPU
 from rehearsal.fleet.node_pools import claim_path
 from rehearsal.fleet.nodes import GROUP_LABEL, NodeTemplate, condition
@@ -73,12 +73,23 @@ class Packer(PollingThread):
     def __init__(self, api: Api, template_of: Callable[[str], NodeTemplate | None]) -> None:
         super().__init__("packer", _POLL_SECONDS)
         self._api = api
+        self._nodes = Informer("packer-nodes", api, "/api/v1/nodes")
+        self._pods = Informer("packer-pods", api, "/api/v1/pods")
         self._template_of = template_of
         self._unneeded: dict[str, float] = {}
 
+    def run(self) -> None:
+        """The thread's loop; its informers live as long."""
+        self._nodes.start()
+        self._pods.start()
+        super().run()
+        self._nodes.stop()
+        self._pods.close()
+        self._nodes.close()
+
     def look(self) -> None:
         """Remove the first node that has been unneeded for long enough."""
-        nodes = used_nodes(self._api)
+        nodes = used_nodes(self._nodes.items(), self._pods.items())
         now = time.monotonic()
         unneeded = {each.name for each in nodes if self._may_go(each, nodes)}
         self._unneeded = {name: self._unneeded.get(name, now) for name in unneeded}
@@ -119,13 +130,13 @@ class Packer(PollingThread):
                 self._api.delete(claim_path(claim["metadata"]["name"]))
 
 
-def used_nodes(api: Api) -> list[Used]:
+def used_nodes(nodes: Sequence[Object], pods: Sequence[Object]) -> list[Used]:
     """Every node with its pods."""
-    pods: dict[str, list[Object]] = {}
-    for pod in api.list("/api/v1/pods"):
+    placed: dict[str, list[Object]] = {}
+    for pod in pods:
         if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
-            pods.setdefault(pod["spec"]["nodeName"], []).append(pod)
-    return [Used(node, pods.get(node["metadata"]["name"], [])) for node in api.list("/api/v1/nodes")]
+            placed.setdefault(pod["spec"]["nodeName"], []).append(pod)
+    return [Used(node, placed.get(node["metadata"]["name"], [])) for node in nodes]
 
 
 def usable(node: Object) -> bool:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from rehearsal.cluster.api import Api, ApiError
 from rehearsal.fleet.capacity import allocatable, capacity
 from rehearsal.fleet.instance_types import InstanceTypes
 from rehearsal.fleet.node_pools import node_pools, refused_by_karpenter, weights
-from rehearsal.fleet.node_watch import Late, missing
+from rehearsal.fleet.node_watch import Late, NodeWatch, missing
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.fleet.stuck_pods import would_fit
@@ -149,6 +150,48 @@ def test_no_label_of_another_cloud_stays() -> None:
     labels = {"eks-node-viewer/instance-price": "0.5", "karpenter.sh/nodepool": "t4-1"}
     patch = missing({"metadata": {"name": "n", "labels": labels}, "spec": {}}, Late())
     assert patch == {"metadata": {"labels": {"eks-node-viewer/instance-price": None}}}
+
+
+def registered(version: int, **labels: str) -> dict[str, Any]:
+    labels = {"karpenter.sh/registered": "true", **labels}
+    metadata = {"name": "n", "uid": "1", "labels": labels, "resourceVersion": str(version)}
+    return {"metadata": metadata, "spec": {}}
+
+
+class Patches:
+    """An API server that keeps every patch; the node is then at the next of ``answers``: a version or a refusal."""
+
+    def __init__(self, *answers: int | ApiError) -> None:
+        self.answers = list(answers)
+        self.bodies: list[Any] = []
+
+    def merge(self, path: str, body: Any) -> dict[str, Any]:
+        assert path == "/api/v1/nodes/n"
+        self.bodies.append(body)
+        answer = self.answers.pop(0)
+        if isinstance(answer, ApiError):
+            raise answer
+        return registered(answer)
+
+
+def test_what_a_watch_tells_of_the_time_before_a_node_was_completed_is_not_patched_again() -> None:
+    api = Patches(ApiError(409, "Conflict", ""), 9, 15, 30)
+    watch = NodeWatch(cast(Api, api), lambda _: Late(UNSEEN_LABEL), lambda _: None)
+    # A conflict completes nothing, so that the next event is a new chance.
+    for version in (5, 6):
+        watch.notice("MODIFIED", registered(version))
+    assert len(api.bodies) == 2
+    for version in (7, 8):
+        watch.notice("MODIFIED", registered(version))
+    watch.notice("MODIFIED", registered(9, **UNSEEN_LABEL))
+    assert len(api.bodies) == 2
+    # Somebody took the label off since.
+    watch.notice("MODIFIED", registered(10))
+    assert len(api.bodies) == 3
+    # A node of the same name that comes later is another one.
+    watch.notice("DELETED", registered(16))
+    watch.notice("ADDED", {**registered(3), "metadata": {**registered(3)["metadata"], "uid": "2"}})
+    assert len(api.bodies) == 4
 
 
 @pytest.mark.parametrize(
