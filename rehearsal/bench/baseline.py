@@ -54,7 +54,7 @@ def groups(max_nodes: int) -> tuple[NodeGroup, NodeGroup]:
         max_nodes=max_nodes,
         spot=True,
         hourly_usd=8.5,
-        # Little-used nodes are emptied on every cluster of GKE:
+        # Little-used nodes are emptied in every autoscaled pool of GKE:
         # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria
         packing=Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=False, moves_local_storage=True),
     )

@@ -51,9 +51,7 @@ class NodeWatch(WatchingThread):
 
     def notice(self, kind: str, node: Object, /) -> None:
         """Give a node what it lacks, once Karpenter has registered it."""
-        if kind == "DELETED":
-            self._completed.pop(node["metadata"]["uid"], None)
-        else:
+        if kind != "DELETED":
             self._complete(node)
 
     def _complete(self, node: Object) -> None:

@@ -31,6 +31,8 @@ _POLL_SECONDS: Final = 1.0
 _UNNEEDED_SECONDS: Final = 15.0
 """Minutes of a cloud's, compressed: an idle node goes after about as long."""
 
+_NODES: Final = "/api/v1/nodes"
+_PODS: Final = "/api/v1/pods"
 _REQUESTED: Final = ("cpu", "memory", GPU)
 _MOVABLE_VOLUMES: Final = frozenset({"configMap", "downwardAPI", "emptyDir", "name", "projected", "secret"})
 _SYSTEM: Final = "kube-system"
@@ -73,8 +75,8 @@ class Packer(PollingThread):
     def __init__(self, api: Api, template_of: Callable[[str], NodeTemplate | None]) -> None:
         super().__init__("packer", _POLL_SECONDS)
         self._api = api
-        self._nodes = Informer("packer-nodes", api, "/api/v1/nodes")
-        self._pods = Informer("packer-pods", api, "/api/v1/pods")
+        self._nodes = Informer("packer-nodes", api, _NODES)
+        self._pods = Informer("packer-pods", api, _PODS)
         self._template_of = template_of
         self._unneeded: dict[str, float] = {}
 
@@ -82,10 +84,12 @@ class Packer(PollingThread):
         """The thread's loop; its informers live as long."""
         self._nodes.start()
         self._pods.start()
-        super().run()
-        self._nodes.stop()
-        self._pods.close()
-        self._nodes.close()
+        try:
+            super().run()
+        finally:
+            self._nodes.stop()
+            self._pods.close()
+            self._nodes.close()
 
     def look(self) -> None:
         """Remove the first node that has been unneeded for long enough."""
@@ -94,7 +98,7 @@ class Packer(PollingThread):
         unneeded = {each.name for each in nodes if self._may_go(each, nodes)}
         self._unneeded = {name: self._unneeded.get(name, now) for name in unneeded}
         for each in nodes:
-            if now - self._unneeded.get(each.name, now) >= _UNNEEDED_SECONDS and self._budgets_allow(each):
+            if now - self._unneeded.get(each.name, now) >= _UNNEEDED_SECONDS and self._still_may_go(each.name):
                 self._remove(each)
                 # The others may be where its pods go.
                 self._unneeded.clear()
@@ -107,6 +111,11 @@ class Packer(PollingThread):
         if packing is None or "karpenter.sh/nodepool" not in labels or not usable(used.node):
             return False
         return unneeded(used, [each for each in nodes if each.name != used.name and usable(each.node)], packing)
+
+    def _still_may_go(self, name: str) -> bool:
+        """By lists of its own: while the API server is busy, watches tell late of pods that have come."""
+        nodes = used_nodes(self._api.list(_NODES), self._api.list(_PODS))
+        return any(each.name == name and self._may_go(each, nodes) and self._budgets_allow(each) for each in nodes)
 
     def _budgets_allow(self, used: Used) -> bool:
         """Whether the API server would evict every pod: it knows the disruption budgets."""

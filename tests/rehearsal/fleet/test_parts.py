@@ -175,7 +175,7 @@ class Patches:
 
 
 def test_what_a_watch_tells_of_the_time_before_a_node_was_completed_is_not_patched_again() -> None:
-    api = Patches(ApiError(409, "Conflict", ""), 9, 15, 30)
+    api = Patches(ApiError(409, "Conflict", ""), 9, 15, 30, 31)
     watch = NodeWatch(cast(Api, api), lambda _: Late(UNSEEN_LABEL), lambda _: None)
     # A conflict completes nothing, so that the next event is a new chance.
     for version in (5, 6):
@@ -183,15 +183,21 @@ def test_what_a_watch_tells_of_the_time_before_a_node_was_completed_is_not_patch
     assert len(api.bodies) == 2
     for version in (7, 8):
         watch.notice("MODIFIED", registered(version))
+    assert len(api.bodies) == 2
+    # As the patch left it: if it lacks something all the same, that is news.
     watch.notice("MODIFIED", registered(9, **UNSEEN_LABEL))
     assert len(api.bodies) == 2
-    # Somebody took the label off since.
-    watch.notice("MODIFIED", registered(10))
+    watch.notice("MODIFIED", registered(9))
     assert len(api.bodies) == 3
-    # A node of the same name that comes later is another one.
-    watch.notice("DELETED", registered(16))
-    watch.notice("ADDED", {**registered(3), "metadata": {**registered(3)["metadata"], "uid": "2"}})
+    # Somebody took the label off since.
+    watch.notice("MODIFIED", registered(16))
     assert len(api.bodies) == 4
+    # A node of the same name that is made anew is another one.
+    watch.notice("DELETED", registered(17))
+    anew = registered(3)
+    anew["metadata"]["uid"] = "2"
+    watch.notice("ADDED", anew)
+    assert len(api.bodies) == 5
 
 
 @pytest.mark.parametrize(
