@@ -112,7 +112,7 @@ class NodeGroup:
 
 
 @dataclass(frozen=True)
-class Right:
+class AutoscalerCall:
     """One call that an autoscaler makes, in its cloud's spelling; ``on_group``: it changes a node group."""
 
     action: str
@@ -130,7 +130,7 @@ class Autoscaler:
     """
 
     service_account: Maybe[str]
-    rights: tuple[Right, ...] = ()
+    rights: tuple[AutoscalerCall, ...] = ()
     discovery: Maybe[tuple[Mapping[str, str], ...]] = ()
     groups: Maybe[tuple[str, ...]] = ()
 

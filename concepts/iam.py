@@ -29,7 +29,7 @@ Value: TypeAlias = "str | tuple[str, ...] | Unknown"
 
 
 @dataclass(frozen=True)
-class Call:
+class AuthorizationRequest:
     """One request: ``action`` (``autoscaling:SetDesiredCapacity``) on ``resource``.
 
     ``resource`` is an ARN in which ``?`` stands for a part that the program does not tell, ``*`` for calls that take no
@@ -68,7 +68,7 @@ def parsed(document: Any) -> Maybe[Document]:
     return found if isinstance(found, Mapping) else UNKNOWN
 
 
-def allows(documents: Iterable[Maybe[Document]], call: Call) -> Maybe[bool]:
+def allows(documents: Iterable[Maybe[Document]], call: AuthorizationRequest) -> Maybe[bool]:
     """Whether somebody with these policies may make ``call``."""
     known = list(documents)
     statements = [statement for document in known for statement in _statements(document)]
@@ -81,13 +81,13 @@ def allows(documents: Iterable[Maybe[Document]], call: Call) -> Maybe[bool]:
     return UNKNOWN if UNKNOWN in (denied, allowed) else True
 
 
-def denies(documents: Iterable[Maybe[Document]], call: Call) -> Maybe[bool]:
+def denies(documents: Iterable[Maybe[Document]], call: AuthorizationRequest) -> Maybe[bool]:
     """Whether a Deny, and not only the lack of an Allow, is what keeps somebody from ``call``."""
     statements = [statement for document in documents for statement in _statements(document)]
     return either(both((_effect(each, "Deny"), _covers(each, call))) for each in statements)
 
 
-def unjudged(documents: Iterable[Maybe[Document]], call: Call) -> tuple[str, ...]:
+def unjudged(documents: Iterable[Maybe[Document]], call: AuthorizationRequest) -> tuple[str, ...]:
     """The condition operators, of statements about ``call``, that :func:`allows` has no answer for."""
     about = (
         statement
@@ -110,7 +110,7 @@ def trusts(
         return UNKNOWN
     known = [each for each in _statements(document) if _is_for(each, service) is True]
     possible = [each for each in _statements(document) if _is_for(each, service) is not False]
-    calls = [Call(action, ANY_RESOURCE, context, whole=context is not None) for action in actions]
+    calls = [AuthorizationRequest(action, ANY_RESOURCE, context, whole=context is not None) for action in actions]
     answers = [both(allows([{"Statement": own}], call) for call in calls) for own in (known, possible)]
     return answers[0] if answers[0] is answers[1] else UNKNOWN
 
@@ -130,20 +130,20 @@ def _is_for(statement: Any, service: str) -> Maybe[bool]:
     return principal == "*" or either(_equal(each, service) for each in _listed(at(principal, "Service")))
 
 
-def _covers(statement: Any, call: Call) -> Maybe[bool]:
+def _covers(statement: Any, call: AuthorizationRequest) -> Maybe[bool]:
     if statement is UNKNOWN:
         return UNKNOWN
     return both((_names_action(statement, call), _names_resource(statement, call), _meets(statement, call)))
 
 
-def _names_action(statement: Any, call: Call) -> Maybe[bool]:
+def _names_action(statement: Any, call: AuthorizationRequest) -> Maybe[bool]:
     excepted = at(statement, "NotAction")
     if excepted is not None:
         return _not(either(_like(pattern, call.action, True) for pattern in _listed(excepted)))
     return either(_like(pattern, call.action, True) for pattern in _listed(at(statement, "Action")))
 
 
-def _names_resource(statement: Any, call: Call) -> Maybe[bool]:
+def _names_resource(statement: Any, call: AuthorizationRequest) -> Maybe[bool]:
     excepted = at(statement, "NotResource")
     if excepted is not None:
         if call.resource == ANY_RESOURCE or "?" in call.resource:
@@ -169,7 +169,7 @@ def _names(pattern: Any, resource: str) -> Maybe[bool]:
     )
 
 
-def _meets(statement: Any, call: Call) -> Maybe[bool]:
+def _meets(statement: Any, call: AuthorizationRequest) -> Maybe[bool]:
     conditions = at(statement, "Condition")
     if not isinstance(conditions, Mapping):
         return True if conditions is None else UNKNOWN
@@ -182,7 +182,7 @@ def _meets(statement: Any, call: Call) -> Maybe[bool]:
     )
 
 
-def _seen(key: str, call: Call) -> Value | None:
+def _seen(key: str, call: AuthorizationRequest) -> Value | None:
     """The request's value for a condition key: ``None`` for one that the request, or the resource, certainly lacks."""
     found = next((value for name, value in (call.context or {}).items() if _folded(name) == _folded(key)), None)
     if found is not None:
@@ -226,7 +226,7 @@ def _plain(operator: str) -> str:
     return operator.rpartition(":")[2].removesuffix("IfExists")
 
 
-def _filled(value: Any, call: Call) -> Any:
+def _filled(value: Any, call: AuthorizationRequest) -> Any:
     """``value`` with its policy variables (``${aws:PrincipalTag/team}``) filled in.
 
     One that the request lacks stays as it is, and so fits nothing:

@@ -38,7 +38,7 @@ class Reply:
     warnings: tuple[str, ...] = ()
 
 
-class Cluster:
+class ClusterClient:
     """One cluster, by a context of the kubeconfig; the current one unless named."""
 
     def __init__(self, context: str | None = None) -> None:

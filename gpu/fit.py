@@ -14,7 +14,7 @@ _MIB_PER_GIB = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class PodRequest:
     """What each of ``pods`` that run at the same time asks for; 0 and ``None`` ask for nothing.
 
     ``gpu`` is a type's name or a part of it (``a100``).
@@ -81,7 +81,7 @@ class Miss:
     lacks: tuple[str, ...]
 
 
-def fits(offer: Offer, request: Request) -> list[Fit]:
+def fits(offer: Offer, request: PodRequest) -> list[Fit]:
     """The cheapest first; those without a known price last, the smallest first."""
     found = []
     for pools in _sizes(offer):
@@ -98,7 +98,7 @@ def fits(offer: Offer, request: Request) -> list[Fit]:
     return sorted(found, key=lambda fit: (fit.hourly_usd is None, fit.hourly_usd or 0, fit.pools[0].gpus_per_node))
 
 
-def misses(offer: Offer, request: Request) -> list[Miss]:
+def misses(offer: Offer, request: PodRequest) -> list[Miss]:
     """The pools that do not take the job, the nearest first."""
     found = []
     for pools in _sizes(offer):
@@ -113,12 +113,12 @@ def misses(offer: Offer, request: Request) -> list[Miss]:
     return sorted(found, key=lambda miss: (len(miss.lacks), -miss.pool.gpus_per_pod, miss.pool.hourly_usd or math.inf))
 
 
-def pod_room(pool: PoolOffer, request: Request) -> int:
+def pod_room(pool: PoolOffer, request: PodRequest) -> int:
     """Such pods that all nodes of the pool take together."""
     return pool.max_nodes * pods_per_node(pool, request)
 
 
-def pods_per_node(pool: PoolOffer, request: Request) -> int:
+def pods_per_node(pool: PoolOffer, request: PodRequest) -> int:
     """Such pods that one node takes; what is not known of it limits nothing."""
     pairs = [
         (pool.allocatable_gpus, request.gpus),
@@ -143,7 +143,7 @@ def _sizes(offer: Offer) -> Iterator[Sequence[PoolOffer]]:
     yield from groups.values()
 
 
-def _lacks(pool: PoolOffer, request: Request) -> Iterator[str]:
+def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:
     if request.gpu is not None and not names(pool.gpu, request.gpu):
         yield f"has {pool.gpu}, not {request.gpu}"
     if request.gpus > pool.gpus_per_pod:
@@ -162,7 +162,7 @@ def _lacks(pool: PoolOffer, request: Request) -> Iterator[str]:
             yield f"leaves a pod {gib(has)} of {what}, not {gib(asked)}"
 
 
-def _enough_gpus_in_smaller(offer: Offer, pool: PoolOffer, request: Request) -> bool:
+def _enough_gpus_in_smaller(offer: Offer, pool: PoolOffer, request: PodRequest) -> bool:
     """As admission asks it (``gpu_admission_cel.py``): of the same type and a smaller size."""
     return any(
         one.gpu == pool.gpu and one.gpus_per_node < pool.gpus_per_node and one.gpus_per_pod >= request.gpus

@@ -35,7 +35,7 @@ _CONTAINER: Final = "main"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingJob:
+class TrainingJobSpec:
     """A program that runs to its end on GPUs, once, once per worker, or once per run of a sweep.
 
     It may use any of ``pools``, whose ``taints`` it tolerates and which all have the labels ``kind``. Without
@@ -86,12 +86,12 @@ class TrainingJob:
             raise ValueError("a sweep needs a command to give its values to")
 
 
-def manifests(job: TrainingJob) -> list[dict[str, Any]]:
+def manifests(job: TrainingJobSpec) -> list[dict[str, Any]]:
     """The Job, then, for several workers, the Service by which they find each other."""
     return [_job(job), *([_service(job)] if job.workers > 1 else [])]
 
 
-def _job(job: TrainingJob) -> dict[str, Any]:
+def _job(job: TrainingJobSpec) -> dict[str, Any]:
     runs = job.sweep.runs if job.sweep is not None else job.workers
     indexed = job.sweep is not None or job.workers > 1
     spec: dict[str, Any] = {
@@ -111,13 +111,13 @@ def _job(job: TrainingJob) -> dict[str, Any]:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(job), "spec": spec}
 
 
-def _metadata(job: TrainingJob) -> dict[str, Any]:
+def _metadata(job: TrainingJobSpec) -> dict[str, Any]:
     annotations = {"annotations": dict(job.annotations)} if job.annotations else {}
     labels = {MANAGED_BY: MANAGER, **({QUEUE_LABEL: job.queue} if job.queue else {})}
     return {"name": job.name, "namespace": job.namespace, "labels": labels, **annotations}
 
 
-def _template(job: TrainingJob) -> dict[str, Any]:
+def _template(job: TrainingJobSpec) -> dict[str, Any]:
     labels = {MANAGED_BY: MANAGER, **({OPT_OUT_LABEL: "true"} if job.larger_node else {}), **job.pod_labels}
     return {
         "metadata": {"labels": labels, "annotations": _undisturbed(job)},
@@ -139,7 +139,7 @@ def _template(job: TrainingJob) -> dict[str, Any]:
     }
 
 
-def _undisturbed(job: TrainingJob) -> dict[str, str]:
+def _undisturbed(job: TrainingJobSpec) -> dict[str, str]:
     """No autoscaler ends it to empty its node.
 
     Karpenter drains no node with a pod that says do-not-disrupt, nor one whose spot machine is about to go
@@ -162,7 +162,7 @@ def placement(pools: Sequence[str], taints: Sequence[Taint], kind: Mapping[str, 
     }
 
 
-def _container(job: TrainingJob) -> dict[str, Any]:
+def _container(job: TrainingJobSpec) -> dict[str, Any]:
     command = job.sweep.wrap(job.command, _INDEX) if job.sweep is not None else job.command
     variables = [
         *_checkpoints(job),
@@ -187,7 +187,7 @@ def _container(job: TrainingJob) -> dict[str, Any]:
     }
 
 
-def _checkpoints(job: TrainingJob) -> list[dict[str, Any]]:
+def _checkpoints(job: TrainingJobSpec) -> list[dict[str, Any]]:
     """Where the program finds what it wrote before; each run of a sweep has a place of its own.
 
     The run's index is declared first, because a variable can name those before it alone, and the Job controller, which
@@ -205,7 +205,7 @@ def _checkpoints(job: TrainingJob) -> list[dict[str, Any]]:
     ]
 
 
-def _torchrun(job: TrainingJob) -> list[dict[str, Any]]:
+def _torchrun(job: TrainingJobSpec) -> list[dict[str, Any]]:
     """What ``torchrun train.py`` needs to know, without flags: torchrun takes a flag's value from ``PET_<FLAG>``.
 
     https://github.com/pytorch/pytorch/blob/main/torch/distributed/argparse_util.py; the plain names are those that
@@ -228,7 +228,7 @@ def _torchrun(job: TrainingJob) -> list[dict[str, Any]]:
     ]
 
 
-def _service(job: TrainingJob) -> dict[str, Any]:
+def _service(job: TrainingJobSpec) -> dict[str, Any]:
     """Gives each worker a name, before it is ready as well: they become ready by finding each other."""
     return {
         "apiVersion": "v1",

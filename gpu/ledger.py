@@ -22,7 +22,7 @@ _SECONDS_PER_HOUR: Final = 3600
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
+class GpuCost:
     """US dollars, and hours of one GPU. ``used``: programs ran. ``waking``: their nodes were up and they did not run
     yet. ``tail``: at most, until their nodes go after them. ``notes`` say what is left out.
     """
@@ -38,8 +38,8 @@ class Cost:
         """All parts."""
         return self.used + self.waking + self.tail
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(
+    def __add__(self, other: GpuCost) -> GpuCost:
+        return GpuCost(
             gpu_hours=self.gpu_hours + other.gpu_hours,
             used=self.used + other.used,
             waking=self.waking + other.waking,
@@ -55,7 +55,7 @@ def of_job(
     offer: Offer,
     now: datetime,
     events: Sequence[Object] = (),
-) -> Cost:
+) -> GpuCost:
     """What a job's ``pods`` cost, and those that are gone as far as ``events`` of its namespace tell; notes say so."""
     gone = departed(job, pods, events)
     status = job.get("status") or {}
@@ -67,14 +67,14 @@ def of_job(
         *((f"{len(gone)} pods of {name} are gone: what they cost is told by events, at most",) if gone else ()),
         *((f"at least {lost} pods of {name} are gone and not counted",) if lost > 0 else ()),
     )
-    return of_pods([*pods, *gone], nodes, offer, now) + Cost(notes=notes)
+    return of_pods([*pods, *gone], nodes, offer, now) + GpuCost(notes=notes)
 
 
-def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: datetime) -> Cost:
+def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: datetime) -> GpuCost:
     """What these pods cost until ``now``, with the end of their nodes to come."""
     pools = {pool.name: pool for pool in offer.pools}
     by_name = {node["metadata"]["name"]: node for node in nodes}
-    total, last_on = Cost(), {}
+    total, last_on = GpuCost(), {}
     for pod in pods:
         node_name = pod["spec"].get("nodeName")
         if not node_name:
@@ -84,18 +84,18 @@ def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: 
         if pool is None or pool.hourly_usd is None:
             name = "of an unknown pool" if pool is None else f"of pool {pool.name}"
             price: float | None = None
-            total += Cost(notes=(f"the price of nodes {name} is not known: its pods count no dollars",))
+            total += GpuCost(notes=(f"the price of nodes {name} is not known: its pods count no dollars",))
         else:
             price = pool.hourly_usd
         total += _while_up(pod, node, pool, price, now)
         if pool is not None and price is not None and pool.idle_minutes is None:
-            total += Cost(notes=("the cloud does not say how long idle nodes stay: no tail is counted",))
+            total += GpuCost(notes=("the cloud does not say how long idle nodes stay: no tail is counted",))
         elif pool is not None and price is not None and pool.idle_minutes is not None:
             last_on[node_name] = max(last_on.get(node_name, 0.0), _share(pod, pool) * price * pool.idle_minutes / 60)
-    return total + Cost(tail=sum(last_on.values()))
+    return total + GpuCost(tail=sum(last_on.values()))
 
 
-def _while_up(pod: Object, node: Object | None, pool: PoolOffer | None, price: float | None, now: datetime) -> Cost:
+def _while_up(pod: Object, node: Object | None, pool: PoolOffer | None, price: float | None, now: datetime) -> GpuCost:
     """Used and waking of one pod."""
     appeared = _time(node["metadata"]["creationTimestamp"]) if node is not None else None
     made = _time(pod["metadata"]["creationTimestamp"])
@@ -107,7 +107,7 @@ def _while_up(pod: Object, node: Object | None, pool: PoolOffer | None, price: f
     unseen = "a node that is gone, or not yours to see, counts as awake from when its pod was placed"
     hourly = 0.0 if price is None or pool is None else price * _share(pod, pool)
     running = _hours(started, ended or now)
-    return Cost(
+    return GpuCost(
         gpu_hours=running * _gpus(pod),
         used=running * hourly,
         waking=_hours(waits_from, started or ended or now) * hourly,

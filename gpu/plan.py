@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from concepts.offer import QUEUE, SHARED_CLAIM, Offer, TeamOffer
-from gpu.fit import Fit, Miss, Request, fits, misses
-from gpu.job import TrainingJob
+from gpu.fit import Fit, Miss, PodRequest, fits, misses
+from gpu.job import TrainingJobSpec
 from gpu.sweep import Sweep
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -37,7 +37,7 @@ class NothingFits(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class JobRequest:
     """A submission: ``request`` with ``pods`` that have to run at once, and the program. Names are checked on creation.
 
     ``service_account`` is one of ``namespace``; that of the stack's checkpoints unless given, if it is there.
@@ -46,7 +46,7 @@ class Asked:
         AskError: what is wrong.
     """
 
-    request: Request
+    request: PodRequest
     name: str
     namespace: str
     command: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Asked:
             raise AskError("--sweep: write the program behind --, so that it can be given the values")
 
 
-def place(offer: Offer, request: Request) -> Fit:
+def place(offer: Offer, request: PodRequest) -> Fit:
     """The cheapest pools that take it.
 
     Raises:
@@ -81,7 +81,7 @@ def place(offer: Offer, request: Request) -> Fit:
     return found[0]
 
 
-def team_of(offer: Offer, asked: Asked) -> TeamOffer | None:
+def team_of(offer: Offer, asked: JobRequest) -> TeamOffer | None:
     """The team whose namespace it is, if it is one's.
 
     Raises:
@@ -96,13 +96,13 @@ def team_of(offer: Offer, asked: Asked) -> TeamOffer | None:
     return team
 
 
-def account_of(asked: Asked, offer: Offer) -> str | None:
+def account_of(asked: JobRequest, offer: Offer) -> str | None:
     """The service account whose pods the job's are; ``None`` for the namespace's own."""
     namespace, _, own = offer.checkpoints.service_account.partition("/") if offer.checkpoints else ("", "", "")
     return asked.service_account or (own if namespace == asked.namespace else None)
 
 
-def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJob:
+def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> TrainingJobSpec:
     """The job on the pools that were found for it, as urgent as its team, with what its service account has.
 
     Raises:
@@ -116,7 +116,7 @@ def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJo
     request, notice = asked.request, fit.grace_seconds
     grace = asked.grace_seconds if asked.grace_seconds is not None else _USUAL_GRACE
     retries = asked.retries if asked.retries is not None else (_RETRIES_OF_WORKERS if asked.workers > 1 else 0)
-    return TrainingJob(
+    return TrainingJobSpec(
         name=asked.name,
         namespace=asked.namespace,
         image=image,
@@ -145,7 +145,7 @@ def training_job(asked: Asked, fit: Fit, image: str, offer: Offer) -> TrainingJo
     )
 
 
-def _at_once(asked: Asked, fit: Fit, team: TeamOffer | None, *, queued: bool) -> int:
+def _at_once(asked: JobRequest, fit: Fit, team: TeamOffer | None, *, queued: bool) -> int:
     """Runs of a sweep at the same time.
 
     A queue gives all pods that a job runs at once GPUs of one pool (https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/),

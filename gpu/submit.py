@@ -11,14 +11,14 @@ from pathlib import PurePath
 from typing import Final
 
 from concepts.kubernetes import quantity
-from gpu.cluster import Cluster, ClusterError, job_path
-from gpu.job import TrainingJob, manifests
+from gpu.cluster import ClusterClient, ClusterError, job_path
+from gpu.job import TrainingJobSpec, manifests
 from gpu.plan import LONGEST_NAME, AskError
 
 _MIB: Final = 1024 * 1024
 
 
-def create(cluster: Cluster, job: TrainingJob) -> tuple[str, ...]:
+def create(cluster: ClusterClient, job: TrainingJobSpec) -> tuple[str, ...]:
     """Create the job's objects; the warnings of the cluster's admission. Nothing is left if one is refused.
 
     Raises:

@@ -41,7 +41,7 @@ from policies.rules.table import RULES
 from policies.rules.unjudged import unjudged
 from policies.secrets import Secrets
 from policies.unpacking import unpack_once
-from policies.whole import Resource, Whole
+from policies.whole import JudgedResource, Whole
 
 EXEMPTED: Final = "exempted"
 """The policy that prints what passed by an exemption. It is no rule: no configuration may silence it."""
@@ -72,8 +72,8 @@ class Gate:
         self._result = result or Result()
         self._levels: dict[str, str] = {}
         self._today = today or today_utc()
-        self._declared: dict[str, Resource] = {}
-        self._handed: dict[str, tuple[object, Resource]] = {}
+        self._declared: dict[str, JudgedResource] = {}
+        self._handed: dict[str, tuple[object, JudgedResource]] = {}
         self._last: Whole | None = None
         self._exempted: dict[Violation, str] = {}
         self._remediated: dict[Violation, str] = {}
@@ -125,7 +125,7 @@ class Gate:
         def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
             properties = unwrapped(args.props)
             declared = Declared(args.resource_type, args.name, args.urn, plain(properties), provider=_provider_of(args))
-            resource = self._declared[args.urn] = Resource(declared)
+            resource = self._declared[args.urn] = JudgedResource(declared)
             found = resource.violations(rule, limits_of(rule, args.get_config()))
             certain = [violation for violation in found if not violation.undecided]
             if waits(declared) or not certain or all(self._passes(rule, one, args.get_config()) for one in certain):
@@ -213,14 +213,14 @@ class Gate:
             name=pools.KEY, description=title, validate=validate, enforcement_level=EnforcementLevel.ADVISORY
         )
 
-    def _read_once(self, resource: ResourceValidationArgs | PolicyResource) -> Resource:
+    def _read_once(self, resource: ResourceValidationArgs | PolicyResource) -> JudgedResource:
         """The resource in plain Python; every policy is handed the same one again."""
         handed = target(resource.props)
         last = self._handed.get(resource.urn)
         if last is None or last[0] is not handed:
             provider = _provider_of(resource)
             declared = Declared(resource.resource_type, resource.name, resource.urn, plain(handed), provider=provider)
-            last = self._handed[resource.urn] = (handed, Resource(declared))
+            last = self._handed[resource.urn] = (handed, JudgedResource(declared))
         return last[1]
 
     def _whole(self, args: StackValidationArgs) -> Whole:

@@ -14,7 +14,7 @@ from policies.rules.rule import Limits, Rule
 
 
 @dataclass(frozen=True)
-class Resource:
+class JudgedResource:
     """A resource, and what the rules judge in it, read once for all of them."""
 
     declared: Declared
@@ -39,10 +39,10 @@ class Resource:
 class Whole:
     """Everything that a program declares: ``resources``, and for each the properties that come from others' outputs."""
 
-    resources: list[Resource]
+    resources: list[JudgedResource]
     dependencies: list[dict[str, tuple[str, ...]]]
 
-    def is_of(self, resources: list[Resource], dependencies: list[dict[str, tuple[str, ...]]]) -> bool:
+    def is_of(self, resources: list[JudgedResource], dependencies: list[dict[str, tuple[str, ...]]]) -> bool:
         """Whether it is about the very same."""
         return (
             len(resources) == len(self.resources)
@@ -57,9 +57,9 @@ class Whole:
         return [replace(resource.declared, dependencies=found) for resource, found in each]
 
     @cached_property
-    def linked(self) -> list[Resource]:
+    def linked(self) -> list[JudgedResource]:
         """Each with those that complete it."""
-        return [Resource(resource) for resource in linked(self.declared)]
+        return [JudgedResource(resource) for resource in linked(self.declared)]
 
     @cached_property
     def stack(self) -> Stack:

@@ -13,7 +13,7 @@ from concepts.kubernetes import GPU_RESOURCE
 from rehearsal.checks import Check
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.timeline import PodRecord, Timeline
-from rehearsal.user import Reply
+from rehearsal.user import SubmissionReply
 
 _ENDINGS: Final = (".yaml", ".yml", ".json")
 _FIRST: Final = ("CustomResourceDefinition", "Namespace", "PriorityClass", "ServiceAccount", "ConfigMap", "Secret")
@@ -32,7 +32,7 @@ class Applied:
 
     manifest: Object
     namespace: str
-    reply: Reply
+    reply: SubmissionReply
 
     @property
     def kind(self) -> str:
@@ -186,8 +186,8 @@ def _apply(api: Api, manifest: Object) -> Applied:
         namespace = place.get("namespace", "default") if resource.namespaced else ""
         _, warnings = api.submit_apply(resource.path(place["name"], namespace or None), manifest)
     except ApiError as refusal:
-        return Applied(manifest, namespace, Reply(False, str(refusal)))
-    return Applied(manifest, namespace, Reply(True, warnings=warnings))
+        return Applied(manifest, namespace, SubmissionReply(False, str(refusal)))
+    return Applied(manifest, namespace, SubmissionReply(True, warnings=warnings))
 
 
 def _is_object(item: Any) -> bool:

@@ -37,7 +37,7 @@ class EngineError(Exception):
 
 
 @dataclass(frozen=True)
-class Gate:
+class PolicyPack:
     """The policy pack that judges a preview or an update: its directory, and the stack's levels and limits."""
 
     pack: Path
@@ -45,7 +45,7 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Result:
+class CommandResult:
     """One engine command: what it did, how long it took in seconds, where its whole output is."""
 
     command: str
@@ -121,13 +121,18 @@ class Engine:
             raise EngineError(f"`pulumi stack init {stack}` failed: {(created.stderr or created.stdout).strip()}")
         return engine
 
-    def preview(self, gate: Gate | None = None) -> Result:
+    def preview(self, gate: PolicyPack | None = None) -> CommandResult:
         """What an update would do, judged by the gate."""
         return self._operation("preview", ["preview", *_gate_flags(gate)])
 
     def up(
-        self, gate: Gate | None = None, *, name: str = "up", expect_no_changes: bool = False, skip_preview: bool = False
-    ) -> Result:
+        self,
+        gate: PolicyPack | None = None,
+        *,
+        name: str = "up",
+        expect_no_changes: bool = False,
+        skip_preview: bool = False,
+    ) -> CommandResult:
         """Preview and update, judged by the gate.
 
         With ``expect_no_changes`` any change is a failure, but for the size that an autoscaler gave a pool.
@@ -136,16 +141,16 @@ class Engine:
         result = self._operation(name, ["up", "--yes", *extra, *_gate_flags(gate)])
         return _without_changes(result, result.outcome.steps) if expect_no_changes else result
 
-    def drift(self) -> Result:
+    def drift(self) -> CommandResult:
         """Compare the state with what the clouds report, changing nothing; drift is a failure, but for such a size."""
         result = self._operation("refresh", ["refresh", "--preview-only"])
         return _without_changes(result, result.outcome.done)
 
-    def refresh(self) -> Result:
+    def refresh(self) -> CommandResult:
         """Take what the clouds report into the state."""
         return self._operation("refresh-state", ["refresh", "--yes", "--skip-preview"])
 
-    def destroy(self, name: str = "destroy") -> Result:
+    def destroy(self, name: str = "destroy") -> CommandResult:
         """Delete everything; ``name`` names the log."""
         return self._operation(name, ["destroy", "--yes", "--skip-preview"])
 
@@ -207,7 +212,7 @@ class Engine:
             check=False,
         )
 
-    def _operation(self, name: str, arguments: Sequence[str]) -> Result:
+    def _operation(self, name: str, arguments: Sequence[str]) -> CommandResult:
         log, events = self.run_dir / f"{name}.log", self.run_dir / f"{name}.events.jsonl"
         events.write_bytes(b"")
         command = ["pulumi", *arguments, "--non-interactive", "--color", "never", "--suppress-progress"]
@@ -239,7 +244,7 @@ class Engine:
         seconds = time.monotonic() - started
         lines = events.read_text(errors="replace").splitlines()
         parsed = [event for line in lines if (event := parse_line(line)) is not None]
-        return Result(name, exit_code, seconds, outcome(parsed), log)
+        return CommandResult(name, exit_code, seconds, outcome(parsed), log)
 
     def _follow(self, events: Path, ended: threading.Event) -> None:
         if self.on_step is None:
@@ -249,7 +254,7 @@ class Engine:
                 self.on_step(step)
 
 
-def _without_changes(result: Result, steps: Sequence[Step]) -> Result:
+def _without_changes(result: CommandResult, steps: Sequence[Step]) -> CommandResult:
     """``result``, a failure if one of its steps changes more than the size that an autoscaler gave a pool."""
     changed = [step for step in steps if step.op not in UNCHANGED and not step.sizes_only]
     if not result.ok or not changed:
@@ -259,7 +264,7 @@ def _without_changes(result: Result, steps: Sequence[Step]) -> Result:
     return replace(result, exit_code=1, outcome=outcome)
 
 
-def gate_for(project: Path, stack: str) -> Gate:
+def gate_for(project: Path, stack: str) -> PolicyPack:
     """The project's policy pack with the stack's own levels and limits, or the default ones when it has none.
 
     Raises ``EngineError`` for a configuration that cannot be used: the engine ignores a rule that it does not know.
@@ -269,10 +274,10 @@ def gate_for(project: Path, stack: str) -> Gate:
         policy_config.load(config)
     except policy_config.ConfigError as error:
         raise EngineError(f"the gate's configuration cannot be used:\n{error}") from error
-    return Gate(project / "policies", config)
+    return PolicyPack(project / "policies", config)
 
 
-def _gate_flags(gate: Gate | None) -> list[str]:
+def _gate_flags(gate: PolicyPack | None) -> list[str]:
     return [] if gate is None else ["--policy-pack", str(gate.pack), "--policy-pack-config", str(gate.config)]
 
 

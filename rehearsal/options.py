@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.day_two.edits import DayTwoSet
-from rehearsal.engine import Gate
+from rehearsal.engine import PolicyPack
 from rehearsal.stack import ROOT
 
 BUILD: Final = ROOT / "build" / "rehearsal"
@@ -25,7 +25,7 @@ class Options:
     """
 
     tools: Path
-    gate: Gate | None
+    gate: PolicyPack | None
     project: Path = ROOT
     plugins: Path | None = None
     keep: bool = False

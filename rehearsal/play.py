@@ -9,7 +9,7 @@ from typing import Final
 
 from rehearsal.scenario import Burst, RunsOn, Scenario, StockOut, Submission, whole_node
 from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
-from rehearsal.user import Reply, User, essence
+from rehearsal.user import SubmissionReply, User, essence
 
 PATIENCE_SECONDS: Final = 240.0
 """How long nothing at all may happen before what was to come is given up. The slowest step of an autoscaler, an idle
@@ -25,7 +25,7 @@ class Submitted:
 
     submission: Submission
     at: float
-    reply: Reply
+    reply: SubmissionReply
     idle_larger: tuple[str, ...] = ()
 
 

@@ -12,17 +12,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from rehearsal.engine import Engine, Gate, Result
+from rehearsal.engine import CommandResult, Engine, PolicyPack
 from rehearsal.engine_events import PolicyViolation
 from rehearsal.stack import ROOT, Stack
-from rehearsal.world_client import World
+from rehearsal.world_client import WorldHandle
 
 
 @dataclass(frozen=True)
 class Preview:
     """The engine's result and its whole output."""
 
-    result: Result
+    result: CommandResult
     output: str
 
     @property
@@ -31,14 +31,14 @@ class Preview:
         return self.result.ok
 
 
-def preview(stack: Stack, *, tools: Path, gate: Gate | None, project: Path = ROOT) -> Preview:
+def preview(stack: Stack, *, tools: Path, gate: PolicyPack | None, project: Path = ROOT) -> Preview:
     """Preview ``stack`` with a world of its own, which is gone afterwards. Raises ``EngineError``, ``WorldError``."""
     folder = ROOT / "build" / "preview"
     folder.mkdir(parents=True, exist_ok=True)
     run_dir = Path(tempfile.mkdtemp(prefix=f"{stack.name}-", dir=folder))
     try:
         plugins, existing = stack.plugins, stack.with_existing
-        with World(run_dir, tools=tools, clouds=plugins, control_plane=False, existing=existing) as world:
+        with WorldHandle(run_dir, tools=tools, clouds=plugins, control_plane=False, existing=existing) as world:
             engine = Engine.create(
                 project=project,
                 stack=stack.name,

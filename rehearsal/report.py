@@ -51,7 +51,7 @@ SERIES_POINTS: Final = 60
 
 
 @dataclass(frozen=True)
-class Stage:
+class StageTime:
     """One part of the run and how long it took."""
 
     name: str
@@ -61,7 +61,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Cost:
+class ListPrices:
     """List prices an hour: ``peak`` is that of the machines that ran at the dearest moment observed.
 
     There is no total: nodes live for seconds here and for minutes or hours in a cloud, each by another factor.
@@ -92,7 +92,7 @@ def node_prices(settings: Settings) -> NodePrice:
 
 
 @dataclass
-class Record:
+class RunRecord:
     """Everything known about one run, filled in as it goes, so that an interrupted run has a report, too."""
 
     stack: str
@@ -102,7 +102,7 @@ class Record:
     price: NodePrice
     played: Played = field(default_factory=Played)
     started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
-    stages: list[Stage] = field(default_factory=list)
+    stages: list[StageTime] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     violations: tuple[PolicyViolation, ...] = ()
     declared_cost: Mapping[str, Any] = field(default_factory=dict)
@@ -130,14 +130,14 @@ class Record:
         return "fail" if self.reasons else "pass"
 
 
-def cost_of(record: Record) -> Cost:
+def cost_of(record: RunRecord) -> ListPrices:
     """Prices of what was observed. Pools without a known price are named, not guessed."""
     pools = {pool.name: pool for pool in record.pools.all}
     nodes = [node for node in record.timeline.nodes if node.pool in pools]
     priced = [(node, record.price(node, pools[node.pool]) or 0.0) for node in nodes]
     moments = [node.created for node in nodes]
     peak = max((sum(usd for node, usd in priced if node.exists_at(moment)) for moment in moments), default=0.0)
-    return Cost(
+    return ListPrices(
         idle_hourly=record.declared_cost.get("idleHourlyUsd"),
         peak_hourly=peak,
         max_hourly=record.declared_cost.get("maxHourlyUsd"),
@@ -154,7 +154,7 @@ def system_pods_on_gpu_nodes(timeline: Timeline) -> list[tuple[PodRecord, str]]:
     ]
 
 
-def machine_troubles(record: Record) -> list[EventRecord]:
+def machine_troubles(record: RunRecord) -> list[EventRecord]:
     """What kept pods from GPUs, each trouble once and with its first subject.
 
     A node whose GPUs were only late has had no trouble. The pool of a node is known from the node.
@@ -169,14 +169,14 @@ def machine_troubles(record: Record) -> list[EventRecord]:
     return list(found.values())
 
 
-def waits(record: Record) -> list[float]:
+def waits(record: RunRecord) -> list[float]:
     """Seconds that each of the scenario's pods waited until it ran."""
     names = {one.submission.workload for one in record.played.submitted}
     pods = [pod for pod in record.timeline.pods if pod.workload in names and pod.namespace == "default"]
     return [pod.waited for pod in pods if pod.waited is not None and pod.gpus]
 
 
-def to_json(record: Record, logs: Path | None) -> dict[str, Any]:
+def to_json(record: RunRecord, logs: Path | None) -> dict[str, Any]:
     """The report's content (see the module's docstring)."""
     end = record.timeline.now() if record.ended is None else record.ended
     waited, cost = waits(record), cost_of(record)
@@ -236,7 +236,7 @@ def write_atomically(path: Path, content: Mapping[str, Any]) -> None:
         raise
 
 
-def _pool(record: Record, pool: Pool, end: float) -> dict[str, Any]:
+def _pool(record: RunRecord, pool: Pool, end: float) -> dict[str, Any]:
     timeline = record.timeline
     return {
         "name": pool.name,
@@ -252,7 +252,7 @@ def _pool(record: Record, pool: Pool, end: float) -> dict[str, Any]:
     }
 
 
-def _workloads(record: Record) -> list[dict[str, Any]]:
+def _workloads(record: RunRecord) -> list[dict[str, Any]]:
     timeline = record.timeline
     found: list[dict[str, Any]] = []
     for one in record.played.submitted:

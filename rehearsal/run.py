@@ -35,12 +35,12 @@ from rehearsal.day_two.edits import rounds
 from rehearsal.day_two.play import DayTwo
 from rehearsal.disk import DiskFull
 from rehearsal.display import Display
-from rehearsal.engine import Engine, EngineError, Result
+from rehearsal.engine import CommandResult, Engine, EngineError
 from rehearsal.engine_events import Step
 from rehearsal.kept import Kept
 from rehearsal.options import Options
 from rehearsal.play import PATIENCE_SECONDS, Player
-from rehearsal.report import Record, Stage, node_prices, to_json, write_atomically
+from rehearsal.report import RunRecord, StageTime, node_prices, to_json, write_atomically
 from rehearsal.scenario import Scenario, derive
 from rehearsal.scope import scope_of
 from rehearsal.stack import Stack, without_protection
@@ -48,7 +48,7 @@ from rehearsal.summary import show
 from rehearsal.timeline import Timeline
 from rehearsal.user import DEVELOPERS, User, essence
 from rehearsal.watcher import Watcher
-from rehearsal.world_client import World, WorldError
+from rehearsal.world_client import WorldError, WorldHandle
 
 
 class StageFailed(Exception):
@@ -59,7 +59,7 @@ class StageFailed(Exception):
 class Finished:
     """A rehearsal's result: the record, and where its report is."""
 
-    record: Record
+    record: RunRecord
     report: Path
     kept: Kept | None = None
     interrupted: bool = False
@@ -79,7 +79,7 @@ class Rehearsal:
         settings = stack.settings
         self._pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
         self._timeline = Timeline()
-        self._record = Record(stack.name, str(stack.file), self._timeline, self._pools, node_prices(settings))
+        self._record = RunRecord(stack.name, str(stack.file), self._timeline, self._pools, node_prices(settings))
         self._record.scope, self._record.seed = (
             scope_of(settings, options.day_two, limited=options.account is not None),
             options.seed,
@@ -93,7 +93,7 @@ class Rehearsal:
         self._scenario_played: Scenario | None = None
         self._watcher: Watcher | None = None
         self._display = Display(console, self._timeline, self._pools)
-        self._world: World | None = None
+        self._world: WorldHandle | None = None
         self._current = "starting"
         self._interrupted = False
 
@@ -146,7 +146,7 @@ class Rehearsal:
     def _start(self) -> tuple[Engine, Path]:
         options = self._options
         stack = self._stack
-        self._world = World(
+        self._world = WorldHandle(
             self.run_dir,
             tools=options.tools,
             clouds=stack.plugins,
@@ -354,7 +354,7 @@ class Rehearsal:
             passed = self._failed_checks() == failed_before
         finally:
             seconds = time.monotonic() - started
-            self._record.stages.append(Stage(name, seconds, passed))
+            self._record.stages.append(StageTime(name, seconds, passed))
             self._display.done(seconds, passed)
 
     def _failed_checks(self) -> int:
@@ -363,7 +363,7 @@ class Rehearsal:
     def _check(self, id: str, title: str, passed: bool, detail: str) -> None:
         self._record.checks.append(Check(id, title, passed, detail))
 
-    def _engine_check(self, id: str, title: str, result: Result) -> None:
+    def _engine_check(self, id: str, title: str, result: CommandResult) -> None:
         self._check(id, title, result.ok, _told(result))
 
     def _on_step(self, step: Step) -> None:
@@ -389,7 +389,7 @@ def _uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _told(result: Result) -> str:
+def _told(result: CommandResult) -> str:
     if not result.ok:
         return f"{result.reason} ({result.log.name})"
     return f"{result.outcome.told} in {result.seconds:.1f} s"

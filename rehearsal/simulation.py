@@ -31,7 +31,7 @@ PROGRAM_FAILED: Final = "ProgramFailed"
 
 
 @dataclass(frozen=True)
-class Machine:
+class NodeShape:
     """The shape of one node. ``cpu`` in cores, ``memory_gib`` in GiB, both before system reservations.
 
     ``reserved_milli_cpu`` and ``reserved_memory_mib`` are what the cloud keeps of it (``None``: GKE's reservations).
@@ -64,7 +64,7 @@ class Packing:
 
 
 @dataclass(frozen=True)
-class NodeGroup:
+class SimulatedNodeGroup:
     """A group of identical machines exactly as the cloud's autoscaler sees it while the group is empty.
 
     ``min_nodes``/``max_nodes`` count over all ``zones`` unless ``per_zone``. ``initial_nodes`` exist at once, per zone.
@@ -84,7 +84,7 @@ class NodeGroup:
 
     name: str
     cluster: str
-    machine: Machine
+    machine: NodeShape
     zones: tuple[str, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
@@ -174,7 +174,7 @@ def makers_rights(*, everything: bool) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Login:
+class UserInfo:
     """As whom the API server knows somebody whom the cloud lets in."""
 
     user: str
@@ -217,7 +217,7 @@ class Fleet(Protocol):
     def delete_cluster(self, name: str) -> None:
         """Remove groups, nodes and every object in the cluster; its API server answers no more."""
 
-    def apply_group(self, group: NodeGroup) -> None:
+    def apply_group(self, group: SimulatedNodeGroup) -> None:
         """Create or change a group; returns when its initial nodes are Ready."""
 
     def delete_group(self, cluster: str, name: str) -> None:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rehearsal.applied import where_it_ran
 from rehearsal.report import (
     SERIES_POINTS,
-    Record,
+    RunRecord,
     cost_of,
     machine_troubles,
     system_pods_on_gpu_nodes,
@@ -28,7 +28,7 @@ _NARROWEST: Final = 10
 """Columns of the narrowest chart of nodes over time."""
 
 
-def show(console: Console, record: Record) -> None:
+def show(console: Console, record: RunRecord) -> None:
     """Print the summary: chart, placements, checks, money, verdict last."""
     _nodes_over_time(console, record)
     _placements(console, record)
@@ -52,7 +52,7 @@ def say(console: Console, markup: str) -> None:
     console.print(markup, highlight=False, soft_wrap=not console.is_terminal)
 
 
-def _nodes_over_time(console: Console, record: Record) -> None:
+def _nodes_over_time(console: Console, record: RunRecord) -> None:
     end = record.timeline.now() if record.ended is None else record.ended
     maxima = record.pools.maxima
     # The names must be whole, and so must the chart's end: the return to zero.
@@ -68,7 +68,7 @@ def _nodes_over_time(console: Console, record: Record) -> None:
     console.print()
 
 
-def _placements(console: Console, record: Record) -> None:
+def _placements(console: Console, record: RunRecord) -> None:
     if not record.played.submitted:
         return
     table = Table(title="Where each pod ran", title_justify="left", box=None, pad_edge=False)
@@ -86,7 +86,7 @@ def _placements(console: Console, record: Record) -> None:
     console.print()
 
 
-def _fill(record: Record) -> list[object]:
+def _fill(record: RunRecord) -> list[object]:
     return [
         one.submission for one in record.played.submitted if one.submission.workload.removeprefix("burst-").isdigit()
     ]
@@ -105,7 +105,7 @@ def _row(timeline: Timeline, label: str, workloads: list[str], accepted: bool) -
     return label, str(len(pods)), where, f"{longest:.1f} s"
 
 
-def _applied(console: Console, record: Record) -> None:
+def _applied(console: Console, record: RunRecord) -> None:
     if not record.applied:
         return
     table = Table(title="What you applied", title_justify="left", box=None, pad_edge=False)
@@ -122,7 +122,7 @@ def _applied(console: Console, record: Record) -> None:
     console.print()
 
 
-def _machine_troubles(console: Console, record: Record) -> None:
+def _machine_troubles(console: Console, record: RunRecord) -> None:
     troubles = machine_troubles(record)
     for event in troubles:
         say(console, f"[yellow]![/] {escape(event.name)}: {escape(event.message)}")
@@ -130,14 +130,14 @@ def _machine_troubles(console: Console, record: Record) -> None:
         console.print()
 
 
-def _checks(console: Console, record: Record) -> None:
+def _checks(console: Console, record: RunRecord) -> None:
     for check in record.checks:
         mark = "[green]✓[/]" if check.passed else "[bold red]✗[/]"
         say(console, f"{mark} {escape(check.title)}: {escape(check.detail)}")
     console.print()
 
 
-def _figures(console: Console, record: Record) -> None:
+def _figures(console: Console, record: RunRecord) -> None:
     waited, cost = waits(record), cost_of(record)
     if waited:
         longest = f"median {statistics.median(waited):.1f} s, longest {max(waited):.1f} s"
@@ -154,7 +154,7 @@ def _figures(console: Console, record: Record) -> None:
     say(console, f"Time: {stages}")
 
 
-def _verdict(console: Console, record: Record) -> None:
+def _verdict(console: Console, record: RunRecord) -> None:
     reasons = record.reasons
     console.print()
     scope = record.scope

@@ -25,7 +25,7 @@ _PREAMBLE: Final = re.compile(r"^.*ValidatingAdmissionPolicy '[^']*' with bindin
 
 
 @dataclass(frozen=True)
-class Reply:
+class SubmissionReply:
     """The answer to a submission: ``message`` is the refusal in the API server's words, empty when it was accepted."""
 
     ok: bool
@@ -45,13 +45,13 @@ class User:
         """Use ``api``'s credentials."""
         self._api = api
 
-    def create(self, manifest: Object) -> Reply:
+    def create(self, manifest: Object) -> SubmissionReply:
         """Submit a Pod or a Job, as ``kubectl create`` does."""
         try:
             _, warnings = self._api.submit(_PLURALS[manifest["kind"]], manifest)
         except ApiError as refusal:
-            return Reply(False, str(refusal))
-        return Reply(True, warnings=warnings)
+            return SubmissionReply(False, str(refusal))
+        return SubmissionReply(True, warnings=warnings)
 
     def delete(self, kind: str, name: str) -> None:
         """Delete a Pod or a Job and, in the background, its pods; what is gone already is fine."""

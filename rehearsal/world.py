@@ -191,13 +191,13 @@ class World:
 
     def _start_providers(self, started: ExitStack) -> None:
         from rehearsal.standins.beforehand import made_beforehand
-        from rehearsal.standins.kubernetes import KubernetesProvider
+        from rehearsal.standins.kubernetes import KubernetesStandIn
         from rehearsal.standins.launcher import write_launchers
         from rehearsal.standins.server import serve
 
         providers: list[Provider] = [
             *(cloud_provider(cloud, self._run_dir, self._fleet, self._allowance) for cloud in self._clouds),
-            KubernetesProvider((self._plugins,), self._tools),
+            KubernetesStandIn((self._plugins,), self._tools),
         ]
         ports = {}
         for provider in providers:

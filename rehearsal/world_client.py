@@ -22,7 +22,7 @@ import psutil
 
 from rehearsal import leftovers
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
-from rehearsal.simulation import Login
+from rehearsal.simulation import UserInfo
 
 READY_TIMEOUT_SECONDS: Final = 300.0
 STOP_TIMEOUT_SECONDS: Final = 60.0
@@ -65,7 +65,7 @@ class WorldFacts:
         )
 
 
-class World:
+class WorldHandle:
     """A world that this process started. Use as a context manager: it is gone when the block ends, unless kept."""
 
     def __init__(
@@ -111,7 +111,7 @@ class World:
                 start_new_session=True,
             )
 
-    def __enter__(self) -> World:
+    def __enter__(self) -> WorldHandle:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -146,9 +146,9 @@ class World:
         """What exists in the simulated account now, in words. Raises ``WorldError``."""
         return tuple(self._account()["resources"])
 
-    def people(self) -> dict[str, Login]:
+    def people(self) -> dict[str, UserInfo]:
         """Whom the simulated account lets into the cluster now, besides its maker. Raises ``WorldError``."""
-        return {who: Login(one["user"], tuple(one["groups"])) for who, one in self._account()["people"].items()}
+        return {who: UserInfo(one["user"], tuple(one["groups"])) for who, one in self._account()["people"].items()}
 
     def run_dry(self, pools: Collection[str]) -> None:
         """From now on there is no further machine for exactly these pools. Raises ``WorldError``."""

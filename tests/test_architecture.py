@@ -1,4 +1,5 @@
-"""docs/architecture.md says who may import what; this holds the code to that table, and finds circles of imports."""
+"""docs/architecture.md says who may import what; this holds the code to that table, and finds circles of imports
+and classes of one name that are different things."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+import pytest
 
 from tests.stacks import ROOT
 
@@ -55,6 +58,43 @@ def _imported(file: Path) -> Iterator[str]:
             for alias in node.names:
                 found = (name for name in (f"{node.module}.{alias.name}", node.module) if name in modules())
                 yield from list(found)[:1]
+
+
+@functools.cache
+def classes() -> Mapping[str, tuple[str, ...]]:
+    """Name of a public class → the modules that have one of that name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for module, file in modules().items():
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name] = (*found.get(node.name, ()), module)
+    return found
+
+
+def ambiguous(named: Mapping[str, Iterable[str]]) -> list[str]:
+    """Names that stand for several things.
+
+    One thing may have its name in the same module of each cloud, and again where another layer states it: as a section
+    of the stack file, and as what the gate reads of a program.
+    """
+    return sorted(
+        name for name, those in named.items() if len({_place(one) for one in those if not _restates(one)}) > 1
+    )
+
+
+def _restates(module: str) -> bool:
+    return module == "concepts.declared" or _inside(module, "components.settings")
+
+
+def _place(module: str) -> tuple[str, ...]:
+    return tuple("<cloud>" if part in _clouds() else part for part in module.split("."))
+
+
+@functools.cache
+def _clouds() -> frozenset[str]:
+    """What the clouds' folders are called: the cluster's name with us, the vendor's where its documents are read."""
+    homes = (ROOT / "components" / "clouds", ROOT / "schemas" / "sources")
+    return frozenset(init.parent.name for home in homes for init in home.glob("*/__init__.py"))
 
 
 def part_of(module: str) -> str:
@@ -121,3 +161,23 @@ def test_no_modules_import_each_other() -> None:
 def test_a_circle_is_found_however_long() -> None:
     assert circles({"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]}) == [{"a", "b", "c"}]
     assert circles({"a": ["b"], "b": []}) == []
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    assert ambiguous(classes()) == []
+
+
+@pytest.mark.parametrize(
+    ("modules", "several"),
+    [
+        (("rehearsal.world", "rehearsal.world_client"), True),
+        (("components.clouds.gke.network", "components.clouds.eks.network"), False),
+        (("components.clouds.gke.network", "components.clouds.eks.routes"), True),
+        (("components.settings.pools", "components.node_pool"), False),
+        (("components.settings.pools", "components.node_pool", "rehearsal.simulation"), True),
+        (("components.cluster", "concepts.declared"), False),
+        (("components.cluster",), False),
+    ],
+)
+def test_one_name_of_two_things_is_found(modules: tuple[str, ...], several: bool) -> None:
+    assert ambiguous({"Thing": modules}) == (["Thing"] if several else [])

@@ -7,7 +7,7 @@ import pulumi
 from components.resources import CustomResource
 
 
-class ControlPlane:
+class ControlPlaneOutputs:
     """Half of a ``CloudCluster``; whoever inherits it sets the three attributes."""
 
     _resource: CustomResource

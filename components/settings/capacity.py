@@ -11,7 +11,7 @@ from typing import Annotated, Final, cast, get_args
 from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationInfo, field_validator
 
 from components.settings import check
-from components.settings.fields import Context, Section, context, wrong
+from components.settings.fields import Section, ValidationContext, context, wrong
 from components.settings.maintenance import Date
 from components.settings.problems import instead
 from concepts.pool import Block, Rung
@@ -117,7 +117,7 @@ class FlexStart(Section):
 
 
 def of_gpus(
-    written: Sequence[str], reservations: Sequence[Reservation], flex: bool, where: Context
+    written: Sequence[str], reservations: Sequence[Reservation], flex: bool, where: ValidationContext
 ) -> tuple[Rung, ...]:
     """The rungs of a GPU pool. Reserved machines without a ladder are what ``on-demand`` was always written for."""
     rungs = cast(tuple[Rung, ...], tuple(written))
@@ -158,7 +158,7 @@ def of_cpus(written: Sequence[str]) -> tuple[Rung, ...]:
     return rungs
 
 
-def _had_on(rung: Rung, where: Context) -> None:
+def _had_on(rung: Rung, where: ValidationContext) -> None:
     known = where.catalog
     if known is not None and rung in known.lacking:
         has = [one for one in RUNGS if one not in known.lacking]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from catalog import CloudCatalog, Machine, Resources
-from components.settings.fields import Context, wrong
+from components.settings.fields import ValidationContext, wrong
 from components.settings.problems import instead, nearest
 
 # Out-of-memory kills ended at 5 GB per core, and a g1-small left everything unschedulable:
@@ -15,7 +15,7 @@ MIN_GIB_PER_VCPU: Final = 5
 ENOUGH_GIB: Final = 15
 
 
-def known_machine(type: str, where: Context) -> Machine | None:
+def known_machine(type: str, where: ValidationContext) -> Machine | None:
     """The machine of that name; ``None`` only while the cloud itself is not valid."""
     if where.catalog is None:
         return None
@@ -30,7 +30,7 @@ def known_machine(type: str, where: Context) -> Machine | None:
     return machine
 
 
-def without_gpus(types: Sequence[str], where: Context) -> tuple[Machine, ...]:
+def without_gpus(types: Sequence[str], where: ValidationContext) -> tuple[Machine, ...]:
     """Known machines without GPUs, as for CPU and admin pools, the planned one first."""
     several(types, where)
     found = [machine for type in types if (machine := known_machine(type, where)) is not None]
@@ -43,14 +43,14 @@ def without_gpus(types: Sequence[str], where: Context) -> tuple[Machine, ...]:
     return planned_first(found)
 
 
-def with_gpus(types: Sequence[str], gpu: str, sizes: Sequence[int], where: Context) -> tuple[Machine, ...]:
+def with_gpus(types: Sequence[str], gpu: str, sizes: Sequence[int], where: ValidationContext) -> tuple[Machine, ...]:
     """The machines of those names, each with each of the sizes; for one size the planned one first."""
     several(types, where)
     found = [_with_gpus(type, gpu, size, sizes, where) for type in types for size in sizes]
     return planned_first([machine for machine in found if machine is not None]) if len(sizes) == 1 else ()
 
 
-def _with_gpus(type: str, gpu: str, size: int, sizes: Sequence[int], where: Context) -> Machine | None:
+def _with_gpus(type: str, gpu: str, size: int, sizes: Sequence[int], where: ValidationContext) -> Machine | None:
     known_machine(type, where)
     if where.catalog is None:
         return None
@@ -66,7 +66,7 @@ def _with_gpus(type: str, gpu: str, size: int, sizes: Sequence[int], where: Cont
     raise wrong(f"'{type}' does not have {size} {gpu}", instead(type, fitting) if fitting else "Leave it out")
 
 
-def several(types: Sequence[str], where: Context) -> None:
+def several(types: Sequence[str], where: ValidationContext) -> None:
     """Refuse a list that names a type twice, or several where the cloud's pools have one."""
     if len(set(types)) < len(types):
         raise wrong(f"a machine type is there twice: {', '.join(types)}", "Write each type once")
@@ -137,7 +137,7 @@ def system_requests(known: CloudCatalog) -> Resources:
     )
 
 
-def zones_in_region(zones: tuple[str, ...], where: Context) -> tuple[str, ...]:
+def zones_in_region(zones: tuple[str, ...], where: ValidationContext) -> tuple[str, ...]:
     """Zones of the stack's region, none twice."""
     if len(set(zones)) < len(zones):
         raise wrong(f"a zone is there twice: {', '.join(zones)}", "Write each zone once")
@@ -149,7 +149,7 @@ def zones_in_region(zones: tuple[str, ...], where: Context) -> tuple[str, ...]:
     return zones
 
 
-def gpu_name(name: str, where: Context) -> str:
+def gpu_name(name: str, where: ValidationContext) -> str:
     """A GPU that the cloud gives out, by its cloud-independent name."""
     if where.catalog is None or name in where.catalog.accelerators:
         return name
@@ -167,7 +167,7 @@ def gpu_name(name: str, where: Context) -> str:
     raise wrong(f"there is no GPU '{name}' on {where.cloud}", remedy)
 
 
-def gpus_per_node(sizes: tuple[int, ...], gpu: str, where: Context) -> None:
+def gpus_per_node(sizes: tuple[int, ...], gpu: str, where: ValidationContext) -> None:
     """Every size is one that some machine offers."""
     if where.catalog is None:
         return
@@ -180,7 +180,7 @@ def gpus_per_node(sizes: tuple[int, ...], gpu: str, where: Context) -> None:
         )
 
 
-def gpu_zones(gpu: str, where: Context) -> tuple[str, ...]:
+def gpu_zones(gpu: str, where: ValidationContext) -> tuple[str, ...]:
     """The stack's zones that have the GPU; all of them where no list is known."""
     having = where.zones_with(gpu)
     if having or not where.zones or where.catalog is None:
@@ -200,7 +200,7 @@ def gpu_zones(gpu: str, where: Context) -> tuple[str, ...]:
     )
 
 
-def listed(value: str, known: Sequence[str], what: str, where: Context) -> str:
+def listed(value: str, known: Sequence[str], what: str, where: ValidationContext) -> str:
     """One of the words that the cloud's catalogue lists."""
     if where.catalog is None or value in known:
         return value

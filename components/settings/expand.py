@@ -10,7 +10,7 @@ from catalog import CloudCatalog, Machine
 from components.settings import capacity
 from components.settings.capacity import Reservation
 from components.settings.costs import dearest_price, node_price
-from components.settings.fields import NO_ZONE, Context
+from components.settings.fields import NO_ZONE, ValidationContext
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import Problem
 from concepts.kubernetes import Taint
@@ -56,7 +56,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class PoolEntry:
     """What of an entry decides which pools it becomes. ``sizes`` are GPUs per node; ``(None,)`` of pools without."""
 
     name: str
@@ -83,7 +83,7 @@ class Variant:
         return self.rung == "spot"
 
 
-def variants(entry: Entry, place: Place) -> Iterator[Variant]:
+def variants(entry: PoolEntry, place: Place) -> Iterator[Variant]:
     """The pools of one entry, of each size in the order in which they are tried."""
     for size in entry.sizes:
         name = entry.name if size is None else f"{entry.name}-{size}"
@@ -97,7 +97,7 @@ def variants(entry: Entry, place: Place) -> Iterator[Variant]:
                 yield one
 
 
-def _twins(entry: Entry) -> list[Variant]:
+def _twins(entry: PoolEntry) -> list[Variant]:
     """What a size becomes, ``name`` being what ends the pool's: one for each rung, and for each reservation of it."""
     found: list[Variant] = []
     for preference, rung in enumerate(entry.rungs):
@@ -139,7 +139,7 @@ def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterato
     known = place.catalog
     extra = tuple(taint.node_taint() for taint in pool.taints)
     for size in pool.gpus_per_node:
-        entry = Entry(
+        entry = PoolEntry(
             name=pool.name, sizes=(size,), rungs=pool.capacity, zones=pool.zones, reservations=pool.reservation
         )
         for variant in variants(entry, place):
@@ -215,7 +215,7 @@ def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place) -> tuple[M
 
 def _cpu_pools(index: int, pool: CpuPool, place: Place, zones: tuple[str, ...]) -> Iterator[Pool]:
     known = place.catalog
-    entry = Entry(name=pool.name, sizes=(None,), rungs=pool.capacity, zones=pool.zones or zones)
+    entry = PoolEntry(name=pool.name, sizes=(None,), rungs=pool.capacity, zones=pool.zones or zones)
     for variant in variants(entry, place):
         machines = _machines(pool.machine_type or (known.default_cpu_machine,), variant.spot, known)
         spot_taints = known.spot_taints if variant.spot else ()
@@ -277,7 +277,7 @@ def _distinct(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
     return tuple(dict.fromkeys(taints))
 
 
-def name_problems(raw: Mapping[str, object], where: Context) -> list[Problem]:
+def name_problems(raw: Mapping[str, object], where: ValidationContext) -> list[Problem]:
     """Resulting names that are too long or there twice; of unchecked entries, so that no other error hides them."""
     known = where.catalog
     if known is None:
@@ -305,7 +305,7 @@ def name_problems(raw: Mapping[str, object], where: Context) -> list[Problem]:
     return found
 
 
-def _entries(raw: Mapping[str, object], where: Context) -> Iterator[tuple[str, Entry]]:
+def _entries(raw: Mapping[str, object], where: ValidationContext) -> Iterator[tuple[str, PoolEntry]]:
     """The entries that have a name, and sizes if they need them; what else is wrong with them counts as not written."""
     for key in ("gpuPools", "cpuPools"):
         pools = raw.get(key)
@@ -316,7 +316,7 @@ def _entries(raw: Mapping[str, object], where: Context) -> Iterator[tuple[str, E
             gpu = pool.get("gpu") if key == "gpuPools" else None
             rungs, reservations = capacity.in_raw(pool)
             zones = _zones(pool, gpu, where)
-            entry = Entry(name=name, sizes=sizes, rungs=rungs, zones=zones, reservations=reservations)
+            entry = PoolEntry(name=name, sizes=sizes, rungs=rungs, zones=zones, reservations=reservations)
             yield f"{key}[{index}].name", entry
 
 
@@ -327,7 +327,7 @@ def _sizes(pool: Mapping[str, object]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(sizes)) if len(sizes) == len(listed) else ()
 
 
-def _zones(pool: Mapping[str, object], gpu: object, where: Context) -> tuple[str, ...]:
+def _zones(pool: Mapping[str, object], gpu: object, where: ValidationContext) -> tuple[str, ...]:
     written = pool.get("zones")
     if written == NO_ZONE:
         return (where.outside_zones,) if where.outside_zones else ()

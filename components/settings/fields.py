@@ -52,7 +52,7 @@ class Section(BaseModel):
 
 
 @dataclass(frozen=True)
-class Context:
+class ValidationContext:
     """The cloud and its catalogue, the region and the stack's zones there; ``None`` and ``()`` while not valid."""
 
     cloud: str | None
@@ -61,7 +61,7 @@ class Context:
     zones: tuple[str, ...]
 
     @classmethod
-    def of(cls, raw: Mapping[str, object]) -> Context:
+    def of(cls, raw: Mapping[str, object]) -> ValidationContext:
         """Read the place out of unchecked values; what is wrong with them is reported where they are checked."""
         cloud, region, zones = raw.get("cloud"), raw.get("region"), raw.get("zones")
         if not isinstance(cloud, str) or cloud not in catalog.clouds():
@@ -90,9 +90,9 @@ class Context:
         return self.catalog.outside_zones(self.region) if self.catalog and self.region else None
 
 
-def context(info: ValidationInfo) -> Context:
+def context(info: ValidationInfo) -> ValidationContext:
     """The context of a validation; without one nothing is known."""
-    return info.context if isinstance(info.context, Context) else Context(None, None, None, ())
+    return info.context if isinstance(info.context, ValidationContext) else ValidationContext(None, None, None, ())
 
 
 def _zones(value: object, info: ValidationInfo) -> object:

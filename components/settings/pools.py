@@ -11,7 +11,6 @@ from catalog import Machine
 from components.settings import capacity, check
 from components.settings.capacity import FlexStart, Ladder, Reservations
 from components.settings.fields import (
-    Context,
     DiskGb,
     Flag,
     GpuNodeLabels,
@@ -23,6 +22,7 @@ from components.settings.fields import (
     Section,
     Sizes,
     Taints,
+    ValidationContext,
     Zones,
     context,
     wrong,
@@ -331,7 +331,7 @@ def _given_out(rungs: Sequence[Rung], info: ValidationInfo) -> None:
         )
 
 
-def _machines(info: ValidationInfo, where: Context) -> Iterator[Machine]:
+def _machines(info: ValidationInfo, where: ValidationContext) -> Iterator[Machine]:
     """The machines that the pool's sizes may get."""
     known, gpu, chosen = where.catalog, info.data["gpu"], info.data["machine_type"]
     if known is None:

@@ -16,7 +16,7 @@ import catalog
 from catalog import CloudCatalog
 from components.settings import expand, limits
 from components.settings.costs import costs, fee, fees, volumes_price
-from components.settings.fields import Context
+from components.settings.fields import ValidationContext
 from components.settings.problems import Problem, SettingsError, invalid, nearest
 from components.settings.settings import Settings
 from components.settings.stack_file import StackFile
@@ -98,7 +98,7 @@ def load(
     """
     raw = {key: _decoded(key, value) for key, value in config.items() if value not in ("", None)}
     raw.setdefault("network", {})
-    where = Context.of(raw)
+    where = ValidationContext.of(raw)
     found = [_secret(key) for key in sorted(secrets)]
     if where.catalog is not None and not project:
         found.append(_no_account(where, where.catalog))
@@ -198,7 +198,7 @@ def _secret(key: str) -> Problem:
     )
 
 
-def _no_account(where: Context, known: CloudCatalog) -> Problem:
+def _no_account(where: ValidationContext, known: CloudCatalog) -> Problem:
     key, example = known.account_key, known.account_example
     # A provider whose own key is a place has to work in the stack's.
     value = where.region or example if example in known.regions else example

@@ -16,7 +16,7 @@ from components.settings.services import InferenceService as Wanted
 from components.workloads.keda import PROXY, PROXY_PORT, SCALER
 from concepts.kubernetes import GPU_RESOURCE
 from concepts.offer import Offer
-from gpu.fit import Fit, Request
+from gpu.fit import Fit, PodRequest
 from gpu.job import CHECKPOINTS, placement
 from gpu.plan import NothingFits, place
 
@@ -83,7 +83,7 @@ def placed(settings: Settings, wanted: Wanted) -> tuple[Offer, Fit]:
         NothingFits: none does.
     """
     there = offer(settings, settings.gpu_pools, (), {})
-    request = Request(
+    request = PodRequest(
         gpus=wanted.gpus,
         gpu=wanted.gpu,
         spot=wanted.spot,

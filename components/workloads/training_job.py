@@ -10,10 +10,10 @@ import pulumi
 
 from components.cluster import Cluster
 from components.published_offer import daemons_of, offer
-from gpu.fit import Request
-from gpu.job import TrainingJob as Job
+from gpu.fit import PodRequest
+from gpu.job import TrainingJobSpec as Job
 from gpu.job import manifests
-from gpu.plan import Asked, place, training_job
+from gpu.plan import JobRequest, place, training_job
 from gpu.sweep import Sweep
 
 # Placement follows the pools that there are: a job that runs keeps its own. A Job's template cannot be changed, so that
@@ -88,8 +88,8 @@ def _job(name: str, args: TrainingJobArgs) -> Job:
     # What only the cloud knows is put in below; until then any text stands for it.
     known = {"checkpoints": ""} if args.checkpoints is not None else {}
     offered = offer(settings, pools, daemons_of(args.cluster.cloud, settings, pools), known)
-    asked = Asked(
-        request=Request(
+    asked = JobRequest(
+        request=PodRequest(
             gpus=args.gpus,
             gpu=args.gpu,
             milli_cpu=args.milli_cpu,

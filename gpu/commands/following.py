@@ -10,7 +10,7 @@ from typing import Final
 import typer
 from rich.markup import escape
 
-from gpu.cluster import Cluster, ClusterError, Object, event_path, job_path, pod_path
+from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
 from gpu.commands.common import EXIT_NO, err
 from gpu.job import INDEX_ANNOTATION
 from gpu.why import Reason, of_job
@@ -26,7 +26,7 @@ _KUEUE: Final = "/apis/kueue.x-k8s.io"
 
 
 @dataclass(frozen=True)
-class State:
+class JobState:
     """A job, its pods (oldest first) and why it is where it is."""
 
     job: Object
@@ -34,7 +34,7 @@ class State:
     reason: Reason
 
 
-def job_of(cluster: Cluster, namespace: str, name: str) -> Object:
+def job_of(cluster: ClusterClient, namespace: str, name: str) -> Object:
     """The Job. Raises ClusterError, with where to look, if there is none."""
     found = cluster.find(job_path(namespace, name))
     if found is None:
@@ -44,7 +44,7 @@ def job_of(cluster: Cluster, namespace: str, name: str) -> Object:
     return found
 
 
-def pods_of(cluster: Cluster, job: Object) -> tuple[Object, ...]:
+def pods_of(cluster: ClusterClient, job: Object) -> tuple[Object, ...]:
     """The Job's pods by index, the oldest first."""
     place = job["metadata"]
     pods = cluster.list(pod_path(place["namespace"]), labelSelector=f"{OWNER_LABEL}={place['uid']}")
@@ -56,21 +56,21 @@ def index_of(pod: Object) -> int:
     return int((pod["metadata"].get("annotations") or {}).get(INDEX_ANNOTATION, 0))
 
 
-def events_around(cluster: Cluster, namespace: str) -> list[Object]:
+def events_around(cluster: ClusterClient, namespace: str) -> list[Object]:
     """Events that say why pods of the namespace wait, as far as the user may see them."""
     places = dict.fromkeys((namespace, _AUTOSCALER_NAMESPACE, _CLUSTER_EVENTS))
     return [event for place in places for event in cluster.list_if_allowed(event_path(place)) or ()]
 
 
-def state_of(cluster: Cluster, namespace: str, name: str) -> State:
+def state_of(cluster: ClusterClient, namespace: str, name: str) -> JobState:
     """The job as it is now. Raises ClusterError."""
     job = job_of(cluster, namespace, name)
     pods = pods_of(cluster, job)
     reason = of_job(job, pods, events_around(cluster, namespace), queues=has_queues(cluster, job))
-    return State(job, pods, reason)
+    return JobState(job, pods, reason)
 
 
-def has_queues(cluster: Cluster, *jobs: Object) -> bool:
+def has_queues(cluster: ClusterClient, *jobs: Object) -> bool:
     """Whether the cluster has what resumes suspended jobs (Kueue's API); asked only if one of ``jobs`` is suspended."""
     return not any(job["spec"].get("suspend") for job in jobs) or cluster.find(_KUEUE) is not None
 
@@ -79,7 +79,7 @@ def has_queues(cluster: Cluster, *jobs: Object) -> bool:
 class Output:
     """Prints what pods say, each line once."""
 
-    cluster: Cluster
+    cluster: ClusterClient
     _last: dict[str, str] = field(default_factory=dict)
     _done: set[str] = field(default_factory=set)
 
@@ -103,7 +103,7 @@ class Output:
             self._done.add(place["uid"])
 
 
-def follow(cluster: Cluster, namespace: str, name: str, index: int = 0) -> None:
+def follow(cluster: ClusterClient, namespace: str, name: str, index: int = 0) -> None:
     """Say what the job waits for until it runs, show what its pods of ``index`` say, and end with the job's end.
 
     Ctrl-C ends the watching, not the job; a second one asks whether to end the job. Exits with 1 if the job failed.
@@ -114,7 +114,7 @@ def follow(cluster: Cluster, namespace: str, name: str, index: int = 0) -> None:
         _leave(cluster, namespace, name)
 
 
-def _watch(cluster: Cluster, namespace: str, name: str, index: int) -> None:
+def _watch(cluster: ClusterClient, namespace: str, name: str, index: int) -> None:
     say, output, told = err(), Output(cluster), ""
     while True:
         state = state_of(cluster, namespace, name)
@@ -134,7 +134,7 @@ def _watch(cluster: Cluster, namespace: str, name: str, index: int) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _leave(cluster: Cluster, namespace: str, name: str) -> None:
+def _leave(cluster: ClusterClient, namespace: str, name: str) -> None:
     """Say that the job runs on, and wait for a moment for whoever wants it ended."""
     say = err()
     say.print(f"\njob {name} runs on; `gpu logs {name}` shows it again, `gpu stop {name}` ends it")

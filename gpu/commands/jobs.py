@@ -13,7 +13,7 @@ from rich.table import Table
 
 from concepts.kubernetes import GPU_RESOURCE
 from gpu import why as reasons
-from gpu.cluster import Cluster, ClusterError, Object, event_path, job_path, pod_path
+from gpu.cluster import ClusterClient, ClusterError, Object, event_path, job_path, pod_path
 from gpu.commands.common import (
     EXIT_BAD_INPUT,
     EXIT_CLUSTER,
@@ -40,7 +40,7 @@ from gpu.commands.following import (
     pods_of,
     state_of,
 )
-from gpu.ledger import Cost, of_job
+from gpu.ledger import GpuCost, of_job
 
 JobArgument = Annotated[str, typer.Argument(help="The job's name.")]
 IndexOption = Annotated[int, typer.Option("--index", min=0, help="Which run of a sweep, or which worker.")]
@@ -48,7 +48,7 @@ IndexOption = Annotated[int, typer.Option("--index", min=0, help="Which run of a
 
 def list_jobs(team: TeamOption = None, context: ContextOption = None, json: JsonOption = False) -> None:
     """The namespace's jobs that ask for GPUs, and what each waits for."""
-    cluster = Cluster(context)
+    cluster = ClusterClient(context)
     namespace = team or cluster.namespace
     jobs = [job for job in cluster.list(job_path(namespace)) if gpus_of(job)]
     events = events_around(cluster, namespace) if jobs else []
@@ -79,7 +79,7 @@ def logs(
     context: ContextOption = None,
 ) -> None:
     """A job's output, as it comes; Ctrl-C ends the watching, not the job."""
-    cluster = Cluster(context)
+    cluster = ClusterClient(context)
     namespace = team or cluster.namespace
     runs = job_of(cluster, namespace, name)["spec"].get("completions") or 1
     if index >= runs:
@@ -101,7 +101,7 @@ def logs(
 
 def why(name: JobArgument, team: TeamOption = None, context: ContextOption = None, json: JsonOption = False) -> None:
     """What a job waits for, or how it ended, and what to do. Exit code 1 if it failed."""
-    cluster = Cluster(context)
+    cluster = ClusterClient(context)
     reason = state_of(cluster, team or cluster.namespace, name).reason
     if json:
         print_json({"kind": reason.kind, "what": reason.what, "remedy": reason.remedy, "said": reason.said})
@@ -121,7 +121,7 @@ def stop(
     context: ContextOption = None,
 ) -> None:
     """End jobs and remove them, with their pods; their nodes go when they have been idle for long enough."""
-    cluster = Cluster(context)
+    cluster = ClusterClient(context)
     namespace = team or cluster.namespace
     for name in names:
         job_of(cluster, namespace, name)
@@ -137,7 +137,7 @@ def cost(
     json: JsonOption = False,
 ) -> None:
     """What jobs cost at list prices: programs running, nodes waking up for them, nodes idle after them."""
-    cluster = Cluster(context)
+    cluster = ClusterClient(context)
     namespace = team or cluster.namespace
     offer = cluster.offer()
     nodes = cluster.list_if_allowed("/api/v1/nodes") or []
@@ -149,7 +149,7 @@ def cost(
     )
     events = cluster.list_if_allowed(event_path(namespace)) or [] if jobs else []
     costs = {job["metadata"]["name"]: of_job(job, pods_of(cluster, job), nodes, offer, now, events) for job in jobs}
-    total = sum(costs.values(), Cost())
+    total = sum(costs.values(), GpuCost())
     if json:
         print_json({"jobs": {job: _cost_json(each) for job, each in costs.items()}, "total": _cost_json(total)})
         return
@@ -166,7 +166,7 @@ def cost(
 
 def shell(name: JobArgument, index: IndexOption = 0, team: TeamOption = None, context: ContextOption = None) -> None:
     """A shell in a running pod of the job, by kubectl."""
-    cluster = Cluster(context)
+    cluster = ClusterClient(context)
     namespace = team or cluster.namespace
     job = job_of(cluster, namespace, name)
     running = [
@@ -203,7 +203,7 @@ def _row(job: Object, pods: list[Object], events: list[Object], *, queues: bool)
     }
 
 
-def _cost_json(cost: Cost) -> dict[str, Any]:
+def _cost_json(cost: GpuCost) -> dict[str, Any]:
     return {
         "gpuHours": cost.gpu_hours,
         "usedUsd": cost.used,

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from concepts.offer import PoolOffer
 from concepts.pool import POOL_LABEL
-from gpu.cluster import Cluster
+from gpu.cluster import ClusterClient
 from gpu.commands.common import (
     EXIT_NO,
     ContextOption,
@@ -27,7 +27,7 @@ from gpu.commands.common import (
     out,
     print_json,
 )
-from gpu.fit import Fit, Request, fits, gib, misses
+from gpu.fit import Fit, PodRequest, fits, gib, misses
 from gpu.plan import NothingFits
 from gpu.submit import mebibytes, millicores
 
@@ -36,7 +36,7 @@ _NODES = "/api/v1/nodes"
 
 def pools(context: ContextOption = None, json: JsonOption = False) -> None:
     """The GPU pools: what a pod can ask for, what a node costs, how many there are and may be."""
-    cluster = Cluster(context)
+    cluster = ClusterClient(context)
     offer = cluster.offer()
     up = nodes_up(cluster)
     if json:
@@ -73,7 +73,7 @@ def fit(
 ) -> None:
     """Where a job would run, for how much, and whether a node is up. Exit code 1 if no pool takes it."""
     request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, pods=workers)
-    cluster = Cluster(context)
+    cluster = ClusterClient(context)
     offer = cluster.offer()
     found, others = fits(offer, request), misses(offer, request)
     up = nodes_up(cluster)
@@ -99,9 +99,9 @@ def request_of(
     disk: str | None,
     spot: bool | None,
     pods: int = 1,
-) -> Request:
+) -> PodRequest:
     """What the options ask for. Raises AskError."""
-    return Request(
+    return PodRequest(
         gpus=gpus,
         gpu=gpu,
         memory_mib=mebibytes("--memory", memory) if memory else 0,
@@ -112,7 +112,7 @@ def request_of(
     )
 
 
-def described(fit: Fit, request: Request, up: Mapping[str, int] | None) -> str:
+def described(fit: Fit, request: PodRequest, up: Mapping[str, int] | None) -> str:
     """One line, or two: pools, size, price, and how it starts."""
     first = fit.pools[0]
     names = ", then ".join(f"{pool.name}{_lasts(pool)}" for pool in fit.pools)
@@ -127,7 +127,7 @@ def _lasts(pool: PoolOffer) -> str:
     return had(pool).removeprefix(f" {pool.rung}") if pool.max_run_hours or pool.until else ""
 
 
-def as_json(fit: Fit, request: Request, up: Mapping[str, int] | None) -> dict[str, Any]:
+def as_json(fit: Fit, request: PodRequest, up: Mapping[str, int] | None) -> dict[str, Any]:
     """The same for programs."""
     nodes = -(-request.pods // fit.pods_per_node)
     return {
@@ -155,7 +155,7 @@ def had(pool: PoolOffer) -> str:
     return f" {rung}" + (f" ({', '.join(limits)})" if limits else "")
 
 
-def nodes_up(cluster: Cluster) -> dict[str, int] | None:
+def nodes_up(cluster: ClusterClient) -> dict[str, int] | None:
     """Pool → its nodes; ``None`` for a user who may not see nodes."""
     nodes = cluster.list_if_allowed(_NODES, labelSelector=POOL_LABEL)
     if nodes is None:

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from concepts.offer import Offer
 from gpu import image as images
-from gpu.cluster import Cluster
+from gpu.cluster import ClusterClient
 from gpu.commands.common import (
     EXIT_BAD_INPUT,
     ContextOption,
@@ -32,8 +32,8 @@ from gpu.commands.common import (
 )
 from gpu.commands.following import follow
 from gpu.commands.offer import as_json, described, nodes_up, request_of
-from gpu.job import TrainingJob, manifests
-from gpu.plan import Asked, AskError, place, team_of, training_job
+from gpu.job import TrainingJobSpec, manifests
+from gpu.plan import AskError, JobRequest, place, team_of, training_job
 from gpu.submit import create, name_for
 from gpu.sweep import parse
 
@@ -94,8 +94,8 @@ def submit(
     if not program and image is None:
         fail("nothing to run: write the program behind --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)
     request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, pods=workers)
-    cluster = Cluster(context)
-    asked = Asked(
+    cluster = ClusterClient(context)
+    asked = JobRequest(
         request=request,
         name=name or name_for(program, image),
         namespace=team or cluster.namespace,
@@ -137,7 +137,7 @@ def _yaml(documents: list[dict[str, Any]]) -> str:
     return yaml.safe_dump_all(plain, sort_keys=False, width=4096)
 
 
-def _confirm(cluster: Cluster, offer: Offer, *, chosen: bool) -> None:
+def _confirm(cluster: ClusterClient, offer: Offer, *, chosen: bool) -> None:
     """Ask which cluster is meant where the kubeconfig has several and none was named."""
     if chosen or not cluster.others:
         return
@@ -171,5 +171,5 @@ def _planned_tag(registry: str | None, name: str) -> str:
     return images.tag_for(registry or _PLACEHOLDER, name)
 
 
-def _as_json(job: TrainingJob, fit: dict[str, Any]) -> dict[str, Any]:
+def _as_json(job: TrainingJobSpec, fit: dict[str, Any]) -> dict[str, Any]:
     return {"name": job.name, "namespace": job.namespace, "image": job.image, **fit}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from concepts import iam
-from concepts.declared import Autoscaler, NodeGroup, PodRole, Right, ScalingGroup, Stack, Violation, Workload
+from concepts.declared import Autoscaler, AutoscalerCall, NodeGroup, PodRole, ScalingGroup, Stack, Violation, Workload
 from concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.clusters import clusters_with_gpus
 from policies.rules.rule import rule
@@ -249,19 +249,21 @@ def _judged(
         yield _permission(message + f"{', '.join(unknown)}.", "Nothing to do yet.", workload, undecided=True)
 
 
-def _allowed(right: Right, role: PodRole, groups: list[NodeGroup]) -> Maybe[bool]:
+def _allowed(right: AutoscalerCall, role: PodRole, groups: list[NodeGroup]) -> Maybe[bool]:
     """On a call for groups: what all groups that the autoscaler finds have in common decides."""
     if not right.on_group:
         # What such a call is about, it says itself: its conditions (a region, the tags of a new machine) are met.
-        return iam.allows(role.policies, iam.Call(right.action, right.resource, None))
-    calls = [_call_on(right, group) for group in groups] or [iam.Call(right.action, right.resource, None)]
+        return iam.allows(role.policies, iam.AuthorizationRequest(right.action, right.resource, None))
+    calls = [_call_on(right, group) for group in groups] or [
+        iam.AuthorizationRequest(right.action, right.resource, None)
+    ]
     return both(iam.allows(role.policies, call) for call in calls)
 
 
-def _call_on(right: Right, group: NodeGroup) -> iam.Call:
+def _call_on(right: AutoscalerCall, group: NodeGroup) -> iam.AuthorizationRequest:
     assert group.scaling is not None
     region = UNKNOWN if group.region is None else group.region
-    return iam.Call(
+    return iam.AuthorizationRequest(
         right.action,
         right.resource,
         {"aws:RequestedRegion": region},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from concepts.declared import Autoscaler, Cluster, GpuQuota, GpuSharing, NodeGroup, Right, Stack, Workload
+from concepts.declared import Autoscaler, AutoscalerCall, Cluster, GpuQuota, GpuSharing, NodeGroup, Stack, Workload
 from concepts.kubernetes import Toleration
 from concepts.pool import GPU_TAINT
 
@@ -21,7 +21,9 @@ TAGS: Final = {"k8s.io/cluster-autoscaler/ml": "owned"}
 
 def scaler(cluster: str) -> Workload:
     """An autoscaler that looks for the groups of one cluster."""
-    found = Autoscaler("scaler", (Right("SetSize", on_group=True),), ({f"k8s.io/cluster-autoscaler/{cluster}": ""},))
+    found = Autoscaler(
+        "scaler", (AutoscalerCall("SetSize", on_group=True),), ({f"k8s.io/cluster-autoscaler/{cluster}": ""},)
+    )
     return Workload("scaler", "kube-system", "Deployment", scales_nodes=True, autoscaler=found)
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import KarpenterFleet
-from rehearsal.simulation import Machine, NodeGroup, Packing
+from rehearsal.simulation import NodeShape, Packing, SimulatedNodeGroup
 from rehearsal.standins.gke.system import system_objects
 
 GPUS_PER_NODE: Final = 8
@@ -25,22 +25,22 @@ _CLUSTER: Final = "baseline"
 _ZONES: Final = ("us-central1-a",)
 
 
-def groups(max_nodes: int) -> tuple[NodeGroup, NodeGroup]:
+def groups(max_nodes: int) -> tuple[SimulatedNodeGroup, SimulatedNodeGroup]:
     """One admin node, and spot machines with eight V100 each, up to ``max_nodes``."""
-    admin = NodeGroup(
+    admin = SimulatedNodeGroup(
         name="admin",
         cluster=_CLUSTER,
-        machine=Machine("e2-custom-2-10240", 2, 10),
+        machine=NodeShape("e2-custom-2-10240", 2, 10),
         zones=_ZONES,
         labels={"gpucluster.dev/role": "admin", "gpucluster.dev/pool": "admin"},
         autoscaled=False,
         initial_nodes=1,
         max_nodes=1,
     )
-    gpu = NodeGroup(
+    gpu = SimulatedNodeGroup(
         name=POOL,
         cluster=_CLUSTER,
-        machine=Machine("n1-standard-32", 32, 120, GPUS_PER_NODE, "nvidia-tesla-v100"),
+        machine=NodeShape("n1-standard-32", 32, 120, GPUS_PER_NODE, "nvidia-tesla-v100"),
         zones=_ZONES,
         labels={
             "nvidia.com/gpu.present": "true",

@@ -8,7 +8,7 @@ from pathlib import Path
 from rehearsal.bench.project import PLACES, empty_project, engine_for, preview_world, stack_with, workspace
 from rehearsal.bench.sample import Sample
 from rehearsal.bench.table import Goal
-from rehearsal.engine import EngineError, Result, gate_for
+from rehearsal.engine import CommandResult, EngineError, gate_for
 from rehearsal.sabotage.runner import sabotaged_project
 from rehearsal.sabotage.table import CASES
 from rehearsal.stack import ROOT
@@ -26,7 +26,7 @@ def measure_previews(tools: Path, repetitions: int) -> list[Goal]:
         bare = engine_for("empty", folder, facts, tools, empty, empty / "Pulumi.dev.yaml")
         real = engine_for("dev", folder, facts, tools, ROOT, dev)
         refused = engine_for("refused", folder, facts, tools, broken, dev)
-        variants: dict[str, Callable[[], Result]] = {
+        variants: dict[str, Callable[[], CommandResult]] = {
             "empty": lambda: _must(bare.preview(), True),
             "dev": lambda: _must(real.preview(), True),
             "dev + gate": lambda: _must(real.preview(gate), True),
@@ -66,7 +66,7 @@ def measure_previews(tools: Path, repetitions: int) -> list[Goal]:
     ]
 
 
-def _must(result: Result, succeed: bool) -> Result:
+def _must(result: CommandResult, succeed: bool) -> CommandResult:
     if result.ok is not succeed:
         raise EngineError(f"the preview was expected to {'succeed' if succeed else 'be refused'}: {result.reason}")
     return result

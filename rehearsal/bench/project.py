@@ -15,7 +15,7 @@ import yaml
 from rehearsal.engine import Engine
 from rehearsal.stack import ROOT
 from rehearsal.standins import CLOUD_PLUGINS
-from rehearsal.world_client import World, WorldFacts
+from rehearsal.world_client import WorldFacts, WorldHandle
 
 _EMPTY_PROJECT = {"name": "empty", "runtime": {"name": "python", "options": {"virtualenv": ".venv"}}}
 
@@ -46,7 +46,7 @@ def workspace(name: str) -> Iterator[Path]:
 @contextmanager
 def preview_world(folder: Path, tools: Path) -> Iterator[WorldFacts]:
     """The provider stand-ins without a control plane, shared by all previews of a measurement."""
-    with World(folder / "world", tools=tools, clouds=CLOUD_PLUGINS, control_plane=False) as world:
+    with WorldHandle(folder / "world", tools=tools, clouds=CLOUD_PLUGINS, control_plane=False) as world:
         yield world.ready()
 
 

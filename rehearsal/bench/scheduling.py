@@ -28,7 +28,7 @@ from rehearsal.stack import ROOT
 from rehearsal.timeline import Timeline
 from rehearsal.user import User
 from rehearsal.watcher import Watcher
-from rehearsal.world_client import World, WorldError
+from rehearsal.world_client import WorldError, WorldHandle
 
 _START_TIMEOUT_SECONDS: Final = 90.0
 _RUN_TIMEOUT_SECONDS: Final = 1800.0
@@ -61,7 +61,7 @@ def _our_cluster(folder: Path, tools: Path, max_nodes: int) -> Iterator[str]:
     pool = {"name": name, "gpu": GPU, "gpusPerNode": GPUS_PER_NODE, "capacity": "spot", "maxNodes": max_nodes}
     network = {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}], "podCidr": "10.64.0.0/12"}
     stack_file = stack_with(folder, "scheduling", {"gpuPools": [pool], "network": network})
-    with World(folder, tools=tools, clouds=("gcp",)) as world:
+    with WorldHandle(folder, tools=tools, clouds=("gcp",)) as world:
         engine = Engine.create(project=ROOT, stack="scheduling", stack_file=stack_file, run_dir=folder, path=(tools,))
         facts = world.ready()
         result = replace(engine, home=facts.pulumi_home, path=(facts.plugins, tools)).up()

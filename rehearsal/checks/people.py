@@ -12,7 +12,7 @@ from typing import Final
 from components.settings.access import Access, Role
 from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, Object
-from rehearsal.simulation import Login
+from rehearsal.simulation import UserInfo
 
 _REVIEW: Final = "authorization.k8s.io/v1"
 # Where nobody has a role by name.
@@ -51,7 +51,7 @@ _IN_NONE: Final = (
 )
 
 
-def people_checks(api: Api, access: Sequence[Access], let_in: Mapping[str, Login]) -> Iterator[Check]:
+def people_checks(api: Api, access: Sequence[Access], let_in: Mapping[str, UserInfo]) -> Iterator[Check]:
     """A check for each entry of ``access``; ``let_in`` is whom the cloud lets in, and as whom."""
     for entry in access:
         title = f"{entry.name} may do what {'an' if entry.role == 'admin' else 'a'} {entry.role} may, and no more"
@@ -71,7 +71,7 @@ def people_checks(api: Api, access: Sequence[Access], let_in: Mapping[str, Login
         yield Check(f"access:{entry.name}", title, not wrong, f"{entry.who} {detail}" if wrong else detail)
 
 
-def _may(api: Api, login: Login, one: _Try, namespace: str) -> bool:
+def _may(api: Api, login: UserInfo, one: _Try, namespace: str) -> bool:
     review: Object = {
         "apiVersion": _REVIEW,
         "kind": "SubjectAccessReview",

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from rehearsal.cluster.credentials import Credentials
+from rehearsal.cluster.credentials import UserTokens
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 
 Object = dict[str, Any]
@@ -79,7 +79,7 @@ class Api:
             KubeconfigError: the certificates or the credentials cannot be had.
         """
         self._server = kubeconfig.server
-        self._credentials = Credentials(kubeconfig, path)
+        self._credentials = UserTokens(kubeconfig, path)
         self._resources: dict[str, dict[str, ApiResource]] = {}
         cluster, tls = kubeconfig.cluster, kubeconfig.tls(trusted)
         self._credentials.token()

@@ -20,7 +20,7 @@ from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 _PLUGIN_SECONDS: Final = 30.0
 
 
-class Credentials:
+class UserTokens:
     """Tokens of one user. Thread-safe.
 
     A plugin's token is kept until it expires or is refused. Plugins are looked for in ``path`` and then on PATH (their

@@ -9,7 +9,7 @@ from typing import Final
 from catalog.changes import Effects
 from rehearsal.checks import Check
 from rehearsal.day_two.edits import Edit, Target, edit_stack, entry_of, next_minor
-from rehearsal.engine import Engine, Gate, Result
+from rehearsal.engine import CommandResult, Engine, PolicyPack
 from rehearsal.play import PATIENCE_SECONDS
 from rehearsal.scenario import Scenario, Submission
 from rehearsal.timeline import PodRecord, Timeline
@@ -30,7 +30,7 @@ class DayTwo:
     def __init__(
         self,
         engine: Engine,
-        gate: Gate | None,
+        gate: PolicyPack | None,
         user: User,
         timeline: Timeline,
         wait: Callable[[Callable[[], bool], float], bool],
@@ -56,7 +56,7 @@ class DayTwo:
         yield Check("day-two:refresh", title, all(result.ok for result in results), detail)
         self._user.delete(job.kind, job.workload)
 
-    def _take_what_waited(self, job: Submission) -> Result | None:
+    def _take_what_waited(self, job: Submission) -> CommandResult | None:
         """Update again when no pool but the job's has nodes, if a change waits for that."""
         if all(self._effects[edit.id].job != "waits" for edits in self._edits for edit in edits):
             return None
@@ -137,7 +137,7 @@ def _survived(pod: PodRecord) -> bool:
     return pod.gone is None and pod.phase == "Running"
 
 
-def _ended(planned: Result) -> tuple[str, ...]:
+def _ended(planned: CommandResult) -> tuple[str, ...]:
     """What the preview says will be replaced or deleted in the cloud."""
     steps = [step for step in planned.outcome.steps if step.alters and step.op in _ENDING]
     return tuple(dict.fromkeys(f"{step.op} {step.name}" for step in steps))

@@ -14,7 +14,7 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet.instance_types import InstanceTypes
 from rehearsal.fleet.node_pools import NODE_CLASS, claim_path
 from rehearsal.processes import Child, ProcessError
-from rehearsal.simulation import NodeGroup
+from rehearsal.simulation import SimulatedNodeGroup
 
 CRDS: Final = (
     "karpenter.sh_nodepools.yaml",
@@ -44,7 +44,7 @@ _ENVIRONMENT: Final = {
 }
 
 
-class Autoscaler:
+class KarpenterSupervisor:
     """Starts Karpenter with the first group and restarts it, in the background, when a group needs a new type."""
 
     def __init__(self, control_plane: ControlPlane, tools: Path, folder: Path) -> None:
@@ -86,7 +86,7 @@ class Autoscaler:
                     raise
             time.sleep(0.1)
 
-    def add(self, group: NodeGroup) -> None:
+    def add(self, group: SimulatedNodeGroup) -> None:
         """Make nodes of the group's shape possible; returns at once."""
         with self._changed:
             if not self.types.add(group):

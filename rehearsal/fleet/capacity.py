@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rehearsal.simulation import Machine
+from rehearsal.simulation import NodeShape
 
 GPU: Final = "nvidia.com/gpu"
 _EVICTION_MIB: Final = 100
@@ -44,14 +44,14 @@ class Capacity:
         return quantities
 
 
-def capacity(machine: Machine) -> Capacity:
+def capacity(machine: NodeShape) -> Capacity:
     """The whole machine."""
     return Capacity(
         round(machine.cpu * 1000), round(machine.memory_gib * 1024), machine.gpus, machine.max_pods, machine.disk_mib
     )
 
 
-def allocatable(machine: Machine) -> Capacity:
+def allocatable(machine: NodeShape) -> Capacity:
     """What is left for pods, system pods included."""
     whole = capacity(machine)
     return replace(
@@ -61,13 +61,13 @@ def allocatable(machine: Machine) -> Capacity:
     )
 
 
-def _reserved_millicores(machine: Machine) -> int:
+def _reserved_millicores(machine: NodeShape) -> int:
     if machine.reserved_milli_cpu is not None:
         return machine.reserved_milli_cpu
     return math.ceil(_banded(machine.cpu, _CPU_BANDS) * 1000)
 
 
-def _reserved_mib(machine: Machine) -> int:
+def _reserved_mib(machine: NodeShape) -> int:
     if machine.reserved_memory_mib is not None:
         return machine.reserved_memory_mib
     reserved = 255 if machine.memory_gib < 1 else _banded(machine.memory_gib, _MEMORY_GIB_BANDS) * 1024

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.threads import PollingThread, WatchingThread
-from rehearsal.fleet.autoscaler import Autoscaler
+from rehearsal.fleet.autoscaler import KarpenterSupervisor
 from rehearsal.fleet.drivers import Drivers
 from rehearsal.fleet.groups import Groups
-from rehearsal.fleet.idle_time import IdleTime
+from rehearsal.fleet.idle_time import IdleTimeWatcher
 from rehearsal.fleet.node_watch import Late, NodeWatch, late
 from rehearsal.fleet.packing import Packer
 from rehearsal.fleet.stuck_pods import StuckPods
-from rehearsal.simulation import Injector, Node, NodeGroup
+from rehearsal.simulation import Injector, Node, SimulatedNodeGroup
 from rehearsal.workloads.container import Host
 from rehearsal.workloads.kubelet import Kubelet
 from rehearsal.workloads.programs import programs
@@ -36,7 +36,7 @@ class Controllers:
         self._tools = tools
         self._run_dir = run_dir
         self._groups = groups
-        self._autoscaler: Autoscaler | None = None
+        self._autoscaler: KarpenterSupervisor | None = None
         host = Host(
             api=control_plane.api,
             api_server=control_plane.endpoint,
@@ -50,22 +50,22 @@ class Controllers:
         api = control_plane.api
         self._makers: Mapping[type[Watcher], Callable[[], Watcher]] = {
             Drivers: lambda: Drivers(api, groups.report_missing),
-            IdleTime: lambda: IdleTime(api),
+            IdleTimeWatcher: lambda: IdleTimeWatcher(api),
             NodeWatch: lambda: NodeWatch(api, self._late_of, groups.note_node),
             Packer: lambda: Packer(api, groups.template),
             StuckPods: lambda: StuckPods(api, groups.templates),
         }
         self._watchers: dict[type[Watcher], Watcher] = {}
 
-    def autoscaler(self) -> Autoscaler:
+    def autoscaler(self) -> KarpenterSupervisor:
         """The fleet's own, installed with the first group that it scales: a cluster may have another."""
         if self._autoscaler is None:
-            autoscaler = Autoscaler(self._control_plane, self._tools, self._run_dir / "autoscaler")
+            autoscaler = KarpenterSupervisor(self._control_plane, self._tools, self._run_dir / "autoscaler")
             autoscaler.install()
             self._autoscaler = autoscaler
         return self._autoscaler
 
-    def serve_group(self, group: NodeGroup) -> None:
+    def serve_group(self, group: SimulatedNodeGroup) -> None:
         """Start what the group's nodes and pods need."""
         if group.gpus_advertised_by != "cloud" and group.gpus:
             self._start(Drivers)
@@ -80,7 +80,7 @@ class Controllers:
         """Start what a machine that joins by itself needs."""
         if node.gpus and node.gpus_advertised_by != "cloud":
             self._start(Drivers)
-        self._start(IdleTime)
+        self._start(IdleTimeWatcher)
 
     def watch_nodes(self) -> None:
         """From now on every node that comes is noted."""

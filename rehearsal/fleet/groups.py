@@ -7,7 +7,7 @@ from pathlib import Path
 from rehearsal.fleet.drivers import MissingDriver
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from rehearsal.fleet.report import write_report
-from rehearsal.simulation import NodeGroup
+from rehearsal.simulation import SimulatedNodeGroup
 
 
 class Groups:
@@ -32,7 +32,7 @@ class Groups:
         """Those of all groups."""
         return list(self._templates.values())
 
-    def declare(self, group: NodeGroup) -> NodeTemplate:
+    def declare(self, group: SimulatedNodeGroup) -> NodeTemplate:
         """Have this group, in the place of one with its name; it is not settled."""
         self._settled.discard(group.name)
         template = self._templates[group.name] = NodeTemplate(group, self.cluster)
@@ -48,12 +48,12 @@ class Groups:
         self.write()
         return True
 
-    def settle(self, group: NodeGroup) -> None:
+    def settle(self, group: SimulatedNodeGroup) -> None:
         """All that the group asks for has been done, unless it has changed meanwhile."""
         if self._is(group):
             self._settled.add(group.name)
 
-    def settled(self, group: NodeGroup) -> bool:
+    def settled(self, group: SimulatedNodeGroup) -> bool:
         """Whether nothing is left to do for the group as it is here."""
         return group.name in self._settled and self._is(group)
 
@@ -78,6 +78,6 @@ class Groups:
         groups = [each.group for each in self.templates()]
         write_report(self._report, self.cluster, groups, set(self._with_history), self._missing_drivers)
 
-    def _is(self, group: NodeGroup) -> bool:
+    def _is(self, group: SimulatedNodeGroup) -> bool:
         template = self._templates.get(group.name)
         return template is not None and template.group == group

@@ -23,7 +23,7 @@ _REAL_SECONDS: Final = 1.0
 _POOL: Final = "karpenter.sh/nodepool"
 
 
-class IdleTime(PollingThread):
+class IdleTimeWatcher(PollingThread):
     """Looks at the NodeClaims twice a second."""
 
     def __init__(self, api: Api) -> None:

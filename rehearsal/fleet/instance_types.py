@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from rehearsal.fleet.capacity import allocatable
-from rehearsal.simulation import Machine, NodeGroup
+from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 
 CAPACITY_TYPE: Final = "karpenter.sh/capacity-type"
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -27,7 +27,7 @@ _OVERHEAD_MIB: Final = 10
 Offering = tuple[str, str]
 
 
-def capacity_type(group: NodeGroup) -> str:
+def capacity_type(group: SimulatedNodeGroup) -> str:
     """Karpenter's word for how the group's machines are bought."""
     return "spot" if group.spot else "on-demand"
 
@@ -36,10 +36,10 @@ class InstanceTypes:
     """A growing catalogue; types are never taken away, so a running autoscaler stays valid when a group goes."""
 
     def __init__(self) -> None:
-        self._names: dict[Machine, str] = {}
-        self._offerings: dict[Machine, dict[Offering, float]] = {}
+        self._names: dict[NodeShape, str] = {}
+        self._offerings: dict[NodeShape, dict[Offering, float]] = {}
 
-    def add(self, group: NodeGroup) -> bool:
+    def add(self, group: SimulatedNodeGroup) -> bool:
         """Make the group's machine available in its zones; returns whether that is news."""
         machine = group.machine
         self._names.setdefault(machine, self._new_name(machine))
@@ -49,7 +49,7 @@ class InstanceTypes:
         self._offerings[machine] = {**wanted, **offerings}
         return news
 
-    def name(self, machine: Machine) -> str:
+    def name(self, machine: NodeShape) -> str:
         """The type's name: ``machine.type``, unless another shape had that name already."""
         return self._names.get(machine, machine.type)
 
@@ -57,7 +57,7 @@ class InstanceTypes:
         """The file for ``--instance-types-file-path``."""
         return json.dumps([self._entry(machine) for machine in self._names], indent=1)
 
-    def _new_name(self, machine: Machine) -> str:
+    def _new_name(self, machine: NodeShape) -> str:
         taken = self._names.values()
         if machine.type not in taken:
             return machine.type
@@ -65,7 +65,7 @@ class InstanceTypes:
         name = ".".join(details)
         return name if name not in taken else f"{name}.{len(self._names)}"
 
-    def _entry(self, machine: Machine) -> dict[str, Any]:
+    def _entry(self, machine: NodeShape) -> dict[str, Any]:
         free = allocatable(machine)
         gross = replace(
             free,

@@ -24,7 +24,7 @@ from rehearsal.fleet.node_pools import (
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version
 from rehearsal.fleet.report import write_report
 from rehearsal.fleet.system_objects import apply_system_objects
-from rehearsal.simulation import Endpoint, Injection, Injector, Node, NodeGroup
+from rehearsal.simulation import Endpoint, Injection, Injector, Node, SimulatedNodeGroup
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class KarpenterFleet:
             self._cluster = None
             write_report(self._report, None)
 
-    def apply_group(self, group: NodeGroup) -> None:
+    def apply_group(self, group: SimulatedNodeGroup) -> None:
         """Create the group, or change it in place; returns when the nodes it starts with are Ready.
 
         A group as it already is costs nothing. One that is no longer autoscaled keeps its nodes and gets no new ones.

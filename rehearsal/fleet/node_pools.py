@@ -9,7 +9,7 @@ from typing import Any, Final
 from rehearsal.cluster.api import Api, Object, resource_path
 from rehearsal.fleet.instance_types import CAPACITY_TYPE, capacity_type
 from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, UNSEEN_TAINT, ZONE, NodeTemplate
-from rehearsal.simulation import NodeGroup
+from rehearsal.simulation import SimulatedNodeGroup
 
 API: Final = "karpenter.sh/v1"
 NODE_CLASS: Final[Object] = {
@@ -50,7 +50,7 @@ def refused_by_karpenter(key: str) -> bool:
     return key == BETA_INSTANCE_TYPE or key.partition("/")[0].endswith(_RESTRICTED_DOMAIN)
 
 
-def weights(groups: Iterable[NodeGroup]) -> dict[str, int]:
+def weights(groups: Iterable[SimulatedNodeGroup]) -> dict[str, int]:
     """Group name → NodePool weight: the lower its rank, then the cheaper a node, the earlier its group is tried.
 
     Whose ranks there are, and why, the cloud says. A group without a rank comes after all that have one: the priority
@@ -97,7 +97,7 @@ def node_pools(template: NodeTemplate, instance_type: str, weight: int) -> list[
     return [_node_pool(group.name, template, instance_type, weight, group.zones, sum(permanent.values()))]
 
 
-def initial_claims(group: NodeGroup, pools: Sequence[Object]) -> list[Object]:
+def initial_claims(group: SimulatedNodeGroup, pools: Sequence[Object]) -> list[Object]:
     """The nodes above the minimum with which a new group starts, as claims without a pod: they go when they are idle.
 
     ``pools`` are the group's NodePools as the API server has them.

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from rehearsal.cluster.api import Object
 from rehearsal.fleet.capacity import allocatable, capacity
-from rehearsal.simulation import MACHINE_GPUS, NodeGroup
+from rehearsal.simulation import MACHINE_GPUS, SimulatedNodeGroup
 
 PREFIX: Final = "rehearsal.gpucluster.dev/"
 GROUP_LABEL: Final = PREFIX + "group"
@@ -58,7 +58,7 @@ def kubelet_version(wanted: str, server: str) -> str:
 class NodeTemplate:
     """How every node of ``group`` looks in its cluster; the autoscaler plans with what starts with ``seen`` alone."""
 
-    group: NodeGroup
+    group: SimulatedNodeGroup
     cluster: ClusterFacts
 
     @property

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from rehearsal.fleet.drivers import MissingDriver
 from rehearsal.fleet.nodes import ClusterFacts
-from rehearsal.simulation import NodeGroup
+from rehearsal.simulation import SimulatedNodeGroup
 
 
 def write_report(
     path: Path,
     cluster: ClusterFacts | None,
-    groups: Iterable[NodeGroup] = (),
+    groups: Iterable[SimulatedNodeGroup] = (),
     had_nodes: Iterable[str] = (),
     missing_drivers: Iterable[MissingDriver] = (),
 ) -> None:

@@ -13,7 +13,7 @@ from rehearsal.cluster_events import warning
 from rehearsal.fleet.capacity import GPU
 from rehearsal.fleet.nodes import NodeTemplate
 from rehearsal.fleet.pod_placement import refusal
-from rehearsal.simulation import NOT_SCALED, NodeGroup
+from rehearsal.simulation import NOT_SCALED, SimulatedNodeGroup
 
 _POLL_SECONDS: Final = 0.5
 _PATIENCE_SECONDS: Final = 3.0
@@ -53,7 +53,7 @@ class StuckPods(PollingThread):
                 if would_fit(pod["spec"], each):
                     self._tell(pod, each.group)
 
-    def _tell(self, pod: Object, group: NodeGroup) -> None:
+    def _tell(self, pod: Object, group: SimulatedNodeGroup) -> None:
         told = _Told(pod["metadata"]["uid"], group.name, group.not_scaled_because)
         if told in self._told:
             return

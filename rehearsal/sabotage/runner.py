@@ -32,7 +32,7 @@ CASE.sabotage(lambda: (runpy.run_path({program!r}, run_name="__main__"), None)[1
 
 
 @dataclass(frozen=True)
-class Refusal:
+class GateRefusal:
     """What the gate said to a sabotaged preview.
 
     ``refused`` is true only if the case's own rule stopped it; ``expected`` also if it has none and nothing stopped it.
@@ -70,11 +70,11 @@ def sabotaged_project(case: Case, root: Path = ROOT) -> Iterator[Path]:
         shutil.rmtree(project, ignore_errors=True)
 
 
-def refusal(case: Case, *, tools: Path) -> Refusal:
+def refusal(case: Case, *, tools: Path) -> GateRefusal:
     """Preview the sabotaged program with the gate."""
     stack = resolve(case.stack)
     with sabotaged_project(case) as project:
-        return Refusal(case, preview(stack, tools=tools, gate=gate_for(ROOT, stack.name), project=project))
+        return GateRefusal(case, preview(stack, tools=tools, gate=gate_for(ROOT, stack.name), project=project))
 
 
 def rehearsed(case: Case, console: Console, *, tools: Path) -> Finished:

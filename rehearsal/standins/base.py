@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from concepts.pool import Pool
-from rehearsal.simulation import Login
+from rehearsal.simulation import UserInfo
 
 Properties = dict[str, Any]
 
@@ -53,7 +53,7 @@ class ProviderError(Exception):
 
 
 @dataclass(frozen=True)
-class Request:
+class CallContext:
     """One call's context."""
 
     urn: str
@@ -108,18 +108,18 @@ class Provider(ABC):
         """Take back the machine of that node, with notice; whether it is the stand-in's and not the fleet's."""
         return False
 
-    def people(self) -> dict[str, Login]:
+    def people(self) -> dict[str, UserInfo]:
         """Whom the account lets into its cluster, as its own API writes them; nobody where there is no account."""
         return {}
 
     @abstractmethod
-    def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+    def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
         """Validate inputs and fill in defaults; unknown resource types are an error that names them."""
 
     @abstractmethod
     def diff(
         self,
-        request: Request,
+        request: CallContext,
         id: str,
         old_inputs: Properties,
         old_state: Properties,
@@ -129,17 +129,17 @@ class Provider(ABC):
         """Compare the checked inputs ``news`` with what is there; the server drops what ``ignore_changes`` covers."""
 
     @abstractmethod
-    def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
+    def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
         """Make the resource; in a preview only say what it would be, with an empty id. ``timeout`` in seconds, or 0."""
 
     @abstractmethod
-    def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
+    def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
         """The resource as it is now: to refresh, or to import (then ``inputs`` and ``state`` are empty)."""
 
     @abstractmethod
     def update(
         self,
-        request: Request,
+        request: CallContext,
         id: str,
         old_inputs: Properties,
         old_state: Properties,
@@ -149,7 +149,7 @@ class Provider(ABC):
         """Change the resource in place and return its full state; in a preview only say what it would be."""
 
     @abstractmethod
-    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
         """Delete the resource and return when it is gone; one that is gone already is no error."""
 
     def invoke(self, token: str, args: Properties) -> Properties:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import catalog
 from components.settings import from_stack_file
-from rehearsal.standins.base import Created, Properties, Provider, ProviderError, Request
+from rehearsal.standins.base import CallContext, Created, Properties, Provider, ProviderError
 
 
 def made_beforehand(stack_file: Path, provider: Provider) -> None:
@@ -37,7 +37,7 @@ def made_beforehand(stack_file: Path, provider: Provider) -> None:
             token, inputs = wanted.send(made)
         except StopIteration:
             return
-        request = Request(urn="", type=token, name=f"beforehand-{number}")
+        request = CallContext(urn="", type=token, name=f"beforehand-{number}")
         checked, failures = there.check(request, {}, inputs)
         if failures:
             raise ProviderError("; ".join(f"{failure.property}: {failure.reason}" for failure in failures))

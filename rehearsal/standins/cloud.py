@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Cloud:
+class SimulatedCloud:
     """One simulated account. ``fleet`` is ``None`` where only previews are wanted, ``config`` the provider's settings.
 
     ``catalogue`` gives the machines, GPUs, zones and prices; it is read on first use. ``changing`` is held while

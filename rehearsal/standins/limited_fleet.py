@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from concepts.pool import SIZE_KEY, Pool, PoolGpus
-from rehearsal.simulation import Fleet, NodeGroup
+from rehearsal.simulation import Fleet, SimulatedNodeGroup
 from rehearsal.standins.allowance import Allowance, Refusals, Shortage
 from rehearsal.standins.base import ProviderError
 
@@ -31,7 +31,7 @@ class LimitedFleet:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._fleet, name)
 
-    def apply_group(self, group: NodeGroup) -> None:
+    def apply_group(self, group: SimulatedNodeGroup) -> None:
         """Create or change a group; raises the cloud's error if there is no quota for the nodes that it starts with."""
         self._fleet.apply_group(self.limited(group))
 
@@ -41,7 +41,7 @@ class LimitedFleet:
         with self._lock:
             self._permanent.pop(name, None)
 
-    def limited(self, group: NodeGroup) -> NodeGroup:
+    def limited(self, group: SimulatedNodeGroup) -> SimulatedNodeGroup:
         """The group with the maximum that the account allows, or with the reason why it gets no node."""
         always = sum(group.permanent().values())
         most, why = group.max_nodes * (len(group.zones) if group.per_zone else 1), ""
@@ -62,7 +62,7 @@ class LimitedFleet:
             return replace(group, autoscaled=False, not_scaled_because=why)
         return replace(group, max_nodes=most, per_zone=False)
 
-    def _quotas(self, group: NodeGroup, always: int) -> Iterator[tuple[Shortage, int]]:
+    def _quotas(self, group: SimulatedNodeGroup, always: int) -> Iterator[tuple[Shortage, int]]:
         """Each quota that the group counts against, if the account has a limit of it, and how many nodes it allows."""
         each = self._per_node(group) if self._allowance.quotas else {}
         with self._lock:
@@ -75,7 +75,7 @@ class LimitedFleet:
                 region = self._region(group)
                 yield Shortage(name, region, limit, used, count, group.spot), max(0, limit - used) // count
 
-    def _per_node(self, group: NodeGroup) -> dict[str, int]:
+    def _per_node(self, group: SimulatedNodeGroup) -> dict[str, int]:
         """Quota → what a node counts for. Of two that can count for spot, the account has the one that it names."""
         pool = self._as_pool(group)
         found = {}
@@ -85,7 +85,7 @@ class LimitedFleet:
                 found[quota.name if quota.name in self._allowance.quotas else name] = quota.needed
         return found
 
-    def _as_pool(self, group: NodeGroup) -> Pool:
+    def _as_pool(self, group: SimulatedNodeGroup) -> Pool:
         machine = group.machine
         gpus = None
         if machine.gpus:
@@ -106,6 +106,6 @@ class LimitedFleet:
             labels={},
         )
 
-    def _region(self, group: NodeGroup) -> str:
+    def _region(self, group: SimulatedNodeGroup) -> str:
         regions = (region for region, zones in self._catalog.regions.items() if set(zones) & set(group.zones))
         return next(regions, group.zones[0] if group.zones else "")

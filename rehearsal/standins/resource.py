@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
 from rehearsal.standins.base import Properties
-from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.rules import ServerRule
 from rehearsal.standins.store import Record
 
-CloudT = TypeVar("CloudT", bound=Cloud)
+CloudT = TypeVar("CloudT", bound=SimulatedCloud)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Lifecycle(Generic[CloudT]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resource(Generic[CloudT]):
+class SimulatedResource(Generic[CloudT]):
     """One resource type.
 
     Args:

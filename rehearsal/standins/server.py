@@ -24,7 +24,7 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
-from rehearsal.standins.base import CheckFailure, Diff, Properties, Provider, ProviderError, Request
+from rehearsal.standins.base import CallContext, CheckFailure, Diff, Properties, Provider, ProviderError
 from rehearsal.standins.marshal import marshal, unmarshal
 from rehearsal.standins.paths import MISSING, covers, lookup, parse_path
 
@@ -234,8 +234,8 @@ def _configuration(struct: Struct) -> Properties:
     return {key: value for key, value in unmarshal(struct).items() if key not in _NOT_CONFIGURATION}
 
 
-def _request(message: _Named, instance: _Instance, **more: Any) -> Request:
-    return Request(urn=message.urn, type=message.type, name=message.name, config=instance.config, **more)
+def _request(message: _Named, instance: _Instance, **more: Any) -> CallContext:
+    return CallContext(urn=message.urn, type=message.type, name=message.name, config=instance.config, **more)
 
 
 def _failures(failures: list[CheckFailure]) -> list[provider_pb2.CheckFailure]:

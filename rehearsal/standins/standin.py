@@ -11,10 +11,10 @@ from typing import Any
 from typing_extensions import override
 
 from concepts.unknown import UNKNOWN
-from rehearsal.standins.base import CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
+from rehearsal.standins.base import CallContext, CheckFailure, Created, Diff, Properties, Provider, ProviderError
 from rehearsal.standins.differences import diff
 from rehearsal.standins.registry import simulated
-from rehearsal.standins.resource import CloudT, Inside, Made, Refers, Resource, values_at
+from rehearsal.standins.resource import CloudT, Inside, Made, Refers, SimulatedResource, values_at
 from rehearsal.standins.rules import broken
 from rehearsal.standins.store import Record
 from rehearsal.standins.values import without_none
@@ -58,7 +58,7 @@ class StandIn(Vendor[CloudT]):
         self._cloud = replace(self._cloud, config=known)
 
     @override
-    def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+    def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
         row = self.row(request.type)
         inputs = row.with_defaults(without_none(copy.deepcopy(news)))
         if row.name and inputs.get(row.name) is None:
@@ -69,7 +69,7 @@ class StandIn(Vendor[CloudT]):
     @override
     def diff(
         self,
-        request: Request,
+        request: CallContext,
         id: str,
         old_inputs: Properties,
         old_state: Properties,
@@ -88,7 +88,7 @@ class StandIn(Vendor[CloudT]):
         return replace(found, replaces=replaces, delete_before_replace=first)
 
     @override
-    def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
+    def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
         row = self.row(request.type)
         self._enforce(row, inputs)
         if request.preview:
@@ -108,7 +108,7 @@ class StandIn(Vendor[CloudT]):
         return Created(existing.id, existing.state)
 
     @override
-    def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
+    def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
         row = self.row(request.type)
         with self._cloud.store.held():
             record = self._cloud.find(id, row.token)
@@ -122,7 +122,7 @@ class StandIn(Vendor[CloudT]):
     @override
     def update(
         self,
-        request: Request,
+        request: CallContext,
         id: str,
         old_inputs: Properties,
         old_state: Properties,
@@ -149,7 +149,7 @@ class StandIn(Vendor[CloudT]):
         return record.state
 
     @override
-    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
         row = self.row(request.type)
         record = self._cloud.find(id, row.token)
         if record is None:
@@ -165,24 +165,24 @@ class StandIn(Vendor[CloudT]):
 
     # A resource's life.
 
-    def row(self, type: str) -> Resource[CloudT]:
+    def row(self, type: str) -> SimulatedResource[CloudT]:
         """The row of a resource type; an error that names it where there is none."""
         return simulated(self.name, "resource type", type, self.rows)
 
-    def made(self, row: Resource[CloudT], inputs: Properties) -> Made[CloudT]:
+    def made(self, row: SimulatedResource[CloudT], inputs: Properties) -> Made[CloudT]:
         """A new resource, as it will be called."""
         return Made(self._cloud, row.id.format_map(self.place(row, inputs)), inputs)
 
-    def address(self, row: Resource[CloudT]) -> tuple[str, ...]:
+    def address(self, row: SimulatedResource[CloudT]) -> tuple[str, ...]:
         """The inputs that say where a resource is."""
         known = self.schema.inputs(row.token).properties
         return tuple(name for name in row.address if name in known)
 
-    def _compared(self, row: Resource[CloudT]) -> Compared:
+    def _compared(self, row: SimulatedResource[CloudT]) -> Compared:
         replaces = (*self.address(row), *self.replacing(row), *row.replaces)
         return Compared(replaces, row.links, row.unordered, row.absent)
 
-    def _enforce(self, row: Resource[CloudT], inputs: Properties) -> None:
+    def _enforce(self, row: SimulatedResource[CloudT], inputs: Properties) -> None:
         """Raise the first broken rule; rules about values that are not known yet wait for the update."""
         message = broken((*self.everywhere, *row.rules), inputs, self._cloud)
         if message:
@@ -190,12 +190,12 @@ class StandIn(Vendor[CloudT]):
         for each in row.inside(inputs):
             self._enforce(self.row(each.token), each.inputs)
 
-    def _require_right(self, row: Resource[CloudT], doing: Doing, id: str) -> None:
+    def _require_right(self, row: SimulatedResource[CloudT], doing: Doing, id: str) -> None:
         right = self.right(row, doing)
         if right and not self._cloud.allowance.may(right):
             raise self.forbidden(row, right, id)
 
-    def _require_unchanged(self, row: Resource[CloudT], old: Properties, new: Properties) -> None:
+    def _require_unchanged(self, row: SimulatedResource[CloudT], old: Properties, new: Properties) -> None:
         self.require_unchanged(row, old, new, inside=False)
         before = {self._called(each): each.inputs for each in row.inside(old)}
         for each in row.inside(new):
@@ -206,7 +206,7 @@ class StandIn(Vendor[CloudT]):
     def _called(self, each: Inside) -> tuple[str, Any]:
         return each.token, each.inputs.get(self.address(self.row(each.token))[-1])
 
-    def require(self, row: Resource[CloudT], made: Made[CloudT]) -> None:
+    def require(self, row: SimulatedResource[CloudT], made: Made[CloudT]) -> None:
         """Raise the cloud's error if what the inputs refer to does not exist or conflicts with them."""
         for path, refers in row.refers.items():
             for value in values_at(made.inputs, path):
@@ -215,7 +215,7 @@ class StandIn(Vendor[CloudT]):
                     raise self.missing(refers, value, id)
         row.requires(made)
 
-    def _require_unused(self, row: Resource[CloudT], record: Record) -> None:
+    def _require_unused(self, row: SimulatedResource[CloudT], record: Record) -> None:
         """Raise the cloud's error if a resource cannot be deleted now."""
         row.keeps(self._cloud, record)
         parts = list(self._parts(record))
@@ -225,7 +225,7 @@ class StandIn(Vendor[CloudT]):
             if user is not None:
                 raise self.in_use(row, record.id, user.id)
 
-    def recorded(self, row: Resource[CloudT], made: Made[CloudT]) -> Record:
+    def recorded(self, row: SimulatedResource[CloudT], made: Made[CloudT]) -> Record:
         """The record of a resource, with what the cloud adds to its inputs."""
         answered = self.answered(row, made.inputs)
         places = {**self.place(row, made.inputs), "id": made.id}
@@ -236,7 +236,7 @@ class StandIn(Vendor[CloudT]):
 
     def _foreseen(
         self,
-        row: Resource[CloudT],
+        row: SimulatedResource[CloudT],
         inputs: Properties,
         old_inputs: Properties | None = None,
         old_state: Properties | None = None,
@@ -268,7 +268,7 @@ class StandIn(Vendor[CloudT]):
                 state[key] = template.format_map(places)
         return state
 
-    def _started(self, row: Resource[CloudT], record: Record, before: Record | None, doing: str) -> Record:
+    def _started(self, row: SimulatedResource[CloudT], record: Record, before: Record | None, doing: str) -> Record:
         """Start what does not run yet: the resource itself, and what is declared inside it."""
         if row.lives is None:
             return self._inside(row, record)
@@ -277,7 +277,7 @@ class StandIn(Vendor[CloudT]):
             self._cloud.store.put(started)
             return self._inside(row, started)
 
-    def _inside(self, row: Resource[CloudT], record: Record) -> Record:
+    def _inside(self, row: SimulatedResource[CloudT], record: Record) -> Record:
         for each in row.inside(record.inputs):
             if each.kept:
                 inner = self.row(each.token)
@@ -331,6 +331,6 @@ def _kept(record: Record, doing: str) -> Iterator[None]:
         raise ProviderError(f"{doing}: {error}", partial=Created(record.id, record.state)) from error
 
 
-def table(rows: Sequence[Resource[Any]]) -> Mapping[str, Resource[Any]]:
+def table(rows: Sequence[SimulatedResource[Any]]) -> Mapping[str, SimulatedResource[Any]]:
     """Rows by their type."""
     return {row.token: row for row in rows}

@@ -14,11 +14,11 @@ from typing_extensions import override
 
 from catalog import of
 from concepts.pool import Pool
-from rehearsal.simulation import Fleet, Login
+from rehearsal.simulation import Fleet, UserInfo
 from rehearsal.standins import check
 from rehearsal.standins.allowance import Allowance
-from rehearsal.standins.base import CheckFailure, Properties, Provider, ProviderError, Request
-from rehearsal.standins.resource import CloudT, Made, Refers, Resource
+from rehearsal.standins.base import CallContext, CheckFailure, Properties, Provider, ProviderError
+from rehearsal.standins.resource import CloudT, Made, Refers, SimulatedResource
 from rehearsal.standins.rules import ServerRule
 from rehearsal.standins.store import Record, Store
 from schemas import Schema, schema
@@ -38,7 +38,7 @@ class Vendor(Provider, Generic[CloudT]):
     """The part of a stand-in that differs from cloud to cloud; ``standin.StandIn`` is the rest."""
 
     cloud_name: ClassVar[str]
-    rows: ClassVar[Mapping[str, Resource[Any]]]
+    rows: ClassVar[Mapping[str, SimulatedResource[Any]]]
     everywhere: ClassVar[Sequence[ServerRule[Any]]] = ()
     """Rules of the cloud about resources of all types."""
     functions: ClassVar[Mapping[str, Callable[[Any, Properties], Properties]]]
@@ -50,7 +50,7 @@ class Vendor(Provider, Generic[CloudT]):
     stable: ClassVar[Collection[str] | None] = None
     """Outputs that the preview of an update takes from before; ``None``: all that the row does not renew."""
     make_cloud: ClassVar[Callable[..., Any]]
-    let_in: ClassVar[Callable[[Any], dict[str, Login]]]
+    let_in: ClassVar[Callable[[Any], dict[str, UserInfo]]]
     """An account → whom it lets into its cluster besides the maker, by the names that a stack file gives them."""
     set_aside: ClassVar[Callable[[Any, Sequence[Pool]], None]] = _not_kept
     """An account, pools: have the reservations that they name, where there is an account of reservations."""
@@ -64,7 +64,7 @@ class Vendor(Provider, Generic[CloudT]):
         self._cloud: CloudT = self.new_cloud(directory, fleet, lambda: catalog or of(self.cloud_name))
 
     @override
-    def people(self) -> dict[str, Login]:
+    def people(self) -> dict[str, UserInfo]:
         return type(self).let_in(self._cloud)
 
     def allow(self, allowance: Allowance) -> None:
@@ -90,19 +90,21 @@ class Vendor(Provider, Generic[CloudT]):
         return made
 
     @abstractmethod
-    def auto_name(self, row: Resource[CloudT], request: Request, inputs: Properties) -> str:
+    def auto_name(self, row: SimulatedResource[CloudT], request: CallContext, inputs: Properties) -> str:
         """The name that the provider gives a resource that the program does not name."""
 
     @abstractmethod
-    def completed(self, row: Resource[CloudT], inputs: Properties) -> Properties:
+    def completed(self, row: SimulatedResource[CloudT], inputs: Properties) -> Properties:
         """``inputs`` with what every type takes from the provider's configuration."""
 
     @abstractmethod
-    def deletes_first(self, row: Resource[CloudT], request: Request, old: Properties, new: Properties) -> bool:
+    def deletes_first(
+        self, row: SimulatedResource[CloudT], request: CallContext, old: Properties, new: Properties
+    ) -> bool:
         """Whether a replacement cannot exist beside what it replaces."""
 
     @abstractmethod
-    def place(self, row: Resource[CloudT], inputs: Properties) -> Mapping[str, Any]:
+    def place(self, row: SimulatedResource[CloudT], inputs: Properties) -> Mapping[str, Any]:
         """What the places in an id's template are for ``inputs``."""
 
     @abstractmethod
@@ -110,19 +112,19 @@ class Vendor(Provider, Generic[CloudT]):
         """The id of the resource that ``value``, which is at ``path`` in ``inputs``, names."""
 
     @abstractmethod
-    def make(self, row: Resource[CloudT], made: Made[CloudT]) -> Made[CloudT]:
+    def make(self, row: SimulatedResource[CloudT], made: Made[CloudT]) -> Made[CloudT]:
         """Make a resource; it, as it is called from now on. Raises the cloud's error if one of that id exists."""
 
     @abstractmethod
-    def right(self, row: Resource[CloudT], doing: Doing) -> str:
+    def right(self, row: SimulatedResource[CloudT], doing: Doing) -> str:
         """The right that the cloud wants of whoever does that to such a resource; empty if it is not known."""
 
     @abstractmethod
-    def forbidden(self, row: Resource[CloudT], right: str, id: str) -> ProviderError:
+    def forbidden(self, row: SimulatedResource[CloudT], right: str, id: str) -> ProviderError:
         """The cloud's error about a right that is missing, for a resource."""
 
     @abstractmethod
-    def bad_request(self, row: Resource[CloudT], message: str) -> ProviderError:
+    def bad_request(self, row: SimulatedResource[CloudT], message: str) -> ProviderError:
         """The cloud's error about a request that breaks one of its rules, as a rule puts it."""
 
     @abstractmethod
@@ -130,25 +132,27 @@ class Vendor(Provider, Generic[CloudT]):
         """The cloud's error about an input whose ``value`` names the resource at ``id``, which does not exist."""
 
     @abstractmethod
-    def gone(self, row: Resource[CloudT], id: str) -> ProviderError:
+    def gone(self, row: SimulatedResource[CloudT], id: str) -> ProviderError:
         """The cloud's error about a resource that should be there."""
 
     @abstractmethod
-    def in_use(self, row: Resource[CloudT], id: str, by: str) -> ProviderError:
+    def in_use(self, row: SimulatedResource[CloudT], id: str, by: str) -> ProviderError:
         """The cloud's error about a resource that cannot go while another uses it."""
 
-    def answered(self, row: Resource[CloudT], inputs: Properties) -> Properties:
+    def answered(self, row: SimulatedResource[CloudT], inputs: Properties) -> Properties:
         """The outputs called ``answers``."""
         return {}
 
-    def replacing(self, row: Resource[CloudT]) -> tuple[str, ...]:
+    def replacing(self, row: SimulatedResource[CloudT]) -> tuple[str, ...]:
         """Further inputs of a resource type that cannot be updated in place, as they say where it is."""
         return ()
 
-    def require_unchanged(self, row: Resource[CloudT], old: Properties, new: Properties, *, inside: bool) -> None:
+    def require_unchanged(
+        self, row: SimulatedResource[CloudT], old: Properties, new: Properties, *, inside: bool
+    ) -> None:
         """Raise the cloud's error if an update would change what it refuses to change; ``inside`` another resource?"""
 
-    def failures(self, row: Resource[CloudT], inputs: Properties) -> list[CheckFailure]:
+    def failures(self, row: SimulatedResource[CloudT], inputs: Properties) -> list[CheckFailure]:
         """Everything wrong with ``inputs`` that needs no server to tell."""
         missing = [CheckFailure(key, "is required") for key in row.required if inputs.get(key) is None]
         return [*missing, *check.failures(self.schema, row.token, inputs, self.words)]
@@ -166,13 +170,13 @@ class Vendor(Provider, Generic[CloudT]):
 
     # Where the cloud's state is, if not in the records alone.
 
-    def change(self, row: Resource[CloudT], made: Made[CloudT]) -> Made[CloudT]:
+    def change(self, row: SimulatedResource[CloudT], made: Made[CloudT]) -> Made[CloudT]:
         """Change a resource in place; it, as it is from now on."""
         return made
 
-    def remove(self, row: Resource[CloudT], record: Record) -> None:
+    def remove(self, row: SimulatedResource[CloudT], record: Record) -> None:
         """Remove a resource; one that is gone already is fine."""
 
-    def now(self, row: Resource[CloudT], record: Record) -> Record | None:
+    def now(self, row: SimulatedResource[CloudT], record: Record) -> Record | None:
         """A recorded resource as it is now; ``None`` if it is gone."""
         return record

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rehearsal.tools.errors import ToolsError
-from rehearsal.tools.module import Chart, Module
+from rehearsal.tools.module import Module, ModuleChart
 
 
-def pack(module: Module, chart: Chart, source: Path, folder: Path) -> Path:
+def pack(module: Module, chart: ModuleChart, source: Path, folder: Path) -> Path:
     """Write the archive of ``chart``, whose Go module lies in ``source``, into ``folder``; same input, same bytes.
 
     Raises ToolsError if the chart lacks a line that publishing rewrites: then its release script has changed.

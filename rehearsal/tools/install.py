@@ -10,7 +10,7 @@ from pathlib import Path
 from rehearsal.tools import build, cache, go
 from rehearsal.tools.module import Module
 from rehearsal.tools.modules import MODULES
-from rehearsal.tools.plan import Plan, make_plan
+from rehearsal.tools.plan import BuildPlan, make_plan
 from rehearsal.tools.progress import Progress, duration
 from rehearsal.tools.prune import prune
 from rehearsal.tools.system_pulumi import SystemPulumi
@@ -35,7 +35,7 @@ def install(
     return plan.folder
 
 
-def _install(plan: Plan, environ: Mapping[str, str], progress: Progress) -> None:
+def _install(plan: BuildPlan, environ: Mapping[str, str], progress: Progress) -> None:
     if isinstance(plan.pulumi, SystemPulumi):
         progress.say(f"pulumi: {plan.pulumi.version} from {plan.pulumi.folder}")
     elif plan.pulumi:

@@ -42,7 +42,7 @@ class Copies:
 
 
 @dataclass(frozen=True)
-class Edit:
+class Overlay:
     """A text of a Go module that is compiled as another; the module itself stays as it was downloaded.
 
     ``old`` stands exactly once in the file ``path`` inside ``module``.
@@ -55,7 +55,7 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Chart:
+class ModuleChart:
     """A Helm chart that a Go module carries, packed as ``<name>-<number>.tgz`` the way its release script does.
 
     In the repository a chart still says the release before; publishing stamps it with the new version. ``published`` is
@@ -90,8 +90,8 @@ class Module:
     names: Mapping[str, str] = field(default_factory=dict)
     stamps: tuple[Stamp, ...] = ()
     copies: tuple[Copies, ...] = ()
-    charts: tuple[Chart, ...] = ()
-    edits: tuple[Edit, ...] = ()
+    charts: tuple[ModuleChart, ...] = ()
+    edits: tuple[Overlay, ...] = ()
 
     @property
     def name(self) -> str:
@@ -141,7 +141,7 @@ class Module:
         major, minor, *_ = version.lstrip("v").split(".")
         return template.format(version=version, number=version.lstrip("v"), major=major, minor=minor)
 
-    def archive(self, chart: Chart) -> str:
+    def archive(self, chart: ModuleChart) -> str:
         """The file name of a packed chart, e.g. ``karpenter-1.14.1.tgz``."""
         return self.stamped(f"{chart.name}-{{number}}.tgz", chart.module)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from rehearsal.tools.module import Chart, Copies, Edit, Module, Stamp
+from rehearsal.tools.module import Copies, Module, ModuleChart, Overlay, Stamp
 
 _HERE: Final = Path(__file__).resolve().parent
 
@@ -105,7 +105,7 @@ KARPENTER: Final = Module(
             ),
         ),
     ),
-    edits=tuple(Edit("sigs.k8s.io/karpenter", *each) for each in _EDITS),
+    edits=tuple(Overlay("sigs.k8s.io/karpenter", *each) for each in _EDITS),
     minutes=2,
     build_gib=1.5,
     installed_gib=0.1,
@@ -151,13 +151,13 @@ KARPENTER_AWS: Final = Module(
     # https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/hack/release/common.sh
     # The published chart names the image's digest, too, which only its registry knows.
     charts=(
-        Chart(
+        ModuleChart(
             "oci://public.ecr.aws/karpenter/karpenter",
             _KARPENTER_AWS,
             "charts/karpenter",
             {"Chart.yaml": _CHART_VERSION, "values.yaml": {"    tag": "{number}", "    digest": '""'}},
         ),
-        Chart(
+        ModuleChart(
             "oci://public.ecr.aws/karpenter/karpenter-crd",
             _KARPENTER_AWS,
             "charts/karpenter-crd",

@@ -15,7 +15,7 @@ from rehearsal.tools.system_pulumi import SystemPulumi
 
 
 @dataclass(frozen=True)
-class Plan:
+class BuildPlan:
     """``root`` is the cache; ``pulumi`` the user's own, or the reason why it is built (empty if nobody wants it)."""
 
     root: Path
@@ -53,7 +53,7 @@ def missing_from(folder: Path, names: Iterable[str]) -> list[str]:
     return [name for name in names if not (folder / name).is_file()]
 
 
-def make_plan(environ: Mapping[str, str] = os.environ, modules: tuple[Module, ...] = MODULES) -> Plan:
+def make_plan(environ: Mapping[str, str] = os.environ, modules: tuple[Module, ...] = MODULES) -> BuildPlan:
     """Look at PATH and at the cache's place; builds nothing and needs no network."""
     root = cache.root(environ)
     pulumi: SystemPulumi | str = ""
@@ -61,4 +61,4 @@ def make_plan(environ: Mapping[str, str] = os.environ, modules: tuple[Module, ..
         pulumi = system_pulumi.find(environ, root)
     if isinstance(pulumi, SystemPulumi):
         modules = tuple(module for module in modules if module not in PREVIEW)
-    return Plan(root, modules, pulumi)
+    return BuildPlan(root, modules, pulumi)

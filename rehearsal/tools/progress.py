@@ -16,7 +16,7 @@ _TERMINAL_SECONDS: Final = 1.0
 
 
 @dataclass
-class Stage:
+class RunningStage:
     """A running stage; ``detail`` is shown beside the elapsed time and may be set from the work's own loop."""
 
     detail: str = ""
@@ -35,9 +35,9 @@ class Progress:
         print(text, file=self._out, flush=True)
 
     @contextlib.contextmanager
-    def stage(self, name: str, expect: str = "") -> Iterator[Stage]:
+    def stage(self, name: str, expect: str = "") -> Iterator[RunningStage]:
         """Announce ``name`` with what to ``expect``, show the elapsed time meanwhile and the time taken at the end."""
-        stage, done, start = Stage(), threading.Event(), time.monotonic()
+        stage, done, start = RunningStage(), threading.Event(), time.monotonic()
         self.say(f"{name}{f' ({expect})' if expect else ''} …")
         ticker = threading.Thread(target=self._tick, args=(name, stage, done, start), daemon=True)
         ticker.start()
@@ -51,7 +51,7 @@ class Progress:
             self._erase()
             self.say(f"{name}: {outcome} {duration(time.monotonic() - start)}")
 
-    def _tick(self, name: str, stage: Stage, done: threading.Event, start: float) -> None:
+    def _tick(self, name: str, stage: RunningStage, done: threading.Event, start: float) -> None:
         while not done.wait(self._interval):
             detail = f", {stage.detail}" if stage.detail else ""
             line = f"  {name}: {duration(time.monotonic() - start)}{detail}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from concepts.offer import Offer
 from gpu.cluster import collection, job_path
-from gpu.job import TrainingJob, manifests
+from gpu.job import TrainingJobSpec, manifests
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.play import PATIENCE_SECONDS
 from rehearsal.scenario import SECONDS
@@ -27,7 +27,7 @@ def namespace(offer: Offer) -> str:
     return offer.checkpoints.service_account.partition("/")[0]
 
 
-def submit(job: TrainingJob, seconds: str, api: Api, developer: Api, wait: Wait) -> None:
+def submit(job: TrainingJobSpec, seconds: str, api: Api, developer: Api, wait: Wait) -> None:
     """Submit the job, each pod of which runs for so many seconds, in a namespace in which developers may do so.
 
     Raises:
@@ -50,7 +50,7 @@ def submit(job: TrainingJob, seconds: str, api: Api, developer: Api, wait: Wait)
         developer.submit(collection(manifest), manifest)
 
 
-def ended(api: Api, job: TrainingJob) -> bool:
+def ended(api: Api, job: TrainingJobSpec) -> bool:
     """Whether the Job starts no pod any more."""
     return holds(api.get(job_path(job.namespace, job.name)).get("status") or {}, "Complete", "Failed")
 

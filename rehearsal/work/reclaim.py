@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from concepts.offer import Offer
 from gpu.cluster import job_path, pod_path
-from gpu.fit import Request
-from gpu.job import INDEX_ANNOTATION, TrainingJob
-from gpu.plan import Asked, place, training_job
+from gpu.fit import PodRequest
+from gpu.job import INDEX_ANNOTATION, TrainingJobSpec
+from gpu.plan import JobRequest, place, training_job
 from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.play import PATIENCE_SECONDS
@@ -30,7 +30,7 @@ https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-c
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReclaimOutcome:
     """What became of the job: its pods before and after the node was ``taken``, how they ended, and its own status.
 
     ``ends`` are the reasons for which the pods on that node ended, each empty where nothing was said. ``notice`` is
@@ -61,7 +61,7 @@ def play(
     return Check("reclaimed-job", title, not wrong, "; ".join(wrong) or _words(seen, job))
 
 
-def problems(seen: Seen, workers: int) -> list[str]:
+def problems(seen: ReclaimOutcome, workers: int) -> list[str]:
     """Everything that is not as it must be; nothing if the job went on as it was declared."""
     if len(seen.before) < workers:
         return [f"{len(seen.before)} of its {workers} pods ran before the node was taken"]
@@ -90,15 +90,15 @@ def problems(seen: Seen, workers: int) -> list[str]:
     return found
 
 
-def _job(offer: Offer) -> tuple[TrainingJob, int | None]:
+def _job(offer: Offer) -> tuple[TrainingJobSpec, int | None]:
     """On spot machines where there are some, each worker with a node of its own where that can be."""
     spot = any(pool.spot for pool in offer.pools) or None
-    smallest = place(offer, Request(gpus=1, spot=spot))
+    smallest = place(offer, PodRequest(gpus=1, spot=spot))
     gpus = min(pool.gpus_per_pod for pool in smallest.pools)
-    fit = place(offer, Request(gpus=gpus, gpu=smallest.pools[0].gpu, spot=spot))
+    fit = place(offer, PodRequest(gpus=gpus, gpu=smallest.pools[0].gpu, spot=spot))
     workers = min(2, fit.most_pods_of_one_pool)
-    asked = Asked(
-        request=Request(gpus=gpus, gpu=fit.pools[0].gpu, spot=spot, pods=workers),
+    asked = JobRequest(
+        request=PodRequest(gpus=gpus, gpu=fit.pools[0].gpu, spot=spot, pods=workers),
         name=NAME,
         namespace=namespace(offer),
         command=("torchrun", "train.py"),
@@ -108,8 +108,8 @@ def _job(offer: Offer) -> tuple[TrainingJob, int | None]:
 
 
 def _played(
-    job: TrainingJob, api: Api, timeline: Timeline, wait: Wait, take_back: Callable[[str], None], notice: int | None
-) -> Seen:
+    job: TrainingJobSpec, api: Api, timeline: Timeline, wait: Wait, take_back: Callable[[str], None], notice: int | None
+) -> ReclaimOutcome:
     def running() -> tuple[PodRecord, ...]:
         pods = timeline.pods_of(job.name, job.namespace)
         return tuple(pod for pod in pods if pod.phase == "Running" and not pod.disrupted and pod.gone is None)
@@ -129,7 +129,7 @@ def _played(
     wait(lambda: ended(api, job), PATIENCE_SECONDS)
     status = api.get(job_path(job.namespace, job.name)).get("status") or {}
     ends = [pod.disrupted for pod in timeline.pods_of(job.name, job.namespace) if pod.uid in lost]
-    return Seen(taken, before, ends, after, status, notice)
+    return ReclaimOutcome(taken, before, ends, after, status, notice)
 
 
 def _others(pods: Iterable[PodRecord], lost: Collection[str]) -> list[PodRecord]:
@@ -154,7 +154,7 @@ def _program(pod: Object) -> Mapping[str, Any]:
     return {**told, "host": spec.get("hostname"), "subdomain": spec.get("subdomain"), "index": _index(pod)}
 
 
-def _words(seen: Seen, job: TrainingJob) -> str:
+def _words(seen: ReclaimOutcome, job: TrainingJobSpec) -> str:
     places = {pod["spec"]["nodeName"] for pod in seen.after} - {pod["spec"]["nodeName"] for pod in seen.before}
     lost = [pod["metadata"]["name"] for pod in seen.before if pod["spec"]["nodeName"] == seen.taken]
     notice = "" if seen.notice is None else f", of the cloud's {seen.notice} s"

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from concepts.offer import Offer
 from gpu.cluster import job_path
-from gpu.fit import Request
-from gpu.job import INDEX_ANNOTATION, TrainingJob
-from gpu.plan import Asked, place, training_job
+from gpu.fit import PodRequest
+from gpu.job import INDEX_ANNOTATION, TrainingJobSpec
+from gpu.plan import JobRequest, place, training_job
 from gpu.sweep import Sweep
 from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, ApiError
@@ -25,11 +25,11 @@ _RUN_SECONDS: Final = "1"
 
 
 @dataclass(frozen=True)
-class Seen:
+class SweepOutcome:
     """What became of the sweep over one size: its pods with the pool of each's node (``None``: it had none), and the
     Job's own status."""
 
-    job: TrainingJob
+    job: TrainingJobSpec
     pods: Sequence[tuple[PodRecord, str | None]]
     status: Mapping[str, Any]
 
@@ -57,7 +57,7 @@ def play(offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait)
     return Check("sweep", title, not wrong, "; ".join(wrong) or done)
 
 
-def problems(seen: Seen) -> list[str]:
+def problems(seen: SweepOutcome) -> list[str]:
     """Everything that is not as it must be; nothing if each run ran once, where it belongs."""
     job, found = seen.job, []
     assert job.sweep is not None
@@ -80,15 +80,15 @@ def problems(seen: Seen) -> list[str]:
     return found
 
 
-def _jobs(offer: Offer) -> list[TrainingJob]:
+def _jobs(offer: Offer) -> list[TrainingJobSpec]:
     """A job per number of GPUs that a pod can have, on the cheapest pools for it; the runs are divided among them."""
     sizes = sorted({pool.gpus_per_pod for pool in offer.pools})
     jobs = []
     for number, gpus in enumerate(sizes):
         runs = RUNS // len(sizes) + (number < RUNS % len(sizes))
-        request = Request(gpus=gpus)
+        request = PodRequest(gpus=gpus)
         fit = place(offer, request)
-        asked = Asked(
+        asked = JobRequest(
             request=request,
             name=f"sweep-{gpus}",
             namespace=namespace(offer),
@@ -99,25 +99,25 @@ def _jobs(offer: Offer) -> list[TrainingJob]:
     return jobs
 
 
-def _seen(job: TrainingJob, api: Api, timeline: Timeline) -> Seen:
+def _seen(job: TrainingJobSpec, api: Api, timeline: Timeline) -> SweepOutcome:
     pods = timeline.pods_of(job.name, job.namespace)
     nodes = [timeline.node_of(pod) if pod.node else None for pod in pods]
     pools = [node.pool if node else None for node in nodes]
     status = api.get(job_path(job.namespace, job.name)).get("status") or {}
-    return Seen(job, list(zip(pods, pools, strict=True)), status)
+    return SweepOutcome(job, list(zip(pods, pools, strict=True)), status)
 
 
 def _index(pod: PodRecord) -> str:
     return pod.labels.get(INDEX_ANNOTATION, "")
 
 
-def _at_once(seen: Seen) -> int:
+def _at_once(seen: SweepOutcome) -> int:
     """The most pods that ran at the same time."""
     ran = [(pod.running, pod.finished) for pod, _pool in seen.pods if pod.running is not None]
     return max((sum(a <= b and (end is None or b < end) for a, end in ran) for b, _end in ran), default=0)
 
 
-def _words(seen: Seen) -> str:
+def _words(seen: SweepOutcome) -> str:
     job = seen.job
     pools = ", ".join(sorted({pool for _pod, pool in seen.pods if pool}))
     gpus = f"{job.gpus} GPU{'s' if job.gpus > 1 else ''}"

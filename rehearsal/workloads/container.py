@@ -18,8 +18,8 @@ from rehearsal.processes import Child, ProcessError, Processes, free_ports
 from rehearsal.simulation import PROGRAM_FAILED, Injector
 from rehearsal.workloads.account import TokenFile, write_kubeconfig
 from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment
-from rehearsal.workloads.images import Image, Program
-from rehearsal.workloads.status import Ended, State, pod_status
+from rehearsal.workloads.images import Image, ImageBinary
+from rehearsal.workloads.status import ContainerState, Ended, pod_status
 from rehearsal.workloads.substitutions import probe_url, substitute
 
 _PROBE_SECONDS: Final = 0.5
@@ -51,7 +51,7 @@ class Container(threading.Thread):
     """The program of one pod, from the moment it is bound until it is deleted. ``program`` is ``None`` where the tools
     carry no binary for the image."""
 
-    def __init__(self, host: Host, pod: Object, container: Object, program: Program | None) -> None:
+    def __init__(self, host: Host, pod: Object, container: Object, program: ImageBinary | None) -> None:
         super().__init__(name=f"pod-{pod['metadata']['name']}", daemon=True)
         self._host = host
         self._pod = pod
@@ -62,8 +62,8 @@ class Container(threading.Thread):
         self._child: Child | None = None
         self._ports: dict[int, int] = {}
         self._tokens: list[TokenFile] = []
-        self._state = State(waiting="ContainerCreating")
-        self._written: State | None = None
+        self._state = ContainerState(waiting="ContainerCreating")
+        self._written: ContainerState | None = None
         self._said = ""
         self._unhealthy_since: float | None = None
         self._was_alive = False
@@ -120,10 +120,10 @@ class Container(threading.Thread):
         except (ApiError, HTTPError, ProcessError, OSError) as error:
             return self._hold("RunContainerError", str(error))
         self._unhealthy_since, self._was_alive = None, False
-        self._set(State(running=True, restarts=self._state.restarts, last=self._state.last))
+        self._set(ContainerState(running=True, restarts=self._state.restarts, last=self._state.last))
         return True
 
-    def _launch(self, program: Program) -> Child:
+    def _launch(self, program: ImageBinary) -> Child:
         host, metadata = self._host, self._pod["metadata"]
         namespace = metadata["namespace"]
         folder = host.folder / metadata["uid"]
@@ -174,7 +174,7 @@ class Container(threading.Thread):
             for token in self._tokens:
                 token.renew()
             ready = self._answers("readinessProbe")
-            self._set(State(True, ready, restarts=self._state.restarts, last=self._state.last))
+            self._set(ContainerState(True, ready, restarts=self._state.restarts, last=self._state.last))
             if self._is_dead():
                 self._host.processes.stop(self._child, grace=self._seconds_to_end())
                 return
@@ -209,11 +209,11 @@ class Container(threading.Thread):
         self._host.processes.stop(self._child)
         self._child = None
         last = Ended(code if code >= 0 else 128 - code, words)
-        self._set(State(waiting="CrashLoopBackOff", restarts=restarts, last=last))
+        self._set(ContainerState(waiting="CrashLoopBackOff", restarts=restarts, last=last))
         self._say(f"its program ended with exit code {last.code}; the log ends with:\n{words}")
 
     def _hold(self, reason: str, message: str) -> bool:
-        self._set(State(waiting=reason, message=message, restarts=self._state.restarts, last=self._state.last))
+        self._set(ContainerState(waiting=reason, message=message, restarts=self._state.restarts, last=self._state.last))
         self._say(f"{reason}: {message}")
         return False
 
@@ -229,7 +229,7 @@ class Container(threading.Thread):
         except (ApiError, HTTPError) as error:
             _log.info("no event about pod %s: %s", self._where, error)
 
-    def _set(self, state: State) -> None:
+    def _set(self, state: ContainerState) -> None:
         """Write the state into the pod's status unless it is there already."""
         self._state = state
         if state == self._written:

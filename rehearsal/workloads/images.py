@@ -15,7 +15,7 @@ CARRIED: Final = (KARPENTER,)
 
 
 @dataclass(frozen=True)
-class Program:
+class ImageBinary:
     """A binary in the place of an image. ``version`` is what it was built from, as its tags say it (``1.14.1``).
 
     ``port_variables`` are the variables that tell it where to listen: on a real node each pod has an address of its

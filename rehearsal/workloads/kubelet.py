@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from rehearsal.cluster.api import Object
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.workloads.container import Container, Host, program_container
-from rehearsal.workloads.images import Program, carried
+from rehearsal.workloads.images import ImageBinary, carried
 
 _log = logging.getLogger("rehearsal.workloads")
 
@@ -16,7 +16,7 @@ _log = logging.getLogger("rehearsal.workloads")
 class Kubelet(WatchingThread):
     """One thread for all simulated nodes, and one per running program. ``programs`` are by repository."""
 
-    def __init__(self, host: Host, programs: Mapping[str, Program]) -> None:
+    def __init__(self, host: Host, programs: Mapping[str, ImageBinary]) -> None:
         super().__init__("kubelet", host.api, "/api/v1/pods")
         self._host = host
         self._programs = programs

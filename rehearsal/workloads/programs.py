@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Final
 
 from rehearsal.tools.modules import KARPENTER_AWS
-from rehearsal.workloads.images import KARPENTER, Program
+from rehearsal.workloads.images import KARPENTER, ImageBinary
 
 _MODULE: Final = "github.com/aws/karpenter-provider-aws"
 _BINARY: Final = "karpenter-aws"
 _PORTS: Final = ("METRICS_PORT", "HEALTH_PROBE_PORT")
 
 
-def programs(tools: Path) -> Mapping[str, Program]:
+def programs(tools: Path) -> Mapping[str, ImageBinary]:
     """Repository → program, of those that were built; tools of a stack that needs none have none."""
     binary = tools / _BINARY
     if not binary.exists():
         return {}
     version = KARPENTER_AWS.version(_MODULE).removeprefix("v")
-    return {KARPENTER: Program(KARPENTER, version, binary, _PORTS)}
+    return {KARPENTER: ImageBinary(KARPENTER, version, binary, _PORTS)}

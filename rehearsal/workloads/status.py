@@ -20,7 +20,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class State:
+class ContainerState:
     """The container now: ``running``, and ``ready`` by its own word; or ``waiting`` for a reason, with a message."""
 
     running: bool = False
@@ -31,7 +31,7 @@ class State:
     last: Ended | None = None
 
 
-def pod_status(pod: Object, container: str, state: State) -> Object:
+def pod_status(pod: Object, container: str, state: ContainerState) -> Object:
     """The pod's whole status as a merge patch; what others wrote into its conditions stays.
 
     Containers beside the real one are simulated, and run as soon as it does.
@@ -41,7 +41,9 @@ def pod_status(pod: Object, container: str, state: State) -> Object:
     others = [each for each in before.get("conditions") or () if each["type"] not in _MINE]
     started = before.get("startTime") or now
     statuses = [
-        _container_status(each, state if each["name"] == container else State(state.running, state.running), now)
+        _container_status(
+            each, state if each["name"] == container else ContainerState(state.running, state.running), now
+        )
         for each in pod["spec"]["containers"]
     ]
     ready = all(each["ready"] for each in statuses)
@@ -59,7 +61,7 @@ def pod_status(pod: Object, container: str, state: State) -> Object:
     }
 
 
-def _container_status(container: Object, state: State, now: str) -> Object:
+def _container_status(container: Object, state: ContainerState, now: str) -> Object:
     current: dict[str, Any] = {"running": {"startedAt": now}}
     if not state.running:
         current = {"waiting": {"reason": state.waiting or "ContainerCreating", "message": state.message}}

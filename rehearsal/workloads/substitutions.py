@@ -26,14 +26,14 @@ from pathlib import Path
 from typing import Any
 
 from rehearsal.simulation import Injection
-from rehearsal.workloads.images import Program
+from rehearsal.workloads.images import ImageBinary
 
 Environment = dict[str, str]
 
 
 def substitute(
     environment: Mapping[str, str],
-    program: Program,
+    program: ImageBinary,
     *,
     api_server: str,
     namespace: str,

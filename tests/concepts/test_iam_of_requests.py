@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from concepts.iam import Call, Value, allows, denies, request_tags, resource_tags, trusts, unjudged
+from concepts.iam import AuthorizationRequest, Value, allows, denies, request_tags, resource_tags, trusts, unjudged
 from concepts.unknown import UNKNOWN
 
 ASG = "arn:aws:autoscaling:us-west-2:123456789012:autoScalingGroup:0a1b:autoScalingGroupName/eks-gpu-1"
@@ -18,8 +18,8 @@ def statement(action: Any = SET, resource: Any = "*", effect: str = "Allow", **m
     return {"Effect": effect, "Action": action, "Resource": resource, **more}
 
 
-def request(**context: Value) -> Call:
-    return Call(SET, ASG, context, whole=True)
+def request(**context: Value) -> AuthorizationRequest:
+    return AuthorizationRequest(SET, ASG, context, whole=True)
 
 
 def document(*statements: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def test_a_variable_also_stands_in_a_resource() -> None:
     assert allows([own], request(**{"aws:RequestedRegion": "us-west-2"})) is True
     assert allows([own], request(**{"aws:RequestedRegion": "eu-west-1"})) is False
     assert allows([own], request()) is False
-    assert allows([own], Call(SET, ASG)) is UNKNOWN
+    assert allows([own], AuthorizationRequest(SET, ASG)) is UNKNOWN
 
 
 @pytest.mark.parametrize(

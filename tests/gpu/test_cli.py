@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from gpu import cli
-from gpu.cluster import Cluster, Reply
+from gpu.cluster import ClusterClient, Reply
 from gpu.commands import offer as offer_commands
 from gpu.commands import submission
 from tests.gpu.offers import offer, pool
@@ -19,7 +19,7 @@ from tests.gpu.offers import offer, pool
 Run = Callable[..., tuple[int, str, str]]
 
 
-class FakeCluster(Cluster):
+class FakeCluster(ClusterClient):
     """Offers two pools, one of which has a node up; keeps what is created."""
 
     created: list[dict[str, Any]]
@@ -46,7 +46,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeCluster]:
         created: list[dict[str, Any]] = []  # noqa: RUF012  the test's own
 
     for module in (offer_commands, submission):
-        monkeypatch.setattr(module, "Cluster", Own)
+        monkeypatch.setattr(module, "ClusterClient", Own)
     return Own
 
 

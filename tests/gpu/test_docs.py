@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from gpu import cli
-from gpu.cluster import Cluster
+from gpu.cluster import ClusterClient
 from gpu.commands import submission
 from tests.gpu.offers import offer, pool
 from tests.stacks import ROOT
@@ -19,7 +19,7 @@ TEXT = (ROOT / "docs" / "workloads.md").read_text()
 COMMANDS = re.findall(r"^\s*(gpu submit .*? -- .*)$", TEXT, re.MULTILINE)
 
 
-class Documented(Cluster):
+class Documented(ClusterClient):
     """Has the pools that the page speaks of."""
 
     others = 0
@@ -41,7 +41,7 @@ def test_a_command_of_the_page_makes_a_job(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program, verb, *arguments = shlex.split(command)
-    monkeypatch.setattr(submission, "Cluster", Documented)
+    monkeypatch.setattr(submission, "ClusterClient", Documented)
     monkeypatch.setattr("sys.argv", [program, verb, "--dry-run", "--image", "example.com/x:1", *arguments])
     with pytest.raises(SystemExit) as ended:
         cli.main()

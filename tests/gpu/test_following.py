@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import typer
 
-from gpu.cluster import Cluster
+from gpu.cluster import ClusterClient
 from gpu.commands import following, jobs
 
 
-class FakeCluster(Cluster):
+class FakeCluster(ClusterClient):
     """Notes what is deleted."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ def test_twice_and_yes_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert path == "/apis/batch/v1/namespaces/ml/jobs/train"
 
 
-class Ended(Cluster):
+class Ended(ClusterClient):
     """Has a job of two runs that is done, and the pod of the second; the first went with its node."""
 
     def __init__(self, context: str | None = None) -> None:
@@ -79,7 +79,7 @@ class Ended(Cluster):
 def test_a_log_that_went_with_its_node_is_said_to_be_gone(
     no_follow: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(jobs, "Cluster", Ended)
+    monkeypatch.setattr(jobs, "ClusterClient", Ended)
     with pytest.raises(typer.Exit) if no_follow else nullcontext():
         jobs.logs("train", index=0, no_follow=no_follow)
     assert "gone with its node" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import pytest
 
 from concepts.kubernetes import Taint, Toleration
 from concepts.pool import GPU_TAINT, POOL_LABEL, size_taint
-from gpu.job import TrainingJob, manifests
+from gpu.job import TrainingJobSpec, manifests
 from gpu.sweep import Sweep
 
 SWEEP = Sweep({"seed": ("0", "1", "2")})
@@ -23,7 +23,7 @@ def made(**changes: Any) -> list[dict[str, Any]]:
         "pools": ("t4-4", "t4-4-ondemand"),
         "taints": (GPU_TAINT, size_taint(4)),
     }
-    return manifests(TrainingJob(**{**usual, **changes}))
+    return manifests(TrainingJobSpec(**{**usual, **changes}))
 
 
 def job(**changes: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from concepts.offer import PoolOffer
-from gpu.ledger import Cost, of_job, of_pods
+from gpu.ledger import GpuCost, of_job, of_pods
 from tests.gpu.offers import offer, pool
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
@@ -50,11 +50,11 @@ def a_node(name: str = "n1", made: str = "08:15", pool_name: str = "t4-4") -> di
 
 def cost(
     *pods: dict[str, Any], nodes: tuple[dict[str, Any], ...] = (a_node(),), pools: tuple[PoolOffer, ...] = (LARGE,)
-) -> Cost:
+) -> GpuCost:
     return of_pods(pods, nodes, offer(*pools), NOW)
 
 
-def parts(found: Cost) -> tuple[float, float, float, float]:
+def parts(found: GpuCost) -> tuple[float, float, float, float]:
     return found.gpu_hours, found.used, found.waking, found.tail
 
 
@@ -163,7 +163,7 @@ def test_another_worker_that_is_made_again_says_nothing_of_this_one() -> None:
 
 
 def test_a_pod_that_never_had_a_node_cost_nothing() -> None:
-    assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, TAKEN[:1]) == Cost()
+    assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, TAKEN[:1]) == GpuCost()
 
 
 def test_sums_are_sums_of_the_parts() -> None:

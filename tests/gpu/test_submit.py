@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from concepts.offer import CheckpointsOffer, TeamOffer
-from gpu.cluster import Cluster, ClusterError, Reply
-from gpu.fit import Request
+from gpu.cluster import ClusterClient, ClusterError, Reply
+from gpu.fit import PodRequest
 from gpu.job import manifests
-from gpu.plan import Asked, AskError, NothingFits, place, team_of, training_job
+from gpu.plan import AskError, JobRequest, NothingFits, place, team_of, training_job
 from gpu.submit import create, mebibytes, millicores, name_for
 from gpu.sweep import Sweep
 from tests.gpu.offers import offer, pool
@@ -20,7 +20,7 @@ SPOT = pool("t4-spot", spot=True, notice_seconds=15)
 FALLBACK = pool("t4-ondemand", preference=1)
 
 
-class FakeCluster(Cluster):
+class FakeCluster(ClusterClient):
     """Keeps what is created; refuses what it is told to refuse."""
 
     def __init__(self, refused: str = "", status: int = 403) -> None:
@@ -37,18 +37,18 @@ class FakeCluster(Cluster):
         self.objects = [each for each in self.objects if not path.endswith(f"/{each['metadata']['name']}")]
 
 
-def asked(**changes: Any) -> Asked:
+def asked(**changes: Any) -> JobRequest:
     usual: dict[str, Any] = {
-        "request": Request(),
+        "request": PodRequest(),
         "name": "train",
         "namespace": "team-a",
         "command": ("python", "x.py"),
     }
-    return Asked(**{**usual, **changes})
+    return JobRequest(**{**usual, **changes})
 
 
 def job(*, workers: int = 1, has: dict[str, Any] | None = None, **changes: Any) -> Any:
-    found = asked(request=Request(pods=workers), workers=workers, **changes)
+    found = asked(request=PodRequest(pods=workers), workers=workers, **changes)
     there = replace(offer(SPOT, FALLBACK), **(has or {}))
     return training_job(found, place(there, found.request), "example.com/x:1", there)
 
@@ -56,7 +56,7 @@ def job(*, workers: int = 1, has: dict[str, Any] | None = None, **changes: Any) 
 @pytest.mark.parametrize(("workers", "refused"), [(1, False), (2, False), (3, True)])
 def test_a_job_that_its_team_may_never_run_is_refused_at_once(workers: int, refused: bool) -> None:
     there = replace(offer(SPOT), teams=(TeamOffer(name="team-a", gpus=4), TeamOffer(name="other", gpus=1)))
-    found = asked(request=Request(gpus=2, pods=workers), workers=workers)
+    found = asked(request=PodRequest(gpus=2, pods=workers), workers=workers)
     if refused:
         with pytest.raises(AskError, match="6 GPUs at once: team team-a may have 4"):
             team_of(there, found)
@@ -65,7 +65,7 @@ def test_a_job_that_its_team_may_never_run_is_refused_at_once(workers: int, refu
 
 
 def test_a_job_is_as_urgent_as_its_team_may_be() -> None:
-    fit = place(offer(SPOT), Request())
+    fit = place(offer(SPOT), PodRequest())
     team = TeamOffer(name="team-a", gpus=4, priority_class="gpucluster-low")
     offers = (replace(offer(SPOT), teams=teams) for teams in ((team,), ()))
     pods = [manifests(training_job(asked(), fit, "x", its))[0]["spec"]["template"]["spec"] for its in offers]
@@ -103,7 +103,7 @@ def test_a_taken_name_is_left_alone_and_told() -> None:
 def test_a_spot_node_gives_no_more_time_than_its_cloud() -> None:
     assert job().grace_seconds == 15
     assert job(grace_seconds=5).grace_seconds == 5
-    on_demand = place(offer(FALLBACK), Request())
+    on_demand = place(offer(FALLBACK), PodRequest())
     assert training_job(asked(grace_seconds=600), on_demand, "x", offer(FALLBACK)).grace_seconds == 600
     assert training_job(asked(), on_demand, "x", offer(FALLBACK)).grace_seconds == 30
 
@@ -180,9 +180,9 @@ def test_another_account_has_its_own_rights_and_no_checkpoints() -> None:
 
 def test_what_no_pool_takes_names_the_nearest() -> None:
     with pytest.raises(NothingFits, match=r"the nearest is t4-spot, which gives a pod 1 GPU"):
-        place(offer(SPOT), Request(gpus=8))
+        place(offer(SPOT), PodRequest(gpus=8))
     with pytest.raises(NothingFits, match="no GPU pool"):
-        place(offer(), Request())
+        place(offer(), PodRequest())
 
 
 @pytest.mark.parametrize(

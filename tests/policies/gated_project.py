@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from policies.bundle import bundle
-from rehearsal.standins.base import CheckFailure, Created, Diff, Properties, Provider, Request
+from rehearsal.standins.base import CallContext, CheckFailure, Created, Diff, Properties, Provider
 from rehearsal.standins.launcher import sdk_version
 from rehearsal.standins.server import serve
 from tests.rehearsal.engine_project import Outcome, Project
@@ -26,12 +26,12 @@ class Anything(Provider):
     def instance(self) -> Anything:
         return Anything(self.name)
 
-    def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+    def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
         return news, []
 
     def diff(
         self,
-        request: Request,
+        request: CallContext,
         id: str,
         old_inputs: Properties,
         old_state: Properties,
@@ -40,15 +40,15 @@ class Anything(Provider):
     ) -> Diff:
         return Diff()
 
-    def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
+    def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
         return Created("" if request.preview else request.name, inputs)
 
-    def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
+    def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
         return Created(id, state)
 
     def update(
         self,
-        request: Request,
+        request: CallContext,
         id: str,
         old_inputs: Properties,
         old_state: Properties,
@@ -57,7 +57,7 @@ class Anything(Provider):
     ) -> Properties:
         return news
 
-    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
         return None
 
 

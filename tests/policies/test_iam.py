@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from concepts.iam import ANY_RESOURCE, Call, allows, parsed, trusts
+from concepts.iam import ANY_RESOURCE, AuthorizationRequest, allows, parsed, trusts
 from concepts.unknown import UNKNOWN
 
 ACTION = "autoscaling:SetDesiredCapacity"
@@ -49,7 +49,7 @@ def when(operator: str, key: str, *values: Any) -> dict[str, Any]:
     ],
 )
 def test_actions_and_resources(statements: Any, expected: Any) -> None:
-    assert allows([{"Statement": statements}], Call(ACTION, ARN)) is expected
+    assert allows([{"Statement": statements}], AuthorizationRequest(ACTION, ARN)) is expected
 
 
 @pytest.mark.parametrize(
@@ -76,26 +76,26 @@ def test_actions_and_resources(statements: Any, expected: Any) -> None:
     ],
 )
 def test_conditions(condition: dict[str, Any], closed: bool, expected: Any) -> None:
-    call = Call(ACTION, ARN, {"aws:RequestedRegion": "us-west-2"}, tags=TAGS, more_tags=not closed)
+    call = AuthorizationRequest(ACTION, ARN, {"aws:RequestedRegion": "us-west-2"}, tags=TAGS, more_tags=not closed)
     assert allows([{"Statement": condition}], call) is expected
 
 
 def test_an_unreadable_document_may_allow_everything_and_deny_it() -> None:
-    assert allows([UNKNOWN], Call(ACTION)) is UNKNOWN
-    assert allows([parsed("{"), {"Statement": [statement(Effect="Deny")]}], Call(ACTION)) is False
+    assert allows([UNKNOWN], AuthorizationRequest(ACTION)) is UNKNOWN
+    assert allows([parsed("{"), {"Statement": [statement(Effect="Deny")]}], AuthorizationRequest(ACTION)) is False
 
 
 def test_calls_without_a_resource_cannot_be_limited_to_one() -> None:
     scoped = {"Statement": statement(Resource="arn:aws:autoscaling:*:*:autoScalingGroup:*")}
-    assert allows([scoped], Call(ACTION)) is False
-    assert allows([scoped], Call(ACTION, ANY_RESOURCE)) is True
+    assert allows([scoped], AuthorizationRequest(ACTION)) is False
+    assert allows([scoped], AuthorizationRequest(ACTION, ANY_RESOURCE)) is True
 
 
 def test_conditions_of_ones_own_requests_count_as_met_but_a_deny_stays_open() -> None:
     conditional = when("StringLike", "aws:RequestTag/pool", "*")
-    assert allows([{"Statement": [conditional]}], Call(ACTION, ARN, None)) is True
+    assert allows([{"Statement": [conditional]}], AuthorizationRequest(ACTION, ARN, None)) is True
     denying = {**conditional, "Effect": "Deny"}
-    assert allows([{"Statement": [statement(), denying]}], Call(ACTION, ARN, None)) is UNKNOWN
+    assert allows([{"Statement": [statement(), denying]}], AuthorizationRequest(ACTION, ARN, None)) is UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_documents_are_json_or_objects() -> None:
 def test_many_wildcards_are_matched_in_linear_time(wildcard: str) -> None:
     # With backtracking, thirty stars would take longer than anybody waits.
     never = (wildcard + "a") * 30 + "!"
-    assert allows([{"Statement": [statement(Action=never)]}], Call("a" * 200)) is False
+    assert allows([{"Statement": [statement(Action=never)]}], AuthorizationRequest("a" * 200)) is False
 
 
 @pytest.mark.parametrize(
@@ -142,4 +142,4 @@ def test_many_wildcards_are_matched_in_linear_time(wildcard: str) -> None:
     ],
 )
 def test_wildcards(pattern: str, matches: bool) -> None:
-    assert allows([{"Statement": [statement(Action=pattern)]}], Call(ACTION)) is matches
+    assert allows([{"Statement": [statement(Action=pattern)]}], AuthorizationRequest(ACTION)) is matches

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.standins.base import Created, Diff, Properties, Request
-from rehearsal.standins.kubernetes import KubernetesProvider
+from rehearsal.standins.base import CallContext, Created, Diff, Properties
+from rehearsal.standins.kubernetes import KubernetesStandIn
 from tests.rehearsal.simulated_cluster import PATIENCE, eventually
 
 
@@ -17,16 +17,18 @@ from tests.rehearsal.simulated_cluster import PATIENCE, eventually
 class Resource:
     """One resource as the engine drives it: check, diff, then create, replace or update; its state in between."""
 
-    provider: KubernetesProvider
+    provider: KubernetesStandIn
     type: str
     name: str = "thing"
     inputs: Properties = field(default_factory=dict)
     state: Properties = field(default_factory=dict)
     id: str = ""
 
-    def request(self, preview: bool = False) -> Request:
+    def request(self, preview: bool = False) -> CallContext:
         """The context of a call."""
-        return Request(f"urn:pulumi:test::test::{self.type}::{self.name}", self.type, self.name, {}, preview, b"seed")
+        return CallContext(
+            f"urn:pulumi:test::test::{self.type}::{self.name}", self.type, self.name, {}, preview, b"seed"
+        )
 
     def check(self, manifest: Properties) -> Properties:
         """The checked inputs; failures are the test's."""
@@ -72,7 +74,7 @@ class Resource:
 
 
 @contextmanager
-def interrupted(provider: KubernetesProvider, once: Callable[[], object]) -> Iterator[None]:
+def interrupted(provider: KubernetesStandIn, once: Callable[[], object]) -> Iterator[None]:
     """Ctrl-C reaches the engine as soon as ``once`` is true."""
 
     def interrupt() -> None:

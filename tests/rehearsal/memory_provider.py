@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import ClassVar
 
-from rehearsal.standins.base import CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
+from rehearsal.standins.base import CallContext, CheckFailure, Created, Diff, Properties, Provider, ProviderError
 from rehearsal.standins.paths import differences, format_path
 
 
@@ -31,14 +31,14 @@ class MemoryProvider(Provider):
     def cancel(self) -> None:
         self.cancelled.set()
 
-    def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+    def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
         if news.get("kind") == "refused":
             return news, [CheckFailure("kind", "refused is not a kind; write round")]
         return {"kind": "round", **news}, []
 
     def diff(
         self,
-        request: Request,
+        request: CallContext,
         id: str,
         old_inputs: Properties,
         old_state: Properties,
@@ -48,7 +48,7 @@ class MemoryProvider(Provider):
         changes = tuple(format_path(path) for path in differences(old_inputs, news))
         return Diff(changes, tuple(path for path in changes if path == "kind"), delete_before_replace=True)
 
-    def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
+    def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
         if inputs.get("fail") == "defect":
             raise KeyError("lost")
         state = {
@@ -66,12 +66,12 @@ class MemoryProvider(Provider):
         self.things[request.name] = state
         return Created(request.name, state)
 
-    def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
+    def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
         return Created(id, self.things[id]) if id in self.things else Created("", {})
 
     def update(
         self,
-        request: Request,
+        request: CallContext,
         id: str,
         old_inputs: Properties,
         old_state: Properties,
@@ -83,7 +83,7 @@ class MemoryProvider(Provider):
             self.things[id] = state
         return state
 
-    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
         self.things.pop(id, None)
 
     def invoke(self, token: str, args: Properties) -> Properties:

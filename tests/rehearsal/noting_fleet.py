@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from rehearsal.simulation import Endpoint, Injector, Node, NodeGroup
+from rehearsal.simulation import Endpoint, Injector, Node, SimulatedNodeGroup
 
 
 @dataclass
@@ -13,7 +13,7 @@ class NotingFleet:
     """A ``Fleet`` without machines. ``fail`` makes the named call raise."""
 
     clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
-    groups: dict[str, NodeGroup] = field(default_factory=dict)
+    groups: dict[str, SimulatedNodeGroup] = field(default_factory=dict)
     objects: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """API path → what ``list_objects`` answers."""
     applied: list[dict[str, Any]] = field(default_factory=list)
@@ -41,7 +41,7 @@ class NotingFleet:
         self._maybe_fail("delete_cluster")
         self.clusters.pop(name, None)
 
-    def apply_group(self, group: NodeGroup) -> None:
+    def apply_group(self, group: SimulatedNodeGroup) -> None:
         self._maybe_fail("apply_group")
         self.groups[group.name] = group
 

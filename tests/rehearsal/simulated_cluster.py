@@ -11,7 +11,7 @@ from typing import Any, Final
 import psutil
 
 from rehearsal.cluster.api import Api, Object
-from rehearsal.simulation import Machine, NodeGroup
+from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 from rehearsal.tools import folder
 
 PATIENCE: Final = 600.0
@@ -33,17 +33,17 @@ def size_taint(size: int) -> dict[str, str]:
     return {"key": "gpucluster.dev/gpus-per-node", "value": str(size), "effect": "NoSchedule"}
 
 
-def gpu_group(name: str, gpus: int = 1, **fields: Any) -> NodeGroup:
+def gpu_group(name: str, gpus: int = 1, **fields: Any) -> SimulatedNodeGroup:
     """A GPU group that starts empty, in one zone, at most 3 nodes."""
     defaults: dict[str, Any] = {
-        "machine": Machine("n1-standard-4", 4, 15, gpus, "nvidia-tesla-t4"),
+        "machine": NodeShape("n1-standard-4", 4, 15, gpus, "nvidia-tesla-t4"),
         "zones": ZONES[:1],
         "labels": {"gpucluster.dev/pool": name},
         "taints": (GPU_TAINT,),
         "max_nodes": 3,
         "hourly_usd": 0.5 * gpus,
     }
-    return NodeGroup(name, CLUSTER, **{**defaults, **fields})
+    return SimulatedNodeGroup(name, CLUSTER, **{**defaults, **fields})
 
 
 def pod_spec(gpus: int = 0, **fields: Any) -> Object:

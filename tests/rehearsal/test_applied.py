@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from rehearsal.applied import Applied, ManifestsError, checks, read, where_it_ran
-from rehearsal.user import Reply
+from rehearsal.user import SubmissionReply
 from tests.rehearsal.objects import Cluster
 from tests.rehearsal.simulated_cluster import daemon_set, job, pod
 
@@ -22,8 +22,8 @@ def deployment(replicas: int = 1) -> dict[str, Any]:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "server"}, "spec": body}
 
 
-def applied(manifest: dict[str, Any], reply: Reply | None = None) -> Applied:
-    return Applied(manifest, manifest["metadata"].get("namespace", "default"), reply or Reply(True))
+def applied(manifest: dict[str, Any], reply: SubmissionReply | None = None) -> Applied:
+    return Applied(manifest, manifest["metadata"].get("namespace", "default"), reply or SubmissionReply(True))
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_no_pod_is_right_only_where_none_is_asked_for(cluster: Cluster, manifest
 def test_what_is_refused_fails_and_what_makes_no_pods_needs_none(cluster: Cluster) -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
     assert list(checks([applied(config)], cluster.timeline)) == []
-    (check,) = checks([applied(config, Reply(False, "no such namespace"))], cluster.timeline)
+    (check,) = checks([applied(config, SubmissionReply(False, "no such namespace"))], cluster.timeline)
     assert (check.passed, check.detail) == (False, "refused: no such namespace")
 
 

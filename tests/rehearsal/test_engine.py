@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal import leftovers
-from rehearsal.engine import Engine, EngineError, Gate, gate_for, has_secure_values, outliving, user_passphrase
+from rehearsal.engine import Engine, EngineError, PolicyPack, gate_for, has_secure_values, outliving, user_passphrase
 from rehearsal.engine_events import Step
 from rehearsal.stack import ROOT
 from tests.rehearsal.simulated_cluster import eventually
@@ -88,7 +88,7 @@ def test_an_interrupted_update_leaves_no_process(tmp_path: Path, tools: Path) ->
 
 def test_a_stack_gets_its_own_levels_or_the_default_ones() -> None:
     assert gate_for(ROOT, "dev").config.name == "dev.json"
-    assert gate_for(ROOT, "gke-tips") == Gate(ROOT / "policies", ROOT / "policies" / "config" / "default.json")
+    assert gate_for(ROOT, "gke-tips") == PolicyPack(ROOT / "policies", ROOT / "policies" / "config" / "default.json")
 
 
 def test_a_configuration_with_a_misspelled_rule_is_refused_before_the_engine_ignores_it(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_world_that_ctrl_c_caught_while_it_started_is_ended(tmp_path: Path, mo
         started.append(subprocess.Popen(["/bin/sh", "-c", STUBBORN, "sh", str(run_dir)], text=True))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "World", start)
+    monkeypatch.setattr(run, "WorldHandle", start)
     options = run.Options(tools=tmp_path, gate=None, build=tmp_path)
     finished = run.Rehearsal(resolve("dev"), options, Console(file=io.StringIO())).run()
     assert finished.record.reasons == ["interrupted during start the world"]

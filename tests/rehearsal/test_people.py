@@ -12,7 +12,7 @@ from components.settings.access import Access
 from rehearsal.checks.people import people_checks
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.simulation import Login
+from rehearsal.simulation import UserInfo
 from tests.rehearsal.simulated_cluster import eventually, tools
 
 pytestmark = pytest.mark.rehearsal
@@ -23,7 +23,7 @@ ENTRIES = (
     Access(name="audit", who="audit", role="viewer"),
     Access(name="guest", who="guest", role="viewer", namespaces=("red",)),
 )
-LET_IN = {entry.who: Login(f"somebody-in-{entry.who}", (entry.who,)) for entry in ENTRIES}
+LET_IN = {entry.who: UserInfo(f"somebody-in-{entry.who}", (entry.who,)) for entry in ENTRIES}
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
         yield plane.api
 
 
-def failed(api: Api, *entries: Access, let_in: dict[str, Login]) -> list[str]:
+def failed(api: Api, *entries: Access, let_in: dict[str, UserInfo]) -> list[str]:
     return [check.detail for check in people_checks(api, entries, let_in) if not check.passed]
 
 
@@ -52,11 +52,11 @@ def test_whom_the_cloud_does_not_let_in_fails(api: Api) -> None:
 
 
 def test_somebody_without_the_bindings_of_the_role_fails(api: Api) -> None:
-    [detail] = failed(api, ENTRIES[1], let_in={"red": Login("stranger")})
+    [detail] = failed(api, ENTRIES[1], let_in={"red": UserInfo("stranger")})
     assert "may not create jobs in red" in detail
 
 
 def test_somebody_with_more_than_the_role_fails(api: Api) -> None:
     eventually("bindings hold", lambda: not failed(api, ENTRIES[0], let_in=LET_IN))
-    [detail] = failed(api, ENTRIES[2], let_in={"audit": Login("ops-too", ("audit", "ops"))})
+    [detail] = failed(api, ENTRIES[2], let_in={"audit": UserInfo("ops-too", ("audit", "ops"))})
     assert "may delete nodes in no namespace" in detail

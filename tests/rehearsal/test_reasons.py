@@ -7,7 +7,7 @@ import pytest
 from rehearsal.checks import Pools, workloads
 from rehearsal.play import Played, Submitted
 from rehearsal.scenario import Scenario, derive
-from rehearsal.user import Reply
+from rehearsal.user import SubmissionReply
 from tests.rehearsal.objects import Cluster, admin_pool, gpu_pool, job_yaml
 
 POOLS = Pools((gpu_pool("t4-1", 1, most=2),), (), admin_pool())
@@ -43,7 +43,7 @@ def test_a_full_pool_makes_the_next_pod_wait_and_something_says_why(
 ) -> None:
     extra = SCENARIO.burst.extra
     assert extra is not None
-    played = Played([Submitted(extra, cluster.timeline.now(), Reply(True))])
+    played = Played([Submitted(extra, cluster.timeline.now(), SubmissionReply(True))])
     cluster.node("gpu-0", SCENARIO.burst.pool, size=1)
     cluster.pod(extra.workload)
     if reason:

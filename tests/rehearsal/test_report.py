@@ -13,14 +13,14 @@ from rehearsal.checks import Check, Pools
 from rehearsal.checks.declared import CAPACITY
 from rehearsal.display import Display
 from rehearsal.play import Played, Submitted
-from rehearsal.report import Record, Stage, cost_of, node_prices, to_json, write_atomically
+from rehearsal.report import RunRecord, StageTime, cost_of, node_prices, to_json, write_atomically
 from rehearsal.scenario import derive
 from rehearsal.scope import Scope, scope_of
 from rehearsal.stack import available, resolve
 from rehearsal.standins.kubernetes.helm.charts import FOLDER
 from rehearsal.summary import show, sparkline
 from rehearsal.tools.modules import HELM
-from rehearsal.user import Reply
+from rehearsal.user import SubmissionReply
 from tests.rehearsal.objects import Clock, Cluster, admin_pool, gpu_pool, job_yaml
 from tests.rehearsal.simulated_cluster import eventually
 from tests.rehearsal.standins.kubernetes.helm.charts import write_chart
@@ -29,14 +29,14 @@ POOL = gpu_pool("t4-1", 1, hourly_usd=3600.0)
 
 
 @pytest.fixture
-def record() -> Record:
+def record() -> RunRecord:
     """One GPU node for ten seconds, beside an admin node for twenty."""
     cluster = Cluster.empty()
     pools = Pools((POOL,), (), admin_pool())
     plain = derive(pools.gpu, {POOL.name: job_yaml(POOL)}, 2.0).plain
-    record = Record("dev", "Pulumi.dev.yaml", cluster.timeline, pools, lambda node, pool: pool.hourly_usd)
+    record = RunRecord("dev", "Pulumi.dev.yaml", cluster.timeline, pools, lambda node, pool: pool.hourly_usd)
     record.scope, record.seed = Scope({"network": "lets everything through"}, {"prices": "list prices"}), 7
-    record.played = Played([Submitted(plain, 0.0, Reply(True, warnings=("a warning",)))])
+    record.played = Played([Submitted(plain, 0.0, SubmissionReply(True, warnings=("a warning",)))])
     cluster.node("admin-0", "admin")
     cluster.pod("gpu-pod")
     cluster.after(5).node("gpu-0", "t4-1", size=1)
@@ -47,7 +47,7 @@ def record() -> Record:
     return record
 
 
-def test_the_dearest_moment_has_its_list_price(record: Record) -> None:
+def test_the_dearest_moment_has_its_list_price(record: RunRecord) -> None:
     assert cost_of(record).peak_hourly == pytest.approx(3600.09)
 
 
@@ -74,13 +74,13 @@ def test_what_ran_is_priced_as_it_was_bought_and_not_as_declared(ran: str, bough
     assert (expected == pool.hourly_usd) is ((ran, spot) == (pool.machine_type, True))
 
 
-def test_a_pool_without_a_price_is_named_not_guessed(record: Record) -> None:
+def test_a_pool_without_a_price_is_named_not_guessed(record: RunRecord) -> None:
     record.pools = Pools((gpu_pool("t4-1", 1, hourly_usd=None),), (), admin_pool())
     assert cost_of(record).unpriced == ("t4-1",)
     assert cost_of(record).peak_hourly == pytest.approx(0.09)
 
 
-def test_the_report_holds_what_the_docstring_promises(record: Record) -> None:
+def test_the_report_holds_what_the_docstring_promises(record: RunRecord) -> None:
     import re
 
     import rehearsal.report
@@ -103,7 +103,7 @@ def test_the_report_holds_what_the_docstring_promises(record: Record) -> None:
     json.dumps(report)
 
 
-def test_pass_needs_every_check_and_the_end(record: Record) -> None:
+def test_pass_needs_every_check_and_the_end(record: RunRecord) -> None:
     assert record.verdict == "pass"
     record.complete = False
     assert (record.verdict, record.reasons) == ("fail", ["the run did not reach its end"])
@@ -112,14 +112,14 @@ def test_pass_needs_every_check_and_the_end(record: Record) -> None:
     assert (record.verdict, record.reasons) == ("fail", ["max-never-exceeded: t4-1 had 5 nodes"])
 
 
-def test_an_interruption_is_the_first_reason(record: Record) -> None:
+def test_an_interruption_is_the_first_reason(record: RunRecord) -> None:
     record.complete = False
     record.failures.append("interrupted during scenario")
     assert record.reasons == ["interrupted during scenario"]
 
 
-def test_the_summary_shows_the_verdict_last_with_its_reasons(record: Record) -> None:
-    record.stages.append(Stage("scenario", 12.3, False))
+def test_the_summary_shows_the_verdict_last_with_its_reasons(record: RunRecord) -> None:
+    record.stages.append(StageTime("scenario", 12.3, False))
     record.checks.append(Check("x", "A title", False, "because [brackets] matter"))
     output = io.StringIO()
     show(Console(file=output, width=100), record)
@@ -129,7 +129,7 @@ def test_the_summary_shows_the_verdict_last_with_its_reasons(record: Record) -> 
 
 
 @pytest.mark.parametrize("columns", [80, 100, 200])
-def test_the_chart_of_nodes_shows_whole_names_and_its_end_at_any_width(record: Record, columns: int) -> None:
+def test_the_chart_of_nodes_shows_whole_names_and_its_end_at_any_width(record: RunRecord, columns: int) -> None:
     long = gpu_pool("a100-40gb-8-ondemand", 8)
     record.pools = Pools((POOL, long), (), admin_pool())
     output = io.StringIO()
@@ -144,7 +144,7 @@ def test_the_chart_of_nodes_shows_whole_names_and_its_end_at_any_width(record: R
         assert chart.endswith(" ") is (pool.role == "gpu"), "the return to zero is there to see"
 
 
-def test_text_is_wrapped_at_words_in_a_terminal_and_not_at_all_in_a_file(record: Record) -> None:
+def test_text_is_wrapped_at_words_in_a_terminal_and_not_at_all_in_a_file(record: RunRecord) -> None:
     words = "word " * 40
     record.checks.append(Check("x", "A title", True, words.strip()))
     for terminal in (True, False):
@@ -155,7 +155,7 @@ def test_text_is_wrapped_at_words_in_a_terminal_and_not_at_all_in_a_file(record:
         assert all(part in ("✓", "A", "title:", "word") for line in lines for part in line.split())
 
 
-def test_the_verdict_says_what_it_does_not_cover(record: Record) -> None:
+def test_the_verdict_says_what_it_does_not_cover(record: RunRecord) -> None:
     output = io.StringIO()
     show(Console(file=output, width=100), record)
     assert "Not rehearsed (why: report.json): network." in output.getvalue()
@@ -190,7 +190,7 @@ def test_charts_that_are_not_here_are_named_and_those_of_the_user_are_not(
     assert "headlamp" in said
 
 
-def test_a_node_whose_gpus_were_only_late_has_had_no_trouble(record: Record) -> None:
+def test_a_node_whose_gpus_were_only_late_has_had_no_trouble(record: RunRecord) -> None:
     cluster = Cluster(record.timeline, Clock())
     for node, size in (("gpu-0", 1), ("gpu-1", 0)):
         cluster.node(node, "t4-1", size=1, gpus=size)
@@ -200,7 +200,7 @@ def test_a_node_whose_gpus_were_only_late_has_had_no_trouble(record: Record) -> 
     ]
 
 
-def test_troubles_with_machines_are_told_once_also_when_they_are_over(record: Record) -> None:
+def test_troubles_with_machines_are_told_once_also_when_they_are_over(record: RunRecord) -> None:
     cluster = Cluster(record.timeline, Clock())
     for pod in ("gpu-pod", "another"):
         cluster.warning(pod, "t4-1 cannot grow: [no tag]", reason="NodeGroupNotScaled", pool="t4-1")
@@ -214,7 +214,7 @@ def test_troubles_with_machines_are_told_once_also_when_they_are_over(record: Re
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_the_live_display_says_why_machines_are_missing(record: Record, terminal: bool) -> None:
+def test_the_live_display_says_why_machines_are_missing(record: RunRecord, terminal: bool) -> None:
     cluster = Cluster(record.timeline, Clock())
     cluster.pod("waits")
     output = io.StringIO()
@@ -226,7 +226,7 @@ def test_the_live_display_says_why_machines_are_missing(record: Record, terminal
         assert output.getvalue().count("t4-1 cannot grow") == 1
 
 
-def test_a_line_of_progress_names_only_the_pools_that_have_nodes(record: Record) -> None:
+def test_a_line_of_progress_names_only_the_pools_that_have_nodes(record: RunRecord) -> None:
     many = tuple(gpu_pool(f"a100-80gb-spot-{size}-us-west-2{zone}", size) for size in (1, 4, 8) for zone in "abc")
     record.pools = Pools((POOL, *many), (), admin_pool())
     output = io.StringIO()

@@ -12,7 +12,7 @@ from rehearsal.checks import Check, Pools, declared, workloads
 from rehearsal.checks import cluster as of_cluster
 from rehearsal.play import Played, Submitted
 from rehearsal.scenario import RunsOn, Scenario, Submission, derive, whole_node
-from rehearsal.user import Reply
+from rehearsal.user import SubmissionReply
 from tests.rehearsal.objects import Cluster, admin_pool, gpu_pool, job_yaml
 
 SMALL, LARGE = gpu_pool("t4-1", 1, most=2), gpu_pool("t4-4", 4, most=1)
@@ -20,8 +20,10 @@ POOLS = Pools((SMALL, LARGE), (), admin_pool())
 SCENARIO: Scenario = derive(POOLS.gpu, {pool.name: job_yaml(pool) for pool in POOLS.gpu}, 2.0)
 
 
-def submitted(one: Submission, cluster: Cluster, reply: Reply | None = None, idle: Sequence[str] = ()) -> Submitted:
-    return Submitted(one, cluster.timeline.now(), reply or Reply(True), tuple(idle))
+def submitted(
+    one: Submission, cluster: Cluster, reply: SubmissionReply | None = None, idle: Sequence[str] = ()
+) -> Submitted:
+    return Submitted(one, cluster.timeline.now(), reply or SubmissionReply(True), tuple(idle))
 
 
 def by_id(found: Sequence[Check], id: str) -> Check:
@@ -188,7 +190,7 @@ def test_a_multi_gpu_pod_needs_a_reason_that_names_the_line_to_add(cluster: Clus
 
 def test_a_pod_that_should_wait_and_was_placed_is_found(cluster: Cluster) -> None:
     one = SCENARIO.hopeless[0]
-    played = Played([submitted(one, cluster, Reply(True, warnings=("asks for too many",)))])
+    played = Played([submitted(one, cluster, SubmissionReply(True, warnings=("asks for too many",)))])
     cluster.pod("over-large", node="gpu-0", phase="Running", gpus=5)
     assert not by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "over-large").passed
 
@@ -196,12 +198,14 @@ def test_a_pod_that_should_wait_and_was_placed_is_found(cluster: Cluster) -> Non
 @pytest.mark.parametrize(
     ("reply", "passed"),
     [
-        (Reply(True), False),
-        (Reply(False, "namespace is terminating"), False),
-        (Reply(False, "remove the toleration of gpucluster.dev/gpus-per-node=4"), True),
+        (SubmissionReply(True), False),
+        (SubmissionReply(False, "namespace is terminating"), False),
+        (SubmissionReply(False, "remove the toleration of gpucluster.dev/gpus-per-node=4"), True),
     ],
 )
-def test_a_blanket_toleration_must_be_refused_for_that_reason(cluster: Cluster, reply: Reply, passed: bool) -> None:
+def test_a_blanket_toleration_must_be_refused_for_that_reason(
+    cluster: Cluster, reply: SubmissionReply, passed: bool
+) -> None:
     played = Played([submitted(SCENARIO.refused[0], cluster, reply)])
     found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "blanket-toleration")
     assert found.passed is passed

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from rehearsal.engine import Result
+from rehearsal.engine import CommandResult
 from rehearsal.engine_events import Outcome
 from rehearsal.options import Options
 from rehearsal.run import Rehearsal
@@ -24,15 +24,15 @@ class _Engine:
         self._cluster, self._failures, self._shrinks = cluster, failures, shrinks
         self.updates = 0
 
-    def up(self, *arguments: Any, **named: Any) -> Result:
+    def up(self, *arguments: Any, **named: Any) -> CommandResult:
         self.updates += 1
         if self._shrinks and self.updates == 1:
             self._cluster.gone("gpu-0", "t4-1", size=1)
         failed = self.updates <= self._failures
-        return Result("up", int(failed), 1.0, Outcome(errors=("refused",) if failed else ()), Path("up.log"))
+        return CommandResult("up", int(failed), 1.0, Outcome(errors=("refused",) if failed else ()), Path("up.log"))
 
-    def drift(self) -> Result:
-        return Result("refresh", 0, 1.0, Outcome(), Path("refresh.log"))
+    def drift(self) -> CommandResult:
+        return CommandResult("refresh", 0, 1.0, Outcome(), Path("refresh.log"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from schemas import FOLDER, generate
 from schemas.sources import amazon, azure, google
-from schemas.sources.azure.limits import LIMITS, Limit
+from schemas.sources.azure.limits import LIMITS, ValueLimit
 from schemas.sources.google.names import REQUESTS, Request, To
 
 SERVICE = "gcp:projects/service:Service"
@@ -49,7 +49,7 @@ def test_a_type_whose_request_nobody_names_is_named_with_the_place_to_say_it(sou
 
 
 def test_a_limit_of_nothing_stops_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(azure, "LIMITS", {"ResourceGroup": {"resourceGroupNam": Limit("x")}})
+    monkeypatch.setattr(azure, "LIMITS", {"ResourceGroup": {"resourceGroupNam": ValueLimit("x")}})
     with pytest.raises(ValueError, match="resourceGroupNam"):
         azure.made([GROUP])
     monkeypatch.setattr(azure, "LIMITS", {"ResourceGrup": LIMITS["Subnet"]})

@@ -11,12 +11,12 @@ from rehearsal.standins.aks import AzureNativeProvider
 from rehearsal.standins.eks import AwsProvider
 from rehearsal.standins.eks.row import Row
 from rehearsal.standins.gke import GcpProvider
-from rehearsal.standins.resource import Resource
+from rehearsal.standins.resource import SimulatedResource
 from schemas import schema
 from schemas.sources.amazon.names import REQUESTS, To
 from schemas.used import USED
 
-ROWS: list[tuple[str, Resource[Any]]] = [
+ROWS: list[tuple[str, SimulatedResource[Any]]] = [
     (provider.cloud_name, row)
     for provider in (GcpProvider, AwsProvider, AzureNativeProvider)
     for row in provider.rows.values()
@@ -33,7 +33,7 @@ def test_every_type_in_use_has_a_row_and_every_row_a_schema() -> None:
 
 
 @every_row
-def test_the_inputs_that_a_row_names_exist(cloud: str, row: Resource[Any]) -> None:
+def test_the_inputs_that_a_row_names_exist(cloud: str, row: SimulatedResource[Any]) -> None:
     """A misspelt path would quietly turn a replacement or a refusal into an update."""
     paths = (*row.replaces, *row.fixed, *row.unordered, *row.links, *row.required, *row.defaults, *row.replaces_if)
     more = row.one_of if isinstance(row, Row) else ()
@@ -42,7 +42,7 @@ def test_the_inputs_that_a_row_names_exist(cloud: str, row: Resource[Any]) -> No
 
 
 @every_row
-def test_the_outputs_of_a_row_exist(cloud: str, row: Resource[Any]) -> None:
+def test_the_outputs_of_a_row_exist(cloud: str, row: SimulatedResource[Any]) -> None:
     known = set(schema(cloud).resources[row.token].outputs)
     assert set(row.outputs) <= known
     assert {path.partition(".")[0] for path in row.unknown} <= set(row.outputs)
@@ -50,7 +50,7 @@ def test_the_outputs_of_a_row_exist(cloud: str, row: Resource[Any]) -> None:
 
 
 @every_row
-def test_an_id_is_made_of_inputs_that_must_be_there(cloud: str, row: Resource[Any]) -> None:
+def test_an_id_is_made_of_inputs_that_must_be_there(cloud: str, row: SimulatedResource[Any]) -> None:
     properties = schema(cloud).inputs(row.token).properties
     for name in row.address:
         if name != "subscription":
@@ -58,7 +58,7 @@ def test_an_id_is_made_of_inputs_that_must_be_there(cloud: str, row: Resource[An
 
 
 @every_row
-def test_what_refers_refers_to_a_row(cloud: str, row: Resource[Any]) -> None:
+def test_what_refers_refers_to_a_row(cloud: str, row: SimulatedResource[Any]) -> None:
     assert {refers.token for refers in row.refers.values()} <= set(TYPES)
 
 

@@ -23,7 +23,7 @@ from components.clouds.aks.workloads.pod_identity import grant
 from components.clouds.aks.workloads.registry import let_pull, registry
 from components.clouds.aks.workloads.share import share
 from components.clouds.base import NodePools, WorkloadResources
-from components.clouds.control_plane import ControlPlane
+from components.clouds.control_plane import ControlPlaneOutputs
 from components.clouds.raw import beside
 from components.resources import ClusterObjects
 from components.settings import Settings
@@ -52,7 +52,7 @@ _OUT_OF_REACH: Final = (
 _LOAD_BALANCER_ONLY: Final = "0.0.0.0/32"
 
 
-class AksCluster(ControlPlane):
+class AksCluster(ControlPlaneOutputs):
     """The ``CloudCluster`` of Azure; all its resources are children of ``parent``.
 
     Azure creates no cluster without a system pool, so the admin pool is part of the cluster's own inputs. A pool apart,

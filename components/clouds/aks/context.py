@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.clouds.aks.identity import Identity
+from components.clouds.aks.identity import ManagedIdentity
 from components.clouds.aks.running_pools import RunningPools
 from components.resources import CustomResource
 from components.settings import Settings
@@ -21,5 +21,5 @@ class Context:
     control_plane: CustomResource
     group: pulumi.Input[str]
     subnet: pulumi.Input[str]
-    nodes: Identity
+    nodes: ManagedIdentity
     running_pools: RunningPools

@@ -15,7 +15,7 @@ import pulumi
 from catalog.aks.keys import Key, parse_key
 from components.clouds.aks import roles
 from components.clouds.aks.declare import declare
-from components.clouds.aks.identity import ClusterIdentities, Identity
+from components.clouds.aks.identity import ClusterIdentities, ManagedIdentity
 from components.resources import CustomResource
 from components.settings import Settings
 
@@ -62,7 +62,7 @@ class Encryption:
             if security.disk_key is None:
                 # An identity of its own, made before the set: one that Azure made with the set would have no right to
                 # the key.
-                owner = Identity(name, settings, group, "disks", parent)
+                owner = ManagedIdentity(name, settings, group, "disks", parent)
                 usable = grant("disks-key", roles.KEY_VAULT_CRYPTO_SERVICE_ENCRYPTION_USER, key.id, owner.principal)
                 self.disks = _encryption_set(name, settings, key, group, owner, usable, parent).id
         if security.disk_key is not None:
@@ -76,7 +76,7 @@ def _encryption_set(
     settings: Settings,
     key: Key,
     group: pulumi.Input[str],
-    owner: Identity,
+    owner: ManagedIdentity,
     usable: CustomResource,
     parent: pulumi.Resource,
 ) -> CustomResource:

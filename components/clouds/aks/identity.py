@@ -16,7 +16,7 @@ from components.settings import Settings
 from components.settings.limits.aks.pools import RESERVATION
 
 
-class Identity:
+class ManagedIdentity:
     """A user-assigned managed identity; ``id`` names it in Azure, ``principal`` is its object id in Entra.
 
     It keeps the tags that it was made with. Of a resource that is to be updated the provider's preview knows no more
@@ -63,8 +63,8 @@ class ClusterIdentities:
         linked: str | None,
         parent: pulumi.Resource,
     ) -> None:
-        self.control_plane = Identity(name, settings, group, "control-plane", parent)
-        self.nodes = Identity(name, settings, group, "nodes", parent)
+        self.control_plane = ManagedIdentity(name, settings, group, "control-plane", parent)
+        self.nodes = ManagedIdentity(name, settings, group, "nodes", parent)
 
         def may(purpose: str, role: str, scope: pulumi.Input[str], key: str | None = None) -> CustomResource:
             return roles.assignment(

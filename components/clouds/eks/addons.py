@@ -17,7 +17,7 @@ import pulumi
 from components.clouds.eks import disk_key, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
-from components.clouds.eks.identity import Account, Role, associate, pod_role
+from components.clouds.eks.identity import CallerIdentity, ServiceRole, associate, pod_role
 from components.clouds.eks.load_balancer import CONTROLLER, controller_policy
 from components.clouds.eks.network import LOAD_BALANCER
 from components.resources import CustomResource
@@ -101,7 +101,7 @@ OPTIONAL: Final[Mapping[str, Addon]] = {
 """Opt-ins of a stack file by their names there; ``ebs`` is always there, ``load-balancer`` is rights alone."""
 
 
-def file_mounts(name: str, settings: Settings, account: Account, parent: pulumi.Resource) -> Role | None:
+def file_mounts(name: str, settings: Settings, account: CallerIdentity, parent: pulumi.Resource) -> ServiceRole | None:
     """Who the EFS driver of the nodes is where there is a shared volume, whose policy lets it in and nobody else.
 
     The role has no rights of its own. https://github.com/kubernetes-sigs/aws-efs-csi-driver/issues/1759
@@ -176,7 +176,7 @@ def _declare(name: str, addon: Addon, context: Context, options: pulumi.Resource
     }
     if addon.configuration:
         inputs["configurationValues"] = json.dumps(_tagging(addon, settings), sort_keys=True)
-    roles: list[Role] = []
+    roles: list[ServiceRole] = []
     if addon.policies:
         uses = disk_key.uses(settings.security.disk_key) if addon is _EBS else ()
         document = policy.document(*uses) if uses else None
@@ -206,7 +206,7 @@ def _role(
     *,
     managed: Sequence[str] = (),
     document: pulumi.Input[str] | None = None,
-) -> Role:
+) -> ServiceRole:
     assert options.parent is not None
     return pod_role(
         name, purpose, context.settings, context.account, options.parent, managed=managed, document=document

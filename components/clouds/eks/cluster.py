@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 
 from components.clouds.base import NodePools, WorkloadResources
-from components.clouds.control_plane import ControlPlane
+from components.clouds.control_plane import ControlPlaneOutputs
 from components.clouds.eks import addons, cluster_autoscaler, disk_key, people, pools, storage
 from components.clouds.eks.access import vpc_config
 from components.clouds.eks.context import Context
@@ -16,9 +16,9 @@ from components.clouds.eks.control_plane_logs import LOGS, log_group
 from components.clouds.eks.declare import declare
 from components.clouds.eks.encryption import secrets_key
 from components.clouds.eks.existing_network import ExistingNetwork
-from components.clouds.eks.identity import Account, cluster_role, node_role
+from components.clouds.eks.identity import CallerIdentity, cluster_role, node_role
 from components.clouds.eks.karpenter import Karpenter, node_role_arn
-from components.clouds.eks.kubeconfig import Login, kubeconfig
+from components.clouds.eks.kubeconfig import ProviderLogin, kubeconfig
 from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroups, cluster_exists
 from components.clouds.eks.version import cluster_minor
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from schemas import eks
 
 
-class EksCluster(ControlPlane):
+class EksCluster(ControlPlaneOutputs):
     """The ``CloudCluster`` of Amazon; all its resources are children of ``parent``."""
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         exists = cluster_exists(settings.cluster_name, parent)
         if settings.network.private_endpoint and settings.network.existing is None and not exists:
             _refuse_out_of_reach()
-        account = Account(parent)
+        account = CallerIdentity(parent)
         if settings.access and not exists:
             people.refuse_the_maker(settings, account.caller)
         minor = cluster_minor(settings, parent, exists=exists)
@@ -171,7 +171,7 @@ def _kubeconfig(settings: Settings, cluster: CustomResource, authority: pulumi.O
     )
 
 
-def _login() -> Login:
+def _login() -> ProviderLogin:
     """The provider's own keys of the stack file: https://www.pulumi.com/registry/packages/aws/installation-configuration/"""
     provider = pulumi.Config("aws")
     roles = [role for role in provider.get_object("assumeRoles") or () if isinstance(role, Mapping)]
@@ -180,7 +180,7 @@ def _login() -> Login:
             f"aws:assumeRoles: {len(roles)} roles one after the other, and the kubeconfig's credentials can take one. "
             "Write the last one, and make the others a profile (aws:profile)."
         )
-    return Login(profile=provider.get("profile"), role=str(roles[0]["roleArn"]) if roles else None)
+    return ProviderLogin(profile=provider.get("profile"), role=str(roles[0]["roleArn"]) if roles else None)
 
 
 def _inputs(

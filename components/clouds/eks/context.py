@@ -9,7 +9,7 @@ from typing import Any
 import pulumi
 
 from components.clouds.eks.existing_network import ExistingNetwork
-from components.clouds.eks.identity import Account, Role
+from components.clouds.eks.identity import CallerIdentity, ServiceRole
 from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroup, RunningGroups
 from components.resources import CustomResource
@@ -27,13 +27,13 @@ class Context:
     """
 
     settings: Settings
-    account: Account
+    account: CallerIdentity
     network: Network | ExistingNetwork
-    node_role: Role
+    node_role: ServiceRole
     control_plane: CustomResource
     minor: str
     groups: RunningGroups | None = None
-    file_mounts: Role | None = None
+    file_mounts: ServiceRole | None = None
 
     @property
     def name(self) -> pulumi.Output[str]:

@@ -14,7 +14,7 @@ import pulumi
 
 from components.clouds.eks import policy
 from components.clouds.eks.declare import declare
-from components.clouds.eks.identity import Account
+from components.clouds.eks.identity import CallerIdentity
 from components.settings import Settings
 
 # https://docs.aws.amazon.com/autoscaling/ec2/userguide/key-policy-requirements-EBS-encryption.html,
@@ -34,7 +34,7 @@ _AUTO_SCALING: Final = f"{_ROLES}/autoscaling.amazonaws.com/AWSServiceRoleForAut
 _SPOT: Final = f"{_ROLES}/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
 
 
-def grants(name: str, settings: Settings, account: Account, parent: pulumi.Resource) -> list[pulumi.Resource]:
+def grants(name: str, settings: Settings, account: CallerIdentity, parent: pulumi.Resource) -> list[pulumi.Resource]:
     """Let the account's own roles start machines with such disks; nothing without a key.
 
     Auto Scaling's starts those of node groups. That of spot machines needs the key for every spot machine; whether also

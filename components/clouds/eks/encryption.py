@@ -12,7 +12,7 @@ import pulumi
 
 from components.clouds.eks import policy
 from components.clouds.eks.declare import declare
-from components.clouds.eks.identity import Role
+from components.clouds.eks.identity import ServiceRole
 from components.settings import Settings
 
 _DAYS_TO_CHANGE_ONES_MIND = 30
@@ -26,7 +26,7 @@ class SecretsKey:
     ready: list[pulumi.Resource]
 
 
-def secrets_key(name: str, settings: Settings, role: Role, parent: pulumi.Resource) -> SecretsKey:
+def secrets_key(name: str, settings: Settings, role: ServiceRole, parent: pulumi.Resource) -> SecretsKey:
     """The key, usable by the control plane's ``role``."""
     options = pulumi.ResourceOptions(parent=parent)
     if settings.security.kms_key is None:

@@ -36,7 +36,7 @@ _ROLE_NAME_LIMIT: Final = 64
 _CALLER: Final = "aws:index/getCallerIdentity:getCallerIdentity"
 
 
-class Account:
+class CallerIdentity:
     """The account that the program runs in: its ``id`` and the ARN of whoever runs the program (``caller``), known at
     once, and its ``partition`` (``aws``, ``aws-us-gov``, ``aws-cn``)."""
 
@@ -54,7 +54,7 @@ class Account:
         return pulumi.Output.format("arn:{0}:iam::aws:policy/{1}", self.partition, path)
 
 
-class Role:
+class ServiceRole:
     """A role that ``service`` may assume, with policies of AWS (``managed``) and one of its own (``document``).
 
     ``arn`` and ``role_name`` are known once it exists; ``ready`` are its policies: whoever uses the role waits for
@@ -67,7 +67,7 @@ class Role:
         purpose: str,
         service: str,
         settings: Settings,
-        account: Account,
+        account: CallerIdentity,
         parent: pulumi.Resource,
         *,
         managed: Sequence[str] = (),
@@ -106,9 +106,9 @@ def role_name(cluster_name: str, purpose: str) -> str:
     return shortened(cluster_name, _ROLE_NAME_LIMIT, suffix=f"-{purpose}")
 
 
-def cluster_role(name: str, settings: Settings, account: Account, parent: pulumi.Resource) -> Role:
+def cluster_role(name: str, settings: Settings, account: CallerIdentity, parent: pulumi.Resource) -> ServiceRole:
     """What the control plane does in the account: network interfaces, load balancers."""
-    return Role(
+    return ServiceRole(
         f"{name}-control-plane-role",
         "control-plane",
         "eks.amazonaws.com",
@@ -120,24 +120,26 @@ def cluster_role(name: str, settings: Settings, account: Account, parent: pulumi
 
 
 def node_role(
-    name: str, settings: Settings, account: Account, parent: pulumi.Resource, *, purpose: str = "nodes"
-) -> Role:
+    name: str, settings: Settings, account: CallerIdentity, parent: pulumi.Resource, *, purpose: str = "nodes"
+) -> ServiceRole:
     """What a node may do."""
-    return Role(f"{name}-node-role", purpose, "ec2.amazonaws.com", settings, account, parent, managed=NODE_POLICIES)
+    return ServiceRole(
+        f"{name}-node-role", purpose, "ec2.amazonaws.com", settings, account, parent, managed=NODE_POLICIES
+    )
 
 
 def pod_role(
     name: str,
     purpose: str,
     settings: Settings,
-    account: Account,
+    account: CallerIdentity,
     parent: pulumi.Resource,
     *,
     managed: Sequence[str] = (),
     document: pulumi.Input[str] | None = None,
-) -> Role:
+) -> ServiceRole:
     """What the pods of one service account may do; an association gives it to them."""
-    return Role(
+    return ServiceRole(
         f"{name}-role",
         purpose,
         policy.POD_IDENTITY,
@@ -151,7 +153,7 @@ def pod_role(
 
 def associate(
     name: str,
-    role: Role,
+    role: ServiceRole,
     cluster_name: pulumi.Input[str],
     service_account: tuple[str, str],
     settings: Settings,

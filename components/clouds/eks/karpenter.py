@@ -13,9 +13,9 @@ from catalog.eks.versions import KARPENTERS
 from components.clouds.eks import karpenter_objects
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
-from components.clouds.eks.identity import Account, associate, node_role, pod_role, role_name
+from components.clouds.eks.identity import CallerIdentity, associate, node_role, pod_role, role_name
 from components.clouds.eks.interruptions import InterruptionQueue, queue_name
-from components.clouds.eks.karpenter_rights import Scope, rights
+from components.clouds.eks.karpenter_rights import RightsScope, rights
 from components.clouds.eks.version import release
 from components.resources import Chart, ClusterObjects, CustomResource
 from components.settings import Settings
@@ -32,7 +32,7 @@ _INSTALL_SECONDS: Final = 600
 _NODES: Final = "karpenter-nodes"
 
 
-def node_role_arn(settings: Settings, account: Account) -> pulumi.Output[str]:
+def node_role_arn(settings: Settings, account: CallerIdentity) -> pulumi.Output[str]:
     """Who its nodes are, whether or not they are declared yet.
 
     https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns
@@ -84,7 +84,7 @@ class Karpenter:
         )
         document = pulumi.Output.all(context.account.partition, context.account.id).apply(
             lambda found: rights(
-                Scope(
+                RightsScope(
                     partition=found[0],
                     account=found[1],
                     region=settings.region,

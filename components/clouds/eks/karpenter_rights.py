@@ -32,7 +32,7 @@ _NODE_POOL: Final = "karpenter.sh/nodepool"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scope:
+class RightsScope:
     """What the rights are limited to; everything by its name, so that they are known before anything exists.
 
     ``node_role`` is a name with its path, ``/name``. ``spot``: whether any pool has spot machines. ``disk_key`` is the
@@ -61,7 +61,7 @@ class Scope:
         return f"arn:{self.partition}:ec2:{self.region}:*:capacity-reservation/*"
 
 
-def rights(scope: Scope) -> str:
+def rights(scope: RightsScope) -> str:
     """The policy of the controller."""
     iam = f"arn:{scope.partition}:iam::{scope.account}"
     requested = _tagged("Request", scope.cluster, {"aws:RequestTag/eks:eks-cluster-name": scope.cluster})

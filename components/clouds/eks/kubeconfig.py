@@ -9,14 +9,14 @@ from concepts.kubeconfig import kubeconfig as document
 
 
 @dataclass(frozen=True, kw_only=True)
-class Login:
+class ProviderLogin:
     """As whom the provider works, if the stack file says: a ``profile`` of the AWS configuration, a ``role``'s ARN."""
 
     profile: str | None = None
     role: str | None = None
 
 
-def kubeconfig(cluster_name: str, region: str, endpoint: str, ca_pem_base64: str, login: Login) -> str:
+def kubeconfig(cluster_name: str, region: str, endpoint: str, ca_pem_base64: str, login: ProviderLogin) -> str:
     """A kubeconfig, as JSON (which is YAML); ``endpoint`` is a URL.
 
     Only who made a cluster has rights in it at first, so tokens are those of the provider's own ``login``:

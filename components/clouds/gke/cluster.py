@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pulumi
 
 from components.clouds.base import NodePools, WorkloadResources
-from components.clouds.control_plane import ControlPlane
+from components.clouds.control_plane import ControlPlaneOutputs
 from components.clouds.gke import maintenance, people, pools, storage
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
@@ -40,7 +40,7 @@ _TEMPORARY_POOL_MACHINE: Final = "e2-medium"
 _TEMPORARY_POOL_DISK_GB: Final = 20
 
 
-class GkeCluster(ControlPlane):
+class GkeCluster(ControlPlaneOutputs):
     """The ``CloudCluster`` of Google; all its resources are children of ``parent``."""
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:

@@ -18,7 +18,7 @@ from policies.readers.eks.scaling import group_name, of_node_group, tags_among
 from policies.readers.eks.subnets import private_subnet, subnets_among
 from policies.readers.eks.template import (
     Choice,
-    Template,
+    LaunchTemplate,
     doubts_about,
     is_gpu_image,
     machines,
@@ -180,7 +180,7 @@ def _open_api(network: Any) -> Maybe[bool]:
     return UNKNOWN if UNKNOWN in ranges else not ranges
 
 
-def _labels(value: Any, template: Template) -> Maybe[dict[str, Maybe[str | None]]]:
+def _labels(value: Any, template: LaunchTemplate) -> Maybe[dict[str, Maybe[str | None]]]:
     declared = texts(value)
     if declared is UNKNOWN:
         return UNKNOWN

@@ -19,8 +19,8 @@ from policies.readers.eks.template import (
     CONFIGURATION,
     TEMPLATE,
     Choice,
-    Machines,
-    Template,
+    LaunchTemplate,
+    TemplateMachines,
     choice_of,
     doubts_about,
     machines,
@@ -155,7 +155,7 @@ def _fleet(declared: Declared, listed: tuple[Choice, ...], capacity: Any, *, spo
     yield from _fixed(declared, kinds, _count(given(capacity, 1)), spot=spot)
 
 
-def _fixed(declared: Declared, kinds: Machines, count: Maybe[int], *, spot: bool) -> Iterable[NodeGroup]:
+def _fixed(declared: Declared, kinds: TemplateMachines, count: Maybe[int], *, spot: bool) -> Iterable[NodeGroup]:
     if kinds.gpus != 0:
         yield NodeGroup(
             name=declared.name,
@@ -188,7 +188,7 @@ def _pattern(declared: Declared) -> Maybe[str]:
     return re.escape(name) if isinstance(name, str) else UNKNOWN
 
 
-def _of_kubernetes(tags: Mapping[Any, Any], template: Template) -> Maybe[bool]:
+def _of_kubernetes(tags: Mapping[Any, Any], template: LaunchTemplate) -> Maybe[bool]:
     machine_tags = {} if template.tags is UNKNOWN else template.tags
     keys = [key for key in (*tags, *machine_tags) if isinstance(key, str)]
     if any(key.startswith(_NODE_TAGS) for key in keys) or template.registration.joins is True:

@@ -35,7 +35,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Template:
+class LaunchTemplate:
     """What a launch template, a launch configuration or an instance says about its machines."""
 
     choices: tuple[Choice, ...] = ()
@@ -48,7 +48,7 @@ class Template:
     """Whether its machine image brings NVIDIA's driver, as the image's name says."""
 
 
-NO_TEMPLATE: Final = Template(tags={})
+NO_TEMPLATE: Final = LaunchTemplate(tags={})
 _NOT_DECLARED: Final = Doubt(
     "its launch template is not declared in this program",
     "Declare the launch template in this program; for the GPUs alone, name instance types on the group itself.",
@@ -57,7 +57,7 @@ _ANY_MACHINE: Final = Doubt(
     "its instance requirements leave machines with and without GPUs to EC2's choice",
     "Set acceleratorCount: {max: 0} for machines without GPUs, or acceleratorManufacturers and a minimum for GPUs.",
 )
-ELSEWHERE: Final = Template(
+ELSEWHERE: Final = LaunchTemplate(
     choices=(Choice(UNKNOWN, UNKNOWN, _NOT_DECLARED),), registration=replace(UNREADABLE, doubt=_NOT_DECLARED)
 )
 """A template that the program does not declare."""
@@ -65,7 +65,7 @@ _GPU_IMAGE: Final = re.compile(r"nvidia|[-_/]gpu\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Machines:
+class TemplateMachines:
     """The machines of one group: most GPUs, what other types have instead, the first type's name, GPU models."""
 
     gpus: Maybe[int]
@@ -76,7 +76,7 @@ class Machines:
     types: tuple[Maybe[str | None], ...] = ()
 
 
-def machines(choices: Sequence[Choice]) -> Machines:
+def machines(choices: Sequence[Choice]) -> TemplateMachines:
     """Sums up what a group may launch. A type that surely has GPUs decides, whatever else is unknown."""
     known = {choice.gpus for choice in choices if choice.gpus is not UNKNOWN}
     most = max(known, default=0)
@@ -85,15 +85,15 @@ def machines(choices: Sequence[Choice]) -> Machines:
     models = dict.fromkeys(model for choice in choices if (model := model_of(choice.type)))
     doubt = next((choice.doubt for choice in choices if choice.doubt is not None), None)
     types = tuple(choice.type for choice in choices)
-    return Machines(gpus, tuple(sorted(known - {most})) if most else (), first, tuple(models), doubt, types)
+    return TemplateMachines(gpus, tuple(sorted(known - {most})) if most else (), first, tuple(models), doubt, types)
 
 
-def with_image(kinds: Machines, gpu_image: bool) -> Machines:
+def with_image(kinds: TemplateMachines, gpu_image: bool) -> TemplateMachines:
     """The same, where an image with NVIDIA's driver says that machines of which nothing else is known have GPUs."""
     return replace(kinds, gpus=1) if gpu_image and kinds.gpus is UNKNOWN else kinds
 
 
-def doubts_about(kinds: Machines, registered: Registration) -> dict[str, Doubt]:
+def doubts_about(kinds: TemplateMachines, registered: Registration) -> dict[str, Doubt]:
     """What stays unknown for good of a group of these machines, by its field."""
     found = {} if kinds.doubt is None else {"gpus_per_node": kinds.doubt}
     return found if registered.doubt is None else {**found, "taints": registered.doubt, "labels": registered.doubt}
@@ -118,7 +118,7 @@ def choice_of(entry: Any) -> Choice | None:
     return Choice(gpus, doubt=_ANY_MACHINE if gpus is UNKNOWN and not holds_unknown(requirements) else None)
 
 
-def template_of(declared: Declared) -> Template:
+def template_of(declared: Declared) -> LaunchTemplate:
     """Reads a launch template, a launch configuration, or a machine with the same fields."""
     inputs = declared.properties
     choice = choice_of(inputs)
@@ -127,7 +127,7 @@ def template_of(declared: Declared) -> Template:
     disks += [*items(inputs.get("ebsBlockDevices")), *_one(inputs.get("rootBlockDevice"))]
     open_doors = [at(entry, "associatePublicIpAddress") for entry in items(inputs.get("networkInterfaces"))]
     public = [flag(door) for door in (*open_doors, inputs.get("associatePublicIpAddress"))]
-    return Template(
+    return LaunchTemplate(
         choices=() if choice is None else (choice,),
         registration=registration(data),
         disk_encrypted=_encrypted([at(disk, "encrypted") for disk in disks]),
@@ -147,7 +147,7 @@ def is_gpu_image(name: Any) -> bool:
     return isinstance(name, str) and _GPU_IMAGE.search(name) is not None
 
 
-def referenced(declared: Declared, *properties: str) -> Template:
+def referenced(declared: Declared, *properties: str) -> LaunchTemplate:
     """The template that ``properties`` of a group refer to; with several, what all of them have in common."""
     if all(declared.properties.get(name) is None for name in properties):
         return NO_TEMPLATE

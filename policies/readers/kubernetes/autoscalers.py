@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from concepts.declared import Autoscaler, IdleTime, Minimum, Right
+from concepts.declared import Autoscaler, AutoscalerCall, IdleTime, Minimum
 from concepts.iam import ANY_RESOURCE
 from concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
 from policies.readers.idle import idle_of_flags, idle_of_profile
@@ -36,24 +36,24 @@ _SEES: Final = (
 _CHANGES: Final = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
 _GROUP_ARN: Final = "arn:?:autoscaling:?:?:autoScalingGroup:?:autoScalingGroupName/?"
 _RIGHTS_ON_GROUPS: Final = (
-    *(Right(action) for action in _SEES),
-    *(Right(action, _GROUP_ARN, on_group=True) for action in _CHANGES),
+    *(AutoscalerCall(action) for action in _SEES),
+    *(AutoscalerCall(action, _GROUP_ARN, on_group=True) for action in _CHANGES),
 )
 # https://karpenter.sh/v1.14/reference/cloudformation/: the calls without which no machine comes or goes.
 _RIGHTS_ON_MACHINES: Final = (
-    Right("ec2:CreateFleet", "arn:?:ec2:?:?:fleet/?"),
-    Right("ec2:CreateLaunchTemplate", "arn:?:ec2:?:?:launch-template/?"),
-    Right("ec2:CreateTags", "arn:?:ec2:?:?:instance/?"),
-    Right("ec2:RunInstances", "arn:?:ec2:?:?:instance/?"),
-    Right("ec2:TerminateInstances", "arn:?:ec2:?:?:instance/?"),
-    Right("ec2:DescribeImages"),
-    Right("ec2:DescribeInstances"),
-    Right("ec2:DescribeInstanceTypeOfferings"),
-    Right("ec2:DescribeInstanceTypes"),
-    Right("ec2:DescribeLaunchTemplates"),
-    Right("ec2:DescribeSecurityGroups"),
-    Right("ec2:DescribeSubnets"),
-    Right("iam:PassRole", ANY_RESOURCE),
+    AutoscalerCall("ec2:CreateFleet", "arn:?:ec2:?:?:fleet/?"),
+    AutoscalerCall("ec2:CreateLaunchTemplate", "arn:?:ec2:?:?:launch-template/?"),
+    AutoscalerCall("ec2:CreateTags", "arn:?:ec2:?:?:instance/?"),
+    AutoscalerCall("ec2:RunInstances", "arn:?:ec2:?:?:instance/?"),
+    AutoscalerCall("ec2:TerminateInstances", "arn:?:ec2:?:?:instance/?"),
+    AutoscalerCall("ec2:DescribeImages"),
+    AutoscalerCall("ec2:DescribeInstances"),
+    AutoscalerCall("ec2:DescribeInstanceTypeOfferings"),
+    AutoscalerCall("ec2:DescribeInstanceTypes"),
+    AutoscalerCall("ec2:DescribeLaunchTemplates"),
+    AutoscalerCall("ec2:DescribeSecurityGroups"),
+    AutoscalerCall("ec2:DescribeSubnets"),
+    AutoscalerCall("iam:PassRole", ANY_RESOURCE),
 )
 
 

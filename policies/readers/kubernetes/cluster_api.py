@@ -14,7 +14,7 @@ from concepts.kubernetes import Taint
 from concepts.unknown import UNKNOWN, Maybe, at, given, holds_unknown, items, text, texts, whole
 from policies.readers.aks.facts import gpus_of_size
 from policies.readers.doubts import unlisted
-from policies.readers.eks.template import Choice, Machines, choice_of, machines, typed, with_registered
+from policies.readers.eks.template import Choice, TemplateMachines, choice_of, machines, typed, with_registered
 from policies.readers.gke.facts import whole_machine_gpus
 from policies.readers.kubernetes.node_registration import EFFECTS, parsed_labels, parsed_taints, taints_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
@@ -131,7 +131,7 @@ def _own_scaling(infrastructure: Declared | None) -> tuple[Maybe[int | None], Ma
     return None
 
 
-def _doubts(kinds: Machines, reference: Any, bootstrap: Declared | None) -> dict[str, Doubt]:
+def _doubts(kinds: TemplateMachines, reference: Any, bootstrap: Declared | None) -> dict[str, Doubt]:
     found = {} if kinds.doubt is None else {"gpus_per_node": kinds.doubt}
     if reference is not None and not holds_unknown(reference) and bootstrap is None:
         found["taints"] = _not_declared(reference)
@@ -143,17 +143,17 @@ def _not_declared(reference: Any) -> Doubt:
     return Doubt(f"its {what} is not declared in this program", f"Declare the {what} in this program.")
 
 
-def _machines(annotations: Any, reference: Any, infrastructure: Declared | None) -> Machines:
+def _machines(annotations: Any, reference: Any, infrastructure: Declared | None) -> TemplateMachines:
     """GPUs per machine: what the autoscaler is told, or what the machine type has."""
     told = whole(at(annotations, _GPU_COUNT))
     if told is not None and told is not UNKNOWN and told > 0:
-        return Machines(told, (), None)
+        return TemplateMachines(told, (), None)
     if infrastructure is None:
         kind = text(at(reference, "kind"))
         if isinstance(kind, str) and kind.startswith(_WITHOUT_GPUS):
-            return Machines(0, (), None)
+            return TemplateMachines(0, (), None)
         known = reference is not None and not holds_unknown(reference)
-        return Machines(UNKNOWN, (), None, doubt=_not_declared(reference) if known else None)
+        return TemplateMachines(UNKNOWN, (), None, doubt=_not_declared(reference) if known else None)
     annotated = whole(at(infrastructure.properties, "metadata", "annotations", _GPU_COUNT))
     kind = infrastructure.type.rpartition(":")[2]
     spec = infrastructure.properties.get("spec")
@@ -162,10 +162,10 @@ def _machines(annotations: Any, reference: Any, infrastructure: Declared | None)
         if kind.startswith(prefix):
             return machines(tuple(count(machine)))
     if told is UNKNOWN or annotated is UNKNOWN:
-        return Machines(UNKNOWN, (), None)
+        return TemplateMachines(UNKNOWN, (), None)
     claims = [count for count in (told, annotated) if count is not None]
     doubt = Doubt(f"no table says which {kind} has GPUs", f"Annotate the {kind} with {_GPU_COUNT}, 0 for none.")
-    return Machines(max(claims, default=UNKNOWN), (), None, doubt=None if claims else doubt)
+    return TemplateMachines(max(claims, default=UNKNOWN), (), None, doubt=None if claims else doubt)
 
 
 def _amazon(machine: Any) -> Iterable[Choice]:

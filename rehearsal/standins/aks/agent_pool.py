@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from catalog.aks.naming import zone_numbers
-from rehearsal.standins.aks.cloud import Cloud, require, same
+from rehearsal.standins.aks.cloud import Subscription, require, same
 from rehearsal.standins.aks.cluster_rules import inline_pools
 from rehearsal.standins.aks.errors import api_error, bad_request
 from rehearsal.standins.aks.expander import rank_of
@@ -20,7 +20,7 @@ from rehearsal.standins.aks.pool_rules import POOL_RULES, count_at_creation, is_
 from rehearsal.standins.aks.versions import newer_minor, run_by
 from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import last_part
-from rehearsal.standins.resource import Lifecycle, Made, Refers, Resource
+from rehearsal.standins.resource import Lifecycle, Made, Refers, SimulatedResource
 from rehearsal.standins.store import Record
 from rehearsal.standins.values import at
 
@@ -33,7 +33,7 @@ CLUSTER_ID: Final = (
 )
 
 
-def _require(made: Made[Cloud]) -> None:
+def _require(made: Made[Subscription]) -> None:
     problem = count_at_creation(made.inputs) if made.before is None else None
     if problem:
         raise bad_request(problem)
@@ -50,14 +50,14 @@ def _require(made: Made[Cloud]) -> None:
         raise bad_request("Must define at least one system pool.")
 
 
-def _runs(made: Made[Cloud]) -> str:
+def _runs(made: Made[Subscription]) -> str:
     """The nodes' version: the control plane's when they come, and later as a request says."""
     cluster = require(made.cloud, cluster_of(made.id), CLUSTER)
     now = cluster.outputs["currentKubernetesVersion"] if made.before is None else made.before.outputs[_VERSION]
     return run_by(made.inputs.get("orchestratorVersion"), now)
 
 
-def _require_version(made: Made[Cloud], cluster: Record) -> None:
+def _require_version(made: Made[Subscription], cluster: Record) -> None:
     """400 for nodes newer than their control plane: https://kubernetes.io/releases/version-skew-policy/."""
     wanted, master = made.inputs.get("orchestratorVersion"), cluster.outputs["currentKubernetesVersion"]
     if wanted and newer_minor(wanted, master):
@@ -68,7 +68,7 @@ def _require_version(made: Made[Cloud], cluster: Record) -> None:
         )
 
 
-def _not_the_last(cloud: Cloud, pool: Record) -> None:
+def _not_the_last(cloud: Subscription, pool: Record) -> None:
     others = [each for each in pools_of(cloud, cluster_of(pool.id)) if each.id != pool.id]
     if is_system(pool.inputs) and not any(is_system(each.inputs) for each in others):
         raise bad_request(
@@ -78,7 +78,7 @@ def _not_the_last(cloud: Cloud, pool: Record) -> None:
         )
 
 
-def require_its_size(cloud: Cloud, before: Record, inputs: Properties) -> None:
+def require_its_size(cloud: Subscription, before: Record, inputs: Properties) -> None:
     """400 if an update gives an autoscaled pool a size, unless it is the size that the autoscaler gave it.
 
     The words: https://github.com/hashicorp/terraform-provider-azurerm/pull/4543 (2019), and
@@ -95,7 +95,7 @@ def require_its_size(cloud: Cloud, before: Record, inputs: Properties) -> None:
         )
 
 
-def live(cloud: Cloud, pool: Record) -> Record:
+def live(cloud: Subscription, pool: Record) -> Record:
     """A pool as Azure answers it: of an autoscaled one, ``count`` is how many machines there are at this moment.
 
     https://github.com/kubernetes-sigs/cluster-api-provider-azure/pull/2444 relies on it.
@@ -109,7 +109,7 @@ def live(cloud: Cloud, pool: Record) -> Record:
     return replace(pool, inputs={**pool.inputs, **count}, outputs={**pool.outputs, **count})
 
 
-def require_subnets(cloud: Cloud, pool: Properties, cluster: Properties) -> None:
+def require_subnets(cloud: Subscription, pool: Properties, cluster: Properties) -> None:
     """404 if a pool names a subnet that is not there, 400 if the subnet is in another region than the cluster."""
     for key in ("vnetSubnetID", "podSubnetID"):
         if pool.get(key):
@@ -122,7 +122,7 @@ def require_subnets(cloud: Cloud, pool: Properties, cluster: Properties) -> None
                 )
 
 
-def require_zones(cloud: Cloud, pool: Properties, region: str) -> None:
+def require_zones(cloud: Subscription, pool: Properties, region: str) -> None:
     """400 if a pool names zones in a region that has none, or that are not known to have its GPUs.
 
     The code as users quote it: https://github.com/MicrosoftDocs/azure-aks-docs/pull/416.
@@ -147,7 +147,7 @@ def require_zones(cloud: Cloud, pool: Properties, region: str) -> None:
         )
 
 
-def _require_reservation(cloud: Cloud, pool: Properties, cluster: Record) -> None:
+def _require_reservation(cloud: Subscription, pool: Properties, cluster: Record) -> None:
     """403 if the cluster's identity may not deploy into the reservation: it has to be a user-assigned one, and
     Contributor of the resource group that the reservation is in.
 
@@ -172,13 +172,13 @@ def cluster_of(pool: str) -> str:
     return pool.rpartition("/agentPools/")[0]
 
 
-def pools_of(cloud: Cloud, cluster: str) -> list[Record]:
+def pools_of(cloud: Subscription, cluster: str) -> list[Record]:
     """A cluster's pools, however they were declared."""
     start = f"{cluster.lower()}/agentpools/"
     return [record for record in cloud.store.all(POOL) if record.id.lower().startswith(start)]
 
 
-def start_nodes(cloud: Cloud, pool: Record) -> None:
+def start_nodes(cloud: Subscription, pool: Record) -> None:
     """Give the pool its machines, or change them to what the pool now says."""
     cluster = require(cloud, cluster_of(pool.id), CLUSTER)
     name = last_part(pool.id)
@@ -188,7 +188,7 @@ def start_nodes(cloud: Cloud, pool: Record) -> None:
     cloud.machines().apply_group(node_group(cloud, cluster.inputs, name, inputs, made_in, rank))
 
 
-def _start(cloud: Cloud, pool: Record, before: Record | None) -> Record:
+def _start(cloud: Subscription, pool: Record, before: Record | None) -> Record:
     with cloud.changing:
         start_nodes(cloud, pool)
         if before is not None and before.outputs[_VERSION] != pool.outputs[_VERSION]:
@@ -197,18 +197,18 @@ def _start(cloud: Cloud, pool: Record, before: Record | None) -> Record:
     return pool
 
 
-def _stop(cloud: Cloud, pool: Record) -> None:
+def _stop(cloud: Subscription, pool: Record) -> None:
     with cloud.changing:
         cloud.machines().delete_group(last_part(cluster_of(pool.id)), last_part(pool.id))
         cloud.store.remove(POOL, pool.id)
 
 
-def _or(key: str, default: Any) -> Callable[[Made[Cloud]], Any]:
+def _or(key: str, default: Any) -> Callable[[Made[Subscription]], Any]:
     """The input, else AKS's default."""
     return lambda made: made.inputs.get(key) or default
 
 
-def _pods(made: Made[Cloud]) -> int:
+def _pods(made: Made[Subscription]) -> int:
     return max_pods(require(made.cloud, cluster_of(made.id), CLUSTER).inputs, made.inputs)
 
 
@@ -223,11 +223,11 @@ _ANSWERED: Final = {
     "type": "VirtualMachineScaleSets",
 }
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     # What AKS cannot change of a pool is what Terraform's provider cycles or replaces it for; azure-native itself knows
     # only two of them and leaves the others to the API, which refuses:
     # https://www.pulumi.com/registry/packages/azure/api-docs/containerservice/kubernetesclusternodepool/
-    Resource(
+    SimulatedResource(
         token=POOL,
         id=CLUSTER_ID + "/agentPools/{agentPoolName}",
         outputs={

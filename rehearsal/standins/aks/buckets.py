@@ -5,11 +5,11 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any, Final
 
-from rehearsal.standins.aks.cloud import GROUP_ID, Cloud, Rules
+from rehearsal.standins.aks.cloud import GROUP_ID, Rules, Subscription
 from rehearsal.standins.aks.errors import api_error, bad_request
 from rehearsal.standins.aks.group import IN_GROUP
 from rehearsal.standins.base import Properties
-from rehearsal.standins.resource import Made, Refers, Resource
+from rehearsal.standins.resource import Made, Refers, SimulatedResource
 from rehearsal.standins.values import at
 
 ACCOUNT: Final = "azure-native:storage:StorageAccount"
@@ -31,7 +31,7 @@ _RETENTION: Final = "https://learn.microsoft.com/azure/storage/blobs/soft-delete
     "kind",
     "isHnsEnabled",
 )
-def _kind(inputs: Properties, cloud: Cloud) -> str | None:
+def _kind(inputs: Properties, cloud: Subscription) -> str | None:
     if inputs.get("isHnsEnabled") and inputs["kind"] not in ("StorageV2", "BlockBlobStorage"):
         return f"The property 'isHnsEnabled' is not supported for kind {inputs['kind']}."
     return None
@@ -40,13 +40,13 @@ def _kind(inputs: Properties, cloud: Cloud) -> str | None:
 @BLOB_RULES.add(
     "blob-services-name", "https://learn.microsoft.com/rest/api/storagerp/blob-services", "blobServicesName"
 )
-def _service(inputs: Properties, cloud: Cloud) -> str | None:
+def _service(inputs: Properties, cloud: Subscription) -> str | None:
     name = inputs["blobServicesName"]
     return None if name == "default" else f"The name of the blob service must be 'default', not '{name}'."
 
 
 @BLOB_RULES.add("soft-delete-days", _RETENTION, "deleteRetentionPolicy", "containerDeleteRetentionPolicy")
-def _days(inputs: Properties, cloud: Cloud) -> str | None:
+def _days(inputs: Properties, cloud: Subscription) -> str | None:
     for path in ("deleteRetentionPolicy", "containerDeleteRetentionPolicy"):
         policy = inputs.get(path) or {}
         if policy.get("enabled") and not 1 <= (policy.get("days") or 0) <= 365:
@@ -54,7 +54,7 @@ def _days(inputs: Properties, cloud: Cloud) -> str | None:
     return None
 
 
-def _available(made: Made[Cloud]) -> None:
+def _available(made: Made[Subscription]) -> None:
     name = made.inputs["accountName"]
     others = {record.inputs["accountName"] for record in made.cloud.store.all(ACCOUNT)}
     if made.before is None and (name in TAKEN or name in others):
@@ -62,7 +62,7 @@ def _available(made: Made[Cloud]) -> None:
         raise api_error(HTTPStatus.CONFLICT, "StorageAccountAlreadyTaken", message)
 
 
-def _public(made: Made[Cloud]) -> None:
+def _public(made: Made[Subscription]) -> None:
     """https://learn.microsoft.com/azure/storage/blobs/anonymous-read-access-prevent"""
     inputs = made.inputs
     id = ACCOUNT_ID.format_map({**inputs, "subscription": made.cloud.subscription})
@@ -93,7 +93,7 @@ def _imported_account(inputs: Properties) -> Properties:
     return {**own, **inputs}
 
 
-def _endpoints(made: Made[Cloud]) -> dict[str, str]:
+def _endpoints(made: Made[Subscription]) -> dict[str, str]:
     """https://learn.microsoft.com/azure/storage/common/storage-account-overview#types-of-storage-accounts"""
     service = "file" if made.inputs["kind"] == "FileStorage" else "blob"
     return {service: f"https://{made.inputs['accountName']}.{service}.core.windows.net/"}
@@ -101,8 +101,8 @@ def _endpoints(made: Made[Cloud]) -> dict[str, str]:
 
 OF_ACCOUNT: Final = {**IN_GROUP, "accountName": Refers(ACCOUNT, "part")}
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
-    Resource(
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
         token=ACCOUNT,
         id=ACCOUNT_ID,
         outputs={
@@ -118,7 +118,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         replaces=("enableNfsV3", "isHnsEnabled"),
         imported=_imported_account,
     ),
-    Resource(
+    SimulatedResource(
         token=BLOBS,
         id=ACCOUNT_ID + "/blobServices/{blobServicesName}",
         name="blobServicesName",
@@ -127,7 +127,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         # The account comes with it.
         idempotent=lambda _: True,
     ),
-    Resource(
+    SimulatedResource(
         token=CONTAINER,
         id=ACCOUNT_ID + "/blobServices/default/containers/{containerName}",
         outputs={"leaseState": "Available"},

@@ -21,7 +21,7 @@ GROUP_ID: Final = "/subscriptions/{subscription}/resourceGroups/{resourceGroupNa
 
 
 @dataclass(frozen=True)
-class Cloud(cloud.Cloud):
+class Subscription(cloud.SimulatedCloud):
     """One simulated Azure subscription."""
 
     @property
@@ -56,7 +56,7 @@ def same(one: str, other: str) -> bool:
     return one.lower().rstrip("/") == other.lower().rstrip("/")
 
 
-def require(cloud: Cloud, id: str, type: str) -> Record:
+def require(cloud: Subscription, id: str, type: str) -> Record:
     """The resource of a type at ``id``; 404 if there is none."""
     record = cloud.find(id, type)
     if record is None:
@@ -64,4 +64,4 @@ def require(cloud: Cloud, id: str, type: str) -> Record:
     return record
 
 
-Rules = RuleBook[Cloud]
+Rules = RuleBook[Subscription]

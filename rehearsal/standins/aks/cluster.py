@@ -19,7 +19,7 @@ from rehearsal.standins.aks.agent_pool import (
     require_zones,
     start_nodes,
 )
-from rehearsal.standins.aks.cloud import Cloud, identifier, require, same
+from rehearsal.standins.aks.cloud import Subscription, identifier, require, same
 from rehearsal.standins.aks.cluster_rules import CLUSTER_RULES, inline_pools
 from rehearsal.standins.aks.errors import api_error, bad_request
 from rehearsal.standins.aks.expander import uses_priorities
@@ -39,7 +39,7 @@ from rehearsal.standins.aks.system import system_objects
 from rehearsal.standins.aks.versions import run_by
 from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import last_part
-from rehearsal.standins.resource import Inside, Lifecycle, Made, Refers, Resource
+from rehearsal.standins.resource import Inside, Lifecycle, Made, Refers, SimulatedResource
 from rehearsal.standins.store import Record
 from rehearsal.standins.values import at, without_none
 
@@ -55,7 +55,7 @@ def _pools(cluster: Properties) -> Iterator[Inside]:
         yield Inside(POOL, {**own, **path, "agentPoolName": pool.get("name")})
 
 
-def _require(made: Made[Cloud]) -> None:
+def _require(made: Made[Subscription]) -> None:
     if made.before is not None:
         _require_pools_of_before(made.cloud, made.before, made.inputs)
         _require_no_downgrade(made.before, made.inputs)
@@ -72,7 +72,7 @@ def _require(made: Made[Cloud]) -> None:
     _require_link(made.cloud, made.inputs)
 
 
-def _require_pools_of_before(cloud: Cloud, before: Record, inputs: Properties) -> None:
+def _require_pools_of_before(cloud: Subscription, before: Record, inputs: Properties) -> None:
     """An update of a cluster brings no pool, and speaks of the versions of all its pools or of none."""
     exist = {last_part(pool.id) for pool in pools_of(cloud, before.id)}
     # Those of a cluster whose start failed are still to come.
@@ -109,34 +109,34 @@ def _require_no_downgrade(before: Record, inputs: Properties) -> None:
         raise bad_request(f"Downgrading Kubernetes version {runs} to {wanted} is not allowed.", "OperationNotAllowed")
 
 
-def _runs(made: Made[Cloud]) -> str:
+def _runs(made: Made[Subscription]) -> str:
     now = None if made.before is None else made.before.outputs["currentKubernetesVersion"]
     return run_by(made.inputs.get("kubernetesVersion"), now)
 
 
-def _made_in(made: Made[Cloud]) -> str:
+def _made_in(made: Made[Subscription]) -> str:
     # https://learn.microsoft.com/azure/aks/faq: AKS's own resource group
     inputs = made.inputs
     own = f"MC_{inputs['resourceGroupName']}_{inputs['resourceName']}_{inputs['location']}"
     return inputs.get("nodeResourceGroup") or own
 
 
-def _prefix(made: Made[Cloud]) -> str:
+def _prefix(made: Made[Subscription]) -> str:
     return str(made.inputs.get("dnsPrefix") or made.inputs.get("fqdnSubdomain"))
 
 
-def _host(made: Made[Cloud]) -> str:
+def _host(made: Made[Subscription]) -> str:
     number = zlib.crc32(made.id.lower().encode())
     return f"{_prefix(made)}-{number:08x}.hcp.{made.inputs['location']}.azmk8s.io"
 
 
-def _private_host(made: Made[Cloud]) -> str | None:
+def _private_host(made: Made[Subscription]) -> str | None:
     if not at(made.inputs, "apiServerAccessProfile.enablePrivateCluster"):
         return None
     return _host(made).replace(".hcp.", f".{identifier('zone', made.id)}.privatelink.")
 
 
-def _issuer(made: Made[Cloud]) -> Properties:
+def _issuer(made: Made[Subscription]) -> Properties:
     issuer = {"enabled": False, **(made.inputs.get("oidcIssuerProfile") or {})}
     if issuer["enabled"]:
         host = f"https://{made.inputs['location']}.oic.prod-aks.azure.com"
@@ -144,7 +144,7 @@ def _issuer(made: Made[Cloud]) -> Properties:
     return issuer
 
 
-def _kubelet(made: Made[Cloud]) -> Properties:
+def _kubelet(made: Made[Subscription]) -> Properties:
     """The identity of the nodes: the declared one, else one that AKS makes in its own resource group."""
     cloud, inputs = made.cloud, made.inputs
     declared = at(inputs, "identityProfile.kubeletidentity")
@@ -158,7 +158,7 @@ def _kubelet(made: Made[Cloud]) -> Properties:
     return {"clientId": identifier("client", id), "objectId": identifier("principal", id), "resourceId": id}
 
 
-def _start(cloud: Cloud, cluster: Record, before: Record | None) -> Record:
+def _start(cloud: Subscription, cluster: Record, before: Record | None) -> Record:
     """Start the control plane, unless an earlier attempt did, and order the pools anew if their order changed."""
     if cloud.store.get("endpoint", endpoint_path(cluster)) is None:
         _start_control_plane(cloud, cluster)
@@ -168,7 +168,7 @@ def _start(cloud: Cloud, cluster: Record, before: Record | None) -> Record:
     return cluster
 
 
-def _stop(cloud: Cloud, cluster: Record) -> None:
+def _stop(cloud: Subscription, cluster: Record) -> None:
     cloud.machines().delete_cluster(cluster.inputs["resourceName"])
     cloud.store.remove("endpoint", endpoint_path(cluster))
 
@@ -178,7 +178,7 @@ def endpoint_path(cluster: Record) -> str:
     return f"{cluster.id}#endpoint"
 
 
-def _start_control_plane(cloud: Cloud, cluster: Record) -> None:
+def _start_control_plane(cloud: Subscription, cluster: Record) -> None:
     inputs = cluster.inputs
     region = inputs["location"]
     endpoint = cloud.machines().create_cluster(
@@ -191,7 +191,7 @@ def _start_control_plane(cloud: Cloud, cluster: Record) -> None:
     cloud.store.put(Record(endpoint_path(cluster), "endpoint", {}, vars(endpoint).copy()))
 
 
-def _maker_is_admin(cloud: Cloud, cluster: Record) -> bool:
+def _maker_is_admin(cloud: Subscription, cluster: Record) -> bool:
     """Where Azure's roles decide, even the owner of the subscription may do nothing inside without the one for it:
     https://learn.microsoft.com/azure/aks/manage-azure-rbac. A grant after the cluster was made changes nothing here."""
     if not at(cluster.inputs, "aadProfile.enableAzureRBAC"):
@@ -199,7 +199,7 @@ def _maker_is_admin(cloud: Cloud, cluster: Record) -> bool:
     return has_role(cloud, identifier("caller", cloud.subscription), cluster.id, {RBAC_CLUSTER_ADMIN})
 
 
-def _require_kubelet_identity(cloud: Cloud, inputs: Properties) -> None:
+def _require_kubelet_identity(cloud: Subscription, inputs: Properties) -> None:
     kubelet = at(inputs, "identityProfile.kubeletidentity.resourceId")
     if not kubelet:
         return
@@ -213,7 +213,7 @@ def _require_kubelet_identity(cloud: Cloud, inputs: Properties) -> None:
         )
 
 
-def _require_ranges_apart(cloud: Cloud, inputs: Properties) -> None:
+def _require_ranges_apart(cloud: Subscription, inputs: Properties) -> None:
     networks: dict[str, Any] = {}
     for pool in inline_pools(inputs):
         subnet = cloud.find(pool["vnetSubnetID"], SUBNET) if pool.get("vnetSubnetID") else None
@@ -230,7 +230,7 @@ def _require_ranges_apart(cloud: Cloud, inputs: Properties) -> None:
                 )
 
 
-def _require_link(cloud: Cloud, inputs: Properties) -> None:
+def _require_link(cloud: Subscription, inputs: Properties) -> None:
     """403 if the zone with a private cluster's name cannot be linked to a network with DNS servers of its own.
 
     The cluster's identity needs Network Contributor there (https://learn.microsoft.com/azure/aks/private-clusters); on
@@ -254,7 +254,7 @@ def _require_link(cloud: Cloud, inputs: Properties) -> None:
             )
 
 
-def _require_nat(cloud: Cloud, inputs: Properties) -> None:
+def _require_nat(cloud: Subscription, inputs: Properties) -> None:
     if at(inputs, "networkProfile.outboundType") != "userAssignedNATGateway":
         return
     for pool in inline_pools(inputs):
@@ -263,7 +263,7 @@ def _require_nat(cloud: Cloud, inputs: Properties) -> None:
             raise bad_request(f"outboundType userAssignedNATGateway: subnet {subnet.id} has no NAT gateway.")
 
 
-def find_cluster(cloud: Cloud, group: str, name: str) -> Record:
+def find_cluster(cloud: Subscription, group: str, name: str) -> Record:
     """The cluster of that name in a resource group; 404 if there is none."""
     path = f"/subscriptions/{cloud.subscription}/resourceGroups/{group}"
     id = f"{path}/providers/Microsoft.ContainerService/managedClusters/{name}"
@@ -271,8 +271,8 @@ def find_cluster(cloud: Cloud, group: str, name: str) -> Record:
     return found or require(cloud, id, CLUSTER)
 
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
-    Resource(
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
         token=CLUSTER,
         id=CLUSTER_ID,
         outputs={

@@ -6,7 +6,7 @@ import ipaddress
 import re
 from typing import Any, Final
 
-from rehearsal.standins.aks.cloud import Cloud, Rules
+from rehearsal.standins.aks.cloud import Rules, Subscription
 from rehearsal.standins.aks.identity import KEY_URL
 from rehearsal.standins.aks.pool_rules import SPEC, is_system
 from rehearsal.standins.aks.versions import OFFERED, resolve
@@ -55,7 +55,7 @@ def inline_pools(cluster: Properties) -> list[Properties]:
 
 
 @CLUSTER_RULES.add("cluster-location", "https://learn.microsoft.com/azure/reliability/regions-list", "location")
-def _location(cluster: Properties, cloud: Cloud) -> str | None:
+def _location(cluster: Properties, cloud: Subscription) -> str | None:
     if cluster.get("location") in cloud.catalog.regions:
         return None
     return (
@@ -65,7 +65,7 @@ def _location(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("dns-prefix", SPEC, "dnsPrefix", "fqdnSubdomain")
-def _dns(cluster: Properties, cloud: Cloud) -> str | None:
+def _dns(cluster: Properties, cloud: Subscription) -> str | None:
     prefix, subdomain = cluster.get("dnsPrefix"), cluster.get("fqdnSubdomain")
     if (prefix is None) == (subdomain is None):
         return "A cluster needs dnsPrefix or fqdnSubdomain, and not both."
@@ -78,7 +78,7 @@ def _dns(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("cluster-system-pool", NO_SYSTEM, "agentPoolProfiles")
-def _system(cluster: Properties, cloud: Cloud) -> str | None:
+def _system(cluster: Properties, cloud: Subscription) -> str | None:
     pools = inline_pools(cluster)
     if not any(map(is_system, pools)):
         return "Must define at least one system pool."
@@ -89,7 +89,7 @@ def _system(cluster: Properties, cloud: Cloud) -> str | None:
 @CLUSTER_RULES.add(
     "version-offered", "https://learn.microsoft.com/azure/aks/supported-kubernetes-versions", "kubernetesVersion"
 )
-def _version(cluster: Properties, cloud: Cloud) -> str | None:
+def _version(cluster: Properties, cloud: Subscription) -> str | None:
     wanted = cluster.get("kubernetesVersion")
     if wanted is None or resolve(wanted):
         return None
@@ -97,7 +97,7 @@ def _version(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("identity-or-principal", IDENTITY, "identity", "servicePrincipalProfile")
-def _identity(cluster: Properties, cloud: Cloud) -> str | None:
+def _identity(cluster: Properties, cloud: Subscription) -> str | None:
     kind = at(cluster, "identity.type")
     if kind in (None, "None") and not cluster.get("servicePrincipalProfile"):
         return "Provisioning of a cluster needs an identity (identity.type) or a service principal."
@@ -112,7 +112,7 @@ def _identity(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("authorized-ranges-public", AUTHORIZED, "apiServerAccessProfile")
-def _authorized(cluster: Properties, cloud: Cloud) -> str | None:
+def _authorized(cluster: Properties, cloud: Subscription) -> str | None:
     ranges = at(cluster, "apiServerAccessProfile.authorizedIPRanges") or []
     if ranges and at(cluster, "apiServerAccessProfile.enablePrivateCluster"):
         return "apiServerAccessProfile: authorizedIPRanges cannot be used with a private cluster."
@@ -122,7 +122,7 @@ def _authorized(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("local-accounts-need-entra", ENTRA, "disableLocalAccounts", "aadProfile")
-def _local(cluster: Properties, cloud: Cloud) -> str | None:
+def _local(cluster: Properties, cloud: Subscription) -> str | None:
     profile = cluster.get("aadProfile")
     if cluster.get("disableLocalAccounts") and not profile:
         return "disableLocalAccounts needs Microsoft Entra ID: give aadProfile with managed true."
@@ -134,7 +134,7 @@ def _local(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("workload-identity-needs-issuer", WORKLOAD, "securityProfile", "oidcIssuerProfile")
-def _issuer(cluster: Properties, cloud: Cloud) -> str | None:
+def _issuer(cluster: Properties, cloud: Subscription) -> str | None:
     wanted = at(cluster, "securityProfile.workloadIdentity.enabled")
     if wanted and not at(cluster, "oidcIssuerProfile.enabled"):
         return "securityProfile.workloadIdentity needs the OIDC issuer: set oidcIssuerProfile.enabled."
@@ -142,7 +142,7 @@ def _issuer(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("network-ranges", RANGES, "networkProfile")
-def _ranges(cluster: Properties, cloud: Cloud) -> str | None:
+def _ranges(cluster: Properties, cloud: Subscription) -> str | None:
     profile = cluster.get("networkProfile") or {}
     for key in ("podCidr", "serviceCidr"):
         problem = _bad_range(f"networkProfile.{key}", [profile[key]] if profile.get(key) else [])
@@ -164,7 +164,7 @@ def _ranges(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("overlay-needs-azure-plugin", OVERLAY, "networkProfile")
-def _overlay(cluster: Properties, cloud: Cloud) -> str | None:
+def _overlay(cluster: Properties, cloud: Subscription) -> str | None:
     profile = cluster.get("networkProfile") or {}
     plugin, overlay = profile.get("networkPlugin"), profile.get("networkPluginMode") == "overlay"
     if overlay and plugin != "azure":
@@ -177,7 +177,7 @@ def _overlay(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("outbound-type", OUTBOUND, "networkProfile", "agentPoolProfiles")
-def _outbound(cluster: Properties, cloud: Cloud) -> str | None:
+def _outbound(cluster: Properties, cloud: Subscription) -> str | None:
     profile = cluster.get("networkProfile") or {}
     kind = profile.get("outboundType") or "loadBalancer"
     own_subnet = any(pool.get("vnetSubnetID") for pool in inline_pools(cluster))
@@ -195,7 +195,7 @@ def _outbound(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("autoscaler-profile-values", SCALER, "autoScalerProfile")
-def _profile(cluster: Properties, cloud: Cloud) -> str | None:
+def _profile(cluster: Properties, cloud: Subscription) -> str | None:
     profile = cluster.get("autoScalerProfile") or {}
     for key, form in DURATIONS.items():
         value = profile.get(key)
@@ -212,7 +212,7 @@ def _profile(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("secrets-key", KMS, "securityProfile")
-def _kms(cluster: Properties, cloud: Cloud) -> str | None:
+def _kms(cluster: Properties, cloud: Subscription) -> str | None:
     kms = at(cluster, "securityProfile.azureKeyVaultKms") or {}
     if not kms.get("enabled"):
         return None
@@ -227,7 +227,7 @@ def _kms(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("long-term-support", TIERS, "sku", "supportPlan")
-def _support(cluster: Properties, cloud: Cloud) -> str | None:
+def _support(cluster: Properties, cloud: Subscription) -> str | None:
     if (cluster.get("supportPlan") == "AKSLongTermSupport") != (at(cluster, "sku.tier") == "Premium"):
         return "supportPlan AKSLongTermSupport and sku.tier Premium go together."
     return None

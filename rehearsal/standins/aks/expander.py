@@ -13,7 +13,7 @@ from typing import Final
 
 import yaml
 
-from rehearsal.standins.aks.cloud import Cloud
+from rehearsal.standins.aks.cloud import Subscription
 from rehearsal.standins.aks.nodes import scale_set
 from rehearsal.standins.store import Record
 from rehearsal.standins.values import at
@@ -28,7 +28,7 @@ def uses_priorities(cluster: Record) -> bool:
     return at(cluster.inputs, "autoScalerProfile.expander") == "priority"
 
 
-def rank_of(cloud: Cloud, cluster: Record, pool: str) -> float | None:
+def rank_of(cloud: Subscription, cluster: Record, pool: str) -> float | None:
     """The pool's place by the cluster's ConfigMap, smaller first; ``None`` where that says nothing about it.
 
     Without a place, the simulated autoscaler takes the cheapest pool: an approximation of AKS's other expanders.
@@ -42,7 +42,7 @@ def rank_of(cloud: Cloud, cluster: Record, pool: str) -> float | None:
     return None
 
 
-def _priorities(cloud: Cloud) -> Mapping[int, Sequence[str]]:
+def _priorities(cloud: Subscription) -> Mapping[int, Sequence[str]]:
     for each in cloud.machines().list_objects("/api/v1/configmaps"):
         metadata = each.get("metadata", {})
         if metadata.get("name") == NAME and metadata.get("namespace") == NAMESPACE:

@@ -7,12 +7,12 @@ import zlib
 from typing import Any, Final
 
 from rehearsal.standins.aks.buckets import ACCOUNT, ACCOUNT_ID, OF_ACCOUNT
-from rehearsal.standins.aks.cloud import GROUP_ID, Cloud, identifier, require, same
+from rehearsal.standins.aks.cloud import GROUP_ID, Subscription, identifier, require, same
 from rehearsal.standins.aks.errors import bad_request, not_found
 from rehearsal.standins.aks.group import IN_GROUP
 from rehearsal.standins.aks.network import SUBNET, prefixes
 from rehearsal.standins.base import Properties
-from rehearsal.standins.resource import Made, Refers, Resource
+from rehearsal.standins.resource import Made, Refers, SimulatedResource
 from rehearsal.standins.values import at
 
 SHARE: Final = "azure-native:storage:FileShare"
@@ -20,7 +20,7 @@ ENDPOINT: Final = "azure-native:network:PrivateEndpoint"
 _LEAST_PREMIUM: Final = 100
 
 
-def _account_can(made: Made[Cloud]) -> None:
+def _account_can(made: Made[Subscription]) -> None:
     """https://learn.microsoft.com/azure/storage/files/files-nfs-protocol: NFS is with FileStorage accounts alone, and
 
     not with those that take HTTPS alone; their shares have 100 GiB at least.
@@ -40,7 +40,7 @@ def _account_can(made: Made[Cloud]) -> None:
         raise bad_request("The value for one of the HTTP headers is not in the correct format.", "InvalidHeaderValue")
 
 
-def _address(cloud: Cloud, endpoint: str, inputs: Properties) -> str:
+def _address(cloud: Subscription, endpoint: str, inputs: Properties) -> str:
     """One of the subnet's: https://learn.microsoft.com/azure/private-link/private-endpoint-overview"""
     subnet = cloud.find(inputs["subnet"]["id"], SUBNET)
     ranges = prefixes(subnet.inputs) if subnet is not None else ["192.0.2.0/24"]
@@ -48,14 +48,14 @@ def _address(cloud: Cloud, endpoint: str, inputs: Properties) -> str:
     return str(network[zlib.crc32(endpoint.lower().encode()) % (network.num_addresses - 8) + 4])
 
 
-def _interfaces(made: Made[Cloud]) -> list[Any]:
+def _interfaces(made: Made[Subscription]) -> list[Any]:
     """The one that Azure makes with an endpoint, in its resource group."""
     folder = made.id.partition("/privateEndpoints/")[0]
     name = made.inputs["privateEndpointName"]
     return [{"id": f"{folder}/networkInterfaces/{name}.nic.{identifier('nic', made.id)}"}]
 
 
-def get_network_interface(cloud: Cloud, args: Properties) -> Properties:
+def get_network_interface(cloud: Subscription, args: Properties) -> Properties:
     """``network.getNetworkInterface``: that of an endpoint; 404 for any other."""
     folder = GROUP_ID.format_map({**args, "subscription": cloud.subscription})
     id = f"{folder}/providers/Microsoft.Network/networkInterfaces/{args['networkInterfaceName']}"
@@ -66,15 +66,15 @@ def get_network_interface(cloud: Cloud, args: Properties) -> Properties:
     raise not_found(id)
 
 
-def _names(made: Made[Cloud]) -> list[Any]:
+def _names(made: Made[Subscription]) -> list[Any]:
     """Where no group of DNS zones knows them: https://github.com/MicrosoftDocs/cloud-adoption-framework/issues/1020."""
     connections = made.inputs.get("privateLinkServiceConnections") or [{}]
     account = str(at(connections[0], "privateLinkServiceId")).rpartition("/")[2]
     return [{"fqdn": f"{account}.file.core.windows.net", "ipAddresses": [_address(made.cloud, made.id, made.inputs)]}]
 
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
-    Resource(
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
         token=SHARE,
         id=ACCOUNT_ID + "/fileServices/default/shares/{shareName}",
         outputs={"leaseState": "available", "lastModifiedTime": "2026-11-01T00:00:00Z"},
@@ -83,7 +83,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         requires=_account_can,
         fixed={"enabledProtocols": "SMB"},
     ),
-    Resource(
+    SimulatedResource(
         token=ENDPOINT,
         id=GROUP_ID + "/providers/Microsoft.Network/privateEndpoints/{privateEndpointName}",
         outputs={"customDnsConfigs": _names, "etag": "", "networkInterfaces": _interfaces},

@@ -9,7 +9,7 @@ from typing import Any, Final
 import yaml
 
 from rehearsal.standins.aks.agent_pool import POOL, live, pools_of
-from rehearsal.standins.aks.cloud import Cloud, identifier, require
+from rehearsal.standins.aks.cloud import Subscription, identifier, require
 from rehearsal.standins.aks.cluster import endpoint_path, find_cluster
 from rehearsal.standins.aks.file_shares import get_network_interface
 from rehearsal.standins.aks.network import NETWORK, subnets_of
@@ -23,7 +23,7 @@ SERVER_APPLICATION: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
 CLIENT_APPLICATION: Final = "80faf920-1908-4b52-b5ef-a8e7bedfc67a"
 
 
-def get_client_config(cloud: Cloud, args: Properties) -> Properties:
+def get_client_config(cloud: Subscription, args: Properties) -> Properties:
     """``authorization.getClientConfig``: the configured subscription and a caller of its own."""
     return {
         "clientId": identifier("client", cloud.subscription),
@@ -33,7 +33,7 @@ def get_client_config(cloud: Cloud, args: Properties) -> Properties:
     }
 
 
-def get_virtual_network(cloud: Cloud, args: Properties) -> Properties:
+def get_virtual_network(cloud: Subscription, args: Properties) -> Properties:
     """``network.getVirtualNetwork``: a network with its subnets, however they were declared."""
     group, name = args["resourceGroupName"], args["virtualNetworkName"]
     folder = f"/subscriptions/{cloud.subscription}/resourceGroups/{group}/providers/Microsoft.Network"
@@ -44,7 +44,7 @@ def get_virtual_network(cloud: Cloud, args: Properties) -> Properties:
     return {**network.state, "id": network.id, "name": name, "subnets": subnets}
 
 
-def get_managed_cluster(cloud: Cloud, args: Properties) -> Properties:
+def get_managed_cluster(cloud: Subscription, args: Properties) -> Properties:
     """``containerservice.getManagedCluster``: a cluster with all of its pools, and how many nodes each has now.
 
     Azure's error if there is none.
@@ -55,7 +55,7 @@ def get_managed_cluster(cloud: Cloud, args: Properties) -> Properties:
     return {**cluster.state, "id": cluster.id, "agentPoolProfiles": profiles}
 
 
-def user_credentials(cloud: Cloud, args: Properties) -> Properties:
+def user_credentials(cloud: Subscription, args: Properties) -> Properties:
     """``containerservice.listManagedClusterUserCredentials``: a kubeconfig in base64, as AKS gives it with Entra ID.
 
     A cluster without Entra ID would get a client certificate: the rehearsal has no such credential to give.
@@ -73,20 +73,20 @@ def user_credentials(cloud: Cloud, args: Properties) -> Properties:
     return {"kubeconfigs": [{"name": "clusterUser", "value": base64.b64encode(content.encode()).decode()}]}
 
 
-def get_agent_pool(cloud: Cloud, args: Properties) -> Properties:
+def get_agent_pool(cloud: Subscription, args: Properties) -> Properties:
     """``containerservice.getAgentPool``: a pool with the size that it has; 404 if there is none."""
     pool = require(cloud, f"{_cluster(cloud, args).id}/agentPools/{args['agentPoolName']}", POOL)
     return {**live(cloud, pool).state, "id": pool.id}
 
 
-def _cluster(cloud: Cloud, args: Properties) -> Record:
+def _cluster(cloud: Subscription, args: Properties) -> Record:
     for key in ("resourceGroupName", "resourceName"):
         if not args.get(key):
             raise ProviderError(f"missing required property '{key}'")
     return find_cluster(cloud, args["resourceGroupName"], args["resourceName"])
 
 
-def _kubeconfig(cloud: Cloud, inputs: Properties, endpoint: Properties) -> dict[str, Any]:
+def _kubeconfig(cloud: Subscription, inputs: Properties, endpoint: Properties) -> dict[str, Any]:
     name = inputs["resourceName"]
     user = f"clusterUser_{inputs['resourceGroupName']}_{name}"
     login = {
@@ -119,7 +119,7 @@ def _kubeconfig(cloud: Cloud, inputs: Properties, endpoint: Properties) -> dict[
     }
 
 
-FUNCTIONS: Final[Mapping[str, Callable[[Cloud, Properties], Properties]]] = {
+FUNCTIONS: Final[Mapping[str, Callable[[Subscription, Properties], Properties]]] = {
     "azure-native:authorization:getClientConfig": get_client_config,
     "azure-native:containerservice:getAgentPool": get_agent_pool,
     "azure-native:containerservice:getManagedCluster": get_managed_cluster,

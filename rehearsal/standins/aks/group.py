@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rehearsal.standins.aks.cloud import GROUP_ID
-from rehearsal.standins.resource import Refers, Resource
+from rehearsal.standins.resource import Refers, SimulatedResource
 
 GROUP: Final = "azure-native:resources:ResourceGroup"
 IN_GROUP: Final = {"resourceGroupName": Refers(GROUP, "part")}
 
-ROWS: Final[tuple[Resource[Any], ...]] = (Resource(token=GROUP, id=GROUP_ID, name="resourceGroupName"),)
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(token=GROUP, id=GROUP_ID, name="resourceGroupName"),
+)

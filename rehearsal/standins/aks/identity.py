@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
-from rehearsal.standins.aks.cloud import GROUP_ID, Cloud, Rules, identifier, require, same
+from rehearsal.standins.aks.cloud import GROUP_ID, Rules, Subscription, identifier, require, same
 from rehearsal.standins.aks.errors import api_error, bad_request, not_found
 from rehearsal.standins.aks.group import GROUP, IN_GROUP
 from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import last_part
-from rehearsal.standins.resource import Made, Refers, Resource
+from rehearsal.standins.resource import Made, Refers, SimulatedResource
 from rehearsal.standins.values import at
 
 IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
@@ -57,7 +57,7 @@ FEDERATED_RULES: Final = Rules()
 ENCRYPTION_RULES: Final = Rules()
 
 
-def _grantable(made: Made[Cloud]) -> None:
+def _grantable(made: Made[Subscription]) -> None:
     cloud, inputs = made.cloud, made.inputs
     for other in cloud.store.all(ROLE_ASSIGNMENT):
         alike = all(same(other.inputs[key], inputs[key]) for key in ("scope", "principalId"))
@@ -72,7 +72,7 @@ def _grantable(made: Made[Cloud]) -> None:
         raise bad_request(message, "PrincipalNotFound")
 
 
-def _one_subject(made: Made[Cloud]) -> None:
+def _one_subject(made: Made[Subscription]) -> None:
     """One issuer and subject are one credential, of at most 20; an issuer of this subscription's clusters exists.
 
     https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations
@@ -91,11 +91,11 @@ def _one_subject(made: Made[Cloud]) -> None:
         raise bad_request(f"No matching cluster issues tokens as {inputs['issuer']}.", "IssuerUnknown")
 
 
-def _caller(made: Made[Cloud]) -> str:
+def _caller(made: Made[Subscription]) -> str:
     return identifier("caller", made.cloud.subscription)
 
 
-def identity_outputs(cloud: Cloud, declared: Properties | None, id: str) -> Properties | None:
+def identity_outputs(cloud: Subscription, declared: Properties | None, id: str) -> Properties | None:
     """A resource's own ``identity`` as Azure answers, with the ids of every identity in it."""
     if not declared:
         return None
@@ -109,7 +109,7 @@ def identity_outputs(cloud: Cloud, declared: Properties | None, id: str) -> Prop
     return {**answer, "userAssignedIdentities": users} if users else answer
 
 
-def principals(cloud: Cloud) -> Iterator[str]:
+def principals(cloud: Subscription) -> Iterator[str]:
     """Every managed identity's principal in the subscription, and the caller's own."""
     yield identifier("caller", cloud.subscription)
     for record in cloud.store.everything():
@@ -127,12 +127,12 @@ RBAC_CLUSTER_ADMIN: Final = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
 """All of Kubernetes' rights: https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/containers"""
 
 
-def may_assign(cloud: Cloud, principal: str, identity: str) -> bool:
+def may_assign(cloud: Subscription, principal: str, identity: str) -> bool:
     """Whether a principal may give a user-assigned identity to machines."""
     return has_role(cloud, principal, identity, OPERATOR_ROLES)
 
 
-def has_role(cloud: Cloud, principal: str, resource: str, roles: Collection[str]) -> bool:
+def has_role(cloud: Subscription, principal: str, resource: str, roles: Collection[str]) -> bool:
     """Whether a principal has one of the roles (GUIDs) on a resource (an id), or on what the resource is in."""
     for grant in cloud.store.all(ROLE_ASSIGNMENT):
         scope = f"/{grant.inputs['scope'].strip('/')}".lower()
@@ -143,7 +143,7 @@ def has_role(cloud: Cloud, principal: str, resource: str, roles: Collection[str]
     return False
 
 
-def require_scope(cloud: Cloud, scope: str) -> None:
+def require_scope(cloud: Subscription, scope: str) -> None:
     """404 if ``scope`` is a resource group, or a resource of a simulated type, that does not exist.
 
     Others' subscriptions and types that are not simulated (key vaults) cannot be known.
@@ -161,7 +161,7 @@ def require_scope(cloud: Cloud, scope: str) -> None:
 
 
 @ROLE_RULES.add("role-definition-form", ROLES, "roleDefinitionId")
-def _role(inputs: Properties, cloud: Cloud) -> str | None:
+def _role(inputs: Properties, cloud: Subscription) -> str | None:
     if ROLE.fullmatch(inputs["roleDefinitionId"]):
         return None
     example = "/subscriptions/ID/providers/Microsoft.Authorization/roleDefinitions/GUID"
@@ -169,33 +169,33 @@ def _role(inputs: Properties, cloud: Cloud) -> str | None:
 
 
 @ROLE_RULES.add("principal-form", ROLES, "principalId")
-def _principal(inputs: Properties, cloud: Cloud) -> str | None:
+def _principal(inputs: Properties, cloud: Subscription) -> str | None:
     if GUID.fullmatch(inputs["principalId"]):
         return None
     return f"The principal ID '{inputs['principalId']}' is not valid. Principal ID must be a GUID."
 
 
 @ROLE_RULES.add("assignment-name-form", ROLES, "roleAssignmentName")
-def _assignment_name(inputs: Properties, cloud: Cloud) -> str | None:
+def _assignment_name(inputs: Properties, cloud: Subscription) -> str | None:
     if GUID.fullmatch(inputs["roleAssignmentName"]):
         return None
     return f"The role assignment ID '{inputs['roleAssignmentName']}' is not valid. It must be a GUID."
 
 
 @FEDERATED_RULES.add("federated-audience", FEDERATION, "audiences")
-def _audience(inputs: Properties, cloud: Cloud) -> str | None:
+def _audience(inputs: Properties, cloud: Subscription) -> str | None:
     count = len(inputs["audiences"])
     return None if count == 1 else f"A federated identity credential has exactly one audience, not {count}."
 
 
 @FEDERATED_RULES.add("federated-issuer", FEDERATION, "issuer")
-def _issuer_form(inputs: Properties, cloud: Cloud) -> str | None:
+def _issuer_form(inputs: Properties, cloud: Subscription) -> str | None:
     issuer = inputs["issuer"]
     return None if issuer.startswith("https://") else f"The issuer '{issuer}' is not a URL that begins with https://."
 
 
 @ENCRYPTION_RULES.add("key-url-versioned", ENCRYPTION, "activeKey")
-def _key_url(inputs: Properties, cloud: Cloud) -> str | None:
+def _key_url(inputs: Properties, cloud: Subscription) -> str | None:
     url = at(inputs, "activeKey.keyUrl")
     if url is None or KEY_URL.fullmatch(url):
         return None
@@ -203,7 +203,7 @@ def _key_url(inputs: Properties, cloud: Cloud) -> str | None:
 
 
 @ENCRYPTION_RULES.add("encryption-set-identity", ENCRYPTION, "identity")
-def _has_identity(inputs: Properties, cloud: Cloud) -> str | None:
+def _has_identity(inputs: Properties, cloud: Subscription) -> str | None:
     kind = at(inputs, "identity.type")
     if kind in (None, "None"):
         return "A disk encryption set needs an identity that may use the key: give identity.type."
@@ -212,7 +212,7 @@ def _has_identity(inputs: Properties, cloud: Cloud) -> str | None:
     return None
 
 
-def _key_there(made: Made[Cloud]) -> None:
+def _key_there(made: Made[Subscription]) -> None:
     """404 where the account has no such key: https://learn.microsoft.com/rest/api/keyvault/keys/get-key/get-key"""
     url = at(made.inputs, "activeKey.keyUrl")
     if url is not None and not made.cloud.allowance.has_key(url):
@@ -223,8 +223,8 @@ def _key_there(made: Made[Cloud]) -> None:
 
 _MOMENT: Final = "2026-11-01T00:00:00Z"
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
-    Resource(
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
         token=IDENTITY,
         id=GROUP_ID + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}",
         outputs={
@@ -235,7 +235,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         name="resourceName",
         refers=IN_GROUP,
     ),
-    Resource(
+    SimulatedResource(
         token=ROLE_ASSIGNMENT,
         id="/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",
         outputs={"createdBy": _caller, "createdOn": _MOMENT, "updatedBy": _caller, "updatedOn": _MOMENT},
@@ -245,7 +245,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         replaces=("principalId",),
         fixed={"roleDefinitionId": None},
     ),
-    Resource(
+    SimulatedResource(
         token=FEDERATED,
         id=GROUP_ID
         + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}"
@@ -255,7 +255,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         refers={**IN_GROUP, "resourceName": Refers(IDENTITY, "part")},
         requires=_one_subject,
     ),
-    Resource(
+    SimulatedResource(
         token=ENCRYPTION_SET,
         id=GROUP_ID + "/providers/Microsoft.Compute/diskEncryptionSets/{diskEncryptionSetName}",
         outputs={

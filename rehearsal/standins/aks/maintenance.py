@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rehearsal.standins.aks.agent_pool import CLUSTER, CLUSTER_ID
-from rehearsal.standins.aks.cloud import Cloud, Rules
+from rehearsal.standins.aks.cloud import Rules, Subscription
 from rehearsal.standins.aks.group import IN_GROUP
 from rehearsal.standins.base import Properties
-from rehearsal.standins.resource import Refers, Resource
+from rehearsal.standins.resource import Refers, SimulatedResource
 from rehearsal.standins.values import at
 
 MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"
@@ -20,14 +20,14 @@ MAINTENANCE_RULES: Final = Rules()
 
 
 @MAINTENANCE_RULES.add("window-given", WINDOWS, "configName", "maintenanceWindow", "timeInWeek")
-def _given(inputs: Properties, cloud: Cloud) -> str | None:
+def _given(inputs: Properties, cloud: Subscription) -> str | None:
     if inputs.get("maintenanceWindow") or (inputs["configName"] == "default" and inputs.get("timeInWeek")):
         return None
     return f"Maintenance configuration '{inputs['configName']}' needs a maintenanceWindow."
 
 
 @MAINTENANCE_RULES.add("window-one-schedule", WINDOWS, "configName", "maintenanceWindow.schedule")
-def _schedule(inputs: Properties, cloud: Cloud) -> str | None:
+def _schedule(inputs: Properties, cloud: Subscription) -> str | None:
     schedule = at(inputs, "maintenanceWindow.schedule")
     if schedule is None:
         return None
@@ -39,8 +39,8 @@ def _schedule(inputs: Properties, cloud: Cloud) -> str | None:
     return None
 
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
-    Resource(
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
         token=MAINTENANCE,
         id=CLUSTER_ID + "/maintenanceConfigurations/{configName}",
         name="configName",

@@ -7,12 +7,12 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Final
 
-from rehearsal.standins.aks.cloud import GROUP_ID, Cloud, Rules, identifier, require, same
+from rehearsal.standins.aks.cloud import GROUP_ID, Rules, Subscription, identifier, require, same
 from rehearsal.standins.aks.errors import bad_request
 from rehearsal.standins.aks.group import IN_GROUP
 from rehearsal.standins.base import Properties
 from rehearsal.standins.cloud import last_part
-from rehearsal.standins.resource import Inside, Made, Refers, Resource
+from rehearsal.standins.resource import Inside, Made, Refers, SimulatedResource
 from rehearsal.standins.store import Record
 from rehearsal.standins.values import at
 
@@ -36,7 +36,7 @@ _ID: Final = GROUP_ID + "/providers/Microsoft.Network"
 _NETWORK_ID: Final = _ID + "/virtualNetworks/{virtualNetworkName}"
 
 
-def _guid(made: Made[Cloud]) -> str:
+def _guid(made: Made[Subscription]) -> str:
     return identifier(made.id)
 
 
@@ -49,12 +49,12 @@ def _inline_subnets(network: Properties) -> Iterator[Inside]:
             yield Inside(SUBNET, {**subnet, **path, "subnetName": subnet.get("name")})
 
 
-def _holds_its_subnets(made: Made[Cloud]) -> None:
+def _holds_its_subnets(made: Made[Subscription]) -> None:
     for subnet in subnets_of(made.cloud, made.id):
         _require_inside(subnet.inputs, made.inputs)
 
 
-def _fits_its_network(made: Made[Cloud]) -> None:
+def _fits_its_network(made: Made[Subscription]) -> None:
     network = require(made.cloud, made.id.rpartition("/subnets/")[0], NETWORK)
     _require_inside(made.inputs, network.inputs)
     for other in subnets_of(made.cloud, network.id):
@@ -70,7 +70,7 @@ def _fits_its_network(made: Made[Cloud]) -> None:
                     )
 
 
-def _standard_addresses(made: Made[Cloud]) -> None:
+def _standard_addresses(made: Made[Subscription]) -> None:
     for entry in made.inputs.get("publicIpAddresses") or []:
         address = require(made.cloud, entry["id"], ADDRESS)
         if at(address.inputs, "sku.name") != "Standard":
@@ -79,7 +79,7 @@ def _standard_addresses(made: Made[Cloud]) -> None:
             )
 
 
-def _address(made: Made[Cloud]) -> str:
+def _address(made: Made[Subscription]) -> str:
     # 203.0.113.0/24 is reserved for documentation (RFC 5737): no real host answers there.
     return f"203.0.113.{zlib.crc32(made.id.lower().encode()) % 254 + 1}"
 
@@ -89,7 +89,7 @@ def prefixes(subnet: Properties) -> list[str]:
     return [text for text in (subnet.get("addressPrefix"), *(subnet.get("addressPrefixes") or [])) if text]
 
 
-def subnets_of(cloud: Cloud, network: str) -> list[Record]:
+def subnets_of(cloud: Subscription, network: str) -> list[Record]:
     """A network's subnets, however they were declared."""
     start = f"{network.lower()}/subnets/"
     return [subnet for subnet in cloud.store.all(SUBNET) if subnet.id.lower().startswith(start)]
@@ -109,7 +109,7 @@ def _require_inside(subnet: Properties, network: Properties) -> None:
 
 
 @NETWORK_RULES.add("network-ranges-valid", SUBNETS, "addressSpace")
-def _network_ranges(network: Properties, cloud: Cloud) -> str | None:
+def _network_ranges(network: Properties, cloud: Subscription) -> str | None:
     ranges = at(network, "addressSpace.addressPrefixes") or []
     if not ranges and not at(network, "addressSpace.ipamPoolPrefixAllocations"):
         return "Virtual network must have at least one address prefix in addressSpace.addressPrefixes."
@@ -117,26 +117,26 @@ def _network_ranges(network: Properties, cloud: Cloud) -> str | None:
 
 
 @SUBNET_RULES.add("subnet-range-valid", SUBNETS, "addressPrefix", "addressPrefixes")
-def _subnet_range(subnet: Properties, cloud: Cloud) -> str | None:
+def _subnet_range(subnet: Properties, cloud: Subscription) -> str | None:
     if not prefixes(subnet) and not subnet.get("ipamPoolPrefixAllocations"):
         return f"Subnet '{subnet['subnetName']}' needs an addressPrefix."
     return _range_problem(prefixes(subnet), 2)
 
 
 @NAT_RULES.add("nat-one-zone", NAT_DOCS, "zones")
-def _nat_zone(gateway: Properties, cloud: Cloud) -> str | None:
+def _nat_zone(gateway: Properties, cloud: Subscription) -> str | None:
     if len(gateway.get("zones") or []) > 1:
         return "A NAT gateway of SKU Standard can be in one zone only: give one, or none for the cloud's choice."
     return None
 
 
 @NAT_RULES.add("nat-needs-sku", NAT_DOCS, "sku")
-def _nat_sku(gateway: Properties, cloud: Cloud) -> str | None:
+def _nat_sku(gateway: Properties, cloud: Subscription) -> str | None:
     return None if at(gateway, "sku.name") else "A NAT gateway needs sku.name: write Standard."
 
 
 @ADDRESS_RULES.add("standard-address-static", ADDRESS_DOCS, "sku", "publicIPAllocationMethod")
-def _static(address: Properties, cloud: Cloud) -> str | None:
+def _static(address: Properties, cloud: Subscription) -> str | None:
     if at(address, "sku.name") == "Standard" and address.get("publicIPAllocationMethod") != "Static":
         return "Standard sku publicIp must have AllocationMethod set to Static."
     return None
@@ -153,8 +153,8 @@ def _range_problem(ranges: list[str], widest: int) -> str | None:
     return None
 
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
-    Resource(
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
         token=NETWORK,
         id=_NETWORK_ID,
         outputs={"resourceGuid": _guid, "etag": ""},
@@ -164,7 +164,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         requires=_holds_its_subnets,
         inside=_inline_subnets,
     ),
-    Resource(
+    SimulatedResource(
         token=SUBNET,
         id=_NETWORK_ID + "/subnets/{subnetName}",
         outputs={
@@ -188,7 +188,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         requires=_fits_its_network,
         unordered=("serviceEndpoints",),
     ),
-    Resource(
+    SimulatedResource(
         token=NAT,
         id=_ID + "/natGateways/{natGatewayName}",
         outputs={"resourceGuid": _guid, "etag": ""},
@@ -198,7 +198,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         requires=_standard_addresses,
         fixed={"zones": [], "sku.name": "Standard"},
     ),
-    Resource(
+    SimulatedResource(
         token=ADDRESS,
         id=_ID + "/publicIPAddresses/{publicIpAddressName}",
         outputs={"ipAddress": _address, "resourceGuid": _guid, "etag": ""},
@@ -210,11 +210,13 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
         fixed={"zones": []},
     ),
     # Their rules and routes change nothing here.
-    Resource(
+    SimulatedResource(
         token=SECURITY_GROUP,
         id=_ID + "/networkSecurityGroups/{networkSecurityGroupName}",
         name="networkSecurityGroupName",
         refers=IN_GROUP,
     ),
-    Resource(token=ROUTE_TABLE, id=_ID + "/routeTables/{routeTableName}", name="routeTableName", refers=IN_GROUP),
+    SimulatedResource(
+        token=ROUTE_TABLE, id=_ID + "/routeTables/{routeTableName}", name="routeTableName", refers=IN_GROUP
+    ),
 )

@@ -9,8 +9,8 @@ from typing import Any, Final
 from catalog.aks import nodes as reservations
 from catalog.aks.cloud import MIG_GPUS
 from catalog.model import Machine as CatalogMachine
-from rehearsal.simulation import Advertiser, Machine, NodeGroup, Packing
-from rehearsal.standins.aks.cloud import Cloud
+from rehearsal.simulation import Advertiser, NodeShape, Packing, SimulatedNodeGroup
+from rehearsal.standins.aks.cloud import Subscription
 from rehearsal.standins.base import Properties
 from rehearsal.standins.values import at
 
@@ -109,8 +109,8 @@ def max_pods(cluster: Properties, pool: Mapping[str, Any]) -> int:
 
 
 def node_group(
-    cloud: Cloud, cluster: Properties, name: str, pool: Properties, made_in: str, rank: float | None
-) -> NodeGroup:
+    cloud: Subscription, cluster: Properties, name: str, pool: Properties, made_in: str, rank: float | None
+) -> SimulatedNodeGroup:
     """The machines behind a pool whose inputs were checked, with the labels that it has in the end.
 
     ``made_in`` is the cluster's own resource group.
@@ -122,7 +122,7 @@ def node_group(
     zones = zones_of(region, pool)
     autoscaled, count = bool(pool.get("enableAutoScaling")), _count(pool)
     low = int(pool.get("minCount") or 0) if autoscaled else count
-    return NodeGroup(
+    return SimulatedNodeGroup(
         name=name,
         cluster=cluster["resourceName"],
         machine=_machine(cloud, machine, max_pods(cluster, pool)),
@@ -170,13 +170,13 @@ def _count(pool: Mapping[str, Any]) -> int:
     return 1 if count is None else int(count)
 
 
-def _machine(cloud: Cloud, machine: CatalogMachine, pods: int) -> Machine:
+def _machine(cloud: Subscription, machine: CatalogMachine, pods: int) -> NodeShape:
     left = cloud.catalog.allocatable(machine)
     whole_mib = int(1024 * machine.memory_gib)
     reserved = whole_mib - left.memory_mib
     # The catalogue counts with its own number of pods; more of them cost memory, up to a quarter of the machine.
     more = _MEMORY_PER_POD_MIB * (pods - reservations.MAX_PODS)
-    return Machine(
+    return NodeShape(
         type=machine.type,
         cpu=machine.vcpus,
         memory_gib=machine.memory_gib,
@@ -201,7 +201,7 @@ def _offered(machine: CatalogMachine, pool: Mapping[str, Any]) -> int | None:
     return machine.gpus * MIG_SLICES[profile] if profile else None
 
 
-def _hourly_usd(cloud: Cloud, machine: CatalogMachine, region: str, *, spot: bool) -> float:
+def _hourly_usd(cloud: Subscription, machine: CatalogMachine, region: str, *, spot: bool) -> float:
     # The price only orders pools here, so where the region's is not known that of the reference region serves; a spot
     # machine costs no more than the same machine on demand.
     for cheap in (True, False) if spot else (False,):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from rehearsal.simulation import Login
+from rehearsal.simulation import UserInfo
 from rehearsal.standins.aks.agent_pool import CLUSTER
-from rehearsal.standins.aks.cloud import Cloud, same
+from rehearsal.standins.aks.cloud import Subscription, same
 from rehearsal.standins.aks.identity import ROLE_ASSIGNMENT
 from rehearsal.standins.cloud import last_part
 from rehearsal.standins.values import at
@@ -19,11 +19,13 @@ from rehearsal.standins.values import at
 CLUSTER_USER: Final = "4abbcc35-e782-43d8-92c5-2d3f1bd2253f"
 
 
-def let_in(cloud: Cloud) -> dict[str, Login]:
+def let_in(cloud: Subscription) -> dict[str, UserInfo]:
     """Object id of a group → as whom the API server knows its members."""
     clusters = [record for record in cloud.store.all(CLUSTER) if at(record.inputs, "aadProfile.managed")]
     return {
-        grant.inputs["principalId"]: Login(f"somebody-in-{grant.inputs['principalId']}", (grant.inputs["principalId"],))
+        grant.inputs["principalId"]: UserInfo(
+            f"somebody-in-{grant.inputs['principalId']}", (grant.inputs["principalId"],)
+        )
         for grant in cloud.store.all(ROLE_ASSIGNMENT)
         if grant.inputs.get("principalType") == "Group"
         and same(last_part(grant.inputs["roleDefinitionId"]), CLUSTER_USER)

@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY
-from rehearsal.standins.aks.cloud import Cloud, Rules
+from rehearsal.standins.aks.cloud import Rules, Subscription
 from rehearsal.standins.aks.nodes import can_mig, is_spot
 from rehearsal.standins.aks.versions import OFFERED, resolve
 from rehearsal.standins.base import Properties
@@ -56,7 +56,7 @@ def is_system(pool: Properties) -> bool:
 
 
 @POOL_RULES.add("system-pool-not-empty", COUNT_ERROR, "mode", "count", "minCount", "enableAutoScaling")
-def _system_count(pool: Properties, cloud: Cloud) -> str | None:
+def _system_count(pool: Properties, cloud: Subscription) -> str | None:
     if not is_system(pool):
         return None
     keys = ("count", "minCount") if pool.get("enableAutoScaling") else ("count",)
@@ -70,7 +70,7 @@ def _system_count(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("pool-count-range", SPEC, "count", "minCount", "maxCount")
-def _count_range(pool: Properties, cloud: Cloud) -> str | None:
+def _count_range(pool: Properties, cloud: Subscription) -> str | None:
     for key in ("count", "minCount", "maxCount"):
         value = pool.get(key)
         if value is not None and not 0 <= int(value) <= MOST_NODES:
@@ -79,7 +79,7 @@ def _count_range(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("autoscaling-needs-limits", AUTOSCALER, "enableAutoScaling", "minCount", "maxCount")
-def _limits(pool: Properties, cloud: Cloud) -> str | None:
+def _limits(pool: Properties, cloud: Subscription) -> str | None:
     low, high = pool.get("minCount"), pool.get("maxCount")
     if pool.get("enableAutoScaling"):
         if low is None or high is None:
@@ -94,14 +94,14 @@ def _limits(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("spot-not-system", SPOT, "mode", "scaleSetPriority")
-def _spot_system(pool: Properties, cloud: Cloud) -> str | None:
+def _spot_system(pool: Properties, cloud: Subscription) -> str | None:
     if is_spot(pool) and is_system(pool):
         return f"Agent pool '{pool_name(pool)}': a spot node pool cannot be a system pool."
     return None
 
 
 @POOL_RULES.add("eviction-needs-spot", SPEC, "scaleSetPriority", "scaleSetEvictionPolicy", "spotMaxPrice")
-def _eviction(pool: Properties, cloud: Cloud) -> str | None:
+def _eviction(pool: Properties, cloud: Subscription) -> str | None:
     if is_spot(pool):
         price = pool.get("spotMaxPrice")
         if price is not None and price != -1 and (price <= 0 or round(price, 5) != price):
@@ -114,14 +114,14 @@ def _eviction(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("spot-not-reserved", RESERVATIONS, "scaleSetPriority", "capacityReservationGroupID")
-def _spot_reserved(pool: Properties, cloud: Cloud) -> str | None:
+def _spot_reserved(pool: Properties, cloud: Subscription) -> str | None:
     if is_spot(pool) and pool.get("capacityReservationGroupID"):
         return f"Agent pool '{pool_name(pool)}': spot machines cannot be in a capacity reservation."
     return None
 
 
 @POOL_RULES.add("vm-size-exists", QUOTAS, "vmSize")
-def _size(pool: Properties, cloud: Cloud) -> str | None:
+def _size(pool: Properties, cloud: Subscription) -> str | None:
     size = pool.get("vmSize")
     if size is None:
         return f"Agent pool '{pool_name(pool)}': vmSize is required."
@@ -131,7 +131,7 @@ def _size(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("system-pool-size", SYSTEM, "mode", "vmSize", "osType")
-def _system_size(pool: Properties, cloud: Cloud) -> str | None:
+def _system_size(pool: Properties, cloud: Subscription) -> str | None:
     machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
     if not is_system(pool) or machine is None:
         return None
@@ -143,7 +143,7 @@ def _system_size(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("mig-capable-size", MIG, "gpuInstanceProfile", "vmSize")
-def _mig(pool: Properties, cloud: Cloud) -> str | None:
+def _mig(pool: Properties, cloud: Subscription) -> str | None:
     machine, profile = cloud.catalog.machines.get(pool.get("vmSize") or ""), pool.get("gpuInstanceProfile")
     if profile is None or machine is None or can_mig(machine):
         return None
@@ -151,7 +151,7 @@ def _mig(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("gpu-profile-needs-gpus", GPU, "gpuProfile", "vmSize")
-def _gpu_profile(pool: Properties, cloud: Cloud) -> str | None:
+def _gpu_profile(pool: Properties, cloud: Subscription) -> str | None:
     machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
     if not pool.get("gpuProfile") or machine is None or machine.gpus:
         return None
@@ -159,7 +159,7 @@ def _gpu_profile(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("linux-gpu-image", GPU, "osSKU", "osType", "vmSize", "gpuProfile.driver")
-def _image(pool: Properties, cloud: Cloud) -> str | None:
+def _image(pool: Properties, cloud: Subscription) -> str | None:
     windows = str(pool.get("osSKU") or "").startswith("Windows")
     if windows != (pool.get("osType") == "Windows") and pool.get("osSKU") is not None:
         return f"osSKU {pool['osSKU']} does not go with osType {pool.get('osType') or 'Linux'}."
@@ -171,7 +171,7 @@ def _image(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("max-pods", QUOTAS, "maxPods")
-def _max_pods(pool: Properties, cloud: Cloud) -> str | None:
+def _max_pods(pool: Properties, cloud: Subscription) -> str | None:
     pods = pool.get("maxPods")
     if pods is None or FEWEST_PODS <= int(pods) <= MOST_PODS:
         return None
@@ -179,7 +179,7 @@ def _max_pods(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("os-disk-size", QUOTAS, "osDiskSizeGB")
-def _disk(pool: Properties, cloud: Cloud) -> str | None:
+def _disk(pool: Properties, cloud: Subscription) -> str | None:
     size = pool.get("osDiskSizeGB")
     # 0 asks for the size's default.
     if not size or int(size) >= SMALLEST_DISK_GB:
@@ -188,7 +188,7 @@ def _disk(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("zones-need-scale-sets", SPEC, "availabilityZones", "type")
-def _zones(pool: Properties, cloud: Cloud) -> str | None:
+def _zones(pool: Properties, cloud: Subscription) -> str | None:
     zones = pool.get("availabilityZones") or []
     if zones and pool.get("type") == "AvailabilitySet":
         return "availabilityZones can only be specified if the type of the agent pool is VirtualMachineScaleSets."
@@ -199,7 +199,7 @@ def _zones(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("labels-valid", LABELS, "nodeLabels")
-def _labels(pool: Properties, cloud: Cloud) -> str | None:
+def _labels(pool: Properties, cloud: Subscription) -> str | None:
     for key, value in (pool.get("nodeLabels") or {}).items():
         problem = _bad_key("label", key, value)
         if problem:
@@ -210,7 +210,7 @@ def _labels(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("taints-valid", TAINTS, "nodeTaints")
-def _taints(pool: Properties, cloud: Cloud) -> str | None:
+def _taints(pool: Properties, cloud: Subscription) -> str | None:
     seen: set[tuple[str, str]] = set()
     for text in pool.get("nodeTaints") or []:
         match = TAINT.fullmatch(text)
@@ -229,7 +229,7 @@ def _taints(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("system-pool-taints", "https://github.com/Azure/AKS/issues/2578", "mode", "nodeTaints")
-def _system_taints(pool: Properties, cloud: Cloud) -> str | None:
+def _system_taints(pool: Properties, cloud: Subscription) -> str | None:
     if not is_system(pool):
         return None
     for text in pool.get("nodeTaints") or []:
@@ -242,7 +242,7 @@ def _system_taints(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("system-pool-pods", SYSTEM, "mode", "maxPods")
-def _system_pods(pool: Properties, cloud: Cloud) -> str | None:
+def _system_pods(pool: Properties, cloud: Subscription) -> str | None:
     pods = pool.get("maxPods")
     if not is_system(pool) or pods is None or not FEWEST_PODS <= int(pods) < FEWEST_SYSTEM_PODS:
         return None
@@ -250,7 +250,7 @@ def _system_pods(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("surge-form", SURGE, "upgradeSettings")
-def _surge_form(pool: Properties, cloud: Cloud) -> str | None:
+def _surge_form(pool: Properties, cloud: Subscription) -> str | None:
     for key in ("maxSurge", "maxUnavailable"):
         value = at(pool, f"upgradeSettings.{key}")
         if value is not None and not AMOUNT.fullmatch(str(value)):
@@ -259,7 +259,7 @@ def _surge_form(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("surge-or-unavailable", "https://github.com/Azure/AKS/issues/4277", "upgradeSettings")
-def _surge(pool: Properties, cloud: Cloud) -> str | None:
+def _surge(pool: Properties, cloud: Subscription) -> str | None:
     surge, unavailable = _amount(pool, "maxSurge"), _amount(pool, "maxUnavailable")
     if surge == 0 and not unavailable:
         return "upgradeSettings: maxSurge and maxUnavailable cannot both be 0."
@@ -271,7 +271,7 @@ def _surge(pool: Properties, cloud: Cloud) -> str | None:
 @POOL_RULES.add(
     "system-pool-available", "https://github.com/Azure/ARO-HCP/pull/6038", "mode", "upgradeSettings.maxUnavailable"
 )
-def _system_available(pool: Properties, cloud: Cloud) -> str | None:
+def _system_available(pool: Properties, cloud: Subscription) -> str | None:
     if is_system(pool) and _amount(pool, "maxUnavailable"):
         return f"Agent pool '{pool_name(pool)}': upgradeSettings.maxUnavailable must be 0 on a system pool."
     return None
@@ -283,7 +283,7 @@ def _system_available(pool: Properties, cloud: Cloud) -> str | None:
     "scaleSetPriority",
     "upgradeSettings.maxSurge",
 )
-def _spot_surge(pool: Properties, cloud: Cloud) -> str | None:
+def _spot_surge(pool: Properties, cloud: Subscription) -> str | None:
     if is_spot(pool) and at(pool, "upgradeSettings.maxSurge") is not None:
         return f"Agent pool '{pool_name(pool)}': Spot pools can't set max surge."
     return None
@@ -292,7 +292,7 @@ def _spot_surge(pool: Properties, cloud: Cloud) -> str | None:
 @POOL_RULES.add(
     "pool-version-offered", "https://learn.microsoft.com/azure/aks/supported-kubernetes-versions", "orchestratorVersion"
 )
-def _version(pool: Properties, cloud: Cloud) -> str | None:
+def _version(pool: Properties, cloud: Subscription) -> str | None:
     wanted = pool.get("orchestratorVersion")
     if wanted is None or resolve(wanted):
         return None

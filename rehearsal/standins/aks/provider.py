@@ -26,16 +26,16 @@ from rehearsal.standins.aks import (
     people,
     registries,
 )
-from rehearsal.standins.aks.cloud import GROUP_ID, Cloud
+from rehearsal.standins.aks.cloud import GROUP_ID, Subscription
 from rehearsal.standins.aks.functions import FUNCTIONS
 from rehearsal.standins.aks.group import GROUP
 from rehearsal.standins.aks.operations import Operations
 from rehearsal.standins.aks.ranking import Ranking
 from rehearsal.standins.aks.tags import TAGS
-from rehearsal.standins.base import Created, Properties, ProviderError, Request
+from rehearsal.standins.base import CallContext, Created, Properties, ProviderError
 from rehearsal.standins.check import Words
 from rehearsal.standins.cloud import last_part
-from rehearsal.standins.resource import Made, Refers, Resource
+from rehearsal.standins.resource import Made, Refers, SimulatedResource
 from rehearsal.standins.standin import StandIn, table
 from rehearsal.standins.values import at, has_unknown
 from rehearsal.standins.vendor import Doing
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from catalog import CloudCatalog
 
 
-class AzureNativeProvider(StandIn[Cloud]):
+class AzureNativeProvider(StandIn[Subscription]):
     """One simulated Azure subscription."""
 
     name = "azure-native"
@@ -74,7 +74,7 @@ class AzureNativeProvider(StandIn[Cloud]):
     # ``Update`` in https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/provider.go, which
     # keeps the location as well, an input here.
     stable = ("name",)
-    make_cloud = Cloud
+    make_cloud = Subscription
     let_in = people.let_in
 
     def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
@@ -96,7 +96,7 @@ class AzureNativeProvider(StandIn[Cloud]):
         self._ranks.watch()
 
     @override
-    def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
+    def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
         id = "" if request.preview else self.made(self.row(request.type), inputs).id
         with self._operation(request, id, "Creating"):
             return super().create(request, inputs, timeout)
@@ -104,7 +104,7 @@ class AzureNativeProvider(StandIn[Cloud]):
     @override
     def update(
         self,
-        request: Request,
+        request: CallContext,
         id: str,
         old_inputs: Properties,
         old_state: Properties,
@@ -115,11 +115,11 @@ class AzureNativeProvider(StandIn[Cloud]):
             return super().update(request, id, old_inputs, old_state, news, timeout)
 
     @override
-    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
         with self._operation(request, id, "Deleting"):
             super().delete(request, id, inputs, state, timeout)
 
-    def _operation(self, request: Request, id: str, doing: str) -> AbstractContextManager[None]:
+    def _operation(self, request: CallContext, id: str, doing: str) -> AbstractContextManager[None]:
         """The cluster's only operation while it lasts, if it is about a cluster or a pool."""
         if request.preview or request.type not in (cluster.CLUSTER, agent_pool.POOL):
             return nullcontext()
@@ -127,14 +127,14 @@ class AzureNativeProvider(StandIn[Cloud]):
         return self._operations.only(changed, f"{last_part(id)} - {doing}")
 
     @override
-    def auto_name(self, row: Resource[Cloud], request: Request, inputs: Properties) -> str:
+    def auto_name(self, row: SimulatedResource[Subscription], request: CallContext, inputs: Properties) -> str:
         digits = random.Random(request.random_seed or None)
         if row.token == identity.ROLE_ASSIGNMENT:
             return str(uuid.UUID(int=digits.getrandbits(128), version=4))
         return f"{request.name}{digits.getrandbits(32):08x}"
 
     @override
-    def completed(self, row: Resource[Cloud], inputs: Properties) -> Properties:
+    def completed(self, row: SimulatedResource[Subscription], inputs: Properties) -> Properties:
         """``inputs`` with the provider's location, else the resource group's, where the program gave none."""
         if not self._located(row) or inputs.get("location") is not None:
             return inputs
@@ -148,20 +148,22 @@ class AzureNativeProvider(StandIn[Cloud]):
         return {**inputs, "location": location}
 
     @override
-    def deletes_first(self, row: Resource[Cloud], request: Request, old: Properties, new: Properties) -> bool:
+    def deletes_first(
+        self, row: SimulatedResource[Subscription], request: CallContext, old: Properties, new: Properties
+    ) -> bool:
         # The provider deletes first unless the address itself changed, auto-named or not.
         return all(old.get(key) == new.get(key) for key in self.address(row))
 
     @override
-    def replacing(self, row: Resource[Cloud]) -> tuple[str, ...]:
+    def replacing(self, row: SimulatedResource[Subscription]) -> tuple[str, ...]:
         # https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/gen/replacement.go
         return ("location",) if self._located(row) else ()
 
-    def _located(self, row: Resource[Cloud]) -> bool:
+    def _located(self, row: SimulatedResource[Subscription]) -> bool:
         return "location" in self.schema.inputs(row.token).properties
 
     @override
-    def place(self, row: Resource[Cloud], inputs: Properties) -> Mapping[str, Any]:
+    def place(self, row: SimulatedResource[Subscription], inputs: Properties) -> Mapping[str, Any]:
         scope = inputs.get("scope")
         within = {"scope": scope.strip("/")} if isinstance(scope, str) else {}
         return {**inputs, **within, "subscription": self._cloud.subscription}
@@ -172,7 +174,7 @@ class AzureNativeProvider(StandIn[Cloud]):
         return row.id.format_map(self.place(row, inputs)) if path in row.address else value.rstrip("/")
 
     @override
-    def answered(self, row: Resource[Cloud], inputs: Properties) -> Properties:
+    def answered(self, row: SimulatedResource[Subscription], inputs: Properties) -> Properties:
         # The type is the path's part behind the provider's namespace, without the names.
         namespace, *steps = row.id.rpartition("/providers/")[2].split("/")
         if row.token == GROUP:
@@ -185,7 +187,9 @@ class AzureNativeProvider(StandIn[Cloud]):
         }
 
     @override
-    def require_unchanged(self, row: Resource[Cloud], old: Properties, new: Properties, *, inside: bool) -> None:
+    def require_unchanged(
+        self, row: SimulatedResource[Subscription], old: Properties, new: Properties, *, inside: bool
+    ) -> None:
         """The provider does not know what is fixed, so it sends an update that fails."""
         # What the provider would replace a resource of its own for, nobody replaces inside another.
         fixed = {**row.fixed, **(dict.fromkeys(row.replaces) if inside else {})}
@@ -196,13 +200,13 @@ class AzureNativeProvider(StandIn[Cloud]):
                 raise errors.change_refused(path)
 
     @override
-    def make(self, row: Resource[Cloud], made: Made[Cloud]) -> Made[Cloud]:
+    def make(self, row: SimulatedResource[Subscription], made: Made[Subscription]) -> Made[Subscription]:
         if self._cloud.find(made.id, row.token) is not None:
             raise errors.already_exists(made.id)
         return made
 
     @override
-    def right(self, row: Resource[Cloud], doing: Doing) -> str:
+    def right(self, row: SimulatedResource[Subscription], doing: Doing) -> str:
         """The resource's type, which is in its id, and what is done to it.
 
         https://learn.microsoft.com/azure/role-based-access-control/resource-provider-operations
@@ -212,11 +216,11 @@ class AzureNativeProvider(StandIn[Cloud]):
         return "/".join((namespace, *path.split("/")[::2], "delete" if doing == "delete" else "write"))
 
     @override
-    def forbidden(self, row: Resource[Cloud], right: str, id: str) -> ProviderError:
+    def forbidden(self, row: SimulatedResource[Subscription], right: str, id: str) -> ProviderError:
         return errors.forbidden(right, id)
 
     @override
-    def bad_request(self, row: Resource[Cloud], message: str) -> ProviderError:
+    def bad_request(self, row: SimulatedResource[Subscription], message: str) -> ProviderError:
         return errors.bad_request(message)
 
     @override
@@ -224,11 +228,11 @@ class AzureNativeProvider(StandIn[Cloud]):
         return errors.no_group(value) if refers.token == GROUP else errors.not_found(id)
 
     @override
-    def gone(self, row: Resource[Cloud], id: str) -> ProviderError:
+    def gone(self, row: SimulatedResource[Subscription], id: str) -> ProviderError:
         return errors.not_found(id)
 
     @override
-    def in_use(self, row: Resource[Cloud], id: str, by: str) -> ProviderError:
+    def in_use(self, row: SimulatedResource[Subscription], id: str, by: str) -> ProviderError:
         return errors.in_use(errors.BUSY.get(row.token, "InUse"), id, by)
 
 

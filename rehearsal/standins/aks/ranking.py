@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rehearsal.standins.aks.agent_pool import CLUSTER, POOL, pools_of, start_nodes
-from rehearsal.standins.aks.cloud import Cloud
+from rehearsal.standins.aks.cloud import Subscription
 from rehearsal.standins.aks.expander import rank_of, uses_priorities
 from rehearsal.standins.cloud import last_part
 from rehearsal.standins.store import Record
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 class Ranking:
     """Looks after the clusters of one subscription that have the priority expander, while there are any."""
 
-    def __init__(self, cloud: Cloud) -> None:
+    def __init__(self, cloud: Subscription) -> None:
         self._cloud = cloud
         self._lock = threading.Lock()
         self._thread: Ranks | None = None

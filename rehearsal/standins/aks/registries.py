@@ -5,11 +5,11 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any, Final
 
-from rehearsal.standins.aks.cloud import GROUP_ID, Cloud, Rules
+from rehearsal.standins.aks.cloud import GROUP_ID, Rules, Subscription
 from rehearsal.standins.aks.errors import api_error
 from rehearsal.standins.aks.group import IN_GROUP
 from rehearsal.standins.base import Properties
-from rehearsal.standins.resource import Made, Resource
+from rehearsal.standins.resource import Made, SimulatedResource
 from rehearsal.standins.values import at
 
 REGISTRY: Final = "azure-native:containerregistry:Registry"
@@ -41,7 +41,7 @@ _ANSWERED: Final = {
 
 
 @REGISTRY_RULES.add("premium-only", _TIERS, "sku", *dict.fromkeys(path.partition(".")[0] for path in _PREMIUM))
-def _tier(inputs: Properties, cloud: Cloud) -> str | None:
+def _tier(inputs: Properties, cloud: Subscription) -> str | None:
     tier = at(inputs, "sku.name")
     asked = [path for path, value in _PREMIUM.items() if at(inputs, path) == value]
     if tier == "Premium" or not asked:
@@ -52,13 +52,13 @@ def _tier(inputs: Properties, cloud: Cloud) -> str | None:
 @REGISTRY_RULES.add(
     "anonymous-pull-tier", "https://learn.microsoft.com/azure/container-registry/anonymous-pull-access", "sku"
 )
-def _anonymous(inputs: Properties, cloud: Cloud) -> str | None:
+def _anonymous(inputs: Properties, cloud: Subscription) -> str | None:
     if inputs.get("anonymousPullEnabled") and at(inputs, "sku.name") == "Basic":
         return "anonymousPullEnabled is not supported for the SKU Basic: it needs Standard or Premium."
     return None
 
 
-def _available(made: Made[Cloud]) -> None:
+def _available(made: Made[Subscription]) -> None:
     name = made.inputs["registryName"].lower()
     others = {record.inputs["registryName"].lower() for record in made.cloud.store.all(REGISTRY)}
     if made.before is None and (name in TAKEN or name in others):
@@ -67,8 +67,8 @@ def _available(made: Made[Cloud]) -> None:
         )
 
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
-    Resource(
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
         token=REGISTRY,
         id=GROUP_ID + "/providers/Microsoft.ContainerRegistry/registries/{registryName}",
         outputs={

@@ -7,7 +7,7 @@ import re
 import zlib
 from typing import Final
 
-from rehearsal.simulation import Login
+from rehearsal.simulation import UserInfo
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import POD_IDENTITY, Account, maker
 from rehearsal.standins.eks.addons import CREATED
@@ -103,13 +103,13 @@ def _made_it(account: Account, cluster: Record, principal: str) -> bool:
     return admin is not False and principal == maker(account)
 
 
-def let_in(account: Account) -> dict[str, Login]:
+def let_in(account: Account) -> dict[str, UserInfo]:
     """Role or user → as whom the API server knows it: by its session's ARN and the entry's groups.
 
     https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
     """
     return {
-        entry.inputs["principalArn"]: Login(
+        entry.inputs["principalArn"]: UserInfo(
             entry.inputs.get("userName") or entry.inputs["principalArn"],
             tuple(entry.inputs.get("kubernetesGroups") or ()),
         )

@@ -15,7 +15,7 @@ from typing import Any, Final
 from rehearsal.standins import cloud
 from rehearsal.standins.base import ProviderError
 from rehearsal.standins.eks.aws.supply import Supply
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 from rehearsal.standins.eks.system import addon_namespace
 
 Answer = tuple[int, dict[str, Any], bytes]
@@ -34,7 +34,7 @@ _asked: Final[ContextVar[Account]] = ContextVar("account")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account(cloud.Cloud):
+class Account(cloud.SimulatedCloud):
     """One simulated AWS account in one region, whose records are in memory, as moto's state is.
 
     ``answers`` is AWS: an account's request (service, operation, as botocore sends it) → the answer, ``None`` if the
@@ -67,7 +67,7 @@ class Account(cloud.Cloud):
             _asked.reset(before)
 
     def call(self, service: str, operation: str, **params: Any) -> dict[str, Any]:
-        """One request (``CreateVpc``) without the parameters that are ``None``; raises :class:`ApiError`."""
+        """One request (``CreateVpc``) without the parameters that are ``None``; raises :class:`AwsError`."""
         from botocore.exceptions import ClientError, ParamValidationError
 
         method = _method_name(operation)
@@ -77,9 +77,9 @@ class Account(cloud.Cloud):
                 answer: dict[str, Any] = getattr(client, method)(**sent)
         except ClientError as error:
             details = error.response["Error"]
-            raise ApiError(service, operation, details.get("Code", "?"), details.get("Message", "?")) from error
+            raise AwsError(service, operation, details.get("Code", "?"), details.get("Message", "?")) from error
         except ParamValidationError as error:
-            raise ApiError(service, operation, "ValidationError", str(error)) from error
+            raise AwsError(service, operation, "ValidationError", str(error)) from error
         return answer
 
     def arn(self, service: str, resource: str, *, everywhere: bool = False) -> str:

@@ -15,7 +15,7 @@ from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.autoscaling.governor import Governor
 from rehearsal.standins.eks.aws.pod_identity import AUDIENCE
 from rehearsal.standins.eks.aws.server import AwsServer
-from rehearsal.standins.eks.groups import NODE_GROUP, Groups
+from rehearsal.standins.eks.groups import NODE_GROUP, NodeGroups
 from rehearsal.standins.eks.machines.bridge import Bridge
 from rehearsal.standins.eks.network import CLUSTER
 
@@ -33,7 +33,7 @@ class Background:
     def __init__(self, account: Account, server: AwsServer | None) -> None:
         self._account = account
         self._server = server
-        self._groups = Groups(account)
+        self._groups = NodeGroups(account)
         self._governor: Governor | None = None
         self._bridge: Bridge | None = None
         self._lock = threading.Lock()

@@ -11,7 +11,7 @@ from typing import Any, Final
 from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.cluster_rules import CLUSTER_RULES, DEFAULT_VERSION, version_step
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 from rehearsal.standins.eks.iam import require_role
 from rehearsal.standins.eks.network import CLUSTER, SECURITY_GROUP, SUBNET, subnets
 from rehearsal.standins.eks.request import parameters
@@ -202,9 +202,9 @@ def require_cluster(account: Account, name: str) -> Record:
     return record
 
 
-def no_cluster(name: str) -> ApiError:
+def no_cluster(name: str) -> AwsError:
     """EKS's error about a cluster that does not exist."""
-    return ApiError("eks", "DescribeCluster", "ResourceNotFoundException", f"No cluster found for name: {name}.")
+    return AwsError("eks", "DescribeCluster", "ResourceNotFoundException", f"No cluster found for name: {name}.")
 
 
 def _live(account: Account, name: str) -> Any:

@@ -8,7 +8,7 @@ from rehearsal.standins.allowance import Refusals, Shortage
 from rehearsal.standins.base import ProviderError
 
 
-class ApiError(ProviderError):
+class AwsError(ProviderError):
     """An answer of an AWS API as the provider prints it; ``code`` is the API's (``ResourceInUseException``)."""
 
     def __init__(self, service: str, operation: str, code: str, message: str) -> None:
@@ -16,12 +16,12 @@ class ApiError(ProviderError):
         self.code = code
 
 
-def not_found(error: ApiError) -> bool:
+def not_found(error: AwsError) -> bool:
     """Whether the API says that something does not exist (``InvalidVpcID.NotFound``, ``NoSuchEntity`` …)."""
     return "NotFound" in error.code or "NoSuch" in error.code or "NonExistent" in error.code
 
 
-def forbidden(user: str, service: str, operation: str, resource: str) -> ApiError:
+def forbidden(user: str, service: str, operation: str, resource: str) -> AwsError:
     """Whoever runs the program (an ARN) may not do that.
 
     https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html; EC2's code is another:
@@ -29,7 +29,7 @@ def forbidden(user: str, service: str, operation: str, resource: str) -> ApiErro
     """
     code = "UnauthorizedOperation" if service == "ec2" else "AccessDeniedException"
     message = f"User: {user} is not authorized to perform: {service}:{operation} on resource: {resource}"
-    return ApiError(service, operation, code, message)
+    return AwsError(service, operation, code, message)
 
 
 def _quota(short: Shortage) -> str:

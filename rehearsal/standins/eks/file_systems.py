@@ -9,7 +9,7 @@ from typing import Final
 
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 from rehearsal.standins.eks.network import SECURITY_GROUP, SUBNET
 from rehearsal.standins.eks.policy_documents import document_problem, named_roles
 from rehearsal.standins.eks.row import Row, asks, resends, said, sends
@@ -41,7 +41,7 @@ def _exists(account: Account, role: str) -> bool:
         return True
     try:
         account.call("iam", "GetRole", RoleName=role.rpartition("/")[2])
-    except ApiError:
+    except AwsError:
         return False
     return True
 

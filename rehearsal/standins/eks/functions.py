@@ -10,7 +10,7 @@ from rehearsal.standins.base import Properties
 from rehearsal.standins.eks import scaling_group
 from rehearsal.standins.eks.account import Account, maker
 from rehearsal.standins.eks.cluster import require_cluster
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 from rehearsal.standins.eks.groups import NODE_GROUP
 from rehearsal.standins.eks.network import CLUSTER, subnet
 from rehearsal.standins.store import Record
@@ -31,7 +31,7 @@ def get_file_system(account: Account, args: Properties) -> Properties:
     """``getFileSystem``: the one of a creation token."""
     found = account.call("efs", "DescribeFileSystems", CreationToken=args["creationToken"])["FileSystems"]
     if not found:
-        raise ApiError("efs", "DescribeFileSystems", "FileSystemNotFound", f"no file system {args['creationToken']}")
+        raise AwsError("efs", "DescribeFileSystems", "FileSystemNotFound", f"no file system {args['creationToken']}")
     return {**args, "id": found[0]["FileSystemId"], "fileSystemId": found[0]["FileSystemId"]}
 
 
@@ -72,7 +72,7 @@ def get_node_group(account: Account, args: Properties) -> Properties:
     """``getNodeGroup``: one of them, with the size that EKS last recorded, which an autoscaler's changes are not in."""
     found = [each for each in _groups(account, args) if each.inputs["nodeGroupName"] == args["nodeGroupName"]]
     if not found:
-        raise ApiError(
+        raise AwsError(
             "eks",
             "DescribeNodegroup",
             "ResourceNotFoundException",

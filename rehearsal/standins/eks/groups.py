@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rehearsal.simulation import NodeGroup
+from rehearsal.simulation import SimulatedNodeGroup
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks import scaling_group
 from rehearsal.standins.eks.account import Account
@@ -32,7 +32,7 @@ class DeclaredGroup:
     cluster: str
     name: str
     asg_name: str
-    base: NodeGroup
+    base: SimulatedNodeGroup
     min_size: int
     max_size: int
     desired: int
@@ -42,7 +42,7 @@ class DeclaredGroup:
     leaving: bool = False
 
 
-class Groups:
+class NodeGroups:
     """Every node group that exists; what is known of them is in the account's store and outlives the process."""
 
     def __init__(self, account: Account) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 from rehearsal.standins.eks.policy_documents import document_problem, trusted
 from rehearsal.standins.eks.row import Row, asks, resends, said, sends
 from rehearsal.standins.resource import Made
@@ -70,11 +70,11 @@ def _bounded(made: Made[Account]) -> None:
         _offer(account, boundary)
     try:
         account.call("iam", "GetPolicy", PolicyArn=boundary)
-    except ApiError as error:
+    except AwsError as error:
         _, own, name = boundary.partition(account.arn("iam", "policy/", everywhere=True))
         if not own:
             reason = f"Scope ARN: {boundary} does not exist or is not attachable."
-            raise ApiError("iam", "CreateRole", "NoSuchEntity", reason) from error
+            raise AwsError("iam", "CreateRole", "NoSuchEntity", reason) from error
         path = f"/{name.rpartition('/')[0]}/" if "/" in name else "/"
         account.call("iam", "CreatePolicy", PolicyName=name.rpartition("/")[2], Path=path, PolicyDocument=_EVERYTHING)
 
@@ -131,11 +131,11 @@ def require_role(account: Account, arn: str, principal: str | None = None) -> st
     name = arn.rpartition("/")[2]
     role = account.call("iam", "GetRole", RoleName=name)["Role"]
     if role["Arn"] != arn:
-        raise ApiError("iam", "GetRole", "NoSuchEntity", f"The role {arn} cannot be found.")
+        raise AwsError("iam", "GetRole", "NoSuchEntity", f"The role {arn} cannot be found.")
     document = role["AssumeRolePolicyDocument"]
     if principal and principal not in trusted(document if isinstance(document, str) else json.dumps(document)):
         reason = f"Role with arn: {arn}, could not be assumed because it does not exist or does not trust {principal}"
-        raise ApiError("iam", "PassRole", "InvalidParameterException", reason)
+        raise AwsError("iam", "PassRole", "InvalidParameterException", reason)
     return name
 
 
@@ -151,7 +151,7 @@ def require_role_of_pods(account: Account, arn: str) -> None:
     document = account.call("iam", "GetRole", RoleName=name)["Role"]["AssumeRolePolicyDocument"]
     if _PODS not in trusted(document if isinstance(document, str) else json.dumps(document)):
         reason = "Trust policy of the role provided is invalid. Follow the official documentation to resolve the issue."
-        raise ApiError("eks", "CreatePodIdentityAssociation", "InvalidParameterException", reason)
+        raise AwsError("eks", "CreatePodIdentityAssociation", "InvalidParameterException", reason)
 
 
 def _offer(account: Account, arn: str) -> None:

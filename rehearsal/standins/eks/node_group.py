@@ -11,7 +11,7 @@ from rehearsal.standins.eks import scaling_group
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.addons import installed
 from rehearsal.standins.eks.cluster import require_cluster
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 from rehearsal.standins.eks.groups import DELETING, NODE_GROUP, asg_name, declared_group, zones_in
 from rehearsal.standins.eks.iam import attached_policies, require_role
 from rehearsal.standins.eks.instance_types import offered_in
@@ -213,7 +213,7 @@ def _wait_for_network(account: Account, cluster: str) -> None:
     deadline = time.monotonic() + account.patience
     while not installed(account, cluster, "vpc-cni"):
         if time.monotonic() >= deadline or account.cancelled.wait(_LOOK_SECONDS):
-            raise ApiError(
+            raise AwsError(
                 "eks",
                 "CreateNodegroup",
                 "NodeCreationFailure",

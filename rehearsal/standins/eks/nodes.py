@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from catalog.eks.nodes import disk_mib, max_pods
 from catalog.model import Machine as CatalogMachine
-from rehearsal.simulation import Advertiser, Machine, NodeGroup
+from rehearsal.simulation import Advertiser, NodeShape, SimulatedNodeGroup
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.instance_types import instance_type
@@ -34,7 +34,7 @@ def node_group(
     desired: int,
     template: Mapping[str, str],
     disk_gb: int,
-) -> NodeGroup:
+) -> SimulatedNodeGroup:
     """The machines behind a node group whose inputs were checked: shaped like its first type, ``desired`` of them.
 
     A spot group gets whichever of its types is cheap and plentiful that hour, so its nodes have the GPUs of the least.
@@ -46,7 +46,7 @@ def node_group(
         raise ValueError(f"node group {inputs['nodeGroupName']}: no machine for {types_of(inputs)}")
     ami = inputs.get("amiType") or DEFAULT_AMI_TYPE
     spot = inputs.get("capacityType") == "SPOT"
-    return NodeGroup(
+    return SimulatedNodeGroup(
         name=inputs["nodeGroupName"],
         cluster=inputs["clusterName"],
         machine=_machine(account, machine, disk_mib("bottlerocket" if _is_bottlerocket(ami) else "al2023", disk_gb)),
@@ -116,10 +116,10 @@ def _is_bottlerocket(ami_type: str) -> bool:
     return ami_type.startswith("BOTTLEROCKET")
 
 
-def _machine(account: Account, machine: CatalogMachine, disk: int) -> Machine:
+def _machine(account: Account, machine: CatalogMachine, disk: int) -> NodeShape:
     left = account.catalog.allocatable(machine)
     accelerator = account.catalog.accelerators.get(machine.gpu or "")
-    return Machine(
+    return NodeShape(
         type=machine.type,
         cpu=machine.vcpus,
         memory_gib=machine.memory_gib,

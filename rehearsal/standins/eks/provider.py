@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from concepts.unknown import UNKNOWN, given
 from rehearsal.simulation import Fleet
-from rehearsal.standins.base import CheckFailure, Created, Properties, ProviderError, Request
+from rehearsal.standins.base import CallContext, CheckFailure, Created, Properties, ProviderError
 from rehearsal.standins.check import Words
 from rehearsal.standins.eks import (
     access,
@@ -40,7 +40,7 @@ from rehearsal.standins.eks.aws import moto_backend
 from rehearsal.standins.eks.aws.backend import answer_in_process
 from rehearsal.standins.eks.aws.server import AwsServer
 from rehearsal.standins.eks.background import Background
-from rehearsal.standins.eks.errors import ApiError, forbidden, not_found
+from rehearsal.standins.eks.errors import AwsError, forbidden, not_found
 from rehearsal.standins.eks.functions import FUNCTIONS
 from rehearsal.standins.eks.left import left
 from rehearsal.standins.eks.machines.reclaim import reclaim
@@ -48,7 +48,7 @@ from rehearsal.standins.eks.network import CLUSTER
 from rehearsal.standins.eks.request import BY_ARN, parameters, request_of, retag, tags_of
 from rehearsal.standins.eks.row import Row, refused
 from rehearsal.standins.eks.tags import TAGS, tag_failures
-from rehearsal.standins.resource import Made, Refers, Resource
+from rehearsal.standins.resource import Made, Refers, SimulatedResource
 from rehearsal.standins.standin import StandIn, table
 from rehearsal.standins.store import Record, Store
 from rehearsal.standins.values import at
@@ -186,18 +186,18 @@ class AwsProvider(StandIn[Account]):
     # The engine's calls, in the region that a resource names.
 
     @override
-    def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
+    def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
         there = self._in(inputs)
         return self._around(request, lambda: StandIn.create(there, request, inputs, timeout))
 
     @override
-    def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
+    def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
         return StandIn.read(self._in(inputs or state), request, id, inputs, state)
 
     @override
     def update(
         self,
-        request: Request,
+        request: CallContext,
         id: str,
         old_inputs: Properties,
         old_state: Properties,
@@ -208,11 +208,11 @@ class AwsProvider(StandIn[Account]):
         return self._around(request, lambda: StandIn.update(there, request, id, old_inputs, old_state, news, timeout))
 
     @override
-    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
         there = self._in(inputs or state)
         self._around(request, lambda: StandIn.delete(there, request, id, inputs, state, timeout))
 
-    def _around(self, request: Request, call: Callable[[], _T]) -> _T:
+    def _around(self, request: CallContext, call: Callable[[], _T]) -> _T:
         if request.preview:
             return call()
         with self._background.around(request.type):
@@ -230,24 +230,26 @@ class AwsProvider(StandIn[Account]):
     # What the provider knows.
 
     @override
-    def auto_name(self, row: Resource[Account], request: Request, inputs: Properties) -> str:
+    def auto_name(self, row: SimulatedResource[Account], request: CallContext, inputs: Properties) -> str:
         prefix = inputs.get(f"{row.name}Prefix")
         prefix = prefix if isinstance(prefix, str) else f"{request.name}-"
         digits = random.Random(request.random_seed or None).getrandbits(4 * _DIGITS)
         return f"{prefix[: _kept(row).name_limit - _DIGITS]}{digits:0{_DIGITS}x}"
 
     @override
-    def completed(self, row: Resource[Account], inputs: Properties) -> Properties:
+    def completed(self, row: SimulatedResource[Account], inputs: Properties) -> Properties:
         return inputs
 
     @override
-    def deletes_first(self, row: Resource[Account], request: Request, old: Properties, new: Properties) -> bool:
+    def deletes_first(
+        self, row: SimulatedResource[Account], request: CallContext, old: Properties, new: Properties
+    ) -> bool:
         # As the real provider's bridge decides: two resources of one name cannot exist at once.
         name = new.get(row.name) if row.name else None
         return name is not None and name == old.get(row.name) and not _auto_named(request, str(name))
 
     @override
-    def place(self, row: Resource[Account], inputs: Properties) -> Mapping[str, Any]:
+    def place(self, row: SimulatedResource[Account], inputs: Properties) -> Mapping[str, Any]:
         here = self._cloud
         return {**inputs, "region": here.region, "account": here.id, "partition": here.partition}
 
@@ -256,7 +258,7 @@ class AwsProvider(StandIn[Account]):
         return value
 
     @override
-    def failures(self, row: Resource[Account], inputs: Properties) -> list[CheckFailure]:
+    def failures(self, row: SimulatedResource[Account], inputs: Properties) -> list[CheckFailure]:
         kept = _kept(row)
         found = super().failures(row, inputs)
         given = [key for key in kept.one_of if inputs.get(key) is not None]
@@ -267,14 +269,14 @@ class AwsProvider(StandIn[Account]):
     # Where moto has a resource, it says what there is.
 
     @override
-    def require(self, row: Resource[Account], made: Made[Account]) -> None:
+    def require(self, row: SimulatedResource[Account], made: Made[Account]) -> None:
         if _kept(row).describe is None:
             super().require(row, made)
         else:
             row.requires(made)
 
     @override
-    def make(self, row: Resource[Account], made: Made[Account]) -> Made[Account]:
+    def make(self, row: SimulatedResource[Account], made: Made[Account]) -> Made[Account]:
         """What exists already is refused by moto, or by the row's own look."""
         kept = _kept(row)
         if kept.make is not None:
@@ -286,7 +288,7 @@ class AwsProvider(StandIn[Account]):
         return self._described(kept, made) or made
 
     @override
-    def change(self, row: Resource[Account], made: Made[Account]) -> Made[Account]:
+    def change(self, row: SimulatedResource[Account], made: Made[Account]) -> Made[Account]:
         kept = _kept(row)
         assert made.before is not None
         old, new = made.before.inputs, made.inputs
@@ -299,15 +301,15 @@ class AwsProvider(StandIn[Account]):
         return self._described(kept, made) or made
 
     @override
-    def remove(self, row: Resource[Account], record: Record) -> None:
+    def remove(self, row: SimulatedResource[Account], record: Record) -> None:
         try:
             _kept(row).remove(self._cloud, record.id, record.inputs)
-        except ApiError as error:
+        except AwsError as error:
             if not not_found(error):
                 raise
 
     @override
-    def now(self, row: Resource[Account], record: Record) -> Record | None:
+    def now(self, row: SimulatedResource[Account], record: Record) -> Record | None:
         kept = _kept(row)
         if kept.describe is None:
             return record
@@ -331,7 +333,7 @@ class AwsProvider(StandIn[Account]):
             return made
         try:
             answer = row.describe(made.cloud, made.id, made.inputs)
-        except ApiError as error:
+        except AwsError as error:
             if not_found(error):
                 return None
             raise
@@ -344,7 +346,7 @@ class AwsProvider(StandIn[Account]):
         while True:
             try:
                 return attempt()
-            except ApiError as error:
+            except AwsError as error:
                 waits = error.code == "DependencyViolation" and time.monotonic() < deadline
                 if not waits or self._cloud.cancelled.wait(_LOOK_SECONDS):
                     raise
@@ -352,15 +354,15 @@ class AwsProvider(StandIn[Account]):
     # AWS's words.
 
     @override
-    def right(self, row: Resource[Account], doing: Doing) -> str:
+    def right(self, row: SimulatedResource[Account], doing: Doing) -> str:
         return ":".join(request_of(row.token)) if doing == "create" else ""
 
     @override
-    def forbidden(self, row: Resource[Account], right: str, id: str) -> ProviderError:
+    def forbidden(self, row: SimulatedResource[Account], right: str, id: str) -> ProviderError:
         return forbidden(maker(self._cloud), *request_of(row.token), id or "*")
 
     @override
-    def bad_request(self, row: Resource[Account], message: str) -> ProviderError:
+    def bad_request(self, row: SimulatedResource[Account], message: str) -> ProviderError:
         code, _, text = message.partition(": ")
         return refused(row.token, code, text)
 
@@ -370,11 +372,11 @@ class AwsProvider(StandIn[Account]):
         return cluster.no_cluster(id)
 
     @override
-    def gone(self, row: Resource[Account], id: str) -> ProviderError:
+    def gone(self, row: SimulatedResource[Account], id: str) -> ProviderError:
         return refused(row.token, "NotFound", f"{id} does not exist", "Describe")
 
     @override
-    def in_use(self, row: Resource[Account], id: str, by: str) -> ProviderError:
+    def in_use(self, row: SimulatedResource[Account], id: str, by: str) -> ProviderError:
         what = _kept(row).tagged or "resource"
         reason = f"The {what} '{id}' has dependencies and cannot be deleted: {by} uses it."
         operation = request_of(row.token)[1].replace("Create", "Delete")
@@ -385,11 +387,11 @@ class AwsProvider(StandIn[Account]):
         return f"waiting for {what} ({id}) {'create' if doing == 'creating' else 'update'}"
 
 
-def _kept(row: Resource[Account]) -> Row:
+def _kept(row: SimulatedResource[Account]) -> Row:
     return cast("Row", row)
 
 
-def _auto_named(request: Request, name: str) -> bool:
+def _auto_named(request: CallContext, name: str) -> bool:
     """Whether the provider made ``name``, so that a replacement may exist beside its predecessor."""
     head, tail = name[:-_DIGITS], name[-_DIGITS:]
     return bool(head) and f"{request.name}-".startswith(head) and set(tail) <= set("0123456789abcdef")

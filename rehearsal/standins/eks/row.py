@@ -8,9 +8,9 @@ from typing import Any
 
 from rehearsal.standins.base import CheckFailure, Properties
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 from rehearsal.standins.eks.request import parameters, request_of
-from rehearsal.standins.resource import Made, Resource
+from rehearsal.standins.resource import Made, SimulatedResource
 from rehearsal.standins.store import Record
 
 Describe = Callable[[Account, str, Properties], "Mapping[str, Any] | None"]
@@ -26,7 +26,7 @@ def _nothing(*_: Any) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row(Resource[Account]):
+class Row(SimulatedResource[Account]):
     """One resource type of AWS. moto has it if it is described; the records alone have the others.
 
     The request that makes it is the schema's ``api``; its parameters are the inputs by the schema's names, and tags.
@@ -103,10 +103,10 @@ def said(key: str, default: Any = None) -> Callable[[Made[Account]], Any]:
     return lambda made: made.answer.get(key, default)
 
 
-def refused(token: str, code: str, message: str, operation: str = "") -> ApiError:
+def refused(token: str, code: str, message: str, operation: str = "") -> AwsError:
     """AWS's refusal of the request that makes a resource, or of another ``operation``."""
     service, makes = request_of(token)
-    return ApiError(service, operation or makes, code, message)
+    return AwsError(service, operation or makes, code, message)
 
 
 def _send(account: Account, request: str, params: Any, id: str, inputs: Properties) -> dict[str, Any]:

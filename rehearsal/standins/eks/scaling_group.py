@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 from rehearsal.standins.eks.nodes import types_of
 from rehearsal.standins.eks.pool_rules import DEFAULT_AMI_TYPE
 from rehearsal.standins.eks.row import Row
@@ -126,7 +126,7 @@ def template(account: Account, wanted: Mapping[str, Any]) -> dict[str, Any]:
     )
     if not answer["LaunchTemplateVersions"]:
         message = f"Could not find launch template version {wanted.get('version')}"
-        raise ApiError("eks", "CreateNodegroup", "InvalidRequestException", message)
+        raise AwsError("eks", "CreateNodegroup", "InvalidRequestException", message)
     found: dict[str, Any] = answer["LaunchTemplateVersions"][0]
     return found
 
@@ -176,9 +176,9 @@ def _has_tag(account: Account, group: str, key: str) -> bool:
     return bool(account.call("autoscaling", "DescribeTags", Filters=filters)["Tags"])
 
 
-def _not_found(name: str) -> ApiError:
+def _not_found(name: str) -> AwsError:
     message = f"AutoScalingGroup name not found - null: {name}"
-    return ApiError("autoscaling", "DescribeAutoScalingGroups", "GroupNotFound", message)
+    return AwsError("autoscaling", "DescribeAutoScalingGroups", "GroupNotFound", message)
 
 
 def _tag(group: str, key: str, value: str, *, propagate: bool = True) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from concepts.pool import Pool
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.aws.supply import Reservation
+from rehearsal.standins.eks.aws.supply import CapacityReservation
 
 _NODE_POOLS = "/apis/karpenter.sh/v1/nodepools"
 _CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
@@ -18,7 +18,7 @@ def reserve(account: Account, pools: Iterable[Pool]) -> None:
         gpus = pool.gpu_part
         if gpus is not None and gpus.reservation is not None:
             block = gpus.block is not None
-            reservation = Reservation(gpus.reservation, pool.machine_type, pool.zones[0], pool.max_nodes, block)
+            reservation = CapacityReservation(gpus.reservation, pool.machine_type, pool.zones[0], pool.max_nodes, block)
             account.supply.reserve(reservation)
 
 

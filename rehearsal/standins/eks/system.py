@@ -24,7 +24,7 @@ _CRITICAL: Final = [
 
 
 @dataclass(frozen=True)
-class Workload:
+class SystemWorkload:
     """One DaemonSet (``replicas`` 0) or Deployment with its service account."""
 
     name: str
@@ -39,12 +39,12 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class Addon:
+class SystemAddon:
     """One EKS add-on: its ``version`` where the program names none, its pods, and whether its DaemonSets use the
     nodes' network."""
 
     version: str
-    workloads: tuple[Workload, ...]
+    workloads: tuple[SystemWorkload, ...]
     namespace: str = "kube-system"
     host_network: bool = True
 
@@ -54,26 +54,26 @@ class Addon:
         return any(workload.replicas for workload in self.workloads)
 
 
-def _driver(short: str, version: str, *sidecars: str) -> Addon:
+def _driver(short: str, version: str, *sidecars: str) -> SystemAddon:
     node = dict.fromkeys((f"{short}-plugin", "node-driver-registrar", "liveness-probe"), _SIDECAR)
     controller = dict.fromkeys((f"{short}-plugin", *sidecars, "liveness-probe"), _SIDECAR)
-    return Addon(
+    return SystemAddon(
         version,
         (
-            Workload(f"{short}-csi-node", node, f"{short}-csi-node-sa"),
-            Workload(f"{short}-csi-controller", controller, f"{short}-csi-controller-sa", replicas=2),
+            SystemWorkload(f"{short}-csi-node", node, f"{short}-csi-node-sa"),
+            SystemWorkload(f"{short}-csi-controller", controller, f"{short}-csi-controller-sa", replicas=2),
         ),
     )
 
 
 # Versions are of the right form and not looked up: what EKS would choose changes by the week.
-ADDONS: Final[Mapping[str, Addon]] = {
-    "amazon-cloudwatch-observability": Addon(
+ADDONS: Final[Mapping[str, SystemAddon]] = {
+    "amazon-cloudwatch-observability": SystemAddon(
         "v4.1.0-eksbuild.1",
         (
-            Workload("cloudwatch-agent", {"otc-container": ("250m", "128Mi")}, "cloudwatch-agent"),
-            Workload("fluent-bit", {"fluent-bit": ("50m", "25Mi")}, "cloudwatch-agent"),
-            Workload(
+            SystemWorkload("cloudwatch-agent", {"otc-container": ("250m", "128Mi")}, "cloudwatch-agent"),
+            SystemWorkload("fluent-bit", {"fluent-bit": ("50m", "25Mi")}, "cloudwatch-agent"),
+            SystemWorkload(
                 "amazon-cloudwatch-observability-controller-manager",
                 {"manager": ("100m", "64Mi")},
                 "amazon-cloudwatch-observability-controller-manager",
@@ -91,18 +91,24 @@ ADDONS: Final[Mapping[str, Addon]] = {
     ),
     "aws-efs-csi-driver": _driver("efs", "v2.1.11-eksbuild.1", "csi-provisioner"),
     "aws-fsx-csi-driver": _driver("fsx", "v1.6.0-eksbuild.1", "csi-provisioner", "csi-resizer"),
-    "coredns": Addon(
+    "coredns": SystemAddon(
         "v1.12.4-eksbuild.1",
-        (Workload("coredns", {"coredns": ("100m", "70Mi")}, "coredns", replicas=2, labels=(("k8s-app", "kube-dns"),)),),
+        (
+            SystemWorkload(
+                "coredns", {"coredns": ("100m", "70Mi")}, "coredns", replicas=2, labels=(("k8s-app", "kube-dns"),)
+            ),
+        ),
     ),
-    "eks-pod-identity-agent": Addon(
+    "eks-pod-identity-agent": SystemAddon(
         "v1.3.8-eksbuild.2",
-        (Workload("eks-pod-identity-agent", {"eks-pod-identity-agent": ("", "")}, "default"),),
+        (SystemWorkload("eks-pod-identity-agent", {"eks-pod-identity-agent": ("", "")}, "default"),),
     ),
-    "kube-proxy": Addon("v1.34.0-eksbuild.4", (Workload("kube-proxy", {"kube-proxy": ("100m", "")}, "kube-proxy"),)),
-    "vpc-cni": Addon(
+    "kube-proxy": SystemAddon(
+        "v1.34.0-eksbuild.4", (SystemWorkload("kube-proxy", {"kube-proxy": ("100m", "")}, "kube-proxy"),)
+    ),
+    "vpc-cni": SystemAddon(
         "v1.20.3-eksbuild.1",
-        (Workload("aws-node", {"aws-node": ("25m", ""), "aws-eks-nodeagent": ("25m", "")}, "aws-node"),),
+        (SystemWorkload("aws-node", {"aws-node": ("25m", ""), "aws-eks-nodeagent": ("25m", "")}, "aws-node"),),
     ),
 }
 
@@ -156,7 +162,7 @@ def workloads(name: str, values: Mapping[str, Any] | None = None) -> list[dict[s
     return objects
 
 
-def _object(workload: Workload, addon: Addon, selector: Mapping[str, str]) -> dict[str, Any]:
+def _object(workload: SystemWorkload, addon: SystemAddon, selector: Mapping[str, str]) -> dict[str, Any]:
     labels = dict(workload.labels) or {"app.kubernetes.io/name": workload.name}
     deployment = workload.replicas > 0
     critical = "system-cluster-critical" if deployment else "system-node-critical"

@@ -10,12 +10,12 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from rehearsal.standins.base import Properties
-from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.gke.cloud import ABSENT, SELF_LINK, Rules
 from rehearsal.standins.gke.errors import api_error
 from rehearsal.standins.gke.functions import project_number
 from rehearsal.standins.gke.network import CREATED
-from rehearsal.standins.resource import Made, Resource
+from rehearsal.standins.resource import Made, SimulatedResource
 
 BUCKET: Final = "gcp:storage/bucket:Bucket"
 BUCKET_RULES: Final = Rules()
@@ -31,7 +31,7 @@ _LONGEST_DELETE: Final = 90 * 24 * 3600
 
 
 @BUCKET_RULES.add("bucket-name", _NAMES, "name")
-def _name(inputs: Properties, cloud: Cloud) -> str | None:
+def _name(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     name = inputs["name"]
     reserved = name.startswith("goog") or "google" in name
     if _NAME.fullmatch(name) and not reserved:
@@ -40,7 +40,7 @@ def _name(inputs: Properties, cloud: Cloud) -> str | None:
 
 
 @BUCKET_RULES.add("bucket-location", "https://cloud.google.com/storage/docs/locations", "location")
-def _location(inputs: Properties, cloud: Cloud) -> str | None:
+def _location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     location = inputs["location"]
     if location.lower() in cloud.catalog.regions or location.upper() in _MULTI_REGIONS:
         return None
@@ -48,7 +48,7 @@ def _location(inputs: Properties, cloud: Cloud) -> str | None:
 
 
 @BUCKET_RULES.add("soft-delete-days", "https://cloud.google.com/storage/docs/soft-delete", "softDeletePolicy")
-def _soft_delete(inputs: Properties, cloud: Cloud) -> str | None:
+def _soft_delete(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     seconds = (inputs.get("softDeletePolicy") or {}).get("retentionDurationSeconds")
     if not seconds or _SHORTEST_DELETE <= seconds <= _LONGEST_DELETE:
         return None
@@ -61,14 +61,14 @@ def _soft_delete(inputs: Properties, cloud: Cloud) -> str | None:
     "hierarchicalNamespace",
     "uniformBucketLevelAccess",
 )
-def _hierarchical(inputs: Properties, cloud: Cloud) -> str | None:
+def _hierarchical(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     hierarchical = (inputs.get("hierarchicalNamespace") or {}).get("enabled")
     if hierarchical and not inputs.get("uniformBucketLevelAccess"):
         return "Hierarchical namespace can be enabled only with uniform bucket-level access."
     return None
 
 
-def _available(made: Made[Cloud]) -> None:
+def _available(made: Made[SimulatedCloud]) -> None:
     if made.before is None and (made.id in TAKEN):
         message = (
             "The requested bucket name is not available. The bucket namespace is shared by all users of the system. "
@@ -77,8 +77,8 @@ def _available(made: Made[Cloud]) -> None:
         raise api_error(HTTPStatus.CONFLICT, message, reason="conflict")
 
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
-    Resource(
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
         token=BUCKET,
         id="{name}",
         outputs={

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.rules import RuleBook
 
-Rules = RuleBook[Cloud]
+Rules = RuleBook[SimulatedCloud]
 
 SELF_LINK: Final = "https://www.googleapis.com/compute/v1/"
 # The provider's SDK cannot tell an absent value from a zero one; other defaults were filled in before.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from concepts.unknown import UNKNOWN
 from rehearsal.standins.base import Properties, ProviderError
-from rehearsal.standins.cloud import Cloud, last_part
+from rehearsal.standins.cloud import SimulatedCloud, last_part
 from rehearsal.standins.gke import versions
 from rehearsal.standins.gke.cloud import ABSENT, SELF_LINK, chosen, region_of
 from rehearsal.standins.gke.cluster_rules import CLUSTER_RULES, cluster_zones
@@ -20,7 +20,7 @@ from rehearsal.standins.gke.network import NETWORK, SUBNETWORK, network_of, subn
 from rehearsal.standins.gke.node_pool import CLUSTER, POOL, UNORDERED_NODE_CONFIG
 from rehearsal.standins.gke.replacement import CLUSTER_REPLACES
 from rehearsal.standins.gke.system import system_objects
-from rehearsal.standins.resource import Inside, Lifecycle, Made, Refers, Resource
+from rehearsal.standins.resource import Inside, Lifecycle, Made, Refers, SimulatedResource
 from rehearsal.standins.store import Record
 from rehearsal.standins.values import at, without_none
 
@@ -32,11 +32,11 @@ DEFAULT_POOL: Final = "default-pool"
 _BY_NAME: Final = "controlPlaneEndpointsConfig.dnsEndpointConfig"
 
 
-def _completed(cloud: Cloud, inputs: Properties) -> Properties:
+def _completed(cloud: SimulatedCloud, inputs: Properties) -> Properties:
     return {**inputs, "location": chosen(inputs.get("location"), cloud.default("zone") or cloud.default("region"))}
 
 
-def _require(made: Made[Cloud]) -> None:
+def _require(made: Made[SimulatedCloud]) -> None:
     inputs, network = made.inputs, network_of(made.cloud, made.inputs)
     if inputs.get("subnetwork"):
         subnetwork = subnetwork_of(made.cloud, inputs)
@@ -95,7 +95,7 @@ def _require_apart(inputs: Properties, subnetwork: Record) -> None:
             raise bad_request(f"master_ipv4_cidr_block {text} overlaps with {taken} of subnetwork {subnetwork.id}.")
 
 
-def _range(made: Made[Cloud], name: str, block: str) -> str | None:
+def _range(made: Made[SimulatedCloud], name: str, block: str) -> str | None:
     if not made.inputs.get("subnetwork"):
         return None
     secondary = subnetwork_of(made.cloud, made.inputs).inputs.get("secondaryIpRanges") or []
@@ -104,16 +104,16 @@ def _range(made: Made[Cloud], name: str, block: str) -> str | None:
     return ranges.get(policy.get(name)) or policy.get(block)
 
 
-def _version(made: Made[Cloud]) -> str | None:
+def _version(made: Made[SimulatedCloud]) -> str | None:
     return versions.resolve(made.inputs.get("minMasterVersion"))
 
 
-def _master_auth(made: Made[Cloud]) -> Properties:
+def _master_auth(made: Made[SimulatedCloud]) -> Properties:
     certificate = at(made.before.outputs, "masterAuth.clusterCaCertificate") if made.before else None
     return {**(made.inputs.get("masterAuth") or {}), **without_none({"clusterCaCertificate": certificate})}
 
 
-def _ways_in(made: Made[Cloud]) -> Properties:
+def _ways_in(made: Made[SimulatedCloud]) -> Properties:
     """The endpoint by name is always there; what it does depends on whether it takes traffic from outside Google:
     https://cloud.google.com/python/docs/reference/container/latest/google.cloud.container_v1beta1.types.ControlPlaneEndpointsConfig.DNSEndpointConfig
     """
@@ -138,7 +138,7 @@ def _moved(old: Properties, new: Properties) -> tuple[str, ...]:
     return ("endpoint",) if bool(before) is not bool(after) else ()
 
 
-def _start(cloud: Cloud, cluster: Record, before: Record | None) -> Record:
+def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Record:
     """Start the control plane, unless an earlier attempt did, and open the ways in.
 
     A private endpoint is an address in the cluster's network:
@@ -169,18 +169,18 @@ def _access(inputs: Properties) -> tuple[Any, Any]:
     return at(inputs, "privateClusterConfig.enablePrivateEndpoint"), at(inputs, f"{_BY_NAME}.allowExternalTraffic")
 
 
-def _stop(cloud: Cloud, cluster: Record) -> None:
+def _stop(cloud: SimulatedCloud, cluster: Record) -> None:
     cloud.machines().delete_cluster(cluster.inputs["name"])
 
 
-def _unprotected(cloud: Cloud, cluster: Record) -> None:
+def _unprotected(cloud: SimulatedCloud, cluster: Record) -> None:
     if cluster.inputs.get("deletionProtection"):
         raise ProviderError(PROTECTED)
 
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
     # Its own pools (default or inline) are recorded like declared ones.
-    Resource(
+    SimulatedResource(
         token=CLUSTER,
         id="projects/{project}/locations/{location}/clusters/{name}",
         outputs={

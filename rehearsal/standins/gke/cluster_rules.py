@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from rehearsal.standins.base import Properties
-from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.gke import versions
 from rehearsal.standins.gke.cloud import Rules, is_zone, region_of
 from rehearsal.standins.gke.machine_rules import LABELING, bad_resource_label
@@ -52,7 +52,7 @@ RANGE_NAMES: Final = ("clusterSecondaryRangeName", "servicesSecondaryRangeName")
 RANGE_BLOCKS: Final = ("clusterIpv4CidrBlock", "servicesIpv4CidrBlock")
 
 
-def cluster_zones(cluster: Properties, cloud: Cloud) -> tuple[str, ...]:
+def cluster_zones(cluster: Properties, cloud: SimulatedCloud) -> tuple[str, ...]:
     """Zones of a cluster's nodes: its own and the further ones of a zonal cluster, the region's of a regional one.
 
     A regional cluster without ``nodeLocations`` uses three zones of its region:
@@ -65,7 +65,7 @@ def cluster_zones(cluster: Properties, cloud: Cloud) -> tuple[str, ...]:
 
 
 @CLUSTER_RULES.add("cluster-name", f"{REST}#Cluster", "name")
-def _name(cluster: Properties, cloud: Cloud) -> str | None:
+def _name(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     if NAME.fullmatch(cluster["name"]):
         return None
     return (
@@ -75,7 +75,7 @@ def _name(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("cluster-location", "https://cloud.google.com/compute/docs/regions-zones", "location")
-def _location(cluster: Properties, cloud: Cloud) -> str | None:
+def _location(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     location = cluster.get("location")
     if not location:
         return "Cannot determine location: set location, or region or zone in the provider's configuration."
@@ -86,27 +86,27 @@ def _location(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("node-locations-in-region", f"{REST}#Cluster", "location", "nodeLocations")
-def _node_locations(cluster: Properties, cloud: Cloud) -> str | None:
+def _node_locations(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     location = cluster.get("location") or ""
     return zones_outside(region_of(location), cluster.get("nodeLocations") or [], cloud)
 
 
 @CLUSTER_RULES.add("node-locations-exclude-primary", PROVIDER, "location", "nodeLocations")
-def _primary_zone(cluster: Properties, cloud: Cloud) -> str | None:
+def _primary_zone(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     if cluster.get("location") in (cluster.get("nodeLocations") or []):
         return "when using a multi-zonal cluster, node_locations should not contain the original 'zone'"
     return None
 
 
 @CLUSTER_RULES.add("initial-node-count", f"{REST}#Cluster", "initialNodeCount", "nodePools", "enableAutopilot")
-def _initial(cluster: Properties, cloud: Cloud) -> str | None:
+def _initial(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     if cluster.get("initialNodeCount") or cluster.get("nodePools") or cluster.get("enableAutopilot"):
         return None
     return "Cluster.initial_node_count must be greater than zero."
 
 
 @CLUSTER_RULES.add("version-offered", "https://cloud.google.com/kubernetes-engine/versioning", "minMasterVersion")
-def _version(cluster: Properties, cloud: Cloud) -> str | None:
+def _version(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     wanted = cluster.get("minMasterVersion")
     if versions.resolve(wanted):
         return None
@@ -120,14 +120,14 @@ def _version(cluster: Properties, cloud: Cloud) -> str | None:
     "ipAllocationPolicy",
     "networkingMode",
 )
-def _private(cluster: Properties, cloud: Cloud) -> str | None:
+def _private(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     if at(cluster, "privateClusterConfig.enablePrivateNodes") and not vpc_native(cluster):
         return "Private nodes need a VPC-native cluster: set ip_allocation_policy and networking_mode VPC_NATIVE."
     return None
 
 
 @CLUSTER_RULES.add("private-endpoint-needs-private-nodes", PRIVATE, "privateClusterConfig")
-def _private_endpoint(cluster: Properties, cloud: Cloud) -> str | None:
+def _private_endpoint(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     access = cluster.get("privateClusterConfig") or {}
     if access.get("enablePrivateEndpoint") and not access.get("enablePrivateNodes"):
         return "A private endpoint needs private nodes: set private_cluster_config.enable_private_nodes."
@@ -135,7 +135,7 @@ def _private_endpoint(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("control-plane-range", f"{PRIVATE}#overview", "privateClusterConfig.masterIpv4CidrBlock")
-def _control_plane(cluster: Properties, cloud: Cloud) -> str | None:
+def _control_plane(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     text = at(cluster, "privateClusterConfig.masterIpv4CidrBlock")
     if text is None:
         return None
@@ -149,7 +149,7 @@ def _control_plane(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("range-names-or-blocks", PROVIDER, "ipAllocationPolicy")
-def _names_or_blocks(cluster: Properties, cloud: Cloud) -> str | None:
+def _names_or_blocks(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     policy = cluster.get("ipAllocationPolicy") or {}
     for name, block in zip(RANGE_NAMES, RANGE_BLOCKS, strict=True):
         if policy.get(name) and policy.get(block):
@@ -158,14 +158,14 @@ def _names_or_blocks(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("ip-allocation-or-cluster-range", PROVIDER, "ipAllocationPolicy", "clusterIpv4Cidr")
-def _policy_or_range(cluster: Properties, cloud: Cloud) -> str | None:
+def _policy_or_range(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     if cluster.get("ipAllocationPolicy") and cluster.get("clusterIpv4Cidr"):
         return "clusterIpv4Cidr conflicts with ip_allocation_policy: give one of them."
     return None
 
 
 @CLUSTER_RULES.add("cluster-ranges-valid", VPC_NATIVE, "ipAllocationPolicy", "privateClusterConfig")
-def _ranges(cluster: Properties, cloud: Cloud) -> str | None:
+def _ranges(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     seen: list[tuple[str, ipaddress.IPv4Network | ipaddress.IPv6Network]] = []
     for text in explicit_ranges(cluster):
         try:
@@ -180,7 +180,7 @@ def _ranges(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("authorized-networks", f"{AUTHORIZED}#limitations", "masterAuthorizedNetworksConfig")
-def _authorized(cluster: Properties, cloud: Cloud) -> str | None:
+def _authorized(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     blocks = at(cluster, "masterAuthorizedNetworksConfig.cidrBlocks") or []
     if len(blocks) > MAX_AUTHORIZED_NETWORKS:
         return f"{len(blocks)} authorized networks; at most {MAX_AUTHORIZED_NETWORKS} are allowed."
@@ -193,7 +193,7 @@ def _authorized(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("workload-pool", f"{REST}#Cluster.WorkloadIdentityConfig", "workloadIdentityConfig", "project")
-def _workload_pool(cluster: Properties, cloud: Cloud) -> str | None:
+def _workload_pool(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     pool = at(cluster, "workloadIdentityConfig.workloadPool")
     if pool is None or pool == f"{cluster['project']}.svc.id.goog":
         return None
@@ -201,7 +201,7 @@ def _workload_pool(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("encryption-key", SECRETS, "databaseEncryption", "location")
-def _encryption(cluster: Properties, cloud: Cloud) -> str | None:
+def _encryption(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     encryption = cluster.get("databaseEncryption") or {}
     if encryption.get("state") != "ENCRYPTED":
         return None
@@ -221,7 +221,7 @@ def _encryption(cluster: Properties, cloud: Cloud) -> str | None:
     "privateClusterConfig.enablePrivateEndpoint",
     "masterAuthorizedNetworksConfig",
 )
-def _reserved_networks(cluster: Properties, cloud: Cloud) -> str | None:
+def _reserved_networks(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     if not at(cluster, "privateClusterConfig.enablePrivateEndpoint"):
         return None
     for block in at(cluster, "masterAuthorizedNetworksConfig.cidrBlocks") or []:
@@ -240,7 +240,7 @@ def _reserved_networks(cluster: Properties, cloud: Cloud) -> str | None:
     "datapathProvider",
     "networkPolicy",
 )
-def _network_policy(cluster: Properties, cloud: Cloud) -> str | None:
+def _network_policy(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     if cluster.get("datapathProvider") == "ADVANCED_DATAPATH" and at(cluster, "networkPolicy.enabled"):
         return "Network policy is part of Dataplane V2: do not enable network_policy with ADVANCED_DATAPATH."
     return None
@@ -252,7 +252,7 @@ def _network_policy(cluster: Properties, cloud: Cloud) -> str | None:
     "enableMultiNetworking",
     "datapathProvider",
 )
-def _multi_networking(cluster: Properties, cloud: Cloud) -> str | None:
+def _multi_networking(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     if cluster.get("enableMultiNetworking") and cluster.get("datapathProvider") != "ADVANCED_DATAPATH":
         return "Multi-networking needs Dataplane V2: set datapath_provider ADVANCED_DATAPATH."
     return None
@@ -263,7 +263,7 @@ def _multi_networking(cluster: Properties, cloud: Cloud) -> str | None:
     "https://cloud.google.com/kubernetes-engine/docs/how-to/google-groups-rbac",
     "authenticatorGroupsConfig",
 )
-def _security_group(cluster: Properties, cloud: Cloud) -> str | None:
+def _security_group(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     group = at(cluster, "authenticatorGroupsConfig.securityGroup")
     if group is None or re.fullmatch(r"gke-security-groups@[^@\s]+\.[^@\s]+", group):
         return None
@@ -271,7 +271,7 @@ def _security_group(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("maintenance-window", f"{REST}#Cluster.DailyMaintenanceWindow", "maintenancePolicy")
-def _window(cluster: Properties, cloud: Cloud) -> str | None:
+def _window(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     start = at(cluster, "maintenancePolicy.dailyMaintenanceWindow.startTime")
     if start is None or re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", start):
         return None
@@ -283,7 +283,7 @@ def _window(cluster: Properties, cloud: Cloud) -> str | None:
     "https://cloud.google.com/kubernetes-engine/docs/how-to/maintenance-windows-and-exclusions",
     "maintenancePolicy",
 )
-def _availability(cluster: Properties, cloud: Cloud) -> str | None:
+def _availability(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     window = at(cluster, "maintenancePolicy.recurringWindow")
     if window is None:
         return None
@@ -310,7 +310,7 @@ def _availability(cluster: Properties, cloud: Cloud) -> str | None:
     "https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions",
     "maintenancePolicy.maintenanceExclusions",
 )
-def _exclusions(cluster: Properties, cloud: Cloud) -> str | None:
+def _exclusions(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     whole = [
         each
         for each in at(cluster, "maintenancePolicy.maintenanceExclusions") or []
@@ -326,7 +326,7 @@ def _exclusions(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("maintenance-exclusion-ends-once", PROVIDER, "maintenancePolicy")
-def _exclusion(cluster: Properties, cloud: Cloud) -> str | None:
+def _exclusion(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     for exclusion in at(cluster, "maintenancePolicy.maintenanceExclusions") or []:
         if bool(exclusion.get("endTime")) == bool(at(exclusion, "exclusionOptions.endTimeBehavior")):
             name = exclusion.get("exclusionName")
@@ -341,7 +341,7 @@ def _exclusion(cluster: Properties, cloud: Cloud) -> str | None:
     "https://cloud.google.com/kubernetes-engine/docs/how-to/dcgm-metrics",
     "monitoringConfig",
 )
-def _gpu_metrics(cluster: Properties, cloud: Cloud) -> str | None:
+def _gpu_metrics(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     monitoring = cluster.get("monitoringConfig") or {}
     if "DCGM" in (monitoring.get("enableComponents") or []) and at(monitoring, "managedPrometheus.enabled") is False:
         return "The component DCGM needs Managed Service for Prometheus: set managed_prometheus.enabled."
@@ -349,7 +349,7 @@ def _gpu_metrics(cluster: Properties, cloud: Cloud) -> str | None:
 
 
 @CLUSTER_RULES.add("cluster-resource-labels", LABELING, "resourceLabels")
-def _resource_labels(cluster: Properties, cloud: Cloud) -> str | None:
+def _resource_labels(cluster: Properties, cloud: SimulatedCloud) -> str | None:
     return bad_resource_label(cluster.get("resourceLabels") or {})
 
 
@@ -365,7 +365,7 @@ def explicit_ranges(cluster: Properties) -> list[str]:
     return [text for text in candidates if text and not text.startswith("/")]
 
 
-def zones_outside(region: str, zones: list[str], cloud: Cloud) -> str | None:
+def zones_outside(region: str, zones: list[str], cloud: SimulatedCloud) -> str | None:
     """What is wrong with ``zones`` as node locations in ``region``."""
     for zone in zones:
         if zone not in cloud.catalog.regions.get(region, ()):

@@ -10,11 +10,11 @@ import zlib
 from typing import Any, Final
 
 from rehearsal.standins.base import Properties
-from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.gke.cloud import ABSENT, Rules, is_zone
 from rehearsal.standins.gke.errors import bad_request
 from rehearsal.standins.gke.network import CREATED, NETWORK
-from rehearsal.standins.resource import Made, Refers, Resource
+from rehearsal.standins.resource import Made, Refers, SimulatedResource
 
 INSTANCE: Final = "gcp:filestore/instance:Instance"
 INSTANCE_RULES: Final = Rules()
@@ -27,12 +27,12 @@ _SIZES: Final = {"BASIC_HDD": (1024, 65433), "BASIC_SSD": (2560, 65433), "ZONAL"
 
 
 @INSTANCE_RULES.add("filestore-name", _NAMES, "name")
-def _name(inputs: Properties, cloud: Cloud) -> str | None:
+def _name(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     return None if _NAME.fullmatch(inputs["name"]) else f"invalid instance name: {inputs['name']}"
 
 
 @INSTANCE_RULES.add("filestore-size", _TIERS, "tier", "fileShares")
-def _size(inputs: Properties, cloud: Cloud) -> str | None:
+def _size(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     least, most = _SIZES.get(inputs["tier"], (0, 1 << 30))
     size = inputs["fileShares"]["capacityGb"]
     if least <= size <= most:
@@ -41,14 +41,14 @@ def _size(inputs: Properties, cloud: Cloud) -> str | None:
 
 
 @INSTANCE_RULES.add("filestore-place", _TIERS, "tier", "location")
-def _place(inputs: Properties, cloud: Cloud) -> str | None:
+def _place(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     location = inputs.get("location") or ""
     if is_zone(location) == (inputs["tier"] in _SIZES):
         return None
     return f"location {location} is not one of instances of tier {inputs['tier']}"
 
 
-def _not_smaller(made: Made[Cloud]) -> None:
+def _not_smaller(made: Made[SimulatedCloud]) -> None:
     """https://cloud.google.com/filestore/docs/editing-instances: a basic one only grows."""
     if made.before is None or not str(made.inputs["tier"]).startswith("BASIC"):
         return
@@ -56,15 +56,15 @@ def _not_smaller(made: Made[Cloud]) -> None:
         raise bad_request("reducing the capacity is not supported by instances of a basic tier")
 
 
-def _networks(made: Made[Cloud]) -> list[Any]:
+def _networks(made: Made[SimulatedCloud]) -> list[Any]:
     # A range of its own that Google chooses, and peers: https://cloud.google.com/filestore/docs/creating-instances
     third = zlib.crc32(made.id.encode()) % 256
     address = {"ipAddresses": [f"10.255.{third}.2"], "reservedIpRange": f"10.255.{third}.0/29"}
     return [{**address, **network} for network in made.inputs["networks"]]
 
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
-    Resource(
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
         token=INSTANCE,
         id="projects/{project}/locations/{location}/instances/{name}",
         outputs={"createTime": CREATED, "etag": "0", "networks": _networks},

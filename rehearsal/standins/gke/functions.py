@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from rehearsal.standins.base import Properties, ProviderError
-from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.gke import versions
 from rehearsal.standins.gke.cloud import region_of
 from rehearsal.standins.gke.errors import bad_request, not_found
@@ -19,7 +19,7 @@ def project_number(project: str) -> str:
     return str(10**11 + zlib.crc32(project.encode()))
 
 
-def get_project(cloud: Cloud, args: Properties) -> Properties:
+def get_project(cloud: SimulatedCloud, args: Properties) -> Properties:
     """``organizations.getProject``: the named project, or the configured one."""
     project = args.get("projectId") or cloud.default("project")
     if not project:
@@ -41,7 +41,7 @@ def get_project(cloud: Cloud, args: Properties) -> Properties:
     }
 
 
-def get_engine_versions(cloud: Cloud, args: Properties) -> Properties:
+def get_engine_versions(cloud: SimulatedCloud, args: Properties) -> Properties:
     """``container.getEngineVersions``: the one version that runs here, for every channel."""
     location = args.get("location") or cloud.default("zone") or cloud.default("region") or ""
     if region_of(location) not in cloud.catalog.regions:
@@ -65,7 +65,7 @@ def get_engine_versions(cloud: Cloud, args: Properties) -> Properties:
     }
 
 
-def get_zones(cloud: Cloud, args: Properties) -> Properties:
+def get_zones(cloud: SimulatedCloud, args: Properties) -> Properties:
     """``compute.getZones``: the zones of a region; none are down."""
     region = args.get("region") or cloud.default("region") or ""
     zones = cloud.catalog.regions.get(region)
@@ -77,7 +77,7 @@ def get_zones(cloud: Cloud, args: Properties) -> Properties:
     return {"id": f"projects/{project}/regions/{region}", "names": names, "project": project, "region": region}
 
 
-def get_subnetwork(cloud: Cloud, args: Properties) -> Properties:
+def get_subnetwork(cloud: SimulatedCloud, args: Properties) -> Properties:
     """``compute.getSubnetwork``: a subnetwork by name, of any project that one may look into."""
     place = {key: args.get(key) or cloud.default(key) for key in ("project", "region")}
     id = f"projects/{place['project']}/regions/{place['region']}/subnetworks/{args.get('name')}"
@@ -87,7 +87,7 @@ def get_subnetwork(cloud: Cloud, args: Properties) -> Properties:
     return {"privateIpGoogleAccess": False, "secondaryIpRanges": [], **found.state, "id": id}
 
 
-FUNCTIONS: Final[Mapping[str, Callable[[Cloud, Properties], Properties]]] = {
+FUNCTIONS: Final[Mapping[str, Callable[[SimulatedCloud, Properties], Properties]]] = {
     "gcp:organizations/getProject:getProject": get_project,
     "gcp:container/getEngineVersions:getEngineVersions": get_engine_versions,
     "gcp:compute/getSubnetwork:getSubnetwork": get_subnetwork,

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rehearsal.standins.base import Properties
-from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.gke.cloud import ABSENT, Rules, chosen
 from rehearsal.standins.gke.errors import bad_request, not_found
 from rehearsal.standins.gke.functions import project_number
-from rehearsal.standins.resource import Made, Resource
+from rehearsal.standins.resource import Made, SimulatedResource
 from rehearsal.standins.values import at
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
@@ -49,14 +49,14 @@ SERVICE_NAME: Final = re.compile(r"[a-z][-a-z0-9]*(\.[a-z][-a-z0-9]*)+")
     "https://cloud.google.com/iam/docs/reference/rest/v1/projects.serviceAccounts/create#request-body",
     "accountId",
 )
-def _account_id(inputs: Properties, cloud: Cloud) -> str | None:
+def _account_id(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     if ACCOUNT_ID.fullmatch(inputs["accountId"]):
         return None
     return f"The account ID '{inputs['accountId']}' does not match 6 to 30 of [a-z]([-a-z0-9]*[a-z0-9])."
 
 
 @MEMBER_RULES.add("member-form", "https://cloud.google.com/iam/docs/principal-identifiers", "member")
-def _member(inputs: Properties, cloud: Cloud) -> str | None:
+def _member(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     if MEMBER.fullmatch(inputs["member"]):
         return None
     example = "serviceAccount:NAME@PROJECT.iam.gserviceaccount.com"
@@ -64,20 +64,20 @@ def _member(inputs: Properties, cloud: Cloud) -> str | None:
 
 
 @MEMBER_RULES.add("role-form", "https://cloud.google.com/iam/docs/roles-overview", "role")
-def _role(inputs: Properties, cloud: Cloud) -> str | None:
+def _role(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     if ROLE.fullmatch(inputs["role"]):
         return None
     return f"Invalid role '{inputs['role']}': use 'roles/NAME' or 'projects/PROJECT/roles/NAME'."
 
 
 @SERVICE_RULES.add("service-name", "https://cloud.google.com/service-usage/docs/reference/rest/v1/services", "service")
-def _service(inputs: Properties, cloud: Cloud) -> str | None:
+def _service(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     if SERVICE_NAME.fullmatch(inputs["service"]):
         return None
     return f"Invalid service name '{inputs['service']}': use e.g. 'container.googleapis.com'."
 
 
-def require_account(cloud: Cloud, member: str) -> None:
+def require_account(cloud: SimulatedCloud, member: str) -> None:
     """400 if ``member`` is a service account of this project that was not made; others' accounts cannot be known."""
     email = member.removeprefix("serviceAccount:")
     match = re.fullmatch(r"[^@]+@([^.@]+)\.iam\.gserviceaccount\.com", email)
@@ -87,7 +87,7 @@ def require_account(cloud: Cloud, member: str) -> None:
         raise bad_request(f"Service account {email} does not exist.")
 
 
-def require_pool(cloud: Cloud, member: str) -> None:
+def require_pool(cloud: SimulatedCloud, member: str) -> None:
     """400 if ``member`` is a service account of a cluster's pods and no cluster has made the project's pool yet.
 
     The pool comes with the first cluster that has Workload Identity and stays:
@@ -105,16 +105,16 @@ def require_pool(cloud: Cloud, member: str) -> None:
         )
 
 
-def _known_member(made: Made[Cloud]) -> None:
+def _known_member(made: Made[SimulatedCloud]) -> None:
     require_account(made.cloud, made.inputs["member"])
     require_pool(made.cloud, made.inputs["member"])
 
 
-def _in_region(cloud: Cloud, inputs: Properties) -> Properties:
+def _in_region(cloud: SimulatedCloud, inputs: Properties) -> Properties:
     return {**inputs, "location": chosen(inputs.get("location"), cloud.default("region"))}
 
 
-def _account_number(made: Made[Cloud]) -> str:
+def _account_number(made: Made[SimulatedCloud]) -> str:
     return str(10**20 + zlib.crc32(made.id.rpartition("/")[2].encode()))
 
 
@@ -126,11 +126,11 @@ def _grant(
     token: str,
     on: str,
     links: tuple[str, ...] = (),
-    completes: Callable[[Cloud, Properties], Properties] = lambda _, inputs: inputs,
-    requires: Callable[[Made[Cloud]], None] | None = None,
-) -> Resource[Cloud]:
+    completes: Callable[[SimulatedCloud, Properties], Properties] = lambda _, inputs: inputs,
+    requires: Callable[[Made[SimulatedCloud]], None] | None = None,
+) -> SimulatedResource[SimulatedCloud]:
     """One member's role on something; granting it twice is the same as once, as in IAM policies."""
-    return Resource(
+    return SimulatedResource(
         token=token,
         id=on + "/{role}/{member}",
         outputs={"etag": "BwXhqDVSYdQ="},
@@ -144,7 +144,7 @@ def _grant(
     )
 
 
-def _known_key(made: Made[Cloud]) -> None:
+def _known_key(made: Made[SimulatedCloud]) -> None:
     """404 where the account has no such key: https://cloud.google.com/kms/docs/reference/rest/v1/projects.locations.keyRings.cryptoKeys/setIamPolicy"""
     key = str(made.inputs["cryptoKeyId"])
     if not made.cloud.allowance.has_key(key):
@@ -155,8 +155,8 @@ def _known_key(made: Made[Cloud]) -> None:
 KEY_GRANT: Final = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 EMAIL: Final = "{accountId}@{project}.iam.gserviceaccount.com"
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
-    Resource(
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
         token=ACCOUNT,
         id=f"projects/{{project}}/serviceAccounts/{EMAIL}",
         outputs={"email": EMAIL, "member": f"serviceAccount:{EMAIL}", "name": "{id}", "uniqueId": _account_number},
@@ -179,7 +179,7 @@ ROWS: Final[tuple[Resource[Any], ...]] = (
     ),
     _grant("gcp:storage/bucketIAMMember:BucketIAMMember", "b/{bucket}"),
     _grant("gcp:secretmanager/secretIamMember:SecretIamMember", "projects/{project}/secrets/{secretId}", ("secretId",)),
-    Resource(
+    SimulatedResource(
         token="gcp:projects/service:Service",
         id="{project}/{service}",
         defaults={"deletionPolicy": "DELETE"},

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from rehearsal.standins.base import Properties
-from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.gke.cloud import Rules
 from rehearsal.standins.values import at
 
@@ -52,7 +52,7 @@ SSD_COUNTS: Final = (
 
 
 @MACHINE_RULES.add("disk-type-exists", "https://cloud.google.com/compute/docs/disks", "nodeConfig.diskType")
-def _disk_type(pool: Properties, cloud: Cloud) -> str | None:
+def _disk_type(pool: Properties, cloud: SimulatedCloud) -> str | None:
     type_ = at(pool, "nodeConfig.diskType")
     if type_ is None or type_ in DISK_TYPES:
         return None
@@ -60,7 +60,7 @@ def _disk_type(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @MACHINE_RULES.add("disk-fits-machine", DISKS, "nodeConfig.diskType", "nodeConfig.machineType")
-def _disk_fits(pool: Properties, cloud: Cloud) -> str | None:
+def _disk_fits(pool: Properties, cloud: SimulatedCloud) -> str | None:
     machine, disk = at(pool, "nodeConfig.machineType") or "e2-medium", at(pool, "nodeConfig.diskType") or "pd-balanced"
     lacking = WITHOUT_PERSISTENT_DISK if disk.startswith("pd-") else WITHOUT_HYPERDISK_BALANCED
     if disk.startswith(("pd-", "hyperdisk-balanced")) and lacking.fullmatch(machine):
@@ -69,7 +69,7 @@ def _disk_fits(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @MACHINE_RULES.add("local-ssd-on-machine", LOCAL_SSDS, "nodeConfig.machineType", *SSD_COUNTS)
-def _local_ssd(pool: Properties, cloud: Cloud) -> str | None:
+def _local_ssd(pool: Properties, cloud: SimulatedCloud) -> str | None:
     machine = at(pool, "nodeConfig.machineType") or "e2-medium"
     if any(at(pool, path) for path in SSD_COUNTS) and WITHOUT_LOCAL_SSD.fullmatch(machine):
         return f"Machine type '{machine}' takes no local SSD."
@@ -77,7 +77,7 @@ def _local_ssd(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @MACHINE_RULES.add("partition-size", PARTITIONS, "nodeConfig.guestAccelerators")
-def _partition(pool: Properties, cloud: Cloud) -> str | None:
+def _partition(pool: Properties, cloud: SimulatedCloud) -> str | None:
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
         size, sizes = accelerator.get("gpuPartitionSize"), PARTITION_SIZES.get(accelerator["type"], ())
         if size and size not in sizes:
@@ -87,7 +87,7 @@ def _partition(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @MACHINE_RULES.add("image-streaming-on-cos", STREAMING, "nodeConfig.gcfsConfig", "nodeConfig.imageType")
-def _streaming(pool: Properties, cloud: Cloud) -> str | None:
+def _streaming(pool: Properties, cloud: SimulatedCloud) -> str | None:
     image = at(pool, "nodeConfig.imageType") or "COS_CONTAINERD"
     if at(pool, "nodeConfig.gcfsConfig.enabled") and not image.upper().startswith("COS"):
         return f"Image streaming needs the image type COS_CONTAINERD, not {image}."
@@ -95,7 +95,7 @@ def _streaming(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @MACHINE_RULES.add("node-resource-labels", LABELING, "nodeConfig.resourceLabels")
-def _resource_labels(pool: Properties, cloud: Cloud) -> str | None:
+def _resource_labels(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return bad_resource_label(at(pool, "nodeConfig.resourceLabels") or {})
 
 

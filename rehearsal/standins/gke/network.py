@@ -11,10 +11,10 @@ import zlib
 from typing import Final
 
 from rehearsal.standins.base import Properties
-from rehearsal.standins.cloud import Cloud, last_part
+from rehearsal.standins.cloud import SimulatedCloud, last_part
 from rehearsal.standins.gke.cloud import ABSENT, SELF_LINK, Rules, region_of
 from rehearsal.standins.gke.errors import bad_request
-from rehearsal.standins.resource import Made, Refers, Resource
+from rehearsal.standins.resource import Made, Refers, SimulatedResource
 from rehearsal.standins.store import Record
 
 NETWORK: Final = "gcp:compute/network:Network"
@@ -26,12 +26,12 @@ SUBNETWORK_RULES: Final = Rules()
 RANGES_SOURCE: Final = "https://cloud.google.com/vpc/docs/subnets#valid-ranges"
 
 
-def network_of(cloud: Cloud, inputs: Properties) -> Record:
+def network_of(cloud: SimulatedCloud, inputs: Properties) -> Record:
     """The network that ``inputs``, which were looked up, name."""
     return _existing(cloud, NETWORK, _linked(inputs["network"], f"projects/{inputs['project']}/global/networks"))
 
 
-def subnetwork_of(cloud: Cloud, inputs: Properties) -> Record:
+def subnetwork_of(cloud: SimulatedCloud, inputs: Properties) -> Record:
     """The subnetwork that a cluster's inputs, which were looked up, name."""
     region = region_of(inputs["location"])
     folder = f"projects/{inputs['project']}/regions/{region}/subnetworks"
@@ -44,23 +44,23 @@ def _linked(value: str, folder: str) -> str:
     return path if path.startswith("projects/") else f"{folder}/{last_part(value)}"
 
 
-def _existing(cloud: Cloud, type: str, path: str) -> Record:
+def _existing(cloud: SimulatedCloud, type: str, path: str) -> Record:
     record = cloud.store.get(type, path)
     if record is None:
         raise ValueError(f"{path} was looked up before")
     return record
 
 
-def _network_link(made: Made[Cloud]) -> str:
+def _network_link(made: Made[SimulatedCloud]) -> str:
     return SELF_LINK + network_of(made.cloud, made.inputs).id
 
 
-def _number(made: Made[Cloud]) -> str:
+def _number(made: Made[SimulatedCloud]) -> str:
     """A stable number for a path, as the API gives every resource one."""
     return str(zlib.crc32(made.id.encode()))
 
 
-def _apart_from_others(made: Made[Cloud]) -> None:
+def _apart_from_others(made: Made[SimulatedCloud]) -> None:
     network = network_of(made.cloud, made.inputs)
     mine = {text: ipaddress.ip_network(text) for text in subnetwork_ranges(made.inputs)}
     for other in made.cloud.store.all(SUBNETWORK):
@@ -75,7 +75,7 @@ def _apart_from_others(made: Made[Cloud]) -> None:
                     )
 
 
-def _address(made: Made[Cloud]) -> str:
+def _address(made: Made[SimulatedCloud]) -> str:
     # 203.0.113.0/24 is reserved for documentation (RFC 5737): no real host answers there.
     return made.inputs.get("address") or f"203.0.113.{int(_number(made)) % 254 + 1}"
 
@@ -94,7 +94,7 @@ def subnetwork_ranges(inputs: Properties) -> list[str]:
 
 
 @SUBNETWORK_RULES.add("subnet-range-valid", RANGES_SOURCE, "ipCidrRange", "secondaryIpRanges")
-def _range_valid(inputs: Properties, cloud: Cloud) -> str | None:
+def _range_valid(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     for text in subnetwork_ranges(inputs):
         try:
             size = ipaddress.ip_network(text).prefixlen
@@ -106,7 +106,7 @@ def _range_valid(inputs: Properties, cloud: Cloud) -> str | None:
 
 
 @SUBNETWORK_RULES.add("subnet-ranges-disjoint", RANGES_SOURCE, "ipCidrRange", "secondaryIpRanges")
-def _ranges_disjoint(inputs: Properties, cloud: Cloud) -> str | None:
+def _ranges_disjoint(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     ranges = [(text, ipaddress.ip_network(text, strict=False)) for text in subnetwork_ranges(inputs)]
     for index, (one, range_) in enumerate(ranges):
         for other, known in ranges[index + 1 :]:
@@ -117,7 +117,7 @@ def _ranges_disjoint(inputs: Properties, cloud: Cloud) -> str | None:
 
 ROWS: Final = (
     # Subnetworks of auto mode are not made.
-    Resource(
+    SimulatedResource(
         token=NETWORK,
         id="projects/{project}/global/networks/{name}",
         outputs={
@@ -135,7 +135,7 @@ ROWS: Final = (
         replaces=("description", "autoCreateSubnetworks", "internalIpv6Range", "networkProfile", "params"),
         absent=ABSENT,
     ),
-    Resource(
+    SimulatedResource(
         token=SUBNETWORK,
         id="projects/{project}/regions/{region}/subnetworks/{name}",
         outputs={
@@ -165,7 +165,7 @@ ROWS: Final = (
         links=("network", "region"),
         absent=ABSENT,
     ),
-    Resource(
+    SimulatedResource(
         token=ROUTER,
         id="projects/{project}/regions/{region}/routers/{name}",
         outputs={"selfLink": SELF_LINK + "{id}", "network": _network_link, "creationTimestamp": CREATED},
@@ -178,7 +178,7 @@ ROWS: Final = (
         links=("network", "region"),
         absent=ABSENT,
     ),
-    Resource(
+    SimulatedResource(
         token="gcp:compute/routerNat:RouterNat",
         id="{project}/{region}/{router}/{name}",
         name="name",
@@ -198,7 +198,7 @@ ROWS: Final = (
         unordered=("natIps", "drainNatIps", "subnetworks", "rules"),
         absent=ABSENT,
     ),
-    Resource(
+    SimulatedResource(
         token="gcp:compute/firewall:Firewall",
         id="projects/{project}/global/firewalls/{name}",
         outputs={"selfLink": SELF_LINK + "{id}", "network": _network_link, "creationTimestamp": CREATED},
@@ -210,7 +210,7 @@ ROWS: Final = (
         unordered=("sourceRanges", "destinationRanges", "sourceTags", "targetTags", "allows", "denies"),
         absent=ABSENT,
     ),
-    Resource(
+    SimulatedResource(
         token="gcp:compute/address:Address",
         id="projects/{project}/regions/{region}/addresses/{name}",
         outputs={"selfLink": SELF_LINK + "{id}", "address": _address, "creationTimestamp": CREATED},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rehearsal.standins.base import Properties
-from rehearsal.standins.cloud import Cloud, last_part
+from rehearsal.standins.cloud import SimulatedCloud, last_part
 from rehearsal.standins.gke import versions
 from rehearsal.standins.gke.cloud import ABSENT, region_of
 from rehearsal.standins.gke.cluster_rules import KEY, cluster_zones, zones_outside
@@ -16,7 +16,7 @@ from rehearsal.standins.gke.machine_rules import MACHINE_RULES
 from rehearsal.standins.gke.nodes import effective_taints, gpu_called, gpus_of, node_group
 from rehearsal.standins.gke.pool_rules import POOL_RULES
 from rehearsal.standins.gke.replacement import NODE_POOL_FIELDS_REPLACED, NODES_RECREATED
-from rehearsal.standins.resource import Lifecycle, Made, Refers, Resource
+from rehearsal.standins.resource import Lifecycle, Made, Refers, SimulatedResource
 from rehearsal.standins.store import Record
 from rehearsal.standins.values import at, without_none
 
@@ -26,7 +26,7 @@ UNORDERED_NODE_CONFIG: Final = ("nodeConfig.oauthScopes", "nodeConfig.tags", "no
 _MANAGERS: Final = "https://www.googleapis.com/compute/v1/projects/{}/zones/{}/instanceGroupManagers/{}"
 
 
-def _completed(cloud: Cloud, inputs: Properties) -> Properties:
+def _completed(cloud: SimulatedCloud, inputs: Properties) -> Properties:
     cluster = inputs.get("cluster")
     if inputs.get("location") is not None or not isinstance(cluster, str):
         return inputs
@@ -38,7 +38,7 @@ def _completed(cloud: Cloud, inputs: Properties) -> Properties:
 _EMPTIED: Final = ("labels", "resourceLabels")
 
 
-def _require_something_to_send(made: Made[Cloud]) -> None:
+def _require_something_to_send(made: Made[SimulatedCloud]) -> None:
     """400 for an update that takes the last label away: the provider then sends a request that says nothing.
 
     https://github.com/hashicorp/terraform-provider-google/issues/15848 has the words, for ``labels``. For
@@ -55,7 +55,7 @@ def _require_something_to_send(made: Made[Cloud]) -> None:
             )
 
 
-def _require_gpus_there(made: Made[Cloud]) -> None:
+def _require_gpus_there(made: Made[SimulatedCloud]) -> None:
     """400 for a zone that is not known to have the GPU.
 
     https://cloud.google.com/compute/docs/gpus/gpu-regions-zones; the words:
@@ -71,7 +71,7 @@ def _require_gpus_there(made: Made[Cloud]) -> None:
             raise bad_request(f"The resource '{where}' was not found")
 
 
-def _require(made: Made[Cloud]) -> None:
+def _require(made: Made[SimulatedCloud]) -> None:
     _require_something_to_send(made)
     cluster = _cluster_of(made.cloud, made.id)
     wrong = zones_outside(region_of(cluster.inputs["location"]), made.inputs.get("nodeLocations") or [], made.cloud)
@@ -85,7 +85,7 @@ def _require(made: Made[Cloud]) -> None:
         require_account(made.cloud, account)
 
 
-def _require_disk_key(made: Made[Cloud], cluster: Properties) -> None:
+def _require_disk_key(made: Made[SimulatedCloud], cluster: Properties) -> None:
     """400 for a key of another region, or that Compute Engine's agent may not use.
 
     https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek. Grants that others made are not simulated.
@@ -112,33 +112,33 @@ def _require_version(version: str | None, master: str) -> None:
         raise bad_request(f'Node version "{version}" must not be newer than the master\'s, "{master}".')
 
 
-def _cluster_of(cloud: Cloud, pool: str) -> Record:
+def _cluster_of(cloud: SimulatedCloud, pool: str) -> Record:
     record = cloud.store.get(CLUSTER, pool.partition("/nodePools/")[0])
     if record is None:
         raise ValueError(f"the cluster of {pool} was looked up before")
     return record
 
 
-def _config(made: Made[Cloud]) -> Properties:
+def _config(made: Made[SimulatedCloud]) -> Properties:
     return made.inputs.get("nodeConfig") or {}
 
 
-def _zones(made: Made[Cloud]) -> tuple[str, ...]:
+def _zones(made: Made[SimulatedCloud]) -> tuple[str, ...]:
     own = made.inputs.get("nodeLocations")
     return tuple(own or cluster_zones(_cluster_of(made.cloud, made.id).inputs, made.cloud))
 
 
-def _managers(made: Made[Cloud]) -> list[str]:
+def _managers(made: Made[SimulatedCloud]) -> list[str]:
     cluster = _cluster_of(made.cloud, made.id).inputs
     group = f"gke-{cluster['name']}-{made.inputs['name']}"
     return [_MANAGERS.format(cluster["project"], zone, f"{group}-{zone}") for zone in _zones(made)]
 
 
-def _groups(made: Made[Cloud]) -> list[str]:
+def _groups(made: Made[SimulatedCloud]) -> list[str]:
     return [url.replace("instanceGroupManagers", "instanceGroups") for url in _managers(made)]
 
 
-def _node_config(made: Made[Cloud]) -> Properties:
+def _node_config(made: Made[SimulatedCloud]) -> Properties:
     """The pool's configuration with the taint that GKE adds when a pool joins, and never later."""
     cloud, cluster, config = made.cloud, _cluster_of(made.cloud, made.id), _config(made)
     if made.before is not None:
@@ -150,7 +150,7 @@ def _node_config(made: Made[Cloud]) -> Properties:
     return {**config, "effectiveTaints": effective_taints(config, gpus_of(cloud, config), beside_cpu)}
 
 
-def _autoscaling(made: Made[Cloud]) -> Properties | None:
+def _autoscaling(made: Made[SimulatedCloud]) -> Properties | None:
     scaling = made.inputs.get("autoscaling")
     # What Google picks where the request says nothing:
     # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#default-values
@@ -158,12 +158,12 @@ def _autoscaling(made: Made[Cloud]) -> Properties | None:
     return {"locationPolicy": chosen, **without_none(scaling)} if scaling else None
 
 
-def pools_of(cloud: Cloud, cluster: str) -> list[Record]:
+def pools_of(cloud: SimulatedCloud, cluster: str) -> list[Record]:
     """A cluster's pools, however they were declared."""
     return [record for record in cloud.store.all(POOL) if record.id.startswith(f"{cluster}/nodePools/")]
 
 
-def _start(cloud: Cloud, pool: Record, before: Record | None) -> Record:
+def _start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record:
     """Give the pool its machines, or change them to what the pool now says."""
     state, cluster = pool.outputs, _cluster_of(cloud, pool.id)
     zones, taints = tuple(state["nodeLocations"]), state["nodeConfig"]["effectiveTaints"]
@@ -174,7 +174,7 @@ def _start(cloud: Cloud, pool: Record, before: Record | None) -> Record:
     return pool
 
 
-def _stop(cloud: Cloud, pool: Record) -> None:
+def _stop(cloud: SimulatedCloud, pool: Record) -> None:
     cloud.machines().delete_group(last_part(pool.id.partition("/nodePools/")[0]), pool.inputs["name"])
 
 
@@ -184,8 +184,8 @@ def _imported(inputs: Properties) -> Properties:
     return {**inputs, "nodeConfig": config or None}
 
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
-    Resource(
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
         token=POOL,
         id="projects/{project}/locations/{location}/clusters/{cluster}/nodePools/{name}",
         outputs={

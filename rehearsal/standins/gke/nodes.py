@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from catalog.model import Machine as CatalogMachine
 from concepts.pool import MIG_SLICES
-from rehearsal.simulation import Machine, NodeGroup, Packing
+from rehearsal.simulation import NodeShape, Packing, SimulatedNodeGroup
 from rehearsal.standins.base import Properties
-from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.gke.cloud import region_of
 from rehearsal.standins.values import at
 
@@ -57,7 +57,7 @@ class Gpus:
         return self.driver != "INSTALLATION_DISABLED"
 
 
-def machine_of(cloud: Cloud, config: Mapping[str, Any]) -> CatalogMachine | None:
+def machine_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> CatalogMachine | None:
     """The machine of a node configuration with its accelerators attached; ``None`` if there is no such machine."""
     type_ = config.get("machineType") or DEFAULT_MACHINE
     accelerators = config.get("guestAccelerators") or []
@@ -67,12 +67,12 @@ def machine_of(cloud: Cloud, config: Mapping[str, Any]) -> CatalogMachine | None
     return cloud.catalog.machines.with_gpus(type_, gpu, int(accelerators[0]["count"])) if gpu else None
 
 
-def gpu_called(cloud: Cloud, accelerator: str) -> str | None:
+def gpu_called(cloud: SimulatedCloud, accelerator: str) -> str | None:
     """The catalogue's GPU behind Google's accelerator type (``nvidia-tesla-t4`` → ``nvidia-t4``)."""
     return next((gpu for gpu, known in cloud.catalog.accelerators.items() if known.name == accelerator), None)
 
 
-def gpus_of(cloud: Cloud, config: Mapping[str, Any]) -> Gpus | None:
+def gpus_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> Gpus | None:
     """A node's GPUs: the declared accelerators, or those that belong to the machine type."""
     accelerators = config.get("guestAccelerators") or []
     if accelerators:
@@ -134,8 +134,8 @@ def effective_taints(config: Mapping[str, Any], gpus: Gpus | None, beside_cpu_po
 
 
 def node_group(
-    cloud: Cloud, cluster: str, pool: Properties, zones: tuple[str, ...], taints: list[dict[str, str]]
-) -> NodeGroup:
+    cloud: SimulatedCloud, cluster: str, pool: Properties, zones: tuple[str, ...], taints: list[dict[str, str]]
+) -> SimulatedNodeGroup:
     """The machines behind a pool whose inputs were checked.
 
     A minimum keeps nodes that are there and makes none: of a pool it is what the pool was created with, at most
@@ -151,10 +151,10 @@ def node_group(
     low, high = ("minNodeCount", "maxNodeCount") if per_zone else ("totalMinNodeCount", "totalMaxNodeCount")
     initial = int(pool.get("nodeCount") or pool.get("initialNodeCount") or 0)
     usd = _hourly_usd(cloud, config, machine, region_of(zones[0]))
-    return NodeGroup(
+    return SimulatedNodeGroup(
         name=pool["name"],
         cluster=cluster,
-        machine=Machine(
+        machine=NodeShape(
             type=machine.type,
             cpu=machine.vcpus,
             memory_gib=machine.memory_gib,
@@ -223,7 +223,7 @@ def _gpu_labels(gpus: Gpus) -> dict[str, str]:
     return labels
 
 
-def _hourly_usd(cloud: Cloud, config: Mapping[str, Any], machine: CatalogMachine, region: str) -> float:
+def _hourly_usd(cloud: SimulatedCloud, config: Mapping[str, Any], machine: CatalogMachine, region: str) -> float:
     spot = bool(config.get("spot") or config.get("preemptible"))
     # The price only orders pools here, so where the region's is not known the best known one of another region serves.
     for place in (region, PRICED_REGION):

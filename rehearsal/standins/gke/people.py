@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rehearsal.simulation import Login
-from rehearsal.standins.cloud import Cloud
+from rehearsal.simulation import UserInfo
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.gke.node_pool import CLUSTER
 from rehearsal.standins.values import at
 
@@ -19,7 +19,7 @@ GRANT: Final = "gcp:projects/iAMMember:IAMMember"
 MAY_LOG_IN: Final = ("clusterViewer", "viewer", "developer", "admin", "clusterAdmin")
 
 
-def let_in(cloud: Cloud) -> dict[str, Login]:
+def let_in(cloud: SimulatedCloud) -> dict[str, UserInfo]:
     """Member, as IAM writes it, → as whom the API server knows it."""
     domains = {
         (at(record.inputs, "authenticatorGroupsConfig.securityGroup") or "").rpartition("@")[2]
@@ -33,7 +33,7 @@ def let_in(cloud: Cloud) -> dict[str, Login]:
             continue
         if kind == "group":
             if address.rpartition("@")[2] in domains:
-                found[member] = Login(f"somebody-in-{address}", (address,))
+                found[member] = UserInfo(f"somebody-in-{address}", (address,))
         elif kind in ("user", "serviceAccount"):
-            found[member] = Login(address)
+            found[member] = UserInfo(address)
     return found

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from rehearsal.standins.base import Properties
-from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.gke.cloud import Rules
 from rehearsal.standins.gke.nodes import gpu_called
 from rehearsal.standins.values import at
@@ -41,7 +41,7 @@ MAX_LABEL_CHARACTERS: Final = 1024
 
 
 @POOL_RULES.add("pool-name", "https://github.com/pulumi/pulumi-gcp/issues/1510", "name")
-def _name(pool: Properties, cloud: Cloud) -> str | None:
+def _name(pool: Properties, cloud: SimulatedCloud) -> str | None:
     if NAME.fullmatch(pool["name"]):
         return None
     return (
@@ -52,14 +52,14 @@ def _name(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("pool-counts-exclusive", PROVIDER, "nodeCount", "initialNodeCount")
-def _counts(pool: Properties, cloud: Cloud) -> str | None:
+def _counts(pool: Properties, cloud: SimulatedCloud) -> str | None:
     if pool.get("nodeCount") and pool.get("initialNodeCount"):
         return f"Cannot set both initial_node_count and node_count on node pool {pool['name']}"
     return None
 
 
 @POOL_RULES.add("autoscaling-limits-exclusive", f"{REST}#NodePool.NodePoolAutoscaling", "autoscaling")
-def _limits_exclusive(pool: Properties, cloud: Cloud) -> str | None:
+def _limits_exclusive(pool: Properties, cloud: SimulatedCloud) -> str | None:
     scaling = pool.get("autoscaling") or {}
     per_zone = any(scaling.get(key) for key in ("minNodeCount", "maxNodeCount"))
     total = any(scaling.get(key) for key in ("totalMinNodeCount", "totalMaxNodeCount"))
@@ -71,7 +71,7 @@ def _limits_exclusive(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("autoscaling-limits-ordered", f"{REST}#NodePool.NodePoolAutoscaling", "autoscaling")
-def _limits_ordered(pool: Properties, cloud: Cloud) -> str | None:
+def _limits_ordered(pool: Properties, cloud: SimulatedCloud) -> str | None:
     scaling = pool.get("autoscaling")
     if not scaling:
         return None
@@ -85,7 +85,7 @@ def _limits_ordered(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("spot-preemptible-exclusive", f"{NODE_CONFIG}", "nodeConfig.spot", "nodeConfig.preemptible")
-def _spot(pool: Properties, cloud: Cloud) -> str | None:
+def _spot(pool: Properties, cloud: SimulatedCloud) -> str | None:
     if at(pool, "nodeConfig.spot") and at(pool, "nodeConfig.preemptible"):
         return "Spot and preemptible are mutually exclusive: keep node_config.spot."
     return None
@@ -98,7 +98,7 @@ def _spot(pool: Properties, cloud: Cloud) -> str | None:
     "nodeConfig.preemptible",
     "nodeConfig.reservationAffinity",
 )
-def _reservation(pool: Properties, cloud: Cloud) -> str | None:
+def _reservation(pool: Properties, cloud: SimulatedCloud) -> str | None:
     kind = at(pool, "nodeConfig.reservationAffinity.consumeReservationType")
     if (at(pool, "nodeConfig.spot") or at(pool, "nodeConfig.preemptible")) and kind not in (None, "NO_RESERVATION"):
         return "Spot and preemptible nodes cannot consume reservations: use NO_RESERVATION or on-demand nodes."
@@ -106,7 +106,7 @@ def _reservation(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("reservation-named", f"{NODE_CONFIG}#ReservationAffinity", "nodeConfig.reservationAffinity")
-def _reservation_named(pool: Properties, cloud: Cloud) -> str | None:
+def _reservation_named(pool: Properties, cloud: SimulatedCloud) -> str | None:
     affinity = at(pool, "nodeConfig.reservationAffinity") or {}
     if affinity.get("consumeReservationType") != "SPECIFIC_RESERVATION":
         return None
@@ -118,7 +118,7 @@ def _reservation_named(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("machine-exists", "https://cloud.google.com/compute/docs/machine-resource", "nodeConfig.machineType")
-def _machine(pool: Properties, cloud: Cloud) -> str | None:
+def _machine(pool: Properties, cloud: SimulatedCloud) -> str | None:
     type_ = at(pool, "nodeConfig.machineType")
     if type_ is None or cloud.catalog.machines.get(type_) is not None:
         return None
@@ -136,7 +136,7 @@ def _machine(pool: Properties, cloud: Cloud) -> str | None:
     "nodeConfig.reservationAffinity",
     "queuedProvisioning",
 )
-def _on_demand(pool: Properties, cloud: Cloud) -> str | None:
+def _on_demand(pool: Properties, cloud: SimulatedCloud) -> str | None:
     type_ = at(pool, "nodeConfig.machineType")
     machine = cloud.catalog.machines.get(type_) if type_ else None
     if machine is None or machine.provisioning == "any":
@@ -151,7 +151,7 @@ def _on_demand(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("accelerator-exists", "https://cloud.google.com/compute/docs/gpus", "nodeConfig.guestAccelerators")
-def _accelerator(pool: Properties, cloud: Cloud) -> str | None:
+def _accelerator(pool: Properties, cloud: SimulatedCloud) -> str | None:
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
         if gpu_called(cloud, accelerator["type"]) is None:
             known = ", ".join(sorted(a.name for a in cloud.catalog.accelerators.values()))
@@ -165,7 +165,7 @@ def _accelerator(pool: Properties, cloud: Cloud) -> str | None:
     "nodeConfig.guestAccelerators",
     "nodeConfig.machineType",
 )
-def _fits(pool: Properties, cloud: Cloud) -> str | None:
+def _fits(pool: Properties, cloud: SimulatedCloud) -> str | None:
     type_ = at(pool, "nodeConfig.machineType") or "e2-medium"
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
         gpu, count = gpu_called(cloud, accelerator["type"]), int(accelerator["count"])
@@ -175,7 +175,7 @@ def _fits(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("accelerators-of-one-type", GPUS, "nodeConfig.guestAccelerators")
-def _one_type(pool: Properties, cloud: Cloud) -> str | None:
+def _one_type(pool: Properties, cloud: SimulatedCloud) -> str | None:
     if len(at(pool, "nodeConfig.guestAccelerators") or []) > 1:
         return "A node pool can have accelerators of one type only."
     return None
@@ -187,7 +187,7 @@ def _one_type(pool: Properties, cloud: Cloud) -> str | None:
     "nodeConfig.guestAccelerators",
     "nodeConfig.imageType",
 )
-def _driver(pool: Properties, cloud: Cloud) -> str | None:
+def _driver(pool: Properties, cloud: SimulatedCloud) -> str | None:
     image = at(pool, "nodeConfig.imageType") or "COS_CONTAINERD"
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
         if at(accelerator, "gpuDriverInstallationConfig.gpuDriverVersion") == "LATEST" and not image.startswith("COS"):
@@ -198,7 +198,7 @@ def _driver(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("time-sharing-clients", f"{TIME_SHARING}#limitations", "nodeConfig.guestAccelerators")
-def _sharing(pool: Properties, cloud: Cloud) -> str | None:
+def _sharing(pool: Properties, cloud: SimulatedCloud) -> str | None:
     for accelerator in at(pool, "nodeConfig.guestAccelerators") or []:
         sharing = accelerator.get("gpuSharingConfig")
         if sharing and not 2 <= int(sharing.get("maxSharedClientsPerGpu") or 0) <= 48:
@@ -209,7 +209,7 @@ def _sharing(pool: Properties, cloud: Cloud) -> str | None:
 @POOL_RULES.add(
     "image-exists", "https://cloud.google.com/kubernetes-engine/docs/concepts/node-images", "nodeConfig.imageType"
 )
-def _image(pool: Properties, cloud: Cloud) -> str | None:
+def _image(pool: Properties, cloud: SimulatedCloud) -> str | None:
     image = at(pool, "nodeConfig.imageType")
     if image is None or image.upper() in IMAGES:
         return None
@@ -217,7 +217,7 @@ def _image(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("disk-size", f"{NODE_CONFIG}", "nodeConfig.diskSizeGb")
-def _disk(pool: Properties, cloud: Cloud) -> str | None:
+def _disk(pool: Properties, cloud: SimulatedCloud) -> str | None:
     size = at(pool, "nodeConfig.diskSizeGb")
     if size is None or SMALLEST_DISK_GB <= size <= LARGEST_DISK_GB:
         return None
@@ -230,7 +230,7 @@ def _disk(pool: Properties, cloud: Cloud) -> str | None:
 @POOL_RULES.add(
     "max-pods", "https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr", "maxPodsPerNode"
 )
-def _max_pods(pool: Properties, cloud: Cloud) -> str | None:
+def _max_pods(pool: Properties, cloud: SimulatedCloud) -> str | None:
     pods = pool.get("maxPodsPerNode")
     if pods is None or 8 <= pods <= 256:
         return None
@@ -238,7 +238,7 @@ def _max_pods(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("surge-not-both-zero", SURGE, "upgradeSettings")
-def _surge(pool: Properties, cloud: Cloud) -> str | None:
+def _surge(pool: Properties, cloud: SimulatedCloud) -> str | None:
     settings = pool.get("upgradeSettings")
     if not settings or settings.get("strategy", "SURGE") != "SURGE":
         return None
@@ -253,12 +253,12 @@ def _surge(pool: Properties, cloud: Cloud) -> str | None:
 @POOL_RULES.add(
     "labels-valid", "https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/", "nodeConfig.labels"
 )
-def _labels(pool: Properties, cloud: Cloud) -> str | None:
+def _labels(pool: Properties, cloud: SimulatedCloud) -> str | None:
     return _first_bad(("label", key, value) for key, value in (at(pool, "nodeConfig.labels") or {}).items())
 
 
 @POOL_RULES.add("labels-length", NODE_CONFIG, "nodeConfig.labels")
-def _labels_length(pool: Properties, cloud: Cloud) -> str | None:
+def _labels_length(pool: Properties, cloud: SimulatedCloud) -> str | None:
     characters = sum(len(key) + len(value) for key, value in (at(pool, "nodeConfig.labels") or {}).items())
     if characters <= MAX_LABEL_CHARACTERS:
         return None
@@ -268,7 +268,7 @@ def _labels_length(pool: Properties, cloud: Cloud) -> str | None:
 @POOL_RULES.add(
     "labels-allowed", "https://github.com/hashicorp/terraform-provider-google/issues/6003", "nodeConfig.labels"
 )
-def _roles(pool: Properties, cloud: Cloud) -> str | None:
+def _roles(pool: Properties, cloud: SimulatedCloud) -> str | None:
     for key in at(pool, "nodeConfig.labels") or {}:
         if key.startswith("node-role.kubernetes.io/"):
             return f"Applying kubernetes label is not allowed: {key}."
@@ -278,7 +278,7 @@ def _roles(pool: Properties, cloud: Cloud) -> str | None:
 @POOL_RULES.add(
     "taints-valid", "https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/", "nodeConfig.taints"
 )
-def _taints(pool: Properties, cloud: Cloud) -> str | None:
+def _taints(pool: Properties, cloud: SimulatedCloud) -> str | None:
     taints: list[dict[str, Any]] = at(pool, "nodeConfig.taints") or []
     seen: set[tuple[str, str]] = set()
     for taint in taints:
@@ -302,7 +302,7 @@ def _taints(pool: Properties, cloud: Cloud) -> str | None:
     "nodeConfig.reservationAffinity",
     "autoscaling",
 )
-def _queued(pool: Properties, cloud: Cloud) -> str | None:
+def _queued(pool: Properties, cloud: SimulatedCloud) -> str | None:
     if not at(pool, "queuedProvisioning.enabled"):
         return None
     if at(pool, "nodeConfig.reservationAffinity.consumeReservationType") != "NO_RESERVATION":
@@ -325,7 +325,7 @@ def _queued(pool: Properties, cloud: Cloud) -> str | None:
     "nodeCount",
     "autoscaling",
 )
-def _flex(pool: Properties, cloud: Cloud) -> str | None:
+def _flex(pool: Properties, cloud: SimulatedCloud) -> str | None:
     """The preconditions of the pool: ``modules/compute/gke-node-pool/main.tf`` of Google's cluster-toolkit."""
     if not at(pool, "nodeConfig.flexStart"):
         return None
@@ -343,7 +343,7 @@ def _flex(pool: Properties, cloud: Cloud) -> str | None:
 
 
 @POOL_RULES.add("max-run-duration", f"{NODE_CONFIG}", "nodeConfig.maxRunDuration")
-def _lifetime(pool: Properties, cloud: Cloud) -> str | None:
+def _lifetime(pool: Properties, cloud: SimulatedCloud) -> str | None:
     text = at(pool, "nodeConfig.maxRunDuration")
     if text is None or 0 < float(str(text).removesuffix("s")) <= MAX_LIFETIME_SECONDS:
         return None
@@ -356,7 +356,7 @@ def _lifetime(pool: Properties, cloud: Cloud) -> str | None:
     "placementPolicy",
     "nodeLocations",
 )
-def _compact(pool: Properties, cloud: Cloud) -> str | None:
+def _compact(pool: Properties, cloud: SimulatedCloud) -> str | None:
     if at(pool, "placementPolicy.type") == "COMPACT" and len(pool.get("nodeLocations") or ["one"]) > 1:
         return "Compact placement is only available for node pools in a single zone."
     return None

@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from rehearsal.standins.base import CheckFailure, Properties, ProviderError, Request
+from rehearsal.standins.base import CallContext, CheckFailure, Properties, ProviderError
 from rehearsal.standins.check import Words
-from rehearsal.standins.cloud import Cloud, last_part
+from rehearsal.standins.cloud import SimulatedCloud, last_part
 from rehearsal.standins.differences import same_resource
 from rehearsal.standins.gke import buckets, cluster, errors, file_stores, iam, network, node_pool, people, registries
 from rehearsal.standins.gke.cloud import SELF_LINK, chosen, region_of
 from rehearsal.standins.gke.functions import FUNCTIONS
 from rehearsal.standins.gke.rights import RIGHTS
 from rehearsal.standins.gke.tags import TAGS
-from rehearsal.standins.resource import Made, Refers, Resource
+from rehearsal.standins.resource import Made, Refers, SimulatedResource
 from rehearsal.standins.standin import StandIn, table
 from rehearsal.standins.vendor import Doing
 
@@ -27,7 +27,7 @@ _NAME: Final = 63
 _CONTAINER_NAME: Final = 40
 
 
-class GcpProvider(StandIn[Cloud]):
+class GcpProvider(StandIn[SimulatedCloud]):
     """One simulated Google Cloud."""
 
     name = "gcp"
@@ -43,36 +43,38 @@ class GcpProvider(StandIn[Cloud]):
         lacking="the provider has no such input, although {api} has such a field in {object}; check the spelling",
         server="is set by the server and cannot be given",
     )
-    make_cloud = Cloud
+    make_cloud = SimulatedCloud
     let_in = people.let_in
 
     @override
-    def auto_name(self, row: Resource[Cloud], request: Request, inputs: Properties) -> str:
+    def auto_name(self, row: SimulatedResource[SimulatedCloud], request: CallContext, inputs: Properties) -> str:
         limit = _CONTAINER_NAME if row.token.startswith(_CONTAINER) else _NAME
         digits = f"{random.Random(request.random_seed or None).getrandbits(28):07x}"
         return f"{request.name.lower()[: limit - 8]}-{digits}"
 
     @override
-    def completed(self, row: Resource[Cloud], inputs: Properties) -> Properties:
+    def completed(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> Properties:
         known = self.schema.inputs(row.token).properties
         defaults = {key: self._cloud.default(key) for key in ("project", "region") if key in known}
         return {**inputs, **{key: chosen(inputs.get(key), default) for key, default in defaults.items()}}
 
     @override
-    def failures(self, row: Resource[Cloud], inputs: Properties) -> list[CheckFailure]:
+    def failures(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> list[CheckFailure]:
         found = super().failures(row, inputs)
         if "project" in self.schema.inputs(row.token).properties and inputs.get("project") is None:
             found.append(CheckFailure("project", "is required: set gcp:project, or project on the resource"))
         return found
 
     @override
-    def deletes_first(self, row: Resource[Cloud], request: Request, old: Properties, new: Properties) -> bool:
+    def deletes_first(
+        self, row: SimulatedResource[SimulatedCloud], request: CallContext, old: Properties, new: Properties
+    ) -> bool:
         # Two resources of one name cannot exist at once; the real provider's bridge decides in the same way.
         name = new.get("name")
         return name is not None and name == old.get("name") and not _auto_named(request, str(name))
 
     @override
-    def place(self, row: Resource[Cloud], inputs: Properties) -> Mapping[str, Any]:
+    def place(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> Mapping[str, Any]:
         linked = {key: last_part(inputs[key]) for key in row.links if isinstance(inputs.get(key), str)}
         return {**inputs, **linked}
 
@@ -85,7 +87,7 @@ class GcpProvider(StandIn[Cloud]):
         return id if same_resource(value, SELF_LINK + id) else value.removeprefix(SELF_LINK)
 
     @override
-    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
         """Apply ``deletionPolicy``: ``ABANDON`` only forgets the resource, ``PREVENT`` refuses as the provider does.
 
         https://github.com/GoogleCloudPlatform/magic-modules/blob/main/mmv1/third_party/terraform/tpgresource/utils.go
@@ -99,21 +101,21 @@ class GcpProvider(StandIn[Cloud]):
             super().delete(request, id, inputs, state, timeout)
 
     @override
-    def make(self, row: Resource[Cloud], made: Made[Cloud]) -> Made[Cloud]:
+    def make(self, row: SimulatedResource[SimulatedCloud], made: Made[SimulatedCloud]) -> Made[SimulatedCloud]:
         if self._cloud.find(made.id, row.token) is not None:
             raise errors.already_exists(made.id)
         return made
 
     @override
-    def right(self, row: Resource[Cloud], doing: Doing) -> str:
+    def right(self, row: SimulatedResource[SimulatedCloud], doing: Doing) -> str:
         return RIGHTS[row.token].format(doing=doing)
 
     @override
-    def forbidden(self, row: Resource[Cloud], right: str, id: str) -> ProviderError:
+    def forbidden(self, row: SimulatedResource[SimulatedCloud], right: str, id: str) -> ProviderError:
         return errors.forbidden(right, id)
 
     @override
-    def bad_request(self, row: Resource[Cloud], message: str) -> ProviderError:
+    def bad_request(self, row: SimulatedResource[SimulatedCloud], message: str) -> ProviderError:
         return errors.bad_request(message)
 
     @override
@@ -124,15 +126,15 @@ class GcpProvider(StandIn[Cloud]):
         return errors.not_found(f"The resource '{asked}' was not found")
 
     @override
-    def gone(self, row: Resource[Cloud], id: str) -> ProviderError:
+    def gone(self, row: SimulatedResource[SimulatedCloud], id: str) -> ProviderError:
         return errors.not_found(f"Not found: {id}")
 
     @override
-    def in_use(self, row: Resource[Cloud], id: str, by: str) -> ProviderError:
+    def in_use(self, row: SimulatedResource[SimulatedCloud], id: str, by: str) -> ProviderError:
         return errors.in_use(id, by)
 
 
-def _auto_named(request: Request, name: str) -> bool:
+def _auto_named(request: CallContext, name: str) -> bool:
     """Whether the provider made ``name``, so that a replacement may exist beside its predecessor."""
     head, _, tail = name.rpartition("-")
     return (

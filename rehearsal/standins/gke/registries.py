@@ -9,10 +9,10 @@ import re
 from typing import Any, Final
 
 from rehearsal.standins.base import Properties
-from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.gke.cloud import ABSENT, Rules, chosen
 from rehearsal.standins.gke.network import CREATED
-from rehearsal.standins.resource import Resource
+from rehearsal.standins.resource import SimulatedResource
 
 REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
 REPOSITORY_RULES: Final = Rules()
@@ -24,7 +24,7 @@ _MULTI_REGIONS: Final = ("asia", "europe", "us")
 
 
 @REPOSITORY_RULES.add("repository-name", _NAMES, "repositoryId")
-def _name(inputs: Properties, cloud: Cloud) -> str | None:
+def _name(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     if _NAME.fullmatch(inputs["repositoryId"]):
         return None
     return (
@@ -36,7 +36,7 @@ def _name(inputs: Properties, cloud: Cloud) -> str | None:
 @REPOSITORY_RULES.add(
     "repository-location", "https://cloud.google.com/artifact-registry/docs/repositories/repo-locations", "location"
 )
-def _location(inputs: Properties, cloud: Cloud) -> str | None:
+def _location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     location = inputs.get("location")
     if location in cloud.catalog.regions or location in _MULTI_REGIONS:
         return None
@@ -44,7 +44,7 @@ def _location(inputs: Properties, cloud: Cloud) -> str | None:
 
 
 @REPOSITORY_RULES.add("cleanup-condition-or-count", _CLEANUP, "cleanupPolicies")
-def _cleanup(inputs: Properties, cloud: Cloud) -> str | None:
+def _cleanup(inputs: Properties, cloud: SimulatedCloud) -> str | None:
     seen: set[str] = set()
     for policy in inputs.get("cleanupPolicies") or ():
         if policy["id"] in seen:
@@ -57,8 +57,8 @@ def _cleanup(inputs: Properties, cloud: Cloud) -> str | None:
     return None
 
 
-ROWS: Final[tuple[Resource[Any], ...]] = (
-    Resource(
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
         token=REPOSITORY,
         id="projects/{project}/locations/{location}/repositories/{repositoryId}",
         outputs={

@@ -7,7 +7,7 @@ from rehearsal.standins.base import Properties
 from rehearsal.standins.kubernetes.manifest import Kind
 
 
-class Cluster:
+class ObjectClient:
     """One cluster as the provider sees it; errors are the client's. Thread-safe."""
 
     def __init__(self, api: Api, namespace: str) -> None:

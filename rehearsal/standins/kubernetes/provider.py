@@ -11,8 +11,8 @@ from typing import ClassVar, Final
 from concepts.unknown import UNKNOWN, given, text
 from rehearsal.cluster.api import Api, ApiError, NoSuchKindError, UnreachableError
 from rehearsal.cluster.kubeconfig import KubeconfigError
-from rehearsal.standins.base import CheckFailure, Created, Diff, Properties, Provider, ProviderError, Request
-from rehearsal.standins.kubernetes.cluster import Cluster
+from rehearsal.standins.base import CallContext, CheckFailure, Created, Diff, Properties, Provider, ProviderError
+from rehearsal.standins.kubernetes.cluster import ObjectClient
 from rehearsal.standins.kubernetes.decode import decode_yaml
 from rehearsal.standins.kubernetes.helm import RELEASE, Helm, Releases
 from rehearsal.standins.kubernetes.manifest import (
@@ -57,7 +57,7 @@ _PAUSES_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)
 _PROPAGATION: Final = {"orphan": "Orphan", "foreground": "Foreground", "background": "Background"}
 
 
-class KubernetesProvider(Provider):
+class KubernetesStandIn(Provider):
     """One provider instance, and so one cluster.
 
     ``path`` is searched first for the kubeconfig's exec plugin; ``tools`` is the folder with Helm, if there is one.
@@ -75,15 +75,15 @@ class KubernetesProvider(Provider):
         self._tools = tools
         self._config: Properties = {}
         self._settings = ProviderSettings()
-        self._known_cluster: Cluster | None = None
+        self._known_cluster: ObjectClient | None = None
         self._connecting = threading.Lock()
         self._cancelled = threading.Event()
         helm = Helm(tools, lambda: kubeconfig_of(self._config), self._path, self._cancelled)
         self._releases = Releases(helm, lambda: self._settings.namespace)
 
-    def instance(self) -> KubernetesProvider:
+    def instance(self) -> KubernetesStandIn:
         """A provider of its own: each has another kubeconfig."""
-        return KubernetesProvider(self._path, self._tools)
+        return KubernetesStandIn(self._path, self._tools)
 
     def check_config(self, news: Properties) -> list[CheckFailure]:
         """Refuse a kubeconfig that cannot be used, and what is not simulated."""
@@ -111,7 +111,7 @@ class KubernetesProvider(Provider):
         """Stop waiting for readiness and deletion."""
         self._cancelled.set()
 
-    def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+    def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
         """Name the object and put it into its namespace."""
         if request.type == RELEASE:
             return self._releases.check(request, olds, news)
@@ -134,7 +134,7 @@ class KubernetesProvider(Provider):
 
     def diff(
         self,
-        request: Request,
+        request: CallContext,
         id: str,
         old_inputs: Properties,
         old_state: Properties,
@@ -161,7 +161,7 @@ class KubernetesProvider(Provider):
             delete_before_replace=bool(replaces) and same_name and not is_true(news, AUTONAMED),
         )
 
-    def create(self, request: Request, inputs: Properties, timeout: float) -> Created:
+    def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
         """Apply a new object and wait until it is ready; in a preview, a dry run."""
         if request.type == RELEASE:
             return self._releases.create(request, inputs)
@@ -185,7 +185,7 @@ class KubernetesProvider(Provider):
             return Created("", _state({**live, "status": None}, manager))
         return Created(object_id(live), _state(self._ready(kind, live, inputs, manager, timeout), manager))
 
-    def read(self, request: Request, id: str, inputs: Properties, state: Properties) -> Created:
+    def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
         """The live object. ``inputs`` stay as they are while applying them again would change nothing."""
         if request.type == RELEASE:
             return self._releases.read(id, inputs, state)
@@ -209,7 +209,7 @@ class KubernetesProvider(Provider):
 
     def update(
         self,
-        request: Request,
+        request: CallContext,
         id: str,
         old_inputs: Properties,
         old_state: Properties,
@@ -240,7 +240,7 @@ class KubernetesProvider(Provider):
             raise self._explained(error, kind, id) from error
         return _state(live if request.preview else self._ready(kind, live, news, manager, timeout), manager)
 
-    def delete(self, request: Request, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
         """Delete the object in the background and wait until it is gone; a patch only gives up its fields."""
         if request.type == RELEASE:
             self._releases.delete(id, inputs)
@@ -273,12 +273,12 @@ class KubernetesProvider(Provider):
         return super().invoke(token, args)
 
     @property
-    def _cluster(self) -> Cluster:
+    def _cluster(self) -> ObjectClient:
         with self._connecting:
             if self._known_cluster is None:
                 kubeconfig = kubeconfig_of(self._config)
                 try:
-                    self._known_cluster = Cluster(Api(kubeconfig, self._path), kubeconfig.namespace)
+                    self._known_cluster = ObjectClient(Api(kubeconfig, self._path), kubeconfig.namespace)
                 except KubeconfigError as error:
                     raise ProviderError(str(error)) from error
             return self._known_cluster

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from rehearsal.cluster.api import ApiError
 from rehearsal.standins.base import Properties
-from rehearsal.standins.kubernetes.cluster import Cluster
+from rehearsal.standins.kubernetes.cluster import ObjectClient
 from rehearsal.standins.kubernetes.manifest import Kind
 
 STORAGE_CLASS: Final = Kind("storage.k8s.io/v1", "StorageClass")
@@ -22,7 +22,7 @@ class NeverReadyError(Exception):
     """The object has failed for good; waiting longer is useless."""
 
 
-Rule = Callable[[Properties, Cluster], "str | None"]
+Rule = Callable[[Properties, ObjectClient], "str | None"]
 """What is still missing, to follow "waiting for"; ``None`` when the object is ready. Raises ``NeverReadyError``."""
 
 
@@ -31,7 +31,7 @@ def rule_for(kind: Kind) -> Rule | None:
     return None if kind.patch else _RULES.get(str(kind))
 
 
-def _deployment(live: Properties, cluster: Cluster) -> str | None:
+def _deployment(live: Properties, cluster: ObjectClient) -> str | None:
     status, wanted = _status(live), _spec(live).get("replicas", 1)
     if not _observed(live):
         return "the deployment controller to see the change"
@@ -48,7 +48,7 @@ def _deployment(live: Properties, cluster: Cluster) -> str | None:
     return None
 
 
-def _daemon_set(live: Properties, cluster: Cluster) -> str | None:
+def _daemon_set(live: Properties, cluster: ObjectClient) -> str | None:
     status = _status(live)
     if not _observed(live) or "desiredNumberScheduled" not in status:
         return "the daemon set controller to see the change"
@@ -65,7 +65,7 @@ def _daemon_set(live: Properties, cluster: Cluster) -> str | None:
     return None
 
 
-def _stateful_set(live: Properties, cluster: Cluster) -> str | None:
+def _stateful_set(live: Properties, cluster: ObjectClient) -> str | None:
     status, spec = _status(live), _spec(live)
     if not _observed(live):
         return "the stateful set controller to see the change"
@@ -79,7 +79,7 @@ def _stateful_set(live: Properties, cluster: Cluster) -> str | None:
     return None
 
 
-def _job(live: Properties, cluster: Cluster) -> str | None:
+def _job(live: Properties, cluster: ObjectClient) -> str | None:
     status = _status(live)
     failed = _condition(live, "Failed")
     if failed.get("status") == "True":
@@ -92,7 +92,7 @@ def _job(live: Properties, cluster: Cluster) -> str | None:
     return f"the job to complete ({counts})"
 
 
-def _pod(live: Properties, cluster: Cluster) -> str | None:
+def _pod(live: Properties, cluster: ObjectClient) -> str | None:
     phase = _status(live).get("phase")
     if phase == "Succeeded" or _condition(live, "Ready").get("status") == "True":
         return None
@@ -102,7 +102,7 @@ def _pod(live: Properties, cluster: Cluster) -> str | None:
     return f"the pod to become ready (phase {phase})"
 
 
-def _service(live: Properties, cluster: Cluster) -> str | None:
+def _service(live: Properties, cluster: ObjectClient) -> str | None:
     spec, place = _spec(live), live["metadata"]
     if spec.get("type") == "LoadBalancer" and not (_status(live).get("loadBalancer") or {}).get("ingress"):
         return "the cloud to give the load balancer an address"
@@ -118,12 +118,12 @@ def _service(live: Properties, cluster: Cluster) -> str | None:
     return "a ready pod that the service's selector matches"
 
 
-def _ingress(live: Properties, cluster: Cluster) -> str | None:
+def _ingress(live: Properties, cluster: ObjectClient) -> str | None:
     given = (_status(live).get("loadBalancer") or {}).get("ingress")
     return None if given else "the cloud to give the ingress an address"
 
 
-def _claim(live: Properties, cluster: Cluster) -> str | None:
+def _claim(live: Properties, cluster: ObjectClient) -> str | None:
     phase = _status(live).get("phase")
     if phase == "Bound":
         return None
@@ -137,28 +137,28 @@ def _claim(live: Properties, cluster: Cluster) -> str | None:
     return f"the claim to be bound (phase {phase}, storage class {name or 'none'})"
 
 
-def _volume(live: Properties, cluster: Cluster) -> str | None:
+def _volume(live: Properties, cluster: ObjectClient) -> str | None:
     phase = _status(live).get("phase")
     return None if phase in ("Available", "Bound") else f"the volume to become available (phase {phase})"
 
 
-def _quota(live: Properties, cluster: Cluster) -> str | None:
+def _quota(live: Properties, cluster: ObjectClient) -> str | None:
     counted = _status(live).get("hard") == _spec(live).get("hard")
     return None if counted else "the quota controller to see the limits"
 
 
-def _secret(live: Properties, cluster: Cluster) -> str | None:
+def _secret(live: Properties, cluster: ObjectClient) -> str | None:
     filled = live.get("type") != "kubernetes.io/service-account-token" or live.get("data")
     return None if filled else "the service account's token"
 
 
-def _replication_controller(live: Properties, cluster: Cluster) -> str | None:
+def _replication_controller(live: Properties, cluster: ObjectClient) -> str | None:
     wanted, ready = _spec(live).get("replicas", 1), _status(live).get("readyReplicas", 0)
     return None if ready >= wanted else f"pods to become ready ({ready} of {wanted})"
 
 
 def _has(type: str) -> Rule:
-    def rule(live: Properties, cluster: Cluster) -> str | None:
+    def rule(live: Properties, cluster: ObjectClient) -> str | None:
         found = _condition(live, type)
         if found.get("status") == "True":
             return None

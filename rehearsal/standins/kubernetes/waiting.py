@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from rehearsal.cluster.api import ApiError
 from rehearsal.standins.base import Properties
-from rehearsal.standins.kubernetes.cluster import Cluster
+from rehearsal.standins.kubernetes.cluster import ObjectClient
 from rehearsal.standins.kubernetes.manifest import Kind, object_id
 from rehearsal.standins.kubernetes.readiness import NeverReadyError, Rule, rule_for
 
@@ -32,7 +32,7 @@ class NotReadyError(Exception):
 
 
 def until_ready(
-    cluster: Cluster,
+    cluster: ObjectClient,
     kind: Kind,
     live: Properties,
     timeout: float,
@@ -62,7 +62,7 @@ def until_ready(
 
 
 def until_gone(
-    cluster: Cluster, kind: Kind, name: str, namespace: str | None, timeout: float, cancelled: threading.Event
+    cluster: ObjectClient, kind: Kind, name: str, namespace: str | None, timeout: float, cancelled: threading.Event
 ) -> None:
     """Return once the object does not exist. Raises ``NotReadyError`` if it still does after ``timeout`` seconds."""
     live: Properties = {"metadata": {"name": name}}
@@ -95,7 +95,7 @@ def _attempts(timeout: float, cancelled: threading.Event) -> Any:
         pause = min(pause * 1.5, _LONGEST_PAUSE)
 
 
-def _explain(cluster: Cluster, kind: Kind, live: Properties, message: str) -> str:
+def _explain(cluster: ObjectClient, kind: Kind, live: Properties, message: str) -> str:
     """``message`` and what the cluster itself has to say about the object and its pods."""
     problems: list[str] = []
     for look in (_pod_problems, _warnings):
@@ -108,7 +108,7 @@ def _explain(cluster: Cluster, kind: Kind, live: Properties, message: str) -> st
     return f"{kind.kind} {object_id(live)}: {message}{listed}"
 
 
-def _pods(cluster: Cluster, kind: Kind, live: Properties) -> list[Properties]:
+def _pods(cluster: ObjectClient, kind: Kind, live: Properties) -> list[Properties]:
     """The pods that ``live`` owns by its selector; a pod is its own."""
     if kind == _POD:
         return [live]
@@ -120,7 +120,7 @@ def _pods(cluster: Cluster, kind: Kind, live: Properties) -> list[Properties]:
     return cluster.list(_POD, live["metadata"]["namespace"], labelSelector=joined)
 
 
-def _pod_problems(cluster: Cluster, kind: Kind, live: Properties) -> list[str]:
+def _pod_problems(cluster: ObjectClient, kind: Kind, live: Properties) -> list[str]:
     found = []
     for pod in _pods(cluster, kind, live):
         status, name = pod.get("status") or {}, pod["metadata"]["name"]
@@ -143,7 +143,7 @@ def _container_problems(pod: str, container: dict[str, Any]) -> list[str]:
     return []
 
 
-def _warnings(cluster: Cluster, kind: Kind, live: Properties) -> list[str]:
+def _warnings(cluster: ObjectClient, kind: Kind, live: Properties) -> list[str]:
     """Warning events of the object and of its pods."""
     place = live["metadata"]
     if not place.get("uid"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from schemas.sources import sdk
-from schemas.sources.azure.limits import GROUP, LIMITS, Limit
+from schemas.sources.azure.limits import GROUP, LIMITS, ValueLimit
 from schemas.sources.azure.models import Entries, Items, Model, Scalar, Type, model
 from schemas.sources.collecting import Collection, required
 from schemas.sources.sdk import Raw
@@ -127,7 +127,7 @@ def _scalar(declared: Raw, found: Type) -> Raw:
     return {"type": found.kind, **({"enum": values} if values else {})}
 
 
-def _limited(limit: Limit | None) -> Raw:
+def _limited(limit: ValueLimit | None) -> Raw:
     if limit is None:
         return {}
     raw: Raw = {"pattern": limit.pattern, "minimum": limit.low, "maximum": limit.high}

@@ -18,7 +18,7 @@ _NETWORK_NAME: Final = r"[A-Za-z0-9](?:[-\w.]{0,%d}\w)?"
 
 
 @dataclass(frozen=True)
-class Limit:
+class ValueLimit:
     """A whole string's ``pattern``, or a number's inclusive range."""
 
     pattern: str = ""
@@ -26,65 +26,68 @@ class Limit:
     high: float | None = None
 
 
-POOL_NAME: Final = Limit(r"[a-z][a-z0-9]{0,11}")
-_GROUP_NAME: Final = Limit(r"[-\w.()]{0,89}[-\w()]")
-_DISK: Final = Limit(low=0, high=2048)
-_IDLE: Final = Limit(low=4, high=120)
-_PORT: Final = Limit(low=1, high=65535)
+POOL_NAME: Final = ValueLimit(r"[a-z][a-z0-9]{0,11}")
+_GROUP_NAME: Final = ValueLimit(r"[-\w.()]{0,89}[-\w()]")
+_DISK: Final = ValueLimit(low=0, high=2048)
+_IDLE: Final = ValueLimit(low=4, high=120)
+_PORT: Final = ValueLimit(low=1, high=65535)
 
-GROUP: Final = Limit(_GROUP_NAME.pattern)
+GROUP: Final = ValueLimit(_GROUP_NAME.pattern)
 """Of every ``resourceGroupName``."""
 
-LIMITS: Final[Mapping[str, Mapping[str, Limit]]] = {
-    "BlobContainer": {"containerName": Limit(r"[a-z0-9](-?[a-z0-9]){2,62}|\$web|\$root|\$logs")},
-    "FederatedIdentityCredential": {"federatedIdentityCredentialResourceName": Limit(r"[A-Za-z0-9][-\w]{2,119}")},
+LIMITS: Final[Mapping[str, Mapping[str, ValueLimit]]] = {
+    "BlobContainer": {"containerName": ValueLimit(r"[a-z0-9](-?[a-z0-9]){2,62}|\$web|\$root|\$logs")},
+    "FederatedIdentityCredential": {"federatedIdentityCredentialResourceName": ValueLimit(r"[A-Za-z0-9][-\w]{2,119}")},
     # https://learn.microsoft.com/rest/api/storagerp/file-shares/create
-    "FileShare": {"shareName": Limit(r"[a-z0-9](-?[a-z0-9]){2,62}"), "shareQuota": Limit(low=1, high=102400)},
-    "PrivateEndpoint": {"privateEndpointName": Limit(_NETWORK_NAME % 62)},
-    "Registry": {"registryName": Limit(r"[A-Za-z0-9]{5,50}")},
-    "StorageAccount": {"accountName": Limit(r"[a-z0-9]{3,24}")},
+    "FileShare": {"shareName": ValueLimit(r"[a-z0-9](-?[a-z0-9]){2,62}"), "shareQuota": ValueLimit(low=1, high=102400)},
+    "PrivateEndpoint": {"privateEndpointName": ValueLimit(_NETWORK_NAME % 62)},
+    "Registry": {"registryName": ValueLimit(r"[A-Za-z0-9]{5,50}")},
+    "StorageAccount": {"accountName": ValueLimit(r"[a-z0-9]{3,24}")},
     "AgentPool": {"agentPoolName": POOL_NAME, "osDiskSizeGB": _DISK},
     "AgentPoolUpgradeSettings": {
-        "drainTimeoutInMinutes": Limit(low=1, high=1440),
-        "nodeSoakDurationInMinutes": Limit(low=0, high=30),
+        "drainTimeoutInMinutes": ValueLimit(low=1, high=1440),
+        "nodeSoakDurationInMinutes": ValueLimit(low=0, high=30),
     },
     "ContainerServiceNetworkProfile": {
-        "dnsServiceIP": Limit(_IP),
-        "podCidr": Limit(_CIDR),
-        "serviceCidr": Limit(_CIDR),
+        "dnsServiceIP": ValueLimit(_IP),
+        "podCidr": ValueLimit(_CIDR),
+        "serviceCidr": ValueLimit(_CIDR),
     },
-    "Identity": {"resourceName": Limit(r"[A-Za-z0-9][-\w]{2,127}")},
+    "Identity": {"resourceName": ValueLimit(r"[A-Za-z0-9][-\w]{2,127}")},
     "MaintenanceConfiguration": {
-        "configName": Limit("default|aksManagedAutoUpgradeSchedule|aksManagedNodeOSUpgradeSchedule")
+        "configName": ValueLimit("default|aksManagedAutoUpgradeSchedule|aksManagedNodeOSUpgradeSchedule")
     },
     "MaintenanceWindow": {
-        "durationHours": Limit(low=4, high=24),
-        "startTime": Limit(r"\d{2}:\d{2}"),
-        "utcOffset": Limit(r"[-+]\d{2}:\d{2}"),
+        "durationHours": ValueLimit(low=4, high=24),
+        "startTime": ValueLimit(r"\d{2}:\d{2}"),
+        "utcOffset": ValueLimit(r"[-+]\d{2}:\d{2}"),
     },
-    "ManagedCluster": {"resourceName": Limit(r"[a-zA-Z0-9]|[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]")},
+    "ManagedCluster": {"resourceName": ValueLimit(r"[a-zA-Z0-9]|[a-zA-Z0-9][-_a-zA-Z0-9]{0,61}[a-zA-Z0-9]")},
     "ManagedClusterAgentPoolProfile": {"name": POOL_NAME, "osDiskSizeGB": _DISK},
     "ManagedClusterLoadBalancerProfile": {
-        "allocatedOutboundPorts": Limit(low=0, high=64000),
+        "allocatedOutboundPorts": ValueLimit(low=0, high=64000),
         "idleTimeoutInMinutes": _IDLE,
     },
     "ManagedClusterLoadBalancerProfileManagedOutboundIPs": {
-        "count": Limit(low=1, high=100),
-        "countIPv6": Limit(low=0, high=100),
+        "count": ValueLimit(low=1, high=100),
+        "countIPv6": ValueLimit(low=0, high=100),
     },
-    "ManagedClusterManagedOutboundIPProfile": {"count": Limit(low=1, high=16)},
+    "ManagedClusterManagedOutboundIPProfile": {"count": ValueLimit(low=1, high=16)},
     "ManagedClusterNATGatewayProfile": {"idleTimeoutInMinutes": _IDLE},
-    "NatGateway": {"natGatewayName": Limit(_NETWORK_NAME % 78), "idleTimeoutInMinutes": _IDLE},
-    "NetworkSecurityGroup": {"networkSecurityGroupName": Limit(_NETWORK_NAME % 78)},
+    "NatGateway": {"natGatewayName": ValueLimit(_NETWORK_NAME % 78), "idleTimeoutInMinutes": _IDLE},
+    "NetworkSecurityGroup": {"networkSecurityGroupName": ValueLimit(_NETWORK_NAME % 78)},
     "PortRange": {"portEnd": _PORT, "portStart": _PORT},
     "PublicIPAddress": {
-        "publicIpAddressName": Limit(_NETWORK_NAME % 78),
-        "idleTimeoutInMinutes": Limit(low=4, high=30),
+        "publicIpAddressName": ValueLimit(_NETWORK_NAME % 78),
+        "idleTimeoutInMinutes": ValueLimit(low=4, high=30),
     },
-    "RouteTable": {"routeTableName": Limit(_NETWORK_NAME % 78)},
-    "SecurityRule": {"priority": Limit(low=100, high=4096)},
-    "Subnet": {"subnetName": Limit(_NETWORK_NAME % 78)},
-    "WeeklySchedule": {"intervalWeeks": Limit(low=1, high=4)},
-    "VirtualNetwork": {"virtualNetworkName": Limit(_NETWORK_NAME % 62), "flowTimeoutInMinutes": Limit(low=4, high=30)},
+    "RouteTable": {"routeTableName": ValueLimit(_NETWORK_NAME % 78)},
+    "SecurityRule": {"priority": ValueLimit(low=100, high=4096)},
+    "Subnet": {"subnetName": ValueLimit(_NETWORK_NAME % 78)},
+    "WeeklySchedule": {"intervalWeeks": ValueLimit(low=1, high=4)},
+    "VirtualNetwork": {
+        "virtualNetworkName": ValueLimit(_NETWORK_NAME % 62),
+        "flowTimeoutInMinutes": ValueLimit(low=4, high=30),
+    },
 }
 """Model → property (or name in the address) → what it may be."""

@@ -41,7 +41,7 @@ class Entries:
 
 
 @dataclass(frozen=True)
-class Property:
+class WireProperty:
     """One wire property. A ``server`` property is read-only: Azure sets it."""
 
     type: Type
@@ -54,10 +54,10 @@ class Model:
     """An object called ``name``. What Azure nests under ``properties`` stands beside the rest, as Pulumi has it."""
 
     name: str
-    _read: Callable[[], Mapping[str, Property]] = field(repr=False, compare=False)
+    _read: Callable[[], Mapping[str, WireProperty]] = field(repr=False, compare=False)
 
     @property
-    def properties(self) -> Mapping[str, Property]:
+    def properties(self) -> Mapping[str, WireProperty]:
         """Wire name → property; read on first use, because models refer to each other in circles."""
         return _flat(self._read)
 
@@ -73,7 +73,7 @@ def model(package: str, name: str) -> Model:
 
 
 @cache
-def _flat(read: Callable[[], Mapping[str, Property]]) -> Mapping[str, Property]:
+def _flat(read: Callable[[], Mapping[str, WireProperty]]) -> Mapping[str, WireProperty]:
     properties = dict(read())
     nested = properties.get("properties")
     if nested is not None and isinstance(nested.type, Model):
@@ -91,8 +91,8 @@ def _model(module: ModuleType, cls: type) -> Model:
     return Model(cls.__name__, lambda: read(module, cls))
 
 
-def _read_new(module: ModuleType, cls: type) -> Mapping[str, Property]:
-    properties: dict[str, Property] = {}
+def _read_new(module: ModuleType, cls: type) -> Mapping[str, WireProperty]:
+    properties: dict[str, WireProperty] = {}
     for base in reversed(cls.__mro__):
         for attribute, declared in vars(base).items():
             if not hasattr(declared, "_rest_name_input"):
@@ -101,7 +101,7 @@ def _read_new(module: ModuleType, cls: type) -> Mapping[str, Property]:
             server = visibility == ["read"]
             annotation = base.__annotations__[attribute]
             inner, optional = _optional(annotation)
-            properties[camel(declared._rest_name_input or attribute)] = Property(
+            properties[camel(declared._rest_name_input or attribute)] = WireProperty(
                 _type(module, inner), required=not optional and not server, server=server
             )
     return properties
@@ -137,11 +137,11 @@ def _class(module: ModuleType, cls: type) -> Type:
     return _model(module, cls)
 
 
-def _read_old(module: ModuleType, cls: Any) -> Mapping[str, Property]:
-    properties: dict[str, Property] = {}
+def _read_old(module: ModuleType, cls: Any) -> Mapping[str, WireProperty]:
+    properties: dict[str, WireProperty] = {}
     for attribute, declared in cls._attribute_map.items():
         rules = cls._validation.get(attribute, {})
-        properties[declared["key"].removeprefix("properties.")] = Property(
+        properties[declared["key"].removeprefix("properties.")] = WireProperty(
             _old_type(module, declared["type"]),
             required=bool(rules.get("required")) and not rules.get("readonly"),
             server=bool(rules.get("readonly")),

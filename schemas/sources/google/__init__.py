@@ -14,7 +14,7 @@ import googleapiclient
 
 from schemas.sources import sdk
 from schemas.sources.collecting import Collection, required
-from schemas.sources.google.names import REQUESTS, Local, Refused, Table, To
+from schemas.sources.google.names import REQUESTS, Local, RefusedInput, Table, To
 from schemas.sources.sdk import Raw
 
 DOCUMENTS: Final = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents"
@@ -89,7 +89,7 @@ class _Merging:
         rule = self.table.get(name, {}).get(given.name)
         if rule is None and given.name not in schema.get("properties", {}):
             raise ValueError(f"{name} has no {given.name}: say in names.py what becomes of it")
-        if isinstance(rule, Refused):
+        if isinstance(rule, RefusedInput):
             return {**sdk.scalar(given.type), "refused": rule.reason}
         if isinstance(rule, Local):
             plain = self.collection.plain(given.type)

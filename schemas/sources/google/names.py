@@ -29,13 +29,13 @@ class Local:
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedInput:
     """An input that the rehearsal does not simulate; ``reason`` says why, or what to write instead."""
 
     reason: str
 
 
-Rule = To | Local | Refused
+Rule = To | Local | RefusedInput
 Table = Mapping[str, Mapping[str, Rule]]
 """API object (schema name) → input name → what becomes of it."""
 
@@ -107,7 +107,7 @@ _CLUSTER: Final[Table] = {
         "defaultSnatStatus": To("networkConfig.defaultSnatStatus"),
         "deletionPolicy": DELETION_POLICY,
         "deletionProtection": Local(),
-        "desiredEmulatedVersion": Refused("emulated versions are not simulated; leave it out"),
+        "desiredEmulatedVersion": RefusedInput("emulated versions are not simulated; leave it out"),
         "disableL4LbFirewallReconciliation": To("networkConfig.disableL4LbFirewallReconciliation"),
         "dnsConfig": To("networkConfig.dnsConfig"),
         "enableAutopilot": To("autopilot.enabled"),
@@ -145,7 +145,9 @@ _CLUSTER: Final[Table] = {
     "Fleet": {"membershipId": Local(), "membershipLocation": Local()},
     "Filter": {"eventTypes": To("eventType")},
     "IPAllocationPolicy": {
-        "additionalIpRangesConfigs": Refused("additional subnetworks of a cluster are not simulated; leave them out"),
+        "additionalIpRangesConfigs": RefusedInput(
+            "additional subnetworks of a cluster are not simulated; leave them out"
+        ),
     },
     "LoggingConfig": {"enableComponents": To("componentConfig.enableComponents")},
     "MaintenancePolicy": {
@@ -165,7 +167,9 @@ _CLUSTER: Final[Table] = {
         "loggingVariant": To("loggingConfig.variantConfig.variant"),
     },
     "NodePoolAutoConfig": {
-        "linuxNodeConfig": Refused("is set by the server at creation; set it per pool in nodeConfig.linuxNodeConfig"),
+        "linuxNodeConfig": RefusedInput(
+            "is set by the server at creation; set it per pool in nodeConfig.linuxNodeConfig"
+        ),
         "resourceManagerTags": To("resourceManagerTags.tags"),
     },
     "ResourceUsageExportConfig": {
@@ -237,19 +241,19 @@ REQUESTS: Final[Mapping[str, Request]] = {
             "bgpBestPathSelectionMode": To("routingConfig.bgpBestPathSelectionMode"),
             "bgpInterRegionCost": To("routingConfig.bgpInterRegionCost"),
             "deleteBgpAlwaysCompareMed": Local(),
-            "deleteDefaultRoutesOnCreate": Refused("deleting the default routes is not simulated; leave it out"),
+            "deleteDefaultRoutesOnCreate": RefusedInput("deleting the default routes is not simulated; leave it out"),
             "routingMode": To("routingConfig.routingMode"),
         },
     ),
     "gcp:compute/router:Router": _compute(
-        "Router", {"nccGateway": Refused("NCC gateways are not simulated; give a network")}
+        "Router", {"nccGateway": RefusedInput("NCC gateways are not simulated; give a network")}
     ),
     "gcp:compute/routerNat:RouterNat": _compute(
         "RouterNat",
         {
             "router": Local(),
             "region": Local(),
-            "initialNatIps": Refused("initial NAT addresses are not simulated; use natIps"),
+            "initialNatIps": RefusedInput("initial NAT addresses are not simulated; use natIps"),
         },
         RouterNatSubnetworkToNat={"sourceIpRangesToNats": To("sourceIpRangesToNat")},
     ),
@@ -263,11 +267,11 @@ REQUESTS: Final[Mapping[str, Request]] = {
             "Instance": {
                 "deletionPolicy": DELETION_POLICY,
                 "desiredReplicaState": Local(),
-                "initialReplication": Refused("replication is not simulated; leave it out"),
+                "initialReplication": RefusedInput("replication is not simulated; leave it out"),
                 "location": Local(),
                 "name": Local(),
                 "project": Local(),
-                "zone": Refused("is deprecated; give the zone as location"),
+                "zone": RefusedInput("is deprecated; give the zone as location"),
             }
         },
     ),

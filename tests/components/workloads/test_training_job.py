@@ -12,9 +12,9 @@ from components.cluster import Cluster, ClusterArgs
 from components.published_offer import offer
 from components.settings import Settings, from_stack_file
 from components.workloads.training_job import TrainingJob, TrainingJobArgs
-from gpu.fit import Request
+from gpu.fit import PodRequest
 from gpu.job import manifests
-from gpu.plan import Asked, AskError, NothingFits, place, training_job
+from gpu.plan import AskError, JobRequest, NothingFits, place, training_job
 from gpu.sweep import Sweep
 from tests import recorder
 from tests.components.workloads.stacks import CLOUDS
@@ -56,8 +56,8 @@ def only_job(recording: recorder.Recording) -> dict[str, Any]:
 def test_it_is_what_gpu_submit_would_make_of_the_same_wish(cloud: str, shape: dict[str, Any]) -> None:
     settings = settings_of(cloud)
     spot = {"spot": shape["spot"]} if "spot" in shape else {}
-    request = Request(pods=shape.get("workers", 1), **spot)
-    asked = Asked(
+    request = PodRequest(pods=shape.get("workers", 1), **spot)
+    asked = JobRequest(
         request=request,
         name="train",
         namespace="default",

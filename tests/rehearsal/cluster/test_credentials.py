@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from catalog.cloud import CredentialPlugin
-from rehearsal.cluster.credentials import Credentials
+from rehearsal.cluster.credentials import UserTokens
 from rehearsal.cluster.exec_credential import PLUGINS, write_credential_plugins
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 
 CLUSTER = {"server": "https://a:443"}
 VERSION = "client.authentication.k8s.io/v1beta1"
-Plugin = Callable[..., Credentials]
+Plugin = Callable[..., UserTokens]
 
 
 def credential(token: str, **status: str) -> str:
@@ -28,13 +28,13 @@ def credential(token: str, **status: str) -> str:
 def plugin(tmp_path: Path) -> Plugin:
     """Credentials of a plugin with this shell script; ``asked`` in its folder has a line for each time it ran."""
 
-    def make(script: str, **entry: Any) -> Credentials:
+    def make(script: str, **entry: Any) -> UserTokens:
         program = tmp_path / "plugins" / "auth"
         program.parent.mkdir(exist_ok=True)
         program.write_text(f"#!/bin/sh\necho asked >> '{tmp_path}/asked'\n{script}\n")
         program.chmod(0o755)
         user = {"exec": {"apiVersion": VERSION, "command": "auth", "env": None, **entry}}
-        return Credentials(Kubeconfig(CLUSTER, user), [program.parent])
+        return UserTokens(Kubeconfig(CLUSTER, user), [program.parent])
 
     return make
 
@@ -46,11 +46,11 @@ def asked(tmp_path: Path) -> int:
 def test_a_written_token_wins_and_a_file_is_read_again(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first\n")
-    from_file = Credentials(Kubeconfig(CLUSTER, {"tokenFile": str(file)}))
+    from_file = UserTokens(Kubeconfig(CLUSTER, {"tokenFile": str(file)}))
     assert from_file.token() == "first"
     file.write_text("second\n")
     assert from_file.token() == "second"
-    assert Credentials(Kubeconfig(CLUSTER, {"token": "t", "tokenFile": "/not/there"})).token() == "t"
+    assert UserTokens(Kubeconfig(CLUSTER, {"token": "t", "tokenFile": "/not/there"})).token() == "t"
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_a_written_token_wins_and_a_file_is_read_again(tmp_path: Path) -> None:
 )
 def test_nobody_is_refused(user: dict[str, Any], reason: str) -> None:
     with pytest.raises(KubeconfigError, match=reason):
-        Credentials(Kubeconfig(CLUSTER, user)).token()
+        UserTokens(Kubeconfig(CLUSTER, user)).token()
 
 
 def test_a_client_certificate_needs_no_token() -> None:
-    assert Credentials(Kubeconfig(CLUSTER, {"client-certificate-data": "Q0E="})).token() == ""
+    assert UserTokens(Kubeconfig(CLUSTER, {"client-certificate-data": "Q0E="})).token() == ""
 
 
 def test_a_token_is_kept_until_it_is_refused(plugin: Plugin, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_clouds_plugin_gives_the_token_only_to_who_asks_as_the_kubeconfig_must
 
     def ask(*arguments: str) -> str:
         entry = {"apiVersion": VERSION, "command": plugin.command, "args": list(arguments)}
-        return Credentials(Kubeconfig(CLUSTER, {"exec": entry}), [tmp_path]).token()
+        return UserTokens(Kubeconfig(CLUSTER, {"exec": entry}), [tmp_path]).token()
 
     assert ask(*plugin.arguments.split()) == "the token"
     with pytest.raises(KubeconfigError, match=plugin.command):
@@ -144,4 +144,4 @@ def test_the_account_of_gcloud_does_not_stand_in_for_application_default_credent
     write_credential_plugins(tmp_path, "the token")
     entry = {"apiVersion": VERSION, "command": "gke-gcloud-auth-plugin", "args": []}
     with pytest.raises(KubeconfigError, match="gcloud has no active account"):
-        Credentials(Kubeconfig(CLUSTER, {"exec": entry}), [tmp_path]).token()
+        UserTokens(Kubeconfig(CLUSTER, {"exec": entry}), [tmp_path]).token()

@@ -10,15 +10,15 @@ from typing import Any
 from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.nodes import condition
-from rehearsal.simulation import Machine, NodeGroup
+from rehearsal.simulation import NodeShape, SimulatedNodeGroup
 from tests.rehearsal.simulated_cluster import CLUSTER, ZONES, events, nodes
 
 TOLERATIONS = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
 SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}
-ADMIN = NodeGroup(
+ADMIN = SimulatedNodeGroup(
     "admin",
     CLUSTER,
-    Machine("e2-standard-4", 4, 16),
+    NodeShape("e2-standard-4", 4, 16),
     ZONES[:1],
     {"gpucluster.dev/pool": "admin"},
     autoscaled=False,

@@ -13,7 +13,7 @@ from rehearsal.cluster.api import Api, ApiError
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import FleetError, KarpenterFleet
 from rehearsal.fleet.capacity import allocatable
-from rehearsal.simulation import Machine
+from rehearsal.simulation import NodeShape
 from tests.rehearsal.fleet.facts import (
     ADMIN,
     SPOT_TAINT,
@@ -160,7 +160,7 @@ def test_a_device_plugin_offers_what_it_is_configured_to_not_what_the_autoscaler
     affinity = required("beta.kubernetes.io/instance-type", "n1-standard-4")
     plugin = daemon_set("gpus", **plugin_pod("plugin", tolerations=TOLERATIONS, affinity=affinity))
     running.fleet.apply_objects([plugin])
-    machine = Machine("n1-standard-4", 4, 15, 4, "nvidia-tesla-t4", reserved_milli_cpu=500, max_pods=20)
+    machine = NodeShape("n1-standard-4", 4, 15, 4, "nvidia-tesla-t4", reserved_milli_cpu=500, max_pods=20)
     running.fleet.apply_group(
         gpu_group("t4", machine=machine, offered_gpus=2, gpus_advertised_by="device-plugin", max_nodes=1)
     )
@@ -324,7 +324,7 @@ def test_a_new_machine_type_while_nodes_are_being_made_costs_no_extra_node(runni
     running.api.create(JOBS, job("j", pods=4, seconds=60))
     eventually("the first node", lambda: nodes(running.api, "t4"))
     running.api.create("/api/v1/nodes", UNCLAIMED)
-    shape = Machine("g2-standard-8", 8, 32, 1, "nvidia-l4")
+    shape = NodeShape("g2-standard-8", 8, 32, 1, "nvidia-l4")
     running.fleet.apply_group(gpu_group("l4", machine=shape, hourly_usd=9))
     running.fleet.settle()
     assert nodes(running.api, "unclaimed") == []

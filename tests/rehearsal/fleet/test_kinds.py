@@ -9,7 +9,7 @@ import pytest
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.kubeconfig import Kubeconfig
-from rehearsal.fleet.autoscaler import Autoscaler
+from rehearsal.fleet.autoscaler import KarpenterSupervisor
 from rehearsal.fleet.node_pools import node_pools, pool_path
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate
 from tests.rehearsal.simulated_cluster import eventually, gpu_group, tools
@@ -22,7 +22,7 @@ NAME = POOL["metadata"]["name"]
 
 def test_who_runs_the_program_cannot_create_them(tmp_path: Path) -> None:
     with ControlPlane(tmp_path, tools=tools()) as plane:
-        Autoscaler(plane, tools(), tmp_path / "autoscaler").install()
+        KarpenterSupervisor(plane, tools(), tmp_path / "autoscaler").install()
         deployer = Api(Kubeconfig.parse(plane.kubeconfig_for("cluster-user").read_text()))
 
         def refusal() -> str:
@@ -60,5 +60,5 @@ def test_a_cluster_with_a_karpenter_of_its_own_keeps_them(tmp_path: Path) -> Non
         }
         plane.api.apply_manifest(definition)
         eventually("it is served", lambda: plane.api.find("/apis/karpenter.sh/v1"))
-        Autoscaler(plane, tools(), tmp_path / "autoscaler").install()
+        KarpenterSupervisor(plane, tools(), tmp_path / "autoscaler").install()
         assert plane.api.list("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies") == []

@@ -13,7 +13,7 @@ from rehearsal.cluster.api import Object
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.packing import Used, unneeded, usable
-from rehearsal.simulation import Machine, Packing
+from rehearsal.simulation import NodeShape, Packing
 from tests.rehearsal.fleet.facts import ADMIN, TOLERATIONS, Running, required
 from tests.rehearsal.simulated_cluster import (
     CLUSTER,
@@ -134,7 +134,7 @@ def test_a_running_job_is_ended_to_pack_nodes_unless_it_is_annotated(fleet: Runn
         return len([each for each in pods if each["spec"].get("nodeName")]) == count
 
     for name, packing in groups.items():
-        machine = Machine("n1-standard-16", 16, 60, 4)
+        machine = NodeShape("n1-standard-16", 16, 60, 4)
         fleet.fleet.apply_group(gpu_group(name, 4, machine=machine, packing=packing))
         for index in range(2):
             filler = pod(f"filler-{name}-{index}", 3, seconds=600, tolerations=TOLERATIONS, nodeSelector=pool(name))

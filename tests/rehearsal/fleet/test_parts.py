@@ -16,7 +16,7 @@ from rehearsal.fleet.node_watch import Late, NodeWatch, missing
 from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version
 from rehearsal.fleet.pod_placement import refusal
 from rehearsal.fleet.stuck_pods import would_fit
-from rehearsal.simulation import Machine
+from rehearsal.simulation import NodeShape
 from tests.rehearsal.simulated_cluster import GPU_TAINT, ZONES, gpu_group, pod_spec
 
 FACTS = ClusterFacts("demo", "us-central1", "1.34.4")
@@ -34,13 +34,13 @@ FACTS = ClusterFacts("demo", "us-central1", "1.34.4")
     ],
 )
 def test_reservations(cpu: float, memory_gib: float, free_millicores: int, free_mib: int) -> None:
-    free = allocatable(Machine("m", cpu, memory_gib))
+    free = allocatable(NodeShape("m", cpu, memory_gib))
     assert free.cpu_millicores == free_millicores
     assert abs(free.memory_mib - free_mib) <= 1
 
 
 def test_what_a_machine_says_is_kept_of_it_replaces_the_formula_each_by_itself() -> None:
-    plain = Machine("m", 4, 16)
+    plain = NodeShape("m", 4, 16)
     said = replace(plain, reserved_milli_cpu=80, reserved_memory_mib=1000)
     assert (allocatable(said).cpu_millicores, allocatable(said).memory_mib) == (3920, 16384 - 1000)
     only_memory = allocatable(replace(said, reserved_milli_cpu=None))
@@ -50,8 +50,8 @@ def test_what_a_machine_says_is_kept_of_it_replaces_the_formula_each_by_itself()
 
 
 def test_gpus_are_zero_until_a_driver_and_absent_without_gpus() -> None:
-    assert capacity(Machine("m", 4, 16, 2)).resources(gpus=0)["nvidia.com/gpu"] == "0"
-    assert "nvidia.com/gpu" not in capacity(Machine("m", 4, 16)).resources(gpus=0)
+    assert capacity(NodeShape("m", 4, 16, 2)).resources(gpus=0)["nvidia.com/gpu"] == "0"
+    assert "nvidia.com/gpu" not in capacity(NodeShape("m", 4, 16)).resources(gpus=0)
 
 
 def test_types_are_named_as_the_cloud_names_machines_and_never_twice() -> None:
@@ -221,7 +221,7 @@ MAX_PODS = 29
 
 
 def limits(**fields: Any) -> dict[str, int]:
-    machine = Machine("n1-standard-4", 4, 15, 1, "nvidia-tesla-t4", max_pods=MAX_PODS)
+    machine = NodeShape("n1-standard-4", 4, 15, 1, "nvidia-tesla-t4", max_pods=MAX_PODS)
     group = gpu_group("pool", zones=ZONES, machine=machine, **fields)
     pools = node_pools(NodeTemplate(group, FACTS), "type", 50)
     for pool in pools:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from concepts.unknown import UNKNOWN
-from rehearsal.standins.base import Created, Diff, Properties, ProviderError, Request
+from rehearsal.standins.base import CallContext, Created, Diff, Properties, ProviderError
 from rehearsal.standins.standin import StandIn
 from rehearsal.standins.store import Store
 from tests.rehearsal.noting_fleet import NotingFleet
@@ -101,8 +101,8 @@ class Account:
             return {key: self.resolved(each) for key, each in value.items()}
         return [self.resolved(each) for each in value] if isinstance(value, list) else value
 
-    def request(self, type: str, name: str = "it", **more: Any) -> Request:
-        return Request(f"urn:pulumi:dev::test::{type}::{name}", type, name, random_seed=name.encode(), **more)
+    def request(self, type: str, name: str = "it", **more: Any) -> CallContext:
+        return CallContext(f"urn:pulumi:dev::test::{type}::{name}", type, name, random_seed=name.encode(), **more)
 
     def check(self, type: str, inputs: Properties, olds: Properties | None = None, name: str = "it") -> Properties:
         accepted, failures = self.provider.check(self.request(type, name), olds or {}, self.resolved(inputs))

@@ -13,7 +13,7 @@ import pytest
 import catalog
 from components.settings import from_stack_file
 from components.settings.quotas import quotas
-from rehearsal.simulation import Fleet, Machine, NodeGroup
+from rehearsal.simulation import Fleet, NodeShape, SimulatedNodeGroup
 from rehearsal.standins.allowance import Allowance, AllowanceError, read
 from rehearsal.standins.base import ProviderError
 from rehearsal.standins.limited_fleet import LimitedFleet
@@ -44,12 +44,12 @@ class Case:
     """What making it takes."""
     forbidden: str
 
-    def group(self, **changes: Any) -> NodeGroup:
-        machine = Machine(self.machine, 4, 15, gpus=1, gpu_name=self.gpu)
+    def group(self, **changes: Any) -> SimulatedNodeGroup:
+        machine = NodeShape(self.machine, 4, 15, gpus=1, gpu_name=self.gpu)
         inputs: dict[str, Any] = {"spot": True, "max_nodes": 4, "zones": (self.zone,), **changes}
-        return NodeGroup(name="t4", cluster="gpu", machine=machine, **inputs)
+        return SimulatedNodeGroup(name="t4", cluster="gpu", machine=machine, **inputs)
 
-    def limited(self, group: NodeGroup, **allowed: Any) -> NodeGroup:
+    def limited(self, group: SimulatedNodeGroup, **allowed: Any) -> SimulatedNodeGroup:
         refusals = import_module(f"rehearsal.standins.{self.cloud}.errors").REFUSALS
         fleet = NotingFleet()
         LimitedFleet(cast("Fleet", fleet), Allowance(**allowed), catalog.of(self.cloud), refusals).apply_group(group)
@@ -136,7 +136,7 @@ def test_two_pools_share_a_quota(case: Case) -> None:
     limited = LimitedFleet(cast("Fleet", fleet), allowance, catalog.of(case.cloud), refusals)
     always = case.group(spot=False, min_nodes=2, autoscaled=False)
     limited.apply_group(always)
-    second = NodeGroup(**{**vars(case.group(spot=False)), "name": "second"})
+    second = SimulatedNodeGroup(**{**vars(case.group(spot=False)), "name": "second"})
     limited.apply_group(second)
     assert fleet.groups["second"].max_nodes == 1
     limited.delete_group("gpu", "t4")

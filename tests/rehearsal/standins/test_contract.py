@@ -11,7 +11,7 @@ import pytest
 
 from concepts.unknown import UNKNOWN
 from rehearsal.standins.base import Created, Properties, ProviderError
-from rehearsal.standins.resource import Refers, Resource
+from rehearsal.standins.resource import Refers, SimulatedResource
 from rehearsal.standins.values import without_none
 from tests.rehearsal.standins.aks.account import Microsoft
 from tests.rehearsal.standins.driver import Account, Step, with_one_unknown
@@ -36,7 +36,7 @@ class Case:
     step: Step
 
     @property
-    def row(self) -> Resource[object]:  # type: ignore[type-var]
+    def row(self) -> SimulatedResource[object]:  # type: ignore[type-var]
         return self.account.provider_type.rows[self.step.type]
 
     def make(self) -> Created:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.simulation import Login
+from rehearsal.simulation import UserInfo
 from rehearsal.standins.base import ProviderError
 from tests.rehearsal.standins.aks import account as azure
 from tests.rehearsal.standins.eks import account as amazon
@@ -26,7 +26,7 @@ def test_google_lets_in_who_may_look_at_clusters_by_the_address(tmp_path: Path) 
     cloud.cluster()
     grant(cloud, "user:ann@example.com")
     grant(cloud, "user:bob@example.com", "roles/artifactregistry.reader")
-    assert cloud.provider.people() == {"user:ann@example.com": Login("ann@example.com")}
+    assert cloud.provider.people() == {"user:ann@example.com": UserInfo("ann@example.com")}
 
 
 @pytest.mark.parametrize(("domain", "in_"), [("example.com", True), ("elsewhere.org", False)])
@@ -51,7 +51,7 @@ def test_amazon_lets_in_whoever_has_an_entry_as_its_groups(tmp_path: Path) -> No
     cloud.create(ENTRY, entry, "entry")
     nodes = {"clusterName": cluster.state["name"], "principalArn": f"{role}-nodes", "type": "EC2_LINUX"}
     cloud.create(ENTRY, nodes, "nodes")
-    assert cloud.provider.people() == {role: Login(role, ("research",))}
+    assert cloud.provider.people() == {role: UserInfo(role, ("research",))}
 
 
 @pytest.mark.parametrize(("maker_is_admin", "refused"), [(True, True), (False, False)])

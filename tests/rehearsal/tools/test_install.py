@@ -20,14 +20,14 @@ from rehearsal.tools import ToolsError, ToolsMissing
 from rehearsal.tools.charts import pack
 from rehearsal.tools.errors import NoSpace
 from rehearsal.tools.install import install
-from rehearsal.tools.module import Chart, Copies, Edit, Module, Stamp
+from rehearsal.tools.module import Copies, Module, ModuleChart, Overlay, Stamp
 from rehearsal.tools.modules import MODULES, PULUMI, REHEARSAL
 from rehearsal.tools.progress import Progress
 from tests.rehearsal.fake_go import FakeGo
 
 pytestmark = pytest.mark.slow
 
-CHART = Chart(
+CHART = ModuleChart(
     "oci://example.org/charts/scaler",
     "example.org/store",
     "charts/scaler",
@@ -122,7 +122,7 @@ def test_an_edit_is_compiled_and_the_module_stays_as_published(
     source.write_text("const short = 1\nconst long = 15\n")
     store, lint = modules
     plain = store.folder
-    edited = dataclasses.replace(store, edits=(Edit("example.org/store", "waits.go", "long = 15", "long = 5"),))
+    edited = dataclasses.replace(store, edits=(Overlay("example.org/store", "waits.go", "long = 15", "long = 5"),))
     assert edited.folder != plain, "what is built otherwise must not be taken from the cache"
     install(Progress(io.StringIO()), environ, (edited, lint))
     go_mod = (go.folder / "edited" / "go.mod").read_text()
@@ -145,7 +145,7 @@ def test_an_edit_that_a_new_version_has_no_place_for_stops_the_build(
     environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...], text: str, times: int
 ) -> None:
     (go.folder / "module-source" / "waits.go").write_text(text)
-    edited = dataclasses.replace(modules[0], edits=(Edit("example.org/store", "waits.go", "long = 15", "long = 5"),))
+    edited = dataclasses.replace(modules[0], edits=(Overlay("example.org/store", "waits.go", "long = 15", "long = 5"),))
     with pytest.raises(ToolsError, match=rf"example.org/store v1\.2\.3: waits\.go has {times} times\n  long = 15"):
         install(Progress(io.StringIO()), environ, (edited,))
     assert not go.calls("build")

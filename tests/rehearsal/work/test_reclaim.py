@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.work.reclaim import Seen, problems
+from rehearsal.work.reclaim import ReclaimOutcome, problems
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 COMPLETE = {"conditions": [{"type": "Complete", "status": "True"}], "succeeded": 2}
@@ -28,7 +28,7 @@ def worker(index: int, node: str, uid: str, **spec: Any) -> dict[str, Any]:
 
 
 BEFORE = (worker(0, "n1", "a"), worker(1, "n2", "b"))
-WELL = Seen(
+WELL = ReclaimOutcome(
     taken="n2",
     before=BEFORE,
     ends=("EvictionByEvictionAPI",),
@@ -43,11 +43,11 @@ def test_a_job_that_goes_on_as_declared_has_no_problem() -> None:
     assert problems(replace(WELL, notice=None), 2) == []
 
 
-def after(*pods: Any) -> Callable[[Seen], Seen]:
+def after(*pods: Any) -> Callable[[ReclaimOutcome], ReclaimOutcome]:
     return lambda seen: replace(seen, after=pods)
 
 
-def status(**status: Any) -> Callable[[Seen], Seen]:
+def status(**status: Any) -> Callable[[ReclaimOutcome], ReclaimOutcome]:
     return lambda seen: replace(seen, status=status)
 
 
@@ -75,6 +75,8 @@ FAILED = {"type": "Failed", "status": "True", "message": "Job has reached the sp
         ),
     ],
 )
-def test_each_thing_that_is_otherwise_is_a_problem(change: Callable[[Seen], Seen], said: str) -> None:
+def test_each_thing_that_is_otherwise_is_a_problem(
+    change: Callable[[ReclaimOutcome], ReclaimOutcome], said: str
+) -> None:
     (problem,) = problems(change(WELL), 2)
     assert said in problem

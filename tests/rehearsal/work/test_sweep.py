@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from gpu.job import TrainingJob
+from gpu.job import TrainingJobSpec
 from gpu.sweep import Sweep
 from rehearsal.timeline import PodRecord
-from rehearsal.work.sweep import Seen, problems
+from rehearsal.work.sweep import SweepOutcome, problems
 
 INDEX = "batch.kubernetes.io/job-completion-index"
-JOB = TrainingJob(
+JOB = TrainingJobSpec(
     name="sweep-1",
     namespace="default",
     image="train:1",
@@ -47,7 +47,7 @@ def on(*pools: str | None, began: Sequence[float] = (0, 1, 2)) -> tuple[tuple[Po
     return tuple((run(index, began[index]), pool) for index, pool in enumerate(pools))
 
 
-WELL = Seen(JOB, on("t4-1", "t4-1-spot", "t4-1"), {"succeeded": 3})
+WELL = SweepOutcome(JOB, on("t4-1", "t4-1-spot", "t4-1"), {"succeeded": 3})
 
 
 def test_a_sweep_that_ran_as_declared_has_no_problem() -> None:
@@ -78,6 +78,6 @@ def test_a_run_that_kubernetes_started_twice_by_itself_is_no_problem() -> None:
         (lambda seen: replace(seen, pods=on("t4-1", "t4-1", "t4-1", began=(0, 1, 1.9))), "3 runs at once, where 2"),
     ],
 )
-def test_each_thing_that_is_not_so_is_told(change: Callable[[Seen], Seen], said: str) -> None:
+def test_each_thing_that_is_not_so_is_told(change: Callable[[SweepOutcome], SweepOutcome], said: str) -> None:
     (problem,) = problems(change(WELL))
     assert said in problem

@@ -14,7 +14,7 @@ from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.simulation import PROGRAM_FAILED, Injection
 from rehearsal.workloads.container import Host
-from rehearsal.workloads.images import KARPENTER, Program
+from rehearsal.workloads.images import KARPENTER, ImageBinary
 from rehearsal.workloads.kubelet import Kubelet
 from tests.rehearsal.simulated_cluster import PODS, alive, events, eventually, tools
 
@@ -55,7 +55,7 @@ class Stage:
             injector=lambda namespace, account: Injection({"REGION": f"{namespace}/{account}"}, "cloud", "CLOUD_TOKEN"),
         )
         self.processes = control_plane.processes
-        program = Program(KARPENTER, "9.9.9", binary, ("METRICS_PORT", "HEALTH_PROBE_PORT"))
+        program = ImageBinary(KARPENTER, "9.9.9", binary, ("METRICS_PORT", "HEALTH_PROBE_PORT"))
         self.kubelet = Kubelet(host, {KARPENTER: program})
         self.kubelet.start()
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.workloads.status import Ended, State, pod_status
+from rehearsal.workloads.status import ContainerState, Ended, pod_status
 
 OTHER = {"type": "PodScheduled", "status": "True"}
 POD: dict[str, Any] = {
@@ -15,7 +15,7 @@ POD: dict[str, Any] = {
 }
 
 
-def told(state: State) -> tuple[str, dict[str, str], dict[str, Any]]:
+def told(state: ContainerState) -> tuple[str, dict[str, str], dict[str, Any]]:
     status = pod_status(POD, "main", state)
     conditions = {each["type"]: each["status"] for each in status["conditions"]}
     return status["phase"], conditions, {each["name"]: each for each in status["containerStatuses"]}
@@ -24,27 +24,27 @@ def told(state: State) -> tuple[str, dict[str, str], dict[str, Any]]:
 @pytest.mark.parametrize(
     ("state", "phase", "ready"),
     [
-        (State(waiting="ErrImagePull", message="no such version"), "Pending", "False"),
-        (State(running=True), "Running", "False"),
-        (State(running=True, ready=True), "Running", "True"),
-        (State(waiting="CrashLoopBackOff", restarts=1, last=Ended(1, "boom")), "Running", "False"),
+        (ContainerState(waiting="ErrImagePull", message="no such version"), "Pending", "False"),
+        (ContainerState(running=True), "Running", "False"),
+        (ContainerState(running=True, ready=True), "Running", "True"),
+        (ContainerState(waiting="CrashLoopBackOff", restarts=1, last=Ended(1, "boom")), "Running", "False"),
     ],
 )
-def test_phase_and_readiness(state: State, phase: str, ready: str) -> None:
+def test_phase_and_readiness(state: ContainerState, phase: str, ready: str) -> None:
     found, conditions, containers = told(state)
     assert (found, conditions["Ready"], conditions["ContainersReady"]) == (phase, ready, ready)
     assert containers["main"]["ready"] is (ready == "True")
 
 
 def test_a_crash_shows_its_last_words_and_is_counted() -> None:
-    _, _, containers = told(State(waiting="CrashLoopBackOff", restarts=2, last=Ended(139, "boom")))
+    _, _, containers = told(ContainerState(waiting="CrashLoopBackOff", restarts=2, last=Ended(139, "boom")))
     main = containers["main"]
     assert (main["restartCount"], main["state"]["waiting"]["reason"]) == (2, "CrashLoopBackOff")
     assert (main["lastState"]["terminated"]["exitCode"], main["lastState"]["terminated"]["message"]) == (139, "boom")
 
 
 def test_what_others_wrote_stays() -> None:
-    status = pod_status(POD, "main", State(running=True, ready=True))
+    status = pod_status(POD, "main", ContainerState(running=True, ready=True))
     assert OTHER in status["conditions"]
     assert status["startTime"] == POD["status"]["startTime"]
     assert [each["type"] for each in status["conditions"]].count("Ready") == 1

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from rehearsal.simulation import Injection
-from rehearsal.workloads.images import KARPENTER, Program
+from rehearsal.workloads.images import KARPENTER, ImageBinary
 from rehearsal.workloads.substitutions import probe_url, substitute
 
-PROGRAM = Program(KARPENTER, "1.14.1", Path("/tools/karpenter"), ("METRICS_PORT", "HEALTH_PROBE_PORT"))
+PROGRAM = ImageBinary(KARPENTER, "1.14.1", Path("/tools/karpenter"), ("METRICS_PORT", "HEALTH_PROBE_PORT"))
 DECLARED = {"METRICS_PORT": "8080", "HEALTH_PROBE_PORT": "8081", "CLUSTER_NAME": "demo"}
 CONTAINER: dict[str, Any] = {"ports": [{"name": "http", "containerPort": 8081}]}
 

@@ -14,7 +14,7 @@ import pulumi
 from components.clouds.aks import roles
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
-from components.clouds.aks.identity import Identity
+from components.clouds.aks.identity import ManagedIdentity
 from components.clouds.base import Reach
 from components.clouds.names import shortened
 
@@ -31,7 +31,7 @@ def grant(
     settings = context.settings
     namespace, service_account = account
     role = shortened(f"pods-{namespace}_{service_account}", _ROLE_LIMIT)
-    identity = Identity(name, settings, context.group, role, parent)
+    identity = ManagedIdentity(name, settings, context.group, role, parent)
     issuer = context.control_plane.output("oidcIssuerProfile").apply(lambda profile: profile.get("issuerURL"))
     declare(
         "azure-native:managedidentity:FederatedIdentityCredential",

@@ -85,7 +85,7 @@ def share(
         },
         # An endpoint fails while its subnet is being changed (https://github.com/microsoft/AzureTRE/issues/1494), and a
         # pool while its network is (https://github.com/Azure/AKS/issues/4522).
-        # It keeps its tags, as ``Identity`` does: the volume in the cluster would show as replaced.
+        # It keeps its tags, as ``ManagedIdentity`` does: the volume in the cluster would show as replaced.
         pulumi.ResourceOptions(parent=parent, depends_on=list(after), ignore_changes=["tags"]),
         outputs=["networkInterfaces"],
     )

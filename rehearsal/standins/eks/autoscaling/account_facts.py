@@ -11,7 +11,7 @@ from concepts.iam import Document
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.autoscaling.cluster_autoscaler import AutoScalingGroup
 from rehearsal.standins.eks.autoscaling.identity import Role
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 
 _PAGE: Final = 100
 _POD_HOPS: Final = 2
@@ -41,7 +41,7 @@ def role(account: Account, arn: str) -> Role | None:
     name = arn.rpartition("/")[2]
     try:
         found = account.call("iam", "GetRole", RoleName=name)["Role"]
-    except ApiError as error:
+    except AwsError as error:
         if error.code == "NoSuchEntity":
             return None
         raise
@@ -61,7 +61,7 @@ def cluster(account: Account, name: str) -> Mapping[str, Any] | None:
     """What EKS's DescribeCluster answers, ``None`` if there is no such cluster."""
     try:
         found: Mapping[str, Any] = account.call("eks", "DescribeCluster", name=name)["cluster"]
-    except ApiError:
+    except AwsError:
         return None
     return found
 
@@ -74,7 +74,7 @@ def reachable_node_role(account: Account, cluster_name: str, node_group: str, *,
     """
     try:
         group = account.call("eks", "DescribeNodegroup", clusterName=cluster_name, nodegroupName=node_group)
-    except ApiError:
+    except AwsError:
         return None
     found = group["nodegroup"]
     hops = _POD_HOPS if host_network else _hop_limit(account, found.get("launchTemplate") or {})

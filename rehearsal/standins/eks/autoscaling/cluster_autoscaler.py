@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from concepts.iam import Call, resource_tags
-from rehearsal.simulation import NodeGroup
+from concepts.iam import AuthorizationRequest, resource_tags
+from rehearsal.simulation import SimulatedNodeGroup
 from rehearsal.standins.eks.autoscaling import expander
 from rehearsal.standins.eks.autoscaling.discovery import Installation, find, why_idle
 from rehearsal.standins.eks.autoscaling.flags import Flags, command_line, parse
@@ -43,7 +43,7 @@ class AutoScalingGroup:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ClusterSnapshot:
     """What the decision about every group rests on.
 
     ``role`` is the autoscaler's, or why it has none. ``priorities`` are those of the priority expander's ConfigMap,
@@ -56,7 +56,9 @@ class Seen:
     context: Mapping[str, str] = field(default_factory=dict)
 
 
-def judge(seen: Seen, group: DeclaredGroup, asg: AutoScalingGroup, had_nodes: Callable[[], bool]) -> NodeGroup:
+def judge(
+    seen: ClusterSnapshot, group: DeclaredGroup, asg: AutoScalingGroup, had_nodes: Callable[[], bool]
+) -> SimulatedNodeGroup:
     """The group as the fleet should have it: autoscaled as the autoscaler sees it, or not, and then because of what.
 
     ``had_nodes`` says whether the group has ever had a node; it is asked only where that makes a difference. A group
@@ -71,7 +73,7 @@ def judge(seen: Seen, group: DeclaredGroup, asg: AutoScalingGroup, had_nodes: Ca
     if isinstance(scope, str):
         return _still(group, scope)
     assert isinstance(seen.role, Role)
-    calls = [Call(action, asg.arn, _context(seen, asg)) for action in WRITES]
+    calls = [AuthorizationRequest(action, asg.arn, _context(seen, asg)) for action in WRITES]
     refused = seen.role.missing(calls)
     if refused:
         return _still(group, refused)
@@ -96,7 +98,7 @@ def judge(seen: Seen, group: DeclaredGroup, asg: AutoScalingGroup, had_nodes: Ca
     return by_tags if by_both == by_tags or had_nodes() else by_both
 
 
-def _flags(seen: Seen) -> Flags | str:
+def _flags(seen: ClusterSnapshot) -> Flags | str:
     """The autoscaler's flags, or why it scales no group at all."""
     idle = why_idle(seen.installation)
     if idle:
@@ -105,7 +107,7 @@ def _flags(seen: Seen) -> Flags | str:
     flags = parse(command_line(seen.installation.container))
     if isinstance(seen.role, str):
         return seen.role
-    refused = seen.role.missing([Call(action, "*", seen.context) for action in READS])
+    refused = seen.role.missing([AuthorizationRequest(action, "*", seen.context) for action in READS])
     if refused:
         return refused
     if expander.ordered(flags.expanders) and isinstance(seen.priorities, str):
@@ -113,18 +115,18 @@ def _flags(seen: Seen) -> Flags | str:
     return flags
 
 
-def _may_describe(seen: Seen, role: Role, group: DeclaredGroup) -> bool:
+def _may_describe(seen: ClusterSnapshot, role: Role, group: DeclaredGroup) -> bool:
     # A managed node group's ARN ends in the id that its Auto Scaling group's name ends in.
     prefix = role.arn.replace(":iam::", f":eks:{seen.context.get('aws:RequestedRegion', '')}:").partition(":role/")[0]
     own = group.asg_name.removeprefix(f"eks-{group.name}-")
     arn = f"{prefix}:nodegroup/{group.cluster}/{group.name}/{own}"
     tags = resource_tags(group.nodegroup_tags)
-    return not role.missing([Call(_DESCRIBES, arn, {**seen.context, **tags})])
+    return not role.missing([AuthorizationRequest(_DESCRIBES, arn, {**seen.context, **tags})])
 
 
-def _context(seen: Seen, asg: AutoScalingGroup) -> dict[str, str]:
+def _context(seen: ClusterSnapshot, asg: AutoScalingGroup) -> dict[str, str]:
     return {**seen.context, **resource_tags(asg.tags, "autoscaling")}
 
 
-def _still(group: DeclaredGroup, because: str) -> NodeGroup:
+def _still(group: DeclaredGroup, because: str) -> SimulatedNodeGroup:
     return replace(group.base, autoscaled=False, not_scaled_because=because)

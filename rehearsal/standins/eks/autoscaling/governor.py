@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Set
 from functools import partial
 from typing import Final
 
-from rehearsal.simulation import Fleet, NodeGroup
+from rehearsal.simulation import Fleet, SimulatedNodeGroup
 from rehearsal.standins.eks import scaling_group
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.autoscaling import account_facts, cluster_autoscaler
 from rehearsal.standins.eks.autoscaling.cluster_autoscaler import AutoScalingGroup
 from rehearsal.standins.eks.autoscaling.observer import DEPLOYMENTS, Objects, Observer
-from rehearsal.standins.eks.groups import DeclaredGroup, Groups
+from rehearsal.standins.eks.groups import DeclaredGroup, NodeGroups
 
 _PERIOD_SECONDS: Final = 0.5
 _REST_SECONDS: Final = 0.2
@@ -35,7 +35,7 @@ class Governor:
     is logged and tried again.
     """
 
-    def __init__(self, account: Account, groups: Groups) -> None:
+    def __init__(self, account: Account, groups: NodeGroups) -> None:
         assert account.fleet is not None
         self._account = account
         self._fleet: Fleet = account.fleet
@@ -46,7 +46,7 @@ class Governor:
         self._stopped = threading.Event()
         self._turn = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._told: dict[tuple[str, str], NodeGroup | None] = {}
+        self._told: dict[tuple[str, str], SimulatedNodeGroup | None] = {}
         self._account_read = -_ACCOUNT_SECONDS
         self._declared: list[DeclaredGroup] = []
         self._asgs: Mapping[str, AutoScalingGroup] = {}
@@ -106,12 +106,12 @@ class Governor:
         self._asgs = account_facts.auto_scaling_groups(self._account, {group.asg_name for group in self._declared})
         self._observer.forget()
 
-    def _decisions(self) -> Iterator[NodeGroup]:
+    def _decisions(self) -> Iterator[SimulatedNodeGroup]:
         for cluster in dict.fromkeys(group.cluster for group in self._declared):
             deployments = self._fleet.list_objects(DEPLOYMENTS)
             yield from self._node_groups(cluster, deployments)
 
-    def _node_groups(self, cluster: str, deployments: Objects) -> Iterator[NodeGroup]:
+    def _node_groups(self, cluster: str, deployments: Objects) -> Iterator[SimulatedNodeGroup]:
         seen = self._observer.cluster_autoscaler(cluster, deployments)
         for group in self._declared:
             asg = self._asgs.get(group.asg_name)
@@ -119,7 +119,7 @@ class Governor:
                 had_nodes = partial(self._fleet.had_nodes, cluster, group.base.name)
                 yield cluster_autoscaler.judge(seen, group, asg, had_nodes)
 
-    def _tell(self, group: NodeGroup) -> None:
+    def _tell(self, group: SimulatedNodeGroup) -> None:
         key = group.cluster, group.name
         if self._told.get(key) != group:
             self._fleet.apply_group(group)

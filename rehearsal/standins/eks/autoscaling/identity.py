@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from concepts.iam import Call, Document, allows, trusts, unjudged
+from concepts.iam import AuthorizationRequest, Document, allows, trusts, unjudged
 from concepts.unknown import UNKNOWN
 
 POD_IDENTITY_SERVICE: Final = "pods.eks.amazonaws.com"
@@ -28,7 +28,7 @@ class Role:
     policies: Mapping[str, Document]
     boundary: Document | None = None
 
-    def missing(self, calls: Collection[Call]) -> str:
+    def missing(self, calls: Collection[AuthorizationRequest]) -> str:
         """Why the role may not make all of ``calls``, ``""`` if it may."""
         # A real request: what it does not bring along, it does not have.
         whole = [replace(call, whole=True) for call in calls]
@@ -46,7 +46,7 @@ class Role:
 
 
 @dataclass(frozen=True)
-class Place:
+class ServiceAccountRef:
     """A pod's cluster, namespace and service account."""
 
     cluster: str
@@ -62,7 +62,7 @@ class Facts:
     pod's node, ``None`` where the pod cannot reach it (IMDS with a hop limit of 1) or has no node.
     """
 
-    place: Place
+    place: ServiceAccountRef
     cluster_arn: str
     account: str
     associated: str | None = None
@@ -113,7 +113,9 @@ def _by_pod_identity(facts: Facts, roles: Mapping[str, Role], subject: str) -> R
     }
     trusted = trusts(role.trust, POD_IDENTITY_SERVICE, _POD_IDENTITY_ACTIONS, context)
     if trusted is UNKNOWN:
-        odd = [each for action in _POD_IDENTITY_ACTIONS for each in unjudged([role.trust], Call(action))]
+        odd = [
+            each for action in _POD_IDENTITY_ACTIONS for each in unjudged([role.trust], AuthorizationRequest(action))
+        ]
         return f"the trust policy of the role {role.arn}: {_cannot_judge(odd[0] if odd else 'of a statement')}"
     if not trusted:
         return (
@@ -127,7 +129,7 @@ def _cannot_judge(operator: str) -> str:
     return f"condition operator {operator} cannot be judged"
 
 
-def annotated_role(service_accounts: Collection[Mapping[str, Any]], place: Place) -> str | None:
+def annotated_role(service_accounts: Collection[Mapping[str, Any]], place: ServiceAccountRef) -> str | None:
     """The ARN in the service account's IRSA annotation."""
     for each in service_accounts:
         metadata = each["metadata"]

@@ -19,8 +19,8 @@ from rehearsal.standins.eks.autoscaling.discovery import Installation
 from rehearsal.standins.eks.autoscaling.identity import (
     POD_IDENTITY_AGENT,
     Facts,
-    Place,
     Role,
+    ServiceAccountRef,
     annotated_role,
     role_of,
 )
@@ -48,14 +48,14 @@ class Observer:
         """Read the account again when asked next."""
         self._known.clear()
 
-    def cluster_autoscaler(self, cluster: str, deployments: Objects) -> cluster_autoscaler.Seen:
+    def cluster_autoscaler(self, cluster: str, deployments: Objects) -> cluster_autoscaler.ClusterSnapshot:
         """The cluster-autoscaler among ``deployments``, with all that decides about every group."""
         installation = discovery.cluster_autoscaler(deployments)
         if installation is None:
-            return cluster_autoscaler.Seen(None, "", "")
+            return cluster_autoscaler.ClusterSnapshot(None, "", "")
         self._warn_of_version(installation, cluster)
         config_maps = self._fleet.list_objects(f"/api/v1/namespaces/{installation.namespace}/configmaps")
-        return cluster_autoscaler.Seen(
+        return cluster_autoscaler.ClusterSnapshot(
             installation,
             self._role(cluster, installation),
             expander.priorities(config_maps, installation.namespace),
@@ -69,7 +69,7 @@ class Observer:
 
     def _role(self, cluster: str, installation: Installation) -> Role | str:
         """The role of an installation's pods, or why it has none."""
-        place = Place(cluster, installation.namespace, installation.service_account)
+        place = ServiceAccountRef(cluster, installation.namespace, installation.service_account)
         accounts = self._fleet.list_objects(f"/api/v1/namespaces/{place.namespace}/serviceaccounts")
         associated = self._account.pod_identity(place.cluster, place.namespace, place.service_account)
         annotated = annotated_role(accounts, place)

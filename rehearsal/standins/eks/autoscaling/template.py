@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from rehearsal.simulation import NodeGroup
+from rehearsal.simulation import SimulatedNodeGroup
 
 PREFIX: Final = "k8s.io/cluster-autoscaler/node-template/"
 GPU: Final = "nvidia.com/gpu"
@@ -53,7 +53,7 @@ class Described:
 
 
 @dataclass(frozen=True)
-class Template:
+class TemplateNodeInfo:
     """Labels, taints (Kubernetes's effects) and GPUs of the node that the autoscaler plans with, and whether it knows
     of a disk, which no instance type tells (https://github.com/kubernetes/autoscaler/issues/1869)."""
 
@@ -63,7 +63,7 @@ class Template:
     disk: bool = False
 
 
-def template(gpus: int, tags: Mapping[str, str], described: Described | None) -> Template:
+def template(gpus: int, tags: Mapping[str, str], described: Described | None) -> TemplateNodeInfo:
     """The template of a group of machines with ``gpus`` GPUs whose Auto Scaling group has ``tags``.
 
     ``described`` is ``None`` where DescribeNodegroup is not asked, or not allowed. Labels and resources of it win
@@ -78,10 +78,10 @@ def template(gpus: int, tags: Mapping[str, str], described: Described | None) ->
         resources |= _below(described.tags, "resources/")
     counted = resources.get(GPU, "")
     known = "ephemeral-storage" in resources
-    return Template(labels, frozenset(taints), int(counted) if counted.isdigit() else gpus, known)
+    return TemplateNodeInfo(labels, frozenset(taints), int(counted) if counted.isdigit() else gpus, known)
 
 
-def as_seen(base: NodeGroup, seen: Template, zones: tuple[str, ...]) -> NodeGroup:
+def as_seen(base: SimulatedNodeGroup, seen: TemplateNodeInfo, zones: tuple[str, ...]) -> SimulatedNodeGroup:
     """The group as the autoscaler plans with it while it is empty; ``base`` is what its nodes really are.
 
     Of several ``zones`` the autoscaler takes the first. Nodes below a minimum are spread over all of them anyway, so

@@ -10,7 +10,7 @@ from rehearsal.standins.eks.account import READS, Account, Answer
 from rehearsal.standins.eks.aws import moto_backend, wire
 from rehearsal.standins.eks.aws.authorization.asked import Right
 from rehearsal.standins.eks.aws.gaps import GAPS
-from rehearsal.standins.eks.aws.gaps.gap import GapError, Request
+from rehearsal.standins.eks.aws.gaps.gap import GapError, GapRequest
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Response
@@ -35,7 +35,7 @@ def answer(
         gap = GAPS.get((call.service, call.operation))
         if gap is not None:
             try:
-                found = gap(Request(there, call.params, refusal))
+                found = gap(GapRequest(there, call.params, refusal))
             except GapError as error:
                 return _answered(call.error(error.code, error.message))
             if found is not None:

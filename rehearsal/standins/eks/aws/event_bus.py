@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from concepts.iam import parsed, trusts
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 
 SPOT_INTERRUPTION: Final = "EC2 Spot Instance Interruption Warning"
 """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html"""
@@ -71,7 +71,7 @@ def _send(account: Account, rule: str, queue: str, event: Mapping[str, Any]) -> 
     try:
         url = account.call("sqs", "GetQueueUrl", QueueName=queue.rpartition(":")[2])["QueueUrl"]
         attributes = account.call("sqs", "GetQueueAttributes", QueueUrl=url, AttributeNames=["Policy"])
-    except ApiError as error:
+    except AwsError as error:
         return str(error)
     policy = (attributes.get("Attributes") or {}).get("Policy")
     context = {

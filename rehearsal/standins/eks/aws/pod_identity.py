@@ -16,7 +16,7 @@ from typing import Any, Final
 from rehearsal.simulation import Fleet
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.autoscaling import account_facts
-from rehearsal.standins.eks.autoscaling.identity import POD_IDENTITY_AGENT, Facts, Place, role_of
+from rehearsal.standins.eks.autoscaling.identity import POD_IDENTITY_AGENT, Facts, ServiceAccountRef, role_of
 from rehearsal.standins.eks.aws.callers import Callers, Credentials
 from rehearsal.standins.eks.network import CLUSTER
 
@@ -49,7 +49,7 @@ class _Pod:
     uid: str
 
 
-class PodIdentity:
+class PodIdentityAgent:
     """The agent of one account's cluster; ``fleet`` asks its API server what a token is worth."""
 
     def __init__(self, account: Account, fleet: Fleet, callers: Callers) -> None:
@@ -79,7 +79,7 @@ class PodIdentity:
             message = f"Service account {where} has no Pod Identity association in cluster {cluster.id}"
             raise PodIdentityError(404, "ResourceNotFoundException", message)
         found = account_facts.role(self._account, role)
-        place = Place(cluster.id, pod.namespace, pod.service_account)
+        place = ServiceAccountRef(cluster.id, pod.namespace, pod.service_account)
         facts = Facts(place, arn, self._account.id, associated=role, agent=True)
         answer = role_of(facts, {role: found} if found else {})
         if isinstance(answer, str):

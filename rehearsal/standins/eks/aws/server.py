@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 from rehearsal.simulation import Fleet
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.aws import backend, wire
-from rehearsal.standins.eks.aws.authorization.asked import Asked, Right
+from rehearsal.standins.eks.aws.authorization.asked import Operation, Right
 from rehearsal.standins.eks.aws.authorization.judge import Judge, needed
 from rehearsal.standins.eks.aws.call_log import CallLog, Entry
 from rehearsal.standins.eks.aws.callers import Caller, Callers
 from rehearsal.standins.eks.aws.gaps import queues
-from rehearsal.standins.eks.aws.pod_identity import NoAgentError, PodIdentity, PodIdentityError
+from rehearsal.standins.eks.aws.pod_identity import NoAgentError, PodIdentityAgent, PodIdentityError
 from rehearsal.standins.eks.network import CLUSTER
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class AwsServer:
     def __init__(self, account: Account, fleet: Fleet, logs: Path) -> None:
         self._account = account
         self._callers = Callers(account)
-        self._pod_identity = PodIdentity(account, fleet, self._callers)
+        self._pod_identity = PodIdentityAgent(account, fleet, self._callers)
         self._judge = Judge(account)
         self._calls = CallLog(logs / LOG_NAME)
         self._lock = threading.Lock()
@@ -133,7 +133,7 @@ class AwsServer:
     def _answered(self, call: wire.Call, caller: Caller) -> Response:
         there = replace(self._account, region=call.region)
         with self._account.store.held():
-            rights = needed(Asked(there, call.params), call.service, call.operation) if caller.role else []
+            rights = needed(Operation(there, call.params), call.service, call.operation) if caller.role else []
             if rights is None:
                 return self._not_judged(call, caller)
             on = tuple(dict.fromkeys(right.resource for right in rights if right.resource != "*"))

@@ -12,7 +12,7 @@ ANY: Final = "*"
 
 
 @dataclass(frozen=True)
-class Reservation:
+class CapacityReservation:
     """An On-Demand Capacity Reservation of ``count`` instances; ``block``: a Capacity Block for ML."""
 
     id: str
@@ -25,7 +25,7 @@ class Reservation:
 
 
 @dataclass(frozen=True)
-class Maintenance:
+class ScheduledEvent:
     """What EC2 has announced to do with an instance (``code``, such as ``instance-reboot``) on a day."""
 
     code: str
@@ -39,9 +39,9 @@ class Supply:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _dry: set[tuple[str, str, str]] = field(default_factory=set)
     _vcpus: dict[Market, int] = field(default_factory=dict)
-    _reservations: dict[str, Reservation] = field(default_factory=dict)
+    _reservations: dict[str, CapacityReservation] = field(default_factory=dict)
     _used_up: set[str] = field(default_factory=set)
-    _announced: dict[str, Maintenance] = field(default_factory=dict)
+    _announced: dict[str, ScheduledEvent] = field(default_factory=dict)
 
     def run_dry(self, zone: str = ANY, instance_type: str = ANY, market: str = ANY) -> None:
         """From now on there is no capacity for new instances of the type in the zone and market."""
@@ -70,12 +70,12 @@ class Supply:
         with self._lock:
             return self._vcpus.get(market)
 
-    def reserve(self, reservation: Reservation) -> None:
+    def reserve(self, reservation: CapacityReservation) -> None:
         """Add a reservation, or change the one of that id."""
         with self._lock:
             self._reservations[reservation.id] = reservation
 
-    def reservation(self, id: str) -> Reservation | None:
+    def reservation(self, id: str) -> CapacityReservation | None:
         """The reservation of that id."""
         return next((each for each in self.reservations() if each.id == id), None)
 
@@ -84,7 +84,7 @@ class Supply:
         with self._lock:
             self._used_up.add(id)
 
-    def reservations(self) -> tuple[Reservation, ...]:
+    def reservations(self) -> tuple[CapacityReservation, ...]:
         """All of them."""
         with self._lock:
             return tuple(
@@ -92,12 +92,12 @@ class Supply:
                 for each in self._reservations.values()
             )
 
-    def announce(self, instance: str, maintenance: Maintenance) -> None:
+    def announce(self, instance: str, maintenance: ScheduledEvent) -> None:
         """EC2 will do that with the instance (id): from now on its status says so, and nothing else happens."""
         with self._lock:
             self._announced[instance] = maintenance
 
-    def announced(self, instance: str) -> Maintenance | None:
+    def announced(self, instance: str) -> ScheduledEvent | None:
         """What EC2 has announced for the instance, ``None`` if nothing."""
         with self._lock:
             return self._announced.get(instance)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 from rehearsal.standins.eks.machines.user_data import decoded
 
 _OF_A_GROUP: Final = "aws:autoscaling:groupName"
@@ -53,7 +53,7 @@ def image_name(account: Account, id: str) -> str | None:
     """The name of an image, ``None`` if there is no such image."""
     try:
         found = account.call("ec2", "DescribeImages", ImageIds=[id])["Images"]
-    except ApiError:
+    except AwsError:
         return None
     return str(found[0].get("Name") or "") if found else None
 

@@ -10,7 +10,7 @@ import yaml
 
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.cluster import ACCESS_ENTRY
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 from rehearsal.standins.eks.iam import attached_policies
 from rehearsal.standins.eks.machines.instance import Instance
 from rehearsal.standins.eks.network import subnet
@@ -36,7 +36,7 @@ def _identity(account: Account, cluster: Record, instance: Instance) -> str:
     name = instance.profile.rpartition("/")[2]
     try:
         roles = account.call("iam", "GetInstanceProfile", InstanceProfileName=name)["InstanceProfile"]["Roles"]
-    except ApiError as error:
+    except AwsError as error:
         return f"its instance profile {name}: {error}"
     if not roles:
         return f"its instance profile {name} has no role"

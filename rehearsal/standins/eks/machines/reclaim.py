@@ -9,7 +9,7 @@ from typing import Final
 
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.aws.event_bus import spot_interruption
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 from rehearsal.standins.eks.machines.instance import instances
 
 NOTICE_SECONDS: Final = 120.0
@@ -39,5 +39,5 @@ def reclaim(account: Account, node: str) -> bool:
 
 def _end(account: Account, instance: str) -> None:
     # It may have ended, and so may the account.
-    with suppress(ApiError):
+    with suppress(AwsError):
         account.call("ec2", "TerminateInstances", InstanceIds=[instance])

@@ -30,7 +30,7 @@ class ChartError(Exception):
 
 
 @dataclass(frozen=True)
-class Chart:
+class LocalChart:
     """A chart on this machine: a folder or an archive; ``empty`` where it only stands for the real one."""
 
     path: Path
@@ -39,19 +39,19 @@ class Chart:
     empty: bool = False
 
     @classmethod
-    def read(cls, path: Path) -> Chart | None:
+    def read(cls, path: Path) -> LocalChart | None:
         """What ``path`` says that it is; ``None`` if it is no chart."""
         content = _chart_yaml(path)
         return None if content is None else cls(path, str(content.get("name")), str(content.get("version")))
 
 
-def locate(inputs: Properties, tools: Path | None) -> Chart | None:
+def locate(inputs: Properties, tools: Path | None) -> LocalChart | None:
     """The chart that a release's known ``inputs`` name; ``None`` if that takes the tools and there are none.
 
     Helm's order: a path first, unless the program names a repository. Raises ChartError.
     """
     repository, wanted = _repository(inputs), str(inputs["chart"]).strip()
-    if not repository and (local := Chart.read(Path(wanted).absolute())):
+    if not repository and (local := LocalChart.read(Path(wanted).absolute())):
         return local
     if not repository and (Path(wanted).is_absolute() or wanted.startswith(".")):
         raise ChartError("chart", f"there is no chart in {Path(wanted).absolute()}")
@@ -67,7 +67,7 @@ def locate(inputs: Properties, tools: Path | None) -> Chart | None:
     return _carried(source, name, version, tools)
 
 
-def _placeholder(source: str, name: str, version: str) -> Chart:
+def _placeholder(source: str, name: str, version: str) -> LocalChart:
     known = known_charts()[source]
     if known.version != version:
         give = f"give it one with CHARTS=DIR, a folder with {name}-{version}.tgz (as `helm pull` makes it)"
@@ -75,10 +75,10 @@ def _placeholder(source: str, name: str, version: str) -> Chart:
             f"the rehearsal knows what {source} {known.version} takes, not {version}: write {known.version}, or {give}"
         )
         raise ChartError("version", message)
-    return Chart(placeholder(source), name, version, empty=True)
+    return LocalChart(placeholder(source), name, version, empty=True)
 
 
-def _carried(source: str, name: str, version: str, tools: Path | None) -> Chart | None:
+def _carried(source: str, name: str, version: str, tools: Path | None) -> LocalChart | None:
     carried = {chart.published: (module, chart) for module in MODULES for chart in module.charts}
     give = f"give it one with CHARTS=DIR, a folder with {name}-{version}.tgz (as `helm pull` makes it)"
     if source not in carried:
@@ -89,10 +89,10 @@ def _carried(source: str, name: str, version: str, tools: Path | None) -> Chart 
     if version != number:
         message = f"the rehearsal carries {source} {number}, not {version}: write {number}, or {give}"
         raise ChartError("version", message)
-    return None if tools is None else Chart.read(tools / module.archive(chart))
+    return None if tools is None else LocalChart.read(tools / module.archive(chart))
 
 
-def _users(name: str, version: str) -> Iterator[Chart]:
+def _users(name: str, version: str) -> Iterator[LocalChart]:
     given = os.environ.get(FOLDER)
     if not given:
         return
@@ -100,7 +100,7 @@ def _users(name: str, version: str) -> Iterator[Chart]:
     if not folder.is_dir():
         raise ChartError("chart", f"CHARTS={given} is no folder")
     for candidate in (f"{name}-{version}", f"{name}-{version}.tgz", name, f"{name}.tgz"):
-        if chart := Chart.read(folder / candidate):
+        if chart := LocalChart.read(folder / candidate):
             yield chart
 
 

@@ -19,7 +19,7 @@ import yaml
 from concepts.kubeconfig import kubeconfig
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.standins.base import Properties, ProviderError
-from rehearsal.standins.kubernetes.helm.charts import Chart
+from rehearsal.standins.kubernetes.helm.charts import LocalChart
 
 _LOOK_SECONDS: Final = 0.1
 """Between looks whether the user has interrupted the engine."""
@@ -62,7 +62,9 @@ class Helm:
         self._path = path
         self._cancelled = cancelled
 
-    def change(self, command: str, release: str, namespace: str, chart: Chart, values: Properties, *flags: str) -> None:
+    def change(
+        self, command: str, release: str, namespace: str, chart: LocalChart, values: Properties, *flags: str
+    ) -> None:
         """``install``, ``upgrade`` (or ``lint``) ``release`` from ``chart``. Raises HelmError."""
         with tempfile.TemporaryDirectory(prefix="values-") as folder:
             file = Path(folder) / "values.json"

@@ -15,8 +15,8 @@ from typing import Any, Final
 import yaml
 
 from concepts.unknown import UNKNOWN, Maybe, given
-from rehearsal.standins.base import CheckFailure, Created, Diff, Properties, ProviderError, Request
-from rehearsal.standins.kubernetes.helm.charts import Chart, ChartError, locate
+from rehearsal.standins.base import CallContext, CheckFailure, Created, Diff, Properties, ProviderError
+from rehearsal.standins.kubernetes.helm.charts import ChartError, LocalChart, locate
 from rehearsal.standins.kubernetes.helm.command import Helm, HelmError, Live
 from rehearsal.standins.kubernetes.manifest import split_id
 from rehearsal.standins.paths import MISSING, Path, differences, format_path
@@ -71,7 +71,7 @@ class Releases:
         self._helm = helm
         self._namespace = namespace
 
-    def check(self, request: Request, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+    def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
         """Fill in name, namespace, timeout and the chart's version; refuse a chart that is not here."""
         failures = [
             CheckFailure(key, reason) for key, reason in _REFUSED.items() if news.get(key) not in (None, False, UNKNOWN)
@@ -98,7 +98,7 @@ class Releases:
         changes = tuple(map(format_path, _changes(old_inputs, old_state, news)))
         return Diff(changes, tuple(each for each in changes if each in _REPLACING))
 
-    def create(self, request: Request, inputs: Properties) -> Created:
+    def create(self, request: CallContext, inputs: Properties) -> Created:
         """Install, and wait until everything is ready; what is not in time stays, as a release that has failed."""
         if request.preview:
             return Created("", _preview(inputs))
@@ -125,7 +125,7 @@ class Releases:
         }
         return Created(id, _state({**known, "values": (state or known).get("values")}, live), known)
 
-    def update(self, request: Request, id: str, news: Properties) -> Properties:
+    def update(self, request: CallContext, id: str, news: Properties) -> Properties:
         """Upgrade, and wait; the release that has failed stays, and the next update goes on from it."""
         if request.preview:
             return _preview(news)
@@ -161,7 +161,7 @@ class Releases:
             raise HelmError("it is gone again: somebody else has uninstalled it")
         return after
 
-    def _what(self, inputs: Properties) -> tuple[str, str, Chart, Properties]:
+    def _what(self, inputs: Properties) -> tuple[str, str, LocalChart, Properties]:
         try:
             chart = locate(inputs, self._helm.tools)
         except ChartError as error:
@@ -250,6 +250,6 @@ def _preview(inputs: Properties) -> Properties:
     return {**inputs, "resourceNames": UNKNOWN, "status": UNKNOWN}
 
 
-def _auto_name(request: Request) -> str:
+def _auto_name(request: CallContext) -> str:
     seed = request.random_seed
     return f"{request.name}-{hashlib.sha256(seed).hexdigest()[:8] if seed else secrets.token_hex(4)}"

@@ -10,7 +10,7 @@ import pytest
 
 import catalog
 from components.clouds.eks import addons
-from concepts.iam import Call, allows, resource_tags
+from concepts.iam import AuthorizationRequest, allows, resource_tags
 from rehearsal.standins.eks.system import workloads
 from tests import recorder
 from tests.components import eks_specs
@@ -129,7 +129,9 @@ def test_the_driver_touches_only_volumes_that_it_has_made() -> None:
     for action in ("AttachVolume", "DetachVolume", "ModifyVolume", "DeleteVolume"):
         for tags, allowed in (({}, False), ({"ebs.csi.aws.com/cluster": "true"}, True)):
             context = resource_tags(tags, "ec2")
-            assert allows(documents, Call(f"ec2:{action}", volume, context=context, whole=True)) is allowed, action
+            assert (
+                allows(documents, AuthorizationRequest(f"ec2:{action}", volume, context=context, whole=True)) is allowed
+            ), action
 
 
 def test_no_pod_of_every_node_may_delete_anything() -> None:

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 
 from components.clouds.eks import identity
-from components.clouds.eks.kubeconfig import Login, kubeconfig
+from components.clouds.eks.kubeconfig import ProviderLogin, kubeconfig
 from components.cluster import Cluster, ClusterArgs
 from components.settings.cluster import AuthorizedNetworkSetting
 from tests import eks_answers, recorder
@@ -218,7 +218,7 @@ def test_a_roles_name_is_one_that_iam_accepts(name: str, purpose: str) -> None:
 
 
 def test_the_kubeconfig_logs_in_by_plugin_at_whatever_port() -> None:
-    config = json.loads(kubeconfig("gpu-dev", "us-west-2", "https://127.0.0.1:6443", "Q0E=", Login()))
+    config = json.loads(kubeconfig("gpu-dev", "us-west-2", "https://127.0.0.1:6443", "Q0E=", ProviderLogin()))
     assert config["clusters"][0]["cluster"] == {
         "server": "https://127.0.0.1:6443",
         "certificate-authority-data": "Q0E=",

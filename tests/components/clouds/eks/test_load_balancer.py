@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from concepts.iam import Call, allows, parsed
+from concepts.iam import AuthorizationRequest, allows, parsed
 from tests.components import eks_specs
 
 ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"
@@ -77,7 +77,7 @@ def controller_may(action: str, resource: str, context: dict[str, str]) -> bool:
     (policy,) = [
         one.inputs["policy"] for one in recording.of_type(ROLE_POLICY) if one.inputs["name"] == "load-balancer"
     ]
-    return allows([parsed(policy)], Call(action, resource, context, whole=True)) is True
+    return allows([parsed(policy)], AuthorizationRequest(action, resource, context, whole=True)) is True
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)

@@ -13,9 +13,9 @@ from components.published_offer import offer
 from components.settings import from_stack_file
 from components.workloads.queue import flavors_of
 from concepts.offer import QUEUE, from_config_map, to_config_map
-from gpu.fit import Request
+from gpu.fit import PodRequest
 from gpu.job import QUEUE_LABEL, manifests
-from gpu.plan import Asked, place, training_job
+from gpu.plan import JobRequest, place, training_job
 from tests.components.settings.test_clouds import load_stack
 from tests.components.workloads import stacks
 from tests.components.workloads.tools.stacks import CLOUDS, RELEASE, releases, with_all
@@ -76,7 +76,7 @@ def test_whatever_flavor_a_job_is_given_every_rung_and_zone_of_its_pools_stays_o
     flavors = [flavor["spec"] for flavor in flavors_of(settings.gpu_pools)]
     assert len(flavors) > 2 * rungs
     offered = from_config_map(to_config_map(offer(settings, settings.gpu_pools, (), {})))
-    asked = Asked(request=Request(gpu="t4", gpus=gpus), name="train", namespace="default")
+    asked = JobRequest(request=PodRequest(gpu="t4", gpus=gpus), name="train", namespace="default")
     job = training_job(asked, place(offered, asked.request), "image", offered)
     given = admitted(flavors, manifests(job)[0]["spec"]["template"]["spec"])
     assert len(given) == len(job.pools) == rungs
@@ -124,7 +124,7 @@ def test_control_planes_reach_its_webhook_as_they_reach_kubelets(cloud: str) -> 
 def submitted(namespace: str, **request: Any) -> dict[str, Any]:
     settings = from_stack_file(ROOT / "examples" / "research-lab.yaml")
     offered = from_config_map(to_config_map(offer(settings, settings.gpu_pools, (), {})))
-    asked = Asked(request=Request(**request), name="train", namespace=namespace)
+    asked = JobRequest(request=PodRequest(**request), name="train", namespace=namespace)
     return manifests(training_job(asked, place(offered, asked.request), "image", offered))[0]
 
 

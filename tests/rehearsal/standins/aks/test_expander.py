@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from catalog import of
-from rehearsal.standins.aks.cloud import Cloud
+from rehearsal.standins.aks.cloud import Subscription
 from rehearsal.standins.aks.expander import NAME, NAMESPACE, parse
 from rehearsal.standins.aks.nodes import scale_set
 from rehearsal.standins.aks.ranking import Ranking, Ranks
@@ -32,7 +32,7 @@ def config_map(priorities: str, name: str = NAME, namespace: str = NAMESPACE) ->
 
 def ranking(azure: Microsoft) -> Ranking:
     store = Store(azure.directory, "azure-native")
-    return Ranking(Cloud(store, azure.fleet, lambda: of("aks"), azure.config))
+    return Ranking(Subscription(store, azure.fleet, lambda: of("aks"), azure.config))
 
 
 def ranks(azure: Microsoft) -> dict[str, float | None]:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from concepts.unknown import UNKNOWN
-from rehearsal.simulation import NodeGroup
+from rehearsal.simulation import SimulatedNodeGroup
 from rehearsal.standins.aks.versions import KUBERNETES
 from rehearsal.standins.base import Created, Properties, ProviderError
 from rehearsal.standins.store import Record, Store
@@ -294,7 +294,7 @@ def test_a_cluster_does_one_operation_at_a_time(azure: Microsoft, second: str) -
     }
     refused: list[str] = []
 
-    def meanwhile(group: NodeGroup) -> None:
+    def meanwhile(group: SimulatedNodeGroup) -> None:
         azure.fleet.groups[group.name] = group
         with pytest.raises(ProviderError, match=r"OperationNotAllowed.*\(t4spot - Creating\) is in progress"):
             operations[second]()

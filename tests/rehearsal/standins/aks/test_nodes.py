@@ -10,7 +10,7 @@ import pytest
 
 from catalog import of
 from rehearsal.fleet.capacity import allocatable
-from rehearsal.simulation import NodeGroup
+from rehearsal.simulation import SimulatedNodeGroup
 from rehearsal.standins.aks.nodes import MIG_SLICES, SPOT_TAINT
 from rehearsal.standins.aks.system import system_objects
 from rehearsal.standins.base import Properties
@@ -26,7 +26,7 @@ def azure(tmp_path: Path) -> Microsoft:
     return Microsoft(tmp_path)
 
 
-def group(azure: Microsoft, **changes: Any) -> NodeGroup:
+def group(azure: Microsoft, **changes: Any) -> SimulatedNodeGroup:
     azure.cluster()
     azure.create(POOL, gpu_pool(**changes))
     return azure.fleet.groups["t4spot"]

@@ -10,7 +10,7 @@ import pytest
 
 from catalog import of
 from concepts.unknown import UNKNOWN
-from rehearsal.standins.aks.cloud import Cloud, Rules
+from rehearsal.standins.aks.cloud import Rules, Subscription
 from rehearsal.standins.aks.cluster_rules import CLUSTER_RULES
 from rehearsal.standins.aks.identity import ENCRYPTION_RULES, ROLE_RULES
 from rehearsal.standins.aks.maintenance import MAINTENANCE_RULES
@@ -242,9 +242,9 @@ ALLOWED: list[tuple[Rules, Properties]] = [
 
 
 @pytest.fixture
-def cloud(tmp_path: Path) -> Cloud:
+def cloud(tmp_path: Path) -> Subscription:
     store = Store(tmp_path, "azure-native")
-    return Cloud(store, None, lambda: of("aks"), {"subscriptionId": SUBSCRIPTION})
+    return Subscription(store, None, lambda: of("aks"), {"subscriptionId": SUBSCRIPTION})
 
 
 def changed(rules: Rules, changes: Properties) -> Properties:
@@ -259,17 +259,17 @@ def changed(rules: Rules, changes: Properties) -> Properties:
 
 
 @pytest.mark.parametrize("rules", [rules for rules, _ in {id(each[0]): each for each in ALLOWED}.values()])
-def test_the_happy_path_breaks_no_rule(cloud: Cloud, rules: Rules) -> None:
+def test_the_happy_path_breaks_no_rule(cloud: Subscription, rules: Rules) -> None:
     assert first_broken(rules.rules, HAPPY[id(rules)], cloud) is None
 
 
 @pytest.mark.parametrize(("rules", "changes"), ALLOWED)
-def test_what_is_within_the_limits_passes(cloud: Cloud, rules: Rules, changes: Properties) -> None:
+def test_what_is_within_the_limits_passes(cloud: Subscription, rules: Rules, changes: Properties) -> None:
     assert first_broken(rules.rules, changed(rules, changes), cloud) is None
 
 
 @pytest.mark.parametrize(("rules", "rule", "changes"), BROKEN, ids=lambda each: each if isinstance(each, str) else "")
-def test_one_change_breaks_one_rule(cloud: Cloud, rules: Rules, rule: str, changes: Properties) -> None:
+def test_one_change_breaks_one_rule(cloud: Subscription, rules: Rules, rule: str, changes: Properties) -> None:
     inputs = changed(rules, changes)
     assert [each.id for each in rules.rules if each.check(inputs, cloud)] == [rule]
 
@@ -288,7 +288,7 @@ def test_every_rule_is_broken_once_and_says_where_it_comes_from() -> None:
 
 @pytest.mark.parametrize(("rules", "rule", "changes"), BROKEN, ids=lambda each: each if isinstance(each, str) else "")
 def test_a_rule_waits_for_values_that_only_the_update_knows(
-    cloud: Cloud, rules: Rules, rule: str, changes: Properties
+    cloud: Subscription, rules: Rules, rule: str, changes: Properties
 ) -> None:
     inputs = changed(rules, changes)
     (broken,) = [each for each in rules.rules if each.id == rule]

@@ -11,7 +11,7 @@ import pytest
 from catalog import of
 from rehearsal.standins.base import Created, Properties, ProviderError
 from rehearsal.standins.eks import node_group
-from rehearsal.standins.eks.groups import Groups
+from rehearsal.standins.eks.groups import NodeGroups
 from tests.rehearsal.standins.eks.account import (
     ASG_TAG,
     CLUSTER,
@@ -69,7 +69,7 @@ def test_a_declared_tag_is_on_the_auto_scaling_group(amazon: Amazon) -> None:
 def test_a_gpu_node_has_what_was_declared_and_eks_labels(amazon: Amazon) -> None:
     amazon.cluster()
     amazon.node_group()
-    (group,) = Groups(amazon.account).list()
+    (group,) = NodeGroups(amazon.account).list()
     machine, catalogued = group.base.machine, of("eks").machines.get("g4dn.xlarge")
     assert catalogued is not None
     assert (machine.type, machine.gpus, machine.cpu) == ("g4dn.xlarge", 1, catalogued.vcpus)
@@ -90,7 +90,7 @@ def test_a_gpu_node_has_what_was_declared_and_eks_labels(amazon: Amazon) -> None
 def test_no_gpu_taint_unless_it_is_declared(amazon: Amazon) -> None:
     amazon.cluster()
     amazon.node_group(taints=[])
-    assert Groups(amazon.account).list()[0].base.taints == ()
+    assert NodeGroups(amazon.account).list()[0].base.taints == ()
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_no_gpu_taint_unless_it_is_declared(amazon: Amazon) -> None:
 def test_who_advertises_the_gpus_is_the_images_doing(amazon: Amazon, ami: str, types: list[str], by: str) -> None:
     amazon.cluster()
     amazon.node_group(amiType=ami, instanceTypes=types)
-    assert Groups(amazon.account).list()[0].base.gpus_advertised_by == by
+    assert NodeGroups(amazon.account).list()[0].base.gpus_advertised_by == by
 
 
 def test_a_group_with_nodes_gets_them_at_once(amazon: Amazon) -> None:
@@ -152,7 +152,7 @@ def test_machines_that_do_not_leave_keep_the_group(amazon: Amazon) -> None:
     amazon.fleet.fail = "delete_group"
     with pytest.raises(ProviderError, match=r"waiting for EKS Node Group \(gpu-dev:admin\) delete: no machines left"):
         amazon.delete(NODE_GROUP, group)
-    assert Groups(amazon.account).is_leaving("gpu-dev", "admin")
+    assert NodeGroups(amazon.account).is_leaving("gpu-dev", "admin")
     amazon.fleet.fail = ""
     amazon.delete(NODE_GROUP, group)
     assert amazon.read(NODE_GROUP, group.id, group.inputs).id == ""

@@ -9,7 +9,7 @@ import pytest
 
 from catalog import of
 from concepts.kubernetes import quantity
-from rehearsal.simulation import NodeGroup
+from rehearsal.simulation import SimulatedNodeGroup
 from rehearsal.standins.base import Properties, ProviderError
 from rehearsal.standins.gke.system import system_objects
 from rehearsal.standins.values import at
@@ -30,7 +30,7 @@ def google(tmp_path: Path) -> Google:
     return Google(tmp_path)
 
 
-def group(google: Google, pool: Properties) -> NodeGroup:
+def group(google: Google, pool: Properties) -> SimulatedNodeGroup:
     google.create(POOL, pool)
     return google.fleet.groups[pool["name"]]
 

@@ -10,7 +10,7 @@ import pytest
 from catalog import of
 from concepts.unknown import UNKNOWN
 from rehearsal.standins.base import Properties, ProviderError
-from rehearsal.standins.cloud import Cloud
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.gke.cloud import Rules
 from rehearsal.standins.gke.cluster_rules import CLUSTER_RULES
 from rehearsal.standins.gke.iam import ACCOUNT_RULES, MEMBER_RULES, SERVICE_RULES
@@ -231,8 +231,10 @@ BOOKS = (POOL_RULES, MACHINE_RULES, CLUSTER_RULES, SUBNETWORK_RULES, ACCOUNT_RUL
 
 
 @pytest.fixture
-def cloud(tmp_path: Path) -> Cloud:
-    return Cloud(Store(tmp_path, "gcp"), None, lambda: of("gke"), {"project": PROJECT, "region": "us-central1"})
+def cloud(tmp_path: Path) -> SimulatedCloud:
+    return SimulatedCloud(
+        Store(tmp_path, "gcp"), None, lambda: of("gke"), {"project": PROJECT, "region": "us-central1"}
+    )
 
 
 def changed(inputs: Properties, changes: Properties) -> Properties:
@@ -244,22 +246,24 @@ def changed(inputs: Properties, changes: Properties) -> Properties:
     return result
 
 
-def broken(book: Rules, inputs: Properties, cloud: Cloud) -> list[str]:
+def broken(book: Rules, inputs: Properties, cloud: SimulatedCloud) -> list[str]:
     return [rule.id for rule in book.rules if rule.check(inputs, cloud)]
 
 
 @pytest.mark.parametrize("book", BOOKS)
-def test_the_happy_path_breaks_nothing(book: Rules, cloud: Cloud) -> None:
+def test_the_happy_path_breaks_nothing(book: Rules, cloud: SimulatedCloud) -> None:
     assert broken(book, HAPPY[id(book)], cloud) == []
 
 
 @pytest.mark.parametrize(("book", "rule", "changes"), BROKEN, ids=lambda value: value if isinstance(value, str) else "")
-def test_one_change_breaks_the_rule(book: Rules, rule: str, changes: dict[str, Any], cloud: Cloud) -> None:
+def test_one_change_breaks_the_rule(book: Rules, rule: str, changes: dict[str, Any], cloud: SimulatedCloud) -> None:
     assert rule in broken(book, changed(HAPPY[id(book)], changes), cloud)
 
 
 @pytest.mark.parametrize(("book", "rule", "changes"), BROKEN, ids=lambda value: value if isinstance(value, str) else "")
-def test_a_rule_waits_for_unknown_values(book: Rules, rule: str, changes: dict[str, Any], cloud: Cloud) -> None:
+def test_a_rule_waits_for_unknown_values(
+    book: Rules, rule: str, changes: dict[str, Any], cloud: SimulatedCloud
+) -> None:
     """With everything that the change touched unknown, that rule must neither fail nor crash."""
     [found] = [known for known in book.rules if known.id == rule]
     unknown = changed(HAPPY[id(book)], {**changes, **dict.fromkeys(found.reads[:1], UNKNOWN)})
@@ -294,32 +298,32 @@ def test_a_broken_rule_reads_like_googles_answer(tmp_path: Path) -> None:
         ("e2-custom-2-10240", []),
     ],
 )
-def test_machines_and_their_accelerators(machine: str, accelerators: list[Properties], cloud: Cloud) -> None:
+def test_machines_and_their_accelerators(machine: str, accelerators: list[Properties], cloud: SimulatedCloud) -> None:
     pool = gpu_pool(nodeConfig={"machineType": machine, "guestAccelerators": accelerators})
     assert broken(POOL_RULES, pool, cloud) == []
 
 
-def test_the_range_names_rule_is_about_one_pair(cloud: Cloud) -> None:
+def test_the_range_names_rule_is_about_one_pair(cloud: SimulatedCloud) -> None:
     mixed = {"clusterSecondaryRangeName": "pods", "servicesIpv4CidrBlock": "10.8.0.0/20"}
     assert broken(CLUSTER_RULES, cluster(project=PROJECT, ipAllocationPolicy=mixed), cloud) == []
 
 
-def test_queued_provisioning_as_documented_passes(cloud: Cloud) -> None:
+def test_queued_provisioning_as_documented_passes(cloud: SimulatedCloud) -> None:
     config = {"spot": False, "reservationAffinity": NO_RESERVATION}
     assert broken(POOL_RULES, gpu_pool(queuedProvisioning=QUEUED, nodeConfig=config), cloud) == []
 
 
-def test_flex_start_as_documented_passes(cloud: Cloud) -> None:
+def test_flex_start_as_documented_passes(cloud: SimulatedCloud) -> None:
     pool = changed(gpu_pool(management={"autoRepair": False}), FLEX)
     assert broken(POOL_RULES, pool, cloud) == []
 
 
 @pytest.mark.parametrize("block", ["10.1.0.0/16", "192.168.7.0/24", "100.64.0.0/10", "192.0.2.0/24"])
-def test_private_endpoints_take_private_networks(block: str, cloud: Cloud) -> None:
+def test_private_endpoints_take_private_networks(block: str, cloud: SimulatedCloud) -> None:
     assert broken(CLUSTER_RULES, changed(HAPPY[id(CLUSTER_RULES)], {**PRIVATE, **allowing(block)}), cloud) == []
 
 
-def test_public_endpoints_take_any_network(cloud: Cloud) -> None:
+def test_public_endpoints_take_any_network(cloud: SimulatedCloud) -> None:
     assert broken(CLUSTER_RULES, changed(HAPPY[id(CLUSTER_RULES)], allowing("0.0.0.0/0")), cloud) == []
 
 
@@ -333,10 +337,10 @@ def test_public_endpoints_take_any_network(cloud: Cloud) -> None:
         {"nodeConfig.resourceLabels": {"team": "ml-1", "cost_centre": ""}},
     ],
 )
-def test_what_goes_together_on_a_machine(right: Properties, cloud: Cloud) -> None:
+def test_what_goes_together_on_a_machine(right: Properties, cloud: SimulatedCloud) -> None:
     assert broken(MACHINE_RULES, changed(gpu_pool(), right), cloud) == []
 
 
 @pytest.mark.parametrize("wanted", ["1.30", "1.33", "1.34", "1.35.2", "1.36.1-gke.77", "latest"])
-def test_a_stack_may_be_pinned_to_any_plausible_version(wanted: str, cloud: Cloud) -> None:
+def test_a_stack_may_be_pinned_to_any_plausible_version(wanted: str, cloud: SimulatedCloud) -> None:
     assert broken(CLUSTER_RULES, cluster(project=PROJECT, minMasterVersion=wanted), cloud) == []

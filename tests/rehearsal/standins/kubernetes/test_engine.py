@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rehearsal.cluster.control_plane import ControlPlane
-from rehearsal.standins.kubernetes import KubernetesProvider
+from rehearsal.standins.kubernetes import KubernetesStandIn
 from rehearsal.standins.server import serve
 from tests.rehearsal.engine_project import Project
 
@@ -60,7 +60,7 @@ YAML = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-yaml, namespace: 
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     assert _API_SERVER is not None
     directory = tmp_path_factory.mktemp("project")
-    provider = KubernetesProvider()
+    provider = KubernetesStandIn()
     with ControlPlane(tmp_path_factory.mktemp("control-plane"), tools=Path(_API_SERVER).parent) as control_plane:
         server = serve(provider)
         (directory / "kubeconfig").write_text(control_plane.kubeconfig.read_text())

@@ -14,7 +14,7 @@ import yaml
 from concepts.unknown import UNKNOWN
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.standins.base import ProviderError
-from rehearsal.standins.kubernetes import KubernetesProvider
+from rehearsal.standins.kubernetes import KubernetesStandIn
 from rehearsal.standins.kubernetes.helm import RELEASE
 from rehearsal.standins.values import has_unknown
 from tests.rehearsal.kubernetes_cluster import Resource, config_map, interrupted, workload
@@ -38,14 +38,14 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 
 
 @pytest.fixture
-def provider(control_plane: ControlPlane) -> KubernetesProvider:
-    found = KubernetesProvider()
+def provider(control_plane: ControlPlane) -> KubernetesStandIn:
+    found = KubernetesStandIn()
     found.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
     return found
 
 
 @pytest.fixture
-def namespace(provider: KubernetesProvider, control_plane: ControlPlane, request: pytest.FixtureRequest) -> str:
+def namespace(provider: KubernetesStandIn, control_plane: ControlPlane, request: pytest.FixtureRequest) -> str:
     """A namespace per test, the provider's default."""
     name: str = request.node.name.replace("_", "-").lower()[:60].strip("-")
     Resource(provider, "kubernetes:core/v1:Namespace").create({"metadata": {"name": name}})
@@ -53,7 +53,7 @@ def namespace(provider: KubernetesProvider, control_plane: ControlPlane, request
     return name
 
 
-def test_create_update_delete(provider: KubernetesProvider, namespace: str) -> None:
+def test_create_update_delete(provider: KubernetesStandIn, namespace: str) -> None:
     thing = Resource(provider, "kubernetes:core/v1:ServiceAccount")
     state = thing.create({"metadata": {"name": "robot", "labels": {"a": "1", "b": "2"}}})
     assert thing.id == f"{namespace}/robot"
@@ -72,7 +72,7 @@ def test_create_update_delete(provider: KubernetesProvider, namespace: str) -> N
     assert thing.refresh().id == ""
 
 
-def test_deleting_what_is_gone_is_no_error(provider: KubernetesProvider, namespace: str) -> None:
+def test_deleting_what_is_gone_is_no_error(provider: KubernetesStandIn, namespace: str) -> None:
     thing = Resource(provider, CONFIG_MAP)
     thing.create(config_map("once"))
     thing.delete()
@@ -80,7 +80,7 @@ def test_deleting_what_is_gone_is_no_error(provider: KubernetesProvider, namespa
 
 
 def test_a_generated_name_is_kept_by_updates_and_renewed_by_replacements(
-    provider: KubernetesProvider, namespace: str
+    provider: KubernetesStandIn, namespace: str
 ) -> None:
     thing = Resource(provider, CONFIG_MAP, name="settings")
     first = thing.create(config_map(a="1"))["metadata"]["name"]
@@ -93,7 +93,7 @@ def test_a_generated_name_is_kept_by_updates_and_renewed_by_replacements(
     assert thing.check(config_map(a="2"))["metadata"]["name"] == first
 
 
-def test_a_given_name_is_deleted_before_it_is_replaced(provider: KubernetesProvider, namespace: str) -> None:
+def test_a_given_name_is_deleted_before_it_is_replaced(provider: KubernetesStandIn, namespace: str) -> None:
     thing = Resource(provider, DEPLOYMENT)
     thing.create({**workload("web", replicas=0)})
     other = workload("web", {"app": "other"}, replicas=0)
@@ -104,9 +104,7 @@ def test_a_given_name_is_deleted_before_it_is_replaced(provider: KubernetesProvi
         thing.update(other)
 
 
-def test_a_wrong_manifest_fails_the_preview_with_the_servers_words(
-    provider: KubernetesProvider, namespace: str
-) -> None:
+def test_a_wrong_manifest_fails_the_preview_with_the_servers_words(provider: KubernetesStandIn, namespace: str) -> None:
     thing = Resource(provider, DEPLOYMENT)
     with pytest.raises(ProviderError, match=r"Deployment .*/web: .*\.spec\.replica: field not declared in schema"):
         thing.preview(workload("web", replica=2))
@@ -116,14 +114,14 @@ def test_a_wrong_manifest_fails_the_preview_with_the_servers_words(
         thing.preview(wrong)
 
 
-def test_annotations_that_are_not_simulated_are_refused(provider: KubernetesProvider, namespace: str) -> None:
+def test_annotations_that_are_not_simulated_are_refused(provider: KubernetesStandIn, namespace: str) -> None:
     thing = Resource(provider, CONFIG_MAP)
     manifest = config_map("x", {"pulumi.com/waitFor": "condition=Ready"})
     _, failures = provider.check(thing.request(), {}, manifest)
     assert [failure.property for failure in failures] == ['metadata.annotations["pulumi.com/waitFor"]']
 
 
-def test_previews_of_what_cannot_be_tried_yet_pass(provider: KubernetesProvider, namespace: str) -> None:
+def test_previews_of_what_cannot_be_tried_yet_pass(provider: KubernetesStandIn, namespace: str) -> None:
     thing = Resource(provider, CONFIG_MAP)
     assert thing.preview({**config_map("later"), "data": {"from": UNKNOWN}})["data"] == {"from": UNKNOWN}
     elsewhere = config_map("later")
@@ -152,7 +150,7 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("type", EXAMPLES)
-def test_any_input_may_be_unknown_in_a_preview(provider: KubernetesProvider, type: str) -> None:
+def test_any_input_may_be_unknown_in_a_preview(provider: KubernetesStandIn, type: str) -> None:
     manifest: dict[str, Any] = EXAMPLES[type]
     thing = Resource(provider, type)
     before = thing.check(manifest) if type != RELEASE else manifest
@@ -164,7 +162,7 @@ def test_any_input_may_be_unknown_in_a_preview(provider: KubernetesProvider, typ
 
 
 def test_what_exists_already_is_not_taken_over(
-    provider: KubernetesProvider, control_plane: ControlPlane, namespace: str
+    provider: KubernetesStandIn, control_plane: ControlPlane, namespace: str
 ) -> None:
     Resource(provider, CONFIG_MAP).create(config_map("shared", a="1"))
     with pytest.raises(ProviderError, match=r"exists already.*upsertExistingObjects"):
@@ -175,7 +173,7 @@ def test_what_exists_already_is_not_taken_over(
 
 
 def test_another_managers_field_is_a_conflict_until_forced(
-    provider: KubernetesProvider, control_plane: ControlPlane, namespace: str
+    provider: KubernetesStandIn, control_plane: ControlPlane, namespace: str
 ) -> None:
     account = "kubernetes:core/v1:ServiceAccount"
     first = Resource(provider, account).create({"metadata": {"name": "robot", "labels": {"owner": "us", "ours": "1"}}})
@@ -195,7 +193,7 @@ def test_another_managers_field_is_a_conflict_until_forced(
     assert owners == {first["__fieldManager"]}
 
 
-def test_refresh_finds_drift_and_only_drift(provider: KubernetesProvider, namespace: str) -> None:
+def test_refresh_finds_drift_and_only_drift(provider: KubernetesStandIn, namespace: str) -> None:
     thing = Resource(provider, DEPLOYMENT)
     thing.create(workload("web", replicas=0))
     inputs = thing.inputs
@@ -217,7 +215,7 @@ def test_refresh_finds_drift_and_only_drift(provider: KubernetesProvider, namesp
     assert "spec.replicas" in thing.diff(workload("web", replicas=0)).changes
 
 
-def test_import_by_id(provider: KubernetesProvider, namespace: str) -> None:
+def test_import_by_id(provider: KubernetesStandIn, namespace: str) -> None:
     Resource(provider, CONFIG_MAP).create(config_map("known", a="1"))
     imported = Resource(provider, CONFIG_MAP, id=f"{namespace}/known").refresh()
     assert imported.inputs == {
@@ -228,7 +226,7 @@ def test_import_by_id(provider: KubernetesProvider, namespace: str) -> None:
     }
 
 
-def test_secrets_compare_by_what_the_server_stores(provider: KubernetesProvider, namespace: str) -> None:
+def test_secrets_compare_by_what_the_server_stores(provider: KubernetesStandIn, namespace: str) -> None:
     thing = Resource(provider, "kubernetes:core/v1:Secret")
     state = thing.create({"metadata": {"name": "token"}, "stringData": {"a": "b"}})
     assert state["data"] == {"a": "Yg=="}
@@ -236,13 +234,13 @@ def test_secrets_compare_by_what_the_server_stores(provider: KubernetesProvider,
     assert thing.diff({"metadata": {"name": "token"}, "stringData": {"a": "c"}}).replaces == ("data.a",)
 
 
-def test_a_daemon_set_without_nodes_is_ready(provider: KubernetesProvider, namespace: str) -> None:
+def test_a_daemon_set_without_nodes_is_ready(provider: KubernetesStandIn, namespace: str) -> None:
     state = Resource(provider, "kubernetes:apps/v1:DaemonSet").create(workload("driver"))
     assert state["status"]["desiredNumberScheduled"] == 0
 
 
 def test_a_deployment_that_cannot_run_says_why_and_stays_in_the_state(
-    control_plane: ControlPlane, provider: KubernetesProvider, namespace: str
+    control_plane: ControlPlane, provider: KubernetesStandIn, namespace: str
 ) -> None:
     events = f"/api/v1/namespaces/{namespace}/events?fieldSelector=reason%3DFailedScheduling"
     made = f"/apis/apps/v1/namespaces/{namespace}/deployments/web"
@@ -260,7 +258,7 @@ def test_a_deployment_that_cannot_run_says_why_and_stays_in_the_state(
 
 
 def test_waiting_is_skipped_shortened_and_interrupted(
-    control_plane: ControlPlane, provider: KubernetesProvider, namespace: str
+    control_plane: ControlPlane, provider: KubernetesStandIn, namespace: str
 ) -> None:
     skipped = workload("skipped")
     skipped["metadata"]["annotations"] = {"pulumi.com/skipAwait": "true"}
@@ -279,7 +277,7 @@ def test_waiting_is_skipped_shortened_and_interrupted(
         Resource(provider, DEPLOYMENT).create(workload("interrupted"), timeout=3600)
 
 
-def test_a_service_waits_for_a_pod_and_a_headless_one_does_not(provider: KubernetesProvider, namespace: str) -> None:
+def test_a_service_waits_for_a_pod_and_a_headless_one_does_not(provider: KubernetesStandIn, namespace: str) -> None:
     service = "kubernetes:core/v1:Service"
     spec = {"selector": {"app": "none"}, "ports": [{"port": 80}]}
     headless = {"metadata": {"name": "headless"}, "spec": {**spec, "clusterIP": "None"}}
@@ -288,7 +286,7 @@ def test_a_service_waits_for_a_pod_and_a_headless_one_does_not(provider: Kuberne
         Resource(provider, service).create({"metadata": {"name": "web"}, "spec": spec}, timeout=1)
 
 
-def test_custom_resources_follow_their_definition(provider: KubernetesProvider, namespace: str) -> None:
+def test_custom_resources_follow_their_definition(provider: KubernetesStandIn, namespace: str) -> None:
     schema = {
         "type": "object",
         "properties": {"spec": {"type": "object", "x_kubernetes_preserve_unknown_fields": True}},
@@ -331,7 +329,7 @@ def test_an_exec_plugin_authenticates(control_plane: ControlPlane, tmp_path: Pat
             "provideClusterInfo": True,
         }
     }
-    with_plugin, without = KubernetesProvider([plugin.parent]), KubernetesProvider()
+    with_plugin, without = KubernetesStandIn([plugin.parent]), KubernetesStandIn()
     for each in (with_plugin, without):
         each.configure({"kubeconfig": yaml.safe_dump(kubeconfig)})
     assert plugin.name not in os.environ["PATH"]
@@ -343,7 +341,7 @@ def test_an_exec_plugin_authenticates(control_plane: ControlPlane, tmp_path: Pat
 def test_an_unreachable_cluster(tmp_path: Path, control_plane: ControlPlane) -> None:
     kubeconfig = yaml.safe_load(control_plane.kubeconfig.read_text())
     kubeconfig["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:9"
-    gone = KubernetesProvider()
+    gone = KubernetesStandIn()
     gone.configure({"kubeconfig": yaml.safe_dump(kubeconfig)})
     thing = Resource(gone, CONFIG_MAP, id="default/x")
     assert Resource(gone, CONFIG_MAP).preview(config_map("x"))["metadata"]["name"] == "x"

@@ -26,7 +26,7 @@ class Right:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Operation:
     """One request: the operation's parameters, and the account (in the request's region) to look things up in."""
 
     account: Account
@@ -37,7 +37,7 @@ class Asked:
         return self.account.arn(service, resource, everywhere=everywhere)
 
 
-Needs = Callable[[Asked], Iterable[Right]]
+Needs = Callable[[Operation], Iterable[Right]]
 Table = Mapping[tuple[str, str], Needs]
 """Service and operation → what it needs."""
 
@@ -47,6 +47,6 @@ def only(action: str) -> Needs:
     return lambda _: (Right(action),)
 
 
-def none(_: Asked) -> Iterable[Right]:
+def none(_: Operation) -> Iterable[Right]:
     """For what everybody may do."""
     return ()

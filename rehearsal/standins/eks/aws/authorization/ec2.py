@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from concepts.iam import Value, request_tags, resource_tags
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.aws.authorization.asked import Asked, Right, Table, only
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.aws.authorization.asked import Operation, Right, Table, only
+from rehearsal.standins.eks.errors import AwsError
 
 READS: Final = (
     "DescribeAvailabilityZones",
@@ -50,18 +50,18 @@ _PUBLIC: Final = ("image", "snapshot")
 """Types whose ARNs name no account."""
 
 
-def create_launch_template(asked: Asked) -> Iterator[Right]:
+def create_launch_template(asked: Operation) -> Iterator[Right]:
     """``CreateLaunchTemplate``."""
     yield from _made(asked, "CreateLaunchTemplate", "launch-template", asked.params.get("TagSpecifications"))
 
 
-def delete_launch_template(asked: Asked) -> Iterator[Right]:
+def delete_launch_template(asked: Operation) -> Iterator[Right]:
     """``DeleteLaunchTemplate``."""
     found = launch_template(asked.account, asked.params)
     yield _on(asked, "ec2:DeleteLaunchTemplate", "launch-template", found.get("LaunchTemplateId", "*"), found)
 
 
-def create_tags(asked: Asked) -> Iterator[Right]:
+def create_tags(asked: Operation) -> Iterator[Right]:
     """``CreateTags``: the tags of the request on each of the resources."""
     tags = _as_mapping(asked.params.get("Tags"))
     for id in asked.params.get("Resources") or ():
@@ -70,7 +70,7 @@ def create_tags(asked: Asked) -> Iterator[Right]:
         yield _on(asked, "ec2:CreateTags", kind, str(id), found, request_tags(tags))
 
 
-def terminate_instances(asked: Asked) -> Iterator[Right]:
+def terminate_instances(asked: Operation) -> Iterator[Right]:
     """``TerminateInstances``: each of the instances."""
     ids = list(asked.params.get("InstanceIds") or ())
     known = {each["InstanceId"]: each for each in instances(asked.account, ids)}
@@ -79,7 +79,7 @@ def terminate_instances(asked: Asked) -> Iterator[Right]:
         yield _on(asked, "ec2:TerminateInstances", "instance", id, found, _of_instance(found))
 
 
-def create_fleet(asked: Asked) -> Iterator[Right]:
+def create_fleet(asked: Operation) -> Iterator[Right]:
     """``CreateFleet``: the fleet, and what the request names of its own for its instances.
 
     What starting those needs is looked at when they start (:func:`launch`), and becomes errors of the fleet.
@@ -95,7 +95,7 @@ def create_fleet(asked: Asked) -> Iterator[Right]:
                 yield _on(asked, "ec2:CreateFleet", kind, id, {"Tags": _tags_of(asked.account, id)})
 
 
-def run_instances(asked: Asked) -> Iterator[Right]:
+def run_instances(asked: Operation) -> Iterator[Right]:
     """``RunInstances``, with or without a launch template."""
     specification = asked.params.get("LaunchTemplate") or {}
     template = launch_template(asked.account, specification)
@@ -106,7 +106,7 @@ def run_instances(asked: Asked) -> Iterator[Right]:
     yield from launch(asked, template, {**merged, "TagSpecifications": tags}, spot=market == "spot")
 
 
-def launch(asked: Asked, template: Mapping[str, Any], data: Mapping[str, Any], *, spot: bool) -> Iterator[Right]:
+def launch(asked: Operation, template: Mapping[str, Any], data: Mapping[str, Any], *, spot: bool) -> Iterator[Right]:
     """What it needs to start one instance from ``data``, a launch template's with everything that replaces parts."""
     used = [("image", data.get("ImageId"))]
     interfaces = data.get("NetworkInterfaces") or ()
@@ -154,7 +154,7 @@ def launch_template(account: Account, specification: Mapping[str, Any]) -> Mappi
         return {}
     try:
         found = account.call("ec2", "DescribeLaunchTemplates", **wanted)["LaunchTemplates"]
-    except ApiError:
+    except AwsError:
         return {}
     return found[0] if found else {}
 
@@ -181,7 +181,7 @@ def instances(account: Account, ids: Sequence[str]) -> list[Mapping[str, Any]]:
 
 
 def _made(
-    asked: Asked, action: str, kind: str, specifications: Any, further: Mapping[str, Value] | None = None
+    asked: Operation, action: str, kind: str, specifications: Any, further: Mapping[str, Value] | None = None
 ) -> Iterator[Right]:
     """The right to make a resource, and to tag it if the request does."""
     tags = {
@@ -197,7 +197,7 @@ def _made(
 
 
 def _on(
-    asked: Asked,
+    asked: Operation,
     action: str,
     kind: str,
     id: str,
@@ -219,14 +219,14 @@ def _of_instance(instance: Mapping[str, Any]) -> dict[str, Value]:
     return {key: str(value) for key, value in facts.items() if value}
 
 
-def _passed_role(asked: Asked, profile: Mapping[str, Any]) -> Iterator[Right]:
+def _passed_role(asked: Operation, profile: Mapping[str, Any]) -> Iterator[Right]:
     """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/iam-roles-for-amazon-ec2.html#roles-profiles-passrole."""
     name = profile.get("Name") or str(profile.get("Arn") or "").rpartition("/")[2]
     if not name:
         return
     try:
         found = asked.account.call("iam", "GetInstanceProfile", InstanceProfileName=name)["InstanceProfile"]
-    except ApiError:
+    except AwsError:
         return
     for role in found["Roles"]:
         yield Right("iam:PassRole", role["Arn"], {"iam:PassedToService": "ec2.amazonaws.com"})

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from concepts.iam import Call, Document, Value, allows, denies, unjudged
+from concepts.iam import AuthorizationRequest, Document, Value, allows, denies, unjudged
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.autoscaling import account_facts
-from rehearsal.standins.eks.aws.authorization.asked import Asked, Right, Table
+from rehearsal.standins.eks.aws.authorization.asked import Operation, Right, Table
 from rehearsal.standins.eks.aws.authorization.ec2 import EC2
 from rehearsal.standins.eks.aws.authorization.services import SERVICES
 from rehearsal.standins.eks.aws.callers import Caller
@@ -20,7 +20,7 @@ TABLE: Final[Table] = {**EC2, **SERVICES}
 
 
 @dataclass(frozen=True)
-class Refusal:
+class AccessDenied:
     """A right that the caller lacks. ``message`` is AWS's, without what a service adds; ``explicit``: by a Deny."""
 
     right: Right
@@ -51,31 +51,31 @@ class Judge:
         self._account = account
         self._known: dict[tuple[str, int], Rights | None] = {}
 
-    def refusal(self, caller: Caller, rights: Iterable[Right]) -> Refusal | None:
+    def refusal(self, caller: Caller, rights: Iterable[Right]) -> AccessDenied | None:
         """The first of the rights that the caller lacks."""
         if not caller.role:
             return None
         held = self._rights(caller.role)
         return next((found for right in rights if (found := self._judged(caller, held, right))), None)
 
-    def _judged(self, caller: Caller, held: Rights | None, right: Right) -> Refusal | None:
+    def _judged(self, caller: Caller, held: Rights | None, right: Right) -> AccessDenied | None:
         context = {**self._context(caller), **right.context}
-        call = Call(right.action, right.resource, context, whole=True)
+        call = AuthorizationRequest(right.action, right.resource, context, whole=True)
         what = f"User: {caller.arn} is not authorized to perform: {right.action} on resource: {right.resource}"
         if held is None:
-            return Refusal(right, f"{what} because the role {caller.role} does not exist any more", False)
+            return AccessDenied(right, f"{what} because the role {caller.role} does not exist any more", False)
         documents = {"identity-based policy": tuple(held.policies.values())}
         if held.boundary is not None:
             documents["permissions boundary"] = (held.boundary,)
         for kind, found in documents.items():
             if denies(found, call) is True:
-                return Refusal(right, f"{what} with an explicit deny in {_a(kind)}", True)
+                return AccessDenied(right, f"{what} with an explicit deny in {_a(kind)}", True)
             if allows(found, call) is not True:
                 odd = unjudged(found, call)
                 because = f"no {kind} allows the {right.action} action"
                 if odd:
                     because += f" (the rehearsal cannot judge the condition operator {odd[0]})"
-                return Refusal(right, f"{what} because {because}", False)
+                return AccessDenied(right, f"{what} because {because}", False)
         return None
 
     def _context(self, caller: Caller) -> dict[str, Value]:
@@ -98,7 +98,7 @@ class Judge:
         return self._known[key]
 
 
-def needed(asked: Asked, service: str, operation: str) -> list[Right] | None:
+def needed(asked: Operation, service: str, operation: str) -> list[Right] | None:
     """What a request needs, in its region; ``None`` for one that is not in the table."""
     needs = TABLE.get((service, operation))
     if needs is None:

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from concepts.iam import request_tags, resource_tags
-from rehearsal.standins.eks.aws.authorization.asked import Asked, Needs, Right, Table, none, only
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.aws.authorization.asked import Needs, Operation, Right, Table, none, only
+from rehearsal.standins.eks.errors import AwsError
 
 
 def _profile(operation: str) -> Needs:
     """An action on one instance profile; adding a role also passes that role."""
 
-    def needs(asked: Asked) -> Iterator[Right]:
+    def needs(asked: Operation) -> Iterator[Right]:
         name = str(asked.params.get("InstanceProfileName") or "")
         found = _found(asked, "GetInstanceProfile", "InstanceProfile", InstanceProfileName=name)
         path = str(found.get("Path") or asked.params.get("Path") or "/")
@@ -32,28 +32,28 @@ def _profile(operation: str) -> Needs:
     return needs
 
 
-def _list_profiles(asked: Asked) -> Iterator[Right]:
+def _list_profiles(asked: Operation) -> Iterator[Right]:
     prefix = str(asked.params.get("PathPrefix") or "/")
     yield Right("iam:ListInstanceProfiles", asked.arn("iam", f"instance-profile{prefix}", everywhere=True))
 
 
-def _get_role(asked: Asked) -> Iterator[Right]:
+def _get_role(asked: Operation) -> Iterator[Right]:
     name = asked.params.get("RoleName")
     found = _found(asked, "GetRole", "Role", RoleName=name)
     arn = str(found.get("Arn") or asked.arn("iam", f"role/{name}", everywhere=True))
     yield Right("iam:GetRole", arn, resource_tags(_tags(found)))
 
 
-def _describe_cluster(asked: Asked) -> Iterator[Right]:
+def _describe_cluster(asked: Operation) -> Iterator[Right]:
     name = asked.params.get("name")
     try:
         tags = asked.account.call("eks", "DescribeCluster", name=name)["cluster"].get("tags") or {}
-    except ApiError:
+    except AwsError:
         tags = {}
     yield Right("eks:DescribeCluster", asked.arn("eks", f"cluster/{name}"), resource_tags(tags))
 
 
-def _get_parameter(asked: Asked) -> Iterator[Right]:
+def _get_parameter(asked: Operation) -> Iterator[Right]:
     name = str(asked.params.get("Name") or "")
     # AWS's own parameters belong to no account.
     owner = "" if name.startswith("/aws/service/") else asked.account.id
@@ -64,21 +64,21 @@ def _get_parameter(asked: Asked) -> Iterator[Right]:
 
 
 def _queue(operation: str) -> Needs:
-    def needs(asked: Asked) -> Iterator[Right]:
+    def needs(asked: Operation) -> Iterator[Right]:
         name = asked.params.get("QueueName") or str(asked.params.get("QueueUrl") or "").rpartition("/")[2]
         yield Right(f"sqs:{operation}", asked.arn("sqs", str(name)))
 
     return needs
 
 
-def _zonal_shift(asked: Asked) -> Iterator[Right]:
+def _zonal_shift(asked: Operation) -> Iterator[Right]:
     yield Right("arc-zonal-shift:GetManagedResource", str(asked.params.get("resourceIdentifier") or "*"))
 
 
-def _found(asked: Asked, operation: str, key: str, **params: Any) -> Mapping[str, Any]:
+def _found(asked: Operation, operation: str, key: str, **params: Any) -> Mapping[str, Any]:
     try:
         found: Mapping[str, Any] = asked.account.call("iam", operation, **params)[key]
-    except ApiError:
+    except AwsError:
         return {}
     return found
 
@@ -87,7 +87,7 @@ def _tags(found: Mapping[str, Any]) -> dict[str, str]:
     return {str(each["Key"]): str(each["Value"]) for each in found.get("Tags") or ()}
 
 
-def _requested(asked: Asked) -> Mapping[str, Any]:
+def _requested(asked: Operation) -> Mapping[str, Any]:
     tags = _tags(asked.params)
     return request_tags(tags) if tags else {}
 

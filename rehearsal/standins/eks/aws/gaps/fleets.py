@@ -14,8 +14,8 @@ from typing import Any, Final
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.aws.authorization import ec2
 from rehearsal.standins.eks.aws.gaps import launch
-from rehearsal.standins.eks.aws.gaps.gap import GapError, Request
-from rehearsal.standins.eks.aws.gaps.launch import Plan
+from rehearsal.standins.eks.aws.gaps.gap import GapError, GapRequest
+from rehearsal.standins.eks.aws.gaps.launch import LaunchPlan
 from rehearsal.standins.eks.aws.supply import Market
 
 _DRY_RUN: Final = GapError("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
@@ -24,7 +24,7 @@ _REPLACES: Final = ("ImageId", "InstanceType", "SubnetId")
 
 @dataclass(frozen=True)
 class _Candidate:
-    plan: Plan
+    plan: LaunchPlan
     specification: Mapping[str, Any]
     override: Mapping[str, Any]
 
@@ -32,7 +32,7 @@ class _Candidate:
         return {"LaunchTemplateSpecification": self.specification, "Overrides": self.override}
 
 
-def create_fleet(request: Request) -> Mapping[str, Any] | None:
+def create_fleet(request: GapRequest) -> Mapping[str, Any] | None:
     """``ec2:CreateFleet`` of type ``instant``: the cheapest that there is room for, and what was in others' way."""
     params = request.params
     if params.get("Type") != "instant":
@@ -78,18 +78,18 @@ def create_fleet(request: Request) -> Mapping[str, Any] | None:
     }
 
 
-def run_instances(request: Request) -> Mapping[str, Any] | None:
+def run_instances(request: GapRequest) -> Mapping[str, Any] | None:
     """``ec2:RunInstances`` as a dry run: what it names must exist."""
     if not request.params.get("DryRun"):
         return None
     account, specification = request.account, request.params.get("LaunchTemplate") or {}
     template, version, data = _template(account, specification)
     own = {key: value for key, value in request.params.items() if value}
-    launch.check_references(account, Plan(template, version, {**data, **own}, "on-demand"))
+    launch.check_references(account, LaunchPlan(template, version, {**data, **own}, "on-demand"))
     raise _DRY_RUN
 
 
-def _candidates(request: Request, market: Market) -> Iterator[_Candidate]:
+def _candidates(request: GapRequest, market: Market) -> Iterator[_Candidate]:
     tags = [each for each in request.params.get("TagSpecifications") or () if each.get("ResourceType") != "fleet"]
     for config in request.params.get("LaunchTemplateConfigs") or ():
         asked = config.get("LaunchTemplateSpecification") or {}
@@ -102,7 +102,7 @@ def _candidates(request: Request, market: Market) -> Iterator[_Candidate]:
         merged = {**data, "TagSpecifications": _joined([*(data.get("TagSpecifications") or ()), *tags])}
         for override in config.get("Overrides") or ({},):
             replaced = {key: override[key] for key in _REPLACES if override.get(key)}
-            yield _Candidate(Plan(template, version, {**merged, **replaced}, market), specification, override)
+            yield _Candidate(LaunchPlan(template, version, {**merged, **replaced}, market), specification, override)
 
 
 def _template(account: Account, asked: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, Mapping[str, Any]]:
@@ -119,7 +119,7 @@ def _template(account: Account, asked: Mapping[str, Any]) -> tuple[Mapping[str, 
     return template, number, ec2.launch_template_data(account, template, number)
 
 
-def _start(request: Request, plan: Plan, fleet: str) -> str:
+def _start(request: GapRequest, plan: LaunchPlan, fleet: str) -> str:
     refused = request.refusal(ec2.launch(request.asked, plan.template, plan.data, spot=plan.market == "spot"))
     if refused:
         raise GapError("UnauthorizedOperation", refused)

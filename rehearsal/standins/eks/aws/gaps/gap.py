@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.aws.authorization.asked import Asked, Right
+from rehearsal.standins.eks.aws.authorization.asked import Operation, Right
 
 
 class GapError(Exception):
@@ -24,7 +24,7 @@ def _anything(_: Iterable[Right]) -> str:
 
 
 @dataclass(frozen=True)
-class Request:
+class GapRequest:
     """The parameters of one request in ``account``'s region.
 
     ``refusal`` says what is refused of rights that the request turns out to need: EC2's message, or ``""``.
@@ -35,14 +35,14 @@ class Request:
     refusal: Callable[[Iterable[Right]], str] = field(default=_anything)
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> Operation:
         """For the tables of rights."""
-        return Asked(self.account, self.params)
+        return Operation(self.account, self.params)
 
     def filters(self) -> dict[str, list[str]]:
         """EC2's ``Filters`` as name → values."""
         return {each["Name"]: list(each.get("Values") or ()) for each in self.params.get("Filters") or ()}
 
 
-Gap = Callable[[Request], Mapping[str, Any] | None]
+Gap = Callable[[GapRequest], Mapping[str, Any] | None]
 """Answers with the operation's output, or leaves the request to moto with ``None``; raises :class:`GapError`."""

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, Final
 
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.aws.gaps.gap import GapError, Request
+from rehearsal.standins.eks.aws.gaps.gap import GapError, GapRequest
 from rehearsal.standins.eks.cluster_rules import VERSIONS
 
 OWNER: Final = "602401143452"
@@ -46,7 +46,7 @@ _BOTTLEROCKETS: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class Image:
+class MachineImage:
     """One of them: ``family`` is ``al2023`` or ``bottlerocket``, ``variant`` ``standard``, ``nvidia`` or ``neuron``."""
 
     family: str
@@ -69,13 +69,13 @@ class Image:
 
 
 @cache
-def published() -> Mapping[str, Image]:
+def published() -> Mapping[str, MachineImage]:
     """All of them by id."""
-    found = (Image(*kind, minor) for minor in VERSIONS for kind in _KINDS)
+    found = (MachineImage(*kind, minor) for minor in VERSIONS for kind in _KINDS)
     return {image.id: image for image in found}
 
 
-def get_parameter(request: Request) -> Mapping[str, Any] | None:
+def get_parameter(request: GapRequest) -> Mapping[str, Any] | None:
     """``ssm:GetParameter`` of a public parameter that names an image."""
     name = str(request.params.get("Name") or "")
     if not name.startswith(("/aws/service/eks/", "/aws/service/bottlerocket/")):
@@ -98,7 +98,7 @@ def get_parameter(request: Request) -> Mapping[str, Any] | None:
     }
 
 
-def describe_images(request: Request) -> None:
+def describe_images(request: GapRequest) -> None:
     """``ec2:DescribeImages``: moto's answer, once it knows the images."""
     publish(request.account)
 
@@ -131,15 +131,15 @@ def publish(account: Account) -> None:
             )
 
 
-def _named(parameter: str) -> Image | None:
+def _named(parameter: str) -> MachineImage | None:
     found = _AL2023.fullmatch(parameter)
     if found:
-        image = Image("al2023", found["arch"], found["variant"], found["minor"])
+        image = MachineImage("al2023", found["arch"], found["variant"], found["minor"])
         newest = ("recommended", image.name)
     else:
         found = _BOTTLEROCKETS.fullmatch(parameter)
         if found is None:
             return None
-        image = Image("bottlerocket", found["arch"], "nvidia" if found["nvidia"] else "standard", found["minor"])
+        image = MachineImage("bottlerocket", found["arch"], "nvidia" if found["nvidia"] else "standard", found["minor"])
         newest = ("latest", _BOTTLEROCKET)
     return image if image.id in published() and found["which"] in newest else None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from rehearsal.standins.eks.aws.gaps.gap import Request
+from rehearsal.standins.eks.aws.gaps.gap import GapRequest
 
 
-def describe_instances(request: Request) -> Mapping[str, Any] | None:
+def describe_instances(request: GapRequest) -> Mapping[str, Any] | None:
     """``ec2:DescribeInstances`` with an id more than once; each instance is answered once, as EC2 does."""
     ids = list(request.params.get("InstanceIds") or ())
     if len(set(ids)) == len(ids):
@@ -16,7 +16,7 @@ def describe_instances(request: Request) -> Mapping[str, Any] | None:
     return request.account.call("ec2", "DescribeInstances", **{**request.params, "InstanceIds": sorted(set(ids))})
 
 
-def describe_instance_status(request: Request) -> Mapping[str, Any]:
+def describe_instance_status(request: GapRequest) -> Mapping[str, Any]:
     """``ec2:DescribeInstanceStatus`` with the maintenance that :class:`Supply` announces, and filtered by it.
 
     moto passes over these filters. An event is there from its announcement on, whenever its time is:
@@ -42,7 +42,7 @@ _BY_STATUS: Final[Mapping[str, Callable[[Mapping[str, Any]], list[str]]]] = {
 }
 
 
-def _status(request: Request, instance: Mapping[str, Any]) -> dict[str, Any]:
+def _status(request: GapRequest, instance: Mapping[str, Any]) -> dict[str, Any]:
     passed = {"Status": "ok", "Details": [{"Name": "reachability", "Status": "passed"}]}
     return {
         "InstanceId": instance["InstanceId"],
@@ -54,7 +54,7 @@ def _status(request: Request, instance: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _events(request: Request, instance: str) -> list[dict[str, Any]]:
+def _events(request: GapRequest, instance: str) -> list[dict[str, Any]]:
     announced = request.account.supply.announced(instance)
     if announced is None:
         return []

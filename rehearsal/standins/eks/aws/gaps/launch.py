@@ -11,10 +11,10 @@ from typing import Any, Final
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.aws.authorization import ec2
 from rehearsal.standins.eks.aws.gaps import reservations
-from rehearsal.standins.eks.aws.gaps.gap import GapError, Request
+from rehearsal.standins.eks.aws.gaps.gap import GapError, GapRequest
 from rehearsal.standins.eks.aws.gaps.images import publish
 from rehearsal.standins.eks.aws.supply import Market
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.errors import AwsError
 from rehearsal.standins.eks.instance_types import instance_type, offered_in
 from rehearsal.standins.eks.keys import TO_START, may_use
 
@@ -24,7 +24,7 @@ _LIVE: Final = [{"Name": "instance-state-name", "Values": ["pending", "running"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class LaunchPlan:
     """One instance to start: ``data`` is a launch template's with everything that replaces parts of it."""
 
     template: Mapping[str, Any]
@@ -46,7 +46,7 @@ class Plan:
         return str(target.get("CapacityReservationId") or "")
 
 
-def check_references(account: Account, plan: Plan) -> None:
+def check_references(account: Account, plan: LaunchPlan) -> None:
     """What the plan names must exist and fit together; a dry run looks at this much too."""
     data = plan.data
     publish(account)
@@ -54,7 +54,7 @@ def check_references(account: Account, plan: Plan) -> None:
     if profile:
         try:
             account.call("iam", "GetInstanceProfile", InstanceProfileName=profile)
-        except ApiError as error:
+        except AwsError as error:
             message = f"Value ({profile}) for parameter iamInstanceProfile.name is invalid."
             raise GapError("InvalidParameterValue", f"{message} Invalid IAM Instance Profile name") from error
     images = account.call("ec2", "DescribeImages", Filters=[{"Name": "image-id", "Values": [data.get("ImageId", "")]}])
@@ -71,7 +71,7 @@ def check_references(account: Account, plan: Plan) -> None:
             raise GapError("InvalidParameter", message)
 
 
-def check_capacity(request: Request, plan: Plan) -> None:
+def check_capacity(request: GapRequest, plan: LaunchPlan) -> None:
     """Whether there is room for one more, for the caller."""
     account, kind = request.account, str(plan.data.get("InstanceType"))
     subnet = subnet_of(account, plan)
@@ -94,7 +94,7 @@ def check_capacity(request: Request, plan: Plan) -> None:
         raise GapError("InsufficientInstanceCapacity", _no_capacity(plan.market, kind, zone))
 
 
-def start(account: Account, plan: Plan, fleet: str) -> str:
+def start(account: Account, plan: LaunchPlan, fleet: str) -> str:
     """Start it; the instance's id."""
     data = plan.data
     user_data = data.get("UserData")
@@ -122,7 +122,7 @@ def start(account: Account, plan: Plan, fleet: str) -> str:
     return id
 
 
-def subnet_of(account: Account, plan: Plan) -> Mapping[str, Any]:
+def subnet_of(account: Account, plan: LaunchPlan) -> Mapping[str, Any]:
     """The plan's subnet; EC2's error if there is none."""
     id = plan.data.get("SubnetId")
     if not id:
@@ -135,12 +135,12 @@ def subnet_of(account: Account, plan: Plan) -> Mapping[str, Any]:
     return first
 
 
-def _require_spot_role(request: Request) -> None:
+def _require_spot_role(request: GapRequest) -> None:
     """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html."""
     account = request.account
     try:
         account.call("iam", "GetRole", RoleName=SPOT_ROLE)
-    except ApiError:
+    except AwsError:
         arn = account.arn("iam", f"role/aws-service-role/{_SPOT_SERVICE}/{SPOT_ROLE}", everywhere=True)
         right = ec2.Right("iam:CreateServiceLinkedRole", arn, {"iam:AWSServiceName": _SPOT_SERVICE})
         if request.refusal([right]):
@@ -150,7 +150,7 @@ def _require_spot_role(request: Request) -> None:
         account.call("iam", "CreateServiceLinkedRole", AWSServiceName=_SPOT_SERVICE)
 
 
-def _require_keys_of_spot(account: Account, plan: Plan) -> None:
+def _require_keys_of_spot(account: Account, plan: LaunchPlan) -> None:
     """EC2 starts spot machines by the account's role for them, which has to be granted a customer's key:
     https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/service-linked-roles-spot-instance-requests.html.
 
@@ -168,7 +168,7 @@ def _require_keys_of_spot(account: Account, plan: Plan) -> None:
             raise GapError("InvalidParameter", message)
 
 
-def _check_quota(account: Account, plan: Plan, kind: str) -> None:
+def _check_quota(account: Account, plan: LaunchPlan, kind: str) -> None:
     most = account.supply.vcpu_limit(plan.market)
     if most is None:
         return
@@ -208,7 +208,7 @@ def _no_capacity(market: Market, kind: str, zone: str) -> str:
     )
 
 
-def _add_what_moto_lacks(account: Account, plan: Plan, id: str, fleet: str, subnet: Mapping[str, Any]) -> None:
+def _add_what_moto_lacks(account: Account, plan: LaunchPlan, id: str, fleet: str, subnet: Mapping[str, Any]) -> None:
     """moto answers these with its instances' attributes, once they have them."""
     from moto.ec2.models import ec2_backends
 

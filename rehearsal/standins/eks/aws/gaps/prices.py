@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rehearsal.standins.eks.aws.gaps.gap import Request
+from rehearsal.standins.eks.aws.gaps.gap import GapRequest
 
 
-def get_products(_: Request) -> Mapping[str, Any]:
+def get_products(_: GapRequest) -> Mapping[str, Any]:
     """``pricing:GetProducts``: a price list without products."""
     return {"FormatVersion": "aws_v1", "PriceList": []}
 
 
-def describe_spot_price_history(_: Request) -> Mapping[str, Any]:
+def describe_spot_price_history(_: GapRequest) -> Mapping[str, Any]:
     """``ec2:DescribeSpotPriceHistory``: no history."""
     return {"SpotPriceHistory": []}

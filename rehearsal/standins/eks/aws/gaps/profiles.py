@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rehearsal.standins.eks.aws.gaps.gap import Request
+from rehearsal.standins.eks.aws.gaps.gap import GapRequest
 
 
-def list_instance_profiles(request: Request) -> Mapping[str, Any] | None:
+def list_instance_profiles(request: GapRequest) -> Mapping[str, Any] | None:
     """``iam:ListInstanceProfiles`` with a ``PathPrefix``."""
     prefix = request.params.get("PathPrefix")
     if not prefix:

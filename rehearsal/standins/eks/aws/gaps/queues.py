@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.aws.gaps.gap import Request
-from rehearsal.standins.eks.errors import ApiError
+from rehearsal.standins.eks.aws.gaps.gap import GapRequest
+from rehearsal.standins.eks.errors import AwsError
 
 _LOOK_SECONDS: Final = 0.5
 
 
-def receive_message(request: Request) -> Mapping[str, Any] | None:
+def receive_message(request: GapRequest) -> Mapping[str, Any] | None:
     """``sqs:ReceiveMessage`` without waiting; whoever wants to wait has done so (:func:`wait`)."""
     if not request.params.get("WaitTimeSeconds"):
         return None
@@ -32,6 +32,6 @@ def _empty(account: Account, url: str) -> bool:
     names = ["ApproximateNumberOfMessages"]
     try:
         found = account.call("sqs", "GetQueueAttributes", QueueUrl=url, AttributeNames=names)["Attributes"]
-    except ApiError:
+    except AwsError:
         return False  # the request itself will say why
     return int(found[names[0]]) == 0

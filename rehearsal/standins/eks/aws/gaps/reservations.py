@@ -7,13 +7,13 @@ from datetime import datetime, timezone
 from typing import Any, Final
 
 from rehearsal.standins.eks.account import Account
-from rehearsal.standins.eks.aws.gaps.gap import GapError, Request
-from rehearsal.standins.eks.aws.supply import Reservation
+from rehearsal.standins.eks.aws.gaps.gap import GapError, GapRequest
+from rehearsal.standins.eks.aws.supply import CapacityReservation
 
 _LIVE: Final = [{"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]
 
 
-def describe_capacity_reservations(request: Request) -> Mapping[str, Any]:
+def describe_capacity_reservations(request: GapRequest) -> Mapping[str, Any]:
     """``ec2:DescribeCapacityReservations``: those of :class:`Supply`, less the instances that run in them."""
     account, filters = request.account, request.filters()
     known = {each.id: each for each in account.supply.reservations()}
@@ -26,14 +26,14 @@ def describe_capacity_reservations(request: Request) -> Mapping[str, Any]:
     return {"CapacityReservations": [each for each in described if _fits(each, filters)]}
 
 
-def free(account: Account, reservation: Reservation) -> int:
+def free(account: Account, reservation: CapacityReservation) -> int:
     """How many more instances a reservation holds."""
     answer = account.call("ec2", "DescribeInstances", Filters=_LIVE)
     found = [each for group in answer["Reservations"] for each in group["Instances"]]
     return max(0, reservation.count - sum(each.get("CapacityReservationId") == reservation.id for each in found))
 
 
-def _described(account: Account, reservation: Reservation) -> dict[str, Any]:
+def _described(account: Account, reservation: CapacityReservation) -> dict[str, Any]:
     owner = reservation.owner or account.id
     return {
         "CapacityReservationId": reservation.id,

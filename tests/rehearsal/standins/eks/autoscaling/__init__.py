@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from rehearsal.simulation import Machine, NodeGroup
-from rehearsal.standins.eks.autoscaling.cluster_autoscaler import READS, WRITES, AutoScalingGroup, Seen
+from rehearsal.simulation import NodeShape, SimulatedNodeGroup
+from rehearsal.standins.eks.autoscaling.cluster_autoscaler import READS, WRITES, AutoScalingGroup, ClusterSnapshot
 from rehearsal.standins.eks.autoscaling.discovery import Installation, cluster_autoscaler
 from rehearsal.standins.eks.autoscaling.identity import Role
 from rehearsal.standins.eks.groups import DeclaredGroup
@@ -79,9 +79,9 @@ def installed(*flags: str, **more: Any) -> Installation:
     return found
 
 
-def seen(**changes: Any) -> Seen:
+def seen(**changes: Any) -> ClusterSnapshot:
     """Everything as it must be, with ``changes``."""
-    return replace(Seen(installed(), role(), {}, CONTEXT), **changes)
+    return replace(ClusterSnapshot(installed(), role(), {}, CONTEXT), **changes)
 
 
 def asg(**changes: Any) -> AutoScalingGroup:
@@ -92,10 +92,10 @@ def asg(**changes: Any) -> AutoScalingGroup:
 
 def declared(**changes: Any) -> DeclaredGroup:
     """A group of one-GPU machines between 0 and 4."""
-    base = NodeGroup(
+    base = SimulatedNodeGroup(
         name="gpu-1",
         cluster=CLUSTER,
-        machine=Machine("g6.xlarge", 4, 16, gpus=1, gpu_name="nvidia-l4"),
+        machine=NodeShape("g6.xlarge", 4, 16, gpus=1, gpu_name="nvidia-l4"),
         zones=("us-west-2a",),
         labels={**LABELS, "node.kubernetes.io/instance-type": "g6.xlarge", "eks.amazonaws.com/nodegroup": "gpu-1"},
         taints=(TAINT,),

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from rehearsal.simulation import NodeGroup
+from rehearsal.simulation import SimulatedNodeGroup
 from rehearsal.standins.eks.account import Account
 from rehearsal.standins.eks.autoscaling.governor import Governor
 from rehearsal.standins.eks.background import Background
 from rehearsal.standins.eks.functions import get_scaling_group
-from rehearsal.standins.eks.groups import Groups
+from rehearsal.standins.eks.groups import NodeGroups
 from tests import recorder
 from tests.components import eks_specs
 from tests.rehearsal.noting_fleet import NotingFleet
@@ -44,9 +44,9 @@ class Stage:
         self.fleet = NotingFleet()
         self.fleet.objects = copy.deepcopy(dict(self.objects))
         account = replace(self.account, fleet=self.fleet)
-        self.governor = Governor(account, Groups(account))
+        self.governor = Governor(account, NodeGroups(account))
 
-    def groups(self) -> dict[str, NodeGroup]:
+    def groups(self) -> dict[str, SimulatedNodeGroup]:
         """What the fleet has after a look at everything."""
         self.governor.wake()
         self.governor.refresh()
@@ -156,7 +156,7 @@ def test_an_autoscaler_that_is_not_ready_scales_nothing(stage: Stage, ready: int
 
 
 def test_a_tag_that_is_missing_hides_a_label_once_the_group_has_had_a_node(stage: Stage) -> None:
-    asg = next(group.asg_name for group in Groups(stage.account).list() if group.name == "t4-1")
+    asg = next(group.asg_name for group in NodeGroups(stage.account).list() if group.name == "t4-1")
     key = "k8s.io/cluster-autoscaler/node-template/label/nvidia.com/gpu.present"
     tag = {"ResourceId": asg, "ResourceType": "auto-scaling-group", "Key": key}
     stage.account.call("autoscaling", "DeleteTags", Tags=[tag])
@@ -225,7 +225,7 @@ def sizes(stage: Stage) -> dict[str, int]:
     stage.groups()
     return {
         group.name: get_scaling_group(stage.account, {"name": group.asg_name})["desiredCapacity"]
-        for group in Groups(stage.account).list()
+        for group in NodeGroups(stage.account).list()
     }
 
 
@@ -296,7 +296,7 @@ def test_the_thread_notices_by_itself(stage: Stage) -> None:
     seen = threading.Event()
     apply = stage.fleet.apply_group
 
-    def apply_group(group: NodeGroup) -> None:
+    def apply_group(group: SimulatedNodeGroup) -> None:
         apply(group)
         if group.name == "t4-1" and group.not_scaled_because:
             seen.set()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rehearsal.standins.eks.autoscaling.cluster_autoscaler import READS, WRITES, judge
-from rehearsal.standins.eks.autoscaling.identity import Facts, Place, Role, annotated_role, role_of
+from rehearsal.standins.eks.autoscaling.identity import Facts, Role, ServiceAccountRef, annotated_role, role_of
 from tests.rehearsal.standins.eks.autoscaling import (
     CLUSTER,
     EKS_TAGS,
@@ -27,7 +27,7 @@ from tests.rehearsal.standins.eks.autoscaling import (
     trust,
 )
 
-PLACE = Place(CLUSTER, "kube-system", "cluster-autoscaler")
+PLACE = ServiceAccountRef(CLUSTER, "kube-system", "cluster-autoscaler")
 CLUSTER_ARN = f"arn:aws:eks:us-west-2:123456789012:cluster/{CLUSTER}"
 FACTS = Facts(PLACE, CLUSTER_ARN, "123456789012", associated=ROLE, agent=True)
 OWN_TAG = {"StringEquals": {f"aws:ResourceTag/{OWN}": "owned"}}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.simulation import NodeGroup
+from rehearsal.simulation import SimulatedNodeGroup
 from rehearsal.standins.eks.autoscaling.expander import CONFIG_MAP, ordered, priorities, rank
 from rehearsal.standins.eks.autoscaling.template import Described, as_seen, template
 from tests.rehearsal.standins.eks.autoscaling import EKS_TAGS, LABELS, TAINT, TEMPLATE, TEMPLATE_TAGS, declared
@@ -16,7 +16,7 @@ DESCRIBED = Described(LABELS, ({**TAINT, "effect": "NO_SCHEDULE"},))
 HIDDEN = {"eks.amazonaws.com/nodegroup": "gpu-1"}  # EKS's own label, which nothing tells the autoscaler
 
 
-def view(tags: dict[str, str], described: Described | None = None, gpus: int = 1) -> NodeGroup:
+def view(tags: dict[str, str], described: Described | None = None, gpus: int = 1) -> SimulatedNodeGroup:
     base = declared().base
     base = replace(base, machine=replace(base.machine, gpus=gpus))
     return as_seen(base, template(gpus, tags, described), base.zones)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from rehearsal.standins.eks.aws.supply import Maintenance, Reservation
+from rehearsal.standins.eks.aws.supply import CapacityReservation, ScheduledEvent
 from rehearsal.standins.eks.keys import TO_START
 from tests.rehearsal.standins.eks.account import GRANT, KEY, REGION
 from tests.rehearsal.standins.eks.aws.controller import Controller
@@ -197,7 +197,7 @@ def test_a_full_subnet_has_no_address_left(karpenter: Karpenter, ec2: Any) -> No
 
 def test_a_reservation_holds_as_many_as_it_says(karpenter: Karpenter, ec2: Any) -> None:
     supply = karpenter.controller.amazon.account.supply
-    supply.reserve(Reservation("cr-0123456789abcdef0", "g4dn.xlarge", f"{REGION}a", 1))
+    supply.reserve(CapacityReservation("cr-0123456789abcdef0", "g4dn.xlarge", f"{REGION}a", 1))
     target = {
         "CapacityReservationPreference": "capacity-reservations-only",
         "CapacityReservationTarget": {"CapacityReservationId": "cr-0123456789abcdef0"},
@@ -237,7 +237,7 @@ def test_announced_maintenance_is_in_the_status_of_that_instance_alone(karpenter
     template = karpenter.template(ec2)
     first, second = (karpenter.fleet(ec2, template)["Instances"][0]["InstanceIds"][0] for _ in range(2))
     day = datetime(2030, 1, 1, tzinfo=timezone.utc)
-    karpenter.controller.amazon.account.supply.announce(first, Maintenance("instance-reboot", day))
+    karpenter.controller.amazon.account.supply.announce(first, ScheduledEvent("instance-reboot", day))
 
     def having(name: str, value: str) -> set[str]:
         found = ec2.describe_instance_status(Filters=[{"Name": name, "Values": [value]}])["InstanceStatuses"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rehearsal.standins.eks.aws.supply import Reservation, Supply
+from rehearsal.standins.eks.aws.supply import CapacityReservation, Supply
 
-MINE = Reservation("cr-0123456789abcdef0", "g4dn.xlarge", "us-west-2a", 2)
-OTHER = Reservation("cr-0123456789abcdef1", "g4dn.xlarge", "us-west-2b", 3)
+MINE = CapacityReservation("cr-0123456789abcdef0", "g4dn.xlarge", "us-west-2a", 2)
+OTHER = CapacityReservation("cr-0123456789abcdef1", "g4dn.xlarge", "us-west-2b", 3)
 
 
 def test_a_reservation_that_is_used_up_holds_nothing_until_it_is_refilled() -> None:

@@ -14,7 +14,7 @@ import pytest
 from concepts.pool import GPU_LABEL, POOL_LABEL, Pool
 from rehearsal.cluster.api import Object
 from rehearsal.standins.eks.aws.gaps.launch import SPOT_ROLE
-from rehearsal.standins.eks.aws.supply import Reservation
+from rehearsal.standins.eks.aws.supply import CapacityReservation
 from tests.components import eks_specs
 from tests.rehearsal.simulated_cluster import eventually, pod
 from tests.rehearsal.standins.eks.karpenter_changes import changed, class_path, pool_path, without
@@ -167,7 +167,7 @@ def test_only_the_weight_orders_pools(world: KarpenterWorld) -> None:
 
 
 def test_reserved_machines_are_used_first_and_others_when_they_are_all_in_use(world: KarpenterWorld) -> None:
-    world.account.supply.reserve(Reservation(RESERVED, "g6.xlarge", ZONES[0], 1))
+    world.account.supply.reserve(CapacityReservation(RESERVED, "g6.xlarge", ZONES[0], 1))
     seen = class_path(world, "l4-a")
     eventually("Karpenter sees it", lambda: world.api.get(seen)["status"].get("capacityReservations"), SECONDS)
     submit(world, "nvidia-l4", "first")
@@ -182,7 +182,7 @@ def test_reserved_machines_are_used_first_and_others_when_they_are_all_in_use(wo
     submit(world, "nvidia-l4", "third", **{POOL_LABEL: "l4-a"})
     waits(world, "third", "Failed to schedule pod")
     assert len(world.instances()) == 2
-    world.account.supply.reserve(Reservation(RESERVED, "g6.xlarge", ZONES[0], 2))
+    world.account.supply.reserve(CapacityReservation(RESERVED, "g6.xlarge", ZONES[0], 2))
     world.restart()
     (node,) = run(world, "third")
     assert facts(node) == ("l4-a", "reserved", "g6.xlarge")

@@ -13,11 +13,11 @@ from typing import Any, Final
 import pytest
 
 from components.outputs import gpu_job
-from gpu.job import TrainingJob, manifests
+from gpu.job import TrainingJobSpec, manifests
 from rehearsal.cluster.api import Object
 from rehearsal.scenario import SECONDS as HELD
 from rehearsal.standins.eks.aws.event_bus import spot_interruption
-from rehearsal.standins.eks.aws.supply import Maintenance
+from rehearsal.standins.eks.aws.supply import ScheduledEvent
 from rehearsal.standins.eks.machines import reclaim as machines_reclaim
 from rehearsal.timeline import Timeline
 from rehearsal.watcher import Watcher
@@ -136,7 +136,9 @@ def test_a_submitted_job_hears_of_the_interruption_because_it_does_not_hold_its_
     world: KarpenterWorld, monkeypatch: pytest.MonkeyPatch, spot: bool
 ) -> None:
     taints = eks_specs.gpu_pool(SPOT, zones=eks_specs.THREE_ZONES).taints
-    wanted = TrainingJob(name="train", namespace="default", image="train:1", pools=(SPOT,), taints=taints, spot=spot)
+    wanted = TrainingJobSpec(
+        name="train", namespace="default", image="train:1", pools=(SPOT,), taints=taints, spot=spot
+    )
     (made,) = manifests(wanted)
     made["spec"]["template"]["metadata"]["annotations"][HELD] = "3600"
     timeline = Timeline()
@@ -186,7 +188,7 @@ def test_an_announced_reboot_waits_for_the_job_that_the_program_gives(world: Kar
     node = node_of(world, "long")
     pod = running_pod(world, "long")
     in_two_weeks = datetime.now(timezone.utc) + timedelta(days=14)
-    world.account.supply.announce(instance_of(world, node), Maintenance("instance-reboot", in_two_weeks))
+    world.account.supply.announce(instance_of(world, node), ScheduledEvent("instance-reboot", in_two_weeks))
     if not program:
         assert node_of(world, "long", but=node)
         return

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.standins.kubernetes.helm.charts import FOLDER, Chart, ChartError, locate
+from rehearsal.standins.kubernetes.helm.charts import FOLDER, ChartError, LocalChart, locate
 from rehearsal.tools.modules import KARPENTER_AWS
 from tests.rehearsal.standins.kubernetes.helm.charts import write_chart
 
@@ -45,14 +45,14 @@ def users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_path_is_a_chart_packed_or_not(web: Path, tmp_path: Path) -> None:
-    assert locate({"chart": str(web)}, None) == Chart(web, "web", "1.2.3")
+    assert locate({"chart": str(web)}, None) == LocalChart(web, "web", "1.2.3")
     archive = pack(web, tmp_path / "web.tgz")
-    assert locate({"chart": str(archive), "version": "9.9.9"}, None) == Chart(archive, "web", "1.2.3")
+    assert locate({"chart": str(archive), "version": "9.9.9"}, None) == LocalChart(archive, "web", "1.2.3")
 
 
 def test_a_relative_path_is_looked_up_in_the_project(web: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(web.parent)
-    assert locate({"chart": "web"}, None) == Chart(web, "web", "1.2.3")
+    assert locate({"chart": "web"}, None) == LocalChart(web, "web", "1.2.3")
     repository = {"repo": "https://example.org/charts"}
     with pytest.raises(ChartError, match=r"https://example\.org/charts/web 1 is not here"):
         locate({"chart": "web", "version": "1", "repositoryOpts": repository}, None)
@@ -62,7 +62,7 @@ def test_a_relative_path_is_looked_up_in_the_project(web: Path, monkeypatch: pyt
 def test_a_published_chart_comes_from_the_tools(chart: Any, tools: Path) -> None:
     inputs = {"chart": chart.published, "version": NUMBER}
     found = locate(inputs, tools)
-    assert found == Chart(tools / f"{chart.name}-{NUMBER}.tgz", chart.name, NUMBER)
+    assert found == LocalChart(tools / f"{chart.name}-{NUMBER}.tgz", chart.name, NUMBER)
     assert locate(inputs, None) is None, "without tools nobody can tell"
 
 
@@ -73,7 +73,7 @@ def test_a_folder_of_the_user_comes_before_the_tools(users: Path, tools: Path, t
         expected = pack(write_chart(tmp_path / "karpenter-1", "karpenter", "1.0.0"), users / "karpenter-1.0.0.tgz")
     else:
         expected = write_chart(users / "karpenter", "karpenter", "1.0.0")
-    assert locate(wanted, tools) == Chart(expected, "karpenter", "1.0.0")
+    assert locate(wanted, tools) == LocalChart(expected, "karpenter", "1.0.0")
     with pytest.raises(ChartError, match=f"carries .* {NUMBER}, not 1.0.1"):
         locate({**wanted, "version": "1.0.1"}, tools)
 
