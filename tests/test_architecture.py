@@ -1,5 +1,7 @@
-"""docs/architecture.md says who may import what; this holds the code to that table, and finds circles of imports
-and classes of one name that are different things."""
+"""docs/architecture.md says who may import what and what may share a name; this holds the code to it.
+
+Circles of imports are found, too.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +47,19 @@ def modules() -> Mapping[str, Path]:
 
 
 @functools.cache
+def parsed() -> Mapping[str, ast.Module]:
+    """The syntax tree of every module."""
+    return {name: ast.parse(file.read_text()) for name, file in modules().items()}
+
+
+@functools.cache
 def imports() -> Mapping[str, frozenset[str]]:
     """Module → those of ours that it imports, wherever in the file and for whatever purpose."""
-    return {name: frozenset(_imported(file)) - {name} for name, file in modules().items()}
+    return {name: frozenset(_imported(tree)) - {name} for name, tree in parsed().items()}
 
 
-def _imported(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text())):
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules())
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -64,8 +72,8 @@ def _imported(file: Path) -> Iterator[str]:
 def classes() -> Mapping[str, tuple[str, ...]]:
     """Name of a public class → the modules that have one of that name."""
     found: dict[str, tuple[str, ...]] = {}
-    for module, file in modules().items():
-        for node in ast.parse(file.read_text()).body:
+    for module, tree in parsed().items():
+        for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name] = (*found.get(node.name, ()), module)
     return found

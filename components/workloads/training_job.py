@@ -11,8 +11,7 @@ import pulumi
 from components.cluster import Cluster
 from components.published_offer import daemons_of, offer
 from gpu.fit import PodRequest
-from gpu.job import TrainingJobSpec as Job
-from gpu.job import manifests
+from gpu.job import TrainingJobSpec, manifests
 from gpu.plan import JobRequest, place, training_job
 from gpu.sweep import Sweep
 
@@ -82,7 +81,7 @@ class TrainingJob(pulumi.ComponentResource):
         self.register_outputs({"job": f"{args.namespace}/{name}", "pools": list(job.pools)})
 
 
-def _job(name: str, args: TrainingJobArgs) -> Job:
+def _job(name: str, args: TrainingJobArgs) -> TrainingJobSpec:
     settings = args.cluster.settings
     pools = settings.gpu_pools
     # What only the cloud knows is put in below; until then any text stands for it.

@@ -8,8 +8,8 @@ from typing import Final
 
 from typing_extensions import override
 
-from rehearsal.standins import cloud
 from rehearsal.standins.aks.errors import not_found
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.rules import RuleBook
 from rehearsal.standins.store import Record
 
@@ -21,7 +21,7 @@ GROUP_ID: Final = "/subscriptions/{subscription}/resourceGroups/{resourceGroupNa
 
 
 @dataclass(frozen=True)
-class Subscription(cloud.SimulatedCloud):
+class Subscription(SimulatedCloud):
     """One simulated Azure subscription."""
 
     @property

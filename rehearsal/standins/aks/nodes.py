@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from catalog.aks import nodes as reservations
 from catalog.aks.cloud import MIG_GPUS
-from catalog.model import Machine as CatalogMachine
+from catalog.model import Machine
 from rehearsal.simulation import Advertiser, NodeShape, Packing, SimulatedNodeGroup
 from rehearsal.standins.aks.cloud import Subscription
 from rehearsal.standins.base import Properties
@@ -37,7 +37,7 @@ def is_spot(pool: Mapping[str, Any]) -> bool:
     return pool.get("scaleSetPriority") == "Spot"
 
 
-def can_mig(machine: CatalogMachine) -> bool:
+def can_mig(machine: Machine) -> bool:
     """Whether AKS partitions the machine's GPUs."""
     return machine.gpu in MIG_GPUS
 
@@ -66,7 +66,7 @@ def effective_labels(pool: Mapping[str, Any], *, new: bool) -> dict[str, str]:
 
 
 def node_labels(
-    cluster: Properties, name: str, pool: Mapping[str, Any], machine: CatalogMachine, node_group: str
+    cluster: Properties, name: str, pool: Mapping[str, Any], machine: Machine, node_group: str
 ) -> dict[str, str]:
     """Every label that a node of the pool gets; region, zone and machine type come with the node.
 
@@ -170,7 +170,7 @@ def _count(pool: Mapping[str, Any]) -> int:
     return 1 if count is None else int(count)
 
 
-def _machine(cloud: Subscription, machine: CatalogMachine, pods: int) -> NodeShape:
+def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
     left = cloud.catalog.allocatable(machine)
     whole_mib = int(1024 * machine.memory_gib)
     reserved = whole_mib - left.memory_mib
@@ -188,7 +188,7 @@ def _machine(cloud: Subscription, machine: CatalogMachine, pods: int) -> NodeSha
     )
 
 
-def _advertiser(machine: CatalogMachine, pool: Mapping[str, Any]) -> Advertiser:
+def _advertiser(machine: Machine, pool: Mapping[str, Any]) -> Advertiser:
     if not machine.gpus:
         return "cloud"
     # The driver is in the image unless the user brings it; the device plugin always is the user's.
@@ -196,12 +196,12 @@ def _advertiser(machine: CatalogMachine, pool: Mapping[str, Any]) -> Advertiser:
     return "daemonset" if at(pool, "gpuProfile.driver") == "None" else "device-plugin"
 
 
-def _offered(machine: CatalogMachine, pool: Mapping[str, Any]) -> int | None:
+def _offered(machine: Machine, pool: Mapping[str, Any]) -> int | None:
     profile = pool.get("gpuInstanceProfile")
     return machine.gpus * MIG_SLICES[profile] if profile else None
 
 
-def _hourly_usd(cloud: Subscription, machine: CatalogMachine, region: str, *, spot: bool) -> float:
+def _hourly_usd(cloud: Subscription, machine: Machine, region: str, *, spot: bool) -> float:
     # The price only orders pools here, so where the region's is not known that of the reference region serves; a spot
     # machine costs no more than the same machine on demand.
     for cheap in (True, False) if spot else (False,):

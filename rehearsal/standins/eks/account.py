@@ -12,8 +12,8 @@ from functools import lru_cache, partial
 from io import BytesIO
 from typing import Any, Final
 
-from rehearsal.standins import cloud
 from rehearsal.standins.base import ProviderError
+from rehearsal.standins.cloud import SimulatedCloud
 from rehearsal.standins.eks.aws.supply import Supply
 from rehearsal.standins.eks.errors import AwsError
 from rehearsal.standins.eks.system import addon_namespace
@@ -34,7 +34,7 @@ _asked: Final[ContextVar[Account]] = ContextVar("account")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account(cloud.SimulatedCloud):
+class Account(SimulatedCloud):
     """One simulated AWS account in one region, whose records are in memory, as moto's state is.
 
     ``answers`` is AWS: an account's request (service, operation, as botocore sends it) → the answer, ``None`` if the

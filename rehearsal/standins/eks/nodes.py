@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from catalog.eks.nodes import disk_mib, max_pods
-from catalog.model import Machine as CatalogMachine
+from catalog.model import Machine
 from rehearsal.simulation import Advertiser, NodeShape, SimulatedNodeGroup
 from rehearsal.standins.base import Properties
 from rehearsal.standins.eks.account import Account
@@ -66,7 +66,7 @@ def node_group(
     )
 
 
-def node_labels(inputs: Properties, machine: CatalogMachine, image: str, template: Mapping[str, str]) -> dict[str, str]:
+def node_labels(inputs: Properties, machine: Machine, image: str, template: Mapping[str, str]) -> dict[str, str]:
     """Every label that a node of the group gets: those declared and EKS's; region and zone come with the node.
 
     https://docs.aws.amazon.com/eks/latest/userguide/managed-node-groups.html
@@ -116,7 +116,7 @@ def _is_bottlerocket(ami_type: str) -> bool:
     return ami_type.startswith("BOTTLEROCKET")
 
 
-def _machine(account: Account, machine: CatalogMachine, disk: int) -> NodeShape:
+def _machine(account: Account, machine: Machine, disk: int) -> NodeShape:
     left = account.catalog.allocatable(machine)
     accelerator = account.catalog.accelerators.get(machine.gpu or "")
     return NodeShape(
@@ -132,7 +132,7 @@ def _machine(account: Account, machine: CatalogMachine, disk: int) -> NodeShape:
     )
 
 
-def _hourly_usd(account: Account, machine: CatalogMachine, *, spot: bool) -> float:
+def _hourly_usd(account: Account, machine: Machine, *, spot: bool) -> float:
     # The price only orders groups here, so where the region's is not known that of another region serves.
     for place in (account.region, account.catalog.reference_region):
         price = account.catalog.prices.machine(place, machine, spot=spot)

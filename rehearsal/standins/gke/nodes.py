@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from catalog.model import Machine as CatalogMachine
+from catalog.model import Machine
 from concepts.pool import MIG_SLICES
 from rehearsal.simulation import NodeShape, Packing, SimulatedNodeGroup
 from rehearsal.standins.base import Properties
@@ -57,7 +57,7 @@ class Gpus:
         return self.driver != "INSTALLATION_DISABLED"
 
 
-def machine_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> CatalogMachine | None:
+def machine_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> Machine | None:
     """The machine of a node configuration with its accelerators attached; ``None`` if there is no such machine."""
     type_ = config.get("machineType") or DEFAULT_MACHINE
     accelerators = config.get("guestAccelerators") or []
@@ -92,7 +92,7 @@ def gpus_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> Gpus | None:
     return Gpus(cloud.catalog.accelerators[machine.gpu].name, machine.gpus, "DEFAULT")
 
 
-def node_labels(pool: str, config: Mapping[str, Any], machine: CatalogMachine, gpus: Gpus | None) -> dict[str, str]:
+def node_labels(pool: str, config: Mapping[str, Any], machine: Machine, gpus: Gpus | None) -> dict[str, str]:
     """Every label that a node of the pool gets: those declared and those GKE adds; region and zone come with the node.
 
     Google has no list of them: these are the ones that users show of their nodes, and those of
@@ -223,7 +223,7 @@ def _gpu_labels(gpus: Gpus) -> dict[str, str]:
     return labels
 
 
-def _hourly_usd(cloud: SimulatedCloud, config: Mapping[str, Any], machine: CatalogMachine, region: str) -> float:
+def _hourly_usd(cloud: SimulatedCloud, config: Mapping[str, Any], machine: Machine, region: str) -> float:
     spot = bool(config.get("spot") or config.get("preemptible"))
     # The price only orders pools here, so where the region's is not known the best known one of another region serves.
     for place in (region, PRICED_REGION):
