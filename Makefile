@@ -17,10 +17,12 @@ PACK ?= build/policy-pack
 WORKERS ?= 3
 
 VENV := .venv/bin
+# Runs before .venv exists, on the standard library alone.
+TOOLS = PYTHONPATH=packages/rehearsal $(PYTHON) -m rehearsal.tools
 REHEARSAL := $(if $(CHARTS),GPUCLUSTER_CHARTS="$(abspath $(CHARTS))") $(VENV)/python -m rehearsal
 PYTEST = $(VENV)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Installs all binaries if need be (progress on stderr) and hands their folder to the command that follows.
-WITH_TOOLS = tools="$$($(PYTHON) -m rehearsal.tools)" && GPUCLUSTER_TOOLS="$$tools"
+WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 
 # With modules compiled once, each of the many Python processes starts sooner.
 unexport PYTHONDONTWRITEBYTECODE
@@ -32,10 +34,10 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
 
 setup: ## Virtual environment with the locked Python packages (.venv)
-	@$(PYTHON) -m rehearsal.tools.environment
+	@$(TOOLS).environment
 
 tools: ## Build or check all the binaries (each command builds what it needs); the last line is their folder
-	@$(PYTHON) -m rehearsal.tools
+	@$(TOOLS)
 
 rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, APPLY=DIR, ACCOUNT=FILE, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR)
 	@$(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(APPLY),--apply "$(APPLY)") $(if $(ACCOUNT),--account "$(ACCOUNT)") \
@@ -74,14 +76,14 @@ test: setup ## What guards a merge: quick, the real engine and gate, a rehearsal
 	@$(WITH_TOOLS) $(PYTEST) -m "not exhaustive" $(ARGS)
 
 clients: setup ## Other people's programs by their locks, for test-clients (JupyterHub, SkyPilot; each in build/clients)
-	@for lock in tests/clients/*/requirements.lock; do \
+	@for lock in packages/rehearsal/tests/clients/*/requirements.lock; do \
 	  home="build/clients/$$(basename "$$(dirname "$$lock")")" && { cmp -s "$$lock" "$$home/installed.lock" || { \
 	  $(VENV)/uv venv --quiet --clear --python "$(VENV)/python" "$$home" && \
 	  VIRTUAL_ENV="$$home" $(VENV)/uv pip sync --quiet --require-hashes "$$lock" && cp "$$lock" "$$home/installed.lock"; }; } || exit; \
 	done
 
 test-clients: clients ## Other people's programs on a rehearsed cluster: a real JupyterHub, a real SkyPilot
-	@$(WITH_TOOLS) $(VENV)/python -m pytest tests/clients $(ARGS)
+	@$(WITH_TOOLS) $(VENV)/python -m pytest packages/rehearsal/tests/clients $(ARGS)
 
 test-all: clients ## Everything: test, every stack, every sabotage, other people's programs
 	@echo "test-all: every stack and every sabotage on real binaries"
@@ -99,7 +101,7 @@ check: setup ## Style, types, dead code, layers, workflows, generated docs, file
 	$(VENV)/python -m pytest -q tests/test_architecture.py
 	$(VENV)/python -m schemas.generate --check
 	@awk 'FNR == 401 { print FILENAME ": more than 400 lines, split it"; bad = 1 } END { exit bad }' $$(git ls-files '*.py')
-	@folder="$$($(PYTHON) -m rehearsal.tools actionlint)" && "$$folder/actionlint" -color
+	@folder="$$($(TOOLS) actionlint)" && "$$folder/actionlint" -color
 	$(VENV)/zizmor --offline --quiet .github/workflows
 
 bench: setup ## Ratios: the gate, the number of pools, the rehearsal's stages, scheduling
@@ -117,8 +119,8 @@ format: setup ## Let ruff format and fix what it can
 	@$(VENV)/ruff check --fix --quiet .
 	@$(VENV)/ruff format .
 
-lock: setup ## Resolve requirements.txt into requirements.lock, those of tests/clients too
-	@for wanted in requirements.txt tests/clients/*/requirements.txt; do \
+lock: setup ## Resolve requirements.txt into requirements.lock, those of packages/rehearsal/tests/clients too
+	@for wanted in requirements.txt packages/rehearsal/tests/clients/*/requirements.txt; do \
 	  $(VENV)/uv pip compile "$$wanted" --quiet --universal --generate-hashes --python-version 3.10 \
 	    --no-emit-index-url --custom-compile-command "make lock" --output-file "$${wanted%.txt}.lock" || exit; \
 	done

@@ -16,7 +16,7 @@ from components.published_offer import PublishedOffer, PublishedOfferArgs
 from components.settings import from_pulumi
 from components.teams import Teams, TeamsArgs
 from components.workloads.declare import declare_workloads
-from concepts.pool import Pool
+from facts.concepts.pool import Pool
 
 run_without_delay()
 settings = from_pulumi()

@@ -15,7 +15,7 @@ from components.clouds.base import Subject
 from components.cluster import Cluster
 from components.settings.access import Access as AccessSetting
 from components.settings.teams import Team
-from concepts.kubernetes import DEFAULT_NAMESPACE
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 
 _API: Final = "rbac.authorization.k8s.io"
 _ROLES: Final = {"admin": "cluster-admin", "developer": "edit", "viewer": "view"}

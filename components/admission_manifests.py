@@ -27,7 +27,7 @@ from components.clouds.base import load_cloud
 from components.gpu_admission import API, PODS, WORKLOADS, manifests
 from components.settings.problems import SettingsError
 from components.settings.read import from_stack_file
-from concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import GPU_RESOURCE
 
 BLANKET_POLICY: Final = "no-blanket-toleration.gpucluster.dev"
 RESERVED_POLICY: Final = "gpu-nodes-for-gpus.gpucluster.dev"

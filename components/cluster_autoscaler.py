@@ -9,7 +9,7 @@ import pulumi
 
 from components.clouds.base import NodePools, PoolGovernance
 from components.cluster import Cluster
-from concepts.pool import Pool
+from facts.concepts.pool import Pool
 
 
 @dataclass(frozen=True, kw_only=True)

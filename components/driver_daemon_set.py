@@ -11,8 +11,8 @@ import pulumi
 from components.clouds.base import GpuDaemon
 from components.cluster import Cluster
 from components.resources import CustomResource
-from concepts.kubernetes import tolerations
-from concepts.pool import POOL_LABEL, Pool
+from facts.concepts.kubernetes import tolerations
+from facts.concepts.pool import POOL_LABEL, Pool
 
 NAMESPACE: Final = "kube-system"
 VARIANT_LABEL: Final = "gpucluster.dev/driver"

@@ -18,11 +18,11 @@ from typing import Any, Final, Literal
 
 import pulumi
 
-import catalog
-from catalog.model import Resources
 from components import gpu_admission_cel as cel
 from components.cluster import Cluster
-from concepts.pool import OPT_OUT_LABEL, Pool
+from facts import catalog
+from facts.catalog.model import Resources
+from facts.concepts.pool import OPT_OUT_LABEL, Pool
 
 PLACEMENT_POLICY: Final = "gpu-placement.gpucluster.dev"
 ISOLATION_POLICY: Final = "gpu-isolation.gpucluster.dev"

@@ -11,9 +11,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from catalog.model import Resources
-from concepts.kubernetes import GPU_RESOURCE, SAFE_TO_EVICT, Taint
-from concepts.pool import GPU_LABEL, GPU_TAINT, OPT_OUT_LABEL, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool, gpus_per_pod
+from facts.catalog.model import Resources
+from facts.concepts.kubernetes import GPU_RESOURCE, SAFE_TO_EVICT, Taint
+from facts.concepts.pool import (
+    GPU_LABEL,
+    GPU_TAINT,
+    OPT_OUT_LABEL,
+    POOL_LABEL,
+    ROLE_LABEL,
+    SIZE_KEY,
+    Pool,
+    gpus_per_pod,
+)
 
 _MIB: Final = 1024 * 1024
 

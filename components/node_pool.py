@@ -8,7 +8,7 @@ import pulumi
 
 from components.cluster import Cluster
 from components.cluster_autoscaler import ClusterAutoscaler
-from concepts.pool import Pool, as_node_group
+from facts.concepts.pool import Pool, as_node_group
 from policies.rules.node_groups import ceiling, gpu_taint, zero_minimum
 
 

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import yaml
 
-import catalog
 from components.clouds.names import shortened
 from components.settings import Settings
 from components.settings.costs import fees, support_of
 from components.settings.quotas import quotas as needed_quotas
-from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
-from concepts.pool import KIND_LABELS, POOL_LABEL, Pool
+from facts import catalog
+from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
+from facts.concepts.pool import KIND_LABELS, POOL_LABEL, Pool
 
 # CUDA 12.2 runs on every driver branch that clouds install by default today (R535 and later).
 _CUDA_IMAGE: Final = "nvidia/cuda:12.2.2-base-ubuntu22.04"

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import pulumi
 
-import catalog
-from catalog.model import Resources
 from components.clouds.base import Cloud, GpuDaemon
 from components.cluster import Cluster
 from components.settings import Settings
-from concepts.kubernetes import DEFAULT_NAMESPACE, quantity
-from concepts.offer import (
+from facts import catalog
+from facts.catalog.model import Resources
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, quantity
+from facts.concepts.offer import (
     CONFIG_MAP,
     NAMESPACE,
     PRIORITY_CLASSES,
@@ -25,7 +25,7 @@ from concepts.offer import (
     TeamOffer,
     to_config_map,
 )
-from concepts.pool import Pool, gpus_per_pod
+from facts.concepts.pool import Pool, gpus_per_pod
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _MIB: Final = 1024 * 1024
@@ -44,7 +44,7 @@ class PublishedOfferArgs:
 
 
 class PublishedOffer(pulumi.ComponentResource):
-    """A ConfigMap (``concepts/offer.py``) that every authenticated user may read, and nothing beside it."""
+    """A ConfigMap (``facts/concepts/offer.py``) that every authenticated user may read, and nothing beside it."""
 
     def __init__(self, name: str, args: PublishedOfferArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:PublishedOffer", name, None, opts)

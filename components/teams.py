@@ -14,8 +14,8 @@ import pulumi
 
 from components.cluster import Cluster
 from components.settings.teams import Priority, Team
-from concepts.kubernetes import GPU_RESOURCE
-from concepts.offer import PRIORITY_CLASSES
+from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.offer import PRIORITY_CLASSES
 
 # Above and below a pod that names no class. Autoscalers start no node for pods below -10:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#how-does-cluster-autoscaler-work-with-pod-priority-and-preemption

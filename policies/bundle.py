@@ -14,13 +14,14 @@ from typing import Final
 import yaml
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-PACKAGES: Final = ("policies", "catalog", "concepts")
+PACKAGES: Final = ("policies", "facts")
 """What a run of the pack imports of ours."""
 
 _PROJECT: Final = "PulumiPolicy.yaml"
 _VENV: Final = "venv"
 _AT_THE_TOP: Final = ("__main__.py", _PROJECT, "requirements.txt")
 _NOT_TO_RUN: Final = (*_AT_THE_TOP, "bundle.py", "docs.py", "unseen.py")
+_NOT_OF_THE_PACK: Final = ("jobs",)
 _MAIN: Final = '''\
 """Starts the policy pack."""
 
@@ -58,7 +59,7 @@ def bundle(folder: Path) -> None:
 
 
 def _left_out(directory: str, names: list[str]) -> list[str]:
-    unused = _NOT_TO_RUN if Path(directory) == ROOT / "policies" else ()
+    unused = {ROOT / "policies": _NOT_TO_RUN, ROOT / "facts": _NOT_OF_THE_PACK}.get(Path(directory), ())
     return [name for name in names if name == "__pycache__" or name in unused]
 
 

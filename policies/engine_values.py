@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pulumi_policy import proxy, secret
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 
 # The engine writes an unknown value as one of these fixed texts, by its type.
 _UNKNOWNS: Final = frozenset(

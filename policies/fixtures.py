@@ -28,7 +28,7 @@ from typing import Any, Final
 
 import yaml
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from policies import pools
 from policies.config import limits_of, problems
 from policies.readers import linked, read, stack_of

@@ -26,7 +26,7 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UNKNOWN_OBJECT_VALUE, UnknownValueError
 
-from concepts.declared import Doubt, NodeGroup, Unjudged, Violation
+from facts.concepts.declared import Doubt, NodeGroup, Unjudged, Violation
 from policies import exemptions, lowered, pools
 from policies.config import ConfigError, exemptions_of, limits_of
 from policies.engine_values import plain, target, unwrapped

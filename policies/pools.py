@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from concepts.declared import NodeGroup
-from concepts.kubernetes import GPU_PRESENT_LABEL, Effect, Taint
-from concepts.pool import GPU_TAINT
+from facts.concepts.declared import NodeGroup
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, Effect, Taint
+from facts.concepts.pool import GPU_TAINT
 
 KEY: Final = "pools"
 _GPUS: Final = "gpusPerNode"

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from concepts.declared import NodeGroup
-from concepts.kubernetes import GPU_PRESENT_LABEL
-from concepts.pool import GPU_TAINT
+from facts.concepts.declared import NodeGroup
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL
+from facts.concepts.pool import GPU_TAINT
 from policies.readers import additions_to, read
 from policies.readers.resource import Declared
 from policies.rules.node_groups import gpu_taint, present_label

@@ -6,8 +6,8 @@ import operator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from concepts.declared import Stack, Violation
-from concepts.unknown import holds_unknown
+from facts.concepts.declared import Stack, Violation
+from facts.concepts.unknown import holds_unknown
 from policies.readers import linked, read, stack_of
 from policies.readers.resource import Declared, Item
 from policies.rules.rule import Limits, Rule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concepts.declared import Stack
+from facts.concepts.declared import Stack
 from policies.readers import linked, read, read_stack
 from policies.readers.resource import Declared, Item
 from tests.recorder import Recording

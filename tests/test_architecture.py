@@ -15,7 +15,7 @@ import pytest
 
 from tests.stacks import ROOT
 
-PACKAGES = ("catalog", "components", "concepts", "gpu", "policies", "rehearsal", "schemas")
+PACKAGES = ("components", "facts", "packages/gpu/gpu", "packages/rehearsal/rehearsal", "policies", "schemas")
 EVERYTHING, NOTHING = "everything", "nothing of ours"
 
 
@@ -29,7 +29,7 @@ def table() -> Mapping[str, tuple[str, ...]]:
 
 
 def _module(cell: str) -> str:
-    (path,) = re.findall(r"`([^`]+)`", cell)
+    (path,) = re.findall(r"`(?:packages/[^/]+/)?([^`]+)`", cell)
     return path.removesuffix("/").removesuffix(".py").replace("/", ".")
 
 
@@ -43,7 +43,7 @@ def _allowed(cell: str) -> tuple[str, ...]:
 def modules() -> Mapping[str, Path]:
     """Every module of ours by its name."""
     files = [ROOT / "__main__.py", *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))]
-    return {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
+    return {_module(f"`{file.relative_to(ROOT)}`").removesuffix(".__init__"): file for file in files}
 
 
 @functools.cache
@@ -91,7 +91,7 @@ def ambiguous(named: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def _restates(module: str) -> bool:
-    return module == "concepts.declared" or _inside(module, "components.settings")
+    return module == "facts.concepts.declared" or _inside(module, "components.settings")
 
 
 def _place(module: str) -> tuple[str, ...]:
@@ -158,7 +158,9 @@ def test_nobody_imports_what_the_table_does_not_allow() -> None:
 
 
 def test_an_import_against_the_table_is_found() -> None:
-    assert forbidden({"concepts.pool": ["catalog.cloud"]}) == ["concepts.pool imports catalog.cloud"]
+    assert forbidden({"facts.concepts.pool": ["facts.catalog.cloud"]}) == [
+        "facts.concepts.pool imports facts.catalog.cloud"
+    ]
     assert forbidden({"policies.pack": ["components.settings"]}) == ["policies.pack imports components.settings"]
 
 
@@ -183,7 +185,7 @@ def test_a_class_name_stands_for_one_thing() -> None:
         (("components.clouds.gke.network", "components.clouds.eks.routes"), True),
         (("components.settings.pools", "components.node_pool"), False),
         (("components.settings.pools", "components.node_pool", "rehearsal.simulation"), True),
-        (("components.cluster", "concepts.declared"), False),
+        (("components.cluster", "facts.concepts.declared"), False),
         (("components.cluster",), False),
     ],
 )

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
-from catalog import PLUGINS
-from concepts.pool import Pool
+from facts.catalog import PLUGINS
+from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     import pulumi

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from components.clouds.base import GpuDaemon
-from concepts.kubernetes import GPU_RESOURCE
-from concepts.pool import Pool
+from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.pool import Pool
 
 APP: Final = "nvidia-device-plugin"
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from components.clouds.base import GpuDaemon
-from concepts.pool import Image, Pool
+from facts.concepts.pool import Image, Pool
 
 APP: Final = "dcgm-exporter"
 PORT: Final = 9400

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from concepts.pool import Pool
+from facts.concepts.pool import Pool
 
 CONFIG_MAP: Final = "cluster-autoscaler-priority-expander"
 """The name that the expander looks for, in the namespace of the autoscaler."""

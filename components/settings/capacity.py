@@ -14,7 +14,7 @@ from components.settings import check
 from components.settings.fields import Section, ValidationContext, context, wrong
 from components.settings.maintenance import Date
 from components.settings.problems import instead
-from concepts.pool import Block, Rung
+from facts.concepts.pool import Block, Rung
 
 RUNGS: Final[tuple[Rung, ...]] = get_args(Rung)
 FALLBACK: Final = "spot-with-fallback"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from catalog import CloudCatalog, Machine, Resources
 from components.settings.fields import ValidationContext, wrong
 from components.settings.problems import instead, nearest
+from facts.catalog import CloudCatalog, Machine, Resources
 
 # Out-of-memory kills ended at 5 GB per core, and a g1-small left everything unschedulable:
 # https://github.com/dudaji/gke-gpu-auto-scale. With 15 GiB in all the share per core no longer matters.

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from catalog import CloudCatalog, Machine
-from catalog.model import Price, Support
 from components.settings.cluster import Network
 from components.settings.workloads import Workloads
-from concepts.pool import Pool
+from facts.catalog import CloudCatalog, Machine
+from facts.catalog.model import Price, Support
+from facts.concepts.pool import Pool
 
 Counts = list[tuple[Pool, int]]
 """How many nodes of which pools."""

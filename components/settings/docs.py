@@ -18,11 +18,11 @@ from typing import Any, Final
 from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
-import catalog
-from catalog import CloudCatalog
 from components.settings.problems import SettingsError, models_in
 from components.settings.read import load
 from components.settings.stack_file import StackFile
+from facts import catalog
+from facts.catalog import CloudCatalog
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 TARGET: Final = _ROOT / "docs" / "configuration.md"

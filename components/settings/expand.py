@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
-from catalog import CloudCatalog, Machine
 from components.settings import capacity
 from components.settings.capacity import Reservation
 from components.settings.costs import dearest_price, node_price
 from components.settings.fields import NO_ZONE, ValidationContext
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import Problem
-from concepts.kubernetes import Taint
-from concepts.pool import (
+from facts.catalog import CloudCatalog, Machine
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import (
     ADMIN_POOL_NAME,
     FlexStart,
     Image,

@@ -26,10 +26,10 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-import catalog
-from catalog import CloudCatalog
-from concepts.kubernetes import GPU_RESOURCE
-from concepts.kubernetes import Taint as NodeTaint
+from facts import catalog
+from facts.catalog import CloudCatalog
+from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.kubernetes import Taint as NodeTaint
 
 _RFC1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LABEL_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")

@@ -7,7 +7,6 @@ from typing import Literal
 
 from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
 
-from catalog import Machine
 from components.settings import capacity, check
 from components.settings.capacity import FlexStart, Ladder, Reservations
 from components.settings.fields import (
@@ -28,9 +27,10 @@ from components.settings.fields import (
     wrong,
 )
 from components.settings.problems import HERE
-from concepts.declared import NodeGroup, Violation
-from concepts.kubernetes import GPU_RESOURCE
-from concepts.pool import Rung
+from facts.catalog import Machine
+from facts.concepts.declared import NodeGroup, Violation
+from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.pool import Rung
 from policies.rules import node_groups
 
 

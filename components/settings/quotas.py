@@ -9,11 +9,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import catalog
-from catalog.model import Quota
 from components.settings.problems import SettingsError
 from components.settings.read import from_stack_file
 from components.settings.settings import Settings
+from facts import catalog
+from facts.catalog.model import Quota
 
 
 def quotas(settings: Settings) -> tuple[Quota, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import catalog
-from catalog.raw import Raw
 from components.settings.problems import Problem, instead
 from components.settings.settings import Settings
+from facts import catalog
+from facts.catalog.raw import Raw
 from schemas import Object, Property, Schema, schema
 
 _EXPECTED: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {

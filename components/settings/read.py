@@ -12,14 +12,14 @@ from typing import Any, Final
 import yaml
 from pydantic import ValidationError
 
-import catalog
-from catalog import CloudCatalog
 from components.settings import expand, limits
 from components.settings.costs import costs, fee, fees, volumes_price
 from components.settings.fields import ValidationContext
 from components.settings.problems import Problem, SettingsError, invalid, nearest
 from components.settings.settings import Settings
 from components.settings.stack_file import StackFile
+from facts import catalog
+from facts.catalog import CloudCatalog
 
 NAMESPACE: Final = "gpucluster"
 _TEXT_KEYS: Final = ("cloud", "region", "availability", "clusterName")

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-import catalog
 from components.settings.access import Access
 from components.settings.cluster import Kubernetes, Network, Security
 from components.settings.maintenance import Maintenance
 from components.settings.teams import Team
 from components.settings.workloads import Identity, Workloads
-from concepts.pool import Pool
+from facts import catalog
+from facts.concepts.pool import Pool
 
 
 @dataclass(frozen=True, kw_only=True)

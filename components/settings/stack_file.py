@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, ValidationInfo, field_validator
 
-import catalog
 from components.settings import check
 from components.settings.access import AccessList
 from components.settings.cluster import Kubernetes, Monitoring, Network, Security
@@ -26,6 +25,7 @@ from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import instead
 from components.settings.teams import Teams
 from components.settings.workloads import Identity, Workloads, distinct_accounts
+from facts import catalog
 
 
 class Autoscaling(Section):

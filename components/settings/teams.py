@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StrictInt, StrictStr
 
 from components.settings.fields import Section, wrong
 from components.settings.namespaces import own_namespace
-from concepts.kubernetes import DEFAULT_NAMESPACE, quantity
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, quantity
 
 Priority = Literal["low", "normal", "high"]
 

@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import AfterValidator, Field, StrictInt, StrictStr, model_validator
 from typing_extensions import Self
 
-from catalog.model import Resources
 from components.settings.fields import Section, wrong
 from components.settings.namespaces import LABEL
+from facts.catalog.model import Resources
 
 _SHARED: Final = "shared-password"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from catalog import PLUGINS
+from facts.catalog import PLUGINS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pulumi
 
-from catalog.model import Resources
 from components.cluster import Cluster
 from components.resources import Chart, CustomResource
-from concepts.pool import ROLE_LABEL
+from facts.catalog.model import Resources
+from facts.concepts.pool import ROLE_LABEL
 
 ON_ADMIN: Final = {ROLE_LABEL: "admin"}
 """The selector of nodes that every pod of a chart gets."""

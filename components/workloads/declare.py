@@ -16,8 +16,8 @@ from components.cluster import Cluster
 from components.published_offer import queued
 from components.resources import Chart
 from components.settings.workloads import Workloads
-from concepts.kubernetes import DEFAULT_NAMESPACE
-from concepts.offer import QUEUE
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE
+from facts.concepts.offer import QUEUE
 
 
 def declare_workloads(
@@ -157,7 +157,7 @@ def _declare_tools(
         told["monitoring"] = _forward(monitoring.CHART, monitoring.GRAFANA, 3000)
     if wanted.queue is not None:
         from components.workloads import queue
-        from gpu.job import QUEUE_LABEL
+        from facts.jobs.job import QUEUE_LABEL
 
         namespaces = {name: peoples.get(name) for name in queued(cluster.settings)}
         shared = queue.JobQueueArgs(

@@ -14,11 +14,11 @@ from components.published_offer import offer
 from components.settings import Settings
 from components.settings.services import InferenceService as Wanted
 from components.workloads.keda import PROXY, PROXY_PORT, SCALER
-from concepts.kubernetes import GPU_RESOURCE
-from concepts.offer import Offer
-from gpu.fit import Fit, PodRequest
-from gpu.job import CHECKPOINTS, placement
-from gpu.plan import NothingFits, place
+from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.offer import Offer
+from facts.jobs.fit import Fit, PodRequest
+from facts.jobs.job import CHECKPOINTS, placement
+from facts.jobs.plan import NothingFits, place
 
 _APP: Final = "app.kubernetes.io/name"
 _MIB_PER_GIB: Final = 1024

@@ -15,8 +15,8 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Notebook
 from components.workloads.charts import ON_ADMIN, password, release, requests
-from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
-from concepts.pool import POOL_LABEL, Pool, gpus_per_pod
+from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, tolerations
+from facts.concepts.pool import POOL_LABEL, Pool, gpus_per_pod
 
 CHART: Final = Chart(
     repository="https://hub.jupyter.org/helm-chart", name="jupyterhub", version="4.4.0", namespace="notebook"

@@ -13,9 +13,9 @@ from components.cluster import Cluster
 from components.resources import Chart
 from components.settings.tools import Queue
 from components.workloads.charts import ON_ADMIN, REACHED_PORT, release, requests
-from concepts.kubernetes import GPU_RESOURCE, tolerations
-from concepts.offer import QUEUE
-from concepts.pool import GPU_TAINT, KIND_LABELS, Pool
+from facts.concepts.kubernetes import GPU_RESOURCE, tolerations
+from facts.concepts.offer import QUEUE
+from facts.concepts.pool import GPU_TAINT, KIND_LABELS, Pool
 
 CHART: Final = Chart(
     repository="oci://registry.k8s.io/kueue/charts", name="kueue", version="0.19.2", namespace="kueue-system"

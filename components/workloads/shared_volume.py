@@ -10,7 +10,7 @@ import pulumi
 from components.clouds.base import Share
 from components.cluster import Cluster
 from components.settings.workloads import SharedVolume as Wanted
-from concepts.offer import SHARED_CLAIM
+from facts.concepts.offer import SHARED_CLAIM
 
 # Of a claim on a volume that grows Kubernetes wants a size all the same, and no one holds it to it.
 _ANY_SIZE_GIB: Final = 1

@@ -10,10 +10,10 @@ import pulumi
 
 from components.cluster import Cluster
 from components.published_offer import daemons_of, offer
-from gpu.fit import PodRequest
-from gpu.job import TrainingJobSpec, manifests
-from gpu.plan import JobRequest, place, training_job
-from gpu.sweep import Sweep
+from facts.jobs.fit import PodRequest
+from facts.jobs.job import TrainingJobSpec, manifests
+from facts.jobs.plan import JobRequest, place, training_job
+from facts.jobs.sweep import Sweep
 
 # Placement follows the pools that there are: a job that runs keeps its own. A Job's template cannot be changed, so that
 # a new pool would end it and make it anew. https://kubernetes.io/docs/concepts/workloads/controllers/job/

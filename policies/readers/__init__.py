@@ -19,7 +19,7 @@ from functools import cache
 from types import ModuleType
 from typing import Final, TypeVar
 
-from concepts.declared import (
+from facts.concepts.declared import (
     Cluster,
     DisruptionBudget,
     GpuQuota,

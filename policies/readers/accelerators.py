@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from concepts.declared import NodeGroup
+from facts.concepts.declared import NodeGroup
 
 T = TypeVar("T")
 

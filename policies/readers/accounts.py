@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from concepts.declared import Cluster, NodeGroup
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import Cluster, NodeGroup
+from facts.concepts.unknown import UNKNOWN
 
 T = TypeVar("T")
 

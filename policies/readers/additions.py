@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from concepts.kubernetes import Taint
+from facts.concepts.kubernetes import Taint
 
 
 @dataclass(frozen=True)

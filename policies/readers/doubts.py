@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from concepts.declared import Doubt
-from concepts.unknown import UNKNOWN, Maybe
+from facts.concepts.declared import Doubt
+from facts.concepts.unknown import UNKNOWN, Maybe
 
 
 def unlisted(machine: Maybe[str | None]) -> Doubt | None:

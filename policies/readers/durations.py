@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from concepts import durations
-from concepts.unknown import UNKNOWN, Maybe
+from facts.concepts import durations
+from facts.concepts.unknown import UNKNOWN, Maybe
 
 _DAY: Final = 24 * 60
 # https://github.com/robfig/cron/blob/v3/doc.go: the parser of Kubernetes and Karpenter

@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from concepts.declared import IdleTime
-from concepts.unknown import UNKNOWN, at, items, mapping, whole
+from facts.concepts.declared import IdleTime
+from facts.concepts.unknown import UNKNOWN, at, items, mapping, whole
 from policies.readers.durations import longest_window, minutes_of
 
 _ENABLED: Final = "scale-down-enabled"

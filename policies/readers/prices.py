@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-import catalog
-from catalog.gpu_machines import gpu_machines
-from concepts.declared import Cluster, NodeGroup
-from concepts.unknown import UNKNOWN
+from facts import catalog
+from facts.catalog.gpu_machines import gpu_machines
+from facts.concepts.declared import Cluster, NodeGroup
+from facts.concepts.unknown import UNKNOWN
 
 
 def priced(group: NodeGroup, clusters: Sequence[Cluster]) -> NodeGroup:

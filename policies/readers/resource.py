@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from concepts.declared import (
+from facts.concepts.declared import (
     Cluster,
     Credential,
     DisruptionBudget,

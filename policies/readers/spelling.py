@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from policies.readers.resource import Declared
 
 Spelling = Callable[[Declared], Iterable[Declared]]

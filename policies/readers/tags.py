@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from concepts.unknown import at, items
+from facts.concepts.unknown import at, items
 
 _PLACES: Final = (
     ("tags",),  # AWS, Azure

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from concepts.kubernetes import Effect, Taint
-from concepts.unknown import UNKNOWN, Maybe, at, items
+from facts.concepts.kubernetes import Effect, Taint
+from facts.concepts.unknown import UNKNOWN, Maybe, at, items
 
 _EFFECTS: Final[Mapping[str, Effect]] = {
     "NO_SCHEDULE": "NoSchedule",

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from concepts.declared import Doubt, Unjudged
-from concepts.unknown import UNKNOWN, at
+from facts.concepts.declared import Doubt, Unjudged
+from facts.concepts.unknown import UNKNOWN, at
 from policies.readers.patterns import matches
 from policies.readers.resource import Declared
 

@@ -7,9 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from concepts import iam
-from concepts.declared import Autoscaler, AutoscalerCall, NodeGroup, PodRole, ScalingGroup, Stack, Violation, Workload
-from concepts.unknown import UNKNOWN, Maybe, both, either
+from facts.concepts import iam
+from facts.concepts.declared import (
+    Autoscaler,
+    AutoscalerCall,
+    NodeGroup,
+    PodRole,
+    ScalingGroup,
+    Stack,
+    Violation,
+    Workload,
+)
+from facts.concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.clusters import clusters_with_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import CLUSTER, GPUS, TAGS, WEB, program, scaler

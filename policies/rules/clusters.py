@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from concepts.declared import Cluster, NodeGroup, Stack, Violation, same_place
-from concepts.unknown import UNKNOWN, Maybe, both, either
+from facts.concepts.declared import Cluster, NodeGroup, Stack, Violation, same_place
+from facts.concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import CLUSTER, CPUS, GPUS, program

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from concepts.declared import IdleTime, Stack, Violation
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import IdleTime, Stack, Violation
+from facts.concepts.unknown import UNKNOWN
 from policies.rules.clusters import clusters_with_gpus, name_of
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule

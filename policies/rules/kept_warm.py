@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from concepts.declared import Minimum, NodeGroup, Reservation, Stack, Violation, Workload
-from concepts.unknown import UNKNOWN, Maybe, either
+from facts.concepts.declared import Minimum, NodeGroup, Reservation, Stack, Violation, Workload
+from facts.concepts.unknown import UNKNOWN, Maybe, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, program

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from concepts.declared import NodeGroup, Stack, Violation
-from concepts.unknown import UNKNOWN, Maybe
+from facts.concepts.declared import NodeGroup, Stack, Violation
+from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.kept_warm import permanent_pods, usd_of_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import CPUS, GPUS, program

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from concepts.declared import NodeGroup, Violation
-from concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE
-from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import NodeGroup, Violation
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE
+from facts.concepts.pool import GPU_TAINT
+from facts.concepts.unknown import UNKNOWN
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS
 

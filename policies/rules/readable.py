@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concepts.declared import Unreadable, Violation
+from facts.concepts.declared import Unreadable, Violation
 from policies.rules.rule import rule
 
 

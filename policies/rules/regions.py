@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from concepts.declared import Carbon, Cluster, NodeGroup, Violation
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import Carbon, Cluster, NodeGroup, Violation
+from facts.concepts.unknown import UNKNOWN
 from policies.rules.rule import rule
 from policies.rules.samples import CLUSTER
 

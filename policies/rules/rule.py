@@ -13,7 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, ParamSpec, get_args, get_type_hints
 
-from concepts.declared import Stack, Violation
+from facts.concepts.declared import Stack, Violation
 
 P = ParamSpec("P")
 

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from concepts.declared import Autoscaler, AutoscalerCall, Cluster, GpuQuota, GpuSharing, NodeGroup, Stack, Workload
-from concepts.kubernetes import Toleration
-from concepts.pool import GPU_TAINT
+from facts.concepts.declared import (
+    Autoscaler,
+    AutoscalerCall,
+    Cluster,
+    GpuQuota,
+    GpuSharing,
+    NodeGroup,
+    Stack,
+    Workload,
+)
+from facts.concepts.kubernetes import Toleration
+from facts.concepts.pool import GPU_TAINT
 
 GPUS: Final = NodeGroup(
     "l4", "cloud", gpus_per_node=1, autoscaled=True, max_nodes=4, taints=(GPU_TAINT,), hourly_usd=1.5

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from concepts.declared import DisruptionBudget, NodeGroup, Stack, Violation, Workload
-from concepts.unknown import UNKNOWN, Maybe, both, either
+from facts.concepts.declared import DisruptionBudget, NodeGroup, Stack, Violation, Workload
+from facts.concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.rule import rule
 from policies.rules.samples import CPUS, WEB, program
 from policies.rules.scheduling import distinct, selects, untolerated

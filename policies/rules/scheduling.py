@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from concepts.declared import NodeGroup, Stack, Workload
-from concepts.kubernetes import Taint, Toleration
-from concepts.unknown import UNKNOWN, Maybe, at, both, either, items
+from facts.concepts.declared import NodeGroup, Stack, Workload
+from facts.concepts.kubernetes import Taint, Toleration
+from facts.concepts.unknown import UNKNOWN, Maybe, at, both, either, items
 
 _ABSENT: Final = object()
 _MAYBE: Final = object()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from concepts.declared import Cluster, Credential, NodeGroup, Stack, Violation
-from concepts.unknown import UNKNOWN, Maybe
+from facts.concepts.declared import Cluster, Credential, NodeGroup, Stack, Violation
+from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.clusters import belongs, name_of
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule

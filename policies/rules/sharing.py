@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from concepts.declared import GpuSharing, NodeGroup, Stack, Violation
-from concepts.kubernetes import GPU_RESOURCE
-from concepts.unknown import UNKNOWN, Maybe
+from facts.concepts.declared import GpuSharing, NodeGroup, Stack, Violation
+from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, program

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from concepts.declared import GpuQuota, NodeGroup, Stack, Violation
-from concepts.pool import GPU_TAINT, size_taint
-from concepts.unknown import UNKNOWN, Maybe
+from facts.concepts.declared import GpuQuota, NodeGroup, Stack, Violation
+from facts.concepts.pool import GPU_TAINT, size_taint
+from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, program

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concepts.declared import Doubt, Unjudged, Violation
+from facts.concepts.declared import Doubt, Unjudged, Violation
 from policies.rules.rule import rule
 
 _LISTED = 6

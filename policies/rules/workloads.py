@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from concepts.declared import NodeGroup, Stack, Violation, Workload
-from concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint, Toleration
-from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN, Maybe, both, either
+from facts.concepts.declared import NodeGroup, Stack, Violation, Workload
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint, Toleration
+from facts.concepts.pool import GPU_TAINT
+from facts.concepts.unknown import UNKNOWN, Maybe, both, either
 from policies.rules.node_groups import has_gpus
 from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, WEB, program

@@ -11,7 +11,7 @@ from components.cluster import Cluster, ClusterArgs
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
 from components.settings import Settings
-from concepts.pool import Pool, gpu_pool_labels
+from facts.concepts.pool import Pool, gpu_pool_labels
 from tests import recorder
 from tests.components import specs
 

@@ -10,8 +10,8 @@ from typing import Any
 from components.settings import Settings
 from components.settings.cluster import AuthorizedNetworkSetting, Kubernetes, Network, Security
 from components.settings.maintenance import Maintenance
-from concepts.kubernetes import Taint
-from concepts.pool import (
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import (
     ADMIN_POOL_NAME,
     Pool,
     PoolGpus,

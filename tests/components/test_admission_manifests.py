@@ -11,11 +11,11 @@ import yaml
 
 from components.admission_manifests import BLANKET_POLICY, RESERVED_POLICY, main, pod_rules
 from components.gpu_admission import ISOLATION_POLICY, PLACEMENT_POLICY
+from packages.rehearsal.tests.simulated_cluster import eventually
 from rehearsal.cluster.api import ApiError
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.tools import folder
 from tests.components.test_gpu_admission import controller, pod, workload
-from tests.rehearsal.simulated_cluster import eventually
 
 Submit = Callable[[Mapping[str, Any]], tuple[int, str]]
 

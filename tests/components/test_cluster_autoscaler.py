@@ -8,8 +8,8 @@ from components.clouds.base import load_cloud
 from components.cluster import Cluster, ClusterArgs
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from components.node_pool import AdminPool, AdminPoolArgs
-from concepts.kubernetes import Taint
-from concepts.pool import Pool
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import Pool
 from tests import recorder
 from tests.components import specs
 

@@ -10,8 +10,8 @@ import pytest
 from components.clouds.gke.drivers import driver_pod
 from components.cluster import Cluster, ClusterArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
-from concepts.kubernetes import Taint
-from concepts.pool import Pool
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import Pool
 from tests import recorder
 from tests.components import specs
 

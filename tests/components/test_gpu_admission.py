@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 import yaml
 
-from catalog.model import Resources
 from components.cluster import Cluster, ClusterArgs
 from components.gpu_admission import GpuAdmission, GpuAdmissionArgs, manifests
 from components.outputs import gpu_job
-from concepts.kubernetes import Taint
-from concepts.pool import Pool, TimeSharing
+from facts.catalog.model import Resources
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import Pool, TimeSharing
+from packages.rehearsal.tests.simulated_cluster import eventually
 from rehearsal.cluster.api import ApiError
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.tools import folder
 from tests import recorder
 from tests.components import specs
 from tests.components.gpu_workloads import bound, controller, demanding, expression, pod, workload
-from tests.rehearsal.simulated_cluster import eventually
 
 POLICY = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 TEAM = Taint("example.com/team", "vision", "NoSchedule")

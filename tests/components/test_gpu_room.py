@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-import catalog
 from components.gpu_admission import rooms
+from facts import catalog
 from tests.components import specs
 
 

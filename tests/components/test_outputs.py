@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-import catalog
-from catalog.gke.quotas import quotas as google_quotas
 from components.outputs import gpu_job, quotas
 from components.settings import from_stack_file
 from components.settings.fields import label_value
 from components.settings.quotas import main
-from concepts.pool import Pool
+from facts import catalog
+from facts.catalog.gke.quotas import quotas as google_quotas
+from facts.concepts.pool import Pool
 from tests.components import specs
 from tests.components.settings.test_clouds import load_stack
 

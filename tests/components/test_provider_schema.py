@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from rehearsal.standins import check
+from rehearsal.providers import check
 from schemas import schema
 from schemas.used import USED
 from tests import one_stack

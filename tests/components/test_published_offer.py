@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import catalog
 from components.clouds.base import GpuDaemon
 from components.gpu_admission import rooms
 from components.published_offer import offer
-from concepts.offer import CONFIG_MAP, KEY, NAMESPACE, PoolOffer, from_config_map
-from concepts.pool import Pool, TimeSharing
+from facts import catalog
+from facts.concepts.offer import CONFIG_MAP, KEY, NAMESPACE, PoolOffer, from_config_map
+from facts.concepts.pool import Pool, TimeSharing
 from tests import one_stack
 from tests.components import specs
 from tests.recorder import Recording

@@ -8,9 +8,9 @@ from typing import Any
 import pulumi
 import pytest
 
-import catalog
 import schemas
 from components.clouds.raw import beside
+from facts import catalog
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems, t4
 from tests.recorder import Recording, remembered

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import catalog
 import schemas
+from facts import catalog
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
 from tests.recorder import Recording, Registration, remembered

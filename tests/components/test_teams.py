@@ -9,7 +9,7 @@ import pytest
 
 from components.settings.teams import Priority, Team
 from components.teams import manifests
-from concepts.offer import CONFIG_MAP
+from facts.concepts.offer import CONFIG_MAP
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
 from tests.recorder import Recording, remembered

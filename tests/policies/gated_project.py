@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from packages.rehearsal.tests.engine_project import Outcome, Project
 from policies.bundle import bundle
-from rehearsal.standins.base import CallContext, CheckFailure, Created, Diff, Properties, Provider
-from rehearsal.standins.launcher import sdk_version
-from rehearsal.standins.server import serve
-from tests.rehearsal.engine_project import Outcome, Project
+from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, Provider
+from rehearsal.providers.launcher import sdk_version
+from rehearsal.providers.server import serve
 
 
 class Anything(Provider):

@@ -8,10 +8,19 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import Autoscaler, Cluster, DisruptionBudget, NodeGroup, ScalingGroup, Stack, Violation, Workload
-from concepts.kubernetes import Taint
-from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import (
+    Autoscaler,
+    Cluster,
+    DisruptionBudget,
+    NodeGroup,
+    ScalingGroup,
+    Stack,
+    Violation,
+    Workload,
+)
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import GPU_TAINT
+from facts.concepts.unknown import UNKNOWN
 from policies.readers import read
 from policies.readers.resource import Declared
 from policies.rules.autoscaler import present, sees_each_group

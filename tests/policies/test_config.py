@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from concepts.kubernetes import Taint
-from concepts.pool import GPU_TAINT
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import GPU_TAINT
 from policies.config import DIRECTORY, ConfigError, file_for, limits_of, load, main, problems
 from policies.pools import parse
 from policies.rules.table import BY_ID, RULES

@@ -19,7 +19,7 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import unknown_checking_proxy
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from policies import config, exemptions
 from policies.exemptions import Exemption, parse, problems
 from policies.pack import EXEMPTED, Gate

@@ -25,7 +25,7 @@ POOL = """
 OWN_RULE = '''
 """A rule of our own."""
 
-from concepts.declared import NodeGroup, Violation
+from facts.concepts.declared import NodeGroup, Violation
 from policies.rules.rule import rule
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from concepts.iam import ANY_RESOURCE, AuthorizationRequest, allows, parsed, trusts
-from concepts.unknown import UNKNOWN
+from facts.concepts.iam import ANY_RESOURCE, AuthorizationRequest, allows, parsed, trusts
+from facts.concepts.unknown import UNKNOWN
 
 ACTION = "autoscaling:SetDesiredCapacity"
 ARN = "arn:?:autoscaling:?:?:autoScalingGroup:?:autoScalingGroupName/?"

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from concepts.declared import PodScaler, Workload
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import PodScaler, Workload
+from facts.concepts.unknown import UNKNOWN
 from policies.rules.money import idle_cost
 from policies.rules.samples import GPUS, JOB, program
 

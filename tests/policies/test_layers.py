@@ -55,4 +55,4 @@ def test_no_import_of_ours_is_hidden_in_a_function(folder: str) -> None:
 def test_an_import_is_seen_wherever_it_is(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_text("import json\nfrom components.pools import x\n\ndef f():\n    import catalog.eks\n")
-    assert list(imports(file)) == [("components.pools", True), ("catalog.eks", False)]
+    assert list(imports(file)) == [("components.pools", True), ("facts.catalog.eks", False)]

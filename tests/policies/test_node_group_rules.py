@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import NodeGroup, Violation
-from concepts.kubernetes import Taint
-from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import NodeGroup, Violation
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import GPU_TAINT
+from facts.concepts.unknown import UNKNOWN
 from policies.rules.node_groups import autoscaled, ceiling, gpu_taint, starts_empty, zero_minimum
 from policies.rules.regions import allowed
 from policies.rules.security import disk_encryption, private_nodes

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concepts.declared import Unreadable
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import Unreadable
+from facts.concepts.unknown import UNKNOWN
 from policies import readers
 from policies.readers import linked, read, read_stack, waits
 from policies.readers.resource import Declared

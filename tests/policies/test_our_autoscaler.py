@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import Stack, Violation
+from facts.concepts.declared import Stack, Violation
 from policies.readers import linked, read_stack
 from policies.readers.kubernetes.autoscalers import autoscaler_of
 from policies.readers.resource import Declared

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import (
+from facts.concepts.declared import (
     Cluster,
     Credential,
     NodeGroup,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concepts.declared import NodeGroup, Stack, Workload
-from concepts.kubernetes import Taint, Toleration
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import NodeGroup, Stack, Workload
+from facts.concepts.kubernetes import Taint, Toleration
+from facts.concepts.unknown import UNKNOWN
 from policies.rules import workloads as rules
 from policies.rules.samples import GPUS as SAMPLE
 from policies.rules.samples import JOB

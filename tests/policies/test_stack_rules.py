@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import (
+from facts.concepts.declared import (
     Carbon,
     Cluster,
     Credential,
@@ -20,9 +20,9 @@ from concepts.declared import (
     Violation,
     Workload,
 )
-from concepts.kubernetes import Taint, Toleration
-from concepts.pool import GPU_TAINT, size_taint
-from concepts.unknown import UNKNOWN
+from facts.concepts.kubernetes import Taint, Toleration
+from facts.concepts.pool import GPU_TAINT, size_taint
+from facts.concepts.unknown import UNKNOWN
 from policies.rules.clusters import not_alone, system_pods_home
 from policies.rules.money import hourly_cost
 from policies.rules.regions import low_carbon

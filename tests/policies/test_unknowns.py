@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus.case import Case, blockers
 from tests.policies.test_corpus import ALLOWED, BLOCKED, UNJUDGED
 

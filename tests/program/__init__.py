@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from concepts.kubernetes import Taint, Toleration
+from facts.concepts.kubernetes import Taint, Toleration
 from tests import one_stack
 from tests.stacks import STACK_FILES, stack_name
 

@@ -18,8 +18,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from catalog.aks.naming import pool_name
 from components.settings import Settings, from_stack_file
+from facts.catalog.aks.naming import pool_name
 from tests import aks_answers, eks_answers, one_stack
 from tests.program import FILES, each_stack
 from tests.recorder import Recording, Registration

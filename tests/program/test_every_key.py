@@ -16,12 +16,12 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-import catalog
 from components.settings import SettingsError
 from components.settings.docs import Column, columns
 from components.settings.problems import models_in
 from components.settings.read import NAMESPACE, load
 from components.settings.stack_file import StackFile
+from facts import catalog
 from tests.one_stack import WORDS
 from tests.stacks import run_with
 

@@ -18,10 +18,10 @@ import yaml
 from components.clouds.base import cloud_names
 from components.clouds.gpu_exporter import APP as EXPORTER
 from components.settings import Settings
-from concepts.declared import Cluster, Credential, NodeGroup, Workload
-from concepts.kubernetes import GPU_PRESENT_LABEL, Taint
-from concepts.pool import GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool, size_taint
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import Cluster, Credential, NodeGroup, Workload
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, Taint
+from facts.concepts.pool import GPU_TAINT, POOL_LABEL, ROLE_LABEL, SIZE_KEY, Pool, size_taint
+from facts.concepts.unknown import UNKNOWN
 from policies.rules.table import RULES
 from tests import declared, one_stack
 from tests.program import FILES, each_stack, not_tolerated

@@ -7,11 +7,11 @@ from typing import Any
 import botocore.session
 import pytest
 
-from rehearsal.standins.aks import AzureNativeProvider
-from rehearsal.standins.eks import AwsProvider
-from rehearsal.standins.eks.row import Row
-from rehearsal.standins.gke import GcpProvider
-from rehearsal.standins.resource import SimulatedResource
+from rehearsal.providers.aks import AzureNativeProvider
+from rehearsal.providers.eks import AwsProvider
+from rehearsal.providers.eks.row import Row
+from rehearsal.providers.gke import GcpProvider
+from rehearsal.providers.resource import SimulatedResource
 from schemas import schema
 from schemas.sources.amazon.names import REQUESTS, To
 from schemas.used import USED

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from catalog.aks.naming import scale_set_pattern
 from components.clouds.base import PoolGovernance, reaches_zero
 from components.clouds.priority_expander import priorities, priority_config_map
 from components.settings import Settings
-from concepts.kubernetes import SAFE_TO_EVICT
-from concepts.pool import Pool
+from facts.catalog.aks.naming import scale_set_pattern
+from facts.concepts.kubernetes import SAFE_TO_EVICT
+from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     from schemas import aks

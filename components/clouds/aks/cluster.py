@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from catalog.aks.naming import dns_prefix
 from components.clouds.aks import autoscaling, maintenance, people, pools, roles
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
@@ -27,7 +26,8 @@ from components.clouds.control_plane import ControlPlaneOutputs
 from components.clouds.raw import beside
 from components.resources import ClusterObjects
 from components.settings import Settings
-from concepts.pool import Pool
+from facts.catalog.aks.naming import dns_prefix
+from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     from schemas import aks

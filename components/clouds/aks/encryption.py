@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from catalog.aks.keys import Key, parse_key
 from components.clouds.aks import roles
 from components.clouds.aks.declare import declare
 from components.clouds.aks.identity import ClusterIdentities, ManagedIdentity
 from components.resources import CustomResource
 from components.settings import Settings
+from facts.catalog.aks.keys import Key, parse_key
 
 if TYPE_CHECKING:
     from schemas import aks

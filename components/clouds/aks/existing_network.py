@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import pulumi
 
-import catalog
 from components.settings import Settings
 from components.settings.limits import common
 from components.settings.limits.aks.network import EXISTING_NETWORK
 from components.settings.problems import Problem, SettingsError
+from facts import catalog
 
 _NETWORK: Final = "azure-native:network:getVirtualNetwork"
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import yaml
 
-from concepts.kubeconfig import kubeconfig as document
+from facts.concepts.kubeconfig import kubeconfig as document
 
 _SERVER_APPLICATION: Final = "6dae42f8-4368-4678-94ff-3960e28e3630"
 """AKS's own application in Entra, whom every token is for: https://learn.microsoft.com/azure/aks/kubelogin-authentication"""

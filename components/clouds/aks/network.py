@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from catalog.aks.naming import zone_numbers
 from components.clouds.aks.declare import declare
 from components.settings import Settings
+from facts.catalog.aks.naming import zone_numbers
 
 if TYPE_CHECKING:
     from schemas import aks

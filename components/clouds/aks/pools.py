@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Final, cast
 
 import pulumi
 
-from catalog.aks.cloud import CATALOG
-from catalog.aks.naming import pool_name, zone_numbers
-from catalog.aks.nodes import MAX_PODS
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.maintenance import GPU_UPGRADES
 from components.clouds.aks.running_pools import RunningPool, count, version
 from components.clouds.raw import beside
 from components.resources import CustomResource
-from concepts.kubernetes import Taint
-from concepts.pool import Image, Pool, PoolGpus
+from facts.catalog.aks.cloud import CATALOG
+from facts.catalog.aks.naming import pool_name, zone_numbers
+from facts.catalog.aks.nodes import MAX_PODS
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import Image, Pool, PoolGpus
 
 if TYPE_CHECKING:
     from schemas import aks

@@ -21,10 +21,10 @@ from typing import Any, Final
 
 import pulumi
 
-from catalog.aks.naming import pool_name
 from components.clouds.looked_up import looked_up
 from components.settings import Settings
-from concepts.pool import Pool
+from facts.catalog.aks.naming import pool_name
+from facts.concepts.pool import Pool
 
 _CLUSTER: Final = "azure-native:containerservice:getManagedCluster"
 _POOL: Final = "azure-native:containerservice:getAgentPool"

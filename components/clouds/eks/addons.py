@@ -22,7 +22,7 @@ from components.clouds.eks.load_balancer import CONTROLLER, controller_policy
 from components.clouds.eks.network import LOAD_BALANCER
 from components.resources import CustomResource
 from components.settings import Settings
-from concepts.pool import ROLE_LABEL
+from facts.concepts.pool import ROLE_LABEL
 
 if TYPE_CHECKING:
     from schemas import eks

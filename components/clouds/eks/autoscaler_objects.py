@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from components.clouds.priority_expander import CONFIG_MAP
-from concepts.pool import ROLE_LABEL
+from facts.concepts.pool import ROLE_LABEL
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "cluster-autoscaler"

@@ -11,7 +11,7 @@ from typing import Final
 from components.clouds.base import PoolGovernance, reaches_zero
 from components.clouds.eks import cluster_autoscaler
 from components.settings import Settings
-from concepts.pool import Pool
+from facts.concepts.pool import Pool
 
 _UNTAINTED: Final = "yes when no pod is left; it has no taint, so another pod may hold its last node"
 

@@ -29,7 +29,7 @@ from components.clouds.eks.workloads.share import share
 from components.clouds.raw import beside
 from components.resources import ClusterObjects, CustomResource
 from components.settings import Settings
-from concepts.pool import Pool
+from facts.concepts.pool import Pool
 
 if TYPE_CHECKING:
     from schemas import eks

@@ -10,8 +10,6 @@ from typing import Final
 
 import pulumi
 
-from catalog.eks import node_tags
-from catalog.eks.versions import CLUSTER_AUTOSCALERS
 from components.clouds.eks import autoscaler_objects, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.identity import associate, pod_role
@@ -19,7 +17,9 @@ from components.clouds.eks.version import release
 from components.clouds.priority_expander import Pool, priorities, priority_config_map
 from components.resources import ClusterObjects
 from components.settings import Settings
-from concepts.pool import POOL_LABEL
+from facts.catalog.eks import node_tags
+from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS
+from facts.concepts.pool import POOL_LABEL
 
 IMAGE: Final = "registry.k8s.io/autoscaling/cluster-autoscaler"
 

@@ -14,7 +14,7 @@ from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroup, RunningGroups
 from components.resources import CustomResource
 from components.settings import Settings
-from concepts.pool import Pool
+from facts.concepts.pool import Pool
 
 
 @dataclass(frozen=True, kw_only=True)

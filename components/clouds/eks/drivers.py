@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from components.clouds.base import GpuDaemon
 from components.clouds.device_plugin import device_plugin
-from concepts.pool import Pool
+from facts.concepts.pool import Pool
 
 
 def gpu_daemons(pools: Sequence[Pool]) -> list[GpuDaemon]:

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import pulumi
 
-import catalog
-from catalog.eks.subnets import LEAST_CONTROL_PLANE_ZONES
 from components.clouds.eks.network import EVERYWHERE, LOAD_BALANCER
 from components.settings import Settings
 from components.settings.limits import common
 from components.settings.limits.eks.network import most_nodes
 from components.settings.problems import Problem, SettingsError
+from facts import catalog
+from facts.catalog.eks.subnets import LEAST_CONTROL_PLANE_ZONES
 
 _VPC: Final = "aws:ec2/getVpc:getVpc"
 _SUBNET: Final = "aws:ec2/getSubnet:getSubnet"

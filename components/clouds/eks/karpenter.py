@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import pulumi
 
-from catalog.eks.versions import KARPENTERS
 from components.clouds.eks import karpenter_objects
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
@@ -19,7 +18,8 @@ from components.clouds.eks.karpenter_rights import RightsScope, rights
 from components.clouds.eks.version import release
 from components.resources import Chart, ClusterObjects, CustomResource
 from components.settings import Settings
-from concepts.pool import ROLE_LABEL, Pool
+from facts.catalog.eks.versions import KARPENTERS
+from facts.concepts.pool import ROLE_LABEL, Pool
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "karpenter"

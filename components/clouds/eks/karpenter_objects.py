@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import pulumi
 
-import catalog
-from catalog.eks.nodes import max_pods, takes_prefixes
 from components.clouds.eks.node_template import VOLUME_TYPE, disks
 from components.clouds.priority_expander import in_order
 from components.settings.maintenance import Maintenance
-from concepts.kubernetes import GPU_RESOURCE, Taint
-from concepts.pool import Image, Pool
+from facts import catalog
+from facts.catalog.eks.nodes import max_pods, takes_prefixes
+from facts.concepts.kubernetes import GPU_RESOURCE, Taint
+from facts.concepts.pool import Image, Pool
 
 # The newest image that AWS recommends for the cluster's version; a running node keeps the one it started with.
 IMAGE_ALIASES: Final[Mapping[Image, str]] = {"al2023": "al2023@latest", "bottlerocket": "bottlerocket@latest"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from concepts.kubeconfig import kubeconfig as document
+from facts.concepts.kubeconfig import kubeconfig as document
 
 
 @dataclass(frozen=True, kw_only=True)

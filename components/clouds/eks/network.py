@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from catalog.eks import subnets
 from components.clouds.eks.declare import declare
 from components.resources import CustomResource
 from components.settings import Settings
+from facts.catalog.eks import subnets
 
 if TYPE_CHECKING:
     from schemas import eks

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from catalog.eks.nodes import SOLD_IN_BLOCKS
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.names import shortened
 from components.resources import CustomResource
-from concepts.kubernetes import Effect, Taint
-from concepts.pool import Image, Pool, TimeSharing
+from facts.catalog.eks.nodes import SOLD_IN_BLOCKS
+from facts.concepts.kubernetes import Effect, Taint
+from facts.concepts.pool import Image, Pool, TimeSharing
 
 if TYPE_CHECKING:
     from schemas import eks

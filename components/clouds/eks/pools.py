@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from catalog.eks import node_tags
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
 from components.clouds.eks.node_template import GPU_IMAGE_TYPES, IMAGE_TYPE, eks_taint, launch_template
 from components.clouds.eks.running_groups import RunningGroup, unless_running
 from components.clouds.raw import beside
 from components.resources import CustomResource
-from concepts.pool import Pool, Rung
+from facts.catalog.eks import node_tags
+from facts.concepts.pool import Pool, Rung
 
 if TYPE_CHECKING:
     from schemas import eks

@@ -12,8 +12,8 @@ from typing import Final
 
 import pulumi
 
-from catalog.eks.versions import kubernetes_minor
 from components.settings import Settings
+from facts.catalog.eks.versions import kubernetes_minor
 
 _CLUSTER: Final = "aws:eks/getCluster:getCluster"
 

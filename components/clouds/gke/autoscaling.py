@@ -9,7 +9,7 @@ from typing import Final
 
 from components.clouds.base import PoolGovernance, reaches_zero
 from components.clouds.gke.pools import location_policy
-from concepts.pool import Pool
+from facts.concepts.pool import Pool
 
 # Google publishes no figure per profile; the open source autoscaler waits 10 minutes (--scale-down-unneeded-time):
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md

@@ -13,7 +13,7 @@ from components.clouds.gke.cluster import GkeCluster
 from components.clouds.gpu_exporter import gpu_exporter
 from components.settings import Settings
 from components.settings.access import Access
-from concepts.pool import Pool
+from facts.concepts.pool import Pool
 
 
 class Gke:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from components.clouds.base import GpuDaemon
-from concepts.pool import DriverVersion, Image, Pool
+from facts.concepts.pool import DriverVersion, Image, Pool
 
 INSTALLER: Final = "nvidia-driver-installer"
 

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import pulumi
 
-import catalog
 from components.settings import Settings
 from components.settings.limits import common
 from components.settings.limits.gke import EXISTING_NETWORK
 from components.settings.problems import Problem, SettingsError
+from facts import catalog
 
 _SUBNETWORK: Final = "gcp:compute/getSubnetwork:getSubnetwork"
 

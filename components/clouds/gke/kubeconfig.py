@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from catalog import of
-from concepts.kubeconfig import kubeconfig as document
+from facts.catalog import of
+from facts.concepts.kubeconfig import kubeconfig as document
 
 
 def kubeconfig(context: str, endpoint: str, ca_pem_base64: str | None) -> str:

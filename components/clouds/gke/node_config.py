@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from catalog.gke.machines import LOCAL_SSDS, boot_disk
-from concepts.kubernetes import Taint
-from concepts.pool import Image
+from facts.catalog.gke.machines import LOCAL_SSDS, boot_disk
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import Image
 
 if TYPE_CHECKING:
     from schemas import gke

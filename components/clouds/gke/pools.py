@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from catalog.gke.partitions import PARTITIONS
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
 from components.clouds.gke.node_config import node_config
 from components.clouds.raw import beside
 from components.resources import CustomResource
-from concepts.pool import Pool, PoolGpus
+from facts.catalog.gke.partitions import PARTITIONS
+from facts.concepts.pool import Pool, PoolGpus
 
 if TYPE_CHECKING:
     from schemas import gke

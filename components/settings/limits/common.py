@@ -9,10 +9,10 @@ from datetime import date
 from ipaddress import IPv4Network
 from typing import Final
 
-import catalog
 from components.settings.problems import Problem
 from components.settings.settings import Settings
-from concepts.pool import Pool
+from facts import catalog
+from facts.concepts.pool import Pool
 
 _SMALLEST_SERVICES: Final = 27
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
-from catalog.gke.partitions import PARTITIONS
 from components.settings.limits import common, windows
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
-from concepts.pool import Rung
+from facts.catalog.gke.partitions import PARTITIONS
+from facts.concepts.pool import Rung
 
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="GKE",

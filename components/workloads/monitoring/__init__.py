@@ -20,7 +20,7 @@ from components.resources import Chart
 from components.settings import Settings
 from components.settings.tools import Prometheus
 from components.workloads.charts import ON_ADMIN, password, release, requests
-from concepts.pool import POOL_LABEL, Pool
+from facts.concepts.pool import POOL_LABEL, Pool
 
 CHART: Final = Chart(
     repository="oci://ghcr.io/prometheus-community/charts",

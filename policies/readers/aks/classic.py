@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from concepts.unknown import UNKNOWN, at, flag, given, mapping, text
+from facts.concepts.unknown import UNKNOWN, at, flag, given, mapping, text
 from policies.readers.aks.clusters import read_agent_pool, read_managed_cluster, read_scale_set, read_virtual_machine
 from policies.readers.resource import Declared, Item, Reader
 

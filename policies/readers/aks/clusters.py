@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast, get_args
 
-from concepts.declared import Cluster, Doubt, NodeGroup
-from concepts.kubernetes import Effect, Taint
-from concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
+from facts.concepts.declared import Cluster, Doubt, NodeGroup
+from facts.concepts.kubernetes import Effect, Taint
+from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, mapping, text, texts, whole
 from policies.readers.additions import Additions, add, put
 from policies.readers.aks.facts import CLOUD, gpus_of_size
 from policies.readers.doubts import unlisted

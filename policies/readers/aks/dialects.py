@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from concepts.unknown import at, given
+from facts.concepts.unknown import at, given
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, of_terraform, respelled
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
-from catalog.gpu_machines import gpu_machines
-from concepts.unknown import UNKNOWN, Maybe
+from facts.catalog.gpu_machines import gpu_machines
+from facts.concepts.unknown import UNKNOWN, Maybe
 
 CLOUD: Final = "aks"
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from concepts.declared import NodeGroup
-from concepts.unknown import UNKNOWN, Maybe, at, text, whole
+from facts.concepts.declared import NodeGroup
+from facts.concepts.unknown import UNKNOWN, Maybe, at, text, whole
 from policies.readers.aks.facts import CLOUD, gpus_of_size
 from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import gpus_of

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from concepts.declared import Reservation
-from concepts.unknown import UNKNOWN, at, text, whole
+from facts.concepts.declared import Reservation
+from facts.concepts.unknown import UNKNOWN, at, text, whole
 from policies.readers.aks.facts import gpus_of_size
 from policies.readers.resource import Declared, Item, Reader
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from concepts.declared import Credential
-from concepts.unknown import UNKNOWN, Maybe
+from facts.concepts.declared import Credential
+from facts.concepts.unknown import UNKNOWN, Maybe
 from policies.readers.resource import Declared, Item, Reader
 
 _SECRETS: Final = ("clientSecret", "clientCertificatePassword")

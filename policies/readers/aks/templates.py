@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from concepts.unknown import UNKNOWN, at, given, items
+from facts.concepts.unknown import UNKNOWN, at, given, items
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling
 

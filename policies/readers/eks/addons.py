@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from concepts.unknown import text
+from facts.concepts.unknown import text
 from policies.readers.kubernetes.chart_values import parsed, placed
 from policies.readers.resource import Declared, Item, Reader
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from concepts.declared import Cluster, Credential, NodeGroup
-from concepts.kubernetes import Taint
-from concepts.unknown import UNKNOWN, Maybe, at, both, flag, items, text, texts, whole
+from facts.concepts.declared import Cluster, Credential, NodeGroup
+from facts.concepts.kubernetes import Taint
+from facts.concepts.unknown import UNKNOWN, Maybe, at, both, flag, items, text, texts, whole
 from policies.readers.additions import Additions, add, put
 from policies.readers.eks.facts import CLOUD
 from policies.readers.eks.roles import role_of_nodes, roles_among

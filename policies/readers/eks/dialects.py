@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from concepts.unknown import at, given, text
+from facts.concepts.unknown import at, given, text
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, of_terraform, respelled
 

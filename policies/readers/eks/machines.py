@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from concepts.declared import NodeGroup
-from concepts.unknown import UNKNOWN, Maybe, at, given, items, text, whole
+from facts.concepts.declared import NodeGroup
+from facts.concepts.unknown import UNKNOWN, Maybe, at, given, items, text, whole
 from policies.readers.eks.clusters import LABEL_DOMAINS
 from policies.readers.eks.facts import CLOUD
 from policies.readers.eks.scaling import TAG, added_tags, scaling_group, tag_key, tags_among

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import yaml
 
-from concepts.unknown import UNKNOWN, at, items
+from facts.concepts.unknown import UNKNOWN, at, items
 from policies.readers.resource import Declared
 from policies.readers.spelling import Spelling, in_camel_case, renaming, respelled, tags_of_pairs
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from concepts.declared import Reservation
-from concepts.unknown import UNKNOWN, at, given, items, text, whole
+from facts.concepts.declared import Reservation
+from facts.concepts.unknown import UNKNOWN, at, given, items, text, whole
 from policies.readers.eks.facts import gpus_of
 from policies.readers.eks.template import machines, typed
 from policies.readers.resource import Declared, Item, Reader

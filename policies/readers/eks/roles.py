@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from concepts.declared import PodRole
-from concepts.iam import Document, parsed, trusts
-from concepts.unknown import UNKNOWN, Maybe, at, items, text
+from facts.concepts.declared import PodRole
+from facts.concepts.iam import Document, parsed, trusts
+from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 ASSOCIATION: Final = "aws:eks/podIdentityAssociation:PodIdentityAssociation"

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from concepts.declared import ScalingGroup
-from concepts.unknown import UNKNOWN, Maybe, at, text
+from facts.concepts.declared import ScalingGroup
+from facts.concepts.unknown import UNKNOWN, Maybe, at, text
 from policies.readers.kubernetes.autoscalers import ENABLED_TAG, OWNED_TAG
 from policies.readers.resource import Declared, Program
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from concepts.declared import Minimum
-from concepts.unknown import text, whole
+from facts.concepts.declared import Minimum
+from facts.concepts.unknown import text, whole
 from policies.readers.resource import Declared, Item, Reader
 
 

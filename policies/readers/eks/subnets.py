@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from concepts.unknown import UNKNOWN, Maybe, flag, items
+from facts.concepts.unknown import UNKNOWN, Maybe, flag, items
 from policies.readers.resource import Declared, Program
 
 SUBNET: Final = "aws:ec2/subnet:Subnet"

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from concepts.declared import Doubt
-from concepts.kubernetes import GPU_RESOURCE, Taint
-from concepts.unknown import UNKNOWN, Maybe, at, flag, given, holds_unknown, items, text, whole
+from facts.concepts.declared import Doubt
+from facts.concepts.kubernetes import GPU_RESOURCE, Taint
+from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, given, holds_unknown, items, text, whole
 from policies.readers.doubts import unlisted
 from policies.readers.eks.facts import gpus_of, is_other_family, model_of
 from policies.readers.kubernetes.node_registration import NOTHING, UNREADABLE, Registration, registration

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from catalog.carbon import carbon
-from concepts.declared import Cluster, Credential, Doubt, NodeGroup
-from concepts.kubernetes import Taint
-from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
+from facts.catalog.carbon import carbon
+from facts.concepts.declared import Cluster, Credential, Doubt, NodeGroup
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import GPU_TAINT
+from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
 from policies.readers.additions import Additions, add, put
 from policies.readers.doubts import unlisted
 from policies.readers.gke.facts import CLOUD, node_hourly_usd, whole_machine_gpus

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from concepts.declared import Doubt, IdleTime, NodeGroup
-from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
+from facts.concepts.declared import Doubt, IdleTime, NodeGroup
+from facts.concepts.pool import GPU_TAINT
+from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, items, text, whole
 from policies.readers.gke.clusters import LABEL_DOMAINS
 from policies.readers.gke.facts import CLOUD, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader

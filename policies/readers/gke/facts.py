@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-import catalog
-from concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+from facts import catalog
+from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
 
 CLOUD: Final = "gke"
 # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/NodeConfig: diskSizeGb

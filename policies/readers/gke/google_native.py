@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from concepts.declared import NodeGroup
-from concepts.unknown import UNKNOWN, at, flag, items
+from facts.concepts.declared import NodeGroup
+from facts.concepts.unknown import UNKNOWN, at, flag, items
 from policies.readers.gke.clusters import read_cluster, read_instance, read_node_pool
 from policies.readers.gke.facts import CLOUD
 from policies.readers.resource import Declared, Item, Reader

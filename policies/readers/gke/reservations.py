@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from concepts.declared import Reservation
-from concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+from facts.concepts.declared import Reservation
+from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
 from policies.readers.gke.facts import whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from concepts.declared import Autoscaler, AutoscalerCall, IdleTime, Minimum
-from concepts.iam import ANY_RESOURCE
-from concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+from facts.concepts.declared import Autoscaler, AutoscalerCall, IdleTime, Minimum
+from facts.concepts.iam import ANY_RESOURCE
+from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
 from policies.readers.idle import idle_of_flags, idle_of_profile
 
 _CLUSTER_AUTOSCALER: Final = re.compile(r"/cluster-autoscaler(-[a-z0-9]+)?[:@]")

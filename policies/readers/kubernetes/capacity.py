@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from concepts.declared import GpuQuota, PodScaler, PriorityClass, Workload
-from concepts.kubernetes import GPU_RESOURCE
-from concepts.unknown import UNKNOWN, Maybe, at, text, whole
+from facts.concepts.declared import GpuQuota, PodScaler, PriorityClass, Workload
+from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.unknown import UNKNOWN, Maybe, at, text, whole
 from policies.readers.kubernetes.workloads import affinity_of, gpus_of, selector_of, tolerations_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from concepts.declared import Doubt, Workload
-from concepts.kubernetes import GPU_RESOURCE
-from concepts.unknown import UNKNOWN, at, items
+from facts.concepts.declared import Doubt, Workload
+from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.unknown import UNKNOWN, at, items
 from policies.readers.kubernetes.objects import read_custom_resource
 from policies.readers.kubernetes.workloads import affinity_of, selector_of, tolerations_of
 from policies.readers.resource import Declared, Item, Reader

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from concepts.declared import Doubt, NodeGroup
-from concepts.kubernetes import Taint
-from concepts.unknown import UNKNOWN, Maybe, at, given, holds_unknown, items, text, texts, whole
+from facts.concepts.declared import Doubt, NodeGroup
+from facts.concepts.kubernetes import Taint
+from facts.concepts.unknown import UNKNOWN, Maybe, at, given, holds_unknown, items, text, texts, whole
 from policies.readers.aks.facts import gpus_of_size
 from policies.readers.doubts import unlisted
 from policies.readers.eks.template import Choice, TemplateMachines, choice_of, machines, typed, with_registered

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from concepts.declared import GpuSharing, Workload
-from concepts.kubernetes import GPU_RESOURCE, Toleration
-from concepts.unknown import UNKNOWN, at, items, mapping, text
+from facts.concepts.declared import GpuSharing, Workload
+from facts.concepts.kubernetes import GPU_RESOURCE, Toleration
+from facts.concepts.unknown import UNKNOWN, at, items, mapping, text
 from policies.readers.eks.roles import role_of_account, roles_among
 from policies.readers.kubernetes.autoscalers import (
     idle_of_chart,

@@ -12,10 +12,10 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Final
 
-from catalog.gpu_machines import GpuMachine, gpu_machines
-from concepts.declared import Doubt, NodeGroup
-from concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE
-from concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
+from facts.catalog.gpu_machines import GpuMachine, gpu_machines
+from facts.concepts.declared import Doubt, NodeGroup
+from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE
+from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, holds_unknown, items, mapping, text, texts, whole
 from policies.readers.doubts import unlisted
 from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family

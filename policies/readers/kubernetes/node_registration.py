@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import yaml
 
-from concepts.declared import Doubt
-from concepts.kubernetes import Effect, Taint
-from concepts.unknown import UNKNOWN, Maybe, at, items
+from facts.concepts.declared import Doubt
+from facts.concepts.kubernetes import Effect, Taint
+from facts.concepts.unknown import UNKNOWN, Maybe, at, items
 
 EFFECTS: Final[Mapping[str, Effect]] = {
     "NoSchedule": "NoSchedule",

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from concepts.declared import Workload
-from concepts.kubernetes import GPU_RESOURCE
-from concepts.unknown import UNKNOWN, Maybe, at, given, items, text, whole
+from facts.concepts.declared import Workload
+from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.unknown import UNKNOWN, Maybe, at, given, items, text, whole
 from policies.readers import read
 from policies.readers.kubernetes.workloads import (
     affinity_of,

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from concepts.declared import DisruptionBudget
-from concepts.kubernetes import SAFE_TO_EVICT
-from concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, text
+from facts.concepts.declared import DisruptionBudget
+from facts.concepts.kubernetes import SAFE_TO_EVICT
+from facts.concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, text
 from policies.readers.resource import Declared, Item
 
 # A device plugin registers itself at the kubelet's socket in this folder:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from concepts.declared import Workload
-from concepts.unknown import UNKNOWN, Maybe, at, flag, given, items, mapping, whole
+from facts.concepts.declared import Workload
+from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, given, items, mapping, whole
 from policies.readers.kubernetes.workloads import container_gpus, selector_of, tolerations_of
 
 

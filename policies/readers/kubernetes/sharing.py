@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from concepts.unknown import UNKNOWN, Maybe, whole
+from facts.concepts.unknown import UNKNOWN, Maybe, whole
 
 _SHARING: Final = ("timeSlicing", "mps")
 # The configuration is mostly a text inside of a ConfigMap or of a chart's values, in YAML or in JSON.

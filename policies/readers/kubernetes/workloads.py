@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
-from concepts.declared import Credential, GpuSharing, Workload
-from concepts.kubernetes import GPU_RESOURCE, Effect, Toleration
-from concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, mapping, text, whole
+from facts.concepts.declared import Credential, GpuSharing, Workload
+from facts.concepts.kubernetes import GPU_RESOURCE, Effect, Toleration
+from facts.concepts.unknown import UNKNOWN, Maybe, at, items, known_texts, mapping, text, whole
 from policies.readers.durations import longest_window
 from policies.readers.kubernetes import parts
 from policies.readers.kubernetes.autoscalers import autoscaler_of, idle_of, minimums_of

@@ -10,7 +10,7 @@ import yaml
 from components.clouds.base import GpuDaemon
 from components.clouds.device_plugin import device_plugin
 from components.driver_daemon_set import config_map, daemon_set
-from concepts.pool import TimeSharing
+from facts.concepts.pool import TimeSharing
 from policies.readers.kubernetes.parts import device_plugin as is_device_plugin
 from policies.readers.kubernetes.sharing import replicated
 from tests.components import specs

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import catalog
 from components.settings import Settings, SettingsError, from_stack_file, load
 from components.settings.check import big_enough
 from components.settings.costs import dearest_price
 from components.settings.expand import zone_suffix
 from components.settings.read import known_account_keys
-from concepts.pool import GPU_TAINT, POOL_LABEL, SIZE_KEY, Pool, size_taint
+from facts import catalog
+from facts.concepts.pool import GPU_TAINT, POOL_LABEL, SIZE_KEY, Pool, size_taint
 from tests import one_stack
 
 each_cloud = pytest.mark.parametrize("cloud", one_stack.CLOUDS)

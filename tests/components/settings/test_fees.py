@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import catalog
 from components.outputs import cost
 from components.settings import Settings
 from components.settings.read import load
+from facts import catalog
 from tests import one_stack
 
 VOLUME = {"workloads": {"sharedVolume": {}}}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import catalog
 from components.settings import Settings, SettingsError
-from concepts.kubernetes import Taint
-from concepts.pool import SHARES_KEY, Pool, Rung
+from facts import catalog
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import SHARES_KEY, Pool, Rung
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, t4
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-import catalog
-from catalog.eks import node_tags
 from components.settings import Settings, SettingsError, load
-from concepts.pool import SKYPILOT_LABEL, Pool, PoolGpus
+from facts import catalog
+from facts.catalog.eks import node_tags
+from facts.concepts.pool import SKYPILOT_LABEL, Pool, PoolGpus
 from tests import one_stack
 
 AUTOSCALERS = [(cloud, autoscaler) for cloud in catalog.clouds() for autoscaler in catalog.of(cloud).autoscalers]

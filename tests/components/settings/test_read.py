@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
-import catalog
-from catalog import Resources, SystemPod
 from components.settings import Settings, SettingsError, docs, from_stack_file, load
 from components.settings.check import big_enough, system_requests
 from components.settings.docs import type_name
 from components.settings.stack_file import StackFile
-from concepts.kubernetes import Taint
-from concepts.pool import GPU_TAINT, Pool, size_taint
+from facts import catalog
+from facts.catalog import Resources, SystemPod
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import GPU_TAINT, Pool, size_taint
 
 ROOT = Path(__file__).resolve().parents[3]
 STACKS = [*sorted(ROOT.glob("Pulumi.*.yaml")), *sorted((ROOT / "examples").glob("*.yaml"))]

@@ -6,9 +6,9 @@ from datetime import date, timedelta
 
 import pytest
 
-import catalog
 from components.outputs import cost
 from components.settings import Settings, SettingsError, load
+from facts import catalog
 from tests.components.settings.test_clouds import account, own_keys
 
 EKS_VERSIONS = sorted(catalog.of("eks").supported)

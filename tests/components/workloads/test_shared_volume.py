@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from concepts.offer import SHARED_CLAIM
+from facts.concepts.offer import SHARED_CLAIM
 from tests import recorder
 from tests.components.workloads.stacks import CLOUDS, config, only
 from tests.stacks import run_with

@@ -12,10 +12,10 @@ from components.cluster import Cluster, ClusterArgs
 from components.published_offer import offer
 from components.settings import Settings, from_stack_file
 from components.workloads.training_job import TrainingJob, TrainingJobArgs
-from gpu.fit import PodRequest
-from gpu.job import manifests
-from gpu.plan import AskError, JobRequest, NothingFits, place, training_job
-from gpu.sweep import Sweep
+from facts.jobs.fit import PodRequest
+from facts.jobs.job import manifests
+from facts.jobs.plan import AskError, JobRequest, NothingFits, place, training_job
+from facts.jobs.sweep import Sweep
 from tests import recorder
 from tests.components.workloads.stacks import CLOUDS
 from tests.stacks import ROOT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus import aws, azure, gke
 from tests.policies.corpus.case import Case
 

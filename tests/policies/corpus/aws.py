@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus.case import Case
 
 CLUSTER = "aws:eks/cluster:Cluster"

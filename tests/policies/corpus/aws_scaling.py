@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus.aws import CLUSTER, Resource, cpu_group, node_group
 from tests.policies.corpus.case import Case
 

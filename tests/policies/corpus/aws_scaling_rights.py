@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus.aws import Resource, node_group
 from tests.policies.corpus.aws_scaling import (
     ACCOUNT,

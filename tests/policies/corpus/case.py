@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from concepts.declared import Violation
+from facts.concepts.declared import Violation
 from policies import pools
 from policies.readers import linked, read, stack_of
 from policies.readers.resource import Declared

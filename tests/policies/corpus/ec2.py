@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus.aws import LINK, TAINTED, TEMPLATE, UNTAINTED, Resource, template
 from tests.policies.corpus.case import Case
 

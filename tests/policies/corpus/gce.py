@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus.gke import NATIVE_POOL, REGION, T4, TAINT, ZONE, allowed, blocked
 
 BLOCKED: Final = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus.gke import Resource, pool
 from tests.policies.corpus.kubernetes import (
     DAEMON_SET,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus import aws, aws_scaling, azure, karpenter
 from tests.policies.corpus.case import Case
 from tests.policies.corpus.kubernetes import BLANKET, allowed, blocked, pod, template, thing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus.case import Case
 from tests.policies.corpus.elsewhere import custom, one
 

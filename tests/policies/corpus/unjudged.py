@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from tests.policies.corpus.aws import LINK, TEMPLATE, UNTAINTED
 from tests.policies.corpus.case import Case
 from tests.policies.corpus.ec2 import group

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.standins.server import serve
+from packages.rehearsal.tests.engine_project import Project
+from rehearsal.providers.server import serve
 from tests.policies.gated_project import Anything, built_pack
-from tests.rehearsal.engine_project import Project
 
 pytestmark = [
     pytest.mark.rehearsal,

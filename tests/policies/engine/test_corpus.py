@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from packages.rehearsal.tests.engine_project import Outcome, Project
 from policies.rules.table import BY_ID
 from tests.policies.corpus import aws, azure, gke, helm, karpenter, kubernetes, split_stacks
 from tests.policies.corpus.case import Case, blockers
 from tests.policies.gated_project import gated, gated_project
-from tests.rehearsal.engine_project import Outcome, Project
 
 pytestmark = [
     pytest.mark.rehearsal,

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from rehearsal.standins.aks import AzureNativeProvider
-from rehearsal.standins.base import Provider
-from rehearsal.standins.eks.provider import AwsProvider
+from packages.rehearsal.tests.engine_project import Outcome, Project
+from rehearsal.providers.aks import AzureNativeProvider
+from rehearsal.providers.base import Provider
+from rehearsal.providers.eks.provider import AwsProvider
 from tests.policies.gated_project import gated, gated_project
-from tests.rehearsal.engine_project import Outcome, Project
 
 pytestmark = [
     pytest.mark.rehearsal,

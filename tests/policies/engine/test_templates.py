@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from packages.rehearsal.tests.engine_project import Project
 from tests.policies.gated_project import gated, gated_project
-from tests.rehearsal.engine_project import Project
 
 pytestmark = [
     pytest.mark.rehearsal,

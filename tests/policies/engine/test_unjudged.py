@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from packages.rehearsal.tests.engine_project import Outcome, Project
 from policies.exemptions import today_utc
 from policies.result import VARIABLE
 from tests.policies.gated_project import gated, gated_project
-from tests.rehearsal.engine_project import Outcome, Project
 
 pytestmark = [
     pytest.mark.rehearsal,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from packages.rehearsal.tests.engine_project import Outcome, Project
 from tests.policies.gated_project import gated, gated_project
-from tests.rehearsal.engine_project import Outcome, Project
 
 pytestmark = [
     pytest.mark.rehearsal,

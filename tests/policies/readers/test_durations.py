@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from concepts.unknown import UNKNOWN
+from facts.concepts.unknown import UNKNOWN
 from policies.readers.durations import longest_window, minutes_of
 
 

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import pulumi
 
-from catalog.aks.cloud import CATALOG
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.workloads.bucket import CREATED_WITH, NAME_LIMIT
@@ -19,6 +18,7 @@ from components.clouds.aks.workloads.group import DataGroup
 from components.clouds.base import Share
 from components.clouds.lasting import lasting
 from components.settings.workloads import SharedVolume
+from facts.catalog.aks.cloud import CATALOG
 
 _SHARE: Final = "shared"
 _INTERFACE: Final = "azure-native:network:getNetworkInterface"

@@ -9,12 +9,12 @@ from typing import Final
 
 import pulumi
 
-from catalog.gke.cloud import CATALOG
 from components.clouds.base import Share
 from components.clouds.gke.context import Context
 from components.clouds.gke.declare import declare
 from components.clouds.lasting import lasting
 from components.settings.workloads import SharedVolume
+from facts.catalog.gke.cloud import CATALOG
 
 _SHARE: Final = "shared"
 # The cheapest by far; a zonal one, near the pools of the first zone: https://cloud.google.com/filestore/docs/service-tiers

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-import catalog
-from catalog.aks.keys import ENCRYPTION_SET, KEY, KEY_FORM
 from components.settings.limits import common
 from components.settings.limits.aks import network
 from components.settings.limits.aks.pools import pool_problems
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
+from facts import catalog
+from facts.catalog.aks.keys import ENCRYPTION_SET, KEY, KEY_FORM
 
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
 _CLUSTER_NAME: Final = re.compile(r"[A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9_-]{0,61}[A-Za-z0-9]")

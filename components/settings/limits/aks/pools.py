@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-import catalog
-from catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY, MIG_GPUS
-from catalog.aks.naming import POOL_NAME_LIMIT, pool_name
-from catalog.aks.nodes import most_nodes
 from components.settings.limits import common
 from components.settings.problems import Problem
 from components.settings.settings import Settings
+from facts import catalog
+from facts.catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY, MIG_GPUS
+from facts.catalog.aks.naming import POOL_NAME_LIMIT, pool_name
+from facts.catalog.aks.nodes import most_nodes
 
 # https://learn.microsoft.com/azure/aks/use-labels#reserved-prefixes
 _OWN_PREFIX: Final = "kubernetes.azure.com/"

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-import catalog
-from catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
 from components.settings.costs import support_of
 from components.settings.limits import common, windows
 from components.settings.limits.eks import network
@@ -15,7 +13,9 @@ from components.settings.limits.eks.pools import pool_problems
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
-from concepts.pool import ADMIN_POOL_NAME
+from facts import catalog
+from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
+from facts.concepts.pool import ADMIN_POOL_NAME
 
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="EKS",

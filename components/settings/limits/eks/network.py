@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Final
 
-import catalog
-from catalog.eks import subnets
 from components.settings.limits import common
 from components.settings.problems import Problem
 from components.settings.settings import Settings
+from facts import catalog
+from facts.catalog.eks import subnets
 
 # https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html
 _PRIVATE_RANGES: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import catalog
-from catalog.eks import node_tags
-from catalog.eks.nodes import SOLD_IN_BLOCKS
 from components.settings.problems import Problem
 from components.settings.settings import Settings
-from concepts.pool import Pool
+from facts import catalog
+from facts.catalog.eks import node_tags
+from facts.catalog.eks.nodes import SOLD_IN_BLOCKS
+from facts.concepts.pool import Pool
 
 _RESERVATION: Final = re.compile(r"cr-([0-9a-f]{8}|[0-9a-f]{17})")
 

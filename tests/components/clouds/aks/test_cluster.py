@@ -11,13 +11,13 @@ from typing import Any
 import pulumi
 import pytest
 
-from catalog.aks.keys import parse_key
 from components.clouds.aks import roles
 from components.clouds.aks.kubeconfig import endpoint, kubeconfig
 from components.cluster import Cluster, ClusterArgs
 from components.node_pool import AdminPool, AdminPoolArgs
 from components.settings.cluster import AuthorizedNetworkSetting
-from concepts.pool import Pool
+from facts.catalog.aks.keys import parse_key
+from facts.concepts.pool import Pool
 from tests import aks_answers, recorder
 from tests.components import specs
 

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 import yaml
 
-from catalog.aks.nodes import MAX_PODS
 from components.clouds.aks import roles
 from components.clouds.base import load_cloud
 from components.cluster import Cluster
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from components.driver_daemon_set import DriverDaemonSet, DriverDaemonSetArgs
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
-from concepts.kubernetes import Taint
-from concepts.pool import Pool, Upgrade
-from rehearsal.standins.aks.nodes import scale_set
+from facts.catalog.aks.nodes import MAX_PODS
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import Pool, Upgrade
+from rehearsal.providers.aks.nodes import scale_set
 from tests import recorder
 from tests.components import specs
 from tests.components.clouds.aks.test_cluster import CLUSTER, admin_spec, cluster_args

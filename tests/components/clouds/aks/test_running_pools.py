@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from catalog.aks.naming import pool_name
-from concepts.pool import Pool
+from facts.catalog.aks.naming import pool_name
+from facts.concepts.pool import Pool
 from tests import aks_answers
 from tests.components.clouds.aks.test_pools import cpu_spec, gpu_spec, run
 

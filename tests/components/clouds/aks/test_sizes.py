@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from concepts.pool import Pool
+from facts.concepts.pool import Pool
 from tests import aks_answers, recorder
 from tests.components.clouds.aks.test_cluster import CLUSTER, admin_spec
 from tests.components.clouds.aks.test_pools import cpu_spec, gpu_spec, run

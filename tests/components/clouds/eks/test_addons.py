@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-import catalog
 from components.clouds.eks import addons
-from concepts.iam import AuthorizationRequest, allows, resource_tags
-from rehearsal.standins.eks.system import workloads
+from facts import catalog
+from facts.concepts.iam import AuthorizationRequest, allows, resource_tags
+from rehearsal.providers.eks.system import workloads
 from tests import recorder
 from tests.components import eks_specs
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-import catalog
-from catalog.eks import node_tags
-from catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
 from components.clouds.eks import autoscaling, cluster_autoscaler
-from concepts.kubernetes import Taint
-from concepts.pool import Pool
+from facts import catalog
+from facts.catalog.eks import node_tags
+from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import Pool
 from tests import eks_answers, recorder
 from tests.components import eks_specs
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from components.clouds.base import GpuDaemon, load_cloud
 from components.settings import from_stack_file
-from concepts.pool import Image, Pool
+from facts.concepts.pool import Image, Pool
 from tests.stacks import ROOT
 
 (POOL, *_) = from_stack_file(ROOT / "examples" / "eks-t4.yaml").gpu_pools

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-import catalog
-from concepts.kubernetes import Taint
-from concepts.pool import Pool
+from facts import catalog
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import Pool
 from tests import recorder
 from tests.components import eks_specs
 from tests.components.specs import with_gpus

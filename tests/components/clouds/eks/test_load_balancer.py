@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from concepts.iam import AuthorizationRequest, allows, parsed
+from facts.concepts.iam import AuthorizationRequest, allows, parsed
 from tests.components import eks_specs
 
 ROLE_POLICY = "aws:iam/rolePolicy:RolePolicy"

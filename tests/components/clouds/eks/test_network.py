@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import catalog
-from catalog.eks import subnets
+from facts import catalog
+from facts.catalog.eks import subnets
 from tests import recorder
 from tests.components import eks_specs
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-import catalog
 from components.clouds.eks.node_template import eks_taint
-from concepts.kubernetes import Taint
-from concepts.pool import Block, Pool, TimeSharing, Upgrade
+from facts import catalog
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import Block, Pool, TimeSharing, Upgrade
 from tests import recorder
 from tests.components import eks_specs
 

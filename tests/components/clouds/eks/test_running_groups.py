@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from concepts.pool import Pool
+from facts.concepts.pool import Pool
 from tests import eks_answers, recorder
 from tests.components import eks_specs
 

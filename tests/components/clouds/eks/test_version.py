@@ -7,7 +7,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
+from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS, KARPENTERS, kubernetes_minor
 from tests import eks_answers, recorder
 from tests.components import eks_specs
 

@@ -8,16 +8,16 @@ from typing import Any
 import pulumi
 import pytest
 
-import catalog
-from catalog.gke.partitions import PARTITIONS
 from components.cluster import Cluster, ClusterArgs
 from components.cluster_autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from components.node_pool import AdminPool, AdminPoolArgs, CpuNodePool, GpuNodePool, NodePoolArgs
-from concepts.kubernetes import Taint
-from concepts.pool import FlexStart, Pool, TimeSharing, Upgrade
-from rehearsal.standins.gke.machine_rules import PARTITION_SIZES
-from rehearsal.standins.gke.replacement import NODES_RECREATED
-from rehearsal.standins.values import at
+from facts import catalog
+from facts.catalog.gke.partitions import PARTITIONS
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import FlexStart, Pool, TimeSharing, Upgrade
+from rehearsal.providers.gke.machine_rules import PARTITION_SIZES
+from rehearsal.providers.gke.replacement import NODES_RECREATED
+from rehearsal.providers.values import at
 from tests import recorder
 from tests.components import specs
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-import catalog
 from components.outputs import cost
 from components.settings import Settings
 from components.settings.limits.common import settings_problems
 from components.settings.read import load
 from components.settings.tools import Prometheus
 from components.settings.workloads import Workloads
+from facts import catalog
 from tests.components.specs import admin_pool, cluster_settings
 
 SERVICES = [{"name": "demo", "image": "registry.example/serve:1"}]

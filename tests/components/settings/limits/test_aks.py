@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from catalog.aks.naming import POOL_NAME_LIMIT, dns_prefix, pool_name, scale_set_pattern, zone_numbers
 from components.settings import Settings, SettingsError, load
 from components.settings.limits import refusals as refusals_of
 from components.settings.limits.aks import refusals
-from concepts.kubernetes import Taint
-from concepts.pool import TimeSharing
+from facts.catalog.aks.naming import POOL_NAME_LIMIT, dns_prefix, pool_name, scale_set_pattern, zone_numbers
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import TimeSharing
 from tests.components.specs import with_gpus
 
 SUBSCRIPTION = "12345678-9abc-def0-1234-56789abcdef0"

@@ -10,9 +10,9 @@ import yaml
 from components.settings.workloads import Workloads
 from components.workloads.charts import ON_ADMIN
 from components.workloads.declare import charts_of
-from concepts.kubernetes import quantity
-from rehearsal.standins.kubernetes.helm.absent import known_charts
-from rehearsal.standins.kubernetes.helm.charts import locate
+from facts.concepts.kubernetes import quantity
+from rehearsal.providers.kubernetes.helm.absent import known_charts
+from rehearsal.providers.kubernetes.helm.charts import locate
 from tests.components.workloads.stacks import run
 from tests.components.workloads.tools.stacks import CLOUDS, RELEASE, TOOLS, places, releases, with_all, with_one
 

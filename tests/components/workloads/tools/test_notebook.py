@@ -13,7 +13,7 @@ import pytest
 from components.settings import from_stack_file
 from components.settings.tools import Notebook
 from components.workloads.notebook import LOGIN, values
-from concepts.pool import POOL_LABEL, gpus_per_pod
+from facts.concepts.pool import POOL_LABEL, gpus_per_pod
 from tests.components.workloads.tools.stacks import CLOUDS, SECRET, releases, with_all, with_one
 from tests.stacks import ROOT
 

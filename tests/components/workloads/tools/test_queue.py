@@ -12,10 +12,10 @@ import yaml
 from components.published_offer import offer
 from components.settings import from_stack_file
 from components.workloads.queue import flavors_of
-from concepts.offer import QUEUE, from_config_map, to_config_map
-from gpu.fit import PodRequest
-from gpu.job import QUEUE_LABEL, manifests
-from gpu.plan import JobRequest, place, training_job
+from facts.concepts.offer import QUEUE, from_config_map, to_config_map
+from facts.jobs.fit import PodRequest
+from facts.jobs.job import QUEUE_LABEL, manifests
+from facts.jobs.plan import JobRequest, place, training_job
 from tests.components.settings.test_clouds import load_stack
 from tests.components.workloads import stacks
 from tests.components.workloads.tools.stacks import CLOUDS, RELEASE, releases, with_all

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import Cluster, NodeGroup, Unjudged
-from concepts.kubernetes import Taint
-from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import Cluster, NodeGroup, Unjudged
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import GPU_TAINT
+from facts.concepts.unknown import UNKNOWN
 from policies.readers import read
 from policies.readers.aks.clusters import parse_taint
 from policies.readers.aks.facts import gpus_of_size

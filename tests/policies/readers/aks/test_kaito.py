@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from concepts.declared import NodeGroup, Workload
+from facts.concepts.declared import NodeGroup, Workload
 from policies.readers import read
 from policies.readers.resource import Declared
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from catalog.gpu_machines import gpu_machines
-from concepts.declared import Cluster, Credential, NodeGroup
-from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN
+from facts.catalog.gpu_machines import gpu_machines
+from facts.concepts.declared import Cluster, Credential, NodeGroup
+from facts.concepts.pool import GPU_TAINT
+from facts.concepts.unknown import UNKNOWN
 from policies.readers import linked, read, waits
 from policies.readers.eks.facts import gpus_of, is_gpu_family, model_of
 from policies.readers.resource import Declared

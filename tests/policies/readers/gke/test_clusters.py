@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import Cluster, Credential, NodeGroup
-from concepts.kubernetes import Taint
-from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import Cluster, Credential, NodeGroup
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import GPU_TAINT
+from facts.concepts.unknown import UNKNOWN
 from policies.readers import read, read_stack
 from policies.readers.gke.facts import whole_machine_gpus
 from policies.readers.resource import Declared

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import NodeGroup
-from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import NodeGroup
+from facts.concepts.pool import GPU_TAINT
+from facts.concepts.unknown import UNKNOWN
 from policies.readers import read
 from policies.readers.resource import Declared
 

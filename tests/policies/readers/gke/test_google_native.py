@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import Cluster, NodeGroup
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import Cluster, NodeGroup
+from facts.concepts.unknown import UNKNOWN
 from policies.readers import read
 from policies.readers.resource import Declared
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import NodeGroup, Workload
-from concepts.kubernetes import Toleration
-from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import NodeGroup, Workload
+from facts.concepts.kubernetes import Toleration
+from facts.concepts.pool import GPU_TAINT
+from facts.concepts.unknown import UNKNOWN
 from policies.readers import linked, read
 from policies.readers.resource import Declared
 from policies.rules.scheduling import offers_gpus, selects

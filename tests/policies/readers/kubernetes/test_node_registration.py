@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from concepts.kubernetes import Taint
-from concepts.pool import GPU_TAINT
-from concepts.unknown import UNKNOWN
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import GPU_TAINT
+from facts.concepts.unknown import UNKNOWN
 from policies.readers.kubernetes.node_registration import NOTHING, UNREADABLE, parsed_taints, registration, taints_of
 
 BOOTSTRAP = (

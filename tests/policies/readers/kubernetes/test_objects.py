@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import Workload
-from concepts.kubernetes import Toleration
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import Workload
+from facts.concepts.kubernetes import Toleration
+from facts.concepts.unknown import UNKNOWN
 from policies.readers import read
 from policies.readers.resource import Declared
 

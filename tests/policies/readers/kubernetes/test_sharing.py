@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from concepts.declared import GpuSharing, NodeGroup, Stack
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import GpuSharing, NodeGroup, Stack
+from facts.concepts.unknown import UNKNOWN
 from policies.readers import read_stack
 from policies.readers.kubernetes.sharing import replicated
 from policies.readers.resource import Declared

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from components.clouds.gke.kubeconfig import kubeconfig
-from concepts.declared import Credential, Workload
-from concepts.kubernetes import Toleration
-from concepts.unknown import UNKNOWN
+from facts.concepts.declared import Credential, Workload
+from facts.concepts.kubernetes import Toleration
+from facts.concepts.unknown import UNKNOWN
 from policies.readers import read
 from policies.readers.resource import Declared
 

@@ -20,7 +20,7 @@ from components.published_offer import daemons_of, offer
 from components.settings import from_stack_file
 from components.settings.tools import Prometheus
 from components.workloads.monitoring import dashboards, rules, values
-from concepts.pool import POOL_LABEL
+from facts.concepts.pool import POOL_LABEL
 from tests.components.workloads.tools.monitoring import EXPORTED
 from tests.components.workloads.tools.stacks import CLOUDS, releases, with_all, with_one
 from tests.stacks import ROOT

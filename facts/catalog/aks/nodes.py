@@ -1,0 +1,73 @@
+"""What an AKS node leaves for pods, and what AKS's own pods ask for.
+
+Reservations: https://learn.microsoft.com/azure/aks/node-resource-reservations (AKS 1.29 and later, read 2026-08).
+
+The requests of system pods are not published. What users show of their nodes says cloud-node-manager, the two CSI
+drivers, azure-ip-masq-agent, konnectivity-agent and kube-proxy (``kubectl describe node``, AKS 1.25); all others are
+general knowledge, not verified. Deployments of two replicas are listed with both replicas' requests.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from facts.catalog.model import Machine, Resources, SystemPod
+
+MAX_PODS: Final = 110
+"""Pods on a node, for every pool. Azure CNI Overlay allows 250, but each costs 20 MiB of reserved memory."""
+
+# Cores up to → thousandths of a core that each of them costs. The table ends at 64; beyond, its last step goes on.
+_CPU_STEPS: Final = ((1, 60), (2, 40), (4, 20), (float("inf"), 10))
+_MEMORY_PER_POD_MIB: Final = 20
+_MEMORY_BASE_MIB: Final = 50
+_MEMORY_AT_MOST: Final = 0.25
+_EVICTION_MIB: Final = 100
+
+SYSTEM_PODS: Final = (
+    SystemPod(name="kube-proxy", request=Resources(milli_cpu=100, memory_mib=0), per_node=True),
+    SystemPod(name="azure-ip-masq-agent", request=Resources(milli_cpu=100, memory_mib=50), per_node=True),
+    SystemPod(name="azure-cns", request=Resources(milli_cpu=40, memory_mib=250), per_node=True),
+    SystemPod(name="cloud-node-manager", request=Resources(milli_cpu=50, memory_mib=50), per_node=True),
+    SystemPod(name="csi-azuredisk-node", request=Resources(milli_cpu=30, memory_mib=60), per_node=True),
+    SystemPod(name="csi-azurefile-node", request=Resources(milli_cpu=30, memory_mib=60), per_node=True),
+    SystemPod(name="coredns", request=Resources(milli_cpu=200, memory_mib=140), per_node=False),
+    SystemPod(name="coredns-autoscaler", request=Resources(milli_cpu=20, memory_mib=10), per_node=False),
+    SystemPod(name="konnectivity-agent", request=Resources(milli_cpu=40, memory_mib=40), per_node=False),
+    SystemPod(name="metrics-server", request=Resources(milli_cpu=100, memory_mib=200), per_node=False),
+    SystemPod(name="azure-wi-webhook", request=Resources(milli_cpu=200, memory_mib=40), per_node=False),
+)
+
+
+# The letter r: https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions
+_INFINIBAND: Final = re.compile(r"Standard_N[A-Z]\d+[a-z]*r[a-z]*_.*")
+
+
+def most_nodes(machine_type: str) -> int:
+    """Of one pool: https://learn.microsoft.com/rest/api/aks/agent-pools/create-or-update#agentpool.
+
+    Machines with InfiniBand reach each other in one placement group, which has 100 at most
+    (https://learn.microsoft.com/azure/virtual-machines/sizes-hpc). Whether AKS makes such a pool of one group or of
+    several (https://github.com/Azure/AKS/issues/2725) is not certain: 100 are right either way.
+    """
+    return 100 if _INFINIBAND.fullmatch(machine_type) else 1000
+
+
+def allocatable(machine: Machine) -> Resources:
+    """Capacity less what AKS reserves for the system and for eviction, at ``MAX_PODS`` pods."""
+    memory_mib = 1024 * machine.memory_gib
+    reserved = min(_MEMORY_PER_POD_MIB * MAX_PODS + _MEMORY_BASE_MIB, _MEMORY_AT_MOST * memory_mib)
+    return Resources(
+        milli_cpu=1000 * machine.vcpus - reserved_milli_cpu(machine.vcpus),
+        memory_mib=int(memory_mib - reserved - _EVICTION_MIB),
+    )
+
+
+def reserved_milli_cpu(vcpus: int) -> int:
+    """Thousandths of a core that AKS keeps of a node with ``vcpus`` cores."""
+    reserved, counted = 0, 0
+    for up_to, each in _CPU_STEPS:
+        cores = int(min(vcpus, up_to)) - counted
+        reserved += cores * each
+        counted += cores
+    return reserved

@@ -1,0 +1,30 @@
+"""What becomes of a running job when a setting changes: one table per cloud, in ``<cloud>/changes.py``.
+
+Its keys are the changes that a rehearsal makes on day two (``rehearsal/day_two/edits.py``), which holds each row to
+what it sees; ``docs/operations.md`` is generated from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Job = Literal["runs", "waits", "ends", "others"]
+"""Of a job on the pool that changes: it ``runs`` on; it runs on, and the change ``waits`` until the pool is empty, or
+for new nodes; it ``ends``, and a preview says so by the word ``replace`` or ``delete``; it ends, and that of ``others``
+runs on."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """``preview`` is what the preview says, ``meaning`` what happens, both for people; ``source`` is a link."""
+
+    preview: str
+    job: Job
+    meaning: str
+    source: str
+
+
+Effects = Mapping[str, Effect]
+"""Change → its effect."""

@@ -1,0 +1,214 @@
+"""What the catalogue knows about one cloud, as data, and the one registry of clouds.
+
+A cloud has one name (``gke``); its plugin has another (``gcp``), which is written here and in resources' type tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from typing import Final
+
+from facts.catalog import tables
+from facts.catalog.changes import Effects
+from facts.catalog.gpus import GPUS
+from facts.catalog.machines import Machines
+from facts.catalog.model import Accelerator, Machine, Quota, Resources, Support, SystemPod, WithdrawnGpu
+from facts.catalog.prices import Prices
+from facts.catalog.raw import RawInputs
+from facts.catalog.tags import RegistryName, TagGrammar
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import SKYPILOT_LABEL, Image, Pool, Rung
+
+PLUGINS: Final[Mapping[str, str]] = {"gke": "gcp", "eks": "aws", "aks": "azure-native"}
+"""Cloud → its Pulumi plugin, the first part of its resources' type tokens. Every list of clouds derives from this one.
+
+A cloud is a package below ``catalog``, ``components.clouds`` and ``rehearsal.providers``, each imported on first use: a
+stack on one cloud loads nothing of another.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CredentialPlugin:
+    """The program that a kubeconfig names for its credentials, and the ``arguments`` that ask it for a token.
+
+    ``otherwise`` is whose credentials it looks for without these arguments: nobody who followed the README has any.
+    """
+
+    command: str
+    arguments: str = ""
+    otherwise: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudCatalog:
+    """One cloud. Of several words the first is the default.
+
+    - ``account_key``: the provider's own configuration key that names the account; ``account_example`` a value of it
+    - ``images``: operating systems of GPU nodes; ``autoscalers``: who can decide the size of pools
+    - ``people``: whom a cluster can let in, as a stack file writes them
+    - ``lacking``: how machines are not had on this cloud → why not, and what is instead
+    - ``addons``: parts of the cloud that a stack file may ask for by name
+    - ``dataplanes``: what carries the pods' traffic, where a stack file may choose
+    - ``location_policies``: how nodes are spread over zones, where a GPU pool may choose
+    - ``gpu_metrics``: whether the cloud collects the metrics of GPUs, if the cluster asks for it
+    - ``default_admin_machine``, ``default_cpu_machine`` (4 vCPUs with 16 GiB): unless the stack file names others
+    - ``default_ranges``: ``node_cidr``, ``pod_cidr`` (``None``: pods have addresses of the nodes' range) and
+      ``service_cidr``
+    - ``existing_network``: how a stack file names a network that is there already; ``None`` where it cannot yet
+    - ``tags``: how tags are written; ``None`` where resources have labels alone
+    - ``registry_name``: how a registry of others is named, where the stack can let nodes pull from it
+    - ``raw``: what a stack file may hand to the provider as it is
+    - ``max_name_length``: characters that the name of a cluster or a pool may have
+    - ``pod_addresses_per_node``: addresses that each node takes out of the pod range (the nodes' range where pods have
+      none); ``kept_addresses``: those of a subnetwork that the cloud keeps for itself
+    - ``reference_region``: one whose prices are representative, for tables
+    - ``withdrawn_gpus``: GPUs that existed once, by the names people still write
+    - ``allocatable``: what a node of a machine leaves for pods; ``system_pods``: the cloud's own pods in a new cluster;
+      ``gpu_node_pods``: those that it may run beside them on every node with GPUs
+    - ``quotas``: region, pools and number of NAT gateways → what they need of the account's limits
+    - ``quota_page``: where to ask for more; may name the ``{region}``
+    - ``starves_small_nodes``: whether the system pods were seen to need more on small machines than they ask for
+    - ``kubernetes_versions``: release channel → the minor version (``1.34``) that it means; empty where the cloud's own
+      channels decide
+    - ``supported``: minor version → how long it is supported; a version that is not listed is as long as anybody asks
+    - ``unneeded_minutes``: autoscaling profile → how long a node is idle before it goes; empty where the cloud does not
+      say
+    - ``spot_taints``: taints that the cloud puts on every spot node by itself
+    - ``spot_notice_seconds``: how long pods have, at best, on a spot node that the cloud takes away
+    - ``account_labels``: labels by which a pod of a service account with an identity in the cloud gets it
+    - ``volume_gib``: the least and the most GiB of a shared volume; ``None`` where it has no size and grows
+    - ``disk_mib``: image and size of a node's disk in GB → ephemeral storage for pods; ``None`` where that is not known
+    - ``gpu_label``: the label that the cloud's autoscaler needs on GPU nodes and that the pool itself must declare
+    - ``skypilot_label``: autoscalers whose GPU pools carry the label by which SkyPilot selects; nodes of others have
+      one of their cloud's that it knows
+    - ``label_room``: pool and labels of the stack → how many more labels the pool can have; ``None`` if any number
+    - ``uniform_groups``: autoscalers that plan a group of machines as if all were alike and in one zone, so that a GPU
+      pool has to be one pool for each zone, and its machines have to be of one size
+    - ``changes``: autoscaler → what becomes of a running job when a setting changes
+    - ``outside``: behind a region's name, what its place outside of all zones is called, which counts as the only zone
+      of a region without zones; ``None`` if every machine is in a zone
+    """
+
+    name: str
+    account_key: str
+    account_example: str
+    credential_plugin: CredentialPlugin
+    images: tuple[str, ...]
+    autoscalers: tuple[str, ...]
+    people: tuple[str, ...]
+    lacking: Mapping[Rung, str] = field(default_factory=dict)
+    addons: tuple[str, ...] = ()
+    dataplanes: tuple[str, ...] = ()
+    location_policies: tuple[str, ...] = ()
+    gpu_metrics: bool = False
+    default_admin_machine: str
+    default_cpu_machine: str
+    default_ranges: Mapping[str, str | None]
+    existing_network: str | None = None
+    tags: TagGrammar | None = None
+    registry_name: RegistryName
+    raw: RawInputs
+    max_name_length: int
+    pod_addresses_per_node: int
+    kept_addresses: int
+    reference_region: str
+    withdrawn_gpus: Mapping[str, WithdrawnGpu]
+    machines: Machines
+    prices: Prices
+    allocatable: Callable[[Machine], Resources]
+    changes: Mapping[str, Effects]
+    system_pods: tuple[SystemPod, ...]
+    gpu_node_pods: tuple[SystemPod, ...] = ()
+    quotas: Callable[[str, Sequence[Pool], int], tuple[Quota, ...]]
+    quota_page: str
+    starves_small_nodes: bool = True
+    kubernetes_versions: Mapping[str, str] = field(default_factory=dict)
+    supported: Mapping[str, Support] = field(default_factory=dict)
+    unneeded_minutes: Mapping[str, int] = field(default_factory=dict)
+    spot_taints: tuple[Taint, ...] = ()
+    spot_notice_seconds: int
+    volume_gib: tuple[int, int] | None = None
+    account_labels: Mapping[str, str] = field(default_factory=dict)
+    disk_mib: Callable[[Image, int], int] | None = None
+    gpu_label: str | None = None
+    skypilot_label: frozenset[str] = frozenset()
+    label_room: Callable[[Pool, Mapping[str, str]], int] | None = None
+    uniform_groups: frozenset[str] = frozenset()
+    outside: str | None = None
+
+    @property
+    def plugin(self) -> str:
+        """The cloud's Pulumi plugin."""
+        return PLUGINS[self.name]
+
+    @cached_property
+    def accelerators(self) -> Mapping[str, Accelerator]:
+        """GPU name → the cloud's accelerator."""
+        rows = tables.rows(self.name, "gpus")
+        return {row["gpu"]: Accelerator(gpu=row["gpu"], name=row["name"], quota=row["quota"] or None) for row in rows}
+
+    @cached_property
+    def regions(self) -> Mapping[str, tuple[str, ...]]:
+        """Region → its zones."""
+        found: dict[str, tuple[str, ...]] = {}
+        for row in tables.rows(self.name, "zones"):
+            found[row["region"]] = (*found.get(row["region"], ()), row["zone"])
+        return found
+
+    def gpu_zones(self, gpu: str) -> tuple[str, ...] | None:
+        """Zones known to have the GPU, sorted; ``None`` where no list is known."""
+        having = sorted(row["zone"] for row in tables.rows(self.name, "zones") if gpu in row["gpus"].split())
+        return tuple(having) or None
+
+    def outside_zones(self, region: str) -> str | None:
+        """What the region's place outside its zones is called, if machines can be there."""
+        return None if self.outside is None else f"{region}{self.outside}"
+
+    def gpu_labels(self, gpu: str) -> Mapping[str, str]:
+        """Labels that a pool of that GPU must declare for the cloud's autoscaler."""
+        return {} if self.gpu_label is None else {self.gpu_label: self.accelerators[gpu].name}
+
+    def launcher_labels(self, pool: Pool, autoscaler: str, stack_labels: Mapping[str, str]) -> Mapping[str, str]:
+        """Labels by which launchers select a GPU pool that may be empty; none for parts of GPUs, and where the pool has
+        no room beside its own labels and those of the stack: what the user wrote comes first.
+
+        https://github.com/skypilot-org/skypilot/blob/v0.14.1/sky/provision/kubernetes/utils.py (``GenericAutoscaler``
+        has the label of ``SkyPilotLabelFormatter``, whose values are in lower case)
+        """
+        parts = pool.gpus.time_sharing is not None or pool.gpus.mig is not None
+        if autoscaler not in self.skypilot_label or parts:
+            return {}
+        if self.label_room is not None and self.label_room(pool, stack_labels) < 1:
+            return {}
+        return {SKYPILOT_LABEL: GPUS[pool.gpus.type].skypilot.lower()}
+
+    def pool_per_zone(self, *, gpu: bool, spot: bool, zones: int, autoscaler: str) -> bool:
+        """Whether such a pool, which is to be in that many zones, has to be one pool for each zone.
+
+        A pool of spot GPUs is called after its zone even if it has one: more zones are what it will want next.
+        """
+        return gpu and (spot or zones > 1) and autoscaler in self.uniform_groups
+
+    def spot_mix(self, gpu: str, count: int, autoscaler: str) -> tuple[Machine, ...]:
+        """The types that a spot pool mixes unless the stack file names some."""
+        return self.machines.spot(gpu, count, alike=autoscaler in self.uniform_groups)
+
+
+def clouds() -> tuple[str, ...]:
+    """The names of all clouds."""
+    return tuple(PLUGINS)
+
+
+def of(name: str) -> CloudCatalog:
+    """Everything known about one cloud.
+
+    Raises:
+        KeyError: there is no such cloud (``clouds``).
+    """
+    if name not in PLUGINS:
+        raise KeyError(name)
+    found: CloudCatalog = import_module(f"facts.catalog.{name}.cloud").CATALOG
+    return found

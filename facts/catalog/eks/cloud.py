@@ -1,0 +1,174 @@
+"""Amazon Elastic Kubernetes Service in the catalogue. Where its tables in ``data`` come from:
+
+- ``gpus.csv``: names are values of the label below, NVIDIA's names as other clouds write them (Amazon leaves them
+  free). Quotas count vCPUs of a group of families, not GPUs:
+  https://docs.aws.amazon.com/ec2/latest/instancetypes/ec2-instance-quotas.html. GPUs that only ARM machines have (T4G)
+  and parts of a GPU (g6f, gr6f) are left out.
+- ``machines.csv``: all x86 types with whole NVIDIA GPUs and the general-purpose, compute and memory families that node
+  groups commonly use (C, M, R from the fourth generation on, and T), without bare metal for CPU types. Taken from
+  Amazon's ``DescribeInstanceTypes`` as kept in https://github.com/getmoto/moto/tree/5.2.5/moto/ec2/resources
+  (``instance_types.json.gz``), and a test holds every row against it. ``memory_mib`` is nominal. T machines earn CPU
+  credits for the time that they idle: a fraction of a core, as Amazon's own pages say. How a type can be bought (large
+  types often only with a capacity block) is not in that listing, so it is not refused.
+- ``zones.csv``, regions: https://github.com/getmoto/moto/blob/5.2.5/moto/ec2/models/availability_zones_and_regions.py,
+  without the partitions of China and of the US government, which are other clouds to an account. A control plane takes
+  no subnet in the zones use1-az3, usw1-az2 and cac1-az3
+  (https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html); of these us-east-1e is listed there, and left
+  out here.
+- ``zones.csv``, GPUs: Amazon's ``DescribeInstanceTypeOfferings`` per zone as kept in
+  https://github.com/getmoto/moto/tree/5.2.5/moto/ec2/resources/instance_type_offerings (2026); a GPU is in a zone if
+  any machine with it is. In older regions each account has its own order of zone letters
+  (https://docs.aws.amazon.com/ram/latest/userguide/working-with-az-ids.html), so another account may find a GPU
+  under another letter: settings let a pool name its own zones. Not known: the regions that the listing lacks.
+- ``machine_prices.csv``: Linux, shared tenancy. us-east-1 is Amazon's price list of 2026-07-20 as Karpenter keeps it.
+  us-west-2 and eu-west-1 have the types that were read in SkyPilot's catalogue; that copy has no date, but its
+  us-east-1 prices are those of 2026-07-20. There is no list price of a Spot machine: it differs by zone and changes
+  during the day, so it is not known. It is never above the on-demand price (https://aws.amazon.com/ec2/spot/pricing).
+- ``disk_prices.csv``: gp3 with the 3,000 IOPS and 125 MiB/s that are part of it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from facts.catalog.cloud import CloudCatalog, CredentialPlugin
+from facts.catalog.eks import node_tags
+from facts.catalog.eks.changes import CHANGES
+from facts.catalog.eks.nodes import ADDRESSES_PER_PREFIX, SYSTEM_PODS, allocatable, disk_mib
+from facts.catalog.eks.quotas import quotas
+from facts.catalog.eks.raw import RAW
+from facts.catalog.eks.versions import SUPPORTED
+from facts.catalog.machines import Machines
+from facts.catalog.model import Price, WithdrawnGpu
+from facts.catalog.prices import Prices, Source
+from facts.catalog.tags import RegistryName, TagGrammar
+
+# The day that readers noted each fee.
+_CONTROL_PLANE: Final = Source(
+    url="https://aws.amazon.com/eks/pricing "
+    "(https://www.factualminds.com/blog/amazon-eks-pricing-control-plane-addons-auto-mode/)",
+    dated="2026-06-13",
+)
+_NAT: Final = Source(
+    url="https://aws.amazon.com/vpc/pricing (https://cloudburn.io/blog/aws-nat-gateway-pricing)", dated="2026-02-24"
+)
+_NAT_USD: Final = 0.045
+_NAT_ADDRESS_USD: Final = 0.005
+
+# No machine with these GPUs is in Amazon's own listing any more (``DescribeInstanceTypes`` of all regions as kept in
+# https://github.com/getmoto/moto/blob/5.2.5/moto/ec2/resources/instance_types.json.gz).
+_LISTING: Final = "https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"
+_WITHDRAWN: Final = (
+    WithdrawnGpu(
+        name="nvidia-k80",
+        reason=f"Amazon no longer lists the P2 machines that had the K80 ({_LISTING})",
+        successor="nvidia-t4",
+    ),
+    WithdrawnGpu(
+        name="nvidia-m60",
+        reason=f"Amazon no longer lists the G3 machines that had the M60 ({_LISTING})",
+        successor="nvidia-t4",
+    ),
+    WithdrawnGpu(
+        name="nvidia-v100",
+        reason=f"Amazon no longer lists the P3 machines that had the V100 with 16 GB ({_LISTING})",
+        successor="nvidia-v100-32gb",
+    ),
+)
+
+
+def nat_price(nodes: int, gateways: int) -> Price:
+    """NAT gateways with one address each in us-east-1, without traffic, however many ``nodes`` use them."""
+    return _NAT.price(gateways * (_NAT_USD + _NAT_ADDRESS_USD))
+
+
+# https://docs.aws.amazon.com/tag-editor/latest/userguide/tagging.html, the same in
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Tags.html#tag-restrictions; all letters are letters.
+# The program names machines and networks, and clusters and their controllers know theirs by tags.
+_TAGS: Final = TagGrammar(
+    key=re.compile(r"[\w .:/=+@-]{1,128}"),
+    value=re.compile(r"[\w .:/=+@-]{0,256}"),
+    said="letters, digits, spaces and . : / = + - _ @, at most 128 (a value: 256)",
+    # 50 a resource, of which machines and networks need one for their name, and controllers some of their own.
+    most=40,
+    reserved=("aws:", "eks:", "kubernetes.io/", "k8s.io/", "karpenter.", "ebs.csi.aws.com/", "elbv2.k8s.aws/"),
+    own=frozenset({"name"}),
+)
+
+CATALOG: Final = CloudCatalog(
+    name="eks",
+    account_key="aws:region",
+    account_example="us-west-2",
+    credential_plugin=CredentialPlugin(command="aws", arguments="eks get-token"),
+    images=("al2023", "bottlerocket"),
+    autoscalers=("karpenter", "cluster-autoscaler"),
+    lacking={
+        # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html
+        "flex-start": "AWS lends no machines without a date; for some days it sells them as a capacity-block",
+    },
+    people=("arn:aws:iam::123456789012:role/ops", "arn:aws:iam::123456789012:user/ann"),
+    addons=("ebs", "efs", "fsx", "load-balancer", "cloudwatch"),
+    # 2 vCPUs with 16 GiB; AMD's r5a and r6a cost a tenth less but are missing in most regions.
+    default_admin_machine="r6i.large",
+    default_cpu_machine="m6i.xlarge",
+    existing_network="vpc-<id>",
+    default_ranges={"node_cidr": "10.0.0.0/16", "pod_cidr": None, "service_cidr": "172.20.0.0/16"},
+    raw=RAW,
+    registry_name=RegistryName(
+        instead="in the registry's account, let the nodes' roles pull, all that `pulumi stack output network` names "
+        "(https://docs.aws.amazon.com/AmazonECR/latest/userguide/repository-policy-examples.html)"
+    ),
+    tags=_TAGS,
+    # https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html (nodegroupName)
+    max_name_length=63,
+    # Addresses come in blocks of 16 (/28): 250 pods, the most that EKS gives a node, need 16 blocks.
+    # https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html
+    pod_addresses_per_node=16 * ADDRESSES_PER_PREFIX,
+    # The first four and the last: https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html
+    kept_addresses=5,
+    reference_region="us-east-1",
+    withdrawn_gpus={gone.name: gone for gone in _WITHDRAWN},
+    # Amazon's price list has no on-demand price for p5e: it is sold in capacity blocks, and p5en is the same size.
+    machines=Machines(cloud="eks", mixed_types=5, last=frozenset({"p5e.48xlarge"})),
+    prices=Prices(
+        cloud="eks",
+        machines=Source(
+            url="https://aws.amazon.com/ec2/pricing/on-demand (as of https://github.com/aws/karpenter-provider-aws/blob/"
+            "main/pkg/providers/pricing/zz_generated.pricing_aws.go and "
+            "https://github.com/skypilot-org/skypilot-catalog)",
+            dated="2026-07-20",
+        ),
+        # The edition of Amazon's price list that public test data has these prices of; us-west-2: general knowledge.
+        disks=Source(url="https://aws.amazon.com/ebs/pricing", dated="2026-07-17"),
+        control_plane=_CONTROL_PLANE.price(0.10),
+        extended_support=_CONTROL_PLANE.price(0.60),
+        nat=nat_price,
+    ),
+    allocatable=allocatable,
+    changes=CHANGES,
+    system_pods=SYSTEM_PODS,
+    disk_mib=disk_mib,
+    # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
+    spot_notice_seconds=120,
+    # They ask for what they use, and a T machine has all of its cores; what it has too few of are credits.
+    starves_small_nodes=False,
+    kubernetes_versions={"rapid": "1.36", "regular": "1.35", "stable": "1.35"},
+    supported=SUPPORTED,
+    # Of both autoscalers, which the program starts itself; 10 is cluster-autoscaler's own default.
+    unneeded_minutes={"optimize-utilization": 5, "balanced": 10},
+    # It marks a GPU node for the cluster autoscaler, which waits for its GPUs instead of adding more nodes:
+    # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
+    gpu_label="k8s.amazonaws.com/accelerator",
+    # It plans an empty group in the first of its zones, so a pod that needs another (a volume, a selector) waits for
+    # ever; once it has removed the idle node of one zone, AWS ends a working node of another to even them out
+    # (https://github.com/aws/containers-roadmap/issues/1453); and it plans with the type that it saw last:
+    # https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
+    uniform_groups=frozenset({"cluster-autoscaler"}),
+    # SkyPilot selects Karpenter's nodes by karpenter.k8s.aws/instance-gpu-name, which is on them by itself; and a new
+    # label would replace nodes that run: https://karpenter.sh/docs/concepts/disruption/#drift
+    skypilot_label=frozenset({"cluster-autoscaler"}),
+    label_room=node_tags.room,
+    quotas=quotas,
+    quota_page="https://{region}.console.aws.amazon.com/servicequotas/home/services/ec2/quotas",
+)

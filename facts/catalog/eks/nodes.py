@@ -1,0 +1,118 @@
+"""What an EKS node leaves for pods, and what EKS's own pods ask for.
+
+Reservations: ``nodeadm/internal/kubelet/config.go`` of https://github.com/awslabs/amazon-eks-ami (July 2026). There
+memory depends on the pods that a node's network interfaces could address one by one, which is mostly fewer than the
+pods it may run with prefix delegation; this module reserves for all of them, so a node has at least what it says.
+Memory is nominal: the firmware and kernel take a part first (Karpenter's ``vmMemoryOverheadPercent``, 7.5 %).
+
+Pods per node: https://docs.aws.amazon.com/eks/latest/best-practices/prefix-mode-linux.html
+
+Requests of system pods, charts of August 2026: 25m for both containers of aws-node
+(https://github.com/aws/amazon-vpc-cni-k8s), 10m and 40 MiB for each of the 6 and 3 containers of the EBS driver's two
+controllers and its node pod (https://github.com/kubernetes-sigs/aws-ebs-csi-driver), nothing for
+https://github.com/aws/eks-pod-identity-agent. The cluster autoscaler's are its own manifest's
+(https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws/examples), Karpenter's are
+what the program asks for, because its chart asks for nothing. Those of CoreDNS
+and kube-proxy, and that EKS's add-ons keep their charts' defaults, are general knowledge.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from facts.catalog.model import Machine, Resources, SystemPod
+from facts.concepts.pool import Image
+
+ADDRESSES_PER_PREFIX: Final = 16
+
+# Thousandths of successive cores.
+_CPU_TIERS: Final = ((1, 60), (1, 10), (2, 5), (float("inf"), 2.5))
+_RESERVED_MIB: Final = 255
+_RESERVED_MIB_PER_POD: Final = 11
+_EVICTION_MIB: Final = 100
+VM_OVERHEAD: Final = 0.075
+"""The share of the nominal memory that firmware and kernel take."""
+
+_MANY_VCPUS: Final = 30
+# Sizes, and one type, whose interfaces hold so few prefixes that addresses are what limits pods.
+_FEW_PREFIXES: Final = {"nano": 2, "micro": 2, "medium": 6, "t3.medium": None, "t3a.medium": None, "t3a.small": 6}
+_PODS_ON_THE_HOST: Final = 2
+_DISK_FREE: Final = 0.9
+# Shares of a volume that its file system makes usable.
+_FILE_SYSTEM: Final = 0.999
+_BOTTLEROCKET_FILE_SYSTEM: Final = 0.983
+
+SYSTEM_PODS: Final = (
+    SystemPod(name="aws-node", request=Resources(milli_cpu=50, memory_mib=0), per_node=True),
+    SystemPod(name="kube-proxy", request=Resources(milli_cpu=100, memory_mib=0), per_node=True),
+    SystemPod(name="eks-pod-identity-agent", request=Resources(milli_cpu=0, memory_mib=0), per_node=True),
+    SystemPod(name="ebs-csi-node", request=Resources(milli_cpu=30, memory_mib=120), per_node=True),
+    # Two replicas each.
+    SystemPod(name="coredns", request=Resources(milli_cpu=200, memory_mib=140), per_node=False),
+    SystemPod(name="ebs-csi-controller", request=Resources(milli_cpu=120, memory_mib=480), per_node=False),
+    # One of two: cluster-autoscaler asks for 100m and 600 MiB, Karpenter for 200m and 512 MiB.
+    SystemPod(name="autoscaler", request=Resources(milli_cpu=200, memory_mib=600), per_node=False),
+)
+
+
+SOLD_IN_BLOCKS: Final = frozenset({"p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300"})
+"""Families with GPUs that Capacity Blocks are of, among others:
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html"""
+
+# The families of the catalogue that are not built on Nitro, as the listing behind ``machines.csv`` says.
+_XEN: Final = ("c4", "m4", "r4", "t2")
+
+
+def takes_prefixes(machine_type: str) -> bool:
+    """Whether the machine's addresses come in prefixes; on machines before Nitro they come one by one.
+
+    https://docs.aws.amazon.com/eks/latest/userguide/cni-increase-ip-addresses-procedure.html
+    """
+    return machine_type.partition(".")[0] not in _XEN
+
+
+def max_pods(machine: Machine) -> int:
+    """Pods that EKS allows on a node whose addresses come in prefixes: as many as it has addresses for, and no more
+    than 110 or, with 30 vCPUs and more, 250."""
+    prefixes = _FEW_PREFIXES.get(machine.type, _FEW_PREFIXES.get(machine.type.rpartition(".")[2]))
+    if prefixes is not None:
+        return prefixes * ADDRESSES_PER_PREFIX + _PODS_ON_THE_HOST
+    return 250 if machine.vcpus >= _MANY_VCPUS else 110
+
+
+def allocatable(machine: Machine) -> Resources:
+    """Capacity less what the node image reserves for the system and for eviction."""
+    reserved_memory = _RESERVED_MIB + _RESERVED_MIB_PER_POD * max_pods(machine) + _EVICTION_MIB
+    usable_memory = 1024 * machine.memory_gib * (1 - VM_OVERHEAD)
+    return Resources(
+        milli_cpu=int(1000 * machine.vcpus - reserved_milli_cpu(machine.vcpus)),
+        memory_mib=max(0, int(usable_memory - reserved_memory)),
+    )
+
+
+def most_memory_mib(machine: Machine) -> int:
+    """What a node can have for pods at most: what firmware and kernel take is not known, and pods with addresses one by
+    one need no less than this. A pod that an autoscaler must not give up on has a node if it asks for less."""
+    return int(1024 * machine.memory_gib) - _RESERVED_MIB - _EVICTION_MIB
+
+
+def disk_mib(image: Image, size_gb: int) -> int:
+    """Ephemeral storage for pods on a node whose disk for images and pods has ``size_gb``.
+
+    The kubelet keeps a tenth free (``nodefs.available``) and 1 GiB for itself: ``nodeadm/internal/kubelet/config.go``;
+    of 20 GiB that leaves 18242267924 bytes (https://github.com/awslabs/amazon-eks-ami/pull/1126). Bottlerocket's file
+    system needs more for itself: 17933882132 bytes (https://github.com/bottlerocket-os/bottlerocket/issues/1563).
+    """
+    usable = _BOTTLEROCKET_FILE_SYSTEM if image == "bottlerocket" else _FILE_SYSTEM
+    return int(1024 * size_gb * usable * _DISK_FREE) - 1024
+
+
+def reserved_milli_cpu(cores: float) -> int:
+    """Thousandths of a core that the node image keeps for the system."""
+    reserved = 0.0
+    for width, share in _CPU_TIERS:
+        taken = min(cores, width)
+        reserved += taken * share
+        cores -= taken
+    # The node image counts whole thousandths of a core.
+    return int(reserved)

@@ -1,0 +1,72 @@
+"""What a stack needs of a Google Cloud project's quotas.
+
+Names: the enum ``Quota.metric`` of the Compute Engine API, and for newer families the metrics ``cpus_per_vm_family``,
+``gpus_per_gpu_family`` and ``local_ssd_total_storage_per_vm_family`` with their dimension
+(https://cloud.google.com/compute/resource-usage). Balanced persistent disks count as SSD:
+https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/1795.
+
+Spot machines count against the preemptible quotas of a project that has some, else against the standard ones
+(https://cloud.google.com/compute/docs/instances/create-use-spot). General knowledge: which families share ``CPUS``,
+what the preemptible quotas of GPUs newer than the H100 are called, and that the totals of all regions count spot too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from facts.catalog import tables
+from facts.catalog.gke.machines import LOCAL_SSD_GB, LOCAL_SSDS, GkeMachines, boot_disk
+from facts.catalog.limits import EVERYWHERE, Limit, at_maximum
+from facts.catalog.model import Quota
+from facts.concepts.pool import Pool
+
+_CPUS_OF_FAMILY: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("e2", "f1", "g1", "n1"), "CPUS"),
+    **{family: f"{family.upper()}_CPUS" for family in ("a2", "c2", "c2d", "c3", "n2", "n2d", "t2a", "t2d")},
+}
+# GPU → what Google calls it where quotas are by family.
+_GPU_FAMILY: Final[Mapping[str, str]] = {
+    "nvidia-h100-80gb": "NVIDIA_H100",
+    "nvidia-h100-mega-80gb": "NVIDIA_H100_MEGA",
+    "nvidia-h200-141gb": "NVIDIA_H200",
+    "nvidia-b200": "NVIDIA_B200",
+    "nvidia-rtx-pro-6000": "NVIDIA_RTX_PRO_6000",
+}
+_DISKS: Final[Mapping[str, str]] = {"pd-balanced": "SSD_TOTAL_GB", "hyperdisk-balanced": "HDB_TOTAL_GB"}
+
+
+def quotas(region: str, pools: Sequence[Pool], gateways: int) -> tuple[Quota, ...]:
+    """All of them, with every pool at its maximum. There is one gateway, and it has one address, whatever is asked."""
+    address = Limit("STATIC_ADDRESSES", region, "addresses")
+    return at_maximum(pools, lambda pool: _per_node(region, pool), (address, 1))
+
+
+def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:
+    """What one node of the pool counts for."""
+    machine = GkeMachines(cloud="gke").get(pool.machine_type)
+    if machine is None:
+        raise AssertionError(f"{pool.machine_type} was accepted")
+    if pool.gpu_part is not None:
+        yield Limit("GPUS_ALL_REGIONS", EVERYWHERE, "GPUs"), pool.gpus_per_node
+        yield _gpus(region, pool.gpus.type, spot=pool.spot), pool.gpus_per_node
+    cpus = _CPUS_OF_FAMILY.get(machine.family) or f"CPUS_PER_VM_FAMILY ({machine.family.upper()})"
+    yield Limit("CPUS_ALL_REGIONS", EVERYWHERE, "vCPUs"), machine.vcpus
+    yield Limit("PREEMPTIBLE_CPUS", region, "vCPUs", cpus) if pool.spot else Limit(cpus, region, "vCPUs"), machine.vcpus
+    yield Limit(_DISKS[boot_disk(machine.type)], region, "GB"), pool.disk_gb
+    if machine.type in LOCAL_SSDS:
+        yield _local_ssd(region, machine.family, spot=pool.spot), LOCAL_SSDS[machine.type] * LOCAL_SSD_GB
+    yield Limit("INSTANCES", region, "machines"), 1
+
+
+def _gpus(region: str, gpu: str, *, spot: bool) -> Limit:
+    own = tables.by_key("gke", "gpus", "gpu")[gpu,]["quota"]
+    standard = own or f"GPUS_PER_GPU_FAMILY ({_GPU_FAMILY[gpu]})"
+    if not spot:
+        return Limit(standard, region, "GPUs")
+    return Limit(f"PREEMPTIBLE_{own or _GPU_FAMILY[gpu] + '_GPUS'}", region, "GPUs", standard)
+
+
+def _local_ssd(region: str, family: str, *, spot: bool) -> Limit:
+    standard = "LOCAL_SSD_TOTAL_GB" if family == "a2" else f"LOCAL_SSD_TOTAL_STORAGE_PER_VM_FAMILY ({family.upper()})"
+    return Limit("PREEMPTIBLE_LOCAL_SSD_GB", region, "GB", standard) if spot else Limit(standard, region, "GB")

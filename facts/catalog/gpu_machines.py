@@ -1,0 +1,56 @@
+"""Every machine type with NVIDIA GPUs that a program may name, those included that no stack file offers.
+
+What the catalogue offers comes from its own tables. ``<cloud>/data/other_gpu_machines.csv`` adds what it leaves out:
+machines that were withdrawn, have an ARM CPU or a part of one GPU (Kubernetes sees that as one), are sold in racks, or
+differ in their network only.
+
+- EKS: https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html (read on 2026-11-21); a test holds the counts to
+  Amazon's ``DescribeInstanceTypes`` as moto keeps it, which has no P2, P3 and G3 any more and no p6e-gb200. AMD's g4ad
+  and the trn, inf, dl and vt accelerators are not NVIDIA GPUs.
+- AKS: https://learn.microsoft.com/azure/virtual-machines/sizes/overview#gpu-accelerated; sizes with more than one GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from facts import catalog
+from facts.catalog import tables
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuMachine:
+    """The ``gpus`` of type ``gpu`` in a machine, in Kubernetes' count: a ``part`` of one GPU is one."""
+
+    type: str
+    gpu: str
+    gpus: int
+    arch: Literal["amd64", "arm64"] = "amd64"
+    part: bool = False
+
+
+@cache
+def gpu_machines(cloud: str) -> Mapping[str, GpuMachine]:
+    """Machine type → its GPUs.
+
+    Raises:
+        KeyError: a cloud without a catalogue.
+    """
+    return {machine.type: machine for machine in (*_offered(cloud), *_others(cloud))}
+
+
+def _offered(cloud: str) -> Iterator[GpuMachine]:
+    known = catalog.of(cloud)
+    for name in known.machines.types:
+        machine = known.machines.get(name)
+        if machine is not None and machine.gpu is not None:
+            yield GpuMachine(type=name, gpu=machine.gpu, gpus=machine.gpus)
+
+
+def _others(cloud: str) -> Iterator[GpuMachine]:
+    for row in tables.rows(cloud, "other_gpu_machines"):
+        arch = "arm64" if row["arch"] == "arm64" else "amd64"
+        yield GpuMachine(type=row["type"], gpu=row["gpu"], gpus=int(row["gpus"]), arch=arch, part=row["part"] == "yes")

@@ -1,0 +1,37 @@
+"""What pools at their maximum need of an account's limits, summed over whatever counts against each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from facts.catalog.model import Quota
+from facts.concepts.pool import Pool
+
+EVERYWHERE: Final = "global"
+_ORDER: Final = ("GPUs", "vCPUs", "GB", "machines", "addresses")
+
+
+class Limit(NamedTuple):
+    """A limit of an account, as ``Quota`` describes it."""
+
+    name: str
+    place: str
+    unit: str
+    instead: str = ""
+
+
+PerNode = Callable[[Pool], Iterator[tuple[Limit, int]]]
+"""A pool → what one node of it counts for."""
+
+
+def at_maximum(pools: Sequence[Pool], per_node: PerNode, *once: tuple[Limit, int]) -> tuple[Quota, ...]:
+    """All limits, GPUs first; ``once`` is what the cluster itself needs."""
+    needed: dict[Limit, dict[str, int]] = defaultdict(dict)
+    for pool in pools:
+        for limit, each in per_node(pool):
+            needed[limit][pool.name] = each * pool.max_nodes
+    found = [Quota(**limit._asdict(), needed=sum(of.values()), pools=tuple(of)) for limit, of in needed.items()]
+    found += [Quota(**limit._asdict(), needed=number, pools=()) for limit, number in once]
+    return tuple(sorted(found, key=lambda quota: (_ORDER.index(quota.unit), quota.place != EVERYWHERE, quota.name)))

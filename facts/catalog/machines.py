@@ -1,0 +1,81 @@
+"""A cloud's machine types, from its table ``machines.csv``. A type that is not in it is not known, never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+from facts.catalog import tables
+from facts.catalog.model import Machine, Provisioning
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machines:
+    """The machine types of ``cloud``.
+
+    ``mixed_types`` is how many types a spot pool may consist of (1: a pool has one type). Of two types that are equal
+    in size, one in ``last`` comes after the other.
+    """
+
+    cloud: str
+    mixed_types: int = 1
+    last: frozenset[str] = frozenset()
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Every type that has a fixed name."""
+        return tuple(_table(self.cloud))
+
+    def get(self, type: str) -> Machine | None:
+        """The machine type by name, or ``None`` if it is not known."""
+        return _table(self.cloud).get(type)
+
+    def having(self, gpu: str, count: int) -> tuple[Machine, ...]:
+        """Machines with exactly ``count`` GPUs of that type, the one that settings derive first."""
+        found = [machine for machine in _table(self.cloud).values() if (machine.gpu, machine.gpus) == (gpu, count)]
+        return tuple(sorted(found, key=lambda m: (m.vcpus, m.memory_gib, m.type in self.last)))
+
+    def with_gpus(self, type: str, gpu: str, count: int) -> Machine | None:
+        """The named machine with ``count`` GPUs of that type, or ``None`` if they don't go together."""
+        named = self.get(type)
+        return named if named is not None and (named.gpu, named.gpus) == (gpu, count) else None
+
+    def gpu_counts(self, gpu: str) -> tuple[int, ...]:
+        """GPUs per machine that exist, ascending."""
+        return tuple(sorted({machine.gpus for machine in _table(self.cloud).values() if machine.gpu == gpu}))
+
+    def spot(self, gpu: str, count: int, *, alike: bool) -> tuple[Machine, ...]:
+        """The types that a spot pool may mix: the smallest, then those that have at least its CPU and memory, or, if
+        they have to be ``alike``, exactly these.
+
+        An autoscaler plans with the first, so a pod that fits there fits on each. Bare metal is left out: it takes far
+        longer to start.
+        """
+        found = [machine for machine in self.having(gpu, count) if not machine.type.endswith(".metal")]
+        sizes = [(machine.vcpus, machine.memory_gib) for machine in found]
+        fitting = (
+            machine
+            for machine, size in zip(found, sizes, strict=True)
+            if (size == sizes[0] if alike else machine.memory_gib >= found[0].memory_gib)
+        )
+        return tuple(fitting)[: self.mixed_types]
+
+
+@cache
+def _table(cloud: str) -> Mapping[str, Machine]:
+    return {row["type"]: _machine(row) for row in tables.rows(cloud, "machines")}
+
+
+def _machine(row: tables.Row) -> Machine:
+    return Machine(
+        type=row["type"],
+        family=row["family"],
+        vcpus=int(row["vcpus"]),
+        memory_gib=float(row["memory_mib"]) / 1024,
+        gpu=row["gpu"] or None,
+        gpus=int(row["gpus"]),
+        shared_core=row["shared_core"] == "yes",
+        provisioning=cast(Provisioning, row["provisioning"] or "any"),
+    )

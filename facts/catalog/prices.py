@@ -1,0 +1,95 @@
+"""A cloud's list prices in US dollars an hour, from its tables. What is not in them is not known (``None``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from facts.catalog.model import Machine, Price
+from facts.catalog.tables import by_key, number
+
+_HOURS_PER_MONTH: Final = 730
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where the prices of a table were read (``url``), and the day that they are of (``dated``, ISO)."""
+
+    url: str
+    dated: str
+
+    def price(self, usd: float) -> Price:
+        """One of these prices."""
+        return Price(usd=usd, dated=self.dated, source=self.url)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prices:
+    """The list prices of ``cloud``; ``machines``, ``gpus`` and ``disks`` are the sources of its tables.
+
+    ``control_plane`` is one cluster's management fee, ``extended_support`` the whole fee of one whose version is in
+    extended support (``None``: no such thing). ``nat(nodes, gateways)`` is the price of the gateways of private nodes,
+    without traffic. ``fees`` are, by key of a stack file, what else is paid for by the hour, used or not, at most.
+    ``volume`` is a GiB of a shared volume in the reference region, at most; ``None`` where what is in it is paid for.
+    ``disk_sizes`` are the sizes in GiB that disks are billed in (none: by GiB).
+    ``billed_vcpus`` are vCPUs that the bill counts for a type, where they are not its own; ``premium(type)`` multiplies
+    the price by its family.
+    """
+
+    cloud: str
+    machines: Source
+    disks: Source
+    control_plane: Price
+    extended_support: Price | None = None
+    nat: Callable[[int, int], Price]
+    gpus: Source | None = None
+    fees: Mapping[str, Price] = field(default_factory=dict)
+    volume: Price | None = None
+    disk_sizes: tuple[int, ...] = ()
+    billed_vcpus: Mapping[str, float] = field(default_factory=dict)
+    premium: Callable[[str], float] = lambda type: 1.0
+
+    def machine(self, region: str, machine: Machine, *, spot: bool) -> Price | None:
+        """The machine with its GPUs and its local SSD, without a boot disk."""
+        row = by_key(self.cloud, "machine_prices", "region", "type").get((region, machine.type))
+        usd = number(row, _column(spot))
+        if usd is not None:
+            return self.machines.price(usd)
+        usd = self._by_family(region, machine, spot=spot)
+        if usd is None or not machine.gpus:
+            return None if usd is None else self.machines.price(usd)
+        each = number(by_key(self.cloud, "gpu_prices", "region", "gpu").get((region, machine.gpu or "")), _column(spot))
+        if each is None or self.gpus is None:
+            return None
+        # A sum is only as fresh as its oldest part.
+        dated = min(self.machines.dated, self.gpus.dated)
+        return Price(usd=usd + machine.gpus * each, dated=dated, source=f"{self.machines.url}; {self.gpus.url}")
+
+    def disk(self, region: str, gib: int) -> Price | None:
+        """A node's boot disk of at least ``gib`` GiB for an hour (a 730th of the monthly price)."""
+        size = next((size for size in self.disk_sizes if size >= gib), None) if self.disk_sizes else 1
+        month = number(by_key(self.cloud, "disk_prices", "region", "gib").get((region, str(size))), "usd_month")
+        if month is None:
+            return None
+        return self.disks.price(month * (1 if self.disk_sizes else gib) / _HOURS_PER_MONTH)
+
+    def most_above(self, region: str, reference: str) -> float:
+        """The largest ratio between the prices that a type has in the two regions, of all types known in both."""
+        rows = by_key(self.cloud, "machine_prices", "region", "type")
+        here = {type: number(row, "on_demand") for (place, type), row in rows.items() if place == region}
+        there = {type: number(row, "on_demand") for (place, type), row in rows.items() if place == reference}
+        ratios = [usd / other for type, usd in here.items() if usd and (other := there.get(type))]
+        return max(ratios, default=1.0)
+
+    def _by_family(self, region: str, machine: Machine, *, spot: bool) -> float | None:
+        row = by_key(self.cloud, "family_prices", "region", "family").get((region, machine.family))
+        vcpu, gib = number(row, f"vcpu_{_column(spot)}"), number(row, f"gib_{_column(spot)}")
+        if vcpu is None or gib is None:
+            return None
+        vcpus = self.billed_vcpus.get(machine.type, machine.vcpus)
+        return (vcpus * vcpu + machine.memory_gib * gib) * self.premium(machine.type)
+
+
+def _column(spot: bool) -> str:
+    return "spot" if spot else "on_demand"

@@ -1,0 +1,48 @@
+"""The one reader of the tables below ``facts/catalog/<cloud>/data``, which have the same columns on every cloud.
+
+=====================  ============================================================================================
+table                  columns
+=====================  ============================================================================================
+``gpus.csv``           gpu (our name), name (the cloud's), quota (its quota of GPUs; empty: it counts something else)
+``zones.csv``          region, zone, gpus (those known to be there, by our names, separated by spaces)
+``machines.csv``       type, family, vcpus, memory_mib, gpu, gpus, shared_core (``yes``), provisioning (empty: any)
+``machine_prices.csv`` region, type, on_demand, spot: USD an hour with GPUs and local SSD
+``family_prices.csv``  region, family, USD an hour for a vCPU and for a GiB, each on_demand and spot
+``gpu_prices.csv``     region, gpu, on_demand, spot: USD an hour for one GPU attached to a machine without GPUs
+``disk_prices.csv``    region, gib, usd_month: a boot disk of that size (1: the price is by GiB)
+``region_carbon.csv``  region, carbon_free_percent, grid_grams_co2eq_per_kwh
+``other_gpu_machines`` type, gpu, gpus, arch, part (``yes``: of one GPU): those that no stack file offers (``.csv``)
+=====================  ============================================================================================
+
+A table that a cloud does not need is not there. An empty cell is not known.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+Row = Mapping[str, str]
+
+
+@cache
+def rows(cloud: str, table: str) -> tuple[Row, ...]:
+    """The table's rows in their order; none if the cloud has no such table."""
+    file = files(f"facts.catalog.{cloud}") / "data" / f"{table}.csv"
+    if not file.is_file():
+        return ()
+    columns, *found = csv.reader(file.read_text(encoding="utf-8").splitlines())
+    return tuple(dict(zip(columns, row, strict=True)) for row in found if row)
+
+
+@cache
+def by_key(cloud: str, table: str, *keys: str) -> Mapping[tuple[str, ...], Row]:
+    """The table's rows by the values of some columns, which together are different in each row."""
+    return {tuple(row[key] for key in keys): row for row in rows(cloud, table)}
+
+
+def number(row: Row | None, column: str) -> float | None:
+    """A cell as a number; ``None`` if it is empty or there is no such row."""
+    return float(row[column]) if row and row[column] else None

@@ -1,0 +1,379 @@
+"""What a program declares, in the words of the rules: node groups, workloads, clusters, and what is wrong with them.
+
+A field is ``UNKNOWN`` while the engine does not know it yet (preview); rules report such fields as
+"to be checked" instead of passing or failing. ``None`` means known to be absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from facts.concepts.kubernetes import Taint, Toleration
+from facts.concepts.unknown import UNKNOWN, Maybe
+
+GroupKind = Literal["pool", "auto-provisioned", "machine", "serverless"]
+"""``pool``: a managed group of nodes. ``auto-provisioned``: pools that the cloud makes when pods need them, up to
+``max_nodes`` GPUs in all. ``machine``: virtual machines outside any cluster, which no cluster autoscaler can remove.
+``serverless``: a machine without GPUs for each system pod, made and billed with the pod."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Why something cannot be known from the program, not even at the update, and what to write so that it can."""
+
+    why: str
+    """After "because": ``its launch template is not declared in this program``."""
+    remedy: str
+
+
+@dataclass(frozen=True)
+class ScalingGroup:
+    """What an autoscaler in the cluster reads about a node group in place of its nodes, while there are none.
+
+    ``name`` is a pattern (a regular expression) where the cloud makes the name itself. ``tags`` are those that are
+    known; ``open`` says that there may be more.
+    """
+
+    name: Maybe[str]
+    tags: Mapping[str, Maybe[str]] = field(default_factory=dict)
+    open: bool = False
+
+
+@dataclass(frozen=True)
+class IdleTime:
+    """How long a node stays after its last pod has gone, in minutes (infinity: for ever), and what says so."""
+
+    minutes: Maybe[float]
+    where: str
+    """The property or the flag, in its resource's own spelling."""
+
+
+@dataclass(frozen=True)
+class NodeGroup:
+    """One group of identical nodes (a pool, a node group, an agent pool), with or without GPUs."""
+
+    name: str
+    cloud: str
+    gpus_per_node: Maybe[int] = 0
+    """The most that a node of the group has."""
+    other_gpus_per_node: tuple[int, ...] = ()
+    """What nodes of the group's other machine types have instead; empty where all have the same."""
+    autoscaled: Maybe[bool] = False
+    min_nodes: Maybe[int] = 0
+    max_nodes: Maybe[int | None] = None
+    taints: Maybe[tuple[Taint, ...]] = ()
+    labels: Maybe[Mapping[str, Maybe[str | None]]] = field(default_factory=dict)
+    """Label → value; ``UNKNOWN`` for a label that some value is set for, ``None`` for one that is certainly absent."""
+    spot: Maybe[bool] = False
+    region: Maybe[str | None] = None
+    zones: Maybe[tuple[str, ...]] = ()
+    machine_type: Maybe[str | None] = None
+    """The first of its machine types."""
+    machine_types: tuple[Maybe[str | None], ...] = ()
+    """All of them, where it may take several; ``None`` or ``UNKNOWN`` for one that nobody names."""
+    accelerators: str | None = None
+    """What its machines have instead of NVIDIA GPUs, in words: ``TPUs``."""
+    sold_by: str | None = None
+    """The catalogue's name of the cloud that sells its machines, where that is not ``cloud``."""
+    limited_by_gpus: bool = False
+    """Whether ``max_nodes`` comes of a limit in GPUs, which more nodes of smaller machines may use up."""
+    disk_encrypted: Maybe[bool] = True
+    private: Maybe[bool | None] = True
+    """Whether its nodes have private addresses only; ``None`` where the group leaves that to its cluster."""
+    hourly_usd: Maybe[float | None] = None
+    """List price of one node, of the dearest machine that the group may take; ``None`` where it is not known."""
+    initial_nodes: Maybe[int] = 0
+    """Nodes that exist as soon as the group does, whatever the autoscaler's minimum says; 0 when not declared."""
+    kind: GroupKind = "pool"
+    cluster: Maybe[str | None] = None
+    """Name of the cluster the group belongs to, as far as its declaration tells."""
+    cloud_label_domains: tuple[str, ...] = ("kubernetes.io", "k8s.io")
+    """Domains in which the cloud sets labels by itself, so that a label missing from ``labels`` may still be there."""
+    disk_key: Maybe[str | None] = None
+    """The customer's own key that encrypts the nodes' disks."""
+    discoverable: Maybe[bool] = True
+    """Whether an autoscaler in the cluster can find the group; false where it lacks the tags for that."""
+    for_system_pods: Maybe[bool] = False
+    """Whether its cloud keeps it for the cluster's own pods, so that it can never be empty."""
+    account: Mapping[str, str] = field(default_factory=dict)
+    """What tells the cloud account that it is in from others, as far as that is known."""
+    gpu_models: tuple[str, ...] = ()
+    """The GPU models of its machine types, each once, as far as they are known."""
+    scaling: ScalingGroup | None = None
+    """The cloud's own group behind it, where an autoscaler in the cluster plans by that; else ``None``."""
+    idle: IdleTime | None = None
+    """How long its idle nodes stay; ``None`` where its declaration leaves that to whoever scales it."""
+    doubts: Mapping[str, Doubt] = field(default_factory=dict)
+    """Field that is ``UNKNOWN`` for good → why; a field that only the update will tell is not among them."""
+    resource: str = ""
+    """Where it is declared: the engine's URN, or a stack file's key path."""
+
+
+@dataclass(frozen=True)
+class AutoscalerCall:
+    """One call that an autoscaler makes, in its cloud's spelling; ``on_group``: it changes a node group."""
+
+    action: str
+    resource: str = "*"
+    on_group: bool = False
+
+
+@dataclass(frozen=True)
+class Autoscaler:
+    """A node autoscaler as its workload starts it.
+
+    It runs as ``service_account`` and needs ``rights``, none where its cloud has no such thing. It finds its groups by
+    ``discovery`` (sets of tags; a group has to carry all of one set, ``""`` stands for any value) and by ``groups``
+    (names); both are empty for one that needs no groups.
+    """
+
+    service_account: Maybe[str]
+    rights: tuple[AutoscalerCall, ...] = ()
+    discovery: Maybe[tuple[Mapping[str, str], ...]] = ()
+    groups: Maybe[tuple[str, ...]] = ()
+
+
+@dataclass(frozen=True)
+class PodRole:
+    """The role that the cloud gives to the pods of one service account.
+
+    ``policies``: IAM documents, ``UNKNOWN`` for one that cannot be read (yet). ``assumable``: whether the role lets
+    itself be given to pods. ``cluster``: name of the cluster it holds in. A role ``of_nodes`` is what pods have that
+    are given none; one that is ``elsewhere`` is given to them, and another program says what it allows.
+    """
+
+    role: str
+    namespace: Maybe[str]
+    service_account: Maybe[str]
+    policies: tuple[Maybe[Mapping[str, Any]], ...]
+    assumable: Maybe[bool] = True
+    cluster: Maybe[str | None] = None
+    of_nodes: bool = False
+    elsewhere: bool = False
+    resource: str = ""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Whatever makes pods: a Pod, Job, Deployment, DaemonSet, StatefulSet, CronJob."""
+
+    name: str
+    namespace: str
+    kind: str
+    gpus: Maybe[int] = 0
+    tolerations: Maybe[tuple[Toleration, ...]] = ()
+    node_selector: Maybe[Mapping[str, str]] = field(default_factory=dict)
+    affinity: Maybe[Mapping[str, object] | None] = None
+    resource: str = ""
+    """Where it is declared: the engine's URN."""
+    always: Maybe[int] = 0
+    """Its pods that are there whether or not there is work: a Deployment's replicas, none of a Job."""
+    keeps_room: Maybe[bool] = False
+    """Whether its pods do nothing but keep room for others, which they make way for."""
+    priority_class: str | None = None
+    pod_labels: Maybe[Mapping[str, str]] = field(default_factory=dict)
+    safe_to_evict: Maybe[bool | None] = None
+    """The pods' annotation ``cluster-autoscaler.kubernetes.io/safe-to-evict``; ``None`` where there is none."""
+    device_plugin: Maybe[bool] = False
+    """Whether it offers the nodes' GPUs to the kubelet, so that it is meant for GPU nodes whatever it selects."""
+    scales_nodes: Maybe[bool] = False
+    """Whether it is a node autoscaler."""
+    autoscaler: Autoscaler | None = None
+    """How it scales nodes, where its declaration tells."""
+    idle: IdleTime | None = None
+    """Of a node autoscaler: how long it leaves idle nodes; ``None`` for its own default, about ten minutes."""
+    doubt: Doubt | None = None
+    """Why nobody can tell of what kind it is: a DaemonSet may go where others may not."""
+    config_maps: tuple[str, ...] = ()
+    """Names of the ConfigMaps that its pods mount."""
+
+
+@dataclass(frozen=True)
+class PodScaler:
+    """What sets a workload's number of pods (HPA, KEDA), and the fewest that it leaves."""
+
+    kind: str
+    namespace: str
+    name: str
+    least: Maybe[int]
+
+
+@dataclass(frozen=True)
+class PriorityClass:
+    """What pods that name it come before or after: a negative ``value`` makes way for every ordinary pod."""
+
+    name: str
+    value: Maybe[int]
+
+
+@dataclass(frozen=True)
+class GpuQuota:
+    """The most GPUs that a namespace's pods may ask for at once."""
+
+    namespace: str
+    gpus: Maybe[int]
+    resource: str = ""
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Something beside a node group that keeps ``nodes`` of it up: a schedule, an autoscaler's flag.
+
+    The group goes by its cloud's name for it (``group``), or by where it is declared (``declared_at``).
+    """
+
+    what: str
+    """In words: ``schedule 'morning'``."""
+    nodes: Maybe[int]
+    group: Maybe[str | None] = None
+    declared_at: tuple[str, ...] = ()
+    where: str = ""
+    """The property or the flag, in its resource's own spelling."""
+    resource: str = ""
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Machines that are kept, and billed, for whoever declared them, in use or not."""
+
+    what: str
+    """In words: ``capacity reservation 'h100'``."""
+    machines: Maybe[int]
+    gpus_per_machine: Maybe[int]
+    machine_type: Maybe[str | None] = None
+    resource: str = ""
+
+
+@dataclass(frozen=True)
+class DisruptionBudget:
+    """A PodDisruptionBudget. ``lets_go``: whether it can ever allow an eviction."""
+
+    namespace: str
+    match_labels: Maybe[Mapping[str, str]]
+    lets_go: Maybe[bool]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One control plane. ``managed_nodes``: the cloud runs and sizes all nodes itself, system pods included."""
+
+    name: Maybe[str]
+    cloud: str
+    region: Maybe[str | None] = None
+    managed_nodes: Maybe[bool] = False
+    private_nodes: Maybe[bool] = True
+    managed_autoscaler: Maybe[bool] = True
+    """Whether the cloud runs the node autoscaler; false where it is a workload in the cluster."""
+    secrets_key: Maybe[str | None] = None
+    """The key that encrypts Kubernetes Secrets in the control plane's storage."""
+    open_api: Maybe[bool] = False
+    """Whether the API server answers the whole internet: neither private nor limited to address ranges."""
+    local_accounts: Maybe[bool] = False
+    """Whether the cluster has administrators of its own, beside the cloud's identities."""
+    carbon: Carbon | None = None
+    """How clean the region's energy is, where the cloud publishes it."""
+    idle: IdleTime | None = None
+    """How long the cloud's autoscaler leaves idle nodes; ``None`` for its own default, about ten minutes."""
+    account: Mapping[str, str] = field(default_factory=dict)
+    """What tells the cloud account that it is in from others, as far as that is known."""
+    resource: str = ""
+
+
+def same_place(one: NodeGroup | Cluster, other: NodeGroup | Cluster) -> bool:
+    """Whether both may be in one account and region: nothing that is known of both tells them apart."""
+    regions = {found.region for found in (one, other) if found.region is not None and found.region is not UNKNOWN}
+    accounts = all(one.account[key] == other.account[key] for key in one.account.keys() & other.account.keys())
+    return len(regions) < 2 and accounts
+
+
+@dataclass(frozen=True)
+class Carbon:
+    """A region's energy over one year, by its cloud's own account."""
+
+    free_percent: int
+    """Share of hours, weighted by consumption, that carbon-free energy covers, including what the cloud bought."""
+    grid_grams_per_kwh: float
+    """The grid's emissions in gCO2eq/kWh."""
+    year: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Credential:
+    """Something that carries, or may carry, a long-lived key."""
+
+    what: str
+    """In words: ``a service account key``, ``the kubeconfig of provider 'x'``."""
+    static: Maybe[bool]
+    resource: str = ""
+
+
+@dataclass(frozen=True)
+class GpuSharing:
+    """A device plugin's configuration that offers each GPU to ``replicas`` pods at once (time slicing, MPS)."""
+
+    what: str
+    """In words: ``ConfigMap 'device-plugin'``."""
+    replicas: Maybe[int]
+    resource: str = ""
+    config_map: str | None = None
+    """The name of the ConfigMap that holds it, so that the DaemonSets that mount it are known."""
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A resource that the gate fails to read, so that no rule can judge it."""
+
+    what: str
+    """Its type and name."""
+    why: str
+    resource: str = ""
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """Something that the gate cannot judge: ``what`` it is, in words (``Launch template 'x'``), and its doubt."""
+
+    what: str
+    doubt: Doubt
+    resource: str = ""
+    open_rules: tuple[str, ...] = ()
+    """The rules that stay undecided about it; empty where nobody can tell which ones concern it."""
+    opaque: bool = False
+    """Nothing in it looks like GPUs or nodes; it is one of those that may do anything."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Everything one program declares, as far as the rules care."""
+
+    groups: tuple[NodeGroup, ...] = ()
+    workloads: tuple[Workload, ...] = ()
+    clusters: tuple[Cluster, ...] = ()
+    budgets: tuple[DisruptionBudget, ...] = ()
+    sharing: tuple[GpuSharing, ...] = ()
+    pod_roles: tuple[PodRole, ...] = ()
+    minimums: tuple[Minimum, ...] = ()
+    pod_scalers: tuple[PodScaler, ...] = ()
+    priorities: tuple[PriorityClass, ...] = ()
+    quotas: tuple[GpuQuota, ...] = ()
+    elsewhere: tuple[NodeGroup, ...] = ()
+    """Pools of its cluster that another program declares."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One broken rule: which, what is wrong (with the value seen), and what to write instead.
+
+    ``undecided``: nothing is known to be wrong, but a value that decides is not known before the update, or, with a
+    ``doubt``, never. ``resource``: where the offending thing is declared, as its ``resource`` says.
+    """
+
+    rule: str
+    message: str
+    remedy: str
+    undecided: bool = False
+    resource: str = ""
+    doubt: Doubt | None = None

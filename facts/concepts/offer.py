@@ -1,0 +1,164 @@
+"""What a cluster offers to those who use it, also while it has no node: published in the cluster, read by its users.
+
+A ConfigMap holds it as one JSON document. Who writes it and who reads it share this module, so the two cannot disagree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from facts.concepts.kubernetes import Taint
+
+NAMESPACE: Final = "kube-system"
+CONFIG_MAP: Final = "gpucluster-pools"
+KEY: Final = "offer.json"
+SHARED_CLAIM: Final = "shared"
+"""The claim on files that all pods of its namespace see."""
+QUEUE: Final = "gpu"
+"""The queue of a cluster that has one, in each namespace that may use it."""
+SCHEMA: Final = 1
+"""Changes when a reader of before would misunderstand; fields that are only added do not change it."""
+
+
+PRIORITY_CLASSES: Final[Mapping[str, str]] = {"low": "gpucluster-low", "high": "gpucluster-high"}
+"""What a team's priority is called in the cluster; a normal one has no class."""
+
+
+class OfferError(ValueError):
+    """What is published cannot be read; the message says what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolOffer:
+    """A GPU pool. What is ``None`` is not known.
+
+    ``gpus_per_node`` counts physical GPUs, ``allocatable_gpus`` those that pods see (shares, slices), ``gpus_per_pod``
+    the most that one pod gets. ``milli_cpu``, ``memory_mib`` and ``disk_mib`` (ephemeral storage) are what a pod can
+    ask for: a node of the smallest of ``machine_types`` without what the system takes. ``preference`` 0 is tried before
+    1. ``hourly_usd`` is one node's list price. ``idle_minutes`` pass between a node's last pod and its end.
+    ``notice_seconds`` is how long pods have on a spot node that is taken away. ``rung`` is how its machines are had;
+    a node lives ``max_run_hours`` at most, and the machines of a block are there from the day ``since`` to the day
+    ``until`` (ISO dates).
+    """
+
+    name: str
+    gpu: str
+    gpus_per_node: int
+    allocatable_gpus: int
+    gpus_per_pod: int
+    machine_types: tuple[str, ...]
+    zones: tuple[str, ...]
+    max_nodes: int
+    spot: bool = False
+    preference: int = 0
+    milli_cpu: int | None = None
+    memory_mib: int | None = None
+    disk_mib: int | None = None
+    hourly_usd: float | None = None
+    idle_minutes: int | None = None
+    notice_seconds: int | None = None
+    rung: str = "on-demand"
+    max_run_hours: int | None = None
+    since: str | None = None
+    until: str | None = None
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointsOffer:
+    """A bucket at ``url``. Pods of ``service_account`` (``namespace/name``) read and write it, without a key."""
+
+    url: str
+    service_account: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamOffer:
+    """A team's namespace, called as the team: the most ``gpus`` that its pods ask for at once, and their PriorityClass,
+    ``None`` for a team whose pods need not name one."""
+
+    name: str
+    gpus: int
+    priority_class: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """The pools of a stack's cluster, its teams, and what jobs find beside them, if the stack has it.
+
+    ``registry`` (host and path) is where its nodes pull from. ``accounts`` are service accounts (``namespace/name``)
+    whose pods are somebody in the cloud if they carry ``account_labels``. ``volume_namespace`` has the claim
+    ``SHARED_CLAIM``; ``queued`` are namespaces with a queue.
+    """
+
+    stack: str
+    cloud: str
+    region: str
+    cluster: str
+    pools: tuple[PoolOffer, ...]
+    registry: str | None = None
+    accounts: tuple[str, ...] = ()
+    account_labels: Mapping[str, str] = field(default_factory=dict)
+    checkpoints: CheckpointsOffer | None = None
+    teams: tuple[TeamOffer, ...] = ()
+    volume_namespace: str | None = None
+    queued: tuple[str, ...] = ()
+
+
+_IF_ANY: Final = ("accounts", "account_labels", "checkpoints", "teams", "volume_namespace", "queued")
+
+
+def to_config_map(offer: Offer) -> dict[str, Any]:
+    """The manifest that publishes the offer."""
+    written = {name: value for name, value in asdict(offer).items() if value or name not in _IF_ANY}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": CONFIG_MAP, "namespace": NAMESPACE},
+        "data": {KEY: json.dumps({"schema": SCHEMA, **written}, indent=1)},
+    }
+
+
+def from_config_map(config_map: Mapping[str, Any]) -> Offer:
+    """The offer that a ConfigMap publishes.
+
+    Raises:
+        OfferError: it is of another schema, or no offer at all.
+    """
+    try:
+        written = json.loads(config_map["data"][KEY])
+        schema = written["schema"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise OfferError(
+            f"ConfigMap {NAMESPACE}/{CONFIG_MAP} has no readable {KEY}; run `pulumi up` to write it anew"
+        ) from error
+    if schema != SCHEMA:
+        whose = "this command" if schema > SCHEMA else "the cluster's program"
+        raise OfferError(
+            f"ConfigMap {NAMESPACE}/{CONFIG_MAP} is of schema {schema}, this command reads {SCHEMA}; update {whose}"
+        )
+    pools = tuple(_pool(each) for each in written["pools"])
+    bucket = written.get("checkpoints")
+    return Offer(
+        pools=pools,
+        accounts=tuple(written.get("accounts") or ()),
+        queued=tuple(written.get("queued") or ()),
+        checkpoints=CheckpointsOffer(**_known(CheckpointsOffer, bucket)) if bucket else None,
+        teams=tuple(TeamOffer(**_known(TeamOffer, each)) for each in written.get("teams") or ()),
+        **_known(Offer, written, "pools", "accounts", "checkpoints", "teams", "queued"),
+    )
+
+
+def _pool(written: Mapping[str, Any]) -> PoolOffer:
+    lists = {name: tuple(written[name]) for name in ("machine_types", "zones")}
+    taints = tuple(Taint(**taint) for taint in written["taints"])
+    return PoolOffer(taints=taints, **lists, **_known(PoolOffer, written, "taints", *lists))
+
+
+def _known(kind: type, written: Mapping[str, Any], *read: str) -> dict[str, Any]:
+    """The fields that this version knows: a newer program may have added some."""
+    return {name: written[name] for name in kind.__dataclass_fields__ if name in written and name not in read}

@@ -1,0 +1,256 @@
+"""A pool of nodes as a stack asks for it, and the labels and taints that tell our pools apart.
+
+Names, labels and taints are final: nobody downstream adds to them, so rules, cloud and rehearsal see the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from facts.concepts.declared import NodeGroup
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, Taint
+
+POOL_LABEL: Final = "gpucluster.dev/pool"
+GPU_LABEL: Final = "gpucluster.dev/gpu"
+SIZE_KEY: Final = "gpucluster.dev/gpus-per-node"
+SHARES_KEY: Final = "gpucluster.dev/shares-per-gpu"
+"""Taint of nodes with parts of GPUs, in a stack where nodes of their size have whole ones."""
+ROLE_LABEL: Final = "gpucluster.dev/role"
+KIND_LABELS: Final = (GPU_LABEL, SIZE_KEY)
+"""What all pools of one GPU type and size have in common: every rung of a ladder, every zone."""
+SKYPILOT_LABEL: Final = "skypilot.co/accelerator"
+OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
+"""A pod (or pod template) with this label set to ``"true"`` may use a larger node than it needs."""
+
+GPU_TAINT: Final = Taint(GPU_RESOURCE, "present", "NoSchedule")
+
+ADMIN_POOL_NAME: Final = "admin"
+
+Role = Literal["admin", "cpu", "gpu"]
+Image = Literal["cos", "ubuntu", "al2023", "bottlerocket", "azurelinux"]
+Drivers = Literal["managed", "daemonset", "none"]
+DriverVersion = Literal["default", "latest"]
+Rung = Literal["reserved", "capacity-block", "flex-start", "spot", "on-demand"]
+"""How machines are had, the surest and cheapest first."""
+
+# https://docs.nvidia.com/datacenter/tesla/mig-user-guide/#supported-mig-profiles
+MIG_SLICES: Final[Mapping[str, int]] = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g": 1}
+"""Compute slice → how many of them a GPU is partitioned into."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeSharing:
+    """One physical GPU shown to the cluster as ``clients_per_gpu`` GPUs (2 to 48); pods share its time and memory."""
+
+    clients_per_gpu: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """The days (ISO dates, UTC) for which reserved machines were bought; they are there on the ``last`` one, too."""
+
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlexStart:
+    """Machines lent without a date, each for ``max_run_hours`` at most; then it is gone with what runs there."""
+
+    max_run_hours: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upgrade:
+    """How many nodes of a pool are upgraded at a time: replaced by surplus ones (``max_surge``), or missing meanwhile
+    (``max_unavailable``); and how long their pods have to leave. ``None`` leaves it to the cloud's part."""
+
+    max_surge: int | None = None
+    max_unavailable: int | None = None
+    drain_minutes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolGpus:
+    """The GPUs of each node of a pool.
+
+    ``type`` is the catalogue's name, ``accelerator`` the cloud's. ``per_node`` counts physical GPUs.
+    ``drivers="none"``: the user installs them. ``reservation`` is the cloud's name of the reserved machines that the
+    nodes are, which are a ``block`` if they were bought for some days.
+    ``mig`` is the compute slice (``1g``) that each GPU is partitioned into.
+    """
+
+    type: str
+    accelerator: str
+    per_node: int
+    drivers: Drivers = "managed"
+    driver_version: DriverVersion = "default"
+    reservation: str | None = None
+    block: Block | None = None
+    flex_start: FlexStart | None = None
+    time_sharing: TimeSharing | None = None
+    mig: str | None = None
+
+    @property
+    def shares(self) -> int:
+        """Pods that one physical GPU serves: clients with time sharing, slices with MIG, else one."""
+        if self.time_sharing is not None:
+            return self.time_sharing.clients_per_gpu
+        return 1 if self.mig is None else MIG_SLICES[self.mig]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool:
+    """One pool of identical nodes.
+
+    The ``admin`` pool never goes away and is for the cluster's own pods; it has no taint. ``cpu`` and ``gpu`` pools are
+    autoscaled; ``gpu`` pools are those with a ``gpu_part``.
+    ``min_nodes`` and ``max_nodes`` are totals over ``zones``, and the same where the pool is not ``autoscaled``.
+    ``machine_types`` are all types the pool may consist of, the one that an autoscaler plans with first; more than one
+    only where the cloud mixes types in a spot pool. All have the same number of GPUs.
+    ``preference`` orders the twins of one size, which differ in how their machines are had: 0 is tried first.
+    ``location_policy`` is one that the catalogue lists; ``None`` leaves it to what the pool is.
+    ``unneeded_minutes`` is how long a node stays idle before it goes; ``None`` leaves it to the cluster's profile.
+    ``compact`` nodes are close to each other; with ``image_streaming`` containers start before their image is there.
+    ``upgrade`` says how nodes are upgraded; ``None`` is the cloud's part's own way.
+    ``hourly_usd`` is the list price of one running node (machine, GPUs, boot disk) of the planned type,
+    ``dearest_hourly_usd`` that of the dearest type; ``None`` where it is not known.
+    ``declared_at`` is the key path of the stack file's entry (``gpuPools[0]``), for messages. ``raw`` are further
+    inputs of the pool in its provider's words.
+    """
+
+    name: str
+    role: Role
+    machine_types: tuple[str, ...]
+    image: Image
+    disk_gb: int
+    gpu_part: PoolGpus | None = None
+    min_nodes: int = 0
+    max_nodes: int
+    autoscaled: bool = True
+    spot: bool = False
+    preference: int = 0
+    zones: tuple[str, ...]
+    location_policy: str | None = None
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...] = ()
+    unneeded_minutes: int | None = None
+    upgrade: Upgrade | None = None
+    compact: bool = False
+    image_streaming: bool = False
+    hourly_usd: float | None = None
+    dearest_hourly_usd: float | None = None
+    declared_at: str = ""
+    raw: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if (self.role == "gpu") != (self.gpu_part is not None):
+            raise ValueError(f"pool '{self.name}' has the role {self.role}: gpu pools have a gpu_part, others none")
+
+    @property
+    def machine_type(self) -> str:
+        """The type that an autoscaler plans with."""
+        return self.machine_types[0]
+
+    @property
+    def rung(self) -> Rung:
+        """How its machines are had."""
+        gpus = self.gpu_part
+        if self.spot:
+            return "spot"
+        if gpus is not None and gpus.reservation is not None:
+            return "reserved" if gpus.block is None else "capacity-block"
+        return "on-demand" if gpus is None or gpus.flex_start is None else "flex-start"
+
+    @property
+    def nodes_per_zone(self) -> int:
+        """The fewest nodes in each zone."""
+        return self.min_nodes // len(self.zones)
+
+    @property
+    def gpus(self) -> PoolGpus:
+        """The GPUs of a pool that has some.
+
+        Raises:
+            ValueError: it has none.
+        """
+        if self.gpu_part is None:
+            raise ValueError(f"pool '{self.name}' has no GPUs")
+        return self.gpu_part
+
+    @property
+    def gpus_per_node(self) -> int:
+        """Physical GPUs of a node, 0 if it has none."""
+        return 0 if self.gpu_part is None else self.gpu_part.per_node
+
+    @property
+    def allocatable_gpus(self) -> int:
+        """GPUs one node offers to pods: physical ones, times the shares of each; 0 if it has none."""
+        return 0 if self.gpu_part is None else self.gpu_part.per_node * self.gpu_part.shares
+
+
+def gpus_per_pod(pool: Pool) -> int:
+    """The most GPUs one pod can get: all of a node, or one share of a GPU where GPUs are time-shared.
+
+    https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus
+    """
+    return 1 if pool.gpus.time_sharing else pool.gpus_per_node
+
+
+def size_taint(gpus_per_node: int) -> Taint:
+    """The taint that keeps pods of a smaller size off nodes with ``gpus_per_node`` GPUs (ADR 0001)."""
+    return Taint(SIZE_KEY, str(gpus_per_node), "NoSchedule")
+
+
+def gpu_pool_labels(pool: str, gpu: str, gpus_per_node: int, extra: Mapping[str, str]) -> dict[str, str]:
+    """All labels of a GPU pool: the contract's, then the user's (which cannot replace one: settings refuses that)."""
+    return {
+        GPU_PRESENT_LABEL: "true",
+        POOL_LABEL: pool,
+        GPU_LABEL: gpu,
+        SIZE_KEY: str(gpus_per_node),
+        **extra,
+    }
+
+
+def gpu_pool_taints(
+    gpus_per_node: int, smallest_size: int, extra: tuple[Taint, ...], *, shares: int = 1
+) -> tuple[Taint, ...]:
+    """All taints of a GPU pool; only pools above the stack's smallest size carry the size taint (ADR 0001).
+
+    ``shares`` above 1 keeps pods that want a whole GPU off nodes whose GPUs are shared or partitioned.
+    """
+    by_size = (size_taint(gpus_per_node),) if gpus_per_node > smallest_size else ()
+    by_share = (Taint(SHARES_KEY, str(shares), "NoSchedule"),) if shares > 1 else ()
+    return (GPU_TAINT, *by_size, *by_share, *extra)
+
+
+def cpu_pool_labels(pool: str, extra: Mapping[str, str]) -> dict[str, str]:
+    """All labels of a CPU pool."""
+    return {ROLE_LABEL: "cpu", POOL_LABEL: pool, **extra}
+
+
+def admin_pool_labels() -> dict[str, str]:
+    """All labels of the admin pool."""
+    return {ROLE_LABEL: "admin", POOL_LABEL: ADMIN_POOL_NAME}
+
+
+def as_node_group(pool: Pool, *, cloud: str, region: str) -> NodeGroup:
+    """The pool as the rules see it, so that settings and the gate judge the same thing."""
+    return NodeGroup(
+        name=pool.name,
+        cloud=cloud,
+        gpus_per_node=pool.gpus_per_node,
+        autoscaled=pool.autoscaled,
+        min_nodes=pool.min_nodes,
+        max_nodes=pool.max_nodes,
+        taints=pool.taints,
+        labels=pool.labels,
+        spot=pool.spot,
+        region=region,
+        zones=pool.zones,
+        machine_type=pool.machine_type,
+        hourly_usd=pool.dearest_hourly_usd,
+    )

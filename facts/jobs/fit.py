@@ -1,0 +1,180 @@
+"""Where a job would run, before it is submitted and whether or not a node is up: from what the cluster offers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from facts.concepts.kubernetes import Taint
+from facts.concepts.offer import Offer, PoolOffer
+from facts.concepts.pool import KIND_LABELS
+
+_MIB_PER_GIB = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodRequest:
+    """What each of ``pods`` that run at the same time asks for; 0 and ``None`` ask for nothing.
+
+    ``gpu`` is a type's name or a part of it (``a100``).
+    """
+
+    gpus: int = 1
+    gpu: str | None = None
+    milli_cpu: int = 0
+    memory_mib: int = 0
+    disk_mib: int = 0
+    spot: bool | None = None
+    pods: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """Pools of one GPU type and size that take the job, in the order in which they are tried.
+
+    ``pods_per_node``: how many such pods a node takes. ``larger``: a node of fewer GPUs would have enough of them, but
+    not enough of something else.
+    """
+
+    pools: tuple[PoolOffer, ...]
+    pods_per_node: int
+    larger: bool
+
+    @property
+    def hourly_usd(self) -> float | None:
+        """A node's list price: the first pool's, or, where that is not known, the least that is."""
+        return _price(self.pools)
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        """What pods have to tolerate to use any of the pools."""
+        return tuple(dict.fromkeys(taint for pool in self.pools for taint in pool.taints))
+
+    @property
+    def kind(self) -> Mapping[str, str]:
+        """The labels of their type and size."""
+        return {key: self.pools[0].labels[key] for key in KIND_LABELS}
+
+    @property
+    def most_pods(self) -> int:
+        """Such pods that can run at once."""
+        return self.pods_per_node * sum(pool.max_nodes for pool in self.pools)
+
+    @property
+    def most_pods_of_one_pool(self) -> int:
+        """Such pods that can run at once in the largest of the pools."""
+        return self.pods_per_node * max(pool.max_nodes for pool in self.pools)
+
+    @property
+    def grace_seconds(self) -> int | None:
+        """How long pods have when their spot node is taken away; ``None`` where none is."""
+        notices = [pool.notice_seconds for pool in self.pools if pool.notice_seconds is not None]
+        return min(notices, default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Miss:
+    """A pool that does not take the job, and everything that stands against it."""
+
+    pool: PoolOffer
+    lacks: tuple[str, ...]
+
+
+def fits(offer: Offer, request: PodRequest) -> list[Fit]:
+    """The cheapest first; those without a known price last, the smallest first."""
+    found = []
+    for pools in _sizes(offer):
+        taking = [pool for pool in pools if not any(_lacks(pool, request))]
+        if not taking:
+            continue
+        fit = Fit(
+            pools=tuple(sorted(taking, key=lambda pool: pool.preference)),
+            pods_per_node=min(pods_per_node(pool, request) for pool in taking),
+            larger=_enough_gpus_in_smaller(offer, taking[0], request),
+        )
+        if fit.most_pods >= request.pods:
+            found.append(fit)
+    return sorted(found, key=lambda fit: (fit.hourly_usd is None, fit.hourly_usd or 0, fit.pools[0].gpus_per_node))
+
+
+def misses(offer: Offer, request: PodRequest) -> list[Miss]:
+    """The pools that do not take the job, the nearest first."""
+    found = []
+    for pools in _sizes(offer):
+        taking = [pool for pool in pools if not any(_lacks(pool, request))]
+        room = sum(pod_room(pool, request) for pool in taking)
+        for pool in pools:
+            lacks = tuple(_lacks(pool, request))
+            if not lacks and room < request.pods:
+                lacks = (f"has room for {room} such pods at once, not {request.pods}",)
+            if lacks:
+                found.append(Miss(pool=pool, lacks=lacks))
+    return sorted(found, key=lambda miss: (len(miss.lacks), -miss.pool.gpus_per_pod, miss.pool.hourly_usd or math.inf))
+
+
+def pod_room(pool: PoolOffer, request: PodRequest) -> int:
+    """Such pods that all nodes of the pool take together."""
+    return pool.max_nodes * pods_per_node(pool, request)
+
+
+def pods_per_node(pool: PoolOffer, request: PodRequest) -> int:
+    """Such pods that one node takes; what is not known of it limits nothing."""
+    pairs = [
+        (pool.allocatable_gpus, request.gpus),
+        (pool.milli_cpu, request.milli_cpu),
+        (pool.memory_mib, request.memory_mib),
+        (pool.disk_mib, request.disk_mib),
+    ]
+    return min(has // asked for has, asked in pairs if asked and has is not None)
+
+
+def names(gpu: str, asked: str) -> bool:
+    """Whether ``asked`` names the GPU type: whole, without its maker, or by some of its words."""
+    words, wanted = gpu.lower().split("-"), asked.lower().split("-")
+    return any(words[start : start + len(wanted)] == wanted for start in range(len(words)))
+
+
+def _sizes(offer: Offer) -> Iterator[Sequence[PoolOffer]]:
+    """Pools of one type and size: twins, and those of several zones."""
+    groups: dict[tuple[str, int, int], list[PoolOffer]] = {}
+    for pool in offer.pools:
+        groups.setdefault((pool.gpu, pool.gpus_per_node, pool.allocatable_gpus), []).append(pool)
+    yield from groups.values()
+
+
+def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:
+    if request.gpu is not None and not names(pool.gpu, request.gpu):
+        yield f"has {pool.gpu}, not {request.gpu}"
+    if request.gpus > pool.gpus_per_pod:
+        yield f"gives a pod {pool.gpus_per_pod} GPU(s) at most, not {request.gpus}"
+    if request.spot is True and not pool.spot:
+        yield "is on demand, not spot"
+    if request.spot is False and pool.spot:
+        yield "is spot, not on demand"
+    if pool.milli_cpu is not None and request.milli_cpu > pool.milli_cpu:
+        yield f"leaves a pod {pool.milli_cpu / 1000:g} CPUs, not {request.milli_cpu / 1000:g}"
+    for has, asked, what in (
+        (pool.memory_mib, request.memory_mib, "memory"),
+        (pool.disk_mib, request.disk_mib, "ephemeral storage"),
+    ):
+        if has is not None and asked > has:
+            yield f"leaves a pod {gib(has)} of {what}, not {gib(asked)}"
+
+
+def _enough_gpus_in_smaller(offer: Offer, pool: PoolOffer, request: PodRequest) -> bool:
+    """As admission asks it (``gpu_admission_cel.py``): of the same type and a smaller size."""
+    return any(
+        one.gpu == pool.gpu and one.gpus_per_node < pool.gpus_per_node and one.gpus_per_pod >= request.gpus
+        for one in offer.pools
+    )
+
+
+def _price(pools: Sequence[PoolOffer]) -> float | None:
+    known = [pool.hourly_usd for pool in pools if pool.hourly_usd is not None]
+    return pools[0].hourly_usd if pools[0].hourly_usd is not None else min(known, default=None)
+
+
+def gib(mib: int) -> str:
+    """``12.5Gi``."""
+    return f"{mib / _MIB_PER_GIB:.4g}Gi" if mib >= _MIB_PER_GIB else f"{mib}Mi"

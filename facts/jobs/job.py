@@ -1,0 +1,243 @@
+"""What a training job is in Kubernetes: one Job, for several workers with a headless Service. Pure.
+
+Who reads this: the command ``gpu submit``, and components that declare jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from facts.concepts.kubernetes import DO_NOT_DISRUPT, GPU_RESOURCE, SAFE_TO_EVICT, Taint, tolerations
+from facts.concepts.pool import OPT_OUT_LABEL, POOL_LABEL
+from facts.jobs.sweep import Sweep
+
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+MANAGER: Final = "gpucluster"
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+"""https://kueue.sigs.k8s.io/docs/tasks/run/jobs/"""
+
+INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
+MASTER_PORT: Final = 29500
+"""torchrun's own default: https://docs.pytorch.org/docs/stable/elastic/run.html"""
+
+CHECKPOINTS: Final = "CHECKPOINTS"
+"""The variable by which a program learns where its state is kept."""
+
+SHARED: Final = "/shared"
+"""Where a job's pods see the files of its ``volume``."""
+_CHECKPOINTS_OF_ALL: Final = "CHECKPOINTS_OF_ALL"
+_INDEX: Final = "JOB_COMPLETION_INDEX"
+_OWN_INDEX: Final = {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX_ANNOTATION}']"}}
+_WEEK: Final = 7 * 24 * 3600
+_CONTAINER: Final = "main"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingJobSpec:
+    """A program that runs to its end on GPUs, once, once per worker, or once per run of a sweep.
+
+    It may use any of ``pools``, whose ``taints`` it tolerates and which all have the labels ``kind``. Without
+    ``command`` the image's own program runs.
+    ``gpus`` are those of one pod; ``milli_cpu``, ``memory_mib`` and ``disk_mib`` are asked for where they are not 0.
+    ``workers`` start together and find each other by torchrun's variables; ``at_once`` limits the runs of a ``sweep``.
+    ``retries`` count failures of the program itself, per run of a sweep and per worker. ``grace_seconds`` pass between
+    SIGTERM and the end; on a spot node no more than the cloud's notice can be had. ``larger_node`` says that the job
+    takes a node with more GPUs than it needs on purpose, for the machine's memory. ``checkpoints`` is the URL that the
+    program keeps its state below, in ``CHECKPOINTS`` unless ``env`` has it: the same again when it is made again.
+    ``volume`` is a claim whose files are at ``/shared``. It waits in the ``queue`` of its namespace. ``spot``: some of
+    its pools are, so it has to leave a node when it is told to.
+    The Job is removed ``kept_seconds`` after its end, or never.
+    """
+
+    name: str
+    namespace: str
+    image: str
+    command: tuple[str, ...] = ()
+    gpus: int = 1
+    pools: tuple[str, ...]
+    taints: tuple[Taint, ...]
+    kind: Mapping[str, str] = field(default_factory=dict)
+    milli_cpu: int = 0
+    memory_mib: int = 0
+    disk_mib: int = 0
+    env: Mapping[str, str] = field(default_factory=dict)
+    workers: int = 1
+    sweep: Sweep | None = None
+    at_once: int | None = None
+    retries: int = 0
+    grace_seconds: int = 30
+    larger_node: bool = False
+    service_account: str | None = None
+    checkpoints: str | None = None
+    volume: str | None = None
+    queue: str | None = None
+    spot: bool = False
+    kept_seconds: int | None = _WEEK
+    priority_class: str | None = None
+    pod_labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.sweep is not None and self.workers > 1:
+            raise ValueError("a job is a sweep or has workers, not both: run one job per combination instead")
+        if self.sweep is not None and not self.command:
+            raise ValueError("a sweep needs a command to give its values to")
+
+
+def manifests(job: TrainingJobSpec) -> list[dict[str, Any]]:
+    """The Job, then, for several workers, the Service by which they find each other."""
+    return [_job(job), *([_service(job)] if job.workers > 1 else [])]
+
+
+def _job(job: TrainingJobSpec) -> dict[str, Any]:
+    runs = job.sweep.runs if job.sweep is not None else job.workers
+    indexed = job.sweep is not None or job.workers > 1
+    spec: dict[str, Any] = {
+        "completions": runs,
+        "parallelism": min(runs, job.at_once or runs) if job.sweep is not None else runs,
+        **({"completionMode": "Indexed"} if indexed else {}),
+        # A run that fails does not end the others; when a worker fails the others do too, each with a failure.
+        **({"backoffLimitPerIndex": job.retries} if job.sweep is not None else {"backoffLimit": job.retries * runs}),
+        # A node that is taken away is no failure of the program:
+        # https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions
+        "podFailurePolicy": {
+            "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+        },
+        **({} if job.kept_seconds is None else {"ttlSecondsAfterFinished": job.kept_seconds}),
+        "template": _template(job),
+    }
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(job), "spec": spec}
+
+
+def _metadata(job: TrainingJobSpec) -> dict[str, Any]:
+    annotations = {"annotations": dict(job.annotations)} if job.annotations else {}
+    labels = {MANAGED_BY: MANAGER, **({QUEUE_LABEL: job.queue} if job.queue else {})}
+    return {"name": job.name, "namespace": job.namespace, "labels": labels, **annotations}
+
+
+def _template(job: TrainingJobSpec) -> dict[str, Any]:
+    labels = {MANAGED_BY: MANAGER, **({OPT_OUT_LABEL: "true"} if job.larger_node else {}), **job.pod_labels}
+    return {
+        "metadata": {"labels": labels, "annotations": _undisturbed(job)},
+        "spec": {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": job.grace_seconds,
+            **({"subdomain": job.name} if job.workers > 1 else {}),
+            **({"serviceAccountName": job.service_account} if job.service_account else {}),
+            **({"priorityClassName": job.priority_class} if job.priority_class else {}),
+            **placement(job.pools, job.taints, job.kind),
+            "containers": [_container(job)],
+            # A container's own /dev/shm has 64 MiB, too little for PyTorch's data loaders and NCCL:
+            # https://docs.pytorch.org/docs/stable/multiprocessing.html
+            "volumes": [
+                {"name": "shm", "emptyDir": {"medium": "Memory"}},
+                *([{"name": "shared", "persistentVolumeClaim": {"claimName": job.volume}}] if job.volume else []),
+            ],
+        },
+    }
+
+
+def _undisturbed(job: TrainingJobSpec) -> dict[str, str]:
+    """No autoscaler ends it to empty its node.
+
+    Karpenter drains no node with a pod that says do-not-disrupt, nor one whose spot machine is about to go
+    (https://karpenter.sh/docs/concepts/disruption/#pod-level-controls): the program would not hear of it.
+    """
+    return {SAFE_TO_EVICT: "false", **({} if job.spot else {DO_NOT_DISRUPT: "true"})}
+
+
+def placement(pools: Sequence[str], taints: Sequence[Taint], kind: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The part of a pod's spec that allows exactly ``pools``, whose ``taints`` it tolerates.
+
+    ``kind`` are labels that all of them have: a queue, which does not know pools, finds the kind of GPUs by them.
+    """
+    wanted = {POOL_LABEL: list(pools), **{key: [value] for key, value in (kind or {}).items()}}
+    expressions = [{"key": key, "operator": "In", "values": values} for key, values in wanted.items()]
+    terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}},
+        "tolerations": tolerations(taints),
+    }
+
+
+def _container(job: TrainingJobSpec) -> dict[str, Any]:
+    command = job.sweep.wrap(job.command, _INDEX) if job.sweep is not None else job.command
+    variables = [
+        *_checkpoints(job),
+        *({"name": name, "value": value} for name, value in job.env.items()),
+        *(_torchrun(job) if job.workers > 1 else ()),
+    ]
+    asked = {
+        **({"cpu": f"{job.milli_cpu}m"} if job.milli_cpu else {}),
+        **({"memory": f"{job.memory_mib}Mi"} if job.memory_mib else {}),
+        **({"ephemeral-storage": f"{job.disk_mib}Mi"} if job.disk_mib else {}),
+    }
+    return {
+        "name": _CONTAINER,
+        "image": job.image,
+        **({"command": list(command)} if command else {}),
+        **({"env": variables} if variables else {}),
+        "resources": {**({"requests": asked} if asked else {}), "limits": {GPU_RESOURCE: job.gpus}},
+        "volumeMounts": [
+            {"name": "shm", "mountPath": "/dev/shm"},
+            *([{"name": "shared", "mountPath": SHARED}] if job.volume else []),
+        ],
+    }
+
+
+def _checkpoints(job: TrainingJobSpec) -> list[dict[str, Any]]:
+    """Where the program finds what it wrote before; each run of a sweep has a place of its own.
+
+    The run's index is declared first, because a variable can name those before it alone, and the Job controller, which
+    leaves one that is there, would put it last.
+    https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
+    """
+    if job.checkpoints is None or CHECKPOINTS in job.env:
+        return []
+    if job.sweep is None:
+        return [{"name": CHECKPOINTS, "value": job.checkpoints}]
+    return [
+        {"name": _CHECKPOINTS_OF_ALL, "value": job.checkpoints},
+        {"name": _INDEX, "valueFrom": _OWN_INDEX},
+        {"name": CHECKPOINTS, "value": f"$({_CHECKPOINTS_OF_ALL})/$({_INDEX})"},
+    ]
+
+
+def _torchrun(job: TrainingJobSpec) -> list[dict[str, Any]]:
+    """What ``torchrun train.py`` needs to know, without flags: torchrun takes a flag's value from ``PET_<FLAG>``.
+
+    https://github.com/pytorch/pytorch/blob/main/torch/distributed/argparse_util.py; the plain names are those that
+    programs read themselves: https://docs.pytorch.org/docs/stable/elastic/run.html#environment-variables
+    """
+    # Pods of an indexed Job are called so: https://kubernetes.io/docs/concepts/workloads/controllers/job/
+    master = f"{job.name}-0.{job.name}"
+    plain = {
+        "MASTER_ADDR": master,
+        "MASTER_PORT": str(MASTER_PORT),
+        "NNODES": str(job.workers),
+        "NPROC_PER_NODE": str(job.gpus),
+        "WORLD_SIZE": str(job.workers * job.gpus),
+    }
+    of_torchrun = {f"PET_{name}": plain[name] for name in plain if name != "WORLD_SIZE"}
+    return [
+        {"name": "NODE_RANK", "valueFrom": _OWN_INDEX},
+        {"name": "PET_NODE_RANK", "valueFrom": _OWN_INDEX},
+        *({"name": name, "value": value} for name, value in {**plain, **of_torchrun}.items()),
+    ]
+
+
+def _service(job: TrainingJobSpec) -> dict[str, Any]:
+    """Gives each worker a name, before it is ready as well: they become ready by finding each other."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(job),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {"batch.kubernetes.io/job-name": job.name},
+            "ports": [{"name": "torchrun", "port": MASTER_PORT}],
+        },
+    }

@@ -1,0 +1,162 @@
+"""From what is asked for to the job that does it, on the pools that fit: the same for people and for programs. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from facts.concepts.offer import QUEUE, SHARED_CLAIM, Offer, TeamOffer
+from facts.jobs.fit import Fit, Miss, PodRequest, fits, misses
+from facts.jobs.job import TrainingJobSpec
+from facts.jobs.sweep import Sweep
+
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+LONGEST_NAME: Final = 52
+"""Pods of an indexed Job are called <job>-<index>, which is a host name: at most 63 characters."""
+_USUAL_GRACE: Final = 30
+_RETRIES_OF_WORKERS: Final = 3
+
+
+class AskError(ValueError):
+    """What is asked for means nothing; the message says what to write instead."""
+
+
+class NothingFits(Exception):
+    """No pool takes the job. ``misses``: the pools, nearest first, with what stands against each."""
+
+    def __init__(self, found: Sequence[Miss]) -> None:
+        nearest = found[0] if found else None
+        super().__init__(
+            "the cluster has no GPU pool"
+            if nearest is None
+            else f"no pool takes it; the nearest is {nearest.pool.name}, which {', and '.join(nearest.lacks)}"
+        )
+        self.misses = tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRequest:
+    """A submission: ``request`` with ``pods`` that have to run at once, and the program. Names are checked on creation.
+
+    ``service_account`` is one of ``namespace``; that of the stack's checkpoints unless given, if it is there.
+
+    Raises:
+        AskError: what is wrong.
+    """
+
+    request: PodRequest
+    name: str
+    namespace: str
+    command: tuple[str, ...] = ()
+    workers: int = 1
+    sweep: Sweep | None = None
+    at_once: int | None = None
+    retries: int | None = None
+    grace_seconds: int | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    service_account: str | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name) or len(self.name) > LONGEST_NAME:
+            raise AskError(
+                f"--name {self.name}: write lowercase letters, digits and '-', {LONGEST_NAME} characters at most"
+            )
+        if self.sweep is not None and self.workers > 1:
+            raise AskError("--sweep and --workers: a sweep's runs have one worker each; leave one of them out")
+        if self.sweep is not None and not self.command:
+            raise AskError("--sweep: write the program behind --, so that it can be given the values")
+
+
+def place(offer: Offer, request: PodRequest) -> Fit:
+    """The cheapest pools that take it.
+
+    Raises:
+        NothingFits: none does.
+    """
+    found = fits(offer, request)
+    if not found:
+        raise NothingFits(misses(offer, request))
+    return found[0]
+
+
+def team_of(offer: Offer, asked: JobRequest) -> TeamOffer | None:
+    """The team whose namespace it is, if it is one's.
+
+    Raises:
+        AskError: its pods, which run at once, ask for more GPUs than the team may ever have.
+    """
+    team = next((team for team in offer.teams if team.name == asked.namespace), None)
+    gpus = asked.request.gpus * asked.workers
+    if team is not None and gpus > team.gpus:
+        raise AskError(
+            f"{gpus} GPUs at once: team {team.name} may have {team.gpus}; ask for fewer, or the administrator for more"
+        )
+    return team
+
+
+def account_of(asked: JobRequest, offer: Offer) -> str | None:
+    """The service account whose pods the job's are; ``None`` for the namespace's own."""
+    namespace, _, own = offer.checkpoints.service_account.partition("/") if offer.checkpoints else ("", "", "")
+    return asked.service_account or (own if namespace == asked.namespace else None)
+
+
+def training_job(asked: JobRequest, fit: Fit, image: str, offer: Offer) -> TrainingJobSpec:
+    """The job on the pools that were found for it, as urgent as its team, with what its service account has.
+
+    Raises:
+        AskError: its team could never have that many GPUs, or no pool has them, from which alone a queue gives them.
+    """
+    team = team_of(offer, asked)
+    queued = asked.namespace in offer.queued
+    account = account_of(asked, offer)
+    somebody = f"{asked.namespace}/{account}"
+    bucket = offer.checkpoints
+    request, notice = asked.request, fit.grace_seconds
+    grace = asked.grace_seconds if asked.grace_seconds is not None else _USUAL_GRACE
+    retries = asked.retries if asked.retries is not None else (_RETRIES_OF_WORKERS if asked.workers > 1 else 0)
+    return TrainingJobSpec(
+        name=asked.name,
+        namespace=asked.namespace,
+        image=image,
+        command=asked.command,
+        gpus=request.gpus,
+        pools=tuple(pool.name for pool in fit.pools),
+        taints=fit.taints,
+        kind=fit.kind,
+        milli_cpu=request.milli_cpu,
+        memory_mib=request.memory_mib,
+        disk_mib=request.disk_mib,
+        env=asked.env,
+        workers=asked.workers,
+        sweep=asked.sweep,
+        at_once=_at_once(asked, fit, team, queued=queued),
+        retries=retries,
+        grace_seconds=grace if notice is None else min(grace, notice),
+        larger_node=fit.larger,
+        service_account=account,
+        priority_class=team.priority_class if team else None,
+        pod_labels=offer.account_labels if somebody in offer.accounts else {},
+        volume=SHARED_CLAIM if offer.volume_namespace == asked.namespace else None,
+        queue=QUEUE if queued else None,
+        spot=any(pool.spot for pool in fit.pools),
+        checkpoints=f"{bucket.url}/{asked.name}" if bucket and bucket.service_account == somebody else None,
+    )
+
+
+def _at_once(asked: JobRequest, fit: Fit, team: TeamOffer | None, *, queued: bool) -> int:
+    """Runs of a sweep at the same time.
+
+    A queue gives all pods that a job runs at once GPUs of one pool (https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/),
+    and ends what runs if some of them are not there in time, as those above the team's quota never would be.
+    """
+    most = fit.most_pods_of_one_pool if queued else fit.most_pods
+    if queued and asked.workers > most:
+        raise AskError(
+            f"--workers {asked.workers}: the queue gives a job GPUs of one pool, and the largest of "
+            f"{', '.join(pool.name for pool in fit.pools)} has room for {most} such pods; ask for fewer"
+        )
+    if queued and team is not None:
+        most = min(most, team.gpus // max(1, asked.request.gpus))
+    return min(asked.at_once or most, most)

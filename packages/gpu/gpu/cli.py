@@ -1,0 +1,53 @@
+"""The command line ``gpu pools | fit | submit | list | logs | why | stop | cost | shell``."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from facts.concepts.offer import OfferError
+from facts.jobs.plan import AskError, NothingFits
+from facts.jobs.sweep import SweepError
+from gpu.cluster import ClusterError
+from gpu.commands import jobs, offer, submission
+from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err
+from gpu.image import ImageError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="""Work on a GPU cluster whose nodes come when they are needed: see what it offers, run programs, know why they
+    wait and what they cost. It uses your kubeconfig; nothing of it runs in the cluster.""",
+)
+
+app.command()(offer.pools)
+app.command()(offer.fit)
+app.command()(submission.submit)
+app.command("list")(jobs.list_jobs)
+app.command()(jobs.logs)
+app.command()(jobs.why)
+app.command()(jobs.stop)
+app.command()(jobs.cost)
+app.command()(jobs.shell)
+
+
+def main() -> None:
+    """Run the command; every expected failure is one message and an exit code: 1 no, 2 wrong input, 3 the cluster."""
+    try:
+        app(prog_name="gpu")
+    except (AskError, SweepError) as error:
+        _end(error, EXIT_BAD_INPUT)
+    except (NothingFits, ImageError) as error:
+        _end(error, EXIT_NO)
+    except (ClusterError, OfferError) as error:
+        _end(error, EXIT_CLUSTER)
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _end(error: Exception, code: int) -> None:
+    # Typer's own Exit cannot be used out here.
+    err().print("[bold red]error:[/]", end=" ")
+    err().print(str(error), markup=False)
+    sys.exit(code)

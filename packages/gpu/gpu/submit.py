@@ -1,0 +1,82 @@
+"""From a job to one that runs, with nothing half-made if that fails; and how people write what they ask for."""
+
+from __future__ import annotations
+
+import math
+import re
+import secrets
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import PurePath
+from typing import Final
+
+from facts.concepts.kubernetes import quantity
+from facts.jobs.job import TrainingJobSpec, manifests
+from facts.jobs.plan import LONGEST_NAME, AskError
+from gpu.cluster import ClusterClient, ClusterError, job_path
+
+_MIB: Final = 1024 * 1024
+
+
+def create(cluster: ClusterClient, job: TrainingJobSpec) -> tuple[str, ...]:
+    """Create the job's objects; the warnings of the cluster's admission. Nothing is left if one is refused.
+
+    Raises:
+        ClusterError: the name is taken, a right is missing, or admission refuses it.
+    """
+    first, *others = manifests(job)
+    try:
+        reply = cluster.create(first)
+    except ClusterError as error:
+        if error.status == 409:
+            raise ClusterError(
+                f"a job {job.name} is there already in {job.namespace}; write another --name, or `gpu stop {job.name}`",
+                409,
+            ) from error
+        raise
+    owner = {
+        "apiVersion": first["apiVersion"],
+        "kind": first["kind"],
+        "name": job.name,
+        "uid": reply.stored["metadata"]["uid"],
+    }
+    warnings = list(reply.warnings)
+    for manifest in others:
+        owned = {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [owner]}}
+        try:
+            warnings += cluster.create(owned).warnings
+        except BaseException:
+            cluster.delete(job_path(job.namespace, job.name))
+            raise
+    return tuple(warnings)
+
+
+def name_for(command: Sequence[str], image: str | None) -> str:
+    """A name that tells what runs and is not taken: of the script, else of the image."""
+    script = next((word for word in command if word.endswith((".py", ".sh"))), None)
+    source = PurePath(script).stem if script else (image or (command[0] if command else "job")).rpartition("/")[2]
+    stem = re.sub(r"[^a-z0-9]+", "-", source.partition(":")[0].lower()).strip("-")[: LONGEST_NAME - 6].strip("-")
+    return f"{stem or 'job'}-{secrets.token_hex(2)}"
+
+
+def mebibytes(option: str, text: str) -> int:
+    """``200Gi`` in MiB, rounded up. Raises AskError."""
+    return _more_than_nothing(option, text, math.ceil(_amount(option, text, "200Gi") / _MIB))
+
+
+def millicores(option: str, text: str) -> int:
+    """``4`` or ``500m`` in thousandths of a core, rounded up. Raises AskError."""
+    return _more_than_nothing(option, text, math.ceil(_amount(option, text, "4 or 500m") * 1000))
+
+
+def _amount(option: str, text: str, example: str) -> Decimal:
+    try:
+        return quantity(text)
+    except (ValueError, ArithmeticError) as error:
+        raise AskError(f"{option} {text}: is no amount; write {example}") from error
+
+
+def _more_than_nothing(option: str, text: str, amount: int) -> int:
+    if amount <= 0:
+        raise AskError(f"{option} {text}: write more than nothing, or leave it out")
+    return amount

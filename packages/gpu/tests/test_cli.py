@@ -1,0 +1,186 @@
+"""The command line: what it prints, asks and refuses, and the exit codes that scripts rely on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpu import cli
+from gpu.cluster import ClusterClient, Reply
+from gpu.commands import offer as offer_commands
+from gpu.commands import submission
+from packages.gpu.tests.offers import offer, pool
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+class FakeCluster(ClusterClient):
+    """Offers two pools, one of which has a node up; keeps what is created."""
+
+    created: list[dict[str, Any]]
+    others = 0
+    sees_nodes = True
+
+    def __init__(self, context: str | None = None) -> None:
+        self.context, self.namespace = context or "here", "default"
+
+    def offer(self) -> Any:
+        return offer(pool("t4-1", spot=True, notice_seconds=15), pool("t4-4", size=4))
+
+    def list_if_allowed(self, path: str, **query: str) -> list[dict[str, Any]] | None:
+        return [{"metadata": {"labels": {"gpucluster.dev/pool": "t4-4"}}}] if self.sees_nodes else None
+
+    def create(self, manifest: dict[str, Any]) -> Reply:
+        self.created.append(manifest)
+        return Reply({**manifest, "metadata": {**manifest["metadata"], "uid": "u"}}, ("mind this",))
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeCluster]:
+    class Own(FakeCluster):
+        created: list[dict[str, Any]] = []  # noqa: RUF012  the test's own
+
+    for module in (offer_commands, submission):
+        monkeypatch.setattr(module, "ClusterClient", Own)
+    return Own
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs the command in this process; exit code, standard output, standard error."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["gpu", *arguments])
+        monkeypatch.setenv("COLUMNS", "80")
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        code = ended.value.code
+        return (code if isinstance(code, int) else 0), out, err
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"spot": True}, " spot"),
+        ({"spot": True, "rung": "spot"}, " spot"),
+        ({"rung": "reserved"}, " reserved"),
+        ({"rung": "flex-start", "max_run_hours": 24}, " flex-start (24 h at most)"),
+        ({"rung": "capacity-block", "until": "2099-03-08"}, " capacity-block (until 2099-03-08)"),
+        (
+            {"rung": "capacity-block", "since": "2099-03-01", "until": "2099-03-08"},
+            " capacity-block (from 2099-03-01 until 2099-03-08)",
+        ),
+    ],
+)
+def test_how_machines_are_had_is_said_unless_they_are_simply_bought(changes: dict[str, Any], said: str) -> None:
+    assert offer_commands.had(pool(**changes)) == said
+
+
+def test_pools_fit_80_columns_and_say_what_is_up(gpu: Run, cluster: type[FakeCluster]) -> None:
+    code, out, _ = gpu("pools")
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    assert "1/3" in out
+    assert "0/3" in out
+    _, out, _ = gpu("pools", "--json")
+    assert {each["name"]: each["nodes"] for each in json.loads(out)} == {"t4-1": 0, "t4-4": 1}
+    cluster.sees_nodes = False
+    _, out, _ = gpu("pools", "--json")
+    assert {each["nodes"] for each in json.loads(out)} == {None}
+
+
+def test_fit_answers_yes_and_no(gpu: Run, cluster: type[FakeCluster]) -> None:
+    code, out, _ = gpu("fit", "--gpus", "4")
+    assert code == 0
+    assert out.startswith("t4-4: 4 nvidia-t4 per node, $4.00 an hour per node; 1 node up")
+    code, out, _ = gpu("fit", "--gpus", "8", "--json")
+    assert code == 1
+    assert json.loads(out)["fits"] == []
+    code, out, _ = gpu("fit", "--gpu", "h100")
+    assert code == 1
+    assert "the nearest is" in out
+
+
+def test_a_dry_run_prints_what_kubectl_takes_and_creates_nothing(gpu: Run, cluster: type[FakeCluster]) -> None:
+    arguments = ["--image", "example.com/x", "--name", "train", "--workers", "2", "--team", "ml"]
+    code, out, err = gpu("submit", "--dry-run", *arguments, "--", "python", "train.py")
+    job, service = yaml.safe_load_all(out)
+    assert (code, err) == (0, "")
+    assert (job["kind"], service["kind"], job["metadata"]["namespace"]) == ("Job", "Service", "ml")
+    assert "&id" not in out
+    assert cluster.created == []
+    packaged = yaml.safe_load(gpu("submit", "--dry-run", "--registry", "r.example/a", "--name", "x", "--", "true")[1])
+    assert packaged["spec"]["template"]["spec"]["containers"][0]["image"].startswith("r.example/a/x:")
+
+
+def test_submitting_tells_the_warnings_and_how_to_go_on(gpu: Run, cluster: type[FakeCluster]) -> None:
+    code, out, err = gpu("submit", "--image", "x", "--name", "train", "--detach", "-e", "A=b=c")
+    assert (code, out) == (0, "")
+    assert "mind this" in err
+    assert "gpu stop train" in err
+    (job,) = cluster.created
+    assert job["spec"]["template"]["spec"]["containers"][0]["env"] == [{"name": "A", "value": "b=c"}]
+
+
+def test_with_several_contexts_it_asks_which_is_meant(gpu: Run, cluster: type[FakeCluster]) -> None:
+    cluster.others = 1
+    code, _, err = gpu("submit", "--image", "x", "--detach")
+    assert code == 2
+    assert "--context" in err
+    assert cluster.created == []
+    assert gpu("submit", "--image", "x", "--detach", "--yes")[0] == 0
+    assert gpu("submit", "--image", "x", "--detach", "--context", "there")[0] == 0
+    assert len(cluster.created) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["submit"], 2, "behind --"),
+        (["submit", "--image", "x", "--sweep", "lr=", "--", "a"], 2, "empty"),
+        (["submit", "--image", "x", "--memory", "lots"], 2, "--memory"),
+        (["submit", "--image", "x", "--name", "No"], 2, "--name"),
+        (["submit", "--image", "x", "-e", "A"], 2, "NAME=value"),
+        (["submit", "--image", "x", "--gpus", "8"], 1, "the nearest is"),
+        (["submit", "--detach", "--", "python", "x.py"], 1, "--registry"),
+        (["fit", "--gpus", "0"], 2, "greater"),
+    ],
+)
+def test_what_cannot_be_is_told_and_nothing_is_created(
+    gpu: Run, cluster: type[FakeCluster], arguments: list[str], code: int, said: str
+) -> None:
+    found, _, err = gpu(*arguments)
+    assert found == code
+    assert said in err
+    assert cluster.created == []
+
+
+def test_without_a_cluster_it_says_how_to_name_one(gpu: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The library reads the variable when it is loaded.
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+    code, _, err = gpu("pools")
+    assert code == 3
+    assert "KUBECONFIG" in err
+    place = {
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {}}],
+    }
+    context = {"name": "here", "context": {"cluster": "c", "user": "u"}}
+    file = tmp_path / "config"
+    file.write_text(yaml.safe_dump({**place, "contexts": [context], "current-context": "here"}))
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(file))
+    code, _, err = gpu("pools", "--context", "there")
+    assert code == 3
+    assert "write one of here" in err
+    code, _, err = gpu("pools")
+    assert code == 3
+    assert "does not answer" in err

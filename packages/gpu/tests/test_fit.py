@@ -1,0 +1,101 @@
+"""Where a job goes: the cheapest pools that take it, and if none does, the nearest and everything against it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from facts.concepts.offer import PoolOffer
+from facts.jobs.fit import PodRequest, fits, misses, names
+from packages.gpu.tests.offers import offer, pool
+
+SMALL, LARGE = pool("t4-1"), pool("t4-4", size=4)
+A100 = pool("a100-1", gpu="nvidia-a100-40gb", hourly_usd=3.0)
+
+
+def chosen(request: PodRequest, *pools: PoolOffer) -> list[list[str]]:
+    return [[one.name for one in fit.pools] for fit in fits(offer(*pools), request)]
+
+
+def test_the_cheapest_size_that_is_enough_comes_first() -> None:
+    assert chosen(PodRequest(), LARGE, A100, SMALL) == [["t4-1"], ["a100-1"], ["t4-4"]]
+    assert chosen(PodRequest(gpus=2), LARGE, A100, SMALL) == [["t4-4"]]
+    assert chosen(PodRequest(gpu="a100"), LARGE, A100, SMALL) == [["a100-1"]]
+
+
+def test_without_prices_the_smallest_comes_first_and_behind_those_with_one() -> None:
+    unpriced = [pool("t4-1", hourly_usd=None), pool("t4-4", size=4, hourly_usd=None)]
+    assert chosen(PodRequest(), *reversed(unpriced), A100) == [["a100-1"], ["t4-1"], ["t4-4"]]
+
+
+def test_twins_are_one_place_in_the_order_in_which_they_are_tried() -> None:
+    spot = pool("t4-spot", spot=True, hourly_usd=None)
+    fallback = pool("t4-ondemand", preference=1)
+    assert chosen(PodRequest(), fallback, spot) == [["t4-spot", "t4-ondemand"]]
+    assert chosen(PodRequest(spot=True), fallback, spot) == [["t4-spot"]]
+    assert chosen(PodRequest(spot=False), fallback, spot) == [["t4-ondemand"]]
+    (both,) = fits(offer(fallback, spot), PodRequest())
+    assert both.hourly_usd == 1.0, "a spot node never costs more than its twin"
+
+
+@pytest.mark.parametrize("field", ["memory_mib", "milli_cpu", "disk_mib"])
+def test_what_a_pool_leaves_for_pods_is_the_edge(field: str) -> None:
+    most = getattr(SMALL, field)
+    assert chosen(PodRequest(**{field: most}), SMALL) == [["t4-1"]]
+    assert chosen(PodRequest(**{field: most + 1}), SMALL) == []
+    unknown = replace(SMALL, **{field: None})
+    assert chosen(PodRequest(**{field: most + 1}), unknown) == [["t4-1"]], "what is not known limits nothing"
+
+
+def test_a_larger_node_for_its_memory_is_known_as_such() -> None:
+    (alone,) = fits(offer(LARGE), PodRequest())
+    (small, large) = fits(offer(SMALL, LARGE), PodRequest())
+    (memory,) = fits(offer(SMALL, LARGE), PodRequest(memory_mib=40 * 1024))
+    assert [fit.larger for fit in (alone, small, large, memory)] == [False, False, True, True]
+
+
+def test_pods_that_work_together_need_room_at_once() -> None:
+    assert chosen(PodRequest(pods=3), SMALL) == [["t4-1"]]
+    assert chosen(PodRequest(pods=4), SMALL) == []
+    assert chosen(PodRequest(pods=12), LARGE) == [["t4-4"]]
+    assert chosen(PodRequest(pods=6, memory_mib=30 * 1024), LARGE) == [["t4-4"]]
+    assert chosen(PodRequest(pods=7, memory_mib=30 * 1024), LARGE) == []
+    (miss,) = misses(offer(SMALL), PodRequest(pods=4))
+    assert miss.lacks == ("has room for 3 such pods at once, not 4",)
+
+
+def test_one_share_of_a_gpu_is_all_that_a_pod_gets() -> None:
+    shared = pool("shared", allocatable_gpus=8, gpus_per_pod=1, size=2)
+    (fit,) = fits(offer(shared), PodRequest())
+    assert fit.pods_per_node == 8
+    assert chosen(PodRequest(gpus=2), shared) == []
+
+
+def test_the_nearest_pool_has_the_fewest_things_against_it_and_all_are_told() -> None:
+    found = misses(offer(SMALL, LARGE, A100), PodRequest(gpus=2, gpu="a100", memory_mib=100 * 1024, spot=True))
+    assert [miss.pool.name for miss in found] == ["t4-4", "a100-1", "t4-1"]
+    assert found[1].lacks == (
+        "gives a pod 1 GPU(s) at most, not 2",
+        "is on demand, not spot",
+        "leaves a pod 16Gi of memory, not 100Gi",
+    )
+
+
+def test_a_pool_that_takes_it_is_no_miss() -> None:
+    assert [miss.pool.name for miss in misses(offer(SMALL, A100), PodRequest(gpu="t4"))] == ["a100-1"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ("nvidia-a100-40gb", True),
+        ("a100", True),
+        ("A100-40gb", True),
+        ("a10", False),
+        ("a100-80gb", False),
+        ("", False),
+    ],
+)
+def test_a_gpu_goes_by_its_name_or_some_of_its_words(asked: str, named: bool) -> None:
+    assert names("nvidia-a100-40gb", asked) is named

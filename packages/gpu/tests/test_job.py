@@ -1,0 +1,153 @@
+"""A job's manifests say what its program was promised: where it runs, what it learns, and what does not end it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from facts.concepts.kubernetes import Taint, Toleration
+from facts.concepts.pool import GPU_TAINT, POOL_LABEL, size_taint
+from facts.jobs.job import TrainingJobSpec, manifests
+from facts.jobs.sweep import Sweep
+
+SWEEP = Sweep({"seed": ("0", "1", "2")})
+
+
+def made(**changes: Any) -> list[dict[str, Any]]:
+    usual: dict[str, Any] = {
+        "name": "train",
+        "namespace": "team-a",
+        "image": "example.com/train:1",
+        "command": ("python", "train.py"),
+        "pools": ("t4-4", "t4-4-ondemand"),
+        "taints": (GPU_TAINT, size_taint(4)),
+    }
+    return manifests(TrainingJobSpec(**{**usual, **changes}))
+
+
+def job(**changes: Any) -> dict[str, Any]:
+    return made(**changes)[0]["spec"]
+
+
+def pod(**changes: Any) -> dict[str, Any]:
+    return job(**changes)["template"]["spec"]
+
+
+def environment(**changes: Any) -> dict[str, Any]:
+    return {
+        each["name"]: each.get("value", each.get("valueFrom"))
+        for each in pod(**changes)["containers"][0].get("env", [])
+    }
+
+
+def test_it_may_use_its_pools_and_no_other_and_tolerates_exactly_their_taints() -> None:
+    spec = pod()
+    required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    (term,) = required["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [{"key": POOL_LABEL, "operator": "In", "values": ["t4-4", "t4-4-ondemand"]}]
+    tolerations = [
+        Toleration(each["key"], each["operator"], each["value"], each["effect"]) for each in spec["tolerations"]
+    ]
+    for taint in (GPU_TAINT, size_taint(4)):
+        assert any(one.tolerates(taint) for one in tolerations)
+    assert not any(one.tolerates(size_taint(8)) for one in tolerations)
+    assert not any(one.tolerates(Taint("example.com/x", "y", "NoSchedule")) for one in tolerations)
+
+
+def test_a_node_that_is_taken_away_is_no_failure_and_no_autoscaler_ends_it() -> None:
+    for changes in ({}, {"workers": 2}, {"sweep": SWEEP}):
+        spec = job(**changes)
+        (rule,) = spec["podFailurePolicy"]["rules"]
+        assert (rule["action"], rule["onPodConditions"][0]["type"]) == ("Ignore", "DisruptionTarget")
+        # The API server takes such a policy with this alone.
+        assert spec["template"]["spec"]["restartPolicy"] == "Never"
+        annotations = spec["template"]["metadata"]["annotations"]
+        assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
+        assert annotations["karpenter.sh/do-not-disrupt"] == "true"
+
+
+def test_on_a_spot_machine_it_does_not_hold_the_node_that_karpenter_has_to_drain() -> None:
+    annotations = job(spot=True)["template"]["metadata"]["annotations"]
+    assert annotations == {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+
+
+def test_one_program_runs_once_and_is_what_signals_reach() -> None:
+    spec = job()
+    assert (spec["completions"], spec["parallelism"], spec["backoffLimit"]) == (1, 1, 0)
+    assert "completionMode" not in spec
+    assert pod()["containers"][0]["command"] == ["python", "train.py"]
+    assert "command" not in pod(command=())["containers"][0]
+    assert [each["kind"] for each in made()] == ["Job"]
+
+
+def test_every_run_of_a_sweep_fails_by_itself_and_only_so_many_run_at_once() -> None:
+    spec = job(sweep=SWEEP, at_once=2, retries=1)
+    assert (spec["completions"], spec["parallelism"], spec["completionMode"]) == (3, 2, "Indexed")
+    assert spec["backoffLimitPerIndex"] == 1
+    assert "backoffLimit" not in spec
+    assert job(sweep=SWEEP, at_once=20)["parallelism"] == 3
+    assert "JOB_COMPLETION_INDEX" in pod(sweep=SWEEP)["containers"][0]["command"][-1]
+
+
+def test_workers_start_together_and_find_the_first_by_its_name() -> None:
+    documents = made(workers=4, gpus=8, retries=2)
+    spec, service = documents[0]["spec"], documents[1]
+    assert (spec["completions"], spec["parallelism"], spec["completionMode"]) == (4, 4, "Indexed")
+    assert spec["backoffLimit"] == 8
+    found = environment(workers=4, gpus=8)
+    master, domain = found["MASTER_ADDR"].split(".")
+    assert (master, domain) == ("train-0", service["metadata"]["name"])
+    assert spec["template"]["spec"]["subdomain"] == service["metadata"]["name"]
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["publishNotReadyAddresses"] is True
+    assert service["spec"]["selector"] == {"batch.kubernetes.io/job-name": "train"}
+    assert service["spec"]["ports"][0]["port"] == int(found["MASTER_PORT"])
+    assert (found["NNODES"], found["NPROC_PER_NODE"], found["WORLD_SIZE"]) == ("4", "8", "32")
+    path = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+    assert found["NODE_RANK"] == found["PET_NODE_RANK"] == {"fieldRef": {"fieldPath": path}}
+    for name in ("MASTER_ADDR", "MASTER_PORT", "NNODES", "NPROC_PER_NODE"):
+        assert found[f"PET_{name}"] == found[name]
+
+
+def test_one_worker_learns_nothing_of_others() -> None:
+    assert environment() == {}
+
+
+def test_a_program_learns_where_its_state_is_and_each_run_of_a_sweep_has_its_own() -> None:
+    assert environment(checkpoints="s3://b/train")["CHECKPOINTS"] == "s3://b/train"
+    listed = pod(checkpoints="s3://b/train", sweep=SWEEP)["containers"][0]["env"]
+    names = [each["name"] for each in listed]
+    # A variable can name those before it alone.
+    assert names[-1] == "CHECKPOINTS"
+    found = environment(checkpoints="s3://b/train", sweep=SWEEP)
+    assert found["CHECKPOINTS"] == "$(CHECKPOINTS_OF_ALL)/$(JOB_COMPLETION_INDEX)"
+    assert found["CHECKPOINTS_OF_ALL"] == "s3://b/train"
+    assert environment(checkpoints="s3://b/train", env={"CHECKPOINTS": "mine"}) == {"CHECKPOINTS": "mine"}
+
+
+def test_the_files_of_a_claim_are_at_one_place_beside_the_memory() -> None:
+    spec = pod(volume="shared")
+    mounts = {each["name"]: each["mountPath"] for each in spec["containers"][0]["volumeMounts"]}
+    assert mounts == {"shm": "/dev/shm", "shared": "/shared"}
+    assert {"name": "shared", "persistentVolumeClaim": {"claimName": "shared"}} in spec["volumes"]
+    assert [each["name"] for each in pod()["volumes"]] == ["shm"]
+
+
+def test_what_is_asked_for_is_requested_and_nothing_else() -> None:
+    resources = pod(gpus=2, memory_mib=2048, milli_cpu=1500, disk_mib=10)["containers"][0]["resources"]
+    assert resources["requests"] == {"cpu": "1500m", "memory": "2048Mi", "ephemeral-storage": "10Mi"}
+    assert resources["limits"] == {"nvidia.com/gpu": 2}
+    assert pod()["containers"][0]["resources"] == {"limits": {"nvidia.com/gpu": 1}}
+
+
+def test_a_larger_node_on_purpose_opts_out_of_isolation() -> None:
+    label = "gpucluster.dev/allow-larger-node"
+    assert job(larger_node=True)["template"]["metadata"]["labels"][label] == "true"
+    assert label not in job()["template"]["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("changes", [{"sweep": SWEEP, "workers": 2}, {"sweep": SWEEP, "command": ()}])
+def test_what_cannot_be_one_job_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="sweep"):
+        made(**changes)

@@ -1,0 +1,226 @@
+"""From what is asked to what is created: named, placed, and nothing half-made when the cluster refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from facts.concepts.offer import CheckpointsOffer, TeamOffer
+from facts.jobs.fit import PodRequest
+from facts.jobs.job import manifests
+from facts.jobs.plan import AskError, JobRequest, NothingFits, place, team_of, training_job
+from facts.jobs.sweep import Sweep
+from gpu.cluster import ClusterClient, ClusterError, Reply
+from gpu.submit import create, mebibytes, millicores, name_for
+from packages.gpu.tests.offers import offer, pool
+
+SPOT = pool("t4-spot", spot=True, notice_seconds=15)
+FALLBACK = pool("t4-ondemand", preference=1)
+
+
+class FakeCluster(ClusterClient):
+    """Keeps what is created; refuses what it is told to refuse."""
+
+    def __init__(self, refused: str = "", status: int = 403) -> None:
+        self.refused, self.status = refused, status
+        self.objects: list[dict[str, Any]] = []
+
+    def create(self, manifest: dict[str, Any]) -> Reply:
+        if manifest["kind"] == self.refused:
+            raise ClusterError("no", self.status)
+        self.objects.append(manifest)
+        return Reply({**manifest, "metadata": {**manifest["metadata"], "uid": "u1"}}, (f"look at {manifest['kind']}",))
+
+    def delete(self, path: str) -> None:
+        self.objects = [each for each in self.objects if not path.endswith(f"/{each['metadata']['name']}")]
+
+
+def asked(**changes: Any) -> JobRequest:
+    usual: dict[str, Any] = {
+        "request": PodRequest(),
+        "name": "train",
+        "namespace": "team-a",
+        "command": ("python", "x.py"),
+    }
+    return JobRequest(**{**usual, **changes})
+
+
+def job(*, workers: int = 1, has: dict[str, Any] | None = None, **changes: Any) -> Any:
+    found = asked(request=PodRequest(pods=workers), workers=workers, **changes)
+    there = replace(offer(SPOT, FALLBACK), **(has or {}))
+    return training_job(found, place(there, found.request), "example.com/x:1", there)
+
+
+@pytest.mark.parametrize(("workers", "refused"), [(1, False), (2, False), (3, True)])
+def test_a_job_that_its_team_may_never_run_is_refused_at_once(workers: int, refused: bool) -> None:
+    there = replace(offer(SPOT), teams=(TeamOffer(name="team-a", gpus=4), TeamOffer(name="other", gpus=1)))
+    found = asked(request=PodRequest(gpus=2, pods=workers), workers=workers)
+    if refused:
+        with pytest.raises(AskError, match="6 GPUs at once: team team-a may have 4"):
+            team_of(there, found)
+    else:
+        assert team_of(there, found) == there.teams[0]
+
+
+def test_a_job_is_as_urgent_as_its_team_may_be() -> None:
+    fit = place(offer(SPOT), PodRequest())
+    team = TeamOffer(name="team-a", gpus=4, priority_class="gpucluster-low")
+    offers = (replace(offer(SPOT), teams=teams) for teams in ((team,), ()))
+    pods = [manifests(training_job(asked(), fit, "x", its))[0]["spec"]["template"]["spec"] for its in offers]
+    assert pods[0]["priorityClassName"] == "gpucluster-low"
+    assert "priorityClassName" not in pods[1], "a class that is not there refuses the pod"
+
+
+def test_outside_of_teams_nothing_is_held_to_a_quota() -> None:
+    there = replace(offer(SPOT), teams=(TeamOffer(name="other", gpus=0),))
+    assert team_of(there, asked()) is None
+
+
+def test_workers_have_a_service_that_goes_with_their_job() -> None:
+    cluster = FakeCluster()
+    assert create(cluster, job(workers=2)) == ("look at Job", "look at Service")
+    made, service = cluster.objects
+    (owner,) = service["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["uid"]) == ("Job", made["metadata"]["name"], "u1")
+
+
+@pytest.mark.parametrize("refused", ["Job", "Service"])
+def test_nothing_is_left_of_what_is_refused(refused: str) -> None:
+    cluster = FakeCluster(refused)
+    with pytest.raises(ClusterError):
+        create(cluster, job(workers=2))
+    assert cluster.objects == []
+
+
+def test_a_taken_name_is_left_alone_and_told() -> None:
+    cluster = FakeCluster("Job", 409)
+    with pytest.raises(ClusterError, match=r"a job train is there already in team-a; write another --name"):
+        create(cluster, job())
+
+
+def test_a_spot_node_gives_no_more_time_than_its_cloud() -> None:
+    assert job().grace_seconds == 15
+    assert job(grace_seconds=5).grace_seconds == 5
+    on_demand = place(offer(FALLBACK), PodRequest())
+    assert training_job(asked(grace_seconds=600), on_demand, "x", offer(FALLBACK)).grace_seconds == 600
+    assert training_job(asked(), on_demand, "x", offer(FALLBACK)).grace_seconds == 30
+
+
+def test_twins_are_both_allowed_with_the_taints_of_both() -> None:
+    found = job()
+    assert found.pools == ("t4-spot", "t4-ondemand")
+    assert set(found.taints) == {*SPOT.taints, *FALLBACK.taints}
+
+
+def test_no_more_runs_at_once_than_nodes_can_hold() -> None:
+    sweep = Sweep({"seed": tuple(map(str, range(100)))})
+    assert job(sweep=sweep).at_once == 6
+    assert job(sweep=sweep, at_once=2).at_once == 2
+
+
+@pytest.mark.parametrize(("quota", "most"), [(None, 3), (10, 3), (2, 2)])
+def test_a_queue_gets_no_more_runs_at_once_than_one_pool_and_the_team_have(quota: int | None, most: int) -> None:
+    """More would wait for ever, or be ended because the others never come."""
+    sweep = Sweep({"seed": tuple(map(str, range(100)))})
+    teams = () if quota is None else (TeamOffer(name="team-a", gpus=quota),)
+    assert job(sweep=sweep, has={"queued": ("team-a",), "teams": teams}).at_once == most
+    assert job(sweep=sweep, has={"queued": ("default",), "teams": teams}).at_once == 6
+
+
+@pytest.mark.parametrize("workers", [3, 4])
+def test_workers_that_no_one_pool_holds_are_refused_where_a_queue_wants_one(workers: int) -> None:
+    if workers == 3:
+        assert job(workers=workers, has={"queued": ("team-a",)}).workers == workers
+    else:
+        with pytest.raises(AskError, match="the largest of t4-spot, t4-ondemand has room for 3 such pods"):
+            job(workers=workers, has={"queued": ("team-a",)})
+    assert job(workers=workers).workers == workers
+
+
+def test_only_workers_are_tried_again_unless_asked() -> None:
+    assert (job().retries, job(workers=2).retries, job(retries=1).retries) == (0, 3, 1)
+
+
+CHECKPOINTS = {
+    "accounts": ("team-a/trainer", "team-a/other"),
+    "account_labels": {"example.com/identity": "true"},
+    "checkpoints": CheckpointsOffer(url="s3://bucket", service_account="team-a/trainer"),
+}
+
+
+def test_a_job_is_the_account_that_has_the_checkpoints_and_finds_its_own() -> None:
+    found = job(has=CHECKPOINTS)
+    assert found.service_account == "trainer"
+    assert found.pod_labels == {"example.com/identity": "true"}
+    assert found.checkpoints == "s3://bucket/train"
+
+
+def test_where_the_account_is_not_the_job_is_the_namespaces_own_and_writes_nothing() -> None:
+    elsewhere = job(has=CHECKPOINTS, namespace="team-b")
+    assert (elsewhere.service_account, elsewhere.pod_labels, elsewhere.checkpoints) == (None, {}, None)
+    assert (job().service_account, job().checkpoints) == (None, None)
+
+
+def test_jobs_of_the_volumes_namespace_see_its_files() -> None:
+    there = {"volume_namespace": "team-a"}
+    assert job(has=there).volume == "shared"
+    assert job(has=there, namespace="team-b").volume is None
+    assert job().volume is None
+
+
+def test_another_account_has_its_own_rights_and_no_checkpoints() -> None:
+    other = job(has=CHECKPOINTS, service_account="other")
+    assert (other.service_account, other.checkpoints) == ("other", None)
+    assert other.pod_labels == {"example.com/identity": "true"}
+    unknown = job(has=CHECKPOINTS, service_account="plain")
+    assert (unknown.service_account, unknown.pod_labels) == ("plain", {})
+
+
+def test_what_no_pool_takes_names_the_nearest() -> None:
+    with pytest.raises(NothingFits, match=r"the nearest is t4-spot, which gives a pod 1 GPU"):
+        place(offer(SPOT), PodRequest(gpus=8))
+    with pytest.raises(NothingFits, match="no GPU pool"):
+        place(offer(), PodRequest())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"name": "Train"}, "--name"),
+        ({"name": "-x"}, "--name"),
+        ({"name": "x" * 53}, "52"),
+        ({"sweep": Sweep({"a": ("1",)}), "workers": 2}, "--workers"),
+        ({"sweep": Sweep({"a": ("1",)}), "command": ()}, "behind --"),
+    ],
+)
+def test_what_means_nothing_is_told(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(AskError, match=said):
+        asked(**changes)
+    assert replace(asked(), name="x" * 52)
+
+
+@pytest.mark.parametrize(
+    ("command", "image", "stem"),
+    [
+        (("python", "src/train_llama.py", "--x"), None, "train-llama"),
+        ((), "ghcr.io/me/My.App:v1", "my-app"),
+        (("nvidia-smi",), None, "nvidia-smi"),
+        (("python", "x" * 80 + ".py"), None, "x" * 46),
+        (("python", "__.py"), None, "job"),
+    ],
+)
+def test_a_name_tells_what_runs_and_differs_each_time(command: tuple[str, ...], image: str | None, stem: str) -> None:
+    first, second = name_for(command, image), name_for(command, image)
+    assert first.rpartition("-")[0] == stem
+    assert first != second
+    assert asked(name=first).name == first
+
+
+def test_amounts_are_rounded_up() -> None:
+    assert (mebibytes("--memory", "1Gi"), mebibytes("--memory", "1"), mebibytes("--memory", "1048577")) == (1024, 1, 2)
+    assert (millicores("--cpus", "4"), millicores("--cpus", "500m"), millicores("--cpus", "0.0001")) == (4000, 500, 1)
+    for nothing in ("", "lots", "-1", "0"):
+        with pytest.raises(AskError, match="--memory"):
+            mebibytes("--memory", nothing)

@@ -1,0 +1,72 @@
+"""What a preview costs, over an empty program's: the program on each cloud, the gate, a gate that refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rehearsal.bench.project import PLACES, empty_project, engine_for, preview_world, stack_with, workspace
+from rehearsal.bench.sample import Sample
+from rehearsal.bench.table import Goal
+from rehearsal.engine import CommandResult, EngineError, gate_for
+from rehearsal.faults.runner import sabotaged_project
+from rehearsal.faults.table import CASES
+from rehearsal.stack import ROOT
+
+
+def measure_previews(tools: Path, repetitions: int) -> list[Goal]:
+    """All previews in turns; every repetition's ratio is to its own empty program. dev is on Google's cloud."""
+    dev, gate = ROOT / "Pulumi.dev.yaml", gate_for(ROOT, "dev")
+    with (
+        workspace("previews") as folder,
+        preview_world(folder, tools) as facts,
+        sabotaged_project(CASES["minimum-one"]) as broken,
+    ):
+        empty = empty_project(folder)
+        bare = engine_for("empty", folder, facts, tools, empty, empty / "Pulumi.dev.yaml")
+        real = engine_for("dev", folder, facts, tools, ROOT, dev)
+        refused = engine_for("refused", folder, facts, tools, broken, dev)
+        variants: dict[str, Callable[[], CommandResult]] = {
+            "empty": lambda: _must(bare.preview(), True),
+            "dev": lambda: _must(real.preview(), True),
+            "dev + gate": lambda: _must(real.preview(gate), True),
+            "refused": lambda: _must(refused.preview(gate), False),
+        }
+        others = [cloud for cloud in PLACES if cloud != "gke"]
+        for cloud in others:
+            on_cloud = engine_for(cloud, folder, facts, tools, ROOT, stack_with(folder, f"dev-{cloud}", {}, cloud))
+            variants[cloud] = lambda engine=on_cloud: _must(engine.preview(), True)
+            variants[f"{cloud} + gate"] = lambda engine=on_cloud: _must(engine.preview(gate), True)
+        # One unmeasured turn: the first start of everything reads from a cold disk.
+        for variant in variants.values():
+            variant()
+        seconds: dict[str, list[float]] = {name: [] for name in variants}
+        for _ in range(repetitions):
+            for name, variant in variants.items():
+                seconds[name].append(variant().seconds)
+    samples = {name: Sample(tuple(values)) for name, values in seconds.items()}
+    base = samples["empty"]
+    elsewhere = [
+        goal
+        for cloud in others
+        for goal in (
+            Goal(f"preview of dev on {cloud}", samples[cloud].over(base), "× empty", 2.0),
+            Goal(f"preview of dev on {cloud} with the gate", samples[f"{cloud} + gate"].over(base), "× empty", 2.5),
+            Goal(f"the gate adds on {cloud}", samples[f"{cloud} + gate"].beyond(samples[cloud]), "s", 0.5),
+        )
+    ]
+    return [
+        Goal("preview of an empty program", base, "s"),
+        Goal("preview of dev", samples["dev"].over(base), "× empty", 2.0),
+        Goal("preview of dev with the gate", samples["dev + gate"].over(base), "× empty", 2.5),
+        Goal("preview that the gate refuses", samples["refused"].over(base), "× empty", 3.0),
+        Goal("the gate adds, when it agrees", samples["dev + gate"].beyond(samples["dev"]), "s", 0.5),
+        Goal("the gate adds, when it refuses", samples["refused"].beyond(samples["dev"]), "s", 0.5),
+        *elsewhere,
+    ]
+
+
+def _must(result: CommandResult, succeed: bool) -> CommandResult:
+    if result.ok is not succeed:
+        raise EngineError(f"the preview was expected to {'succeed' if succeed else 'be refused'}: {result.reason}")
+    return result

@@ -1,0 +1,86 @@
+"""Whether what ran is what the stack declared: every node of a pool, every pod of the cluster's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from facts.concepts.kubernetes import Taint
+from facts.concepts.pool import Pool
+from rehearsal.checks.check import Check, Pools
+from rehearsal.play import Played
+from rehearsal.timeline import NODE_AGENTS, NodeRecord, Timeline
+
+_ZONE = "topology.kubernetes.io/zone"
+CAPACITY = "karpenter.sh/capacity-type"
+"""How a node was bought. All autoscaled nodes have it here, as Karpenter or its stand-in made them; the clouds' own
+labels say the same under names of their own."""
+
+_TOLD = 5
+
+
+def nodes_as_declared(timeline: Timeline, pools: Pools) -> Check:
+    """Every node that ran equals its pool: machine, zone, labels, taints, spot or not, and its GPUs once usable."""
+    declared = {pool.name: pool for pool in pools.all}
+    seen = [node for node in timeline.nodes if node.ready is not None and node.registered]
+    strange = [f"{node.name} belongs to no pool of the stack" for node in seen if node.pool not in declared]
+    wrong = [
+        f"{node.name} ({node.pool}) {problem}"
+        for node in seen
+        if node.pool in declared
+        for problem in _differences(node, declared[node.pool])
+    ]
+    found = [*strange, *wrong]
+    detail = "; ".join(found[:_TOLD]) + (f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else "")
+    kept = f"{len(seen)} nodes, each with its pool's machine, zones, labels, taints, kind of capacity and GPUs"
+    title = "Every node is what its pool declares"
+    return Check("nodes-as-declared", title, bool(seen) and not found, detail or (kept if seen else "no node was seen"))
+
+
+def system_pods_run(timeline: Timeline, played: Played) -> Check:
+    """Every pod of the cluster's own runs: none that was there before the GPU pods were deleted is still waiting.
+
+    An agent of a node that went before it could start is none of them: the cluster deletes it some time later.
+    """
+    until = played.all_deleted or timeline.now()
+    left = {node.name for node in timeline.nodes if node.gone is not None}
+    mine = [
+        pod
+        for pod in timeline.pods
+        if pod.system_namespace
+        and pod.gone is None
+        and pod.created <= until
+        and not (pod.owner in NODE_AGENTS and pod.node in left)
+    ]
+    waiting = [pod for pod in mine if pod.running is None]
+    failed = [pod for pod in mine if pod.phase == "Failed" and pod.owner not in NODE_AGENTS]
+    reasons = [
+        f"{pod.namespace}/{pod.name} never ran: {timeline.why_pending(pod.name) or 'no reason'}" for pod in waiting
+    ]
+    reasons += [f"{pod.namespace}/{pod.name} failed" for pod in failed]
+    detail = "; ".join(reasons[:_TOLD]) or f"{len(mine)} pods outside the namespace default, all of them have run"
+    return Check("system-pods-run", "The cluster's own pods run", bool(mine) and not reasons, detail)
+
+
+def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
+    if node.machine_type not in pool.machine_types:
+        yield f"is a {node.machine_type or 'machine of no type'}, declared {' or '.join(pool.machine_types)}"
+    zone = node.labels.get(_ZONE, "")
+    if zone not in pool.zones:
+        yield f"is in zone {zone or 'none'}, declared {' or '.join(pool.zones)}"
+    for key, value in pool.labels.items():
+        if node.labels.get(key) != value:
+            yield f"has label {key}={node.labels.get(key, '(none)')}, declared {value}"
+    lacking = [text for text in map(_text, pool.taints) if text not in node.taints]
+    if lacking:
+        yield f"lacks the taint {', '.join(lacking)}"
+    bought, wanted = node.labels.get(CAPACITY), "spot" if pool.spot else "on-demand"
+    reserved = pool.gpu_part is not None and pool.gpu_part.reservation is not None
+    # Karpenter's word for them; other autoscalers do not tell them from those on demand.
+    if bought is not None and bought != wanted and not (reserved and bought == "reserved"):
+        yield f"is {bought}, declared {pool.rung}"
+    if node.gpus_since is not None and node.most_gpus != pool.allocatable_gpus:
+        yield f"offers {node.most_gpus} GPUs, declared {pool.allocatable_gpus}"
+
+
+def _text(taint: Taint) -> str:
+    return f"{taint.key}={taint.value or ''}:{taint.effect}"

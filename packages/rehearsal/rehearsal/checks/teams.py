@@ -1,0 +1,90 @@
+"""Whether a team's pods get its GPUs and no more, and are no more urgent than it may be.
+
+Asked of the API server itself, by pods that it judges and does not make (``dryRun``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from components.settings.teams import Team
+from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.offer import PRIORITY_CLASSES
+from rehearsal.checks.check import Check
+from rehearsal.cluster.api import Api, ApiError, Object
+
+# A quota holds once a controller has counted what is there, some seconds after it was made.
+_PATIENCE_SECONDS: Final = 240.0
+
+Wait = Callable[[Callable[[], bool], float], bool]
+"""Waits until a condition holds, at most for so many seconds; whether it does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Try:
+    """A pod with that many GPUs and of that class. ``refused`` is in the refusal's words, ``None`` if there is none."""
+
+    gpus: int
+    priority_class: str | None
+    refused: str | None
+
+
+def team_checks(api: Api, teams: Sequence[Team], wait: Wait) -> Iterator[Check]:
+    """A check for each of the ``teams``."""
+    for team in teams:
+        said: dict[_Try, str] = {}
+
+        def holds(team: Team = team, said: dict[_Try, str] = said) -> bool:
+            said.update({one: _refusal(api, team.name, one) for one in _tries(team)})
+            return all(map(_as_it_must, said, said.values()))
+
+        passed = wait(holds, _PATIENCE_SECONDS)
+        wrong = [
+            f"a pod with {one.gpus} GPUs of class {one.priority_class or 'none'}: {answer or 'accepted'}"
+            for one, answer in said.items()
+            if not _as_it_must(one, answer)
+        ]
+        told = f"{team.gpus} fit, {team.gpus + 1} exceed the quota; {len(said)} pods tried"
+        title = f"Pods of team {team.name} ask for {team.gpus} GPUs at most, and are no more urgent than it"
+        yield Check(f"team:{team.name}", title, passed, "; ".join(wrong) or told)
+
+
+def _tries(team: Team) -> Iterator[_Try]:
+    own = PRIORITY_CLASSES.get(team.priority)
+    yield _Try(gpus=team.gpus, priority_class=own, refused=None)
+    yield _Try(gpus=team.gpus + 1, priority_class=own, refused="exceeded quota: team")
+    if team.priority != "high":
+        yield _Try(gpus=0, priority_class=PRIORITY_CLASSES["high"], refused="exceeded quota: priority")
+    if team.priority == "low":
+        yield _Try(gpus=0, priority_class=None, refused="exceeded quota: priority")
+
+
+def _as_it_must(one: _Try, answer: str) -> bool:
+    return one.refused in answer if one.refused is not None else not answer
+
+
+def _refusal(api: Api, namespace: str, one: _Try) -> str:
+    """The API server's words, empty where it takes the pod."""
+    try:
+        api.submit(f"/api/v1/namespaces/{namespace}/pods", _pod(one), dryRun="All")
+    except ApiError as error:
+        return str(error)
+    return ""
+
+
+def _pod(one: _Try) -> Object:
+    """One container for each GPU: no pool has to have a node with all of them."""
+    asked = {GPU_RESOURCE: "1"}
+    containers = [
+        {"name": f"c{index}", "image": "busybox", **({"resources": {"limits": asked}} if one.gpus else {})}
+        for index in range(max(one.gpus, 1))
+    ]
+    named = {"priorityClassName": one.priority_class} if one.priority_class else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "within-its-quota"},
+        "spec": {"containers": containers, "restartPolicy": "Never", **named},
+    }

@@ -1,0 +1,202 @@
+"""The command line, ``python -m rehearsal run | preview | stop | sabotage | bench``; the Makefile calls it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Literal, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from components.settings import SettingsError
+from components.settings.quotas import quotas
+from rehearsal import loopback
+from rehearsal.day_two.edits import DayTwoSet
+from rehearsal.engine import EngineError, gate_for
+from rehearsal.loopback import LoopbackDown
+from rehearsal.providers.allowance import AllowanceError
+from rehearsal.stack import ROOT, StackError, locate, resolve, stack_name
+from rehearsal.tools import ToolsError, provide
+from rehearsal.tools.modules import MODULES, PREVIEW
+from rehearsal.world_client import WorldError, stop_left_behind
+
+EXIT_FAIL = 1
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+_WIDTH_WITHOUT_TERMINAL = 120
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="""Rehearse a GPU cluster on this machine: no cloud account, no network, nothing to pay.
+
+    The unchanged Pulumi program runs against stand-ins of the cloud; Kubernetes and its autoscaler are the real ones,
+    only the machines are simulated. A rehearsal submits jobs, watches GPU nodes come and go, and says what it saw.""",
+)
+
+
+StackOption = Annotated[str, typer.Option("--stack", help="A stack's name (dev) or file (examples/gke-tips.yaml).")]
+
+
+@app.command()
+def run(
+    stack: StackOption = "dev",
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the cluster running and print its KUBECONFIG.")] = False,
+    plugins: Annotated[
+        Path | None, typer.Option("--plugins", help="A directory of provider plugins to use before the stand-ins.")
+    ] = None,
+    apply: Annotated[
+        Path | None, typer.Option("--apply", help="A folder of your own manifests, applied after the update.")
+    ] = None,
+    account: Annotated[
+        Path | None, typer.Option("--account", help="A file of the account's quotas, reservations, keys and rights.")
+    ] = None,
+    day_two: Annotated[
+        DayTwoSet | None,
+        typer.Option("--day-two", help="Change settings while a job runs. [default: brief; none with --keep]"),
+    ] = None,
+    place: Annotated[
+        Literal["outside", "inside"] | None,
+        typer.Option(
+            "--from", help="Where the program runs: outside the cluster's network unless it needs to be inside."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Another order of what is in no promised order.")] = 0,
+) -> None:
+    """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0 → N, changes, destroy. Exit code 0 if every check passes."""
+    from rehearsal.applied import ManifestsError, read
+    from rehearsal.options import Options
+    from rehearsal.providers import allowance
+    from rehearsal.run import Rehearsal
+
+    console = _console()
+    if plugins is not None and not plugins.is_dir():
+        _bad_input(f"--plugins {plugins}: there is no such directory")
+    if apply is not None:
+        try:
+            read(apply)
+        except ManifestsError as error:
+            _bad_input(f"--apply: {error}")
+    chosen = resolve(stack)
+    if account is not None:
+        allowance.read(account, [quota.name for quota in quotas(chosen.settings)])
+    options = Options(
+        tools=provide(chosen.tools),
+        gate=gate_for(ROOT, chosen.name),
+        plugins=plugins,
+        keep=keep,
+        apply=apply,
+        account=account,
+        # What the account has not is missing for every job: one is enough.
+        fail_fast=account is not None,
+        seed=seed,
+        day_two=day_two or ("none" if keep else "brief"),
+        inside=chosen.only_from_inside if place is None else place == "inside",
+    )
+    finished = Rehearsal(chosen, options, console).run()
+    if finished.kept is not None:
+        console.print()
+        for line in finished.kept.next_steps():
+            console.print(line, highlight=False, soft_wrap=True, markup=False)
+    if finished.interrupted:
+        raise typer.Exit(EXIT_INTERRUPTED)
+    raise typer.Exit(0 if finished.passed else EXIT_FAIL)
+
+
+@app.command()
+def preview(
+    stack: StackOption = "dev",
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print the engine's whole output, too.")] = False,
+) -> None:
+    """Preview a stack with the policy gate, offline. Exit code 0 only if the preview succeeds and the gate agrees."""
+    from rehearsal.preview import preview as run_preview
+    from rehearsal.preview import show
+
+    chosen = resolve(stack)
+    result = run_preview(chosen, tools=provide(PREVIEW), gate=gate_for(ROOT, chosen.name))
+    show(_console(), chosen.name, result, verbose=verbose)
+    raise typer.Exit(0 if result.ok else EXIT_FAIL)
+
+
+@app.command()
+def stop(
+    stack: Annotated[str | None, typer.Option("--stack", help="Only this stack's clusters; by default all.")] = None,
+) -> None:
+    """End clusters that `run --keep` left running, and whatever a killed rehearsal left behind."""
+    root = ROOT / "build" if stack is None else ROOT / "build" / "rehearsal" / stack_name(locate(stack))
+    stopped = stop_left_behind(root)
+    for run_dir in stopped:
+        typer.echo(f"stopped {run_dir}")
+    if not stopped:
+        typer.echo("nothing was running")
+
+
+@app.command()
+def sabotage(
+    case: Annotated[str | None, typer.Option("--case", help="Which case; without it, the cases are listed.")] = None,
+    rehearse: Annotated[bool, typer.Option("--rehearse", help="Also rehearse it with the gate off.")] = False,
+) -> None:
+    """Break the program on purpose and show the gate refusing it: rule, resource, remedy. Exit code 0 if it does."""
+    from rehearsal.faults.runner import run_case
+    from rehearsal.faults.table import CASES
+
+    if case is None:
+        for known in CASES.values():
+            typer.echo(f"{known.name:28} {known.title}")
+        return
+    if case not in CASES:
+        _bad_input(f"--case {case}: there is no such case; write one of {', '.join(CASES)}")
+    tools = provide(resolve(CASES[case].stack).tools if rehearse else PREVIEW)
+    raise typer.Exit(0 if run_case(CASES[case], _console(), tools=tools, rehearse=rehearse) else EXIT_FAIL)
+
+
+@app.command()
+def bench(
+    quick: Annotated[bool, typer.Option("--quick", help="One repetition, small numbers: does it work?")] = False,
+) -> None:
+    """Measure ratios against baselines of the same run and print them: previews, pools, stages, scheduling."""
+    from rehearsal.bench import run_bench
+
+    run_bench(_console(), tools=provide(MODULES), quick=quick)
+
+
+def _console() -> Console:
+    """Wide enough for the tables where there is no terminal to ask."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_WIDTH_WITHOUT_TERMINAL)
+
+
+def main() -> None:
+    """Run the command line; every expected error is one readable message and an exit code."""
+    # Every polite ending cleans up as Ctrl-C does; SIGINT itself is ignored in a shell's background jobs by default.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        loopback.require()
+        app(prog_name="python -m rehearsal")
+    except (AllowanceError, SettingsError, StackError, ToolsError) as error:
+        _bad_input(str(error))
+    except (EngineError, LoopbackDown, WorldError) as error:
+        _say_error(str(error))
+        sys.exit(EXIT_FAIL)
+    except KeyboardInterrupt:
+        _say_error("interrupted")
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _say_error(text: str) -> None:
+    Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", soft_wrap=True, highlight=False)
+
+
+def _bad_input(text: str) -> NoReturn:
+    _say_error(text)
+    sys.exit(EXIT_BAD_INPUT)

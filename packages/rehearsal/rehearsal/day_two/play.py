@@ -1,0 +1,150 @@
+"""Plays day two on a running stack. What ends the job has to be announced by a preview, and to end it everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from facts.catalog.changes import Effects
+from rehearsal.checks import Check
+from rehearsal.day_two.edits import Edit, Target, edit_stack, entry_of, next_minor
+from rehearsal.engine import CommandResult, Engine, PolicyPack
+from rehearsal.play import PATIENCE_SECONDS
+from rehearsal.scenario import Scenario, Submission
+from rehearsal.timeline import PodRecord, Timeline
+from rehearsal.user import User
+
+_ENDING: Final = ("replace", "delete")
+_TOLD: Final = 3
+"""How many steps of a preview are named: a pool may have a dozen resources, an entry a dozen pools."""
+
+
+class DayTwo:
+    """Plays the edits, update by update.
+
+    ``wait`` waits for a condition until nothing has happened for some seconds; ``version`` says what the cluster runs,
+    ``effects`` what each edit is known to do.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        gate: PolicyPack | None,
+        user: User,
+        timeline: Timeline,
+        wait: Callable[[Callable[[], bool], float], bool],
+        *,
+        version: str,
+        effects: Effects,
+        edits: Sequence[tuple[Edit, ...]],
+    ) -> None:
+        self._engine, self._gate, self._user, self._timeline, self._wait = engine, gate, user, timeline, wait
+        self._version, self._effects, self._edits = version, effects, edits
+
+    def play(self, scenario: Scenario) -> Iterator[Check]:
+        """A check for each edit, and one for a refresh after them."""
+        job = _job(scenario)
+        for number, edits in enumerate(self._edits, 1):
+            yield from self._edited(edits, job, f"day-two-{number}")
+        waited = self._take_what_waited(job)
+        refreshed = self._engine.refresh()
+        again = self._engine.up(self._gate, name="day-two-refreshed", expect_no_changes=True)
+        results = [result for result in (waited, refreshed, again) if result is not None]
+        detail = next((result.reason for result in results if not result.ok), "no changes")
+        title = "After a refresh, an update changes nothing"
+        yield Check("day-two:refresh", title, all(result.ok for result in results), detail)
+        self._user.delete(job.kind, job.workload)
+
+    def _take_what_waited(self, job: Submission) -> CommandResult | None:
+        """Update again when no pool but the job's has nodes, if a change waits for that."""
+        if all(self._effects[edit.id].job != "waits" for edits in self._edits for edit in edits):
+            return None
+        pods = self._timeline.pods_of(job.workload)
+        kept = {pod.node for pod in pods if pod.gone is None}
+        self._wait(lambda: {node.name for node in self._timeline.gpu_nodes_now()} <= kept, PATIENCE_SECONDS)
+        return self._engine.up(self._gate, name="day-two-waited", skip_preview=True)
+
+    def _edited(self, edits: tuple[Edit, ...], job: Submission, name: str) -> Iterator[Check]:
+        pod = self._running(job)
+        passed, detail = self._updated(edits, pod, name)
+        if len(edits) > 1:
+            detail += f" ({len(edits)} changes in one update)"
+        for edit in edits:
+            yield Check(f"day-two:{edit.id}", f"With a job running: {edit.title}", passed, detail)
+
+    def _updated(self, edits: tuple[Edit, ...], pod: PodRecord | None, name: str) -> tuple[bool, str]:
+        node = None if pod is None else self._timeline.node_of(pod)
+        if pod is None or node is None:
+            return False, "the job that was to run meanwhile never ran"
+        file = self._engine.stack_file
+        edit_stack(file, edits, Target(entry_of(node.pool, file), next_minor(self._version)))
+        planned = self._engine.preview(self._gate)
+        if not planned.ok:
+            return False, planned.reason
+        updated = self._engine.up(self._gate, name=name, skip_preview=True)
+        if not updated.ok:
+            return False, updated.reason
+        ends = any(self._effects[edit.id].job == "ends" for edit in edits)
+        if ends:
+            # What a cloud does to nodes, the watch shows a moment later.
+            self._wait(lambda: not _survived(self._now(pod)), PATIENCE_SECONDS)
+        return judged(self._now(pod), _ended(planned), ends=ends)
+
+    def _running(self, job: Submission) -> PodRecord | None:
+        """The job's pod, started anew if it has ended."""
+
+        def alive() -> PodRecord | None:
+            pods = self._timeline.pods_of(job.workload)
+            return next((pod for pod in pods if pod.running and pod.gone is None and pod.finished is None), None)
+
+        if alive() is None:
+            self._user.delete(job.kind, job.workload)
+            gone = [pod.uid for pod in self._timeline.pods_of(job.workload)]
+            self._wait(lambda: all(self._by(uid).gone is not None for uid in gone), PATIENCE_SECONDS)
+            self._user.create(job.manifest)
+            self._wait(lambda: alive() is not None, PATIENCE_SECONDS)
+        return alive()
+
+    def _now(self, pod: PodRecord) -> PodRecord:
+        return self._by(pod.uid)
+
+    def _by(self, uid: str) -> PodRecord:
+        return next(each for each in self._timeline.pods if each.uid == uid)
+
+
+def judged(pod: PodRecord, announced: tuple[str, ...], *, ends: bool) -> tuple[bool, str]:
+    """Whether a pod that ran when the edit was made may be as it is now, and the words for it.
+
+    Nothing may end it unannounced; nor may it survive what is documented to end it.
+    """
+    said = f"the preview announced {_shortly(announced)}"
+    if _survived(pod):
+        return not ends, f"the job kept running; {said}"
+    return ends and bool(announced), f"the job ended; {said}"
+
+
+def _shortly(announced: tuple[str, ...]) -> str:
+    """The first few steps (``delete day2-1-pool``), without those of what belongs to another, as its name tells."""
+    names = {step: step.split(maxsplit=1)[1] for step in announced}
+    heads = [step for step, name in names.items() if not any(name.startswith(f"{each}-") for each in names.values())]
+    more = [f"{len(heads) - _TOLD} more"] if len(heads) > _TOLD else []
+    own = " with what belongs to it" if len(heads) < len(announced) else ""
+    return ", ".join((*heads[:_TOLD], *more)) + own if announced else "that nothing is replaced or deleted"
+
+
+def _survived(pod: PodRecord) -> bool:
+    return pod.gone is None and pod.phase == "Running"
+
+
+def _ended(planned: CommandResult) -> tuple[str, ...]:
+    """What the preview says will be replaced or deleted in the cloud."""
+    steps = [step for step in planned.outcome.steps if step.alters and step.op in _ENDING]
+    return tuple(dict.fromkeys(f"{step.op} {step.name}" for step in steps))
+
+
+def _job(scenario: Scenario) -> Submission:
+    """A pod of the burst, which holds its GPU until it is deleted."""
+    first = scenario.burst.fill[0]
+    manifest = {**first.manifest, "metadata": {**first.manifest["metadata"], "name": "day-two"}}
+    return replace(first, id="day-two", title="a job that runs while settings change", manifest=manifest)

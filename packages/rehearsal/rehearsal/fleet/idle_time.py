@@ -1,0 +1,61 @@
+"""Idle time, compressed: a node that a real Karpenter made has been idle for long as soon as it is idle at all.
+
+``consolidateAfter`` counts from a NodeClaim's ``status.lastPodEventTime``
+(https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/nodeclaim/disruption/consolidation.go). A
+second after the last event this thread puts that moment as far back as the NodePool's ``consolidateAfter`` says. It is
+the only thing in the cluster that is changed to save time: objects stay as they are declared, ``Never`` stays never,
+and whether a node is empty, and may go, is Karpenter's own decision.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, Final
+
+from facts.concepts import durations
+from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.threads import PollingThread
+from rehearsal.fleet.node_pools import NODE_CLASS_GROUP, claim_path, pool_path
+
+_POLL_SECONDS: Final = 0.5
+_REAL_SECONDS: Final = 1.0
+_POOL: Final = "karpenter.sh/nodepool"
+
+
+class IdleTimeWatcher(PollingThread):
+    """Looks at the NodeClaims twice a second."""
+
+    def __init__(self, api: Api) -> None:
+        super().__init__("idle-time", _POLL_SECONDS)
+        self._api = api
+
+    def look(self) -> None:
+        """Put back what is idle."""
+        claims = (self._api.find(claim_path()) or {}).get("items") or ()
+        if not claims:
+            return
+        pools = {pool["metadata"]["name"]: pool for pool in self._api.list(pool_path())}
+        now = datetime.datetime.now(datetime.timezone.utc)
+        for claim in claims:
+            pool = pools.get((claim["metadata"].get("labels") or {}).get(_POOL, ""))
+            moment = None if pool is None else put_back(claim, pool, now)
+            if moment is not None:
+                body = {"status": {"lastPodEventTime": moment.strftime("%Y-%m-%dT%H:%M:%SZ")}}
+                self._api.merge(f"{claim_path(claim['metadata']['name'])}/status", body)
+
+
+def put_back(claim: Object, pool: Object, now: datetime.datetime) -> datetime.datetime | None:
+    """Where the claim's last pod event is to be put, ``None`` where it stays."""
+    if claim["spec"]["nodeClassRef"].get("group") == NODE_CLASS_GROUP or claim["metadata"].get("deletionTimestamp"):
+        return None
+    wanted = durations.seconds((pool["spec"].get("disruption") or {}).get("consolidateAfter") or "0s")
+    status: Mapping[str, Any] = claim.get("status") or {}
+    initialized = next((each for each in status.get("conditions") or () if each["type"] == "Initialized"), None)
+    if wanted is None or initialized is None or initialized["status"] != "True":
+        return None
+    told = status.get("lastPodEventTime") or initialized["lastTransitionTime"]
+    idle = (now - datetime.datetime.fromisoformat(told.replace("Z", "+00:00"))).total_seconds()
+    if idle < _REAL_SECONDS or idle >= wanted:
+        return None
+    return now - datetime.timedelta(seconds=wanted)

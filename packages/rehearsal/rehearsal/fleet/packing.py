@@ -1,0 +1,222 @@
+"""What a cluster-autoscaler does besides removing empty nodes: it empties those that are little used.
+
+Its rules (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#how-does-scale-down-work): a
+node below a threshold of use, whose pods all fit on other nodes, is drained; use is what pods request of what the node
+offers, of GPUs alone where it has some. A pod stays put that has no controller, that is annotated as not safe to
+evict, or that a disruption budget keeps. Karpenter, which makes the nodes, removes empty ones alone (``node_pools``),
+so this thread chooses a node and Karpenter drains it, one at a time.
+
+Kept too, because where they fit is not worked out here: pods with volumes of their own, with affinity between pods, and
+with spread constraints.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Final
+
+from facts.concepts.kubernetes import SAFE_TO_EVICT, quantity
+from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.cluster.threads import Informer, PollingThread
+from rehearsal.fleet.capacity import GPU
+from rehearsal.fleet.node_pools import claim_path
+from rehearsal.fleet.nodes import GROUP_LABEL, NodeTemplate, condition
+from rehearsal.fleet.pod_placement import refusal
+from rehearsal.simulation import Packing
+
+_POLL_SECONDS: Final = 1.0
+_UNNEEDED_SECONDS: Final = 15.0
+"""Minutes of a cloud's, compressed: an idle node goes after about as long."""
+
+_NODES: Final = "/api/v1/nodes"
+_PODS: Final = "/api/v1/pods"
+_REQUESTED: Final = ("cpu", "memory", GPU)
+_MOVABLE_VOLUMES: Final = frozenset({"configMap", "downwardAPI", "emptyDir", "name", "projected", "secret"})
+_SYSTEM: Final = "kube-system"
+
+Amounts = Mapping[str, Decimal]
+
+
+@dataclass(frozen=True)
+class Used:
+    """A node and the pods on it that have not ended. ``free`` is what they leave."""
+
+    node: Object
+    pods: Sequence[Object]
+    offered: Amounts = field(init=False)
+    free: Amounts = field(init=False)
+
+    def __post_init__(self) -> None:
+        allocatable = self.node.get("status", {}).get("allocatable") or {}
+        offered = {key: quantity(allocatable.get(key, "0")) for key in (*_REQUESTED, "pods")}
+        taken = [requests(pod) for pod in self.pods]
+        left = {key: offered[key] - sum((each[key] for each in taken), Decimal()) for key in _REQUESTED}
+        object.__setattr__(self, "offered", offered)
+        object.__setattr__(self, "free", {**left, "pods": offered["pods"] - len(self.pods)})
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        name: str = self.node["metadata"]["name"]
+        return name
+
+    def use(self) -> Decimal:
+        """The share in use: of GPUs on a node that has some, else of what is scarcer, CPU or memory."""
+        counted = [GPU] if self.offered[GPU] else ["cpu", "memory"]
+        return max(1 - self.free[key] / self.offered[key] if self.offered[key] else Decimal(1) for key in counted)
+
+
+class Packer(PollingThread):
+    """Looks every second; ``template_of`` knows the groups by their names."""
+
+    def __init__(self, api: Api, template_of: Callable[[str], NodeTemplate | None]) -> None:
+        super().__init__("packer", _POLL_SECONDS)
+        self._api = api
+        self._nodes = Informer("packer-nodes", api, _NODES)
+        self._pods = Informer("packer-pods", api, _PODS)
+        self._template_of = template_of
+        self._unneeded: dict[str, float] = {}
+
+    def run(self) -> None:
+        """The thread's loop; its informers live as long."""
+        self._nodes.start()
+        self._pods.start()
+        try:
+            super().run()
+        finally:
+            self._nodes.stop()
+            self._pods.close()
+            self._nodes.close()
+
+    def look(self) -> None:
+        """Remove the first node that has been unneeded for long enough."""
+        nodes = used_nodes(self._nodes.items(), self._pods.items())
+        now = time.monotonic()
+        unneeded = {each.name for each in nodes if self._may_go(each, nodes)}
+        self._unneeded = {name: self._unneeded.get(name, now) for name in unneeded}
+        for each in nodes:
+            if now - self._unneeded.get(each.name, now) >= _UNNEEDED_SECONDS and self._still_may_go(each.name):
+                self._remove(each)
+                # The others may be where its pods go.
+                self._unneeded.clear()
+                return
+
+    def _may_go(self, used: Used, nodes: Sequence[Used]) -> bool:
+        labels = used.node["metadata"].get("labels", {})
+        template = self._template_of(labels.get(GROUP_LABEL, ""))
+        packing = None if template is None else template.group.packing
+        if packing is None or "karpenter.sh/nodepool" not in labels or not usable(used.node):
+            return False
+        return unneeded(used, [each for each in nodes if each.name != used.name and usable(each.node)], packing)
+
+    def _still_may_go(self, name: str) -> bool:
+        """By lists of its own: while the API server is busy, watches tell late of pods that have come."""
+        nodes = used_nodes(self._api.list(_NODES), self._api.list(_PODS))
+        return any(each.name == name and self._may_go(each, nodes) and self._budgets_allow(each) for each in nodes)
+
+    def _budgets_allow(self, used: Used) -> bool:
+        """Whether the API server would evict every pod: it knows the disruption budgets."""
+        for pod in filter(moves, used.pods):
+            name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
+            eviction = {
+                "apiVersion": "policy/v1",
+                "kind": "Eviction",
+                "metadata": {"name": name, "namespace": namespace},
+                "deleteOptions": {"dryRun": ["All"]},
+            }
+            try:
+                self._api.create(f"/api/v1/namespaces/{namespace}/pods/{name}/eviction", eviction)
+            except ApiError:
+                return False
+        return True
+
+    def _remove(self, used: Used) -> None:
+        for claim in self._api.list(claim_path()):
+            if claim.get("status", {}).get("nodeName") == used.name:
+                self._api.delete(claim_path(claim["metadata"]["name"]))
+
+
+def used_nodes(nodes: Sequence[Object], pods: Sequence[Object]) -> list[Used]:
+    """Every node with its pods."""
+    placed: dict[str, list[Object]] = {}
+    for pod in pods:
+        if pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
+            placed.setdefault(pod["spec"]["nodeName"], []).append(pod)
+    return [Used(node, placed.get(node["metadata"]["name"], [])) for node in nodes]
+
+
+def usable(node: Object) -> bool:
+    """Whether the node takes pods and stays."""
+    going = node["metadata"].get("deletionTimestamp") or node["spec"].get("unschedulable")
+    going = going or any(taint["key"] == "karpenter.sh/disrupted" for taint in node["spec"].get("taints", []))
+    return not going and condition(node, "Ready")
+
+
+def unneeded(used: Used, others: Sequence[Used], packing: Packing) -> bool:
+    """Whether a node is to be emptied: little of it is in use, and its pods, if any, may go and fit elsewhere."""
+    moving = [pod for pod in used.pods if moves(pod)]
+    threshold = packing.gpus_below if used.offered[GPU] else packing.others_below
+    if not moving or used.use() >= Decimal(str(threshold)) or any(kept(pod, packing) for pod in moving):
+        return False
+    free = {each.name: dict(each.free) for each in others}
+    return all(_place(pod, others, free) for pod in sorted(moving, key=lambda pod: -requests(pod)["cpu"]))
+
+
+def moves(pod: Object) -> bool:
+    """Whether the pod needs another node when its own goes: one of a DaemonSet does not."""
+    return all(owner["kind"] not in ("DaemonSet", "Node") for owner in pod["metadata"].get("ownerReferences", []))
+
+
+def kept(pod: Object, packing: Packing) -> bool:
+    """Whether the pod keeps its node."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    annotation = (metadata.get("annotations") or {}).get(SAFE_TO_EVICT)
+    if annotation is not None:
+        return bool(annotation != "true")
+    affinity = spec.get("affinity") or {}
+    volumes = spec.get("volumes") or []
+    return (
+        not any(owner.get("controller") for owner in metadata.get("ownerReferences", []))
+        or bool(affinity.get("podAffinity") or affinity.get("podAntiAffinity") or spec.get("topologySpreadConstraints"))
+        or any(volume.keys() - _MOVABLE_VOLUMES for volume in volumes)
+        or (not packing.moves_local_storage and any(_on_disk(volume) for volume in volumes))
+        or (not packing.moves_system_pods and metadata["namespace"] == _SYSTEM)
+    )
+
+
+def requests(pod: Object) -> Amounts:
+    """What the pod's containers ask for together, or the largest of those that run before them."""
+    spec = pod["spec"]
+
+    def asked(container: Mapping[str, Any], key: str) -> Decimal:
+        resources = container.get("resources") or {}
+        given = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+        return quantity(str(given.get(key, "0")))
+
+    return {
+        key: max(
+            sum((asked(each, key) for each in spec["containers"]), Decimal()),
+            *(asked(each, key) for each in spec.get("initContainers") or []),
+            Decimal(),
+        )
+        for key in _REQUESTED
+    }
+
+
+def _on_disk(volume: Mapping[str, Any]) -> bool:
+    return "emptyDir" in volume and (volume["emptyDir"] or {}).get("medium") != "Memory"
+
+
+def _place(pod: Object, others: Sequence[Used], free: dict[str, dict[str, Decimal]]) -> bool:
+    """Whether the pod fits on one of the nodes, of whose ``free`` amounts it then takes its own."""
+    asked = {**requests(pod), "pods": Decimal(1)}
+    for each in others:
+        left = free[each.name]
+        if all(left[key] >= asked[key] for key in asked) and refusal(pod["spec"], each.node) is None:
+            for key in asked:
+                left[key] -= asked[key]
+            return True
+    return False

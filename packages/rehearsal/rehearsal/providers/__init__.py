@@ -1,0 +1,42 @@
+"""Stand-ins for provider plugins: the engine talks to them as it does to the real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from facts.catalog import PLUGINS, of
+from rehearsal.providers.allowance import EVERYTHING, Allowance
+
+if TYPE_CHECKING:
+    from rehearsal.providers.base import Provider
+    from rehearsal.providers.vendor import Vendor
+    from rehearsal.simulation import Fleet
+
+_CLOUDS: Final[Mapping[str, str]] = {plugin: cloud for cloud, plugin in PLUGINS.items()}
+
+CLOUD_PLUGINS: Final = tuple(sorted(_CLOUDS))
+"""Names of the clouds' plugins, as in resource types."""
+
+
+def cloud_provider(plugin: str, run_dir: Path, fleet: Fleet | None, allowance: Allowance = EVERYTHING) -> Provider:
+    """The stand-in called ``plugin``, which writes below ``run_dir``; without a fleet it only serves previews.
+
+    Its account has, and lets do, what ``allowance`` says.
+
+    Raises:
+        KeyError: there is no such stand-in (``CLOUD_PLUGINS``).
+    """
+    # Imported on first use: each brings a vendor's models.
+    cloud = _CLOUDS[plugin]
+    make: Callable[[Path, Fleet | None], Vendor[Any]] = import_module(f"rehearsal.providers.{cloud}").make
+    if fleet is not None and allowance is not EVERYTHING:
+        from rehearsal.providers.limited_fleet import LimitedFleet
+
+        refusals = import_module(f"rehearsal.providers.{cloud}.errors").REFUSALS
+        fleet = cast("Fleet", LimitedFleet(fleet, allowance, of(cloud), refusals))
+    provider = make(run_dir, fleet)
+    provider.allow(allowance)
+    return provider

@@ -1,0 +1,290 @@
+"""Agent pools: their own resource, and the pools that come with a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any, Final
+
+from facts.catalog.aks.naming import zone_numbers
+from rehearsal.providers.aks.cloud import Subscription, require, same
+from rehearsal.providers.aks.cluster_rules import inline_pools
+from rehearsal.providers.aks.errors import api_error, bad_request
+from rehearsal.providers.aks.expander import rank_of
+from rehearsal.providers.aks.group import IN_GROUP
+from rehearsal.providers.aks.identity import CONTRIBUTORS, IDENTITY, has_role
+from rehearsal.providers.aks.network import NETWORK, SUBNET
+from rehearsal.providers.aks.nodes import POOL_LABEL, effective_labels, effective_taints, max_pods, node_group
+from rehearsal.providers.aks.pool_rules import POOL_RULES, count_at_creation, is_system, pool_name
+from rehearsal.providers.aks.versions import newer_minor, run_by
+from rehearsal.providers.base import Properties
+from rehearsal.providers.cloud import last_part
+from rehearsal.providers.resource import Lifecycle, Made, Refers, SimulatedResource
+from rehearsal.providers.store import Record
+from rehearsal.providers.values import at
+
+CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
+_VERSION: Final = "currentOrchestratorVersion"
+POOL: Final = "azure-native:containerservice:AgentPool"
+CLUSTER_ID: Final = (
+    "/subscriptions/{subscription}/resourceGroups/{resourceGroupName}/providers/Microsoft.ContainerService"
+    "/managedClusters/{resourceName}"
+)
+
+
+def _require(made: Made[Subscription]) -> None:
+    problem = count_at_creation(made.inputs) if made.before is None else None
+    if problem:
+        raise bad_request(problem)
+    if made.before is not None:
+        require_its_size(made.cloud, made.before, made.inputs)
+    cluster = require(made.cloud, cluster_of(made.id), CLUSTER)
+    _require_version(made, cluster)
+    require_subnets(made.cloud, made.inputs, cluster.inputs)
+    require_zones(made.cloud, made.inputs, cluster.inputs["location"])
+    _require_reservation(made.cloud, made.inputs, cluster)
+    others = [pool.inputs for pool in pools_of(made.cloud, cluster.id) if not same(pool.id, made.id)]
+    coming = [pool for pool in inline_pools(cluster.inputs) if pool["name"] != last_part(made.id)]
+    if not any(map(is_system, [*others, *coming, made.inputs])):
+        raise bad_request("Must define at least one system pool.")
+
+
+def _runs(made: Made[Subscription]) -> str:
+    """The nodes' version: the control plane's when they come, and later as a request says."""
+    cluster = require(made.cloud, cluster_of(made.id), CLUSTER)
+    now = cluster.outputs["currentKubernetesVersion"] if made.before is None else made.before.outputs[_VERSION]
+    return run_by(made.inputs.get("orchestratorVersion"), now)
+
+
+def _require_version(made: Made[Subscription], cluster: Record) -> None:
+    """400 for nodes newer than their control plane: https://kubernetes.io/releases/version-skew-policy/."""
+    wanted, master = made.inputs.get("orchestratorVersion"), cluster.outputs["currentKubernetesVersion"]
+    if wanted and newer_minor(wanted, master):
+        raise bad_request(
+            f"Node pool version {wanted} and control plane version {master} are incompatible. Minor version of node "
+            "pool version is bigger than control plane version.",
+            "NodePoolMcVersionIncompatible",
+        )
+
+
+def _not_the_last(cloud: Subscription, pool: Record) -> None:
+    others = [each for each in pools_of(cloud, cluster_of(pool.id)) if each.id != pool.id]
+    if is_system(pool.inputs) and not any(is_system(each.inputs) for each in others):
+        raise bad_request(
+            f"There has to be at least one system agent pool: '{last_part(pool.id)}' is the last one. Add another, or "
+            "delete the cluster.",
+            "OperationNotAllowed",
+        )
+
+
+def require_its_size(cloud: Subscription, before: Record, inputs: Properties) -> None:
+    """400 if an update gives an autoscaled pool a size, unless it is the size that the autoscaler gave it.
+
+    The words: https://github.com/hashicorp/terraform-provider-azurerm/pull/4543 (2019), and
+    https://github.com/Azure/AKS/issues/1627 ("its value has to be the current node count"). That the API refuses it
+    today is not certain. If it does not, the size that is sent undoes what the autoscaler did, so refusing tells of
+    both: https://github.com/kubernetes-sigs/cluster-api-provider-azure/pull/1991
+    """
+    wanted, now = inputs.get("count"), live(cloud, before).inputs.get("count")
+    autoscaled = before.inputs.get("enableAutoScaling") and inputs.get("enableAutoScaling")
+    if autoscaled and wanted is not None and int(wanted) != now:
+        raise bad_request(
+            f"Cannot manually scale AgentPool '{last_part(before.id)}' of an AKS cluster with cluster autoscaler "
+            f"enabled. (count is {int(wanted)}; the pool has {now} nodes)"
+        )
+
+
+def live(cloud: Subscription, pool: Record) -> Record:
+    """A pool as Azure answers it: of an autoscaled one, ``count`` is how many machines there are at this moment.
+
+    https://github.com/kubernetes-sigs/cluster-api-provider-azure/pull/2444 relies on it.
+    """
+    if cloud.fleet is None or not pool.inputs.get("enableAutoScaling"):
+        return pool
+    nodes = (node["metadata"].get("labels", {}) for node in cloud.fleet.list_objects("/api/v1/nodes"))
+    its_own = sum(labels.get(POOL_LABEL) == last_part(pool.id) for labels in nodes)
+    # A pool whose machines failed to start is to have its minimum all the same.
+    count = {"count": max(its_own, int(pool.inputs.get("minCount") or 0))}
+    return replace(pool, inputs={**pool.inputs, **count}, outputs={**pool.outputs, **count})
+
+
+def require_subnets(cloud: Subscription, pool: Properties, cluster: Properties) -> None:
+    """404 if a pool names a subnet that is not there, 400 if the subnet is in another region than the cluster."""
+    for key in ("vnetSubnetID", "podSubnetID"):
+        if pool.get(key):
+            subnet = require(cloud, pool[key], SUBNET)
+            network = cloud.store.get(NETWORK, subnet.id.rpartition("/subnets/")[0])
+            if network is not None and network.inputs["location"] != cluster["location"]:
+                raise bad_request(
+                    f"{key}: subnet {subnet.id} is in {network.inputs['location']}, the cluster in "
+                    f"{cluster['location']}."
+                )
+
+
+def require_zones(cloud: Subscription, pool: Properties, region: str) -> None:
+    """400 if a pool names zones in a region that has none, or that are not known to have its GPUs.
+
+    The code as users quote it: https://github.com/MicrosoftDocs/azure-aks-docs/pull/416.
+    """
+    zones = [f"{region}-{number}" for number in pool.get("availabilityZones") or []]
+    if set(zones) - set(cloud.catalog.regions[region]):
+        asked, supported = ", ".join(pool["availabilityZones"]), ", ".join(zone_numbers(cloud.catalog.regions[region]))
+        raise bad_request(
+            f"The zone(s) '{asked}' for the agent pool is not supported in location '{region}'. The supported zones "
+            f"are '{supported}'.",
+            "AvailabilityZoneNotSupported",
+        )
+    machine = cloud.catalog.machines.get(pool.get("vmSize") or "")
+    having = (machine and machine.gpu and cloud.catalog.gpu_zones(machine.gpu)) or ()
+    if having and (lacking := tuple(sorted(set(zones) - set(having)))):
+        # https://github.com/Azure/AKS/issues/1444
+        raise bad_request(
+            f"The requested size for resource '{pool_name(pool)}' is currently not available in location '{region}' "
+            f"zones '{','.join(zone_numbers(lacking))}' for subscription '{cloud.subscription}'. Please try another "
+            "size or deploy to a different location or zones. See https://aka.ms/azureskunotavailable for details.",
+            "InvalidTemplateDeployment",
+        )
+
+
+def _require_reservation(cloud: Subscription, pool: Properties, cluster: Record) -> None:
+    """403 if the cluster's identity may not deploy into the reservation: it has to be a user-assigned one, and
+    Contributor of the resource group that the reservation is in.
+
+    https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups; Azure's words for it are not quoted anywhere.
+    """
+    reservation = pool.get("capacityReservationGroupID")
+    if not reservation:
+        return
+    group = reservation.lower().partition("/providers/")[0]
+    users = at(cluster.inputs, "identity.userAssignedIdentities") or []
+    known = [require(cloud, each, IDENTITY).outputs["principalId"] for each in users]
+    if not any(has_role(cloud, principal, group, CONTRIBUTORS) for principal in known):
+        message = (
+            f"The cluster's identity does not have authorization to perform action "
+            f"'Microsoft.Compute/capacityReservationGroups/deploy/action' over scope '{reservation}'."
+        )
+        raise api_error(HTTPStatus.FORBIDDEN, "AuthorizationFailed", message)
+
+
+def cluster_of(pool: str) -> str:
+    """The id of the cluster of the pool with that id."""
+    return pool.rpartition("/agentPools/")[0]
+
+
+def pools_of(cloud: Subscription, cluster: str) -> list[Record]:
+    """A cluster's pools, however they were declared."""
+    start = f"{cluster.lower()}/agentpools/"
+    return [record for record in cloud.store.all(POOL) if record.id.lower().startswith(start)]
+
+
+def start_nodes(cloud: Subscription, pool: Record) -> None:
+    """Give the pool its machines, or change them to what the pool now says."""
+    cluster = require(cloud, cluster_of(pool.id), CLUSTER)
+    name = last_part(pool.id)
+    rank = rank_of(cloud, cluster, name)
+    made_in = cluster.outputs["nodeResourceGroup"]
+    inputs = {**pool.inputs, "nodeLabels": pool.outputs.get("nodeLabels")}
+    cloud.machines().apply_group(node_group(cloud, cluster.inputs, name, inputs, made_in, rank))
+
+
+def _start(cloud: Subscription, pool: Record, before: Record | None) -> Record:
+    with cloud.changing:
+        start_nodes(cloud, pool)
+        if before is not None and before.outputs[_VERSION] != pool.outputs[_VERSION]:
+            # Each node is cordoned, drained and reimaged: https://learn.microsoft.com/azure/aks/upgrade-aks-cluster
+            cloud.machines().recreate_nodes(last_part(cluster_of(pool.id)), last_part(pool.id))
+    return pool
+
+
+def _stop(cloud: Subscription, pool: Record) -> None:
+    with cloud.changing:
+        cloud.machines().delete_group(last_part(cluster_of(pool.id)), last_part(pool.id))
+        cloud.store.remove(POOL, pool.id)
+
+
+def _or(key: str, default: Any) -> Callable[[Made[Subscription]], Any]:
+    """The input, else AKS's default."""
+    return lambda made: made.inputs.get(key) or default
+
+
+def _pods(made: Made[Subscription]) -> int:
+    return max_pods(require(made.cloud, cluster_of(made.id), CLUSTER).inputs, made.inputs)
+
+
+# What an import finds of a pool of which nobody said it: https://github.com/pulumi/pulumi-azure-native/issues/4401
+_ANSWERED: Final = {
+    "enableFIPS": False,
+    "enableNodePublicIP": False,
+    "kubeletDiskType": "OS",
+    "osDiskType": "Managed",
+    "osType": "Linux",
+    "scaleDownMode": "Delete",
+    "type": "VirtualMachineScaleSets",
+}
+
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    # What AKS cannot change of a pool is what Terraform's provider cycles or replaces it for; azure-native itself knows
+    # only two of them and leaves the others to the API, which refuses:
+    # https://www.pulumi.com/registry/packages/azure/api-docs/containerservice/kubernetesclusternodepool/
+    SimulatedResource(
+        token=POOL,
+        id=CLUSTER_ID + "/agentPools/{agentPoolName}",
+        outputs={
+            "count": lambda made: 1 if made.inputs.get("count") is None else made.inputs["count"],
+            "currentOrchestratorVersion": _runs,
+            "eTag": "",
+            "kubeletDiskType": _or("kubeletDiskType", "OS"),
+            "maxPods": _pods,
+            "mode": _or("mode", "User"),
+            "nodeImageVersion": lambda made: f"AKS{made.inputs.get('osSKU') or 'Ubuntu'}-rehearsal",
+            "nodeLabels": lambda made: effective_labels(made.inputs, new=made.before is None) or None,
+            "nodeTaints": lambda made: effective_taints(made.inputs) or None,
+            "orchestratorVersion": lambda made: made.inputs.get("orchestratorVersion") or _runs(made),
+            "osDiskType": _or("osDiskType", "Managed"),
+            "osSKU": _or("osSKU", "Ubuntu"),
+            "osType": _or("osType", "Linux"),
+            "powerState": lambda made: {"code": "Running"},
+            "type": _or("type", "VirtualMachineScaleSets"),
+        },
+        unknown=("powerState",),
+        name="agentPoolName",
+        rules=POOL_RULES.rules,
+        refers={
+            **IN_GROUP,
+            "resourceName": Refers(CLUSTER, "part"),
+            "vnetSubnetID": Refers(SUBNET),
+            "podSubnetID": Refers(SUBNET),
+        },
+        requires=_require,
+        keeps=_not_the_last,
+        replaces=("gpuInstanceProfile", "vmSize", "networkProfile.nodePublicIPTags"),
+        fixed={
+            "availabilityZones": [],
+            "capacityReservationGroupID": None,
+            "enableEncryptionAtHost": False,
+            "enableNodePublicIP": False,
+            "enableUltraSSD": False,
+            "gpuProfile.driver": "Install",
+            "hostGroupID": None,
+            "kubeletConfig": None,
+            "kubeletDiskType": "OS",
+            "linuxOSConfig": None,
+            "maxPods": None,
+            "nodePublicIPPrefixID": None,
+            "osDiskSizeGB": 0,
+            "osDiskType": "Managed",
+            "osType": "Linux",
+            "podSubnetID": None,
+            "proximityPlacementGroupID": None,
+            "scaleSetEvictionPolicy": "Delete",
+            "scaleSetPriority": "Regular",
+            "spotMaxPrice": -1,
+            "type": "VirtualMachineScaleSets",
+            "vnetSubnetID": None,
+        },
+        unordered=("availabilityZones", "nodeTaints"),
+        imported=lambda inputs: {**_ANSWERED, **inputs},
+        lives=Lifecycle("agent pool", _start, _stop),
+    ),
+)

@@ -1,0 +1,67 @@
+"""One simulated Azure subscription, its rules about a request, and how Azure tells resources apart."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Final
+
+from typing_extensions import override
+
+from rehearsal.providers.aks.errors import not_found
+from rehearsal.providers.cloud import SimulatedCloud
+from rehearsal.providers.rules import RuleBook
+from rehearsal.providers.store import Record
+
+# A namespace of this stand-in's own; any constant UUID would do.
+_NAMESPACE: Final = uuid.UUID("5a0f9b54-58b6-4f5c-8a2b-6f0e6f1a7d10")
+DEFAULT_SUBSCRIPTION: Final = "00000000-0000-0000-0000-000000000000"
+GROUP_ID: Final = "/subscriptions/{subscription}/resourceGroups/{resourceGroupName}"
+"""The template of a resource group's id, with which most ids begin."""
+
+
+@dataclass(frozen=True)
+class Subscription(SimulatedCloud):
+    """One simulated Azure subscription."""
+
+    @property
+    def subscription(self) -> str:
+        """The configured subscription; a previewed stack without one gets a placeholder of zeros."""
+        return str(self.config.get("subscriptionId") or DEFAULT_SUBSCRIPTION)
+
+    @property
+    def tenant(self) -> str:
+        """The configured directory, else one that belongs to the subscription."""
+        return str(self.config.get("tenantId") or identifier("tenant", self.subscription))
+
+    @override
+    def find(self, id: str, type: str) -> Record | None:
+        """The resource of a type at ``id``, whose case does not matter.
+
+        https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
+        """
+        wanted = id.lower().rstrip("/")
+        return super().find(id, type) or next(
+            (record for record in self.store.all(type) if record.id.lower() == wanted), None
+        )
+
+
+def identifier(*parts: str) -> str:
+    """A stable UUID for something that Azure gives a random one."""
+    return str(uuid.uuid5(_NAMESPACE, "/".join(parts).lower()))
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two ids mean the same resource."""
+    return one.lower().rstrip("/") == other.lower().rstrip("/")
+
+
+def require(cloud: Subscription, id: str, type: str) -> Record:
+    """The resource of a type at ``id``; 404 if there is none."""
+    record = cloud.find(id, type)
+    if record is None:
+        raise not_found(id)
+    return record
+
+
+Rules = RuleBook[Subscription]

@@ -1,0 +1,335 @@
+"""AKS clusters: control plane, identities, the pools that come with them, and the system pods every cluster has."""
+
+from __future__ import annotations
+
+import ipaddress
+import zlib
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any, Final
+
+from rehearsal.providers.aks.agent_pool import (
+    CLUSTER,
+    CLUSTER_ID,
+    POOL,
+    pools_of,
+    require_its_size,
+    require_subnets,
+    require_zones,
+    start_nodes,
+)
+from rehearsal.providers.aks.cloud import Subscription, identifier, require, same
+from rehearsal.providers.aks.cluster_rules import CLUSTER_RULES, inline_pools
+from rehearsal.providers.aks.errors import api_error, bad_request
+from rehearsal.providers.aks.expander import uses_priorities
+from rehearsal.providers.aks.group import IN_GROUP
+from rehearsal.providers.aks.identity import (
+    ENCRYPTION_SET,
+    IDENTITY,
+    NETWORKERS,
+    RBAC_CLUSTER_ADMIN,
+    has_role,
+    identity_outputs,
+    may_assign,
+)
+from rehearsal.providers.aks.network import NETWORK, SUBNET
+from rehearsal.providers.aks.pool_rules import count_at_creation
+from rehearsal.providers.aks.system import system_objects
+from rehearsal.providers.aks.versions import run_by
+from rehearsal.providers.base import Properties
+from rehearsal.providers.cloud import last_part
+from rehearsal.providers.resource import Inside, Lifecycle, Made, Refers, SimulatedResource
+from rehearsal.providers.store import Record
+from rehearsal.providers.values import at, without_none
+from rehearsal.simulation import makers_rights
+
+RESERVED_RANGES: Final = ("169.254.0.0/16", "172.30.0.0/16", "172.31.0.0/16", "192.0.2.0/24")
+"""https://learn.microsoft.com/azure/aks/concepts-network-ip-address-planning"""
+
+
+def _pools(cluster: Properties) -> Iterator[Inside]:
+    """A cluster's own pools, recorded like declared ones."""
+    path = {key: cluster.get(key) for key in ("resourceGroupName", "resourceName")}
+    for pool in inline_pools(cluster):
+        own = {key: value for key, value in pool.items() if key != "name"}
+        yield Inside(POOL, {**own, **path, "agentPoolName": pool.get("name")})
+
+
+def _require(made: Made[Subscription]) -> None:
+    if made.before is not None:
+        _require_pools_of_before(made.cloud, made.before, made.inputs)
+        _require_no_downgrade(made.before, made.inputs)
+    for pool in inline_pools(made.inputs):
+        problem = count_at_creation(pool) if made.before is None else None
+        if problem:
+            raise bad_request(problem)
+    _require_kubelet_identity(made.cloud, made.inputs)
+    for pool in inline_pools(made.inputs):
+        require_subnets(made.cloud, pool, made.inputs)
+        require_zones(made.cloud, pool, made.inputs["location"])
+    _require_ranges_apart(made.cloud, made.inputs)
+    _require_nat(made.cloud, made.inputs)
+    _require_link(made.cloud, made.inputs)
+
+
+def _require_pools_of_before(cloud: Subscription, before: Record, inputs: Properties) -> None:
+    """An update of a cluster brings no pool, and speaks of the versions of all its pools or of none."""
+    exist = {last_part(pool.id) for pool in pools_of(cloud, before.id)}
+    # Those of a cluster whose start failed are still to come.
+    exist |= {str(pool["name"]) for pool in inline_pools(before.inputs)}
+    named = {str(pool["name"]) for pool in inline_pools(inputs)}
+    if named - exist:
+        # https://github.com/pulumi/pulumi-azure-nextgen/issues/168
+        raise bad_request(
+            "A new agent pool was introduced. Adding agent pools to an existing cluster is not allowed through managed "
+            "cluster operations. For agent pool specific change, please use per agent pool operations: "
+            "https://aka.ms/agent-pool-rest-api",
+            "BadRequest",
+        )
+    for pool in inline_pools(inputs):
+        record = cloud.find(f"{before.id}/agentPools/{pool['name']}", POOL)
+        if record is not None:
+            require_its_size(cloud, record, pool)
+    if any(pool.get("orchestratorVersion") for pool in inline_pools(inputs)) and exist - named:
+        # https://github.com/Azure/ARO-HCP/pull/662
+        raise bad_request(
+            "Using managed cluster api, all Agent pools' OrchestratorVersion must be all specified or all unspecified. "
+            "If all specified, they must be stay unchanged or the same with control plane. For agent pool specific "
+            "change, please use per agent pool operations: https://aka.ms/agent-pool-rest-api",
+            "NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged",
+        )
+
+
+def _require_no_downgrade(before: Record, inputs: Properties) -> None:
+    """Azure may have upgraded the cluster since: its state says how far. The words: https://github.com/rancher/rancher/issues/24071."""
+    wanted, runs = inputs.get("kubernetesVersion"), before.outputs["currentKubernetesVersion"]
+    if wanted is None or runs.split(".")[: len(wanted.split("."))] == wanted.split("."):
+        return
+    if [int(part) for part in wanted.split(".")] < [int(part) for part in runs.split(".")]:
+        raise bad_request(f"Downgrading Kubernetes version {runs} to {wanted} is not allowed.", "OperationNotAllowed")
+
+
+def _runs(made: Made[Subscription]) -> str:
+    now = None if made.before is None else made.before.outputs["currentKubernetesVersion"]
+    return run_by(made.inputs.get("kubernetesVersion"), now)
+
+
+def _made_in(made: Made[Subscription]) -> str:
+    # https://learn.microsoft.com/azure/aks/faq: AKS's own resource group
+    inputs = made.inputs
+    own = f"MC_{inputs['resourceGroupName']}_{inputs['resourceName']}_{inputs['location']}"
+    return inputs.get("nodeResourceGroup") or own
+
+
+def _prefix(made: Made[Subscription]) -> str:
+    return str(made.inputs.get("dnsPrefix") or made.inputs.get("fqdnSubdomain"))
+
+
+def _host(made: Made[Subscription]) -> str:
+    number = zlib.crc32(made.id.lower().encode())
+    return f"{_prefix(made)}-{number:08x}.hcp.{made.inputs['location']}.azmk8s.io"
+
+
+def _private_host(made: Made[Subscription]) -> str | None:
+    if not at(made.inputs, "apiServerAccessProfile.enablePrivateCluster"):
+        return None
+    return _host(made).replace(".hcp.", f".{identifier('zone', made.id)}.privatelink.")
+
+
+def _issuer(made: Made[Subscription]) -> Properties:
+    issuer = {"enabled": False, **(made.inputs.get("oidcIssuerProfile") or {})}
+    if issuer["enabled"]:
+        host = f"https://{made.inputs['location']}.oic.prod-aks.azure.com"
+        issuer["issuerURL"] = f"{host}/{made.cloud.tenant}/{identifier('issuer', made.id)}/"
+    return issuer
+
+
+def _kubelet(made: Made[Subscription]) -> Properties:
+    """The identity of the nodes: the declared one, else one that AKS makes in its own resource group."""
+    cloud, inputs = made.cloud, made.inputs
+    declared = at(inputs, "identityProfile.kubeletidentity")
+    if declared:
+        state = require(cloud, declared["resourceId"], IDENTITY).outputs
+        given = {"clientId": state["clientId"], "objectId": state["principalId"]}
+        return {**given, **without_none(declared)}
+    name = f"{inputs['resourceName']}-agentpool"
+    group = f"/subscriptions/{cloud.subscription}/resourceGroups/{_made_in(made)}"
+    id = f"{group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{name}"
+    return {"clientId": identifier("client", id), "objectId": identifier("principal", id), "resourceId": id}
+
+
+def _start(cloud: Subscription, cluster: Record, before: Record | None) -> Record:
+    """Start the control plane, unless an earlier attempt did, and order the pools anew if their order changed."""
+    if cloud.store.get("endpoint", endpoint_path(cluster)) is None:
+        _start_control_plane(cloud, cluster)
+    if before is not None and (uses_priorities(cluster) or uses_priorities(before)):
+        for pool in pools_of(cloud, cluster.id):
+            start_nodes(cloud, pool)
+    return cluster
+
+
+def _stop(cloud: Subscription, cluster: Record) -> None:
+    cloud.machines().delete_cluster(cluster.inputs["resourceName"])
+    cloud.store.remove("endpoint", endpoint_path(cluster))
+
+
+def endpoint_path(cluster: Record) -> str:
+    """Where the store keeps how the control plane is really reached: the ``fqdn`` leads nowhere."""
+    return f"{cluster.id}#endpoint"
+
+
+def _start_control_plane(cloud: Subscription, cluster: Record) -> None:
+    inputs = cluster.inputs
+    region = inputs["location"]
+    endpoint = cloud.machines().create_cluster(
+        inputs["resourceName"],
+        version=cluster.outputs["currentKubernetesVersion"],
+        region=region,
+        zones=cloud.catalog.regions[region],
+        system_objects=[*system_objects(inputs), makers_rights(everything=_maker_is_admin(cloud, cluster))],
+    )
+    cloud.store.put(Record(endpoint_path(cluster), "endpoint", {}, vars(endpoint).copy()))
+
+
+def _maker_is_admin(cloud: Subscription, cluster: Record) -> bool:
+    """Where Azure's roles decide, even the owner of the subscription may do nothing inside without the one for it:
+    https://learn.microsoft.com/azure/aks/manage-azure-rbac. A grant after the cluster was made changes nothing here."""
+    if not at(cluster.inputs, "aadProfile.enableAzureRBAC"):
+        return True
+    return has_role(cloud, identifier("caller", cloud.subscription), cluster.id, {RBAC_CLUSTER_ADMIN})
+
+
+def _require_kubelet_identity(cloud: Subscription, inputs: Properties) -> None:
+    kubelet = at(inputs, "identityProfile.kubeletidentity.resourceId")
+    if not kubelet:
+        return
+    identity = require(cloud, kubelet, IDENTITY)
+    user = require(cloud, inputs["identity"]["userAssignedIdentities"][0], IDENTITY)
+    if not may_assign(cloud, user.outputs["principalId"], identity.id):
+        raise bad_request(
+            f"The cluster using user-assigned managed identity must be granted 'Managed Identity Operator' role to "
+            f"assign kubelet identity. You can grant it on {identity.id}.",
+            "CustomKubeletIdentityMissingPermissionError",
+        )
+
+
+def _require_ranges_apart(cloud: Subscription, inputs: Properties) -> None:
+    networks: dict[str, Any] = {}
+    for pool in inline_pools(inputs):
+        subnet = cloud.find(pool["vnetSubnetID"], SUBNET) if pool.get("vnetSubnetID") else None
+        network = cloud.find(subnet.id.rpartition("/subnets/")[0], NETWORK) if subnet else None
+        for text in at(network.inputs, "addressSpace.addressPrefixes") or [] if network else []:
+            networks[f"virtual network range {text}"] = ipaddress.ip_network(text)
+    reserved = {f"range {text}, which Azure reserves": ipaddress.ip_network(text) for text in RESERVED_RANGES}
+    for key in ("podCidr", "serviceCidr"):
+        text = at(inputs, f"networkProfile.{key}")
+        for what, range_ in {**networks, **reserved}.items():
+            if text and ipaddress.ip_network(text).overlaps(range_):
+                raise bad_request(
+                    f"networkProfile.{key} {text} overlaps {what}.", "ServiceCidrOverlapExistingSubnetsCidr"
+                )
+
+
+def _require_link(cloud: Subscription, inputs: Properties) -> None:
+    """403 if the zone with a private cluster's name cannot be linked to a network with DNS servers of its own.
+
+    The cluster's identity needs Network Contributor there (https://learn.microsoft.com/azure/aks/private-clusters); on
+    the subnet it is not enough: https://github.com/Azure/AKS/issues/4841.
+    """
+    access = inputs.get("apiServerAccessProfile") or {}
+    if not access.get("enablePrivateCluster") or access.get("privateDNSZone") == "none":
+        return
+    users = at(inputs, "identity.userAssignedIdentities") or []
+    known = [require(cloud, each, IDENTITY).outputs["principalId"] for each in users]
+    for pool in inline_pools(inputs):
+        network = cloud.find(str(pool.get("vnetSubnetID")).rpartition("/subnets/")[0], NETWORK)
+        if network is None or not at(network.inputs, "dhcpOptions.dnsServers"):
+            continue
+        if not any(has_role(cloud, principal, network.id, NETWORKERS) for principal in known):
+            raise api_error(
+                HTTPStatus.FORBIDDEN,
+                "LinkedAuthorizationFailed",
+                "The cluster's identity does not have permission to perform action "
+                f"'Microsoft.Network/virtualNetworks/join/action' on the linked scope '{network.id}'.",
+            )
+
+
+def _require_nat(cloud: Subscription, inputs: Properties) -> None:
+    if at(inputs, "networkProfile.outboundType") != "userAssignedNATGateway":
+        return
+    for pool in inline_pools(inputs):
+        subnet = require(cloud, pool["vnetSubnetID"], SUBNET)
+        if not at(subnet.inputs, "natGateway.id"):
+            raise bad_request(f"outboundType userAssignedNATGateway: subnet {subnet.id} has no NAT gateway.")
+
+
+def find_cluster(cloud: Subscription, group: str, name: str) -> Record:
+    """The cluster of that name in a resource group; 404 if there is none."""
+    path = f"/subscriptions/{cloud.subscription}/resourceGroups/{group}"
+    id = f"{path}/providers/Microsoft.ContainerService/managedClusters/{name}"
+    found = next((each for each in cloud.store.all(CLUSTER) if same(each.id, id)), None)
+    return found or require(cloud, id, CLUSTER)
+
+
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
+        token=CLUSTER,
+        id=CLUSTER_ID,
+        outputs={
+            "azurePortalFQDN": lambda made: f"{_prefix(made)}.portal.hcp.{made.inputs['location']}.azmk8s.io",
+            "currentKubernetesVersion": _runs,
+            "eTag": "",
+            "fqdn": _host,
+            "identity": lambda made: identity_outputs(made.cloud, made.inputs.get("identity"), made.id),
+            "identityProfile": lambda made: {"kubeletidentity": _kubelet(made)},
+            "kubernetesVersion": lambda made: made.inputs.get("kubernetesVersion") or _runs(made),
+            "maxAgentPools": lambda made: 100,
+            "nodeResourceGroup": _made_in,
+            "oidcIssuerProfile": _issuer,
+            "powerState": lambda made: {"code": "Running"},
+            "privateFQDN": _private_host,
+            "resourceUID": lambda made: identifier("uid", made.id).replace("-", ""),
+        },
+        unknown=("identity", "identityProfile", "nodeResourceGroup", "oidcIssuerProfile"),
+        name="resourceName",
+        rules=CLUSTER_RULES.rules,
+        refers={
+            **IN_GROUP,
+            "identity.userAssignedIdentities": Refers(IDENTITY, "names"),
+            "diskEncryptionSetID": Refers(ENCRYPTION_SET),
+            "identityProfile.kubeletidentity.resourceId": Refers(IDENTITY, "names"),
+        },
+        requires=_require,
+        inside=_pools,
+        replaces=(
+            "diskEncryptionSetID",
+            "dnsPrefix",
+            "fqdnSubdomain",
+            "linuxProfile",
+            "nodeResourceGroup",
+            "windowsProfile",
+            *(
+                f"networkProfile.{key}"
+                for key in (
+                    "dnsServiceIP",
+                    "networkDataplane",
+                    "networkMode",
+                    "networkPlugin",
+                    "networkPluginMode",
+                    "networkPolicy",
+                    "outboundType",
+                    "podCidr",
+                    "serviceCidr",
+                    "serviceCidrs",
+                )
+            ),
+        ),
+        fixed={
+            "apiServerAccessProfile.enablePrivateCluster": False,
+            "apiServerAccessProfile.privateDNSZone": None,
+            "enableRBAC": True,
+        },
+        unordered=("apiServerAccessProfile.authorizedIPRanges",),
+        lives=Lifecycle("cluster", _start, _stop),
+    ),
+)

@@ -1,0 +1,15 @@
+"""Resource groups, which take everything in them along when they go."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rehearsal.providers.aks.cloud import GROUP_ID
+from rehearsal.providers.resource import Refers, SimulatedResource
+
+GROUP: Final = "azure-native:resources:ResourceGroup"
+IN_GROUP: Final = {"resourceGroupName": Refers(GROUP, "part")}
+
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(token=GROUP, id=GROUP_ID, name="resourceGroupName"),
+)

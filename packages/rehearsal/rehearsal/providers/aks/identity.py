@@ -1,0 +1,273 @@
+"""Managed identities, grants of roles, and disk encryption with a key of one's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from http import HTTPStatus
+from typing import Any, Final
+
+from rehearsal.providers.aks.cloud import GROUP_ID, Rules, Subscription, identifier, require, same
+from rehearsal.providers.aks.errors import api_error, bad_request, not_found
+from rehearsal.providers.aks.group import GROUP, IN_GROUP
+from rehearsal.providers.base import Properties
+from rehearsal.providers.cloud import last_part
+from rehearsal.providers.resource import Made, Refers, SimulatedResource
+from rehearsal.providers.values import at
+
+IDENTITY: Final = "azure-native:managedidentity:UserAssignedIdentity"
+ROLE_ASSIGNMENT: Final = "azure-native:authorization:RoleAssignment"
+_CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
+_MOST_CREDENTIALS: Final = 20
+FEDERATED: Final = "azure-native:managedidentity:FederatedIdentityCredential"
+ENCRYPTION_SET: Final = "azure-native:compute:DiskEncryptionSet"
+
+ROLES: Final = "https://learn.microsoft.com/azure/role-based-access-control/role-assignments-rest"
+FEDERATION: Final = (
+    "https://learn.microsoft.com/rest/api/managedidentity/federated-identity-credentials/create-or-update"
+)
+ENCRYPTION: Final = "https://learn.microsoft.com/azure/virtual-machines/disk-encryption"
+# https://learn.microsoft.com/azure/role-based-access-control/built-in-roles
+OPERATOR_ROLES: Final = {
+    "f1a07417-d97a-45cb-824c-7a7467783830": "Managed Identity Operator",
+    "b24988ac-6180-42a0-ab88-20f7382dd24c": "Contributor",
+    "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": "Owner",
+}
+CONTRIBUTORS: Final = tuple(OPERATOR_ROLES)[1:]
+"""The roles that may change everything in their scope."""
+NETWORKERS: Final = ("4d97b98b-1d4f-4787-a291-c67834d212e7", *CONTRIBUTORS)
+"""Those that may change networks in it: Network Contributor first."""
+GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+ROLE: Final = re.compile(
+    r"(/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/" + GUID.pattern, re.IGNORECASE
+)
+KEY_URL: Final = re.compile(r"https://[-a-zA-Z0-9]{3,24}\.vault\.azure\.net/keys/[-a-zA-Z0-9]{1,127}/[0-9a-fA-F]{32}")
+
+SIMULATED: Final = (
+    "microsoft.compute/",
+    "microsoft.containerregistry/",
+    "microsoft.containerservice/",
+    "microsoft.managedidentity/",
+    "microsoft.network/",
+    "microsoft.storage/",
+)
+
+ROLE_RULES: Final = Rules()
+FEDERATED_RULES: Final = Rules()
+ENCRYPTION_RULES: Final = Rules()
+
+
+def _grantable(made: Made[Subscription]) -> None:
+    cloud, inputs = made.cloud, made.inputs
+    for other in cloud.store.all(ROLE_ASSIGNMENT):
+        alike = all(same(other.inputs[key], inputs[key]) for key in ("scope", "principalId"))
+        same_role = same(last_part(other.inputs["roleDefinitionId"]), last_part(inputs["roleDefinitionId"]))
+        if made.before is None and alike and same_role:
+            raise api_error(HTTPStatus.CONFLICT, "RoleAssignmentExists", "The role assignment already exists.")
+    require_scope(cloud, inputs["scope"])
+    principal = inputs["principalId"]
+    # People and groups of the directory cannot be known here; managed identities can.
+    if inputs.get("principalType") == "ServicePrincipal" and principal not in set(principals(cloud)):
+        message = f"Principal {principal.replace('-', '')} does not exist in the directory {cloud.tenant}."
+        raise bad_request(message, "PrincipalNotFound")
+
+
+def _one_subject(made: Made[Subscription]) -> None:
+    """One issuer and subject are one credential, of at most 20; an issuer of this subscription's clusters exists.
+
+    https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations
+    """
+    cloud, inputs = made.cloud, made.inputs
+    identity = made.id.partition("/federatedIdentityCredentials/")[0]
+    mine = [each for each in cloud.store.all(FEDERATED) if each.id.startswith(f"{identity}/") and each.id != made.id]
+    if len(mine) >= _MOST_CREDENTIALS:
+        raise bad_request("Too many federated identity credentials: at most 20 for one identity.", "TooManyCredentials")
+    if any(all(each.inputs[key] == inputs[key] for key in ("issuer", "subject")) for each in mine):
+        message = "Issuer and subject combination already exists for this Managed Identity."
+        raise api_error(HTTPStatus.CONFLICT, "Conflict", message)
+    known = {at(each.outputs, "oidcIssuerProfile.issuerURL") for each in cloud.store.all(_CLUSTER)}
+    if f"/{cloud.tenant}/" in inputs["issuer"] and inputs["issuer"] not in known:
+        # Azure takes it; the first token would be refused (AADSTS700211), which nothing here would show.
+        raise bad_request(f"No matching cluster issues tokens as {inputs['issuer']}.", "IssuerUnknown")
+
+
+def _caller(made: Made[Subscription]) -> str:
+    return identifier("caller", made.cloud.subscription)
+
+
+def identity_outputs(cloud: Subscription, declared: Properties | None, id: str) -> Properties | None:
+    """A resource's own ``identity`` as Azure answers, with the ids of every identity in it."""
+    if not declared:
+        return None
+    answer = {key: value for key, value in declared.items() if key != "userAssignedIdentities"}
+    if "SystemAssigned" in str(declared.get("type")):
+        answer |= {"principalId": identifier("principal", id), "tenantId": cloud.tenant}
+    users = {}
+    for each in declared.get("userAssignedIdentities") or []:
+        state = require(cloud, each, IDENTITY).outputs
+        users[each] = {"clientId": state["clientId"], "principalId": state["principalId"]}
+    return {**answer, "userAssignedIdentities": users} if users else answer
+
+
+def principals(cloud: Subscription) -> Iterator[str]:
+    """Every managed identity's principal in the subscription, and the caller's own."""
+    yield identifier("caller", cloud.subscription)
+    for record in cloud.store.everything():
+        if record.type == IDENTITY:
+            yield record.outputs["principalId"]
+        principal = at(record.outputs, "identity.principalId")
+        if principal:
+            yield principal
+        kubelet = at(record.outputs, "identityProfile.kubeletidentity.objectId")
+        if kubelet:
+            yield kubelet
+
+
+RBAC_CLUSTER_ADMIN: Final = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
+"""All of Kubernetes' rights: https://learn.microsoft.com/azure/role-based-access-control/built-in-roles/containers"""
+
+
+def may_assign(cloud: Subscription, principal: str, identity: str) -> bool:
+    """Whether a principal may give a user-assigned identity to machines."""
+    return has_role(cloud, principal, identity, OPERATOR_ROLES)
+
+
+def has_role(cloud: Subscription, principal: str, resource: str, roles: Collection[str]) -> bool:
+    """Whether a principal has one of the roles (GUIDs) on a resource (an id), or on what the resource is in."""
+    for grant in cloud.store.all(ROLE_ASSIGNMENT):
+        scope = f"/{grant.inputs['scope'].strip('/')}".lower()
+        covers = same(scope, resource) or resource.lower().startswith(f"{scope}/")
+        role = last_part(grant.inputs["roleDefinitionId"]).lower()
+        if covers and same(grant.inputs["principalId"], principal) and role in roles:
+            return True
+    return False
+
+
+def require_scope(cloud: Subscription, scope: str) -> None:
+    """404 if ``scope`` is a resource group, or a resource of a simulated type, that does not exist.
+
+    Others' subscriptions and types that are not simulated (key vaults) cannot be known.
+    """
+    path = f"/{scope.strip('/')}"
+    start = f"/subscriptions/{cloud.subscription}/resourceGroups/"
+    if not path.lower().startswith(start.lower()):
+        return
+    group, _, type_ = path[len(start) :].partition("/providers/")
+    if type_ and not type_.lower().startswith(SIMULATED):
+        return
+    require(cloud, start + group, GROUP)
+    if type_ and not any(same(record.id, path) for record in cloud.store.everything()):
+        raise not_found(path)
+
+
+@ROLE_RULES.add("role-definition-form", ROLES, "roleDefinitionId")
+def _role(inputs: Properties, cloud: Subscription) -> str | None:
+    if ROLE.fullmatch(inputs["roleDefinitionId"]):
+        return None
+    example = "/subscriptions/ID/providers/Microsoft.Authorization/roleDefinitions/GUID"
+    return f"The role definition ID '{inputs['roleDefinitionId']}' is not valid: use {example}."
+
+
+@ROLE_RULES.add("principal-form", ROLES, "principalId")
+def _principal(inputs: Properties, cloud: Subscription) -> str | None:
+    if GUID.fullmatch(inputs["principalId"]):
+        return None
+    return f"The principal ID '{inputs['principalId']}' is not valid. Principal ID must be a GUID."
+
+
+@ROLE_RULES.add("assignment-name-form", ROLES, "roleAssignmentName")
+def _assignment_name(inputs: Properties, cloud: Subscription) -> str | None:
+    if GUID.fullmatch(inputs["roleAssignmentName"]):
+        return None
+    return f"The role assignment ID '{inputs['roleAssignmentName']}' is not valid. It must be a GUID."
+
+
+@FEDERATED_RULES.add("federated-audience", FEDERATION, "audiences")
+def _audience(inputs: Properties, cloud: Subscription) -> str | None:
+    count = len(inputs["audiences"])
+    return None if count == 1 else f"A federated identity credential has exactly one audience, not {count}."
+
+
+@FEDERATED_RULES.add("federated-issuer", FEDERATION, "issuer")
+def _issuer_form(inputs: Properties, cloud: Subscription) -> str | None:
+    issuer = inputs["issuer"]
+    return None if issuer.startswith("https://") else f"The issuer '{issuer}' is not a URL that begins with https://."
+
+
+@ENCRYPTION_RULES.add("key-url-versioned", ENCRYPTION, "activeKey")
+def _key_url(inputs: Properties, cloud: Subscription) -> str | None:
+    url = at(inputs, "activeKey.keyUrl")
+    if url is None or KEY_URL.fullmatch(url):
+        return None
+    return f"Key URL '{url}' is not valid: write https://VAULT.vault.azure.net/keys/NAME/VERSION, version included."
+
+
+@ENCRYPTION_RULES.add("encryption-set-identity", ENCRYPTION, "identity")
+def _has_identity(inputs: Properties, cloud: Subscription) -> str | None:
+    kind = at(inputs, "identity.type")
+    if kind in (None, "None"):
+        return "A disk encryption set needs an identity that may use the key: give identity.type."
+    if "UserAssigned" in kind and not at(inputs, "identity.userAssignedIdentities"):
+        return "identity.type UserAssigned needs identity.userAssignedIdentities."
+    return None
+
+
+def _key_there(made: Made[Subscription]) -> None:
+    """404 where the account has no such key: https://learn.microsoft.com/rest/api/keyvault/keys/get-key/get-key"""
+    url = at(made.inputs, "activeKey.keyUrl")
+    if url is not None and not made.cloud.allowance.has_key(url):
+        raise api_error(
+            HTTPStatus.NOT_FOUND, "KeyNotFound", f"A key with (name/id) {url} was not found in this key vault."
+        )
+
+
+_MOMENT: Final = "2026-11-01T00:00:00Z"
+
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
+        token=IDENTITY,
+        id=GROUP_ID + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}",
+        outputs={
+            "clientId": lambda made: identifier("client", made.id),
+            "principalId": lambda made: identifier("principal", made.id),
+            "tenantId": lambda made: made.cloud.tenant,
+        },
+        name="resourceName",
+        refers=IN_GROUP,
+    ),
+    SimulatedResource(
+        token=ROLE_ASSIGNMENT,
+        id="/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",
+        outputs={"createdBy": _caller, "createdOn": _MOMENT, "updatedBy": _caller, "updatedOn": _MOMENT},
+        name="roleAssignmentName",
+        rules=ROLE_RULES.rules,
+        requires=_grantable,
+        replaces=("principalId",),
+        fixed={"roleDefinitionId": None},
+    ),
+    SimulatedResource(
+        token=FEDERATED,
+        id=GROUP_ID
+        + "/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}"
+        + "/federatedIdentityCredentials/{federatedIdentityCredentialResourceName}",
+        name="federatedIdentityCredentialResourceName",
+        rules=FEDERATED_RULES.rules,
+        refers={**IN_GROUP, "resourceName": Refers(IDENTITY, "part")},
+        requires=_one_subject,
+    ),
+    SimulatedResource(
+        token=ENCRYPTION_SET,
+        id=GROUP_ID + "/providers/Microsoft.Compute/diskEncryptionSets/{diskEncryptionSetName}",
+        outputs={
+            "identity": lambda made: identity_outputs(made.cloud, made.inputs.get("identity"), made.id),
+            "lastKeyRotationTimestamp": _MOMENT,
+            "previousKeys": lambda made: [],
+        },
+        unknown=("identity",),
+        name="diskEncryptionSetName",
+        rules=ENCRYPTION_RULES.rules,
+        requires=_key_there,
+        refers={**IN_GROUP, "identity.userAssignedIdentities": Refers(IDENTITY, "names")},
+        fixed={"encryptionType": "EncryptionAtRestWithCustomerKey"},
+    ),
+)

@@ -1,0 +1,222 @@
+"""Virtual networks, subnets, NAT gateways, public addresses, security groups and route tables."""
+
+from __future__ import annotations
+
+import ipaddress
+import zlib
+from collections.abc import Iterator
+from typing import Any, Final
+
+from rehearsal.providers.aks.cloud import GROUP_ID, Rules, Subscription, identifier, require, same
+from rehearsal.providers.aks.errors import bad_request
+from rehearsal.providers.aks.group import IN_GROUP
+from rehearsal.providers.base import Properties
+from rehearsal.providers.cloud import last_part
+from rehearsal.providers.resource import Inside, Made, Refers, SimulatedResource
+from rehearsal.providers.store import Record
+from rehearsal.providers.values import at
+
+NETWORK: Final = "azure-native:network:VirtualNetwork"
+SUBNET: Final = "azure-native:network:Subnet"
+NAT: Final = "azure-native:network:NatGateway"
+ADDRESS: Final = "azure-native:network:PublicIPAddress"
+SECURITY_GROUP: Final = "azure-native:network:NetworkSecurityGroup"
+ROUTE_TABLE: Final = "azure-native:network:RouteTable"
+
+SUBNETS: Final = "https://learn.microsoft.com/azure/virtual-network/virtual-networks-faq"
+NAT_DOCS: Final = "https://learn.microsoft.com/azure/nat-gateway/nat-gateway-resource"
+ADDRESS_DOCS: Final = "https://learn.microsoft.com/azure/virtual-network/ip-services/public-ip-addresses"
+
+NETWORK_RULES: Final = Rules()
+SUBNET_RULES: Final = Rules()
+NAT_RULES: Final = Rules()
+ADDRESS_RULES: Final = Rules()
+
+_ID: Final = GROUP_ID + "/providers/Microsoft.Network"
+_NETWORK_ID: Final = _ID + "/virtualNetworks/{virtualNetworkName}"
+
+
+def _guid(made: Made[Subscription]) -> str:
+    return identifier(made.id)
+
+
+def _inline_subnets(network: Properties) -> Iterator[Inside]:
+    """Subnets declared inside a network are recorded like those of their own."""
+    subnets: Any = network.get("subnets")
+    for subnet in subnets if isinstance(subnets, list) else ():
+        if isinstance(subnet, dict):
+            path = {key: network.get(key) for key in ("resourceGroupName", "virtualNetworkName")}
+            yield Inside(SUBNET, {**subnet, **path, "subnetName": subnet.get("name")})
+
+
+def _holds_its_subnets(made: Made[Subscription]) -> None:
+    for subnet in subnets_of(made.cloud, made.id):
+        _require_inside(subnet.inputs, made.inputs)
+
+
+def _fits_its_network(made: Made[Subscription]) -> None:
+    network = require(made.cloud, made.id.rpartition("/subnets/")[0], NETWORK)
+    _require_inside(made.inputs, network.inputs)
+    for other in subnets_of(made.cloud, network.id):
+        if same(other.id, made.id):
+            continue
+        for mine in prefixes(made.inputs):
+            for theirs in prefixes(other.inputs):
+                if ipaddress.ip_network(mine).overlaps(ipaddress.ip_network(theirs)):
+                    raise bad_request(
+                        f"Subnet '{made.inputs['subnetName']}' is not valid because its IP address range overlaps "
+                        f"with that of subnet '{last_part(other.id)}' ({mine}, {theirs}).",
+                        "NetcfgSubnetRangesOverlap",
+                    )
+
+
+def _standard_addresses(made: Made[Subscription]) -> None:
+    for entry in made.inputs.get("publicIpAddresses") or []:
+        address = require(made.cloud, entry["id"], ADDRESS)
+        if at(address.inputs, "sku.name") != "Standard":
+            raise bad_request(
+                f"NAT gateway '{made.inputs['natGatewayName']}' needs addresses of SKU Standard: {address.id} is Basic."
+            )
+
+
+def _address(made: Made[Subscription]) -> str:
+    # 203.0.113.0/24 is reserved for documentation (RFC 5737): no real host answers there.
+    return f"203.0.113.{zlib.crc32(made.id.lower().encode()) % 254 + 1}"
+
+
+def prefixes(subnet: Properties) -> list[str]:
+    """The IPv4 ranges of a subnet's inputs."""
+    return [text for text in (subnet.get("addressPrefix"), *(subnet.get("addressPrefixes") or [])) if text]
+
+
+def subnets_of(cloud: Subscription, network: str) -> list[Record]:
+    """A network's subnets, however they were declared."""
+    start = f"{network.lower()}/subnets/"
+    return [subnet for subnet in cloud.store.all(SUBNET) if subnet.id.lower().startswith(start)]
+
+
+def _require_inside(subnet: Properties, network: Properties) -> None:
+    space = [ipaddress.ip_network(text) for text in at(network, "addressSpace.addressPrefixes") or []]
+    for text in prefixes(subnet):
+        mine = ipaddress.ip_network(text)
+        if not any(mine.version == each.version and mine.subnet_of(each) for each in space):  # type: ignore[arg-type]
+            name = subnet.get("subnetName") or subnet.get("name")
+            raise bad_request(
+                f"Subnet '{name}' is not valid because its IP address range {text} is outside the IP address range of "
+                f"virtual network '{network['virtualNetworkName']}'.",
+                "NetcfgSubnetRangeOutsideVnet",
+            )
+
+
+@NETWORK_RULES.add("network-ranges-valid", SUBNETS, "addressSpace")
+def _network_ranges(network: Properties, cloud: Subscription) -> str | None:
+    ranges = at(network, "addressSpace.addressPrefixes") or []
+    if not ranges and not at(network, "addressSpace.ipamPoolPrefixAllocations"):
+        return "Virtual network must have at least one address prefix in addressSpace.addressPrefixes."
+    return _range_problem(ranges, 2)
+
+
+@SUBNET_RULES.add("subnet-range-valid", SUBNETS, "addressPrefix", "addressPrefixes")
+def _subnet_range(subnet: Properties, cloud: Subscription) -> str | None:
+    if not prefixes(subnet) and not subnet.get("ipamPoolPrefixAllocations"):
+        return f"Subnet '{subnet['subnetName']}' needs an addressPrefix."
+    return _range_problem(prefixes(subnet), 2)
+
+
+@NAT_RULES.add("nat-one-zone", NAT_DOCS, "zones")
+def _nat_zone(gateway: Properties, cloud: Subscription) -> str | None:
+    if len(gateway.get("zones") or []) > 1:
+        return "A NAT gateway of SKU Standard can be in one zone only: give one, or none for the cloud's choice."
+    return None
+
+
+@NAT_RULES.add("nat-needs-sku", NAT_DOCS, "sku")
+def _nat_sku(gateway: Properties, cloud: Subscription) -> str | None:
+    return None if at(gateway, "sku.name") else "A NAT gateway needs sku.name: write Standard."
+
+
+@ADDRESS_RULES.add("standard-address-static", ADDRESS_DOCS, "sku", "publicIPAllocationMethod")
+def _static(address: Properties, cloud: Subscription) -> str | None:
+    if at(address, "sku.name") == "Standard" and address.get("publicIPAllocationMethod") != "Static":
+        return "Standard sku publicIp must have AllocationMethod set to Static."
+    return None
+
+
+def _range_problem(ranges: list[str], widest: int) -> str | None:
+    for text in ranges:
+        try:
+            size = ipaddress.ip_network(text).prefixlen
+        except ValueError as error:
+            return f"Address prefix {text} is not valid: {error}."
+        if ":" not in text and not widest <= size <= 29:
+            return f"Address prefix {text} is not valid: IPv4 ranges are /{widest} to /29."
+    return None
+
+
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
+        token=NETWORK,
+        id=_NETWORK_ID,
+        outputs={"resourceGuid": _guid, "etag": ""},
+        name="virtualNetworkName",
+        rules=NETWORK_RULES.rules,
+        refers=IN_GROUP,
+        requires=_holds_its_subnets,
+        inside=_inline_subnets,
+    ),
+    SimulatedResource(
+        token=SUBNET,
+        id=_NETWORK_ID + "/subnets/{subnetName}",
+        outputs={
+            "etag": "",
+            "privateEndpointNetworkPolicies": lambda made: (
+                made.inputs.get("privateEndpointNetworkPolicies") or "Disabled"
+            ),
+            "privateLinkServiceNetworkPolicies": lambda made: (
+                made.inputs.get("privateLinkServiceNetworkPolicies") or "Enabled"
+            ),
+        },
+        name="subnetName",
+        rules=SUBNET_RULES.rules,
+        refers={
+            **IN_GROUP,
+            "virtualNetworkName": Refers(NETWORK, "part"),
+            "natGateway.id": Refers(NAT),
+            "networkSecurityGroup.id": Refers(SECURITY_GROUP),
+            "routeTable.id": Refers(ROUTE_TABLE),
+        },
+        requires=_fits_its_network,
+        unordered=("serviceEndpoints",),
+    ),
+    SimulatedResource(
+        token=NAT,
+        id=_ID + "/natGateways/{natGatewayName}",
+        outputs={"resourceGuid": _guid, "etag": ""},
+        name="natGatewayName",
+        rules=NAT_RULES.rules,
+        refers={**IN_GROUP, "publicIpAddresses.id": Refers(ADDRESS)},
+        requires=_standard_addresses,
+        fixed={"zones": [], "sku.name": "Standard"},
+    ),
+    SimulatedResource(
+        token=ADDRESS,
+        id=_ID + "/publicIPAddresses/{publicIpAddressName}",
+        outputs={"ipAddress": _address, "resourceGuid": _guid, "etag": ""},
+        unknown=("ipAddress",),
+        name="publicIpAddressName",
+        rules=ADDRESS_RULES.rules,
+        refers=IN_GROUP,
+        replaces=("publicIPAddressVersion", "publicIPPrefix", "sku"),
+        fixed={"zones": []},
+    ),
+    # Their rules and routes change nothing here.
+    SimulatedResource(
+        token=SECURITY_GROUP,
+        id=_ID + "/networkSecurityGroups/{networkSecurityGroupName}",
+        name="networkSecurityGroupName",
+        refers=IN_GROUP,
+    ),
+    SimulatedResource(
+        token=ROUTE_TABLE, id=_ID + "/routeTables/{routeTableName}", name="routeTableName", refers=IN_GROUP
+    ),
+)

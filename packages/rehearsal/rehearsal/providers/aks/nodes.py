@@ -1,0 +1,212 @@
+"""What AKS makes of an agent pool: the labels and taints it adds, and the group of machines that results."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from facts.catalog.aks import nodes as reservations
+from facts.catalog.aks.cloud import MIG_GPUS
+from facts.catalog.model import Machine
+from rehearsal.providers.aks.cloud import Subscription
+from rehearsal.providers.base import Properties
+from rehearsal.providers.values import at
+from rehearsal.simulation import Advertiser, NodeShape, Packing, SimulatedNodeGroup
+
+POOL_LABEL: Final = "agentpool"
+PREFIX: Final = "kubernetes.azure.com/"
+SPOT_KEY: Final = f"{PREFIX}scalesetpriority"
+SPOT_TAINT: Final = f"{SPOT_KEY}=spot:NoSchedule"
+"""https://learn.microsoft.com/azure/aks/spot-node-pool"""
+
+# Of one GPU; an A100's table at https://learn.microsoft.com/azure/aks/gpu-multi-instance, the same on H100 and H200.
+MIG_SLICES: Final[Mapping[str, int]] = {"MIG1g": 7, "MIG2g": 3, "MIG3g": 2, "MIG4g": 1, "MIG7g": 1}
+
+# Of Azure CNI: Overlay, and with addresses of the nodes' subnet. https://learn.microsoft.com/azure/aks/quotas-skus-regions
+OVERLAY_PODS: Final = 250
+SUBNET_PODS: Final = 30
+
+# A pool whose price nobody knows is chosen last, not first.
+_PRICE_UNKNOWN: Final = 1e6
+_MEMORY_PER_POD_MIB: Final = 20
+
+
+def is_spot(pool: Mapping[str, Any]) -> bool:
+    """Whether the pool's machines are spot machines."""
+    return pool.get("scaleSetPriority") == "Spot"
+
+
+def can_mig(machine: Machine) -> bool:
+    """Whether AKS partitions the machine's GPUs."""
+    return machine.gpu in MIG_GPUS
+
+
+def zones_of(region: str, pool: Mapping[str, Any]) -> tuple[str, ...]:
+    """The pool's zones as its nodes' label has them; ``0`` where the pool has none.
+
+    https://learn.microsoft.com/azure/aks/availability-zones
+    """
+    return tuple(f"{region}-{number}" for number in sorted(pool.get("availabilityZones") or [])) or ("0",)
+
+
+def effective_taints(pool: Mapping[str, Any]) -> list[str]:
+    """The pool's taints: those declared, and the one that AKS puts on every spot node."""
+    declared = list(pool.get("nodeTaints") or [])
+    return [*declared, SPOT_TAINT] if is_spot(pool) and SPOT_TAINT not in declared else declared
+
+
+def effective_labels(pool: Mapping[str, Any], *, new: bool) -> dict[str, str]:
+    """The pool's labels as its answer shows them: those declared, and the one that AKS gives a new spot pool.
+
+    An update leaves those alone that it names, so AKS's own goes, from the nodes too: https://github.com/Azure/AKS/issues/3152
+    and https://github.com/kubernetes-sigs/cluster-api-provider-azure/issues/2603 (2022; no word of a change since).
+    """
+    return {**(pool.get("nodeLabels") or {}), **({SPOT_KEY: "spot"} if new and is_spot(pool) else {})}
+
+
+def node_labels(
+    cluster: Properties, name: str, pool: Mapping[str, Any], machine: Machine, node_group: str
+) -> dict[str, str]:
+    """Every label that a node of the pool gets; region, zone and machine type come with the node.
+
+    https://learn.microsoft.com/azure/aks/use-labels, and those that users show of their nodes, such as
+    https://github.com/virtual-kubelet/virtual-kubelet/issues/1250 and
+    https://github.com/canonical/bundle-kubeflow/issues/1412.
+    """
+    labels = {
+        POOL_LABEL: name,
+        f"{PREFIX}agentpool": name,
+        f"{PREFIX}cluster": node_group,
+        f"{PREFIX}mode": str(pool.get("mode") or "User").lower(),
+        f"{PREFIX}nodepool-type": pool.get("type") or "VirtualMachineScaleSets",
+        f"{PREFIX}os-sku": pool.get("osSKU") or "Ubuntu",
+        f"{PREFIX}role": "agent",
+        f"{PREFIX}sku-cpu": str(machine.vcpus),
+        f"{PREFIX}sku-memory": str(int(1024 * machine.memory_gib)),
+        f"{PREFIX}storageprofile": str(pool.get("osDiskType") or "Managed").lower(),
+        "kubernetes.io/role": "agent",
+        "storageprofile": str(pool.get("osDiskType") or "Managed").lower(),
+    }
+    if at(cluster, "networkProfile.networkPluginMode") == "overlay":
+        labels[f"{PREFIX}podnetwork-type"] = "overlay"
+    if machine.gpus:
+        # https://learn.microsoft.com/azure/aks/cluster-autoscaler: the label by which the autoscaler knows GPU nodes.
+        labels |= {f"{PREFIX}accelerator": "nvidia", "accelerator": "nvidia"}
+    return {**labels, **(pool.get("nodeLabels") or {})}
+
+
+def scale_set(cluster: str, pool: str) -> str:
+    """The name of the pool's scale set, ``aks-<pool>-<eight digits>-vmss``: what the autoscaler's priorities match."""
+    return f"aks-{pool}-{zlib.crc32(cluster.lower().encode()) % 10**8:08d}-vmss"
+
+
+def max_pods(cluster: Properties, pool: Mapping[str, Any]) -> int:
+    """Pods on a node of the pool."""
+    if pool.get("maxPods"):
+        return int(pool["maxPods"])
+    return OVERLAY_PODS if at(cluster, "networkProfile.networkPluginMode") == "overlay" else SUBNET_PODS
+
+
+def node_group(
+    cloud: Subscription, cluster: Properties, name: str, pool: Properties, made_in: str, rank: float | None
+) -> SimulatedNodeGroup:
+    """The machines behind a pool whose inputs were checked, with the labels that it has in the end.
+
+    ``made_in`` is the cluster's own resource group.
+    """
+    machine = cloud.catalog.machines.get(pool["vmSize"])
+    if machine is None:
+        raise ValueError(f"pool {name}: no machine {pool['vmSize']}")
+    region = cluster["location"]
+    zones = zones_of(region, pool)
+    autoscaled, count = bool(pool.get("enableAutoScaling")), _count(pool)
+    low = int(pool.get("minCount") or 0) if autoscaled else count
+    return SimulatedNodeGroup(
+        name=name,
+        cluster=cluster["resourceName"],
+        machine=_machine(cloud, machine, max_pods(cluster, pool)),
+        zones=zones,
+        labels=node_labels(cluster, name, pool, machine, made_in),
+        taints=tuple(map(taint, effective_taints(pool))),
+        autoscaled=autoscaled,
+        min_nodes=low,
+        max_nodes=int(pool.get("maxCount") or 0) if autoscaled else count,
+        # A count is over all zones; what does not divide by them is left to the minimum.
+        initial_nodes=count // len(zones) if autoscaled else 0,
+        spot=is_spot(pool),
+        hourly_usd=_hourly_usd(cloud, machine, region, spot=is_spot(pool)),
+        rank=rank,
+        gpus_advertised_by=_advertiser(machine, pool),
+        offered_gpus=_offered(machine, pool),
+        reservation=pool.get("capacityReservationGroupID") or "",
+        packing=_packing(cluster) if autoscaled else None,
+    )
+
+
+def _packing(cluster: Properties) -> Packing:
+    """How the autoscaler packs, by the cluster's profile; of GPUs the profile says nothing, so it is upstream's half.
+
+    Defaults of the profile: https://learn.microsoft.com/azure/aks/cluster-autoscaler
+    """
+    profile = cluster.get("autoScalerProfile") or {}
+    return Packing(
+        gpus_below=0.5,
+        others_below=float(profile.get("scaleDownUtilizationThreshold") or 0.5),
+        moves_system_pods=profile.get("skipNodesWithSystemPods") == "false",
+        moves_local_storage=profile.get("skipNodesWithLocalStorage") != "true",
+    )
+
+
+def taint(text: str) -> dict[str, str]:
+    """``key=value:Effect`` as Kubernetes has it."""
+    pair, _, effect = text.rpartition(":")
+    key, _, value = pair.partition("=")
+    return {"key": key, "effect": effect, **({"value": value} if value else {})}
+
+
+def _count(pool: Mapping[str, Any]) -> int:
+    count = pool.get("count")
+    return 1 if count is None else int(count)
+
+
+def _machine(cloud: Subscription, machine: Machine, pods: int) -> NodeShape:
+    left = cloud.catalog.allocatable(machine)
+    whole_mib = int(1024 * machine.memory_gib)
+    reserved = whole_mib - left.memory_mib
+    # The catalogue counts with its own number of pods; more of them cost memory, up to a quarter of the machine.
+    more = _MEMORY_PER_POD_MIB * (pods - reservations.MAX_PODS)
+    return NodeShape(
+        type=machine.type,
+        cpu=machine.vcpus,
+        memory_gib=machine.memory_gib,
+        gpus=machine.gpus,
+        gpu_name=cloud.catalog.accelerators[machine.gpu].name if machine.gpu else "",
+        reserved_milli_cpu=1000 * machine.vcpus - left.milli_cpu,
+        reserved_memory_mib=max(0, min(reserved + more, whole_mib // 4 + 100)),
+        max_pods=pods,
+    )
+
+
+def _advertiser(machine: Machine, pool: Mapping[str, Any]) -> Advertiser:
+    if not machine.gpus:
+        return "cloud"
+    # The driver is in the image unless the user brings it; the device plugin always is the user's.
+    # https://learn.microsoft.com/azure/aks/use-nvidia-gpu
+    return "daemonset" if at(pool, "gpuProfile.driver") == "None" else "device-plugin"
+
+
+def _offered(machine: Machine, pool: Mapping[str, Any]) -> int | None:
+    profile = pool.get("gpuInstanceProfile")
+    return machine.gpus * MIG_SLICES[profile] if profile else None
+
+
+def _hourly_usd(cloud: Subscription, machine: Machine, region: str, *, spot: bool) -> float:
+    # The price only orders pools here, so where the region's is not known that of the reference region serves; a spot
+    # machine costs no more than the same machine on demand.
+    for cheap in (True, False) if spot else (False,):
+        for place in (region, cloud.catalog.reference_region):
+            price = cloud.catalog.prices.machine(place, machine, spot=cheap)
+            if price is not None:
+                return price.usd
+    return _PRICE_UNKNOWN

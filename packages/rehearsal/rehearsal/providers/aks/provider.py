@@ -1,0 +1,244 @@
+"""The Azure Native provider's stand-in: its rows, its functions, and Azure's words."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from facts.concepts.unknown import UNKNOWN
+from rehearsal.providers.aks import (
+    agent_pool,
+    buckets,
+    cluster,
+    errors,
+    file_shares,
+    group,
+    identity,
+    maintenance,
+    network,
+    people,
+    registries,
+)
+from rehearsal.providers.aks.cloud import GROUP_ID, Subscription
+from rehearsal.providers.aks.functions import FUNCTIONS
+from rehearsal.providers.aks.group import GROUP
+from rehearsal.providers.aks.operations import Operations
+from rehearsal.providers.aks.ranking import Ranking
+from rehearsal.providers.aks.tags import TAGS
+from rehearsal.providers.base import CallContext, Created, Properties, ProviderError
+from rehearsal.providers.check import Words
+from rehearsal.providers.cloud import last_part
+from rehearsal.providers.resource import Made, Refers, SimulatedResource
+from rehearsal.providers.standin import StandIn, table
+from rehearsal.providers.values import at, has_unknown
+from rehearsal.providers.vendor import Doing
+from rehearsal.simulation import Fleet
+
+if TYPE_CHECKING:
+    from facts.catalog import CloudCatalog
+
+
+class AzureNativeProvider(StandIn[Subscription]):
+    """One simulated Azure subscription."""
+
+    name = "azure-native"
+    cloud_name = "aks"
+    rows = table(
+        (
+            *group.ROWS,
+            *network.ROWS,
+            *identity.ROWS,
+            *registries.ROWS,
+            *buckets.ROWS,
+            *file_shares.ROWS,
+            *cluster.ROWS,
+            *agent_pool.ROWS,
+            *maintenance.ROWS,
+        )
+    )
+    everywhere = TAGS
+    functions = FUNCTIONS
+    settings = ("subscriptionId", "tenantId", "location")
+    words = Words(
+        unknown="Azure knows no such property in {object}; check the spelling",
+        lacking="pulumi-azure-native {version} calls API version {api}, which does not have it",
+        server="is set by Azure and cannot be given",
+    )
+    answers = ("name", "type", "azureApiVersion", "provisioningState")
+    # ``Update`` in https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/provider.go, which
+    # keeps the location as well, an input here.
+    stable = ("name",)
+    make_cloud = Subscription
+    let_in = people.let_in
+
+    def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
+        super().__init__(directory, fleet, catalog)
+        self._ranks = Ranking(self._cloud)
+        self._operations = Operations()
+
+    @override
+    def configure(self, config: Properties) -> None:
+        super().configure(config)
+        self._ranks.watch()
+
+    @override
+    def close(self) -> None:
+        self._ranks.close()
+
+    @override
+    def changed(self) -> None:
+        self._ranks.watch()
+
+    @override
+    def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
+        id = "" if request.preview else self.made(self.row(request.type), inputs).id
+        with self._operation(request, id, "Creating"):
+            return super().create(request, inputs, timeout)
+
+    @override
+    def update(
+        self,
+        request: CallContext,
+        id: str,
+        old_inputs: Properties,
+        old_state: Properties,
+        news: Properties,
+        timeout: float,
+    ) -> Properties:
+        with self._operation(request, id, "Updating"):
+            return super().update(request, id, old_inputs, old_state, news, timeout)
+
+    @override
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+        with self._operation(request, id, "Deleting"):
+            super().delete(request, id, inputs, state, timeout)
+
+    def _operation(self, request: CallContext, id: str, doing: str) -> AbstractContextManager[None]:
+        """The cluster's only operation while it lasts, if it is about a cluster or a pool."""
+        if request.preview or request.type not in (cluster.CLUSTER, agent_pool.POOL):
+            return nullcontext()
+        changed = agent_pool.cluster_of(id) if request.type == agent_pool.POOL else id
+        return self._operations.only(changed, f"{last_part(id)} - {doing}")
+
+    @override
+    def auto_name(self, row: SimulatedResource[Subscription], request: CallContext, inputs: Properties) -> str:
+        digits = random.Random(request.random_seed or None)
+        if row.token == identity.ROLE_ASSIGNMENT:
+            return str(uuid.UUID(int=digits.getrandbits(128), version=4))
+        return f"{request.name}{digits.getrandbits(32):08x}"
+
+    @override
+    def completed(self, row: SimulatedResource[Subscription], inputs: Properties) -> Properties:
+        """``inputs`` with the provider's location, else the resource group's, where the program gave none."""
+        if not self._located(row) or inputs.get("location") is not None:
+            return inputs
+        location: Any = self._cloud.config.get("location")
+        name = inputs.get("resourceGroupName")
+        if location is None and name is not None and row.token != GROUP:
+            id = GROUP_ID.format(subscription=self._cloud.subscription, resourceGroupName=name)
+            found = None if name is UNKNOWN else self._cloud.find(id, GROUP)
+            # A group that comes with the same update decides later.
+            location = found.inputs["location"] if found else UNKNOWN
+        return {**inputs, "location": location}
+
+    @override
+    def deletes_first(
+        self, row: SimulatedResource[Subscription], request: CallContext, old: Properties, new: Properties
+    ) -> bool:
+        # The provider deletes first unless the address itself changed, auto-named or not.
+        return all(old.get(key) == new.get(key) for key in self.address(row))
+
+    @override
+    def replacing(self, row: SimulatedResource[Subscription]) -> tuple[str, ...]:
+        # https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/gen/replacement.go
+        return ("location",) if self._located(row) else ()
+
+    def _located(self, row: SimulatedResource[Subscription]) -> bool:
+        return "location" in self.schema.inputs(row.token).properties
+
+    @override
+    def place(self, row: SimulatedResource[Subscription], inputs: Properties) -> Mapping[str, Any]:
+        scope = inputs.get("scope")
+        within = {"scope": scope.strip("/")} if isinstance(scope, str) else {}
+        return {**inputs, **within, "subscription": self._cloud.subscription}
+
+    @override
+    def target(self, path: str, refers: Refers, value: str, inputs: Properties) -> str:
+        row = self.rows[refers.token]
+        return row.id.format_map(self.place(row, inputs)) if path in row.address else value.rstrip("/")
+
+    @override
+    def answered(self, row: SimulatedResource[Subscription], inputs: Properties) -> Properties:
+        # The type is the path's part behind the provider's namespace, without the names.
+        namespace, *steps = row.id.rpartition("/providers/")[2].split("/")
+        if row.token == GROUP:
+            namespace, steps = "Microsoft.Resources", ["resourceGroups"]
+        return {
+            "azureApiVersion": self.schema.resources[row.token].api,
+            "name": inputs[row.name],
+            "provisioningState": "Succeeded",
+            "type": "/".join([namespace, *(step for step in steps if not step.startswith("{"))]),
+        }
+
+    @override
+    def require_unchanged(
+        self, row: SimulatedResource[Subscription], old: Properties, new: Properties, *, inside: bool
+    ) -> None:
+        """The provider does not know what is fixed, so it sends an update that fails."""
+        # What the provider would replace a resource of its own for, nobody replaces inside another.
+        fixed = {**row.fixed, **(dict.fromkeys(row.replaces) if inside else {})}
+        for path, default in fixed.items():
+            before, after = at(old, path), at(new, path)
+            known = not has_unknown(before) and not has_unknown(after)
+            if known and _comparable(before, default) != _comparable(after, default):
+                raise errors.change_refused(path)
+
+    @override
+    def make(self, row: SimulatedResource[Subscription], made: Made[Subscription]) -> Made[Subscription]:
+        if self._cloud.find(made.id, row.token) is not None:
+            raise errors.already_exists(made.id)
+        return made
+
+    @override
+    def right(self, row: SimulatedResource[Subscription], doing: Doing) -> str:
+        """The resource's type, which is in its id, and what is done to it.
+
+        https://learn.microsoft.com/azure/role-based-access-control/resource-provider-operations
+        """
+        _, own, typed = row.id.rpartition("/providers/")
+        namespace, _, path = (typed if own else f"Microsoft.Resources{row.id}").partition("/")
+        return "/".join((namespace, *path.split("/")[::2], "delete" if doing == "delete" else "write"))
+
+    @override
+    def forbidden(self, row: SimulatedResource[Subscription], right: str, id: str) -> ProviderError:
+        return errors.forbidden(right, id)
+
+    @override
+    def bad_request(self, row: SimulatedResource[Subscription], message: str) -> ProviderError:
+        return errors.bad_request(message)
+
+    @override
+    def missing(self, refers: Refers, value: str, id: str) -> ProviderError:
+        return errors.no_group(value) if refers.token == GROUP else errors.not_found(id)
+
+    @override
+    def gone(self, row: SimulatedResource[Subscription], id: str) -> ProviderError:
+        return errors.not_found(id)
+
+    @override
+    def in_use(self, row: SimulatedResource[Subscription], id: str, by: str) -> ProviderError:
+        return errors.in_use(errors.BUSY.get(row.token, "InUse"), id, by)
+
+
+def _comparable(value: Any, default: Any) -> Any:
+    if value is None:
+        return default
+    if isinstance(value, list):
+        return sorted(map(str, value))
+    return value.lower() if isinstance(value, str) and value.startswith("/") else value

@@ -1,0 +1,157 @@
+"""What every provider stand-in is: a small Python interface behind the engine's gRPC protocol.
+
+Property maps are plain Python: dict, list, str, float/int, bool, None, plus ``concepts.unknown.UNKNOWN`` (a value
+that the engine learns only at update). Secrets are unwrapped before a provider sees them and wrapped again on the way
+out where the input was secret. The gRPC side is in ``server.py``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from facts.concepts.pool import Pool
+from rehearsal.simulation import UserInfo
+
+Properties = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class CheckFailure:
+    """A refused input: ``property`` is its path (``nodeConfig.machineType``), ``reason`` a sentence."""
+
+    property: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What changed: property paths, and which of them cannot be updated in place."""
+
+    changes: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
+    delete_before_replace: bool = False
+
+
+@dataclass(frozen=True)
+class Created:
+    """A created or read resource: its id and its full state. ``id == ""`` from ``read`` means it is gone."""
+
+    id: str
+    state: Properties
+    inputs: Properties | None = None
+
+
+class ProviderError(Exception):
+    """An error for the user, printed by the engine as it is. ``partial`` keeps a half-made resource in the state."""
+
+    def __init__(self, message: str, partial: Created | None = None) -> None:
+        super().__init__(message)
+        self.partial = partial
+
+
+@dataclass(frozen=True)
+class CallContext:
+    """One call's context."""
+
+    urn: str
+    type: str
+    name: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    preview: bool = False
+    random_seed: bytes = b""
+    """What auto-names are made from; only ``check`` has one, another for each operation unless it follows a plan."""
+
+
+class Provider(ABC):
+    """One provider plugin. All methods may raise ``ProviderError``; calls come from several threads."""
+
+    name: str
+    version: str
+    secret_outputs: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Resource type → output properties that are always secret."""
+
+    def instance(self) -> Provider:
+        """The provider that one more plugin process talks to; override it when instances differ by configuration."""
+        return self
+
+    def check_config(self, news: Properties) -> list[CheckFailure]:
+        """Validate the provider's configuration, of which values may be ``UNKNOWN``."""
+        return []
+
+    def diff_config(self, olds: Properties, news: Properties) -> Diff:
+        """What a changed configuration means: ``replaces`` here replaces every resource of this provider."""
+        return Diff(changes=tuple(key for key in sorted({*olds, *news}) if olds.get(key) != news.get(key)))
+
+    def configure(self, config: Properties) -> None:  # noqa: B027 - optional
+        """Take the provider's configuration, as strings or parsed JSON."""
+
+    def cancel(self) -> None:  # noqa: B027 - optional
+        """Stop waiting: the user interrupted the engine, which still waits for the calls under way."""
+
+    def close(self) -> None:  # noqa: B027 - optional
+        """End what the provider runs in the background; nothing is called after it."""
+
+    def inventory(self) -> list[str]:
+        """What exists in the simulated account, in words, whoever made it; none where there is no account."""
+        return []
+
+    def reserve(self, pools: Sequence[Pool]) -> None:  # noqa: B027 - optional
+        """Have the reservations that ``pools`` name, where a stand-in keeps account of them."""
+
+    def run_dry(self, pools: Collection[str]) -> None:  # noqa: B027 - optional
+        """Have no further machine for exactly these pools, where machines are the stand-in's and not the fleet's."""
+
+    def reclaim(self, node: str) -> bool:
+        """Take back the machine of that node, with notice; whether it is the stand-in's and not the fleet's."""
+        return False
+
+    def people(self) -> dict[str, UserInfo]:
+        """Whom the account lets into its cluster, as its own API writes them; nobody where there is no account."""
+        return {}
+
+    @abstractmethod
+    def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+        """Validate inputs and fill in defaults; unknown resource types are an error that names them."""
+
+    @abstractmethod
+    def diff(
+        self,
+        request: CallContext,
+        id: str,
+        old_inputs: Properties,
+        old_state: Properties,
+        news: Properties,
+        ignore_changes: tuple[str, ...],
+    ) -> Diff:
+        """Compare the checked inputs ``news`` with what is there; the server drops what ``ignore_changes`` covers."""
+
+    @abstractmethod
+    def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
+        """Make the resource; in a preview only say what it would be, with an empty id. ``timeout`` in seconds, or 0."""
+
+    @abstractmethod
+    def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
+        """The resource as it is now: to refresh, or to import (then ``inputs`` and ``state`` are empty)."""
+
+    @abstractmethod
+    def update(
+        self,
+        request: CallContext,
+        id: str,
+        old_inputs: Properties,
+        old_state: Properties,
+        news: Properties,
+        timeout: float,
+    ) -> Properties:
+        """Change the resource in place and return its full state; in a preview only say what it would be."""
+
+    @abstractmethod
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+        """Delete the resource and return when it is gone; one that is gone already is no error."""
+
+    def invoke(self, token: str, args: Properties) -> Properties:
+        """A data source or function; an unknown token is an error that names it."""
+        raise ProviderError(f"{self.name}: function {token} is not simulated")

@@ -1,0 +1,44 @@
+"""Makes what was in a cloud before the stack."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Generator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from components.settings import from_stack_file
+from facts import catalog
+from rehearsal.providers.base import CallContext, Created, Properties, Provider, ProviderError
+
+
+def made_beforehand(stack_file: Path, provider: Provider) -> None:
+    """Make the network, the reservations and the like that ``stack_file`` names, in the cloud that ``provider`` stands
+    in for.
+
+    What it consists of yields a cloud's ``beforehand.resources``, which is told of each what it became.
+
+    Raises:
+        ProviderError: the cloud refuses it.
+    """
+    settings = from_stack_file(stack_file)
+    provider.reserve(settings.gpu_pools)
+    module = f"rehearsal.providers.{settings.cloud}.beforehand"
+    if find_spec(module) is None:
+        return
+    resources = import_module(module).resources
+    there = provider.instance()
+    there.configure({catalog.of(settings.cloud).account_key.partition(":")[2]: settings.project})
+    wanted: Generator[tuple[str, Properties], Created | None, None] = resources(settings)
+    made: Created | None = None
+    for number in itertools.count():
+        try:
+            token, inputs = wanted.send(made)
+        except StopIteration:
+            return
+        request = CallContext(urn="", type=token, name=f"beforehand-{number}")
+        checked, failures = there.check(request, {}, inputs)
+        if failures:
+            raise ProviderError("; ".join(f"{failure.property}: {failure.reason}" for failure in failures))
+        made = there.create(request, checked, 0)

@@ -1,0 +1,43 @@
+"""A machine that EC2 takes back: a spot machine after its warning, any other at once, as when its host breaks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import suppress
+from typing import Final
+
+from rehearsal.providers.eks.account import Account
+from rehearsal.providers.eks.aws.event_bus import spot_interruption
+from rehearsal.providers.eks.errors import AwsError
+from rehearsal.providers.eks.machines.instance import instances
+
+NOTICE_SECONDS: Final = 120.0
+"""https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html"""
+
+_log = logging.getLogger("rehearsal.aws.machines")
+
+
+def reclaim(account: Account, node: str) -> bool:
+    """Take back the machine that is the node; whether there is one that no group started.
+
+    Who hears of the warning may drain and end it meanwhile; EC2 ends it when its notice is over.
+    """
+    found = next((each for each in instances(account) if each.private_name == node and each.state == "running"), None)
+    if found is None:
+        return False
+    if not found.spot:
+        _end(account, found.id)
+        return True
+    heard = spot_interruption(account, found.id)
+    _log.info("instance %s is warned; it heard of that: %s", found.id, ", ".join(heard) or "nobody")
+    timer = threading.Timer(NOTICE_SECONDS, _end, (account, found.id))
+    timer.daemon = True
+    timer.start()
+    return True
+
+
+def _end(account: Account, instance: str) -> None:
+    # It may have ended, and so may the account.
+    with suppress(AwsError):
+        account.call("ec2", "TerminateInstances", InstanceIds=[instance])

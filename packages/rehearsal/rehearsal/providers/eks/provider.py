@@ -1,0 +1,397 @@
+"""The AWS provider's stand-in: its rows, the requests by which moto keeps them, and AWS's words."""
+
+from __future__ import annotations
+
+import copy
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from typing_extensions import override
+
+from facts.concepts.unknown import UNKNOWN, given
+from rehearsal.providers.base import CallContext, CheckFailure, Created, Properties, ProviderError
+from rehearsal.providers.check import Words
+from rehearsal.providers.eks import (
+    access,
+    addons,
+    buckets,
+    cluster,
+    events,
+    file_systems,
+    iam,
+    keys,
+    launch_templates,
+    network,
+    node_group,
+    registries,
+    routes,
+    scaling_group,
+    security_groups,
+    stock,
+)
+from rehearsal.providers.eks.account import Account, maker
+from rehearsal.providers.eks.aws import moto_backend
+from rehearsal.providers.eks.aws.backend import answer_in_process
+from rehearsal.providers.eks.aws.server import AwsServer
+from rehearsal.providers.eks.background import Background
+from rehearsal.providers.eks.errors import AwsError, forbidden, not_found
+from rehearsal.providers.eks.functions import FUNCTIONS
+from rehearsal.providers.eks.left import left
+from rehearsal.providers.eks.machines.reclaim import reclaim
+from rehearsal.providers.eks.network import CLUSTER
+from rehearsal.providers.eks.request import BY_ARN, parameters, request_of, retag, tags_of
+from rehearsal.providers.eks.row import Row, refused
+from rehearsal.providers.eks.tags import TAGS, tag_failures
+from rehearsal.providers.resource import Made, Refers, SimulatedResource
+from rehearsal.providers.standin import StandIn, table
+from rehearsal.providers.store import Record, Store
+from rehearsal.providers.values import at
+from rehearsal.providers.vendor import Doing
+from rehearsal.simulation import Fleet
+from schemas import schema
+
+if TYPE_CHECKING:
+    from facts.catalog import CloudCatalog
+
+NO_REGION: Final = "is required: set aws:region"
+_LOOK_SECONDS: Final = 0.5
+_DIGITS: Final = 7  # hex, at the end of a name that the provider makes up
+_T = TypeVar("_T")
+_PARTS: Final = (
+    network,
+    routes,
+    security_groups,
+    launch_templates,
+    keys,
+    iam,
+    events,
+    registries,
+    buckets,
+    file_systems,
+    cluster,
+    addons,
+    access,
+    node_group,
+    scaling_group,
+)
+
+
+def _with_common_outputs(row: Row) -> Row:
+    """``row`` with the outputs of every type that has them."""
+    known = schema("eks").resources[row.token].outputs
+    common: Mapping[str, Any] = {"region": "{region}", "tagsAll": lambda made: given(made.inputs.get("tags"), {})}
+    outputs = {key: output for key, output in common.items() if key in known}
+    early = ("tagsAll",) if "tagsAll" in outputs else ()
+    return replace(row, outputs={**outputs, **row.outputs}, early=(*row.early, *early))
+
+
+class AwsProvider(StandIn[Account]):
+    """One simulated AWS account, in memory, whose machines are ``fleet``'s. A process has one: the next one empties it.
+
+    Args:
+        logs: the folder for ``aws-calls.jsonl``, the calls that controllers make.
+        patience: seconds that a resource waits for others that it needs and that may be under way.
+    """
+
+    name = "aws"
+    cloud_name = "eks"
+    rows = table([_with_common_outputs(row) for part in _PARTS for row in part.ROWS])
+    everywhere = TAGS
+    functions = FUNCTIONS
+    let_in = access.let_in
+    set_aside = stock.reserve
+    use_up = stock.run_dry
+    settings = ("region",)
+    words = Words(
+        unknown="pulumi-aws {version} has no such input in {object}; check the spelling", lacking="", server=""
+    )
+    ids_are_paths = False
+
+    def __init__(
+        self, logs: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None, patience: float = 60.0
+    ) -> None:
+        moto_backend.forget()
+        super().__init__(logs, fleet, catalog)
+        self._cloud = replace(self._cloud, patience=patience)
+        self._server = None if fleet is None else AwsServer(self._cloud, fleet, logs)
+        self._background = Background(self._cloud, self._server)
+
+    @override
+    def new_cloud(self, directory: Path, fleet: Fleet | None, catalogue: Callable[[], CloudCatalog]) -> Account:
+        region = catalogue().reference_region
+        return Account(store=Store(), fleet=fleet, catalogue=catalogue, region=region, answers=answer_in_process)
+
+    @override
+    def instance(self) -> AwsProvider:
+        other = copy.copy(self)
+        # One engine that is interrupted does not interrupt the next.
+        other._cloud = replace(self._cloud, cancelled=threading.Event())
+        return other
+
+    @override
+    def check_config(self, news: Properties) -> list[CheckFailure]:
+        region = news.get("region")
+        if region in (None, ""):
+            return [CheckFailure("region", NO_REGION)]
+        known = self._cloud.catalog.regions
+        if region is UNKNOWN or region in known:
+            return []
+        return [CheckFailure("region", f"invalid AWS Region: {region}; the rehearsal knows {', '.join(sorted(known))}")]
+
+    @property
+    def account(self) -> Account:
+        """The simulated account, as this instance is configured."""
+        return self._cloud
+
+    @property
+    def server(self) -> AwsServer:
+        """AWS for controllers in the cluster; ``RuntimeError`` where programs are only previewed."""
+        if self._server is None:
+            raise RuntimeError("a provider without a fleet has no cluster, so nothing in one calls AWS")
+        return self._server
+
+    @override
+    def inventory(self) -> list[str]:
+        return left(self._cloud, moto_backend.regions(self._cloud.id))
+
+    @override
+    def reclaim(self, node: str) -> bool:
+        regions = {str(each.outputs["region"]) for each in self._cloud.store.all(CLUSTER)}
+        return any(reclaim(replace(self._cloud, region=region), node) for region in sorted(regions))
+
+    @override
+    def configure(self, config: Properties) -> None:
+        super().configure(config)
+        self._cloud = replace(self._cloud, region=self._cloud.default("region") or self._cloud.region)
+        if self._cloud.fleet is not None:
+            # moto takes seconds to import, and the engine has other things to do first.
+            threading.Thread(target=self._background.start, name="aws-start", daemon=True).start()
+
+    @override
+    def cancel(self) -> None:
+        self._cloud.cancelled.set()
+
+    @override
+    def close(self) -> None:
+        self._cloud.cancelled.set()
+        self._background.stop()
+        if self._server is not None:
+            self._server.stop()
+
+    # The engine's calls, in the region that a resource names.
+
+    @override
+    def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
+        there = self._in(inputs)
+        return self._around(request, lambda: StandIn.create(there, request, inputs, timeout))
+
+    @override
+    def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
+        return StandIn.read(self._in(inputs or state), request, id, inputs, state)
+
+    @override
+    def update(
+        self,
+        request: CallContext,
+        id: str,
+        old_inputs: Properties,
+        old_state: Properties,
+        news: Properties,
+        timeout: float,
+    ) -> Properties:
+        there = self._in(news)
+        return self._around(request, lambda: StandIn.update(there, request, id, old_inputs, old_state, news, timeout))
+
+    @override
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+        there = self._in(inputs or state)
+        self._around(request, lambda: StandIn.delete(there, request, id, inputs, state, timeout))
+
+    def _around(self, request: CallContext, call: Callable[[], _T]) -> _T:
+        if request.preview:
+            return call()
+        with self._background.around(request.type):
+            return call()
+
+    def _in(self, inputs: Properties) -> AwsProvider:
+        """This stand-in in the region that a resource names, or the configured one."""
+        region = inputs.get("region")
+        if not isinstance(region, str) or not region:
+            return self
+        other = copy.copy(self)
+        other._cloud = replace(self._cloud, region=region)
+        return other
+
+    # What the provider knows.
+
+    @override
+    def auto_name(self, row: SimulatedResource[Account], request: CallContext, inputs: Properties) -> str:
+        prefix = inputs.get(f"{row.name}Prefix")
+        prefix = prefix if isinstance(prefix, str) else f"{request.name}-"
+        digits = random.Random(request.random_seed or None).getrandbits(4 * _DIGITS)
+        return f"{prefix[: _kept(row).name_limit - _DIGITS]}{digits:0{_DIGITS}x}"
+
+    @override
+    def completed(self, row: SimulatedResource[Account], inputs: Properties) -> Properties:
+        return inputs
+
+    @override
+    def deletes_first(
+        self, row: SimulatedResource[Account], request: CallContext, old: Properties, new: Properties
+    ) -> bool:
+        # As the real provider's bridge decides: two resources of one name cannot exist at once.
+        name = new.get(row.name) if row.name else None
+        return name is not None and name == old.get(row.name) and not _auto_named(request, str(name))
+
+    @override
+    def place(self, row: SimulatedResource[Account], inputs: Properties) -> Mapping[str, Any]:
+        here = self._cloud
+        return {**inputs, "region": here.region, "account": here.id, "partition": here.partition}
+
+    @override
+    def target(self, path: str, refers: Refers, value: str, inputs: Properties) -> str:
+        return value
+
+    @override
+    def failures(self, row: SimulatedResource[Account], inputs: Properties) -> list[CheckFailure]:
+        kept = _kept(row)
+        found = super().failures(row, inputs)
+        given = [key for key in kept.one_of if inputs.get(key) is not None]
+        if kept.one_of and len(given) != 1:
+            found.append(CheckFailure(given[-1] if given else kept.one_of[0], f"give one of {', '.join(kept.one_of)}"))
+        return [*found, *kept.wrong(inputs), *tag_failures(inputs)]
+
+    # Where moto has a resource, it says what there is.
+
+    @override
+    def require(self, row: SimulatedResource[Account], made: Made[Account]) -> None:
+        if _kept(row).describe is None:
+            super().require(row, made)
+        else:
+            row.requires(made)
+
+    @override
+    def make(self, row: SimulatedResource[Account], made: Made[Account]) -> Made[Account]:
+        """What exists already is refused by moto, or by the row's own look."""
+        kept = _kept(row)
+        if kept.make is not None:
+            made = replace(made, id=kept.make(made))
+        elif kept.describe is not None:
+            made = replace(made, id=self._requested(kept, made))
+        if kept.completes_with_change:
+            kept.change(made.cloud, made.id, {}, made.inputs)
+        return self._described(kept, made) or made
+
+    @override
+    def change(self, row: SimulatedResource[Account], made: Made[Account]) -> Made[Account]:
+        kept = _kept(row)
+        assert made.before is not None
+        old, new = made.before.inputs, made.inputs
+        kept.change(made.cloud, made.id, old, new)
+        if kept.retag is not None:
+            kept.retag(made.cloud, made.id, old, new)
+        elif kept.describe is not None and "tagsAll" in row.outputs:
+            target = str(made.before.outputs["arn"]) if request_of(row.token)[0] in BY_ARN else made.id
+            retag(made.cloud, row.token, target, old.get("tags") or {}, new.get("tags") or {})
+        return self._described(kept, made) or made
+
+    @override
+    def remove(self, row: SimulatedResource[Account], record: Record) -> None:
+        try:
+            _kept(row).remove(self._cloud, record.id, record.inputs)
+        except AwsError as error:
+            if not not_found(error):
+                raise
+
+    @override
+    def now(self, row: SimulatedResource[Account], record: Record) -> Record | None:
+        kept = _kept(row)
+        if kept.describe is None:
+            return record
+        made = self._described(kept, Made(self._cloud, record.id, record.inputs, record))
+        if made is None:
+            return None
+        return replace(self.recorded(row, made), inputs=kept.live(self._cloud, record))
+
+    def _requested(self, row: Row, made: Made[Account]) -> str:
+        service, operation = request_of(row.token)
+        params = row.wrap(made.inputs, parameters(row.token, made.inputs))
+        tags = made.inputs.get("tags")
+        if tags and "tagsAll" in row.outputs:
+            params |= tags_of(service, row.tagged, tags)
+        answer = made.cloud.call(service, operation, **params)
+        return str(at(answer, row.answer)) if row.answer else made.id
+
+    def _described(self, row: Row, made: Made[Account]) -> Made[Account] | None:
+        """A resource with what AWS says of it now; ``None`` if it is gone."""
+        if row.describe is None:
+            return made
+        try:
+            answer = row.describe(made.cloud, made.id, made.inputs)
+        except AwsError as error:
+            if not_found(error):
+                return None
+            raise
+        return None if answer is None else replace(made, answer=answer)
+
+    @override
+    def retried(self, attempt: Callable[[], None]) -> None:
+        """As the provider does, try again while something that may be on its way out still uses a resource."""
+        deadline = time.monotonic() + self._cloud.patience
+        while True:
+            try:
+                return attempt()
+            except AwsError as error:
+                waits = error.code == "DependencyViolation" and time.monotonic() < deadline
+                if not waits or self._cloud.cancelled.wait(_LOOK_SECONDS):
+                    raise
+
+    # AWS's words.
+
+    @override
+    def right(self, row: SimulatedResource[Account], doing: Doing) -> str:
+        return ":".join(request_of(row.token)) if doing == "create" else ""
+
+    @override
+    def forbidden(self, row: SimulatedResource[Account], right: str, id: str) -> ProviderError:
+        return forbidden(maker(self._cloud), *request_of(row.token), id or "*")
+
+    @override
+    def bad_request(self, row: SimulatedResource[Account], message: str) -> ProviderError:
+        code, _, text = message.partition(": ")
+        return refused(row.token, code, text)
+
+    @override
+    def missing(self, refers: Refers, value: str, id: str) -> ProviderError:
+        # Only clusters are looked up in the records; about the rest AWS itself is asked.
+        return cluster.no_cluster(id)
+
+    @override
+    def gone(self, row: SimulatedResource[Account], id: str) -> ProviderError:
+        return refused(row.token, "NotFound", f"{id} does not exist", "Describe")
+
+    @override
+    def in_use(self, row: SimulatedResource[Account], id: str, by: str) -> ProviderError:
+        what = _kept(row).tagged or "resource"
+        reason = f"The {what} '{id}' has dependencies and cannot be deleted: {by} uses it."
+        operation = request_of(row.token)[1].replace("Create", "Delete")
+        return refused(row.token, "DependencyViolation", reason, operation)
+
+    @override
+    def unfinished(self, what: str, id: str, doing: str) -> str:
+        return f"waiting for {what} ({id}) {'create' if doing == 'creating' else 'update'}"
+
+
+def _kept(row: SimulatedResource[Account]) -> Row:
+    return cast("Row", row)
+
+
+def _auto_named(request: CallContext, name: str) -> bool:
+    """Whether the provider made ``name``, so that a replacement may exist beside its predecessor."""
+    head, tail = name[:-_DIGITS], name[-_DIGITS:]
+    return bool(head) and f"{request.name}-".startswith(head) and set(tail) <= set("0123456789abcdef")

@@ -1,0 +1,231 @@
+"""GKE clusters: control plane, default pool, inline pools, and the system pods every cluster has."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from ipaddress import ip_network
+from typing import Any, Final
+
+from facts.concepts.unknown import UNKNOWN
+from rehearsal.providers.base import Properties, ProviderError
+from rehearsal.providers.cloud import SimulatedCloud, last_part
+from rehearsal.providers.gke import versions
+from rehearsal.providers.gke.cloud import ABSENT, SELF_LINK, chosen, region_of
+from rehearsal.providers.gke.cluster_rules import CLUSTER_RULES, cluster_zones
+from rehearsal.providers.gke.errors import bad_request
+from rehearsal.providers.gke.iam import require_account
+from rehearsal.providers.gke.network import NETWORK, SUBNETWORK, network_of, subnetwork_of
+from rehearsal.providers.gke.node_pool import CLUSTER, POOL, UNORDERED_NODE_CONFIG
+from rehearsal.providers.gke.replacement import CLUSTER_REPLACES
+from rehearsal.providers.gke.system import system_objects
+from rehearsal.providers.resource import Inside, Lifecycle, Made, Refers, SimulatedResource
+from rehearsal.providers.store import Record
+from rehearsal.providers.values import at, without_none
+
+PROTECTED: Final = (
+    "Cannot destroy cluster because deletion_protection is set to true. "
+    "Set it to false to proceed with cluster deletion."
+)
+DEFAULT_POOL: Final = "default-pool"
+_BY_NAME: Final = "controlPlaneEndpointsConfig.dnsEndpointConfig"
+
+
+def _completed(cloud: SimulatedCloud, inputs: Properties) -> Properties:
+    return {**inputs, "location": chosen(inputs.get("location"), cloud.default("zone") or cloud.default("region"))}
+
+
+def _require(made: Made[SimulatedCloud]) -> None:
+    inputs, network = made.inputs, network_of(made.cloud, made.inputs)
+    if inputs.get("subnetwork"):
+        subnetwork = subnetwork_of(made.cloud, inputs)
+        if subnetwork.outputs["network"] != SELF_LINK + network.id:
+            raise bad_request(f"Subnetwork {subnetwork.id} is not in network {network.id}.")
+        _require_ranges(inputs, subnetwork)
+    elif network.inputs.get("autoCreateSubnetworks") is False:
+        raise bad_request(f"Network '{network.inputs['name']}' is in custom subnet mode: a subnetwork must be given.")
+    for pool in _inline_pools(inputs):
+        account = at(pool.inputs, "nodeConfig.serviceAccount")
+        if account and account != "default":
+            require_account(made.cloud, account)
+
+
+def _inline_pools(cluster: Properties) -> Iterator[Inside]:
+    """The pools declared inside a cluster: its ``nodePools``, else the default pool.
+
+    A default pool that is to be removed is gone before anything can use it: no machine is made.
+    """
+    shared = {"project": cluster.get("project"), "location": cluster.get("location"), "cluster": cluster.get("name")}
+    pools: Any = cluster.get("nodePools")
+    if not isinstance(pools, list) or not pools:
+        pools = [{"name": DEFAULT_POOL, **_default_pool(cluster)}]
+    for index, pool in enumerate(pools):
+        if isinstance(pool, dict):
+            inputs = {"name": f"pool-{index}", **copy.deepcopy(pool), **shared}
+            yield Inside(POOL, inputs, kept=cluster.get("removeDefaultNodePool") is not True)
+
+
+def _default_pool(cluster: Properties) -> Properties:
+    return without_none({"nodeConfig": cluster.get("nodeConfig"), "nodeCount": cluster.get("initialNodeCount")})
+
+
+def _require_ranges(inputs: Properties, subnetwork: Record) -> None:
+    policy = inputs.get("ipAllocationPolicy") or {}
+    known = {entry["rangeName"] for entry in subnetwork.inputs.get("secondaryIpRanges") or []}
+    _require_apart(inputs, subnetwork)
+    for key, what in (("clusterSecondaryRangeName", "Pod"), ("servicesSecondaryRangeName", "Services")):
+        name = policy.get(key)
+        if name and name not in known:
+            raise bad_request(
+                f"{what} secondary range '{name}' does not exist in subnetwork '{last_part(subnetwork.id)}' "
+                f"(it has: {', '.join(sorted(known)) or 'none'})."
+            )
+
+
+def _require_apart(inputs: Properties, subnetwork: Record) -> None:
+    """400 for a control plane in the nodes', pods' or services' range: "must not overlap with any other ranges".
+
+    https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/projects.locations.clusters#PrivateClusterConfig
+    """
+    text = at(inputs, "privateClusterConfig.masterIpv4CidrBlock")
+    ranges = [subnetwork.inputs, *(subnetwork.inputs.get("secondaryIpRanges") or [])]
+    for taken in (entry.get("ipCidrRange") for entry in ranges):
+        if text and taken and ip_network(text).overlaps(ip_network(taken)):
+            raise bad_request(f"master_ipv4_cidr_block {text} overlaps with {taken} of subnetwork {subnetwork.id}.")
+
+
+def _range(made: Made[SimulatedCloud], name: str, block: str) -> str | None:
+    if not made.inputs.get("subnetwork"):
+        return None
+    secondary = subnetwork_of(made.cloud, made.inputs).inputs.get("secondaryIpRanges") or []
+    ranges = {entry["rangeName"]: entry.get("ipCidrRange") for entry in secondary}
+    policy = made.inputs.get("ipAllocationPolicy") or {}
+    return ranges.get(policy.get(name)) or policy.get(block)
+
+
+def _version(made: Made[SimulatedCloud]) -> str | None:
+    return versions.resolve(made.inputs.get("minMasterVersion"))
+
+
+def _master_auth(made: Made[SimulatedCloud]) -> Properties:
+    certificate = at(made.before.outputs, "masterAuth.clusterCaCertificate") if made.before else None
+    return {**(made.inputs.get("masterAuth") or {}), **without_none({"clusterCaCertificate": certificate})}
+
+
+def _ways_in(made: Made[SimulatedCloud]) -> Properties:
+    """The endpoint by name is always there; what it does depends on whether it takes traffic from outside Google:
+    https://cloud.google.com/python/docs/reference/container/latest/google.cloud.container_v1beta1.types.ControlPlaneEndpointsConfig.DNSEndpointConfig
+    """
+    given = made.inputs.get("controlPlaneEndpointsConfig") or {}
+    known = at(made.before.outputs, f"{_BY_NAME}.endpoint") if made.before else ""
+    return {
+        "ipEndpointsConfig": {"enabled": True},
+        **given,
+        "dnsEndpointConfig": {
+            "allowExternalTraffic": False,
+            **(given.get("dnsEndpointConfig") or {}),
+            "endpoint": known,
+        },
+    }
+
+
+def _moved(old: Properties, new: Properties) -> tuple[str, ...]:
+    path = "privateClusterConfig.enablePrivateEndpoint"
+    before, after = at(old, path), at(new, path)
+    if before is UNKNOWN or after is UNKNOWN:  # then it may move
+        return ("endpoint",)
+    return ("endpoint",) if bool(before) is not bool(after) else ()
+
+
+def _start(cloud: SimulatedCloud, cluster: Record, before: Record | None) -> Record:
+    """Start the control plane, unless an earlier attempt did, and open the ways in.
+
+    A private endpoint is an address in the cluster's network:
+    https://cloud.google.com/kubernetes-engine/docs/concepts/network-isolation. At the endpoint by name, Google's front
+    end shows a certificate that everybody trusts, and not that of the cluster's CA
+    (https://github.com/hashicorp/terraform-provider-kubernetes/issues/2637, https://github.com/fluxcd/flux2/issues/5896).
+    """
+    inputs = cluster.inputs
+    if cluster.outputs["endpoint"] and (before is None or _access(before.inputs) == _access(inputs)):
+        return cluster
+    endpoint = cloud.machines().create_cluster(
+        inputs["name"],
+        version=cluster.outputs["masterVersion"],
+        region=region_of(inputs["location"]),
+        zones=cluster_zones(inputs, cloud),
+        system_objects=system_objects(inputs),
+    )
+    auth = {**cluster.outputs["masterAuth"], "clusterCaCertificate": endpoint.ca_pem_base64}
+    ways = copy.deepcopy(cluster.outputs["controlPlaneEndpointsConfig"])
+    by_name = ways["dnsEndpointConfig"]
+    by_name["endpoint"] = endpoint.name if by_name["allowExternalTraffic"] else endpoint.nowhere
+    address = endpoint.private if at(inputs, "privateClusterConfig.enablePrivateEndpoint") else endpoint.host
+    reached = {"endpoint": address, "controlPlaneEndpointsConfig": ways, "masterAuth": auth}
+    return replace(cluster, outputs={**cluster.outputs, **reached})
+
+
+def _access(inputs: Properties) -> tuple[Any, Any]:
+    return at(inputs, "privateClusterConfig.enablePrivateEndpoint"), at(inputs, f"{_BY_NAME}.allowExternalTraffic")
+
+
+def _stop(cloud: SimulatedCloud, cluster: Record) -> None:
+    cloud.machines().delete_cluster(cluster.inputs["name"])
+
+
+def _unprotected(cloud: SimulatedCloud, cluster: Record) -> None:
+    if cluster.inputs.get("deletionProtection"):
+        raise ProviderError(PROTECTED)
+
+
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    # Its own pools (default or inline) are recorded like declared ones.
+    SimulatedResource(
+        token=CLUSTER,
+        id="projects/{project}/locations/{location}/clusters/{name}",
+        outputs={
+            "clusterIpv4Cidr": lambda made: _range(made, "clusterSecondaryRangeName", "clusterIpv4CidrBlock"),
+            "controlPlaneEndpointsConfig": _ways_in,
+            "endpoint": lambda made: made.before.outputs["endpoint"] if made.before else "",
+            "labelFingerprint": "",
+            "masterAuth": _master_auth,
+            "masterVersion": _version,
+            "network": lambda made: network_of(made.cloud, made.inputs).id,
+            "nodeLocations": lambda made: sorted({*cluster_zones(made.inputs, made.cloud)} - {made.inputs["location"]}),
+            "nodeVersion": lambda made: made.inputs.get("nodeVersion") or _version(made),
+            "operation": "",
+            "selfLink": "https://container.googleapis.com/v1beta1/{id}",
+            "servicesIpv4Cidr": lambda made: _range(made, "servicesSecondaryRangeName", "servicesIpv4CidrBlock"),
+            "subnetwork": lambda made: (
+                subnetwork_of(made.cloud, made.inputs).id if made.inputs.get("subnetwork") else None
+            ),
+        },
+        unknown=("masterAuth", _BY_NAME),
+        renews=_moved,
+        name="name",
+        completes=_completed,
+        defaults={
+            "clusterAutoscaling.autoscalingProfile": "BALANCED",
+            "deletionPolicy": "DELETE",
+            "deletionProtection": True,
+            "enableShieldedNodes": True,
+            "ipAllocationPolicy.stackType": "IPV4",
+            "network": "default",
+        },
+        rules=CLUSTER_RULES.rules,
+        refers={"network": Refers(NETWORK), "subnetwork": Refers(SUBNETWORK)},
+        requires=_require,
+        inside=_inline_pools,
+        keeps=_unprotected,
+        replaces=CLUSTER_REPLACES,
+        links=("network", "subnetwork"),
+        unordered=(
+            "nodeLocations",
+            "masterAuthorizedNetworksConfig.cidrBlocks",
+            *UNORDERED_NODE_CONFIG,
+            *(f"nodePools.{path}" for path in UNORDERED_NODE_CONFIG),
+        ),
+        absent=ABSENT,
+        lives=Lifecycle("cluster", _start, _stop),
+    ),
+)

@@ -1,0 +1,82 @@
+"""Instances of Filestore. What is stored in them, and who mounts them, is not simulated.
+
+Replacement: https://github.com/GoogleCloudPlatform/magic-modules/blob/main/mmv1/products/filestore/Instance.yaml
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import Any, Final
+
+from rehearsal.providers.base import Properties
+from rehearsal.providers.cloud import SimulatedCloud
+from rehearsal.providers.gke.cloud import ABSENT, Rules, is_zone
+from rehearsal.providers.gke.errors import bad_request
+from rehearsal.providers.gke.network import CREATED, NETWORK
+from rehearsal.providers.resource import Made, Refers, SimulatedResource
+
+INSTANCE: Final = "gcp:filestore/instance:Instance"
+INSTANCE_RULES: Final = Rules()
+
+_TIERS: Final = "https://cloud.google.com/filestore/docs/service-tiers"
+_NAMES: Final = "https://cloud.google.com/filestore/docs/reference/rest/v1/projects.locations.instances/create"
+_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+# Kilobytes of 1,024 to the gibibyte; of the tiers that are in one zone.
+_SIZES: Final = {"BASIC_HDD": (1024, 65433), "BASIC_SSD": (2560, 65433), "ZONAL": (1024, 102400)}
+
+
+@INSTANCE_RULES.add("filestore-name", _NAMES, "name")
+def _name(inputs: Properties, cloud: SimulatedCloud) -> str | None:
+    return None if _NAME.fullmatch(inputs["name"]) else f"invalid instance name: {inputs['name']}"
+
+
+@INSTANCE_RULES.add("filestore-size", _TIERS, "tier", "fileShares")
+def _size(inputs: Properties, cloud: SimulatedCloud) -> str | None:
+    least, most = _SIZES.get(inputs["tier"], (0, 1 << 30))
+    size = inputs["fileShares"]["capacityGb"]
+    if least <= size <= most:
+        return None
+    return f"capacity of tier {inputs['tier']} must be from {least} GiB to {most} GiB, not {size:g} GiB"
+
+
+@INSTANCE_RULES.add("filestore-place", _TIERS, "tier", "location")
+def _place(inputs: Properties, cloud: SimulatedCloud) -> str | None:
+    location = inputs.get("location") or ""
+    if is_zone(location) == (inputs["tier"] in _SIZES):
+        return None
+    return f"location {location} is not one of instances of tier {inputs['tier']}"
+
+
+def _not_smaller(made: Made[SimulatedCloud]) -> None:
+    """https://cloud.google.com/filestore/docs/editing-instances: a basic one only grows."""
+    if made.before is None or not str(made.inputs["tier"]).startswith("BASIC"):
+        return
+    if made.inputs["fileShares"]["capacityGb"] < made.before.inputs["fileShares"]["capacityGb"]:
+        raise bad_request("reducing the capacity is not supported by instances of a basic tier")
+
+
+def _networks(made: Made[SimulatedCloud]) -> list[Any]:
+    # A range of its own that Google chooses, and peers: https://cloud.google.com/filestore/docs/creating-instances
+    third = zlib.crc32(made.id.encode()) % 256
+    address = {"ipAddresses": [f"10.255.{third}.2"], "reservedIpRange": f"10.255.{third}.0/29"}
+    return [{**address, **network} for network in made.inputs["networks"]]
+
+
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
+        token=INSTANCE,
+        id="projects/{project}/locations/{location}/instances/{name}",
+        outputs={"createTime": CREATED, "etag": "0", "networks": _networks},
+        unknown=("networks.ipAddresses",),
+        name="name",
+        defaults={"deletionPolicy": "DELETE", "protocol": "NFS_V3", "deletionProtectionEnabled": False},
+        rules=INSTANCE_RULES.rules,
+        # Google peers the two, and a network that is peered stays:
+        # https://github.com/GoogleCloudPlatform/magic-modules/pull/18476
+        refers={"networks.network": Refers(NETWORK)},
+        requires=_not_smaller,
+        replaces=("tier", "networks", "kmsKeyName", "protocol", "fileShares.name"),
+        absent=ABSENT,
+    ),
+)

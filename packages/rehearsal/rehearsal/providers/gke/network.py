@@ -1,0 +1,236 @@
+"""Networks, subnetworks, routers, NATs, firewall rules and addresses.
+
+Replacement and defaults: the provider's resource definitions,
+https://github.com/GoogleCloudPlatform/magic-modules/tree/main/mmv1/products/compute
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import zlib
+from typing import Final
+
+from rehearsal.providers.base import Properties
+from rehearsal.providers.cloud import SimulatedCloud, last_part
+from rehearsal.providers.gke.cloud import ABSENT, SELF_LINK, Rules, region_of
+from rehearsal.providers.gke.errors import bad_request
+from rehearsal.providers.resource import Made, Refers, SimulatedResource
+from rehearsal.providers.store import Record
+
+NETWORK: Final = "gcp:compute/network:Network"
+SUBNETWORK: Final = "gcp:compute/subnetwork:Subnetwork"
+ROUTER: Final = "gcp:compute/router:Router"
+CREATED: Final = "2026-11-01T00:00:00.000-07:00"
+
+SUBNETWORK_RULES: Final = Rules()
+RANGES_SOURCE: Final = "https://cloud.google.com/vpc/docs/subnets#valid-ranges"
+
+
+def network_of(cloud: SimulatedCloud, inputs: Properties) -> Record:
+    """The network that ``inputs``, which were looked up, name."""
+    return _existing(cloud, NETWORK, _linked(inputs["network"], f"projects/{inputs['project']}/global/networks"))
+
+
+def subnetwork_of(cloud: SimulatedCloud, inputs: Properties) -> Record:
+    """The subnetwork that a cluster's inputs, which were looked up, name."""
+    region = region_of(inputs["location"])
+    folder = f"projects/{inputs['project']}/regions/{region}/subnetworks"
+    return _existing(cloud, SUBNETWORK, _linked(inputs["subnetwork"], folder))
+
+
+def _linked(value: str, folder: str) -> str:
+    """The path of a resource from its name in ``folder``, or from its link, which may be into another project."""
+    path = value.removeprefix(SELF_LINK)
+    return path if path.startswith("projects/") else f"{folder}/{last_part(value)}"
+
+
+def _existing(cloud: SimulatedCloud, type: str, path: str) -> Record:
+    record = cloud.store.get(type, path)
+    if record is None:
+        raise ValueError(f"{path} was looked up before")
+    return record
+
+
+def _network_link(made: Made[SimulatedCloud]) -> str:
+    return SELF_LINK + network_of(made.cloud, made.inputs).id
+
+
+def _number(made: Made[SimulatedCloud]) -> str:
+    """A stable number for a path, as the API gives every resource one."""
+    return str(zlib.crc32(made.id.encode()))
+
+
+def _apart_from_others(made: Made[SimulatedCloud]) -> None:
+    network = network_of(made.cloud, made.inputs)
+    mine = {text: ipaddress.ip_network(text) for text in subnetwork_ranges(made.inputs)}
+    for other in made.cloud.store.all(SUBNETWORK):
+        if other.id == made.id or other.outputs["network"] != SELF_LINK + network.id:
+            continue
+        for theirs in subnetwork_ranges(other.inputs):
+            for text, range_ in mine.items():
+                if range_.overlaps(ipaddress.ip_network(theirs)):
+                    raise bad_request(
+                        f"Invalid IPCidrRange: {text} conflicts with existing subnetwork "
+                        f"'{other.inputs['name']}' ({theirs}) in network '{network.inputs['name']}'"
+                    )
+
+
+def _address(made: Made[SimulatedCloud]) -> str:
+    # 203.0.113.0/24 is reserved for documentation (RFC 5737): no real host answers there.
+    return made.inputs.get("address") or f"203.0.113.{int(_number(made)) % 254 + 1}"
+
+
+def _does_not_grow(old: object, new: object) -> bool:
+    if not isinstance(old, str) or not isinstance(new, str):
+        return True
+    before, after = ipaddress.ip_network(old, strict=False), ipaddress.ip_network(new, strict=False)
+    return before.version != after.version or not after.supernet_of(before)  # type: ignore[arg-type]
+
+
+def subnetwork_ranges(inputs: Properties) -> list[str]:
+    """The primary and all secondary IPv4 ranges of a subnetwork's inputs."""
+    secondary = [entry.get("ipCidrRange") for entry in inputs.get("secondaryIpRanges") or []]
+    return [text for text in (inputs.get("ipCidrRange"), *secondary) if text]
+
+
+@SUBNETWORK_RULES.add("subnet-range-valid", RANGES_SOURCE, "ipCidrRange", "secondaryIpRanges")
+def _range_valid(inputs: Properties, cloud: SimulatedCloud) -> str | None:
+    for text in subnetwork_ranges(inputs):
+        try:
+            size = ipaddress.ip_network(text).prefixlen
+        except ValueError as error:
+            return f"Invalid value for field 'resource.ipCidrRange': '{text}'. {error}"
+        if not 4 <= size <= 29:
+            return f"Invalid value for field 'resource.ipCidrRange': '{text}'. The mask must be /4 to /29."
+    return None
+
+
+@SUBNETWORK_RULES.add("subnet-ranges-disjoint", RANGES_SOURCE, "ipCidrRange", "secondaryIpRanges")
+def _ranges_disjoint(inputs: Properties, cloud: SimulatedCloud) -> str | None:
+    ranges = [(text, ipaddress.ip_network(text, strict=False)) for text in subnetwork_ranges(inputs)]
+    for index, (one, range_) in enumerate(ranges):
+        for other, known in ranges[index + 1 :]:
+            if range_.overlaps(known):
+                return f"Invalid IPCidrRange: {other} overlaps {one} in the same subnetwork."
+    return None
+
+
+ROWS: Final = (
+    # Subnetworks of auto mode are not made.
+    SimulatedResource(
+        token=NETWORK,
+        id="projects/{project}/global/networks/{name}",
+        outputs={
+            "selfLink": SELF_LINK + "{id}",
+            "networkId": _number,
+            "numericId": _number,
+            "gatewayIpv4": "",
+        },
+        name="name",
+        defaults={
+            "autoCreateSubnetworks": True,
+            "deletionPolicy": "DELETE",
+            "networkFirewallPolicyEnforcementOrder": "AFTER_CLASSIC_FIREWALL",
+        },
+        replaces=("description", "autoCreateSubnetworks", "internalIpv6Range", "networkProfile", "params"),
+        absent=ABSENT,
+    ),
+    SimulatedResource(
+        token=SUBNETWORK,
+        id="projects/{project}/regions/{region}/subnetworks/{name}",
+        outputs={
+            "selfLink": SELF_LINK + "{id}",
+            "network": _network_link,
+            "gatewayAddress": lambda made: str(ipaddress.ip_network(made.inputs["ipCidrRange"])[1]),
+            "creationTimestamp": CREATED,
+            "fingerprint": "",
+            "subnetworkId": lambda made: int(_number(made)),
+        },
+        name="name",
+        defaults={"deletionPolicy": "DELETE"},
+        rules=SUBNETWORK_RULES.rules,
+        refers={"network": Refers(NETWORK)},
+        requires=_apart_from_others,
+        replaces=(
+            "network",
+            "description",
+            "externalIpv6Prefix",
+            "internalIpv6Prefix",
+            "reservedInternalRange",
+            "resolveSubnetMask",
+            "params",
+        ),
+        # The primary range may grow in place.
+        replaces_if={"ipCidrRange": _does_not_grow},
+        links=("network", "region"),
+        absent=ABSENT,
+    ),
+    SimulatedResource(
+        token=ROUTER,
+        id="projects/{project}/regions/{region}/routers/{name}",
+        outputs={"selfLink": SELF_LINK + "{id}", "network": _network_link, "creationTimestamp": CREATED},
+        name="name",
+        # The alternative, an NCC gateway, is not simulated.
+        required=("network",),
+        defaults={"deletionPolicy": "DELETE", "bgp.advertiseMode": "DEFAULT", "bgp.keepaliveInterval": 20},
+        refers={"network": Refers(NETWORK)},
+        replaces=("network", "encryptedInterconnectRouter", "params"),
+        links=("network", "region"),
+        absent=ABSENT,
+    ),
+    SimulatedResource(
+        token="gcp:compute/routerNat:RouterNat",
+        id="{project}/{region}/{router}/{name}",
+        name="name",
+        defaults={
+            "deletionPolicy": "DELETE",
+            "icmpIdleTimeoutSec": 30,
+            "tcpEstablishedIdleTimeoutSec": 1200,
+            "tcpTimeWaitTimeoutSec": 120,
+            "tcpTransitoryIdleTimeoutSec": 30,
+            "type": "PUBLIC",
+            "udpIdleTimeoutSec": 30,
+        },
+        # In the API, a NAT is a part of its router.
+        refers={"router": Refers(ROUTER, "part"), "subnetworks.name": Refers(SUBNETWORK, "names")},
+        replaces=("endpointTypes", "type"),
+        links=("region", "router"),
+        unordered=("natIps", "drainNatIps", "subnetworks", "rules"),
+        absent=ABSENT,
+    ),
+    SimulatedResource(
+        token="gcp:compute/firewall:Firewall",
+        id="projects/{project}/global/firewalls/{name}",
+        outputs={"selfLink": SELF_LINK + "{id}", "network": _network_link, "creationTimestamp": CREATED},
+        name="name",
+        defaults={"deletionPolicy": "DELETE", "priority": 1000},
+        refers={"network": Refers(NETWORK)},
+        replaces=("direction", "params"),
+        links=("network",),
+        unordered=("sourceRanges", "destinationRanges", "sourceTags", "targetTags", "allows", "denies"),
+        absent=ABSENT,
+    ),
+    SimulatedResource(
+        token="gcp:compute/address:Address",
+        id="projects/{project}/regions/{region}/addresses/{name}",
+        outputs={"selfLink": SELF_LINK + "{id}", "address": _address, "creationTimestamp": CREATED},
+        unknown=("address",),
+        name="name",
+        defaults={"addressType": "EXTERNAL", "deletionPolicy": "DELETE"},
+        replaces=(
+            "address",
+            "addressType",
+            "description",
+            "ipCollection",
+            "ipVersion",
+            "ipv6EndpointType",
+            "network",
+            "networkTier",
+            "prefixLength",
+            "purpose",
+            "subnetwork",
+        ),
+        links=("network", "region", "subnetwork"),
+        absent=ABSENT,
+    ),
+)

@@ -1,0 +1,222 @@
+"""Node pools: their own resource, and the pools that come with a cluster."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rehearsal.providers.base import Properties
+from rehearsal.providers.cloud import SimulatedCloud, last_part
+from rehearsal.providers.gke import versions
+from rehearsal.providers.gke.cloud import ABSENT, region_of
+from rehearsal.providers.gke.cluster_rules import KEY, cluster_zones, zones_outside
+from rehearsal.providers.gke.errors import bad_request
+from rehearsal.providers.gke.functions import project_number
+from rehearsal.providers.gke.iam import KEY_GRANT, require_account
+from rehearsal.providers.gke.machine_rules import MACHINE_RULES
+from rehearsal.providers.gke.nodes import effective_taints, gpu_called, gpus_of, node_group
+from rehearsal.providers.gke.pool_rules import POOL_RULES
+from rehearsal.providers.gke.replacement import NODE_POOL_FIELDS_REPLACED, NODES_RECREATED
+from rehearsal.providers.resource import Lifecycle, Made, Refers, SimulatedResource
+from rehearsal.providers.store import Record
+from rehearsal.providers.values import at, without_none
+
+CLUSTER: Final = "gcp:container/cluster:Cluster"
+POOL: Final = "gcp:container/nodePool:NodePool"
+UNORDERED_NODE_CONFIG: Final = ("nodeConfig.oauthScopes", "nodeConfig.tags", "nodeConfig.storagePools")
+_MANAGERS: Final = "https://www.googleapis.com/compute/v1/projects/{}/zones/{}/instanceGroupManagers/{}"
+
+
+def _completed(cloud: SimulatedCloud, inputs: Properties) -> Properties:
+    cluster = inputs.get("cluster")
+    if inputs.get("location") is not None or not isinstance(cluster, str):
+        return inputs
+    parts = cluster.split("/")
+    located = parts[parts.index("locations") + 1] if "locations" in parts else None
+    return {**inputs, "location": located or cloud.default("zone") or cloud.default("region")}
+
+
+_EMPTIED: Final = ("labels", "resourceLabels")
+
+
+def _require_something_to_send(made: Made[SimulatedCloud]) -> None:
+    """400 for an update that takes the last label away: the provider then sends a request that says nothing.
+
+    https://github.com/hashicorp/terraform-provider-google/issues/15848 has the words, for ``labels``. For
+    ``resourceLabels`` it is not certain: the provider's code is the same, but Google's own labels may be sent with it.
+    """
+    before = ((made.before and made.before.inputs) or {}).get("nodeConfig") or {}
+    for key in _EMPTIED:
+        if before.get(key) and not _config(made).get(key):
+            raise bad_request(
+                "At least one of ['node_version', 'image_type', 'updated_node_pool', 'locations', "
+                "'workload_metadata_config', 'upgrade_settings', 'kubelet_config', 'linux_node_config', 'tags', "
+                "'taints', 'labels', 'node_network_config', 'gcfs_config', 'gvnic', 'resource_labels'] must be "
+                "specified."
+            )
+
+
+def _require_gpus_there(made: Made[SimulatedCloud]) -> None:
+    """400 for a zone that is not known to have the GPU.
+
+    https://cloud.google.com/compute/docs/gpus/gpu-regions-zones; the words:
+    https://github.com/hashicorp/terraform-provider-google/issues/5860
+    """
+    found = gpus_of(made.cloud, _config(made))
+    gpu = found and gpu_called(made.cloud, found.accelerator)
+    known = (gpu and made.cloud.catalog.gpu_zones(gpu)) or ()
+    for zone in _zones(made) if found and known else ():
+        if zone not in known:
+            project = _cluster_of(made.cloud, made.id).inputs["project"]
+            where = f"projects/{project}/zones/{zone}/acceleratorTypes/{found.accelerator}" if found else ""
+            raise bad_request(f"The resource '{where}' was not found")
+
+
+def _require(made: Made[SimulatedCloud]) -> None:
+    _require_something_to_send(made)
+    cluster = _cluster_of(made.cloud, made.id)
+    wrong = zones_outside(region_of(cluster.inputs["location"]), made.inputs.get("nodeLocations") or [], made.cloud)
+    if wrong:
+        raise bad_request(wrong)
+    _require_gpus_there(made)
+    _require_version(made.inputs.get("version"), cluster.outputs["masterVersion"])
+    _require_disk_key(made, cluster.inputs)
+    account = _config(made).get("serviceAccount")
+    if account and account != "default":
+        require_account(made.cloud, account)
+
+
+def _require_disk_key(made: Made[SimulatedCloud], cluster: Properties) -> None:
+    """400 for a key of another region, or that Compute Engine's agent may not use.
+
+    https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek. Grants that others made are not simulated.
+    """
+    key = _config(made).get("bootDiskKmsKey")
+    if key is None:
+        return
+    region = region_of(cluster["location"])
+    match = KEY.fullmatch(key)
+    if match is None or match[1] != region:
+        raise bad_request(f"node_config.boot_disk_kms_key '{key}' is not a key in '{region}'.")
+    agent = f"serviceAccount:service-{project_number(cluster['project'])}@compute-system.iam.gserviceaccount.com"
+    grants = made.cloud.store.all(KEY_GRANT)
+    if not any((grant.inputs["cryptoKeyId"], grant.inputs["member"]) == (key, agent) for grant in grants):
+        raise bad_request(
+            f"Cloud KMS error when using key {key}: Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied for "
+            f"{agent}."
+        )
+
+
+def _require_version(version: str | None, master: str) -> None:
+    """400 for nodes newer than their control plane: https://kubernetes.io/releases/version-skew-policy/."""
+    if version and not versions.not_newer(version, master):
+        raise bad_request(f'Node version "{version}" must not be newer than the master\'s, "{master}".')
+
+
+def _cluster_of(cloud: SimulatedCloud, pool: str) -> Record:
+    record = cloud.store.get(CLUSTER, pool.partition("/nodePools/")[0])
+    if record is None:
+        raise ValueError(f"the cluster of {pool} was looked up before")
+    return record
+
+
+def _config(made: Made[SimulatedCloud]) -> Properties:
+    return made.inputs.get("nodeConfig") or {}
+
+
+def _zones(made: Made[SimulatedCloud]) -> tuple[str, ...]:
+    own = made.inputs.get("nodeLocations")
+    return tuple(own or cluster_zones(_cluster_of(made.cloud, made.id).inputs, made.cloud))
+
+
+def _managers(made: Made[SimulatedCloud]) -> list[str]:
+    cluster = _cluster_of(made.cloud, made.id).inputs
+    group = f"gke-{cluster['name']}-{made.inputs['name']}"
+    return [_MANAGERS.format(cluster["project"], zone, f"{group}-{zone}") for zone in _zones(made)]
+
+
+def _groups(made: Made[SimulatedCloud]) -> list[str]:
+    return [url.replace("instanceGroupManagers", "instanceGroups") for url in _managers(made)]
+
+
+def _node_config(made: Made[SimulatedCloud]) -> Properties:
+    """The pool's configuration with the taint that GKE adds when a pool joins, and never later."""
+    cloud, cluster, config = made.cloud, _cluster_of(made.cloud, made.id), _config(made)
+    if made.before is not None:
+        declared = (made.before.inputs.get("nodeConfig") or {}).get("taints") or []
+        beside_cpu = len(made.before.outputs["nodeConfig"]["effectiveTaints"]) > len(declared)
+    else:
+        others = [pool.inputs.get("nodeConfig") or {} for pool in pools_of(cloud, cluster.id) if pool.id != made.id]
+        beside_cpu = any(gpus_of(cloud, other) is None for other in others)
+    return {**config, "effectiveTaints": effective_taints(config, gpus_of(cloud, config), beside_cpu)}
+
+
+def _autoscaling(made: Made[SimulatedCloud]) -> Properties | None:
+    scaling = made.inputs.get("autoscaling")
+    # What Google picks where the request says nothing:
+    # https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#default-values
+    chosen = "ANY" if _config(made).get("spot") or _config(made).get("preemptible") else "BALANCED"
+    return {"locationPolicy": chosen, **without_none(scaling)} if scaling else None
+
+
+def pools_of(cloud: SimulatedCloud, cluster: str) -> list[Record]:
+    """A cluster's pools, however they were declared."""
+    return [record for record in cloud.store.all(POOL) if record.id.startswith(f"{cluster}/nodePools/")]
+
+
+def _start(cloud: SimulatedCloud, pool: Record, before: Record | None) -> Record:
+    """Give the pool its machines, or change them to what the pool now says."""
+    state, cluster = pool.outputs, _cluster_of(cloud, pool.id)
+    zones, taints = tuple(state["nodeLocations"]), state["nodeConfig"]["effectiveTaints"]
+    name = cluster.inputs["name"]
+    cloud.machines().apply_group(node_group(cloud, name, pool.inputs, zones, taints))
+    if before is not None and any(at(before.inputs, field) != at(pool.inputs, field) for field in NODES_RECREATED):
+        cloud.machines().recreate_nodes(name, pool.inputs["name"])
+    return pool
+
+
+def _stop(cloud: SimulatedCloud, pool: Record) -> None:
+    cloud.machines().delete_group(last_part(pool.id.partition("/nodePools/")[0]), pool.inputs["name"])
+
+
+def _imported(inputs: Properties) -> Properties:
+    """Without its taints, which the provider does not read: https://github.com/pulumi/pulumi-gcp/issues/3441."""
+    config = {key: value for key, value in (inputs.get("nodeConfig") or {}).items() if key != "taints"}
+    return {**inputs, "nodeConfig": config or None}
+
+
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
+        token=POOL,
+        id="projects/{project}/locations/{location}/clusters/{cluster}/nodePools/{name}",
+        outputs={
+            "autoscaling": _autoscaling,
+            "instanceGroupUrls": _managers,
+            "managedInstanceGroupUrls": _groups,
+            "nodeConfig": _node_config,
+            "nodeLocations": lambda made: list(_zones(made)),
+            "operation": "",
+            "version": lambda made: (
+                made.inputs.get("version") or _cluster_of(made.cloud, made.id).outputs["masterVersion"]
+            ),
+        },
+        unknown=("managedInstanceGroupUrls", "version"),
+        name="name",
+        completes=_completed,
+        defaults={
+            "deletionPolicy": "DELETE",
+            "management.autoRepair": True,
+            "management.autoUpgrade": True,
+            "nodeConfig.shieldedInstanceConfig.enableIntegrityMonitoring": True,
+            "upgradeSettings.strategy": "SURGE",
+        },
+        rules=[*POOL_RULES.rules, *MACHINE_RULES.rules],
+        refers={"cluster": Refers(CLUSTER, "part")},
+        requires=_require,
+        replaces=NODE_POOL_FIELDS_REPLACED,
+        links=("cluster",),
+        unordered=("nodeLocations", *UNORDERED_NODE_CONFIG),
+        absent=ABSENT,
+        imported=_imported,
+        lives=Lifecycle("NodePool", _start, _stop),
+    ),
+)

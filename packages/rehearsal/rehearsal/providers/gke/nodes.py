@@ -1,0 +1,233 @@
+"""What GKE makes of a node pool: the labels and taints it adds, and the group of machines that results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from facts.catalog.model import Machine
+from facts.concepts.pool import MIG_SLICES
+from rehearsal.providers.base import Properties
+from rehearsal.providers.cloud import SimulatedCloud
+from rehearsal.providers.gke.cloud import region_of
+from rehearsal.providers.values import at
+from rehearsal.simulation import NodeShape, Packing, SimulatedNodeGroup
+
+GPU_RESOURCE: Final = "nvidia.com/gpu"
+DEFAULT_MACHINE: Final = "e2-medium"
+"""https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/NodeConfig (machineType)"""
+
+PRICED_REGION: Final = "us-central1"
+# A pool whose price nobody knows counts as the dearest.
+_PRICE_UNKNOWN: Final = 1e6
+EFFECTS: Final = {"NO_SCHEDULE": "NoSchedule", "PREFER_NO_SCHEDULE": "PreferNoSchedule", "NO_EXECUTE": "NoExecute"}
+OS_DISTRIBUTIONS: Final = {"COS": "cos", "UBUNTU": "ubuntu", "WINDOWS": "windows"}
+PREFIX: Final = "cloud.google.com/"
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """The accelerators of one node. ``count`` is physical, ``shared_by`` how many clients see each (1: not shared), of
+    each of the ``parts`` that it is divided into (of size ``partition``)."""
+
+    accelerator: str
+    count: int
+    driver: str
+    sharing: str = ""
+    shared_by: int = 1
+    partition: str = ""
+
+    @property
+    def parts(self) -> int:
+        """Of each GPU. https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi"""
+        return MIG_SLICES[self.partition.partition(".")[0]] if self.partition else 1
+
+    @property
+    def offered(self) -> int:
+        """What pods can have on one node."""
+        return self.count * self.parts * self.shared_by
+
+    @property
+    def managed(self) -> bool:
+        """Whether GKE installs the driver; an omitted version means ``DEFAULT`` since 1.30.1-gke.1156000.
+
+        https://cloud.google.com/kubernetes-engine/docs/how-to/gpus#create-gpu-pool-auto-drivers
+        """
+        return self.driver != "INSTALLATION_DISABLED"
+
+
+def machine_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> Machine | None:
+    """The machine of a node configuration with its accelerators attached; ``None`` if there is no such machine."""
+    type_ = config.get("machineType") or DEFAULT_MACHINE
+    accelerators = config.get("guestAccelerators") or []
+    if not accelerators:
+        return cloud.catalog.machines.get(type_)
+    gpu = gpu_called(cloud, accelerators[0]["type"])
+    return cloud.catalog.machines.with_gpus(type_, gpu, int(accelerators[0]["count"])) if gpu else None
+
+
+def gpu_called(cloud: SimulatedCloud, accelerator: str) -> str | None:
+    """The catalogue's GPU behind Google's accelerator type (``nvidia-tesla-t4`` → ``nvidia-t4``)."""
+    return next((gpu for gpu, known in cloud.catalog.accelerators.items() if known.name == accelerator), None)
+
+
+def gpus_of(cloud: SimulatedCloud, config: Mapping[str, Any]) -> Gpus | None:
+    """A node's GPUs: the declared accelerators, or those that belong to the machine type."""
+    accelerators = config.get("guestAccelerators") or []
+    if accelerators:
+        declared = accelerators[0]
+        sharing = declared.get("gpuSharingConfig") or {}
+        return Gpus(
+            declared["type"],
+            int(declared["count"]),
+            at(declared, "gpuDriverInstallationConfig.gpuDriverVersion") or "DEFAULT",
+            sharing.get("gpuSharingStrategy", ""),
+            int(sharing.get("maxSharedClientsPerGpu") or 1),
+            declared.get("gpuPartitionSize") or "",
+        )
+    machine = cloud.catalog.machines.get(config.get("machineType") or DEFAULT_MACHINE)
+    if machine is None or machine.gpu is None:
+        return None
+    return Gpus(cloud.catalog.accelerators[machine.gpu].name, machine.gpus, "DEFAULT")
+
+
+def node_labels(pool: str, config: Mapping[str, Any], machine: Machine, gpus: Gpus | None) -> dict[str, str]:
+    """Every label that a node of the pool gets: those declared and those GKE adds; region and zone come with the node.
+
+    Google has no list of them: these are the ones that users show of their nodes, and those of
+    https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus and …/docs/concepts/spot-vms.
+    """
+    image = str(config.get("imageType") or "COS_CONTAINERD").split("_")[0]
+    labels = {
+        f"{PREFIX}gke-boot-disk": config.get("diskType") or "pd-balanced",
+        f"{PREFIX}gke-container-runtime": "containerd",
+        f"{PREFIX}gke-logging-variant": config.get("loggingVariant") or "DEFAULT",
+        f"{PREFIX}gke-nodepool": pool,
+        f"{PREFIX}gke-os-distribution": OS_DISTRIBUTIONS.get(image, image.lower()),
+        f"{PREFIX}gke-provisioning": _provisioning(config),
+        f"{PREFIX}machine-family": machine.family,
+    }
+    if config.get("flexStart"):
+        labels[f"{PREFIX}gke-flex-start"] = "true"
+    if config.get("spot"):
+        labels[f"{PREFIX}gke-spot"] = "true"
+    if config.get("preemptible"):
+        labels[f"{PREFIX}gke-preemptible"] = "true"
+    if at(config, "workloadMetadataConfig.mode") == "GKE_METADATA":
+        labels["iam.gke.io/gke-metadata-server-enabled"] = "true"
+    if gpus:
+        labels |= _gpu_labels(gpus)
+    return {**labels, **(config.get("labels") or {})}
+
+
+def effective_taints(config: Mapping[str, Any], gpus: Gpus | None, beside_cpu_pool: bool) -> list[dict[str, str]]:
+    """The pool's taints in the API's spelling: those declared, and the GPU taint where GKE adds it.
+
+    GKE adds ``nvidia.com/gpu=present:NO_SCHEDULE`` only to a GPU pool that joins a cluster which has a pool without
+    GPUs at that time: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus#create
+    """
+    declared = [dict(taint) for taint in config.get("taints") or []]
+    if gpus and beside_cpu_pool and not any(taint["key"] == GPU_RESOURCE for taint in declared):
+        declared.append({"key": GPU_RESOURCE, "value": "present", "effect": "NO_SCHEDULE"})
+    return declared
+
+
+def node_group(
+    cloud: SimulatedCloud, cluster: str, pool: Properties, zones: tuple[str, ...], taints: list[dict[str, str]]
+) -> SimulatedNodeGroup:
+    """The machines behind a pool whose inputs were checked.
+
+    A minimum keeps nodes that are there and makes none: of a pool it is what the pool was created with, at most
+    (https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#minimum_and_maximum_node_pool_size:
+    raised later, the pool has to be resized by hand).
+    """
+    config = pool.get("nodeConfig") or {}
+    machine, gpus = machine_of(cloud, config), gpus_of(cloud, config)
+    if machine is None:
+        raise ValueError(f"pool {pool['name']}: no machine for {config}")
+    scaling = pool.get("autoscaling") or {}
+    per_zone = scaling.get("totalMaxNodeCount") is None
+    low, high = ("minNodeCount", "maxNodeCount") if per_zone else ("totalMinNodeCount", "totalMaxNodeCount")
+    initial = int(pool.get("nodeCount") or pool.get("initialNodeCount") or 0)
+    usd = _hourly_usd(cloud, config, machine, region_of(zones[0]))
+    return SimulatedNodeGroup(
+        name=pool["name"],
+        cluster=cluster,
+        machine=NodeShape(
+            type=machine.type,
+            cpu=machine.vcpus,
+            memory_gib=machine.memory_gib,
+            gpus=gpus.offered if gpus else 0,
+            gpu_name=gpus.accelerator if gpus else "",
+        ),
+        zones=zones,
+        labels=node_labels(pool["name"], config, machine, gpus),
+        taints=tuple({**taint, "effect": EFFECTS[taint["effect"]]} for taint in taints),
+        autoscaled=bool(scaling),
+        min_nodes=min(int(scaling.get(low) or 0), initial if per_zone else initial * len(zones)),
+        max_nodes=int(scaling.get(high) or 0) if scaling else initial,
+        per_zone=per_zone,
+        initial_nodes=initial,
+        spot=bool(config.get("spot") or config.get("preemptible")),
+        hourly_usd=usd,
+        rank=choice_rank(config, usd),
+        gpus_advertised_by="cloud" if gpus is None or gpus.managed else "daemonset",
+        reservation=next(iter((config.get("reservationAffinity") or {}).get("values") or ()), ""),
+        packing=_PACKING if scaling else None,
+        # Graceful node shutdown: https://cloud.google.com/kubernetes-engine/docs/concepts/spot-vms
+        pods_ended_by="kubelet",
+    )
+
+
+# Google's autoscaler moves pods to remove nodes that are underutilized, in either profile. It does not say below which
+# use: half is upstream's. Local volumes have held no node since 1.22.
+# https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria
+_PACKING: Final = Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=False, moves_local_storage=True)
+
+
+def choice_rank(config: Mapping[str, Any], usd: float) -> float:
+    """When GKE's autoscaler takes this pool among those that fit; the smaller, the earlier.
+
+    A pool with a matching unused reservation comes first, if that is the project's own. Then spot: among several spot
+    pools it does not choose by price, so here the dearest is taken, which nobody may be surprised by. Then on demand,
+    which ``hourly_usd`` orders, the cheapest first.
+
+    https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria and ``#reservations``
+    """
+    affinity = config.get("reservationAffinity") or {}
+    names = affinity.get("values") or []
+    if affinity.get("consumeReservationType") == "SPECIFIC_RESERVATION" and not any("/" in name for name in names):
+        return 0
+    return 1 + 1 / (1 + usd) if config.get("spot") or config.get("preemptible") else 2
+
+
+def _provisioning(config: Mapping[str, Any]) -> str:
+    if config.get("spot"):
+        return "spot"
+    return "preemptible" if config.get("preemptible") else "standard"
+
+
+def _gpu_labels(gpus: Gpus) -> dict[str, str]:
+    labels = {
+        f"{PREFIX}gke-accelerator": gpus.accelerator,
+        f"{PREFIX}gke-accelerator-count": str(gpus.count),
+    }
+    if gpus.managed:
+        labels[f"{PREFIX}gke-gpu-driver-version"] = gpus.driver.lower()
+    if gpus.partition:
+        labels[f"{PREFIX}gke-gpu-partition-size"] = gpus.partition
+    if gpus.sharing:
+        labels[f"{PREFIX}gke-gpu-sharing-strategy"] = gpus.sharing.lower().replace("_", "-")
+        labels[f"{PREFIX}gke-max-shared-clients-per-gpu"] = str(gpus.shared_by)
+    return labels
+
+
+def _hourly_usd(cloud: SimulatedCloud, config: Mapping[str, Any], machine: Machine, region: str) -> float:
+    spot = bool(config.get("spot") or config.get("preemptible"))
+    # The price only orders pools here, so where the region's is not known the best known one of another region serves.
+    for place in (region, PRICED_REGION):
+        price = cloud.catalog.prices.machine(place, machine, spot=spot)
+        if price is not None:
+            return price.usd
+    return _PRICE_UNKNOWN

@@ -1,0 +1,142 @@
+"""The Google Cloud provider's stand-in: its rows, its functions, and Google's words."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any, Final
+
+from typing_extensions import override
+
+from rehearsal.providers.base import CallContext, CheckFailure, Properties, ProviderError
+from rehearsal.providers.check import Words
+from rehearsal.providers.cloud import SimulatedCloud, last_part
+from rehearsal.providers.differences import same_resource
+from rehearsal.providers.gke import buckets, cluster, errors, file_stores, iam, network, node_pool, people, registries
+from rehearsal.providers.gke.cloud import SELF_LINK, chosen, region_of
+from rehearsal.providers.gke.functions import FUNCTIONS
+from rehearsal.providers.gke.rights import RIGHTS
+from rehearsal.providers.gke.tags import TAGS
+from rehearsal.providers.resource import Made, Refers, SimulatedResource
+from rehearsal.providers.standin import StandIn, table
+from rehearsal.providers.vendor import Doing
+
+_CONTAINER: Final = "gcp:container/"
+# The longest name, which in Compute Engine is longer than in GKE.
+_NAME: Final = 63
+_CONTAINER_NAME: Final = 40
+
+
+class GcpProvider(StandIn[SimulatedCloud]):
+    """One simulated Google Cloud."""
+
+    name = "gcp"
+    cloud_name = "gke"
+    rows = table(
+        (*network.ROWS, *iam.ROWS, *registries.ROWS, *buckets.ROWS, *file_stores.ROWS, *cluster.ROWS, *node_pool.ROWS)
+    )
+    everywhere = TAGS
+    functions = FUNCTIONS
+    settings = ("project", "region", "zone")
+    words = Words(
+        unknown="{api} has no such field in {object}; check the spelling",
+        lacking="the provider has no such input, although {api} has such a field in {object}; check the spelling",
+        server="is set by the server and cannot be given",
+    )
+    make_cloud = SimulatedCloud
+    let_in = people.let_in
+
+    @override
+    def auto_name(self, row: SimulatedResource[SimulatedCloud], request: CallContext, inputs: Properties) -> str:
+        limit = _CONTAINER_NAME if row.token.startswith(_CONTAINER) else _NAME
+        digits = f"{random.Random(request.random_seed or None).getrandbits(28):07x}"
+        return f"{request.name.lower()[: limit - 8]}-{digits}"
+
+    @override
+    def completed(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> Properties:
+        known = self.schema.inputs(row.token).properties
+        defaults = {key: self._cloud.default(key) for key in ("project", "region") if key in known}
+        return {**inputs, **{key: chosen(inputs.get(key), default) for key, default in defaults.items()}}
+
+    @override
+    def failures(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> list[CheckFailure]:
+        found = super().failures(row, inputs)
+        if "project" in self.schema.inputs(row.token).properties and inputs.get("project") is None:
+            found.append(CheckFailure("project", "is required: set gcp:project, or project on the resource"))
+        return found
+
+    @override
+    def deletes_first(
+        self, row: SimulatedResource[SimulatedCloud], request: CallContext, old: Properties, new: Properties
+    ) -> bool:
+        # Two resources of one name cannot exist at once; the real provider's bridge decides in the same way.
+        name = new.get("name")
+        return name is not None and name == old.get("name") and not _auto_named(request, str(name))
+
+    @override
+    def place(self, row: SimulatedResource[SimulatedCloud], inputs: Properties) -> Mapping[str, Any]:
+        linked = {key: last_part(inputs[key]) for key in row.links if isinstance(inputs.get(key), str)}
+        return {**inputs, **linked}
+
+    @override
+    def target(self, path: str, refers: Refers, value: str, inputs: Properties) -> str:
+        row = self.rows[refers.token]
+        region = last_part(inputs.get("region") or region_of(inputs.get("location") or ""))
+        id = row.id.format_map({**inputs, "region": region, row.address[-1]: last_part(value)})
+        # A link into another project or region means another resource, even if the last part is the same.
+        return id if same_resource(value, SELF_LINK + id) else value.removeprefix(SELF_LINK)
+
+    @override
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+        """Apply ``deletionPolicy``: ``ABANDON`` only forgets the resource, ``PREVENT`` refuses as the provider does.
+
+        https://github.com/GoogleCloudPlatform/magic-modules/blob/main/mmv1/third_party/terraform/tpgresource/utils.go
+        """
+        policy = inputs.get("deletionPolicy")
+        if policy == "PREVENT":
+            raise ProviderError(
+                f'cannot destroy "{id}" without setting deletion_policy="DELETE" and running `pulumi up`'
+            )
+        if policy != "ABANDON":
+            super().delete(request, id, inputs, state, timeout)
+
+    @override
+    def make(self, row: SimulatedResource[SimulatedCloud], made: Made[SimulatedCloud]) -> Made[SimulatedCloud]:
+        if self._cloud.find(made.id, row.token) is not None:
+            raise errors.already_exists(made.id)
+        return made
+
+    @override
+    def right(self, row: SimulatedResource[SimulatedCloud], doing: Doing) -> str:
+        return RIGHTS[row.token].format(doing=doing)
+
+    @override
+    def forbidden(self, row: SimulatedResource[SimulatedCloud], right: str, id: str) -> ProviderError:
+        return errors.forbidden(right, id)
+
+    @override
+    def bad_request(self, row: SimulatedResource[SimulatedCloud], message: str) -> ProviderError:
+        return errors.bad_request(message)
+
+    @override
+    def missing(self, refers: Refers, value: str, id: str) -> ProviderError:
+        if refers.token.startswith(_CONTAINER):
+            return errors.not_found(f"Not found: {id}")
+        asked = value.removeprefix(SELF_LINK) if "/" in value else id
+        return errors.not_found(f"The resource '{asked}' was not found")
+
+    @override
+    def gone(self, row: SimulatedResource[SimulatedCloud], id: str) -> ProviderError:
+        return errors.not_found(f"Not found: {id}")
+
+    @override
+    def in_use(self, row: SimulatedResource[SimulatedCloud], id: str, by: str) -> ProviderError:
+        return errors.in_use(id, by)
+
+
+def _auto_named(request: CallContext, name: str) -> bool:
+    """Whether the provider made ``name``, so that a replacement may exist beside its predecessor."""
+    head, _, tail = name.rpartition("-")
+    return (
+        bool(head) and request.name.lower().startswith(head) and len(tail) == 7 and set(tail) <= set("0123456789abcdef")
+    )

@@ -1,0 +1,77 @@
+"""Artifact Registry: repositories of images. What is pushed into them is not simulated.
+
+Replacement: https://github.com/GoogleCloudPlatform/magic-modules/blob/main/mmv1/products/artifactregistry/Repository.yaml
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from rehearsal.providers.base import Properties
+from rehearsal.providers.cloud import SimulatedCloud
+from rehearsal.providers.gke.cloud import ABSENT, Rules, chosen
+from rehearsal.providers.gke.network import CREATED
+from rehearsal.providers.resource import SimulatedResource
+
+REPOSITORY: Final = "gcp:artifactregistry/repository:Repository"
+REPOSITORY_RULES: Final = Rules()
+
+_NAMES: Final = "https://cloud.google.com/artifact-registry/docs/repositories/create-repos"
+_CLEANUP: Final = "https://cloud.google.com/artifact-registry/docs/repositories/cleanup-policy"
+_NAME: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+_MULTI_REGIONS: Final = ("asia", "europe", "us")
+
+
+@REPOSITORY_RULES.add("repository-name", _NAMES, "repositoryId")
+def _name(inputs: Properties, cloud: SimulatedCloud) -> str | None:
+    if _NAME.fullmatch(inputs["repositoryId"]):
+        return None
+    return (
+        f"The repository ID '{inputs['repositoryId']}' is invalid: lower-case letters, numbers and hyphens, a letter "
+        "first, a letter or number last, at most 63 characters."
+    )
+
+
+@REPOSITORY_RULES.add(
+    "repository-location", "https://cloud.google.com/artifact-registry/docs/repositories/repo-locations", "location"
+)
+def _location(inputs: Properties, cloud: SimulatedCloud) -> str | None:
+    location = inputs.get("location")
+    if location in cloud.catalog.regions or location in _MULTI_REGIONS:
+        return None
+    return f"Location {location} is not found or access is unauthorized."
+
+
+@REPOSITORY_RULES.add("cleanup-condition-or-count", _CLEANUP, "cleanupPolicies")
+def _cleanup(inputs: Properties, cloud: SimulatedCloud) -> str | None:
+    seen: set[str] = set()
+    for policy in inputs.get("cleanupPolicies") or ():
+        if policy["id"] in seen:
+            return f"Cleanup policy '{policy['id']}' is there twice."
+        seen.add(policy["id"])
+        if bool(policy.get("condition")) == bool(policy.get("mostRecentVersions")):
+            return f"Cleanup policy '{policy['id']}' needs one of condition and mostRecentVersions."
+        if policy.get("mostRecentVersions") and policy.get("action") != "KEEP":
+            return f"Cleanup policy '{policy['id']}': mostRecentVersions can only KEEP."
+    return None
+
+
+ROWS: Final[tuple[SimulatedResource[Any], ...]] = (
+    SimulatedResource(
+        token=REPOSITORY,
+        id="projects/{project}/locations/{location}/repositories/{repositoryId}",
+        outputs={
+            "createTime": CREATED,
+            "name": "{repositoryId}",
+            "registryUri": "{location}-docker.pkg.dev/{project}/{repositoryId}",
+            "updateTime": CREATED,
+        },
+        completes=lambda cloud, inputs: {**inputs, "location": chosen(inputs.get("location"), cloud.default("region"))},
+        defaults={"mode": "STANDARD_REPOSITORY", "deletionPolicy": "DELETE"},
+        rules=REPOSITORY_RULES.rules,
+        replaces=("format", "kmsKeyName", "mode"),
+        unordered=("cleanupPolicies",),
+        absent=ABSENT,
+    ),
+)

@@ -1,0 +1,39 @@
+"""The pods that every new GKE cluster has: manifests in this folder, applied by the fleet with the control plane."""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from rehearsal.providers.base import Properties
+from rehearsal.providers.values import at
+
+MANIFESTS: Final = Path(__file__).parent
+
+
+def system_objects(cluster: Properties) -> list[dict[str, Any]]:
+    """Every object of the new cluster's system, in the order in which they can be applied."""
+    files = ["deployments", "nodes", "gpus"]
+    files.append("dataplane_v2" if cluster.get("datapathProvider") == "ADVANCED_DATAPATH" else "kube_proxy")
+    # https://cloud.google.com/stackdriver/docs/managed-prometheus/setup-managed
+    prometheus = at(cluster, "monitoringConfig.managedPrometheus.enabled") is not False
+    if prometheus:
+        files.append("prometheus")
+    # By itself in clusters made since 1.32.1: https://cloud.google.com/kubernetes-engine/docs/how-to/dcgm-metrics
+    components = at(cluster, "monitoringConfig.enableComponents")
+    if prometheus if components is None else "DCGM" in components:
+        files.append("gpu_metrics")
+    # https://cloud.google.com/kubernetes-engine/docs/how-to/persistent-volumes/filestore-csi-driver
+    if at(cluster, "addonsConfig.gcpFilestoreCsiDriverConfig.enabled"):
+        files.append("filestore")
+    return [copy.deepcopy(each) for name in files for each in _objects(name)]
+
+
+@cache
+def _objects(name: str) -> list[dict[str, Any]]:
+    text = (MANIFESTS / f"{name}.yaml").read_text("utf-8")
+    return [document for document in yaml.safe_load_all(text) if document]

@@ -1,0 +1,255 @@
+"""``kubernetes:helm.sh/v3:Release``: Helm installs, upgrades and uninstalls; here is what the plugin does around it.
+
+https://github.com/pulumi/pulumi-kubernetes/blob/v4.34.2/provider/pkg/provider/helm_release.go
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import yaml
+
+from facts.concepts.unknown import UNKNOWN, Maybe, given
+from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, ProviderError
+from rehearsal.providers.kubernetes.helm.charts import ChartError, LocalChart, locate
+from rehearsal.providers.kubernetes.helm.command import Helm, HelmError, Live
+from rehearsal.providers.kubernetes.manifest import split_id
+from rehearsal.providers.paths import MISSING, Path, differences, format_path
+from rehearsal.providers.values import has_unknown
+
+_log = logging.getLogger(__name__)
+
+RELEASE: Final = "kubernetes:helm.sh/v3:Release"
+
+_TIMEOUT_SECONDS: Final = 300
+_REPLACING: Final = ("name", "namespace")
+_REFUSED: Final[Mapping[str, str]] = {
+    "dependencyUpdate": "the rehearsal fetches no charts; pack the chart with its dependencies",
+    "verify": "the rehearsal fetches no charts, so there is nothing to verify; leave it out",
+}
+_OUTPUTS: Final = ("resourceNames", "status", "compat")
+"""Properties of a program's inputs that are none."""
+
+# Input → flag, as the plugin sets Helm's options for each action.
+_INSTALL: Final[Mapping[str, str]] = {
+    "atomic": "--atomic",
+    "createNamespace": "--create-namespace",
+    "description": "--description",
+    "disableOpenapiValidation": "--disable-openapi-validation",
+    "disableWebhooks": "--no-hooks",
+    "postrender": "--post-renderer",
+    "renderSubchartNotes": "--render-subchart-notes",
+    "replace": "--replace",
+    "skipCrds": "--skip-crds",
+}
+_UPGRADE: Final[Mapping[str, str]] = {
+    "atomic": "--atomic",
+    "cleanupOnFail": "--cleanup-on-fail",
+    "description": "--description",
+    "disableCRDHooks": "--no-hooks",
+    "forceUpdate": "--force",
+    "postrender": "--post-renderer",
+    "recreatePods": "--recreate-pods",
+    "renderSubchartNotes": "--render-subchart-notes",
+    "resetValues": "--reset-values",
+    "reuseValues": "--reuse-values",
+}
+
+
+class Releases:
+    """The Helm releases of one cluster. ``namespace`` is where a release goes that names none.
+
+    Every call may raise ``ProviderError``.
+    """
+
+    def __init__(self, helm: Helm, namespace: Callable[[], Maybe[str | None]]) -> None:
+        self._helm = helm
+        self._namespace = namespace
+
+    def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+        """Fill in name, namespace, timeout and the chart's version; refuse a chart that is not here."""
+        failures = [
+            CheckFailure(key, reason) for key, reason in _REFUSED.items() if news.get(key) not in (None, False, UNKNOWN)
+        ]
+        inputs = {key: value for key, value in news.items() if value is not None and key not in _OUTPUTS}
+        inputs.setdefault("name", olds.get("name") or _auto_name(request))
+        inputs.setdefault("namespace", given(self._namespace(), "default"))
+        if inputs.get("skipAwait") in (None, False):
+            inputs.setdefault("timeout", _TIMEOUT_SECONDS)
+        if not has_unknown(inputs):
+            try:
+                inputs = _with_files(inputs)
+                chart = locate(inputs, self._helm.tools)
+            except ChartError as error:
+                return inputs, [*failures, CheckFailure(error.property, str(error))]
+            if chart is None:
+                _log.info("%s: without the rehearsal's programs its chart is taken on trust", request.urn)
+            else:
+                inputs["version"] = chart.version
+        return inputs, failures
+
+    def diff(self, old_inputs: Properties, old_state: Properties, news: Properties) -> Diff:
+        """What is not as the program wants it, by whoever's hand; another name or namespace is another release."""
+        changes = tuple(map(format_path, _changes(old_inputs, old_state, news)))
+        return Diff(changes, tuple(each for each in changes if each in _REPLACING))
+
+    def create(self, request: CallContext, inputs: Properties) -> Created:
+        """Install, and wait until everything is ready; what is not in time stays, as a release that has failed."""
+        if request.preview:
+            return Created("", _preview(inputs))
+        id = f"{inputs['namespace']}/{inputs['name']}"
+        flags = [*_flags(inputs, _INSTALL), *_waiting(inputs)]
+        with _explained(id):
+            live = self._change("install", inputs, flags, "was created, but failed to initialize completely")
+        return Created(id, _state(inputs, live))
+
+    def read(self, id: str, inputs: Properties, state: Properties) -> Created:
+        """The release as Helm has it; gone if Helm does not know it. Without ``inputs``, those of an import."""
+        namespace, name = split_id(id)
+        with _explained(id):
+            live = self._helm.live(name, namespace or "default")
+        if live is None:
+            return Created("", {})
+        known = inputs or {
+            "chart": live.chart,
+            "version": live.version,
+            "name": name,
+            "namespace": namespace or "default",
+            "values": live.values,
+            "timeout": _TIMEOUT_SECONDS,
+        }
+        return Created(id, _state({**known, "values": (state or known).get("values")}, live), known)
+
+    def update(self, request: CallContext, id: str, news: Properties) -> Properties:
+        """Upgrade, and wait; the release that has failed stays, and the next update goes on from it."""
+        if request.preview:
+            return _preview(news)
+        history = f"--history-max={news.get('maxHistory') or 0}"
+        with _explained(id):
+            if news.get("lint"):
+                self._helm.change("lint", *self._what(news))
+            flags = [*_flags(news, _UPGRADE), *_waiting(news), history]
+            return _state(news, self._change("upgrade", news, flags, "failed to initialize completely"))
+
+    def delete(self, id: str, inputs: Properties) -> None:
+        """Uninstall; as with the plugin, a release that Helm does not know is an error."""
+        namespace, name = split_id(id)
+        waits = inputs.get("atomic") or not inputs.get("skipAwait")
+        with _explained(id):
+            self._helm.uninstall(name, namespace or "default", *(_waiting(inputs) if waits else ()))
+
+    def _change(self, action: str, inputs: Properties, flags: list[str], failing: str) -> Live:
+        """Run ``action``. What failed but left a revision behind is an error that keeps the release in the state."""
+        name, namespace, chart, values = self._what(inputs)
+        before = self._helm.live(name, namespace)
+        try:
+            self._helm.change(action, name, namespace, chart, values, *flags)
+        except HelmError as error:
+            after = self._helm.live(name, namespace)
+            if after is None or (before is not None and after.revision == before.revision):
+                raise
+            id = f"{namespace}/{name}"
+            message = f'Helm release "{id}" {failing}. Use Helm CLI to investigate: {error}'
+            raise ProviderError(message, Created(id, _state(inputs, after), inputs)) from error
+        after = self._helm.live(name, namespace)
+        if after is None:
+            raise HelmError("it is gone again: somebody else has uninstalled it")
+        return after
+
+    def _what(self, inputs: Properties) -> tuple[str, str, LocalChart, Properties]:
+        try:
+            chart = locate(inputs, self._helm.tools)
+        except ChartError as error:
+            raise HelmError(f"{error.property}: {error}") from error
+        if chart is None:
+            raise HelmError("its chart comes with the rehearsal's programs, and this run has none: use `make rehearse`")
+        return str(inputs["name"]), str(inputs["namespace"]), chart, inputs.get("values") or {}
+
+
+@contextmanager
+def _explained(id: str) -> Iterator[None]:
+    try:
+        yield
+    except HelmError as error:
+        raise ProviderError(f"Helm release {id}: {error}") from error
+
+
+def _flags(inputs: Properties, known: Mapping[str, str]) -> Iterator[str]:
+    for key, flag in known.items():
+        value = inputs.get(key)
+        if value:
+            yield flag if value is True else f"{flag}={value}"
+
+
+def _waiting(inputs: Properties) -> Iterator[str]:
+    yield f"--timeout={int(inputs.get('timeout') or _TIMEOUT_SECONDS)}s"
+    if not inputs.get("skipAwait"):
+        yield "--wait"
+        if inputs.get("waitForJobs"):
+            yield "--wait-for-jobs"
+
+
+def _with_files(inputs: Properties) -> Properties:
+    """``inputs`` with the values of ``valueYamlFiles`` (their texts) beneath ``values``."""
+    files = inputs.get("valueYamlFiles") or []
+    values: Properties = {}
+    for index, text in enumerate(files):
+        try:
+            content = yaml.safe_load(str(text))
+        except yaml.YAMLError as error:
+            raise ChartError(f"valueYamlFiles[{index}]", f"not YAML: {error}") from error
+        values = merged(values, content or {})
+    given = {key: value for key, value in inputs.items() if key != "valueYamlFiles"}
+    return {**given, "values": merged(values, inputs.get("values") or {})} if files else given
+
+
+def merged(base: Any, over: Any) -> Any:
+    """As Helm merges values: ``over`` over ``base``, maps key by key, everything else whole.
+
+    https://helm.sh/docs/chart_template_guide/values_files/
+    """
+    if isinstance(base, Mapping) and isinstance(over, Mapping):
+        return {**base, **{key: merged(base.get(key), value) for key, value in over.items()}}
+    return over
+
+
+def _changes(before: Any, live: Any, wanted: Any, path: Path = ()) -> Iterator[Path]:
+    """The paths at which ``live`` is not as ``wanted``; what nobody asked for, now or ``before``, is no difference."""
+    if not (isinstance(wanted, dict) and isinstance(live, dict)):
+        yield from differences(live, wanted, path)
+        return
+    old = before if isinstance(before, dict) else {}
+    for key in sorted({*wanted, *(old.keys() & live.keys())}):
+        yield from _changes(old.get(key, MISSING), live.get(key, MISSING), wanted.get(key, MISSING), (*path, key))
+
+
+def _state(inputs: Properties, live: Live) -> Properties:
+    return {
+        **inputs,
+        "version": live.version,
+        "values": merged(inputs.get("values") or {}, live.values),
+        "resourceNames": {kind: list(names) for kind, names in live.resources.items()},
+        "status": {
+            "appVersion": live.app_version,
+            "chart": live.chart,
+            "name": str(inputs["name"]),
+            "namespace": str(inputs["namespace"]),
+            "revision": live.revision,
+            "status": live.status,
+            "version": live.version,
+        },
+    }
+
+
+def _preview(inputs: Properties) -> Properties:
+    return {**inputs, "resourceNames": UNKNOWN, "status": UNKNOWN}
+
+
+def _auto_name(request: CallContext) -> str:
+    seed = request.random_seed
+    return f"{request.name}-{hashlib.sha256(seed).hexdigest()[:8] if seed else secrets.token_hex(4)}"

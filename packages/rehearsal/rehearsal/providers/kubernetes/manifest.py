@@ -1,0 +1,199 @@
+"""Manifests as the engine and the API server see them: kinds, names, annotations, normal forms."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from dataclasses import dataclass
+from typing import Any, Final
+
+from facts.concepts.unknown import UNKNOWN
+from rehearsal.providers.base import Properties, ProviderError
+
+AUTONAMED: Final = "pulumi.com/autonamed"
+DELETION_PROPAGATION: Final = "pulumi.com/deletionPropagationPolicy"
+FIELD_MANAGER: Final = "pulumi.com/patchFieldManager"
+PATCH_FORCE: Final = "pulumi.com/patchForce"
+SKIP_AWAIT: Final = "pulumi.com/skipAwait"
+TIMEOUT_SECONDS: Final = "pulumi.com/timeoutSeconds"
+NOT_SIMULATED: Final = ("pulumi.com/replaceUnready", "pulumi.com/waitFor")
+
+_READ_ONLY_METADATA: Final = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
+_PULUMI_KEYS: Final = ("__fieldManager", "__initialApiVersion", "__inputs")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a type token names. ``patch`` (``NodePatch`` …): only some fields, of an object of another owner."""
+
+    api_version: str
+    kind: str
+    patch: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.api_version}/{self.kind}"
+
+
+def kind_of(type: str, inputs: Properties) -> Kind:
+    """The kind a resource of the Pulumi ``type`` makes (``kubernetes:apps/v1:Deployment``).
+
+    Raises ``ProviderError`` for what only the real plugin can do, and for lists.
+    """
+    package, module, name = [*type.split(":"), "", ""][:3]
+    if package != "kubernetes" or not name:
+        raise ProviderError(f"{type} is not a Kubernetes type; write kubernetes:<group>/<version>:<Kind>")
+    group, _, version = module.partition("/")
+    if module.startswith(("helm.sh/", "yaml/", "kustomize/")) or not version:
+        raise ProviderError(
+            f"{type} is not simulated: it needs the real Kubernetes plugin (PLUGINS=DIR); declare the objects it makes"
+        )
+    kind = inputs.get("kind")
+    if name.endswith("List") and "items" in inputs:
+        raise ProviderError(f"{type} is a list and cannot be created; declare its items as resources of their own")
+    given = inputs.get("apiVersion")
+    api_version = given if given is not UNKNOWN and given else version if group == "core" else module
+    patch = name.endswith("Patch") and kind == name.removesuffix("Patch")
+    return Kind(str(api_version), name.removesuffix("Patch") if patch else name, patch)
+
+
+def metadata(manifest: Properties) -> Properties:
+    """The manifest's metadata; empty where it is missing or unknown."""
+    found = manifest.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def annotation(manifest: Properties, key: str) -> str | None:
+    """The annotation's value, ``None`` where it is missing or unknown."""
+    found = metadata(manifest).get("annotations")
+    value = found.get(key) if isinstance(found, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def is_true(manifest: Properties, key: str) -> bool:
+    """Whether the annotation says ``"true"``."""
+    return annotation(manifest, key) == "true"
+
+
+def object_id(manifest: Properties) -> str:
+    """The resource id: ``namespace/name``, or ``name`` for an object of the cluster."""
+    found = metadata(manifest)
+    return f"{found['namespace']}/{found['name']}" if found.get("namespace") else str(found["name"])
+
+
+def split_id(id: str) -> tuple[str | None, str]:
+    """Namespace and name of a resource id."""
+    namespace, _, name = id.rpartition("/")
+    return namespace or None, name
+
+
+def with_name(manifest: Properties, olds: Properties, resource_name: str, seed: bytes) -> Properties:
+    """``manifest`` with a name: its own, that of the existing object, or ``<resource name>-<8 hex digits>``.
+
+    Generated names are marked with an annotation, as the real provider does: such an object can be replaced before it
+    is deleted. Raises ``ProviderError`` for ``generateName``, which server-side apply cannot do.
+    """
+    current = metadata(manifest)
+    given = current.get("name")
+    if manifest.get("metadata") is UNKNOWN or given is UNKNOWN or given:
+        return manifest
+    if current.get("generateName") not in (None, ""):
+        raise ProviderError("metadata.generateName does not work with server-side apply; leave it out or write a name")
+    old_name = metadata(olds).get("name")
+    if is_true(olds, AUTONAMED) and old_name:
+        name = old_name
+    else:
+        name = f"{resource_name}-{hashlib.sha256(seed).hexdigest()[:8] if seed else secrets.token_hex(4)}"
+    annotations = _with(current.get("annotations"), {AUTONAMED: "true"})
+    return {**manifest, "metadata": {**current, "name": name, "annotations": annotations}}
+
+
+def with_namespace(manifest: Properties, namespace: str | None) -> Properties:
+    """``manifest`` in ``namespace``; ``None`` leaves it an object of the cluster."""
+    rest = {key: value for key, value in metadata(manifest).items() if key != "namespace"}
+    return {**manifest, "metadata": rest if namespace is None else {**rest, "namespace": namespace}}
+
+
+def normal(manifest: Properties) -> Properties:
+    """``manifest`` without what the server owns or rewrites, so that two forms of one wish compare equal.
+
+    Nulls, read-only metadata and ``status`` go; a Secret's ``stringData`` becomes ``data``.
+    """
+    cleaned: Properties = {
+        key: value for key, value in _without_nulls(manifest).items() if key != "status" and key not in _PULUMI_KEYS
+    }
+    if isinstance(cleaned.get("metadata"), dict):
+        cleaned["metadata"] = {
+            key: value for key, value in cleaned["metadata"].items() if key not in _READ_ONLY_METADATA
+        }
+    plain = cleaned.get("stringData")
+    if cleaned.get("kind") == "Secret" and isinstance(plain, dict):
+        del cleaned["stringData"]
+        encoded = {key: value if value is UNKNOWN else _base64(value) for key, value in plain.items()}
+        cleaned["data"] = _with(cleaned.get("data"), encoded)
+    return cleaned
+
+
+def prune(live: Any, wanted: Any) -> Any:
+    """The part of ``live`` that ``wanted`` also speaks of: what the server filled in by itself is no difference."""
+    if isinstance(live, dict) and isinstance(wanted, dict):
+        return {key: prune(value, wanted[key]) for key, value in live.items() if key in wanted}
+    if isinstance(live, list) and isinstance(wanted, list):
+        if len(live) != len(wanted):
+            return live
+        return [prune(value, other) for value, other in zip(live, wanted, strict=True)]
+    return live
+
+
+def to_api(manifest: Properties) -> Properties:
+    """The form the API server takes: no nulls, no keys of Pulumi's, ``x-kubernetes-`` where SDKs write underscores."""
+    cleaned = {key: value for key, value in _without_nulls(manifest).items() if key not in _PULUMI_KEYS}
+    renamed: Properties = _rename(cleaned, "x_kubernetes_", "_", "-")
+    return renamed
+
+
+def from_api(live: Properties) -> Properties:
+    """The form SDKs take: without ``managedFields``, ``x_kubernetes_`` where the API writes dashes."""
+    cleaned = dict(live)
+    cleaned["metadata"] = {key: value for key, value in metadata(live).items() if key != "managedFields"}
+    renamed: Properties = _rename(cleaned, "x-kubernetes-", "-", "_")
+    return renamed
+
+
+def _with(found: Any, more: Properties) -> Any:
+    """A map with ``more`` in it; what is not known stays so."""
+    return UNKNOWN if found is UNKNOWN else {**(found or {}), **more}
+
+
+def _rename(value: Any, prefix: str, old: str, new: str) -> Any:
+    if isinstance(value, dict):
+        return {
+            key.replace(old, new) if key.startswith(prefix) else key: _rename(each, prefix, old, new)
+            for key, each in value.items()
+        }
+    if isinstance(value, list):
+        return [_rename(each, prefix, old, new) for each in value]
+    return value
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [_without_nulls(each) for each in value]
+    return value
+
+
+def _base64(value: Any) -> str:
+    return base64.b64encode(str(value).encode()).decode()

@@ -1,0 +1,372 @@
+"""The Kubernetes provider: every object by server-side apply, as the real one does it by default."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Final
+
+from facts.concepts.unknown import UNKNOWN, given, text
+from rehearsal.cluster.api import Api, ApiError, NoSuchKindError, UnreachableError
+from rehearsal.cluster.kubeconfig import KubeconfigError
+from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, Provider, ProviderError
+from rehearsal.providers.kubernetes.cluster import ObjectClient
+from rehearsal.providers.kubernetes.decode import decode_yaml
+from rehearsal.providers.kubernetes.helm import RELEASE, Helm, Releases
+from rehearsal.providers.kubernetes.manifest import (
+    AUTONAMED,
+    DELETION_PROPAGATION,
+    FIELD_MANAGER,
+    NOT_SIMULATED,
+    PATCH_FORCE,
+    SKIP_AWAIT,
+    TIMEOUT_SECONDS,
+    Kind,
+    annotation,
+    from_api,
+    is_true,
+    kind_of,
+    metadata,
+    normal,
+    object_id,
+    prune,
+    split_id,
+    to_api,
+    with_name,
+    with_namespace,
+)
+from rehearsal.providers.kubernetes.replacement import replacing
+from rehearsal.providers.kubernetes.settings import (
+    IDENTITY,
+    ProviderSettings,
+    active_cluster,
+    failures,
+    kubeconfig_of,
+    unknown_identity,
+)
+from rehearsal.providers.kubernetes.waiting import DEFAULT_TIMEOUT_SECONDS, NotReadyError, until_gone, until_ready
+from rehearsal.providers.launcher import sdk_version
+from rehearsal.providers.paths import differences, format_path
+from rehearsal.providers.values import has_unknown
+
+_PAUSES_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)
+"""Between attempts to create an object whose namespace or kind is not there yet, as the real provider does."""
+
+_PROPAGATION: Final = {"orphan": "Orphan", "foreground": "Foreground", "background": "Background"}
+
+
+class KubernetesStandIn(Provider):
+    """One provider instance, and so one cluster.
+
+    ``path`` is searched first for the kubeconfig's exec plugin; ``tools`` is the folder with Helm, if there is one.
+    """
+
+    name = "kubernetes"
+    secret_outputs: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "kubernetes:core/v1:Secret": ("data", "stringData"),
+        "kubernetes:core/v1:SecretPatch": ("data", "stringData"),
+    }
+
+    def __init__(self, path: Sequence[Path] = (), tools: Path | None = None) -> None:
+        self.version = sdk_version("pulumi-kubernetes")
+        self._path = tuple(path)
+        self._tools = tools
+        self._config: Properties = {}
+        self._settings = ProviderSettings()
+        self._known_cluster: ObjectClient | None = None
+        self._connecting = threading.Lock()
+        self._cancelled = threading.Event()
+        helm = Helm(tools, lambda: kubeconfig_of(self._config), self._path, self._cancelled)
+        self._releases = Releases(helm, lambda: self._settings.namespace)
+
+    def instance(self) -> KubernetesStandIn:
+        """A provider of its own: each has another kubeconfig."""
+        return KubernetesStandIn(self._path, self._tools)
+
+    def check_config(self, news: Properties) -> list[CheckFailure]:
+        """Refuse a kubeconfig that cannot be used, and what is not simulated."""
+        return failures(news)
+
+    def diff_config(self, olds: Properties, news: Properties) -> Diff:
+        """Another cluster replaces everything in it; another way to reach the same cluster does not."""
+        changes = tuple(key for key in sorted({*olds, *news}) if olds.get(key) != news.get(key))
+        old_identifier, identifier = text(olds.get("clusterIdentifier")), text(news.get("clusterIdentifier"))
+        if identifier is not None and old_identifier is not None:
+            return Diff(changes, ("clusterIdentifier",) if old_identifier != identifier else ())
+        if unknown_identity(news):
+            return Diff(changes, unknown_identity(news))
+        before, after = active_cluster(olds), active_cluster(news)
+        moved = before is not None and after is not None and before != after
+        return Diff(changes, tuple(key for key in IDENTITY if key in changes) if moved else ())
+
+    def configure(self, config: Properties) -> None:
+        """Take the configuration; the cluster is contacted by the first call that needs it."""
+        self._config = config
+        self._settings = ProviderSettings.parse(config)
+        self._known_cluster = None
+
+    def cancel(self) -> None:
+        """Stop waiting for readiness and deletion."""
+        self._cancelled.set()
+
+    def check(self, request: CallContext, olds: Properties, news: Properties) -> tuple[Properties, list[CheckFailure]]:
+        """Name the object and put it into its namespace."""
+        if request.type == RELEASE:
+            return self._releases.check(request, olds, news)
+        kind = kind_of(request.type, news)
+        if kind.patch and not has_unknown(news.get("metadata")) and not metadata(news).get("name"):
+            return news, [CheckFailure("metadata.name", "a patch needs the name of the object that it patches")]
+        manifest = {"apiVersion": kind.api_version, "kind": kind.kind, **news}
+        named = with_name(manifest, olds, request.name, request.random_seed)
+        refused = [
+            CheckFailure(f'metadata.annotations["{key}"]', "this annotation is not simulated; leave it out")
+            for key in NOT_SIMULATED
+            if annotation(news, key) is not None
+        ]
+        try:
+            return self._placed(kind, named), refused
+        except (NoSuchKindError, UnreachableError):
+            return named, refused
+        except ApiError as error:
+            raise self._explained(error, kind, request.name) from error
+
+    def diff(
+        self,
+        request: CallContext,
+        id: str,
+        old_inputs: Properties,
+        old_state: Properties,
+        news: Properties,
+        ignore_changes: tuple[str, ...],
+    ) -> Diff:
+        """What changed since the last inputs, and whether the API server would refuse to change it in place."""
+        if request.type == RELEASE:
+            return self._releases.diff(old_inputs, old_state, news)
+        kind = kind_of(request.type, news)
+        changes = tuple(differences(normal(old_inputs), normal(news)))
+        replaces = replacing(
+            kind,
+            changes,
+            immutable=bool(old_inputs.get("immutable")),
+            mutable_secrets=self._settings.mutable_secrets,
+            mutable_config_maps=self._settings.mutable_config_maps,
+        )
+        place, old_place = metadata(news), metadata(old_state)
+        same_name = (place.get("name"), place.get("namespace")) == (old_place.get("name"), old_place.get("namespace"))
+        return Diff(
+            changes=tuple(map(format_path, changes)),
+            replaces=tuple(map(format_path, replaces)),
+            delete_before_replace=bool(replaces) and same_name and not is_true(news, AUTONAMED),
+        )
+
+    def create(self, request: CallContext, inputs: Properties, timeout: float) -> Created:
+        """Apply a new object and wait until it is ready; in a preview, a dry run."""
+        if request.type == RELEASE:
+            return self._releases.create(request, inputs)
+        kind = kind_of(request.type, inputs)
+        manager = annotation(inputs, FIELD_MANAGER) or f"pulumi-kubernetes-{secrets.token_hex(4)}"
+        if request.preview and (kind.patch or has_unknown(inputs)):
+            return Created("", inputs)
+        try:
+            live = self._create(kind, to_api(inputs), manager, request.preview)
+        except UnreachableError as error:
+            if request.preview:
+                return Created("", inputs)
+            raise ProviderError(str(error)) from error
+        except ApiError as error:
+            # Dry runs may not be allowed; namespace or kind are still to come; the predecessor is still there.
+            if request.preview and (error.status in (403, 404) or error.reason == "AlreadyExists"):
+                return Created("", inputs)
+            where = object_id(inputs) if metadata(inputs).get("name") else request.name
+            raise self._explained(error, kind, where) from error
+        if request.preview:
+            return Created("", _state({**live, "status": None}, manager))
+        return Created(object_id(live), _state(self._ready(kind, live, inputs, manager, timeout), manager))
+
+    def read(self, request: CallContext, id: str, inputs: Properties, state: Properties) -> Created:
+        """The live object. ``inputs`` stay as they are while applying them again would change nothing."""
+        if request.type == RELEASE:
+            return self._releases.read(id, inputs, state)
+        kind = kind_of(request.type, inputs or state)
+        namespace, name = split_id(id)
+        try:
+            live = self._cluster.get(kind, name, namespace)
+        except UnreachableError as error:
+            if self._settings.delete_unreachable:
+                return Created("", {})
+            raise ProviderError(
+                f"{error}. If the cluster is gone for good, run again with PULUMI_K8S_DELETE_UNREACHABLE=true"
+            ) from error
+        except ApiError as error:
+            if error.status == 404:
+                return Created("", {})
+            raise self._explained(error, kind, id) from error
+        manager = str(state.get("__fieldManager") or annotation(inputs, FIELD_MANAGER) or "pulumi-kubernetes")
+        known = self._live_inputs(kind, live, inputs, manager) if inputs else from_api(normal(live))
+        return Created(id, _state(live, manager), known)
+
+    def update(
+        self,
+        request: CallContext,
+        id: str,
+        old_inputs: Properties,
+        old_state: Properties,
+        news: Properties,
+        timeout: float,
+    ) -> Properties:
+        """Apply the object again and wait until it is ready; in a preview, a dry run."""
+        if request.type == RELEASE:
+            return self._releases.update(request, id, news)
+        kind = kind_of(request.type, news)
+        manager = str(annotation(news, FIELD_MANAGER) or old_state.get("__fieldManager") or "pulumi-kubernetes")
+        if request.preview and has_unknown(news):
+            return news
+        try:
+            if not kind.patch:
+                self._cluster.get(kind, split_id(id)[1], split_id(id)[0])
+            manifest = self._placed(kind, to_api(news))
+            live = self._cluster.apply(
+                kind, manifest, manager=manager, force=self._forced(manifest), dry_run=request.preview
+            )
+        except UnreachableError as error:
+            if request.preview:
+                return news
+            raise ProviderError(str(error)) from error
+        except ApiError as error:
+            if request.preview and error.status == 403:
+                return news
+            raise self._explained(error, kind, id) from error
+        return _state(live if request.preview else self._ready(kind, live, news, manager, timeout), manager)
+
+    def delete(self, request: CallContext, id: str, inputs: Properties, state: Properties, timeout: float) -> None:
+        """Delete the object in the background and wait until it is gone; a patch only gives up its fields."""
+        if request.type == RELEASE:
+            self._releases.delete(id, inputs)
+            return
+        kind = kind_of(request.type, inputs or state)
+        namespace, name = split_id(id)
+        try:
+            if kind.patch:
+                self._cluster.relinquish(kind, name, namespace, str(state.get("__fieldManager", "")))
+                return
+            propagation = _PROPAGATION.get((annotation(inputs, DELETION_PROPAGATION) or "").lower(), "Background")
+            self._cluster.delete(kind, name, namespace, propagation)
+            if not is_true(inputs, SKIP_AWAIT):
+                until_gone(self._cluster, kind, name, namespace, _timeout(timeout, inputs), self._cancelled)
+        except UnreachableError as error:
+            if not self._settings.delete_unreachable:
+                raise ProviderError(
+                    f"{error}. If the cluster is gone for good, run again with PULUMI_K8S_DELETE_UNREACHABLE=true"
+                ) from error
+        except NotReadyError as error:
+            raise ProviderError(str(error)) from error
+        except ApiError as error:
+            if error.status != 404:
+                raise self._explained(error, kind, id) from error
+
+    def invoke(self, token: str, args: Properties) -> Properties:
+        """``kubernetes:yaml:decode``, which client-side components call; other functions are not simulated."""
+        if token == "kubernetes:yaml:decode":
+            return {"result": decode_yaml(str(args.get("text", "")))}
+        return super().invoke(token, args)
+
+    @property
+    def _cluster(self) -> ObjectClient:
+        with self._connecting:
+            if self._known_cluster is None:
+                kubeconfig = kubeconfig_of(self._config)
+                try:
+                    self._known_cluster = ObjectClient(Api(kubeconfig, self._path), kubeconfig.namespace)
+                except KubeconfigError as error:
+                    raise ProviderError(str(error)) from error
+            return self._known_cluster
+
+    def _placed(self, kind: Kind, manifest: Properties) -> Properties:
+        """``manifest`` in its namespace: its own, the provider's, the context's; none for an object of the cluster."""
+        if manifest.get("metadata") is UNKNOWN:
+            return manifest
+        if not self._cluster.resource(kind).namespaced:
+            return with_namespace(manifest, None)
+        own = text(metadata(manifest).get("namespace"))
+        return with_namespace(manifest, given(own, self._settings.namespace, self._cluster.namespace))
+
+    def _create(self, kind: Kind, manifest: Properties, manager: str, preview: bool) -> Properties:
+        for pause in _PAUSES_SECONDS:
+            try:
+                return self._create_once(kind, manifest, manager, preview)
+            except ApiError as error:
+                if error.status != 404 or preview or self._cancelled.is_set():
+                    raise
+            self._cancelled.wait(pause)
+        return self._create_once(kind, manifest, manager, preview)
+
+    def _create_once(self, kind: Kind, manifest: Properties, manager: str, preview: bool) -> Properties:
+        placed = self._placed(kind, manifest)
+        if not kind.patch and not self._settings.upsert:
+            self._refuse_existing(kind, placed)
+        return self._cluster.apply(kind, placed, manager=manager, force=self._forced(placed), dry_run=preview)
+
+    def _refuse_existing(self, kind: Kind, manifest: Properties) -> None:
+        place = metadata(manifest)
+        try:
+            self._cluster.get(kind, place["name"], place.get("namespace"))
+        except ApiError as error:
+            if error.status == 404:
+                return
+            raise
+        raise ApiError(
+            409,
+            "AlreadyExists",
+            "the object exists already. Import it, patch it with a Patch resource, add an alias if it was renamed, "
+            "or set upsertExistingObjects on the provider",
+        )
+
+    def _forced(self, manifest: Properties) -> bool:
+        return self._settings.patch_force or is_true(manifest, PATCH_FORCE)
+
+    def _ready(self, kind: Kind, live: Properties, inputs: Properties, manager: str, timeout: float) -> Properties:
+        """The object once it is ready; otherwise an error that keeps it in the state, so that the next run goes on."""
+        if is_true(inputs, SKIP_AWAIT):
+            return live
+        try:
+            return until_ready(self._cluster, kind, live, _timeout(timeout, inputs), self._cancelled)
+        except NotReadyError as error:
+            raise ProviderError(str(error), Created(object_id(live), _state(error.live, manager), inputs)) from error
+        except (ApiError, UnreachableError) as error:
+            message = f"{kind.kind} {object_id(live)} was applied, but then: {error}"
+            raise ProviderError(message, Created(object_id(live), _state(live, manager), inputs)) from error
+
+    def _live_inputs(self, kind: Kind, live: Properties, inputs: Properties, manager: str) -> Properties:
+        try:
+            again = self._cluster.apply(kind, to_api(inputs), manager=manager, force=True, dry_run=True)
+        except ApiError:
+            again = {}
+        if normal(again) == normal(live):
+            return inputs
+        pruned: Properties = prune(from_api(normal(live)), normal(inputs))
+        return pruned
+
+    def _explained(self, error: ApiError, kind: Kind, where: str) -> ProviderError:
+        message = f"{kind.kind} {where}: {error}"
+        if error.status == 409 and error.reason == "Conflict":
+            message += (
+                "\nAnother field manager owns these fields. Leave them out, or take them over with the annotation "
+                f'{PATCH_FORCE}: "true"'
+            )
+        return ProviderError(message)
+
+
+def _state(live: Properties, manager: str) -> Properties:
+    """A resource's outputs: the live object, and what later calls need to know."""
+    found = {key: value for key, value in from_api(live).items() if value is not None}
+    return {**found, "__fieldManager": manager, "__initialApiVersion": live.get("apiVersion")}
+
+
+def _timeout(requested: float, inputs: Properties) -> float:
+    """Seconds to wait: the resource's ``customTimeouts``, then its annotation, then ten minutes."""
+    annotated = annotation(inputs, TIMEOUT_SECONDS) or ""
+    if requested > 0:
+        return requested
+    return float(annotated) if annotated.isdigit() else DEFAULT_TIMEOUT_SECONDS

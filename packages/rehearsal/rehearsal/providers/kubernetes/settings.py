@@ -1,0 +1,102 @@
+"""The provider's own inputs (``kubernetes.Provider``), validated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from facts.concepts.unknown import UNKNOWN, Maybe, text
+from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+from rehearsal.providers.base import CheckFailure, Properties, ProviderError
+
+IDENTITY: Final = ("kubeconfig", "context", "cluster")
+"""The inputs that say which cluster it is."""
+
+_NOT_SIMULATED: Final[Mapping[str, str]] = {
+    "alwaysRender": "rendering to YAML is not simulated; leave it out",
+    "renderYamlToDirectory": "rendering to YAML is not simulated; leave it out",
+    "skipUpdateUnreachable": "skipping updates is not simulated; leave it out",
+}
+
+
+@dataclass(frozen=True)
+class ProviderSettings:
+    """What the provider does differently when told so; the defaults are the real provider's."""
+
+    namespace: Maybe[str | None] = None
+    delete_unreachable: bool = False
+    patch_force: bool = False
+    upsert: bool = False
+    mutable_config_maps: bool = False
+    mutable_secrets: bool = False
+
+    @classmethod
+    def parse(cls, config: Mapping[str, Any]) -> ProviderSettings:
+        """Read the configuration, whose booleans may be strings."""
+        return cls(
+            namespace=text(config.get("namespace")),
+            delete_unreachable=_flag(config, "deleteUnreachable"),
+            patch_force=_flag(config, "enablePatchForce"),
+            upsert=_flag(config, "upsertExistingObjects"),
+            mutable_config_maps=_flag(config, "enableConfigMapMutable"),
+            mutable_secrets=_flag(config, "enableSecretMutable"),
+        )
+
+
+def failures(config: Properties) -> list[CheckFailure]:
+    """Everything that is wrong with the provider's inputs as far as they are known."""
+    found = [CheckFailure(key, reason) for key, reason in _NOT_SIMULATED.items() if _flag(config, key)]
+    if "enableServerSideApply" in config and not _flag(config, "enableServerSideApply"):
+        found.append(CheckFailure("enableServerSideApply", "only server-side apply is simulated; leave it out"))
+    if not unknown_identity(config) and config.get("kubeconfig"):
+        try:
+            kubeconfig_of(config)
+        except ProviderError as error:
+            found.append(CheckFailure("kubeconfig", str(error)))
+    return found
+
+
+def kubeconfig_of(config: Mapping[str, Any]) -> Kubeconfig:
+    """The context and cluster that a provider's configuration selects; its kubeconfig may be contents or a path.
+
+    Raises ``ProviderError`` if there is none: unlike the real provider this one never falls back to the user's own, so
+    a rehearsal cannot touch a cluster by accident.
+    """
+    if unknown_identity(config):
+        raise ProviderError("the Kubernetes provider's cluster is known only at update; nothing can be asked of it now")
+    content = config.get("kubeconfig")
+    if not content:
+        raise ProviderError(
+            "the Kubernetes provider has no kubeconfig, and a rehearsal never uses ~/.kube/config; "
+            "pass opts=ResourceOptions(provider=<a kubernetes.Provider with the cluster's kubeconfig>)"
+        )
+    # A path has neither braces nor line breaks.
+    if isinstance(content, str) and "\n" not in content and "{" not in content:
+        try:
+            content = Path(content).expanduser().read_text()
+        except OSError as error:
+            raise ProviderError(f"kubeconfig: {error}; write its contents or the path of a readable file") from error
+    try:
+        return Kubeconfig.parse(content, config.get("context"), config.get("cluster"))
+    except KubeconfigError as error:
+        raise ProviderError(str(error)) from error
+
+
+def unknown_identity(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Those of ``IDENTITY`` that only the update knows."""
+    return tuple(key for key in IDENTITY if config.get(key) is UNKNOWN)
+
+
+def active_cluster(config: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The cluster entry (server, certificate authority) that ``config`` selects; ``None`` if that cannot be told."""
+    try:
+        return kubeconfig_of(config).cluster
+    except ProviderError:
+        return None
+
+
+def _flag(config: Mapping[str, Any], key: str) -> bool:
+    value = config.get(key)
+    return str(value).lower() not in ("none", "false", "")

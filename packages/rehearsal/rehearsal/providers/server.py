@@ -1,0 +1,305 @@
+# ruff: noqa: N802 - the methods' names are the protocol's
+"""The engine's gRPC protocol in front of any ``Provider``.
+
+The engine is told that the provider takes no secrets: it then sends plain values and itself marks every output
+secret whose input was, as it does for any provider that knows nothing of secrets
+(https://github.com/pulumi/pulumi/blob/v3.200.0/sdk/go/common/resource/plugin/provider_plugin.go, annotateSecrets).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NoReturn, Protocol
+
+import grpc
+from google.protobuf.empty_pb2 import Empty
+from google.protobuf.struct_pb2 import Struct
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
+
+from rehearsal.providers.base import CallContext, CheckFailure, Diff, Properties, Provider, ProviderError
+from rehearsal.providers.marshal import marshal, unmarshal
+from rehearsal.providers.paths import MISSING, covers, lookup, parse_path
+
+_CALLS_AT_ONCE: Final = 128
+"""Threads: the engine runs up to ``--parallel`` operations (4 per CPU by default) and some only wait."""
+
+_INSTANCES: Final = 256
+"""Plugin processes remembered; the engine never says that one has ended."""
+
+_NOT_CONFIGURATION: Final = ("version", "pluginDownloadURL", "__internal")
+_OPTIONS: Final = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
+_log = logging.getLogger(__name__)
+
+
+class _Named(Protocol):
+    """What every request about one resource has."""
+
+    urn: str
+    type: str
+    name: str
+
+
+@dataclass
+class _Instance:
+    """What one plugin process is to the engine: a provider and its configuration."""
+
+    provider: Provider
+    config: Properties = field(default_factory=dict)
+
+
+class _Servicer(provider_pb2_grpc.ResourceProviderServicer):
+    """Translates calls. One plugin process is one connection, and starts with a handshake."""
+
+    def __init__(self, provider: Provider, log_file: Path | None) -> None:
+        self._provider = provider
+        self._log_file = log_file
+        self._instances: OrderedDict[str, _Instance] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def Handshake(
+        self, request: provider_pb2.ProviderHandshakeRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.ProviderHandshakeResponse:
+        with self._errors("the handshake", context):
+            instance = _Instance(self._provider.instance())
+            with self._lock:
+                self._instances[context.peer()] = instance
+                while len(self._instances) > _INSTANCES:
+                    self._instances.popitem(last=False)
+            return provider_pb2.ProviderHandshakeResponse()
+
+    def Attach(self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext) -> Empty:
+        return Empty()
+
+    def GetPluginInfo(self, request: Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
+        return plugin_pb2.PluginInfo(version=self._provider.version)
+
+    def GetSchema(
+        self, request: provider_pb2.GetSchemaRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.GetSchemaResponse:
+        schema = {"name": self._provider.name, "version": self._provider.version}
+        return provider_pb2.GetSchemaResponse(schema=json.dumps(schema))
+
+    def CheckConfig(
+        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.CheckResponse:
+        with self._errors("the check of the provider's configuration", context):
+            failures = self._instance(context).provider.check_config(_configuration(request.news))
+            return provider_pb2.CheckResponse(inputs=request.news, failures=_failures(failures))
+
+    def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
+        with self._errors("the diff of the provider's configuration", context):
+            olds, news = _configuration(request.old_inputs), _configuration(request.news)
+            diff = self._instance(context).provider.diff_config(olds, news)
+            return _diff_response(diff, olds, news, tuple(request.ignoreChanges))
+
+    def Configure(
+        self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.ConfigureResponse:
+        with self._errors("configuration", context):
+            instance = self._instance(context)
+            instance.config = _configuration(request.args)
+            instance.provider.configure(instance.config)
+            return provider_pb2.ConfigureResponse(supportsPreview=True)
+
+    def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
+        with self._errors(f"check of {request.urn}", context):
+            instance = self._instance(context)
+            call = _request(request, instance, random_seed=request.randomSeed)
+            inputs, failures = instance.provider.check(call, unmarshal(request.olds), unmarshal(request.news))
+            return provider_pb2.CheckResponse(inputs=marshal(inputs), failures=_failures(failures))
+
+    def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
+        with self._errors(f"diff of {request.urn}", context):
+            instance = self._instance(context)
+            old_inputs, news = unmarshal(request.old_inputs), unmarshal(request.news)
+            ignored = tuple(request.ignoreChanges)
+            diff = instance.provider.diff(
+                _request(request, instance), request.id, old_inputs, unmarshal(request.olds), news, ignored
+            )
+            return _diff_response(diff, old_inputs, news, ignored)
+
+    def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
+        with self._errors(f"create of {request.urn}", context, request.type):
+            instance = self._instance(context)
+            call = _request(request, instance, preview=request.preview)
+            created = instance.provider.create(call, unmarshal(request.properties), request.timeout)
+            return provider_pb2.CreateResponse(id=created.id, properties=self._outputs(request.type, created.state))
+
+    def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
+        with self._errors(f"read of {request.urn}", context, request.type):
+            instance = self._instance(context)
+            inputs, state = unmarshal(request.inputs), unmarshal(request.properties)
+            found = instance.provider.read(_request(request, instance), request.id, inputs, state)
+            if not found.id:
+                return provider_pb2.ReadResponse()
+            known = inputs if found.inputs is None else found.inputs
+            return provider_pb2.ReadResponse(
+                id=found.id, properties=self._outputs(request.type, found.state), inputs=marshal(known)
+            )
+
+    def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
+        with self._errors(f"update of {request.urn}", context, request.type):
+            instance = self._instance(context)
+            state = instance.provider.update(
+                _request(request, instance, preview=request.preview),
+                request.id,
+                unmarshal(request.old_inputs),
+                unmarshal(request.olds),
+                unmarshal(request.news),
+                request.timeout,
+            )
+            return provider_pb2.UpdateResponse(properties=self._outputs(request.type, state))
+
+    def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> Empty:
+        with self._errors(f"delete of {request.urn}", context):
+            instance = self._instance(context)
+            inputs, state = unmarshal(request.old_inputs), unmarshal(request.properties)
+            instance.provider.delete(_request(request, instance), request.id, inputs, state, request.timeout)
+            return Empty()
+
+    def Invoke(self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext) -> provider_pb2.InvokeResponse:
+        with self._errors(f"function {request.tok}", context):
+            result = self._instance(context).provider.invoke(request.tok, unmarshal(request.args))
+            response = provider_pb2.InvokeResponse()
+            getattr(response, "return").CopyFrom(marshal(result))
+            return response
+
+    def Call(self, request: provider_pb2.CallRequest, context: grpc.ServicerContext) -> provider_pb2.CallResponse:
+        with self._errors(f"method {request.tok}", context):
+            raise ProviderError(f"{self._provider.name}: method {request.tok} is not simulated")
+
+    def Construct(
+        self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext
+    ) -> provider_pb2.ConstructResponse:
+        with self._errors(f"component {request.name}", context):
+            raise ProviderError(f"{self._provider.name}: component {request.type} is not simulated")
+
+    def Cancel(self, request: Empty, context: grpc.ServicerContext) -> Empty:
+        with self._errors("the cancellation", context):
+            self._instance(context).provider.cancel()
+            return Empty()
+
+    def _instance(self, context: grpc.ServicerContext) -> _Instance:
+        """The instance behind this connection."""
+        with self._lock:
+            found = self._instances.get(context.peer())
+            if found is None:
+                raise ProviderError(f"{self._provider.name}: the engine's connection was lost; run the command again")
+            self._instances.move_to_end(context.peer())
+            return found
+
+    def _outputs(self, resource_type: str, state: Properties) -> Struct:
+        return marshal(state, self._provider.secret_outputs.get(resource_type, ()))
+
+    @contextmanager
+    def _errors(self, doing: str, context: grpc.ServicerContext, resource_type: str = "") -> Iterator[None]:
+        """End the call with the provider's error, or with a readable one where the provider has a defect."""
+        try:
+            yield
+        except ProviderError as error:
+            self._abort(context, error, resource_type)
+        except Exception as error:
+            _log.exception("%s: %s failed", self._provider.name, doing)
+            see = f"; the traceback is in {self._log_file}" if self._log_file else ""
+            context.abort(
+                grpc.StatusCode.INTERNAL,
+                f"the {self._provider.name} stand-in has a defect: {doing} raised {type(error).__name__}: {error}{see}",
+            )
+
+    def _abort(self, context: grpc.ServicerContext, error: ProviderError, resource_type: str) -> NoReturn:
+        """Raise ``error`` at the engine; a code other than UNKNOWN and INTERNAL says that the state is known."""
+        code = grpc.StatusCode.FAILED_PRECONDITION
+        if error.partial is not None:
+            details = provider_pb2.ErrorResourceInitFailed(
+                id=error.partial.id,
+                properties=self._outputs(resource_type, error.partial.state),
+                inputs=None if error.partial.inputs is None else marshal(error.partial.inputs),
+                reasons=[str(error)],
+            )
+            status = status_pb2.Status(code=code.value[0], message=str(error))
+            status.details.add().Pack(details)
+            context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+        context.abort(code, str(error))
+
+
+def _configuration(struct: Struct) -> Properties:
+    return {key: value for key, value in unmarshal(struct).items() if key not in _NOT_CONFIGURATION}
+
+
+def _request(message: _Named, instance: _Instance, **more: Any) -> CallContext:
+    return CallContext(urn=message.urn, type=message.type, name=message.name, config=instance.config, **more)
+
+
+def _failures(failures: list[CheckFailure]) -> list[provider_pb2.CheckFailure]:
+    return [provider_pb2.CheckFailure(property=failure.property, reason=failure.reason) for failure in failures]
+
+
+def _diff_response(
+    diff: Diff, olds: Properties, news: Properties, ignored: tuple[str, ...]
+) -> provider_pb2.DiffResponse:
+    """The engine's form of ``diff``, without what the program told it to ignore."""
+    patterns = [parse_path(pattern) for pattern in ignored]
+    response = provider_pb2.DiffResponse(
+        changes=provider_pb2.DiffResponse.DIFF_NONE,
+        deleteBeforeReplace=diff.delete_before_replace,
+        hasDetailedDiff=True,
+    )
+    for text in sorted({*diff.changes, *diff.replaces}):
+        path = parse_path(text)
+        if any(covers(pattern, path) for pattern in patterns):
+            continue
+        replace = text in diff.replaces
+        kind = _change(lookup(olds, path) is not MISSING, lookup(news, path) is not MISSING, replace)
+        response.changes = provider_pb2.DiffResponse.DIFF_SOME
+        response.detailedDiff[text].kind = kind
+        response.detailedDiff[text].inputDiff = True
+        if str(path[0]) not in response.diffs:
+            response.diffs.append(str(path[0]))
+        if replace:
+            response.replaces.append(text)
+    return response
+
+
+def _change(before: bool, after: bool, replace: bool) -> provider_pb2.PropertyDiff.Kind.ValueType:
+    kinds = provider_pb2.PropertyDiff
+    if after and not before:
+        return kinds.ADD_REPLACE if replace else kinds.ADD
+    if before and not after:
+        return kinds.DELETE_REPLACE if replace else kinds.DELETE
+    return kinds.UPDATE_REPLACE if replace else kinds.UPDATE
+
+
+@dataclass(frozen=True)
+class Server:
+    """A provider being served on ``127.0.0.1:port``."""
+
+    port: int
+    _server: grpc.Server
+
+    def stop(self, grace: float = 1.0) -> None:
+        """Refuse new calls, give those under way ``grace`` seconds, and free the port."""
+        self._server.stop(grace).wait()
+
+
+def serve(provider: Provider, host: str = "127.0.0.1", log_file: Path | None = None) -> Server:
+    """Serve ``provider`` on a free port until ``stop``. ``log_file`` is named in the error of an unforeseen exception.
+
+    Any number of plugin processes may use the server, one after another or at once; each has its own
+    ``provider.instance()`` and configuration. Raises ``OSError`` if no port is free.
+    """
+    server = grpc.server(ThreadPoolExecutor(_CALLS_AT_ONCE, f"{provider.name}-provider"), options=_OPTIONS)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(_Servicer(provider, log_file), server)
+    try:
+        port = server.add_insecure_port(f"{host}:0")
+    except RuntimeError as error:
+        raise OSError(f"the {provider.name} stand-in found no free port on {host}: {error}") from error
+    server.start()
+    return Server(port, server)

@@ -1,0 +1,35 @@
+"""People's work on the cluster, once its pools are known to scale: services, sweeps, a job whose node is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from components.settings.services import InferenceService
+from facts.concepts.offer import CONFIG_MAP, NAMESPACE, from_config_map
+from rehearsal.checks import Check
+from rehearsal.cluster.api import Api
+from rehearsal.timeline import Timeline
+from rehearsal.work import reclaim, services, sweep
+from rehearsal.work.jobs import Wait
+
+__all__ = ["checks"]
+
+
+def checks(
+    declared: Sequence[InferenceService],
+    api: Api,
+    developer: Api,
+    timeline: Timeline,
+    wait: Wait,
+    take_back: Callable[[str], None],
+) -> list[Check]:
+    """Play it, and check what became of it. Jobs are part of it where they have a place for checkpoints.
+
+    ``declared``: the stack's services. ``take_back`` is told the node that the cloud takes.
+    """
+    found = services.play(declared, api, timeline, wait)
+    offer = from_config_map(api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"))
+    if offer.checkpoints is not None:
+        found.append(sweep.play(offer, api, developer, timeline, wait))
+        found.append(reclaim.play(offer, api, developer, timeline, wait, take_back))
+    return found

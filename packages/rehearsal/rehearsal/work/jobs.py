@@ -1,0 +1,60 @@
+"""Jobs as ``gpu submit`` makes them, by the same functions, submitted by a developer. No program runs in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from facts.concepts.offer import Offer
+from facts.jobs.job import TrainingJobSpec, manifests
+from gpu.cluster import collection, job_path
+from rehearsal.cluster.api import Api, ApiError
+from rehearsal.play import PATIENCE_SECONDS
+from rehearsal.scenario import SECONDS
+from rehearsal.user import DEVELOPERS
+
+Wait = Callable[[Callable[[], bool], float], bool]
+
+
+def image(offer: Offer) -> str:
+    """An image as ``gpu submit`` would have pushed it."""
+    return f"{offer.registry or 'registry.example'}/train:1"
+
+
+def namespace(offer: Offer) -> str:
+    """Where jobs find the place for their checkpoints, on a stack that has one: their service account's namespace."""
+    assert offer.checkpoints is not None
+    return offer.checkpoints.service_account.partition("/")[0]
+
+
+def submit(job: TrainingJobSpec, seconds: str, api: Api, developer: Api, wait: Wait) -> None:
+    """Submit the job, each pod of which runs for so many seconds, in a namespace in which developers may do so.
+
+    Raises:
+        ApiError: the API server's refusal.
+    """
+    api.apply_manifest({**DEVELOPERS, "metadata": {**DEVELOPERS["metadata"], "namespace": job.namespace}})
+    made = manifests(job)
+    made[0]["spec"]["template"]["metadata"]["annotations"][SECONDS] = seconds
+
+    def may() -> bool:
+        """The developer's rights in a namespace come into force late."""
+        try:
+            developer.submit(collection(made[0]), made[0], dryRun="All")
+        except ApiError as error:
+            return error.status != 403
+        return True
+
+    wait(may, PATIENCE_SECONDS)
+    for manifest in made:
+        developer.submit(collection(manifest), manifest)
+
+
+def ended(api: Api, job: TrainingJobSpec) -> bool:
+    """Whether the Job starts no pod any more."""
+    return holds(api.get(job_path(job.namespace, job.name)).get("status") or {}, "Complete", "Failed")
+
+
+def holds(status: Mapping[str, Any], *conditions: str) -> bool:
+    """Whether a Job's status has one of these conditions."""
+    return any(each["type"] in conditions and each["status"] == "True" for each in status.get("conditions") or ())

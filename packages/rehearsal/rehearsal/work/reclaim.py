@@ -1,0 +1,165 @@
+"""A training job whose node the cloud takes back: its pods go on on another one, and nothing counts as a failure.
+
+The job is the one that ``gpu submit`` makes on this stack, by the same functions, with two workers where there is room
+for them. No program runs in its containers: what a program does with SIGTERM and its checkpoints is not seen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from facts.concepts.offer import Offer
+from facts.jobs.fit import PodRequest
+from facts.jobs.job import INDEX_ANNOTATION, TrainingJobSpec
+from facts.jobs.plan import JobRequest, place, training_job
+from gpu.cluster import job_path, pod_path
+from rehearsal.checks.check import Check
+from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.play import PATIENCE_SECONDS
+from rehearsal.scenario import HELD, SECONDS
+from rehearsal.timeline import PodRecord, Timeline
+from rehearsal.work.jobs import Wait, ended, holds, image, namespace, submit
+
+NAME: Final = "reclaimed"
+_ENDED_SECONDS: Final = "1"
+_TOLD: Final = ("EvictionByEvictionAPI", "TerminationByKubelet")
+"""Reasons of the condition ``DisruptionTarget`` by which a pod's program got SIGTERM before its machine went:
+https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions"""
+
+
+@dataclass(frozen=True)
+class ReclaimOutcome:
+    """What became of the job: its pods before and after the node was ``taken``, how they ended, and its own status.
+
+    ``ends`` are the reasons for which the pods on that node ended, each empty where nothing was said. ``notice`` is
+    what the cloud gives pods, ``None`` for machines that it does not take back as a rule.
+    """
+
+    taken: str
+    before: Sequence[Object]
+    ends: Sequence[str]
+    after: Sequence[Object]
+    status: Mapping[str, Any]
+    notice: int | None
+
+
+def play(
+    offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait, take_back: Callable[[str], None]
+) -> Check:
+    """The check, on a stack that has checkpoints. ``take_back`` is told the node that the cloud takes."""
+    title = "A training job whose node the cloud takes back goes on on another, and that is no failure"
+    job, notice = _job(offer)
+    try:
+        submit(job, HELD, api, developer, wait)
+    except ApiError as refusal:
+        return Check("reclaimed-job", title, False, f"refused by the API server: {refusal}")
+    seen = _played(job, api, timeline, wait, take_back, notice)
+    developer.delete(job_path(job.namespace, job.name))
+    wrong = problems(seen, job.workers)
+    return Check("reclaimed-job", title, not wrong, "; ".join(wrong) or _words(seen, job))
+
+
+def problems(seen: ReclaimOutcome, workers: int) -> list[str]:
+    """Everything that is not as it must be; nothing if the job went on as it was declared."""
+    if len(seen.before) < workers:
+        return [f"{len(seen.before)} of its {workers} pods ran before the node was taken"]
+    found = []
+    if untold := [end or "nothing" for end in seen.ends if end not in _TOLD]:
+        found.append(f"pods on {seen.taken} were ended without notice: {', '.join(untold)}")
+    grace = max(int(pod["spec"]["terminationGracePeriodSeconds"]) for pod in seen.before)
+    if seen.notice is not None and grace > seen.notice:
+        found.append(f"its program counts on {grace} s after SIGTERM, and the cloud gives {seen.notice} s")
+    if failed := seen.status.get("failed"):
+        found.append(f"the Job counts {failed} failures")
+    if not holds(seen.status, "Complete"):
+        told = [f"{each['type']}: {each.get('message', '')}" for each in seen.status.get("conditions") or ()]
+        found.append(f"the Job is not complete ({'; '.join(told) or 'no condition'})")
+    after = {_index(pod): pod for pod in seen.after}
+    for pod in seen.before:
+        now, lost = after.get(_index(pod)), pod["spec"]["nodeName"] == seen.taken
+        if now is None:
+            found.append(f"{pod['metadata']['name']} did not come back")
+        elif lost and now["spec"]["nodeName"] == seen.taken:
+            found.append(f"{now['metadata']['name']} is on the node that was taken")
+        elif not lost and now["metadata"]["uid"] != pod["metadata"]["uid"]:
+            found.append(f"{pod['metadata']['name']} was ended, too, on another node")
+        elif _program(now) != _program(pod):
+            found.append(f"{now['metadata']['name']} is told otherwise than the pod in whose place it is")
+    return found
+
+
+def _job(offer: Offer) -> tuple[TrainingJobSpec, int | None]:
+    """On spot machines where there are some, each worker with a node of its own where that can be."""
+    spot = any(pool.spot for pool in offer.pools) or None
+    smallest = place(offer, PodRequest(gpus=1, spot=spot))
+    gpus = min(pool.gpus_per_pod for pool in smallest.pools)
+    fit = place(offer, PodRequest(gpus=gpus, gpu=smallest.pools[0].gpu, spot=spot))
+    workers = min(2, fit.most_pods_of_one_pool)
+    asked = JobRequest(
+        request=PodRequest(gpus=gpus, gpu=fit.pools[0].gpu, spot=spot, pods=workers),
+        name=NAME,
+        namespace=namespace(offer),
+        command=("torchrun", "train.py"),
+        workers=workers,
+    )
+    return training_job(asked, fit, image(offer), offer), fit.grace_seconds
+
+
+def _played(
+    job: TrainingJobSpec, api: Api, timeline: Timeline, wait: Wait, take_back: Callable[[str], None], notice: int | None
+) -> ReclaimOutcome:
+    def running() -> tuple[PodRecord, ...]:
+        pods = timeline.pods_of(job.name, job.namespace)
+        return tuple(pod for pod in pods if pod.phase == "Running" and not pod.disrupted and pod.gone is None)
+
+    wait(lambda: len(running()) == job.workers, PATIENCE_SECONDS)
+    before = _read(api, running())
+    taken = before[-1]["spec"]["nodeName"] if before else ""
+    lost = {pod["metadata"]["uid"] for pod in before if pod["spec"]["nodeName"] == taken}
+    if len(before) == job.workers:
+        take_back(taken)
+        # A Job that has ended starts no pod any more.
+        wait(lambda: len(_others(running(), lost)) == job.workers or ended(api, job), PATIENCE_SECONDS)
+    after = _read(api, running())
+    for pod in after:
+        annotations = {"metadata": {"annotations": {SECONDS: _ENDED_SECONDS}}}
+        api.merge(pod_path(job.namespace, pod["metadata"]["name"]), annotations)
+    wait(lambda: ended(api, job), PATIENCE_SECONDS)
+    status = api.get(job_path(job.namespace, job.name)).get("status") or {}
+    ends = [pod.disrupted for pod in timeline.pods_of(job.name, job.namespace) if pod.uid in lost]
+    return ReclaimOutcome(taken, before, ends, after, status, notice)
+
+
+def _others(pods: Iterable[PodRecord], lost: Collection[str]) -> list[PodRecord]:
+    return [pod for pod in pods if pod.uid not in lost]
+
+
+def _read(api: Api, pods: Iterable[PodRecord]) -> list[Object]:
+    """The pods in the order of their indexes; those that have gone are left out."""
+    found = [api.find(pod_path(pod.namespace, pod.name)) for pod in pods]
+    return sorted((pod for pod in found if pod is not None), key=_index)
+
+
+def _index(pod: Object) -> str:
+    return str((pod["metadata"].get("annotations") or {}).get(INDEX_ANNOTATION, ""))
+
+
+def _program(pod: Object) -> Mapping[str, Any]:
+    """What a worker's program is told of itself and of the others; the name by which they find it is its host's."""
+    spec = pod["spec"]
+    (container,) = spec["containers"]
+    told = {key: container.get(key) for key in ("image", "command", "env", "resources")}
+    return {**told, "host": spec.get("hostname"), "subdomain": spec.get("subdomain"), "index": _index(pod)}
+
+
+def _words(seen: ReclaimOutcome, job: TrainingJobSpec) -> str:
+    places = {pod["spec"]["nodeName"] for pod in seen.after} - {pod["spec"]["nodeName"] for pod in seen.before}
+    lost = [pod["metadata"]["name"] for pod in seen.before if pod["spec"]["nodeName"] == seen.taken]
+    notice = "" if seen.notice is None else f", of the cloud's {seen.notice} s"
+    return (
+        f"{len(seen.before)} workers; {seen.taken} was taken, and {', '.join(lost)} ended by {', '.join(seen.ends)} "
+        f"with {job.grace_seconds} s after SIGTERM{notice}; they went on on {', '.join(sorted(places))} with the same "
+        "index and variables; the Job is complete, without a failure"
+    )

@@ -1,0 +1,124 @@
+"""A sweep over every size of the cluster's GPU nodes: each run once, on a node of its size, and then no GPU node."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from facts.concepts.offer import Offer
+from facts.jobs.fit import PodRequest
+from facts.jobs.job import INDEX_ANNOTATION, TrainingJobSpec
+from facts.jobs.plan import JobRequest, place, training_job
+from facts.jobs.sweep import Sweep
+from gpu.cluster import job_path
+from rehearsal.checks.check import Check
+from rehearsal.cluster.api import Api, ApiError
+from rehearsal.play import PATIENCE_SECONDS
+from rehearsal.timeline import PodRecord, Timeline
+from rehearsal.work.jobs import Wait, ended, image, namespace, submit
+
+RUNS: Final = 20
+"""Of all sizes together."""
+_RUN_SECONDS: Final = "1"
+
+
+@dataclass(frozen=True)
+class SweepOutcome:
+    """What became of the sweep over one size: its pods with the pool of each's node (``None``: it had none), and the
+    Job's own status."""
+
+    job: TrainingJobSpec
+    pods: Sequence[tuple[PodRecord, str | None]]
+    status: Mapping[str, Any]
+
+
+def play(offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait) -> Check:
+    """The check, on a stack that has checkpoints; the sweeps over all sizes run at the same time."""
+    title = f"A sweep of {RUNS} runs over all sizes of nodes runs each once, and leaves no GPU node"
+    jobs = _jobs(offer)
+    began = timeline.now()
+    try:
+        for job in jobs:
+            submit(job, _RUN_SECONDS, api, developer, wait)
+    except ApiError as refusal:
+        return Check("sweep", title, False, f"refused by the API server: {refusal}")
+    wait(lambda: all(ended(api, job) for job in jobs), PATIENCE_SECONDS)
+    seen = [_seen(job, api, timeline) for job in jobs]
+    for job in jobs:
+        developer.delete(job_path(job.namespace, job.name))
+    wrong = [words for each in seen for words in problems(each)]
+    wait(lambda: not timeline.gpu_nodes_now(), PATIENCE_SECONDS)
+    if left := timeline.gpu_nodes_now():
+        wrong.append(f"{len(left)} GPU nodes stay: {', '.join(node.name for node in left)}")
+    used = [node for node in timeline.nodes if node.gpu_pool and node.created >= began]
+    done = f"{'; '.join(map(_words, seen))}; {len(used)} GPU nodes came and went"
+    return Check("sweep", title, not wrong, "; ".join(wrong) or done)
+
+
+def problems(seen: SweepOutcome) -> list[str]:
+    """Everything that is not as it must be; nothing if each run ran once, where it belongs."""
+    job, found = seen.job, []
+    assert job.sweep is not None
+    status, runs = seen.status, job.sweep.runs
+    if status.get("succeeded", 0) != runs:
+        found.append(f"{job.name}: {status.get('succeeded', 0)} of {runs} runs succeeded")
+    if failed := status.get("failed"):
+        found.append(f"{job.name}: {failed} failures")
+    indexes = Counter(_index(pod) for pod, _pool in seen.pods)
+    # Without such an end it is Kubernetes that starts a run twice, as it sometimes does:
+    # https://kubernetes.io/docs/concepts/workloads/controllers/job/#handling-pod-and-container-failures
+    cut_short = {_index(pod) for pod, _pool in seen.pods if pod.disrupted or pod.phase == "Failed"}
+    if again := sorted(index for index in cut_short if indexes[index] > 1):
+        found.append(f"{job.name}: runs {', '.join(again)} were cut short and started again")
+    for pod, pool in seen.pods:
+        if pod.running is not None and pool not in job.pools:
+            found.append(f"{pod.name} ran on a node of {pool or 'no pool'}, not of {', '.join(job.pools)}")
+    if job.at_once is not None and _at_once(seen) > job.at_once:
+        found.append(f"{job.name}: {_at_once(seen)} runs at once, where {job.at_once} have room")
+    return found
+
+
+def _jobs(offer: Offer) -> list[TrainingJobSpec]:
+    """A job per number of GPUs that a pod can have, on the cheapest pools for it; the runs are divided among them."""
+    sizes = sorted({pool.gpus_per_pod for pool in offer.pools})
+    jobs = []
+    for number, gpus in enumerate(sizes):
+        runs = RUNS // len(sizes) + (number < RUNS % len(sizes))
+        request = PodRequest(gpus=gpus)
+        fit = place(offer, request)
+        asked = JobRequest(
+            request=request,
+            name=f"sweep-{gpus}",
+            namespace=namespace(offer),
+            command=("python", "train.py", "--seed={seed}"),
+            sweep=Sweep({"seed": tuple(map(str, range(runs)))}),
+        )
+        jobs.append(training_job(asked, fit, image(offer), offer))
+    return jobs
+
+
+def _seen(job: TrainingJobSpec, api: Api, timeline: Timeline) -> SweepOutcome:
+    pods = timeline.pods_of(job.name, job.namespace)
+    nodes = [timeline.node_of(pod) if pod.node else None for pod in pods]
+    pools = [node.pool if node else None for node in nodes]
+    status = api.get(job_path(job.namespace, job.name)).get("status") or {}
+    return SweepOutcome(job, list(zip(pods, pools, strict=True)), status)
+
+
+def _index(pod: PodRecord) -> str:
+    return pod.labels.get(INDEX_ANNOTATION, "")
+
+
+def _at_once(seen: SweepOutcome) -> int:
+    """The most pods that ran at the same time."""
+    ran = [(pod.running, pod.finished) for pod, _pool in seen.pods if pod.running is not None]
+    return max((sum(a <= b and (end is None or b < end) for a, end in ran) for b, _end in ran), default=0)
+
+
+def _words(seen: SweepOutcome) -> str:
+    job = seen.job
+    pools = ", ".join(sorted({pool for _pod, pool in seen.pods if pool}))
+    gpus = f"{job.gpus} GPU{'s' if job.gpus > 1 else ''}"
+    return f"{len(seen.pods)} runs of {gpus} on {pools}, at most {_at_once(seen)} at once"

@@ -1,0 +1,147 @@
+"""Tokens: written, in a file, or of a credential plugin that is asked no more often than needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from facts.catalog.cloud import CredentialPlugin
+from rehearsal.cluster.credentials import UserTokens
+from rehearsal.cluster.exec_credential import PLUGINS, write_credential_plugins
+from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+
+CLUSTER = {"server": "https://a:443"}
+VERSION = "client.authentication.k8s.io/v1beta1"
+Plugin = Callable[..., UserTokens]
+
+
+def credential(token: str, **status: str) -> str:
+    return json.dumps({"apiVersion": VERSION, "kind": "ExecCredential", "status": {"token": token, **status}})
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Plugin:
+    """Credentials of a plugin with this shell script; ``asked`` in its folder has a line for each time it ran."""
+
+    def make(script: str, **entry: Any) -> UserTokens:
+        program = tmp_path / "plugins" / "auth"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\necho asked >> '{tmp_path}/asked'\n{script}\n")
+        program.chmod(0o755)
+        user = {"exec": {"apiVersion": VERSION, "command": "auth", "env": None, **entry}}
+        return UserTokens(Kubeconfig(CLUSTER, user), [program.parent])
+
+    return make
+
+
+def asked(tmp_path: Path) -> int:
+    return len((tmp_path / "asked").read_text().splitlines())
+
+
+def test_a_written_token_wins_and_a_file_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first\n")
+    from_file = UserTokens(Kubeconfig(CLUSTER, {"tokenFile": str(file)}))
+    assert from_file.token() == "first"
+    file.write_text("second\n")
+    assert from_file.token() == "second"
+    assert UserTokens(Kubeconfig(CLUSTER, {"token": "t", "tokenFile": "/not/there"})).token() == "t"
+
+
+@pytest.mark.parametrize(
+    ("user", "reason"),
+    [
+        ({}, "neither a token nor a client certificate nor a credential plugin"),
+        ({"tokenFile": "/not/there"}, "tokenFile cannot be read"),
+        (
+            {"exec": {"apiVersion": VERSION, "command": "no-such-plugin", "installHint": "Install it: x"}},
+            "the credential plugin no-such-plugin is not on PATH. Install it: x",
+        ),
+    ],
+)
+def test_nobody_is_refused(user: dict[str, Any], reason: str) -> None:
+    with pytest.raises(KubeconfigError, match=reason):
+        UserTokens(Kubeconfig(CLUSTER, user)).token()
+
+
+def test_a_client_certificate_needs_no_token() -> None:
+    assert UserTokens(Kubeconfig(CLUSTER, {"client-certificate-data": "Q0E="})).token() == ""
+
+
+def test_a_token_is_kept_until_it_is_refused(plugin: Plugin, tmp_path: Path) -> None:
+    credentials = plugin(f"echo '{credential('token-NR')}' | sed \"s/NR/$(wc -l < '{tmp_path}/asked')/\"")
+    assert credentials.token() == credentials.token() == "token-1"
+    assert credentials.token(refused="token-1") == "token-2"
+    assert credentials.token(refused="token-1") == "token-2", "another thread has renewed it already"
+    assert asked(tmp_path) == 2
+
+
+@pytest.mark.parametrize(("minutes", "runs"), [(-1, 2), (1, 1)])
+def test_an_expired_token_is_renewed(plugin: Plugin, tmp_path: Path, minutes: int, runs: int) -> None:
+    expiry = datetime.now(timezone.utc) + timedelta(minutes=minutes)
+    answer = credential("t", expirationTimestamp=expiry.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    credentials = plugin(f"echo '{answer}'")
+    assert credentials.token() == credentials.token() == "t"
+    assert asked(tmp_path) == runs
+
+
+def test_the_plugin_gets_its_arguments_and_environment_and_nothing_of_ours(
+    plugin: Plugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    answer = credential("$1,$PROFILE,$AWS_SECRET_ACCESS_KEY,$PATH").replace('"', '\\"')
+    entry = {"args": ["get-token"], "env": [{"name": "PROFILE", "value": "dev"}, {"name": "PATH", "value": "/usr/bin"}]}
+    credentials = plugin(f'/bin/echo "{answer}"', **entry)
+    argument, profile, secret, search_path = credentials.token().split(",")
+    assert (argument, profile, secret) == ("get-token", "dev", "")
+    assert search_path.endswith("/plugins:/usr/bin")
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_the_plugin_learns_about_the_cluster_if_it_wants(plugin: Plugin, wanted: bool) -> None:
+    quoted = "sed 's/\"/!/g'"
+    answer = credential("TOKEN").replace('"', '\\"').replace("TOKEN", f'$(echo "$KUBERNETES_EXEC_INFO" | {quoted})')
+    said = json.loads(plugin(f'echo "{answer}"', provideClusterInfo=wanted).token().replace("!", '"'))
+    assert (said["apiVersion"], said["kind"]) == (VERSION, "ExecCredential")
+    assert said["spec"] == {"interactive": False, **({"cluster": CLUSTER} if wanted else {})}
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo please log in >&2; exit 1", "the credential plugin auth failed: please log in"),
+        ("echo no JSON", "the credential plugin auth gave no ExecCredential with a token"),
+        ("echo '{\"status\": {}}'", "the credential plugin auth gave no ExecCredential with a token"),
+        ("echo '[]'", "the credential plugin auth gave no ExecCredential with a token"),
+    ],
+)
+def test_a_plugin_that_fails_is_told_in_its_own_words(plugin: Plugin, script: str, reason: str) -> None:
+    with pytest.raises(KubeconfigError, match=reason):
+        plugin(script).token()
+
+
+@pytest.mark.parametrize("plugin", PLUGINS.values(), ids=lambda plugin: plugin.command)
+def test_a_clouds_plugin_gives_the_token_only_to_who_asks_as_the_kubeconfig_must(
+    plugin: CredentialPlugin, tmp_path: Path
+) -> None:
+    write_credential_plugins(tmp_path, "the token")
+
+    def ask(*arguments: str) -> str:
+        entry = {"apiVersion": VERSION, "command": plugin.command, "args": list(arguments)}
+        return UserTokens(Kubeconfig(CLUSTER, {"exec": entry}), [tmp_path]).token()
+
+    assert ask(*plugin.arguments.split()) == "the token"
+    with pytest.raises(KubeconfigError, match=plugin.command):
+        ask("--another-way")
+
+
+def test_the_account_of_gcloud_does_not_stand_in_for_application_default_credentials(tmp_path: Path) -> None:
+    write_credential_plugins(tmp_path, "the token")
+    entry = {"apiVersion": VERSION, "command": "gke-gcloud-auth-plugin", "args": []}
+    with pytest.raises(KubeconfigError, match="gcloud has no active account"):
+        UserTokens(Kubeconfig(CLUSTER, {"exec": entry}), [tmp_path]).token()

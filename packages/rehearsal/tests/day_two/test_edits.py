@@ -1,0 +1,159 @@
+"""Each edit of day two is one that settings take, changes what it says, and its verdict follows what was seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from components.settings import from_stack_file
+from facts import catalog
+from facts.catalog.changes import Effects
+from rehearsal.day_two import docs
+from rehearsal.day_two.edits import EDITS, DayTwoSet, Target, edit_stack, entry_of, next_minor, rounds
+from rehearsal.day_two.play import judged
+from rehearsal.stack import ROOT, available, locate
+from rehearsal.timeline import PodRecord
+from tests import one_stack
+
+EFFECTS = [effects for cloud in catalog.clouds() for effects in catalog.of(cloud).changes.values()]
+
+
+def load(file: Path) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(file.read_text())["config"]
+    return content
+
+
+def target(file: Path) -> Target:
+    settings = from_stack_file(file)
+    known = catalog.of(settings.cloud).kubernetes_versions.get(settings.kubernetes.channel)
+    version = settings.kubernetes.version or known or "1.34.4"
+    return Target(entry_of(settings.gpu_pools[0].name, file), next_minor(version))
+
+
+@pytest.mark.parametrize("which", ["all", "brief"])
+@pytest.mark.parametrize("stack", [*available(), *(name for name in one_stack.VARIANTS if name.endswith("ladder"))])
+def test_every_update_is_a_stack_that_settings_take_and_differs_from_the_one_before(
+    stack: str, which: DayTwoSet, tmp_path: Path
+) -> None:
+    file = tmp_path / "Pulumi.edited.yaml"
+    source = one_stack.variant(stack) if stack in one_stack.VARIANTS else locate(stack, ROOT)
+    file.write_text(source.read_text())
+    about, before = target(file), load(file)
+    settings = from_stack_file(file)
+    effects = catalog.of(settings.cloud).changes[settings.autoscaler]
+    for edits in rounds(which, effects, protected=settings.security.deletion_protection):
+        edit_stack(file, edits, about)
+        assert load(file) != before, edits
+        before = load(file)
+        from_stack_file(file)
+
+
+def test_each_edit_changes_the_jobs_pool_or_leaves_it_alone(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.edited.yaml"
+    file.write_text((ROOT / "Pulumi.dev.yaml").read_text())
+    start = load(file)["gpucluster:gpuPools"]
+    about, seen = target(file), {}
+    for edit in EDITS:
+        edit_stack(file, (edit,), about)
+        seen[edit.id] = load(file)["gpucluster:gpuPools"]
+    assert seen["maximum-raised"][0]["maxNodes"] == start[0]["maxNodes"] + 1
+    assert seen["maximum-lowered"][0]["maxNodes"] == start[0]["maxNodes"]
+    assert seen["disk"][0]["diskGb"] != start[0].get("diskGb", 100)
+    assert [len(seen[id]) - len(start) for id in ("pool-added", "pool-renamed", "pool-removed")] == [1, 1, 0]
+    assert seen["pool-added"][-1]["gpusPerNode"] == start[0]["gpusPerNode"][0]
+    assert seen["pool-added"][-1]["name"] != seen["pool-renamed"][-1]["name"]
+    assert len({pool["name"] for pool in seen["pool-renamed"]}) == len(start) + 1
+
+
+@pytest.mark.parametrize("effects", EFFECTS)
+def test_the_quick_updates_end_no_job_anywhere(effects: Effects) -> None:
+    (first, second), everything = rounds("brief", effects, protected=False), rounds("all", effects, protected=False)
+    assert {"maximum-raised", "pool-added"} <= {edit.id for edit in first}
+    assert {"maximum-lowered", "pool-removed"} <= {edit.id for edit in second}
+    assert not [edit.id for edit in (*first, *second) if effects[edit.id].job == "ends"]
+    assert [edit for (edit,) in everything] == list(EDITS)
+    assert rounds("none", effects, protected=False) == []
+
+
+@pytest.mark.parametrize("effects", EFFECTS)
+def test_on_a_protected_stack_nothing_is_replaced_or_deleted(effects: Effects) -> None:
+    made = {edit.id for edits in rounds("all", effects, protected=True) for edit in edits}
+    assert not made & {"pool-removed", "pool-renamed"}
+    assert ("disk" in made) == (effects["disk"].job != "ends")
+    assert {"maximum-raised", "label", "tag"} <= made
+
+
+def test_the_entry_of_a_pool_is_the_one_that_it_is_named_after(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.x.yaml"
+    names = [{"name": name} for name in ("t4", "t4-big", "a100")]
+    file.write_text(yaml.safe_dump({"config": {"gpucluster:gpuPools": names}}))
+    found = {pool: entry_of(pool, file) for pool in ("t4-1", "t4-big-4-spot", "a100-1-ondemand-a")}
+    assert found == {"t4-1": "t4", "t4-big-4-spot": "t4-big", "a100-1-ondemand-a": "a100"}
+
+
+@pytest.mark.parametrize(("version", "following"), [("v1.34.4", "1.35"), ("1.35", "1.36"), ("1.9.1", "1.10")])
+def test_the_next_minor(version: str, following: str) -> None:
+    assert next_minor(version) == following
+
+
+@pytest.mark.parametrize(
+    ("gone", "phase", "announced", "ends", "passed"),
+    [
+        (None, "Running", (), False, True),
+        (None, "Running", ("replace another",), False, True),
+        (7.0, "Running", (), False, False),
+        (None, "Failed", (), False, False),
+        (7.0, "Running", ("replace pool",), False, False),
+        (7.0, "Running", ("replace pool",), True, True),
+        (None, "Failed", ("replace pool",), True, True),
+        (7.0, "Running", (), True, False),
+        (None, "Running", ("replace pool",), True, False),
+    ],
+)
+def test_a_job_ends_where_it_is_known_to_and_the_preview_said_so(
+    gone: float | None, phase: str, announced: tuple[str, ...], ends: bool, passed: bool
+) -> None:
+    pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase=phase, running=1.0, gone=gone)
+    assert judged(pod, announced, ends=ends)[0] is passed
+
+
+@pytest.mark.parametrize(
+    ("announced", "told"),
+    [
+        ((), "announced that nothing is replaced or deleted"),
+        (("replace a-pool",), "announced replace a-pool"),
+        (
+            ("delete a-pool-tag", "delete a-pool", "delete a-pool-b-tag"),
+            "announced delete a-pool with what belongs to it",
+        ),
+        (("delete a", "delete ab", "replace c"), "announced delete a, delete ab, replace c"),
+        (("delete a", "delete b", "delete c", "delete d"), "announced delete a, delete b, delete c, 1 more"),
+    ],
+)
+def test_of_many_steps_the_first_few_are_named_and_none_that_belongs_to_another(
+    announced: tuple[str, ...], told: str
+) -> None:
+    pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase="Running", running=1.0)
+    assert judged(pod, announced, ends=False)[1].endswith(told)
+
+
+def test_every_cloud_and_autoscaler_says_what_each_edit_does_with_a_source() -> None:
+    for cloud in catalog.clouds():
+        known = catalog.of(cloud)
+        assert set(known.changes) == set(known.autoscalers)
+        for effects in known.changes.values():
+            assert set(effects) == {edit.id for edit in EDITS}
+            for id, effect in effects.items():
+                assert effect.source.startswith("https://"), (cloud, id)
+                assert effect.job != "ends" or effect.preview.startswith(("replace", "delete")), (cloud, id)
+
+
+def test_the_operations_page_has_the_tables_and_needs_a_place_for_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert docs.main(["--check"]) == 0, capsys.readouterr().err
+    page = docs.TARGET.read_text()
+    assert docs.render(page.replace("| runs on |", "| ends |")) == page
+    with pytest.raises(ValueError, match="has no lines"):
+        docs.render("# Operations")

@@ -1,0 +1,98 @@
+"""What the tests of the fleet read out of a simulated cluster."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packages.rehearsal.tests.simulated_cluster import CLUSTER, ZONES, events, nodes
+from rehearsal.cluster.api import Api, Object
+from rehearsal.fleet import KarpenterFleet
+from rehearsal.fleet.nodes import condition
+from rehearsal.simulation import NodeShape, SimulatedNodeGroup
+
+TOLERATIONS = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
+SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}
+ADMIN = SimulatedNodeGroup(
+    "admin",
+    CLUSTER,
+    NodeShape("e2-standard-4", 4, 16),
+    ZONES[:1],
+    {"gpucluster.dev/pool": "admin"},
+    autoscaled=False,
+    initial_nodes=1,
+)
+
+# What Karpenter leaves behind when it ends between making a node and noting that it did.
+UNCLAIMED: Object = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {
+        "name": "unclaimed",
+        "labels": {"gpucluster.dev/pool": "unclaimed", "karpenter.sh/nodepool": "t4"},
+    },
+    "spec": {"providerID": "kwok://unclaimed"},
+}
+
+
+@dataclass(frozen=True)
+class Running:
+    """A cluster with its fleet."""
+
+    fleet: KarpenterFleet
+    api: Api
+    run_dir: Path
+
+    def report(self) -> dict[str, Any]:
+        report: dict[str, Any] = json.loads((self.run_dir / "fleet.json").read_text())
+        return report
+
+    def missing_drivers(self) -> list[dict[str, Any]]:
+        missing: list[dict[str, Any]] = self.report()["missing_drivers"]
+        return missing
+
+
+def ready_gpus(api: Api, group: str) -> int:
+    return sum(int(node["status"]["allocatable"].get("nvidia.com/gpu", 0)) for node in nodes(api, group))
+
+
+def all_registered(found: list[Object]) -> list[Object]:
+    """The nodes, once the autoscaler has given each its taints."""
+    return found if all("karpenter.sh/registered" in node["metadata"]["labels"] for node in found) else []
+
+
+def required(key: str, value: str) -> Object:
+    """Node affinity for one label."""
+    expression = {"key": key, "operator": "In", "values": [value]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def preferred(key: str, value: str) -> Object:
+    """Node affinity that does without, if no node has the label."""
+    term = {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": term}]}}
+
+
+def ready_pools(api: Api) -> set[str]:
+    """The NodePools that the autoscaler uses; a new one becomes so a moment after it was created."""
+    return {
+        pool["metadata"]["name"] for pool in api.list("/apis/karpenter.sh/v1/nodepools") if condition(pool, "Ready")
+    }
+
+
+def labelled(api: Api, group: str, key: str) -> list[Object]:
+    """The group's nodes that have a label."""
+    return [node for node in nodes(api, group) if key in node["metadata"]["labels"]]
+
+
+def from_karpenter(api: Api) -> list[Object]:
+    return [event for event in events(api, "FailedScheduling") if event["source"].get("component") == "karpenter"]
+
+
+def instance_type(api: Api, group: str) -> str:
+    (node,) = nodes(api, group)
+    name: str = node["metadata"]["labels"]["node.kubernetes.io/instance-type"]
+    return name

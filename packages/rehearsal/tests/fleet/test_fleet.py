@@ -1,0 +1,377 @@
+"""Declared groups scale as a cloud's would: from zero and back, within limits, the cheapest first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from packages.rehearsal.tests.fleet.facts import (
+    ADMIN,
+    SPOT_TAINT,
+    TOLERATIONS,
+    UNCLAIMED,
+    Running,
+    all_registered,
+    from_karpenter,
+    instance_type,
+    labelled,
+    preferred,
+    ready_gpus,
+    ready_pools,
+    required,
+)
+from packages.rehearsal.tests.simulated_cluster import (
+    CLUSTER,
+    GPU_TAINT,
+    JOBS,
+    PODS,
+    ZONES,
+    daemon_set,
+    events,
+    eventually,
+    gpu_group,
+    group_of,
+    installer_pod,
+    job,
+    nodes,
+    plugin_pod,
+    pod,
+    size_taint,
+    taint_set,
+    tools,
+)
+from rehearsal.cluster.api import Api, ApiError
+from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.fleet import FleetError, KarpenterFleet
+from rehearsal.fleet.capacity import allocatable
+from rehearsal.simulation import NodeShape
+
+pytestmark = pytest.mark.rehearsal
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    run_dir = tmp_path_factory.mktemp("fleet")
+    with ControlPlane(run_dir, tools=tools()) as plane:
+        fleet = KarpenterFleet(plane, run_dir, tools())
+        fleet.create_cluster(
+            CLUSTER, version="1.34.4-gke.100", region="us-central1", zones=ZONES, system_objects=[daemon_set("agent")]
+        )
+        fleet.apply_group(ADMIN)
+        yield Running(fleet, plane.api, run_dir)
+        fleet.close()
+
+
+@pytest.fixture(autouse=True)
+def empty(running: Running) -> Iterator[None]:
+    """Each test leaves a cluster with the admin node only."""
+    yield
+    running.api.delete(JOBS)
+    running.api.delete(PODS)
+    running.api.delete("/api/v1/namespaces/default/events")
+    for group in running.report()["groups"]:
+        if group["name"] != "admin":
+            running.fleet.delete_group(CLUSTER, group["name"])
+
+
+def test_nodes_that_always_exist_are_ready_when_the_group_is(running: Running) -> None:
+    (node,) = nodes(running.api, "admin")
+    assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "e2-standard-4"
+    assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.34.4-gke.100"
+    assert "nvidia.com/gpu" not in node["status"]["capacity"]
+
+
+def test_from_zero_to_the_declared_nodes_and_back(running: Running) -> None:
+    labels = {"gpucluster.dev/pool": "t4", "cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}
+    late = {"beta.kubernetes.io/instance-type": "n1-standard-4"}
+    group = gpu_group("t4", labels={**labels, **late}, taints=(GPU_TAINT, SPOT_TAINT), spot=True)
+    running.fleet.apply_group(group)
+    assert nodes(running.api, "t4") == []
+
+    running.api.create(
+        JOBS, job("j", pods=3, tolerations=[*TOLERATIONS, {"key": SPOT_TAINT["key"], "operator": "Exists"}])
+    )
+    eventually("3 nodes with a GPU", lambda: ready_gpus(running.api, "t4") == 3)
+    grown = eventually("they are part of the cluster", lambda: all_registered(nodes(running.api, "t4")))
+    for node in grown:
+        assert labels.items() <= node["metadata"]["labels"].items()
+        assert node["metadata"]["labels"]["topology.kubernetes.io/zone"] == ZONES[0]
+        assert node["metadata"]["labels"]["topology.kubernetes.io/region"] == "us-central1"
+        assert node["metadata"]["labels"]["kubernetes.io/hostname"] == node["metadata"]["name"]
+        assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "n1-standard-4"
+        free = node["status"]["allocatable"]
+        assert (node["status"]["capacity"]["cpu"], node["status"]["capacity"]["memory"]) == ("4", "15Gi")
+        assert (free["cpu"], free["memory"]) == ("3920m", f"{allocatable(group.machine).memory_mib}Mi")
+    # A controller takes the taint of a node that was not ready off by and by.
+    declared = taint_set([GPU_TAINT, SPOT_TAINT])
+    eventually(
+        "the declared taints", lambda: all(taint_set(n["spec"]["taints"]) == declared for n in nodes(running.api, "t4"))
+    )
+    eventually(
+        "late labels", lambda: all(late.items() <= n["metadata"]["labels"].items() for n in nodes(running.api, "t4"))
+    )
+    eventually("all done", lambda: running.api.get(f"{JOBS}/j")["status"].get("succeeded") == 3)
+    eventually("empty again", lambda: not nodes(running.api, "t4"))
+
+
+def test_a_node_is_not_used_before_its_gpus_are_there(running: Running) -> None:
+    running.fleet.apply_group(gpu_group("t4", gpus_advertised_by="daemonset"))
+    running.api.create(PODS, pod("waits", gpus=1))
+    (node,) = eventually("a node", lambda: nodes(running.api, "t4"))
+    event = eventually("the reason", lambda: events(running.api, "DriverMissing"))[-1]
+    assert "no DaemonSet installs it" in event["message"]
+    assert event["involvedObject"]["name"] == node["metadata"]["name"]
+    assert group_of(running.api, "waits") is None
+
+    running.api.apply_manifest(daemon_set("nvidia-driver-installer", **installer_pod(tolerations=TOLERATIONS)))
+    eventually("the pod runs", lambda: group_of(running.api, "waits") == "t4")
+    eventually("nothing is missing any more", lambda: running.missing_drivers() == [])
+    eventually("the pod ends", lambda: running.api.get(f"{PODS}/waits")["status"]["phase"] == "Succeeded")
+    eventually("empty again", lambda: not nodes(running.api, "t4"))
+    running.api.delete("/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-driver-installer")
+
+
+def test_a_driver_installer_without_a_toleration_leaves_the_gpus_invisible(running: Running) -> None:
+    installer = "/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-driver-installer"
+    running.api.apply_manifest(daemon_set("nvidia-driver-installer", **installer_pod(tolerations=TOLERATIONS)))
+    running.fleet.apply_group(
+        gpu_group("t4-spot", gpus_advertised_by="daemonset", taints=(GPU_TAINT, SPOT_TAINT), spot=True)
+    )
+    tolerations = [*TOLERATIONS, {"key": SPOT_TAINT["key"], "operator": "Exists"}]
+    running.api.create(PODS, pod("waits", gpus=1, tolerations=tolerations))
+    (missing,) = eventually("the reason", running.missing_drivers)
+    assert missing["group"] == "t4-spot"
+    assert "DaemonSet kube-system/nvidia-driver-installer does not tolerate the taint" in missing["reason"]
+    assert "cloud.google.com/gke-spot=true:NoSchedule" in missing["reason"]
+    (node,) = nodes(running.api, "t4-spot")
+    assert node["status"]["allocatable"]["nvidia.com/gpu"] == "0"
+    assert group_of(running.api, "waits") is None
+    running.api.delete(installer)
+
+
+def test_a_device_plugin_offers_what_it_is_configured_to_not_what_the_autoscaler_expects(running: Running) -> None:
+    api = running.api
+    config = {"sharing": {"timeSlicing": {"resources": [{"name": "nvidia.com/gpu", "replicas": 3}]}}}
+    # As the seed's manifest: known by its image, and bound to machine types by the old label.
+    affinity = required("beta.kubernetes.io/instance-type", "n1-standard-4")
+    plugin = daemon_set("gpus", **plugin_pod("plugin", tolerations=TOLERATIONS, affinity=affinity))
+    running.fleet.apply_objects([plugin])
+    machine = NodeShape("n1-standard-4", 4, 15, 4, "nvidia-tesla-t4", reserved_milli_cpu=500, max_pods=20)
+    running.fleet.apply_group(
+        gpu_group("t4", machine=machine, offered_gpus=2, gpus_advertised_by="device-plugin", max_nodes=1)
+    )
+    api.create(PODS, pod("four", gpus=4, seconds=60))
+    expected = "the node offers no GPU: pod kube-system/gpus-"
+    # The node of the test before may be among them until the fleet looks again.
+    told = lambda: [each["reason"] for each in running.missing_drivers() if each["reason"].startswith(expected)]  # noqa: E731
+    assert eventually("the reason", told)[0].endswith("mounts the ConfigMap plugin, which does not exist")
+    assert events(api, "DevicePluginMissing")
+    metadata = {"name": "plugin", "namespace": "kube-system"}
+    data = {"config.yaml": json.dumps(config)}
+    running.fleet.apply_objects([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}])
+    eventually("the pod runs", lambda: group_of(api, "four") == "t4")
+    (node,) = nodes(api, "t4")
+    assert node["status"]["allocatable"]["nvidia.com/gpu"] == "6"
+    assert (node["status"]["allocatable"]["cpu"], node["status"]["allocatable"]["pods"]) == ("3500m", "20")
+    eventually("nothing is missing any more", lambda: running.missing_drivers() == [])
+    api.delete("/apis/apps/v1/namespaces/kube-system/daemonsets/gpus")
+
+
+def test_what_the_autoscaler_cannot_see_does_not_help_it_but_binds_pods(running: Running) -> None:
+    unseen = {"team": "vision"}
+    running.fleet.apply_group(
+        gpu_group("hidden", unseen_labels=unseen, unseen_taints=(SPOT_TAINT,), max_nodes=1, hourly_usd=1)
+    )
+    running.api.create(PODS, pod("selects", gpus=1, seconds=60, nodeSelector=unseen))
+    refusals = eventually("the autoscaler refuses", lambda: from_karpenter(running.api))
+    assert refusals
+    assert nodes(running.api, "hidden") == []
+    running.api.create(PODS, pod("intolerant", gpus=1, seconds=60))
+    (node,) = eventually("the node is complete", lambda: labelled(running.api, "hidden", "team"))
+    assert taint_set([GPU_TAINT, SPOT_TAINT]) <= taint_set(node["spec"]["taints"])
+    running.api.create(PODS, pod("tolerant", gpus=1, seconds=60, tolerations=[{"operator": "Exists"}]))
+    eventually("the tolerant pod runs", lambda: group_of(running.api, "tolerant") == "hidden")
+    assert group_of(running.api, "intolerant") is None
+
+
+def test_a_group_that_nobody_scales_says_so_and_comes_and_goes_with_its_autoscaler(running: Running) -> None:
+    fleet, api = running.fleet, running.api
+    fixed = gpu_group("t4", autoscaled=False, not_scaled_because="the ASG has no tag k8s.io/x")
+    fleet.apply_group(fixed)
+    api.create(PODS, pod("first", gpus=1, seconds=120))
+    (event,) = eventually("the reason", lambda: events(api, "NodeGroupNotScaled"))
+    assert event["involvedObject"]["name"] == "first"
+    assert event["message"].endswith("nothing may start a node of it: the ASG has no tag k8s.io/x")
+    assert event["metadata"]["labels"]["gpucluster.dev/pool"] == "t4"
+    assert not fleet.had_nodes(CLUSTER, "t4")
+
+    scaled = replace(fixed, autoscaled=True, not_scaled_because="")
+    fleet.apply_group(scaled)
+    eventually("a node comes", lambda: group_of(api, "first") == "t4")
+    assert fleet.had_nodes(CLUSTER, "t4")
+    assert "t4" in running.report()["had_nodes"]
+    (node,) = all_registered(nodes(api, "t4")) or nodes(api, "t4")
+
+    fleet.apply_group(fixed)
+    api.create(PODS, pod("second", gpus=1, seconds=120))
+    api.delete(f"{PODS}/first")
+    eventually("the node that stayed serves the second pod", lambda: group_of(api, "second") == "t4")
+    assert [each["metadata"]["name"] for each in nodes(api, "t4")] == [node["metadata"]["name"]]
+    api.create(PODS, pod("third", gpus=1, seconds=120))
+    eventually("nothing comes for the third", lambda: len(events(api, "NodeGroupNotScaled")) == 2)
+
+    fleet.apply_group(replace(scaled, rank=1, max_nodes=2))
+    eventually("now it does", lambda: group_of(api, "third") == "t4")
+    assert node["metadata"]["name"] in [each["metadata"]["name"] for each in nodes(api, "t4")]
+
+
+def test_a_group_as_it_is_costs_no_request(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    group = gpu_group("t4", min_nodes=1, rank=1)
+    running.fleet.apply_group(group)
+    written = list[str]()
+
+    def refuse(_: Api, path: str, *__: Any) -> None:
+        written.append(path)
+        raise ApiError(503, "", "this test writes nothing")
+
+    for method in ("apply", "create", "delete", "merge"):
+        monkeypatch.setattr(Api, method, refuse)
+    running.fleet.apply_group(replace(group))
+    assert written == []
+    with pytest.raises(ApiError):
+        running.fleet.apply_group(replace(group, rank=2))
+    assert written == ["/apis/karpenter.sh/v1/nodepools/t4"]
+
+
+def test_objects_and_the_kinds_that_they_need(running: Running) -> None:
+    name = {"plural": "nodeclasses", "singular": "nodeclass", "kind": "NodeClass"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    kind = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "nodeclasses.example.com"},
+        "spec": {"group": "example.com", "scope": "Cluster", "names": name, "versions": versions},
+    }
+    one = {"apiVersion": "example.com/v1", "kind": "NodeClass", "metadata": {"name": "one"}, "spec": {"a": "b"}}
+    path = "/apis/example.com/v1/nodeclasses"
+    assert running.fleet.list_objects(path) == []
+    running.fleet.apply_objects([kind, one])
+    (found,) = running.fleet.list_objects(path)
+    assert found["spec"] == {"a": "b"}
+    running.fleet.apply_objects([{**one, "spec": {"a": "c"}}])
+    assert [each["spec"] for each in running.fleet.list_objects(path)] == [{"a": "c"}]
+    with pytest.raises(FleetError, match="no matches for kind 'Other'"):
+        running.fleet.apply_objects([{**one, "kind": "Other"}])
+
+
+def test_pods_beyond_the_maximum_stay_pending_with_a_reason(running: Running) -> None:
+    running.fleet.apply_group(gpu_group("t4", max_nodes=2))
+    running.api.create(JOBS, job("burst", pods=4, seconds=8))
+    eventually("2 nodes", lambda: len(nodes(running.api, "t4")) == 2)
+    reasons = eventually(
+        "a reason", lambda: [e["message"] for e in from_karpenter(running.api) if "exceed" in e["message"]]
+    )
+    assert "limits" in reasons[0]
+    most = 2
+
+    def done() -> bool:
+        nonlocal most
+        most = max(most, len(nodes(running.api, "t4")))
+        return bool(running.api.get(f"{JOBS}/burst")["status"].get("succeeded") == 4)
+
+    eventually("all pods have had their turn", done)
+    assert most == 2
+
+
+def test_pods_go_where_taints_and_sizes_allow(running: Running) -> None:
+    running.fleet.apply_group(gpu_group("t4-1", max_nodes=1, hourly_usd=5))
+    running.fleet.apply_group(gpu_group("t4-4", gpus=4, taints=(GPU_TAINT, size_taint(4)), hourly_usd=1))
+    running.api.create(PODS, pod("plain", seconds=60))
+    running.api.create(
+        PODS, pod("four", gpus=4, seconds=60, tolerations=[{"key": size_taint(4)["key"], "operator": "Exists"}])
+    )
+    running.api.create(PODS, pod("one", gpus=1, seconds=60))
+    running.api.create(PODS, pod("another", gpus=1, seconds=60))
+    eventually("the 4-GPU pod runs", lambda: group_of(running.api, "four") == "t4-4")
+    eventually(
+        "one 1-GPU pod runs", lambda: {group_of(running.api, "one"), group_of(running.api, "another")} == {None, "t4-1"}
+    )
+    eventually("the plain pod runs", lambda: group_of(running.api, "plain") == "admin")
+    (large,) = nodes(running.api, "t4-4")
+    eventually("the machine's own name", lambda: instance_type(running.api, "t4-4") == "n1-standard-4")
+    assert large["status"]["capacity"]["nvidia.com/gpu"] == "4"
+    assert len(nodes(running.api, "t4-1")) == 1
+
+
+def test_the_cheapest_group_first_then_the_next_whatever_a_pod_prefers(running: Running) -> None:
+    running.fleet.apply_group(gpu_group("dear", hourly_usd=2, labels={"gpucluster.dev/pool": "dear", "kind": "new"}))
+    running.fleet.apply_group(gpu_group("cheap", hourly_usd=1, max_nodes=1))
+    eventually("the autoscaler has taken in both", lambda: ready_pools(running.api) == {"dear", "cheap"})
+    running.api.create(PODS, pod("first", gpus=1, seconds=60, affinity=preferred("kind", "new")))
+    eventually("the first pod runs", lambda: group_of(running.api, "first") == "cheap")
+    running.api.create(PODS, pod("second", gpus=1, seconds=60))
+    eventually("the second pod runs", lambda: group_of(running.api, "second") == "dear")
+
+
+def test_a_new_machine_type_while_nodes_are_being_made_costs_no_extra_node(running: Running) -> None:
+    running.fleet.apply_group(gpu_group("t4", max_nodes=8))
+    running.fleet.settle()
+    running.api.create(JOBS, job("j", pods=4, seconds=60))
+    eventually("the first node", lambda: nodes(running.api, "t4"))
+    running.api.create("/api/v1/nodes", UNCLAIMED)
+    shape = NodeShape("g2-standard-8", 8, 32, 1, "nvidia-l4")
+    running.fleet.apply_group(gpu_group("l4", machine=shape, hourly_usd=9))
+    running.fleet.settle()
+    assert nodes(running.api, "unclaimed") == []
+    eventually("all pods run", lambda: running.api.get(f"{JOBS}/j")["status"].get("ready") == 4)
+    assert len(nodes(running.api, "t4")) == 4
+    assert len(running.api.list("/apis/karpenter.sh/v1/nodeclaims")) == 4
+
+
+def test_limits_per_zone_and_initial_nodes(running: Running) -> None:
+    running.fleet.apply_group(
+        gpu_group(
+            "wide",
+            zones=ZONES,
+            per_zone=True,
+            min_nodes=1,
+            max_nodes=2,
+            initial_nodes=2,
+            labels={"gpucluster.dev/pool": "wide"},
+        )
+    )
+    placed = sorted(node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes(running.api, "wide"))
+    assert placed == [ZONES[0], ZONES[0], ZONES[1], ZONES[1]]
+    eventually("idle nodes above the minimum go", lambda: len(nodes(running.api, "wide")) == 2)
+    left = sorted(node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in nodes(running.api, "wide"))
+    assert left == list(ZONES)
+
+
+def test_a_changed_group_changes_its_nodes_in_place(running: Running) -> None:
+    group = gpu_group("t4", min_nodes=1)
+    running.fleet.apply_group(group)
+    (before,) = nodes(running.api, "t4")
+    changed = replace(group, labels={"gpucluster.dev/pool": "t4", "team": "vision"}, taints=(GPU_TAINT, SPOT_TAINT))
+    running.fleet.apply_group(changed)
+    running.fleet.apply_group(changed)
+    (after,) = nodes(running.api, "t4")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["metadata"]["labels"]["team"] == "vision"
+    # Kubernetes' own taints of a node that has just become ready go a moment later.
+    own = [taint for taint in after["spec"]["taints"] if not taint["key"].startswith("node.kubernetes.io/")]
+    assert taint_set(own) == taint_set([GPU_TAINT, SPOT_TAINT])
+
+
+def test_there_is_one_cluster_at_a_time(running: Running) -> None:
+    arguments: dict[str, Any] = {"version": "1.34.4", "region": "us-central1", "zones": ZONES, "system_objects": []}
+    again = running.fleet.create_cluster(CLUSTER, **arguments)
+    assert again.host.startswith("127.0.0.1:")
+    with pytest.raises(FleetError, match=r"cluster other: .* cluster demo uses it"):
+        running.fleet.create_cluster("other", **arguments)
+    with pytest.raises(FleetError, match=r"cluster other does not exist"):
+        running.fleet.apply_group(replace(gpu_group("x"), cluster="other"))

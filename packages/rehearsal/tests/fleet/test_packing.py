@@ -1,0 +1,161 @@
+"""Which nodes an autoscaler empties although they are in use, and which pods keep theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packages.rehearsal.tests.fleet.facts import ADMIN, TOLERATIONS, Running, required
+from packages.rehearsal.tests.simulated_cluster import (
+    CLUSTER,
+    GPU_TAINT,
+    JOBS,
+    PODS,
+    ZONES,
+    eventually,
+    gpu_group,
+    job,
+    nodes,
+    pod,
+    tools,
+)
+from rehearsal.cluster.api import Object
+from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.fleet import KarpenterFleet
+from rehearsal.fleet.packing import Used, unneeded, usable
+from rehearsal.simulation import NodeShape, Packing
+
+PACKING = Packing(gpus_below=0.5, others_below=0.5, moves_system_pods=True, moves_local_storage=True)
+KEPT = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+OWNER = {"kind": "Job", "controller": True}
+
+
+def node(name: str, gpus: int = 0, **fields: Any) -> Object:
+    allocatable = {"cpu": "4", "memory": "16Gi", "pods": "10", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
+    ready = [{"type": "Ready", "status": "True"}]
+    spec = {"taints": [GPU_TAINT] if gpus else [], **fields}
+    status = {"allocatable": allocatable, "conditions": ready}
+    return {"metadata": {"name": name, "labels": {"on": name}}, "spec": spec, "status": status}
+
+
+def running(gpus: int = 0, cpu: str = "100m", **fields: Any) -> Object:
+    """A pod of a Job."""
+    metadata = {"namespace": "default", "ownerReferences": [OWNER], **fields.pop("metadata", {})}
+    asked = {"requests": {"cpu": cpu}, **({"limits": {"nvidia.com/gpu": str(gpus)}} if gpus else {})}
+    spec = {"containers": [{"resources": asked}], "tolerations": TOLERATIONS, **fields}
+    return {"metadata": metadata, "spec": spec}
+
+
+def emptied(pods: list[Object], gpus: int = 4, packing: Packing = PACKING, **other: Any) -> bool:
+    """Whether a node with these pods is emptied beside one like it, on which 2 GPUs are taken."""
+    taken = [running(2)] if gpus else []
+    there = Used(node("there", gpus, **other), taken)
+    return unneeded(Used(node("here", gpus), pods), [there], packing)
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        ([running(1)], True),
+        ([running(2)], False),
+        ([running(1), running(1)], False),
+        ([], False),
+        # GPUs alone count on a node that has some.
+        ([running(1, cpu="3")], True),
+        ([running(1, metadata={"annotations": KEPT})], False),
+        ([running(1, metadata={"annotations": {next(iter(KEPT)): "true"}, "ownerReferences": []})], True),
+        ([running(1, metadata={"ownerReferences": []})], False),
+        ([running(1, volumes=[{"name": "shm", "emptyDir": {}}])], True),
+        ([running(1, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])], False),
+        ([running(1, topologySpreadConstraints=[{"maxSkew": 1}])], False),
+        ([running(1, nodeSelector={"on": "here"})], False),
+        ([running(1, affinity=required("on", "there"))], True),
+        ([running(1), running(0, metadata={"ownerReferences": [{"kind": "DaemonSet", "controller": True}]})], True),
+        ([running(0, metadata={"ownerReferences": [{"kind": "DaemonSet", "controller": True}]})], False),
+    ],
+)
+def test_a_gpu_node_less_than_half_in_use_is_emptied_if_its_pods_may_go(pods: list[Object], expected: bool) -> None:
+    assert emptied(pods) is expected
+
+
+@pytest.mark.parametrize(("cpu", "expected"), [("100m", True), ("1900m", True), ("2", False), ("3", False)])
+def test_a_node_without_gpus_counts_what_is_scarcer(cpu: str, expected: bool) -> None:
+    assert emptied([running(cpu=cpu)], gpus=0) is expected
+
+
+def test_pods_go_only_where_they_all_fit() -> None:
+    three = [running(1), *(running(cpu="10m") for _ in range(9))]
+    assert not emptied(three), "ten pods beside one would be eleven on a node for ten"
+    assert emptied(three[:-1])
+    assert not emptied([running(1)], taints=[GPU_TAINT, {"key": "team", "value": "a", "effect": "NoSchedule"}])
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_the_profile_says_what_else_keeps_a_node(moves: bool) -> None:
+    packing = replace(PACKING, moves_local_storage=moves, moves_system_pods=moves)
+    assert emptied([running(volumes=[{"name": "tmp", "emptyDir": {}}])], gpus=0, packing=packing) is moves
+    assert emptied([running(volumes=[{"name": "shm", "emptyDir": {"medium": "Memory"}}])], gpus=0, packing=packing)
+    assert emptied([running(metadata={"namespace": "kube-system"})], gpus=0, packing=packing) is moves
+
+
+@pytest.mark.parametrize(
+    "going",
+    [
+        {"unschedulable": True},
+        {"taints": [{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}]},
+    ],
+)
+def test_a_node_that_goes_takes_no_pods(going: dict[str, Any]) -> None:
+    assert usable(node("stays"))
+    assert not usable(node("goes", **going))
+    assert not usable({**node("starts"), "status": {}})
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Running]:
+    with ControlPlane(tmp_path, tools=tools()) as plane:
+        made = KarpenterFleet(plane, tmp_path, tools())
+        made.create_cluster(CLUSTER, version="1.34.4", region="us-central1", zones=ZONES, system_objects=[])
+        made.apply_group(ADMIN)
+        yield Running(made, plane.api, tmp_path)
+        made.close()
+
+
+@pytest.mark.rehearsal
+def test_a_running_job_is_ended_to_pack_nodes_unless_it_is_annotated(fleet: Running) -> None:
+    api, groups = fleet.api, {"packed": PACKING, "kept": PACKING, "others": None}
+
+    def bound(prefix: str, count: int) -> bool:
+        pods = [each for each in api.list(PODS) if each["metadata"]["name"].startswith(prefix)]
+        return len([each for each in pods if each["spec"].get("nodeName")]) == count
+
+    for name, packing in groups.items():
+        machine = NodeShape("n1-standard-16", 16, 60, 4)
+        fleet.fleet.apply_group(gpu_group(name, 4, machine=machine, packing=packing))
+        for index in range(2):
+            filler = pod(f"filler-{name}-{index}", 3, seconds=600, tolerations=TOLERATIONS, nodeSelector=pool(name))
+            api.create(PODS, filler)
+    eventually("two nodes of each group have one GPU left", lambda: bound("filler-", 6), 180)
+    for name in groups:
+        manifest = job(name, 2, 1, 900, tolerations=TOLERATIONS, nodeSelector=pool(name))
+        manifest["spec"]["backoffLimit"] = 0
+        if name == "kept":
+            manifest["spec"]["template"]["metadata"]["annotations"] |= KEPT
+        api.create(JOBS, manifest)
+    eventually("one pod of a job on each node", lambda: all(bound(f"{name}-", 2) for name in groups), 120)
+    for name in groups:
+        for index in range(2):
+            api.delete(f"{PODS}/filler-{name}-{index}")
+    eventually("the job was ended", lambda: api.get(f"{JOBS}/packed")["status"].get("failed"), 180)
+    eventually("a node is gone", lambda: len(nodes(api, "packed")) <= 1, 120)
+    for name in ("kept", "others"):
+        assert "failed" not in api.get(f"{JOBS}/{name}")["status"]
+        assert len(nodes(api, name)) == 2
+
+
+def pool(name: str) -> dict[str, str]:
+    return {"gpucluster.dev/pool": name}

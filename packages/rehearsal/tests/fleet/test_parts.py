@@ -1,0 +1,340 @@
+"""The fleet's arithmetic and words, without a cluster."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, ZONES, gpu_group, pod_spec
+from rehearsal.cluster.api import Api, ApiError
+from rehearsal.fleet.capacity import allocatable, capacity
+from rehearsal.fleet.instance_types import InstanceTypes
+from rehearsal.fleet.node_pools import node_pools, refused_by_karpenter, weights
+from rehearsal.fleet.node_watch import Late, NodeWatch, missing
+from rehearsal.fleet.nodes import ClusterFacts, NodeTemplate, kubelet_version
+from rehearsal.fleet.pod_placement import refusal
+from rehearsal.fleet.stuck_pods import would_fit
+from rehearsal.simulation import NodeShape
+
+FACTS = ClusterFacts("demo", "us-central1", "1.34.4")
+
+
+# The documentation's own examples, and a size in every band of its formula:
+# https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
+@pytest.mark.parametrize(
+    ("cpu", "memory_gib", "free_millicores", "free_mib"),
+    [
+        (1, 0.6, 940, 614 - 255 - 100),
+        (2, 8, 1930, 8192 - 1024 - 820 - 100),
+        (4, 16, 3920, 16384 - 2663 - 100),
+        (96, 360, 95690, 368640 - 2663 - 6882 - 4751 - 100),
+    ],
+)
+def test_reservations(cpu: float, memory_gib: float, free_millicores: int, free_mib: int) -> None:
+    free = allocatable(NodeShape("m", cpu, memory_gib))
+    assert free.cpu_millicores == free_millicores
+    assert abs(free.memory_mib - free_mib) <= 1
+
+
+def test_what_a_machine_says_is_kept_of_it_replaces_the_formula_each_by_itself() -> None:
+    plain = NodeShape("m", 4, 16)
+    said = replace(plain, reserved_milli_cpu=80, reserved_memory_mib=1000)
+    assert (allocatable(said).cpu_millicores, allocatable(said).memory_mib) == (3920, 16384 - 1000)
+    only_memory = allocatable(replace(said, reserved_milli_cpu=None))
+    assert (only_memory.cpu_millicores, only_memory.memory_mib) == (allocatable(plain).cpu_millicores, 16384 - 1000)
+    assert allocatable(replace(plain, reserved_milli_cpu=0, reserved_memory_mib=0)) == capacity(plain)
+    assert allocatable(replace(plain, max_pods=29)).resources()["pods"] == "29"
+
+
+def test_gpus_are_zero_until_a_driver_and_absent_without_gpus() -> None:
+    assert capacity(NodeShape("m", 4, 16, 2)).resources(gpus=0)["nvidia.com/gpu"] == "0"
+    assert "nvidia.com/gpu" not in capacity(NodeShape("m", 4, 16)).resources(gpus=0)
+
+
+def test_types_are_named_as_the_cloud_names_machines_and_never_twice() -> None:
+    types = InstanceTypes()
+    one, two = gpu_group("one"), gpu_group("two", gpus=2)
+    assert types.add(one)
+    assert types.add(two)
+    assert types.name(one.machine) == "n1-standard-4"
+    assert types.name(two.machine) == "n1-standard-4.2.nvidia-tesla-t4"
+    assert [entry["name"] for entry in json.loads(types.document())] == [types.name(g.machine) for g in (one, two)]
+
+
+def test_only_a_new_shape_zone_or_way_of_buying_is_news() -> None:
+    types = InstanceTypes()
+    group = gpu_group("one")
+    assert types.add(group)
+    assert not types.add(replace(group, name="other", max_nodes=9, hourly_usd=9.0))
+    assert types.add(replace(group, zones=ZONES))
+    assert types.add(replace(group, spot=True))
+    assert types.add(replace(group, machine=replace(group.machine, memory_gib=16)))
+
+
+def test_the_cheapest_group_has_the_highest_weight() -> None:
+    groups = [gpu_group(f"g{price}", hourly_usd=price) for price in (3.0, 1.0, 2.0, 1.0)]
+    order = weights([replace(group, name=f"{index}") for index, group in enumerate(groups)])
+    assert order["1"] == order["3"] > order["2"] > order["0"]
+
+
+def test_weights_stay_in_karpenters_range() -> None:
+    order = weights(gpu_group(f"g{price}", hourly_usd=price) for price in range(250))
+    assert (min(order.values()), max(order.values())) == (1, 100)
+
+
+def test_ranks_go_before_prices_and_groups_without_a_rank_come_last() -> None:
+    cheap, dear = gpu_group("cheap", hourly_usd=1), gpu_group("dear", hourly_usd=9)
+    order = weights([cheap, dear, replace(dear, name="first", rank=0), replace(cheap, name="second", rank=1.5)])
+    assert sorted(order, key=lambda name: -order[name]) == ["first", "second", "cheap", "dear"]
+    equal = weights([replace(cheap, rank=1), replace(dear, rank=1), replace(dear, name="same", rank=1)])
+    assert equal["cheap"] > equal["dear"] == equal["same"]
+
+
+UNSEEN_LABEL, UNSEEN_TAINT = {"team": "vision"}, {"key": "dedicated", "value": "vision", "effect": "NoSchedule"}
+
+
+def template(**fields: Any) -> dict[str, Any]:
+    (pool,) = node_pools(NodeTemplate(gpu_group("pool", **fields), FACTS), "type", 50)
+    found: dict[str, Any] = pool["spec"]["template"]
+    return found
+
+
+def test_the_autoscaler_does_not_plan_with_what_it_cannot_see_but_holds_the_node_back() -> None:
+    unseen = template(unseen_labels=UNSEEN_LABEL, unseen_taints=(UNSEEN_TAINT,))
+    assert unseen["metadata"]["labels"].keys().isdisjoint(UNSEEN_LABEL)
+    assert unseen["spec"]["taints"] == [GPU_TAINT]
+    assert [taint["effect"] for taint in unseen["spec"]["startupTaints"]] == ["NoSchedule"]
+    seen = template(labels=UNSEEN_LABEL, taints=(GPU_TAINT, UNSEEN_TAINT))
+    assert seen["metadata"]["labels"].items() >= UNSEEN_LABEL.items()
+    assert seen["spec"]["taints"] == [GPU_TAINT, UNSEEN_TAINT]
+    assert "startupTaints" not in seen["spec"]
+
+
+def test_a_declared_instance_type_or_zone_never_contradicts_the_requirements() -> None:
+    labels = {"node.kubernetes.io/instance-type": "n1-standard-4", "topology.kubernetes.io/zone": ZONES[0]}
+    assert template(labels=labels)["metadata"]["labels"].keys().isdisjoint(labels)
+
+
+HELD_BACK = {"key": "rehearsal.gpucluster.dev/unseen", "effect": "NoSchedule"}
+
+
+def held_back(**labels: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "n", "labels": labels, "resourceVersion": "7"},
+        "spec": {"taints": [dict(GPU_TAINT), dict(HELD_BACK)]},
+    }
+
+
+def test_a_held_back_node_is_released_with_everything_at_once() -> None:
+    late = Late(UNSEEN_LABEL, (UNSEEN_TAINT,))
+    patch = missing(held_back(), late)
+    # On an older version of the node this patch would undo what others changed since.
+    metadata = {"labels": UNSEEN_LABEL, "resourceVersion": "7"}
+    assert patch == {"metadata": metadata, "spec": {"taints": [GPU_TAINT, UNSEEN_TAINT]}}
+    assert missing(held_back(**UNSEEN_LABEL), Late(UNSEEN_LABEL)) == {
+        "metadata": {"resourceVersion": "7"},
+        "spec": {"taints": [GPU_TAINT]},
+    }
+
+
+def test_a_complete_node_is_left_alone() -> None:
+    node = {"metadata": {"name": "n", "labels": {**UNSEEN_LABEL, "other": "x"}}, "spec": {}}
+    assert missing(node, Late(UNSEEN_LABEL)) is None
+    assert missing(node, Late({"team": "speech"})) == {"metadata": {"labels": {"team": "speech"}}}
+
+
+def test_no_label_of_another_cloud_stays() -> None:
+    labels = {"eks-node-viewer/instance-price": "0.5", "karpenter.sh/nodepool": "t4-1"}
+    patch = missing({"metadata": {"name": "n", "labels": labels}, "spec": {}}, Late())
+    assert patch == {"metadata": {"labels": {"eks-node-viewer/instance-price": None}}}
+
+
+def registered(version: int, **labels: str) -> dict[str, Any]:
+    labels = {"karpenter.sh/registered": "true", **labels}
+    metadata = {"name": "n", "uid": "1", "labels": labels, "resourceVersion": str(version)}
+    return {"metadata": metadata, "spec": {}}
+
+
+class Patches:
+    """An API server that keeps every patch; the node is then at the next of ``answers``: a version or a refusal."""
+
+    def __init__(self, *answers: int | ApiError) -> None:
+        self.answers = list(answers)
+        self.bodies: list[Any] = []
+
+    def merge(self, path: str, body: Any) -> dict[str, Any]:
+        assert path == "/api/v1/nodes/n"
+        self.bodies.append(body)
+        answer = self.answers.pop(0)
+        if isinstance(answer, ApiError):
+            raise answer
+        return registered(answer)
+
+
+def test_what_a_watch_tells_of_the_time_before_a_node_was_completed_is_not_patched_again() -> None:
+    api = Patches(ApiError(409, "Conflict", ""), 9, 15, 30, 31)
+    watch = NodeWatch(cast(Api, api), lambda _: Late(UNSEEN_LABEL), lambda _: None)
+    # A conflict completes nothing, so that the next event is a new chance.
+    for version in (5, 6):
+        watch.notice("MODIFIED", registered(version))
+    assert len(api.bodies) == 2
+    for version in (7, 8):
+        watch.notice("MODIFIED", registered(version))
+    assert len(api.bodies) == 2
+    # As the patch left it: if it lacks something all the same, that is news.
+    watch.notice("MODIFIED", registered(9, **UNSEEN_LABEL))
+    assert len(api.bodies) == 2
+    watch.notice("MODIFIED", registered(9))
+    assert len(api.bodies) == 3
+    # Somebody took the label off since.
+    watch.notice("MODIFIED", registered(16))
+    assert len(api.bodies) == 4
+    # A node of the same name that is made anew is another one.
+    watch.notice("DELETED", registered(17))
+    anew = registered(3)
+    anew["metadata"]["uid"] = "2"
+    watch.notice("ADDED", anew)
+    assert len(api.bodies) == 5
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reported"),
+    [
+        ("1.34.4-gke.100", "1.34.4-gke.100"),
+        ("v1.33", "1.33.0"),
+        ("1.34", "1.34.0"),
+        ("1.34.9-eks-1", "1.34.9-eks-1"),
+        ("1.35", "1.34.4"),
+        ("v1.35.1", "1.34.4"),
+    ],
+)
+def test_a_kubelet_has_a_whole_version_and_no_newer_minor_one_than_the_control_plane(
+    wanted: str, reported: str
+) -> None:
+    assert kubelet_version(wanted, "v1.34.4") == reported
+
+
+MAX_PODS = 29
+
+
+def limits(**fields: Any) -> dict[str, int]:
+    machine = NodeShape("n1-standard-4", 4, 15, 1, "nvidia-tesla-t4", max_pods=MAX_PODS)
+    group = gpu_group("pool", zones=ZONES, machine=machine, **fields)
+    pools = node_pools(NodeTemplate(group, FACTS), "type", 50)
+    for pool in pools:
+        assert int(pool["spec"]["limits"]["pods"]) == int(pool["spec"]["limits"]["nodes"]) * MAX_PODS
+    return {pool["metadata"]["name"]: int(pool["spec"]["limits"]["nodes"]) for pool in pools}
+
+
+def test_a_total_maximum_is_one_pool_and_a_maximum_per_zone_one_for_each() -> None:
+    assert limits(max_nodes=5, min_nodes=1) == {"pool": 4}
+    assert limits(max_nodes=5, min_nodes=1, per_zone=True) == {"pool-us-central1-a": 4, "pool-us-central1-b": 4}
+
+
+def test_permanent_nodes_are_the_minimum_or_every_node_without_autoscaling() -> None:
+    group = gpu_group("pool", zones=ZONES, min_nodes=3)
+    assert group.permanent() == {ZONES[0]: 2, ZONES[1]: 1}
+    assert replace(group, per_zone=True).permanent() == {ZONES[0]: 3, ZONES[1]: 3}
+    fixed = replace(group, autoscaled=False)
+    assert replace(fixed, initial_nodes=2).permanent() == {ZONES[0]: 2, ZONES[1]: 2}
+    assert replace(fixed, initial_nodes=1).permanent() == {ZONES[0]: 2, ZONES[1]: 1}
+    assert replace(fixed, min_nodes=0).permanent() == {ZONES[0]: 0, ZONES[1]: 0}
+
+
+@pytest.mark.parametrize(
+    ("key", "refused"),
+    [
+        ("gpucluster.dev/pool", False),
+        ("cloud.google.com/gke-accelerator", False),
+        ("plain", False),
+        ("topology.kubernetes.io/zone", False),
+        ("node.kubernetes.io/masq-agent-ds-ready", False),
+        ("kubernetes.io/role", False),
+        ("beta.kubernetes.io/instance-type", True),
+        ("karpenter.sh/capacity-type", True),
+        ("example.karpenter.sh/any", True),
+        ("karpenter.sh.example.com/any", False),
+    ],
+)
+def test_labels_that_karpenter_refuses(key: str, refused: bool) -> None:
+    assert refused_by_karpenter(key) is refused
+
+
+SPOT_TAINT = {"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}
+NODE = {
+    "metadata": {"labels": {"gpu": "t4", "count": "4"}},
+    "spec": {"taints": [GPU_TAINT, SPOT_TAINT, {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]},
+}
+TOLERATES_GPU = {"key": "nvidia.com/gpu", "operator": "Exists"}
+
+
+def affinity(*terms: list[dict[str, Any]]) -> dict[str, Any]:
+    required = {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"tolerations": [{"operator": "Exists"}]}, None),
+        ({"tolerations": [TOLERATES_GPU]}, "does not tolerate the taint cloud.google.com/gke-spot=true:NoSchedule"),
+        (
+            {"tolerations": [TOLERATES_GPU, {"key": "cloud.google.com/gke-spot", "value": "false"}]},
+            "does not tolerate the taint cloud.google.com/gke-spot=true:NoSchedule",
+        ),
+        ({"tolerations": [TOLERATES_GPU, {"key": "cloud.google.com/gke-spot", "value": "true"}]}, None),
+        (
+            {"tolerations": [{"operator": "Exists"}], "nodeSelector": {"gpu": "l4"}},
+            "selects gpu=l4, the node has t4",
+        ),
+        (
+            {
+                "tolerations": [{"operator": "Exists"}],
+                "affinity": affinity([{"key": "gpu", "operator": "DoesNotExist"}]),
+            },
+            "requires gpu DoesNotExist",
+        ),
+        (
+            {
+                "tolerations": [{"operator": "Exists"}],
+                "affinity": affinity(
+                    [{"key": "gpu", "operator": "In", "values": ["l4"]}],
+                    [{"key": "count", "operator": "Gt", "values": ["2"]}],
+                ),
+            },
+            None,
+        ),
+    ],
+)
+def test_why_a_daemon_does_not_run_on_a_node(fields: dict[str, Any], expected: str | None) -> None:
+    assert refusal(pod_spec(**fields), NODE) == expected
+
+
+SELECTS_LATE = {"nodeSelector": {"team": "vision"}}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "pod_fields", "group_fields", "fits"),
+    [
+        (1, {"tolerations": [TOLERATES_GPU]}, {}, True),
+        (1, {}, {}, False),
+        (2, {"tolerations": [TOLERATES_GPU]}, {}, False),
+        (2, {"tolerations": [TOLERATES_GPU]}, {"offered_gpus": 2}, True),
+        (1, {"tolerations": [TOLERATES_GPU], **SELECTS_LATE}, {}, False),
+        (1, {"tolerations": [TOLERATES_GPU], **SELECTS_LATE}, {"unseen_labels": UNSEEN_LABEL}, True),
+        (1, {"tolerations": [TOLERATES_GPU]}, {"unseen_taints": (UNSEEN_TAINT,)}, False),
+        (
+            1,
+            {"tolerations": [TOLERATES_GPU], "nodeSelector": {"topology.kubernetes.io/zone": ZONES[1]}},
+            {"zones": ZONES},
+            True,
+        ),
+    ],
+)
+def test_which_pods_a_group_would_take(
+    gpus: int, pod_fields: dict[str, Any], group_fields: dict[str, Any], fits: bool
+) -> None:
+    assert would_fit(pod_spec(gpus, **pod_fields), NodeTemplate(gpu_group("pool", **group_fields), FACTS)) is fits

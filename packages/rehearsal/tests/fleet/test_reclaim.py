@@ -1,0 +1,150 @@
+"""A node that the cloud takes back: its pods end in the way of that cloud, which a Job can tell from failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from typing_extensions import override
+
+from facts.concepts.kubernetes import Taint
+from facts.concepts.offer import CheckpointsOffer, Offer, PoolOffer
+from packages.rehearsal.tests.fleet.facts import ADMIN, TOLERATIONS, Running
+from packages.rehearsal.tests.simulated_cluster import CLUSTER, JOBS, PODS, ZONES, eventually, gpu_group, job, tools
+from rehearsal.checks import Check
+from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.cluster.kubeconfig import Kubeconfig
+from rehearsal.fleet import KarpenterFleet
+from rehearsal.fleet.reclaim import reclaim
+from rehearsal.timeline import Timeline
+from rehearsal.watcher import Watcher
+from rehearsal.work.reclaim import NAME, play
+
+pytestmark = pytest.mark.rehearsal
+
+IGNORED = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]}
+WAYS = {"eviction": "EvictionByEvictionAPI", "kubelet": "TerminationByKubelet"}
+KIND = {"gpucluster.dev/gpu": "nvidia-t4", "gpucluster.dev/gpus-per-node": "1"}
+PERMANENT = {"autoscaled": False, "min_nodes": 2, "max_nodes": 2}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    run_dir = tmp_path_factory.mktemp("reclaim")
+    with ControlPlane(run_dir, tools=tools()) as plane:
+        fleet = KarpenterFleet(plane, run_dir, tools())
+        fleet.create_cluster(CLUSTER, version="1.34.4", region="us-central1", zones=ZONES, system_objects=[])
+        fleet.apply_group(ADMIN)
+        for way in WAYS:
+            fleet.apply_group(gpu_group(way, pods_ended_by=way, **PERMANENT))
+            name = f"{way}-scaled"
+            fleet.apply_group(gpu_group(name, pods_ended_by=way, labels={**KIND, "gpucluster.dev/pool": name}))
+        yield Running(fleet, plane.api, run_dir)
+        fleet.close()
+
+
+def submitted(running: Running, name: str, group: str, **spec: Any) -> dict[str, Any]:
+    """The running pod of a job of one pod."""
+    manifest = job(name, 1, seconds=3600, tolerations=TOLERATIONS, nodeSelector={"gpucluster.dev/pool": group})
+    running.api.create(JOBS, {**manifest, "spec": {**manifest["spec"], "backoffLimit": 0, **spec}})
+    (pod,) = eventually(f"{name} runs", lambda: running_pods(running, name))
+    return dict(pod)
+
+
+def running_pods(running: Running, name: str) -> list[dict[str, Any]]:
+    pods = running.api.list(PODS, labelSelector=f"job-name={name}", fieldSelector="status.phase=Running")
+    return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+
+
+def status(running: Running, name: str) -> dict[str, Any]:
+    return dict(running.api.get(f"{JOBS}/{name}")["status"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_job_that_ignores_disruptions_goes_on_elsewhere(running: Running, way: str) -> None:
+    name = f"goes-on-{way}"
+    before = submitted(running, name, way, podFailurePolicy=IGNORED)
+    node = before["spec"]["nodeName"]
+    assert reclaim(running.api, node)
+
+    def moved() -> bool:
+        found = running_pods(running, name)
+        return bool(found) and found[0]["spec"]["nodeName"] != node
+
+    eventually("it runs on another node", moved)
+    eventually("the node is gone", lambda: running.api.find(f"/api/v1/nodes/{node}") is None)
+    assert not status(running, name).get("failed")
+    running.api.delete(f"{JOBS}/{name}")
+
+
+def test_there_is_no_such_node(running: Running) -> None:
+    assert not reclaim(running.api, "nowhere")
+
+
+class Without(Api):
+    """Submits Jobs without some parts of their spec, and with others instead."""
+
+    def __init__(self, kubeconfig: Kubeconfig, lacking: tuple[str, ...] = (), **instead: Any) -> None:
+        super().__init__(kubeconfig)
+        self._lacking, self._instead = lacking, instead
+
+    @override
+    def submit(self, path: str, body: Object, **query: str) -> tuple[Object, tuple[str, ...]]:
+        if body["kind"] == "Job":
+            kept = {key: value for key, value in body["spec"].items() if key not in self._lacking}
+            body = {**body, "spec": {**kept, **self._instead}}
+        return super().submit(path, body, **query)
+
+
+@pytest.fixture
+def played(running: Running) -> Iterator[Callable[..., Check]]:
+    """Plays the reclaimed job on a pool, by a developer whose job may be another than the program's."""
+    timeline = Timeline()
+    watcher = Watcher(running.api, timeline)
+    kubeconfig = Kubeconfig.parse((running.run_dir / "control-plane" / "kubeconfig").read_text())
+
+    def play_it(way: str, lacking: tuple[str, ...] = (), **instead: Any) -> Check:
+        pool = PoolOffer(
+            name=f"{way}-scaled",
+            gpu="nvidia-t4",
+            gpus_per_node=1,
+            allocatable_gpus=1,
+            gpus_per_pod=1,
+            machine_types=("n1-standard-4",),
+            zones=ZONES[:1],
+            max_nodes=3,
+            spot=True,
+            notice_seconds=15,
+            labels=KIND,
+            taints=(Taint("nvidia.com/gpu", "present", "NoSchedule"),),
+        )
+        bucket = CheckpointsOffer(url="s3://bucket", service_account="default/default")
+        offer = Offer(stack="s", cloud="c", region="r", cluster=CLUSTER, pools=(pool,), checkpoints=bucket)
+        developer = Without(kubeconfig, lacking, **instead)
+
+        def take_back(node: str) -> None:
+            assert reclaim(running.api, node)
+
+        check = play(offer, running.api, developer, timeline, timeline.wait_until, take_back)
+        eventually("the job is gone", lambda: running.api.find(f"{JOBS}/{NAME}") is None)
+        eventually("so are its pods", lambda: not running.api.list(PODS, labelSelector=f"job-name={NAME}"))
+        running.api.delete(f"/api/v1/namespaces/default/services/{NAME}")
+        return check
+
+    yield play_it
+    watcher.stop()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_submitted_job_survives_the_reclaim_of_a_worker_s_node(played: Callable[..., Check], way: str) -> None:
+    check = played(way)
+    assert check.passed, check.detail
+    assert WAYS[way] in check.detail
+
+
+def test_the_check_fails_where_a_reclaim_counts_as_a_failure(played: Callable[..., Check]) -> None:
+    check = played("eviction", ("podFailurePolicy",), backoffLimit=0)
+    assert not check.passed
+    assert "the Job is not complete (FailureTarget" in check.detail

@@ -1,0 +1,234 @@
+"""Which changes the provider answers with a replacement, which Azure refuses, which are updates, and which are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from facts.concepts.unknown import UNKNOWN
+from packages.rehearsal.tests.providers.aks.account import (
+    ADDRESS,
+    CLUSTER,
+    GROUP,
+    GROUP_ID,
+    IDENTITY,
+    IDENTITY_OPERATOR,
+    NAT,
+    NETWORK,
+    POOL,
+    ROLE_ASSIGNMENT,
+    SUBNET,
+    SUBNET_ID,
+    Microsoft,
+    cluster,
+    gpu_pool,
+    network,
+    role,
+    subnet,
+    system_pool,
+)
+from rehearsal.providers.base import Properties, ProviderError
+
+PRINCIPAL = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
+ASSIGNED = role(principalId=PRINCIPAL, roleAssignmentName=PRINCIPAL)
+ELSEWHERE = SUBNET_ID.replace("nodes", "others")
+
+
+@pytest.fixture
+def azure(tmp_path: Path) -> Microsoft:
+    return Microsoft(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("type", "old", "new", "replaces"),
+    [
+        (POOL, gpu_pool(), gpu_pool(vmSize="Standard_NC8as_T4_v3"), ["vmSize"]),
+        (POOL, gpu_pool(), gpu_pool(gpuInstanceProfile="MIG1g"), ["gpuInstanceProfile"]),
+        (POOL, gpu_pool(), gpu_pool(agentPoolName="other"), ["agentPoolName"]),
+        (POOL, gpu_pool(), gpu_pool(resourceName="other"), ["resourceName"]),
+        (POOL, gpu_pool(), gpu_pool(maxCount=9), []),
+        (POOL, gpu_pool(), gpu_pool(nodeLabels={"team": "speech"}), []),
+        (POOL, gpu_pool(), gpu_pool(nodeTaints=[]), []),
+        (POOL, gpu_pool(), gpu_pool(mode="System"), []),
+        (POOL, gpu_pool(), gpu_pool(availabilityZones=["1"]), []),
+        (CLUSTER, cluster(), cluster(dnsPrefix="other"), ["dnsPrefix"]),
+        (CLUSTER, cluster(), cluster(location="westeurope"), ["location"]),
+        (CLUSTER, cluster(), cluster(nodeResourceGroup="other"), ["nodeResourceGroup"]),
+        (CLUSTER, cluster(), cluster(diskEncryptionSetID="other"), ["diskEncryptionSetID"]),
+        (CLUSTER, cluster(), cluster(sku={"name": "Base", "tier": "Standard"}), []),
+        (CLUSTER, cluster(), cluster(autoScalerProfile={"expander": "priority"}), []),
+        (CLUSTER, cluster(), cluster(agentPoolProfiles=[system_pool(count=2)]), []),
+        (NETWORK, network(), network(location="westeurope"), ["location"]),
+        (NETWORK, network(), network(addressSpace={"addressPrefixes": ["10.0.0.0/8"]}), []),
+        (SUBNET, subnet(), subnet(addressPrefix="10.0.0.0/19"), []),
+        (SUBNET, subnet(), subnet(virtualNetworkName="other"), ["virtualNetworkName"]),
+        (GROUP, {"resourceGroupName": "a"}, {"resourceGroupName": "a", "location": "westeurope"}, ["location"]),
+        (GROUP, {"resourceGroupName": "a"}, {"resourceGroupName": "a", "tags": {"b": "c"}}, []),
+        (ROLE_ASSIGNMENT, ASSIGNED, {**ASSIGNED, "scope": ELSEWHERE}, ["scope"]),
+        (
+            ROLE_ASSIGNMENT,
+            ASSIGNED,
+            {**ASSIGNED, "principalId": PRINCIPAL.replace("a", "b")},
+            ["principalId"],
+        ),
+    ],
+)
+def test_what_the_provider_replaces(
+    azure: Microsoft, type: str, old: Properties, new: Properties, replaces: list[str]
+) -> None:
+    found = azure.diff(type, old, new)
+    assert found.changes
+    assert list(found.replaces) == replaces
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "replaces"),
+    [
+        ("networkPlugin", "kubenet", True),
+        ("networkPluginMode", None, True),
+        ("networkPolicy", "azure", True),
+        ("outboundType", "userDefinedRouting", True),
+        ("podCidr", "10.16.0.0/14", True),
+        ("serviceCidr", "10.9.0.0/20", True),
+        ("dnsServiceIP", "10.8.0.11", True),
+        ("loadBalancerSku", "basic", False),
+        ("loadBalancerProfile", {"idleTimeoutInMinutes": 4}, False),
+    ],
+)
+def test_most_of_a_clusters_network_is_replaced_with_it(
+    azure: Microsoft, key: str, value: object, replaces: bool
+) -> None:
+    profile = {**cluster()["networkProfile"], key: value}
+    found = azure.diff(CLUSTER, cluster(), cluster(networkProfile=profile))
+    assert [path.split(".")[1] for path in found.changes] == [key]
+    assert bool(found.replaces) is replaces
+
+
+def test_a_replacement_in_the_same_place_deletes_first(azure: Microsoft) -> None:
+    assert azure.diff(POOL, gpu_pool(), gpu_pool(vmSize="Standard_NC8as_T4_v3")).delete_before_replace
+    assert not azure.diff(POOL, gpu_pool(), gpu_pool(agentPoolName="other")).delete_before_replace
+    assert not azure.diff(POOL, gpu_pool(), gpu_pool(maxCount=9)).delete_before_replace
+
+
+@pytest.mark.parametrize(
+    ("type", "old", "new"),
+    [
+        (POOL, gpu_pool(), gpu_pool(availabilityZones=["2", "1"])),
+        (
+            POOL,
+            gpu_pool(nodeTaints=["a=b:NoSchedule", "c=d:NoSchedule"]),
+            gpu_pool(nodeTaints=["c=d:NoSchedule", "a=b:NoSchedule"]),
+        ),
+        (POOL, gpu_pool(), gpu_pool(tags={})),
+        (POOL, gpu_pool(), gpu_pool(gatewayProfile=None)),
+        (IDENTITY, {"resourceGroupName": "g"}, {"resourceGroupName": "g", "location": "eastus"}),
+    ],
+)
+def test_spellings_that_mean_the_same(azure: Microsoft, type: str, old: Properties, new: Properties) -> None:
+    assert azure.diff(type, old, new).changes == ()
+
+
+def test_a_zero_is_not_the_same_as_nothing(azure: Microsoft) -> None:
+    # Azure's default of a count is 1, so a provider that took 0 for nothing would keep a node.
+    assert azure.diff(POOL, gpu_pool(count=None), gpu_pool(count=0)).changes == ("count",)
+    assert azure.diff(CLUSTER, cluster(disableLocalAccounts=None), cluster(disableLocalAccounts=False)).changes
+
+
+def test_ignored_changes(azure: Microsoft) -> None:
+    assert azure.diff(POOL, gpu_pool(), gpu_pool(count=3), ("count",)).changes == ()
+    assert azure.diff(POOL, gpu_pool(), gpu_pool(count=3, maxCount=9), ("count",)).changes == ("maxCount",)
+    grown = cluster(agentPoolProfiles=[system_pool(count=2)])
+    assert azure.diff(CLUSTER, cluster(), grown, ("agentPoolProfiles[0].count",)).changes == ()
+
+
+def test_unknown_values_count_as_changes(azure: Microsoft) -> None:
+    old = azure.check(POOL, gpu_pool())
+    found = azure.provider.diff(azure.request(POOL), "id", old, old, {**old, "vmSize": UNKNOWN}, ())
+    assert found.replaces == ("vmSize",)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"availabilityZones": ["3"]},
+        {
+            "capacityReservationGroupID": f"{GROUP_ID}/providers/Microsoft.Compute/capacityReservationGroups/c",
+            # Spot machines are in none.
+            "scaleSetPriority": "Regular",
+            "scaleSetEvictionPolicy": None,
+            "spotMaxPrice": None,
+        },
+        {"enableEncryptionAtHost": True},
+        {"gpuProfile": {"driver": "None"}},
+        {"maxPods": 50},
+        {"osDiskSizeGB": 200},
+        {"osDiskType": "Ephemeral"},
+        {"scaleSetPriority": "Regular", "scaleSetEvictionPolicy": None, "spotMaxPrice": None},
+        {"vnetSubnetID": ELSEWHERE},
+    ],
+)
+def test_azure_refuses_to_change_what_is_fixed_in_a_pool(azure: Microsoft, changes: Properties) -> None:
+    azure.cluster()
+    azure.create(SUBNET, subnet(subnetName="others", addressPrefix="10.0.16.0/20"))
+    pool = azure.create(POOL, gpu_pool())
+    path = next(iter(changes)) if "gpuProfile" not in changes else "gpuProfile.driver"
+    assert azure.diff(POOL, gpu_pool(), gpu_pool(**changes)).replaces == ()
+    for preview in (True, False):
+        with pytest.raises(ProviderError, match="PropertyChangeNotAllowed") as refused:
+            azure.update(POOL, pool, gpu_pool(**changes), preview=preview)
+        # Of several, one is named.
+        assert "scaleSet" in str(refused.value) or f"properties.{path}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"availabilityZones": ["2", "1"]},
+        {"scaleSetEvictionPolicy": None},
+        {"enableEncryptionAtHost": False},
+        {"osType": "Linux"},
+        {"vnetSubnetID": SUBNET_ID.replace("resourceGroups", "resourcegroups")},
+        {"gpuProfile": None},
+    ],
+)
+def test_writing_a_default_out_changes_nothing_that_is_fixed(azure: Microsoft, changes: Properties) -> None:
+    azure.cluster()
+    pool = azure.create(POOL, gpu_pool())
+    azure.update(POOL, pool, gpu_pool(**changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"vmSize": "Standard_D4s_v5"}, "vmSize"),
+        ({"osDiskSizeGB": 200}, "osDiskSizeGB"),
+        ({"availabilityZones": ["1"]}, "availabilityZones"),
+    ],
+)
+def test_a_clusters_own_pool_is_fixed_too(azure: Microsoft, changes: Properties, path: str) -> None:
+    created = azure.cluster()
+    with pytest.raises(ProviderError, match=f"Changing property 'properties.{path}' is not allowed"):
+        azure.update(CLUSTER, created, cluster(agentPoolProfiles=[system_pool(**changes)]))
+
+
+def test_a_private_cluster_stays_private(azure: Microsoft) -> None:
+    created = azure.cluster(apiServerAccessProfile={"enablePrivateCluster": True})
+    with pytest.raises(ProviderError, match="enablePrivateCluster"):
+        azure.update(CLUSTER, created, cluster())
+
+
+def test_a_role_assignment_keeps_its_role_and_a_public_address_its_zones(azure: Microsoft) -> None:
+    azure.network()
+    principal = azure.identity().state["principalId"]
+    granted = role(principalId=principal)
+    made = azure.create(ROLE_ASSIGNMENT, granted)
+    with pytest.raises(ProviderError, match="roleDefinitionId"):
+        azure.update(ROLE_ASSIGNMENT, made, {**granted, "roleDefinitionId": IDENTITY_OPERATOR})
+    for type_, name in ((ADDRESS, "publicIpAddressName"), (NAT, "natGatewayName")):
+        inputs: Properties = {"resourceGroupName": "gpu-dev", name: "out", "sku": {"name": "Standard"}}
+        if type_ == ADDRESS:
+            inputs["publicIPAllocationMethod"] = "Static"
+        created = azure.create(type_, inputs)
+        with pytest.raises(ProviderError, match="zones"):
+            azure.update(type_, created, {**inputs, "zones": ["1"]})

@@ -1,0 +1,157 @@
+"""The engine drives the Azure stand-in: create, no changes, replacement on request, refused change, destroy."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packages.rehearsal.tests.engine_project import Project
+from packages.rehearsal.tests.noting_fleet import NotingFleet
+from packages.rehearsal.tests.providers.aks.account import (
+    CLUSTER,
+    GROUP,
+    IDENTITY,
+    NETWORK,
+    POOL,
+    SUBNET,
+    SUBSCRIPTION,
+    cluster,
+    gpu_pool,
+    network,
+    subnet,
+)
+from rehearsal.providers.aks import AzureNativeProvider
+from rehearsal.providers.server import serve
+
+pytestmark = [
+    pytest.mark.rehearsal,
+    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
+]
+
+PROGRAM = """
+import json, pulumi
+from importlib.metadata import version
+
+values = json.load(open("values.json"))
+made = []
+for name, (token, inputs, options) in values.items():
+    options = pulumi.ResourceOptions(depends_on=made[-1:], version=version("pulumi-azure-native"), **options)
+    made.append(pulumi.CustomResource(token, name, {**inputs, "provisioningState": None, "name": None}, options))
+    pulumi.export(name, made[-1].id)
+"""
+
+
+@dataclass(frozen=True)
+class Azure:
+    """A project and the machines behind it."""
+
+    project: Project
+    fleet: NotingFleet
+
+    def write(self, pool: dict[str, Any] | None = None, **options: Any) -> None:
+        """The whole chain from the group to a GPU pool, in which ``pool`` changes."""
+        place = {"resourceGroupName": "gpu-dev"}
+        self.project.write(
+            group=[GROUP, place, {}],
+            network=[NETWORK, network(), {}],
+            subnet=[SUBNET, subnet(), {}],
+            identity=[IDENTITY, {**place, "resourceName": "control-plane"}, {}],
+            cluster=[CLUSTER, cluster(), {}],
+            pool=[POOL, gpu_pool(**(pool or {})), {"ignore_changes": ["count"], **options}],
+        )
+
+
+@pytest.fixture
+def azure(tmp_path: Path) -> Iterator[Azure]:
+    fleet = NotingFleet()
+    provider = AzureNativeProvider(tmp_path / "cloud", fleet)
+    server = serve(provider, log_file=tmp_path / "provider.log")
+    made = Azure(Project.create(tmp_path, PROGRAM, {provider: server.port}), fleet)
+    for key, value in {"subscriptionId": SUBSCRIPTION, "location": "eastus"}.items():
+        assert made.project.run("config", "set", "--stack=test", f"azure-native:{key}", value).code == 0
+    yield made
+    server.stop()
+    provider.close()
+
+
+def test_a_pool_through_the_engine(azure: Azure) -> None:
+    azure.write()
+    previewed = azure.project.preview()
+    assert previewed.code == 0, previewed.text
+    assert azure.fleet.groups == {}
+    first = azure.project.up()
+    assert first.code == 0, first.text
+    assert set(azure.fleet.groups) == {"system", "t4spot"}
+
+    azure.write({"count": 3})
+    again = azure.project.up()
+    assert again.code == 0, again.text
+    assert "7 unchanged" in again.text
+
+    # The provider sends an update, which Azure refuses …
+    azure.write({"availabilityZones": ["3"]})
+    refused = azure.project.up()
+    assert refused.code != 0
+    assert "PropertyChangeNotAllowed" in refused.text
+    # … unless the program asks for a replacement.
+    azure.write({"availabilityZones": ["3"]}, replace_on_changes=["availabilityZones"], delete_before_replace=True)
+    replaced = azure.project.up()
+    assert replaced.code == 0, replaced.text
+    assert "1 replaced" in replaced.text
+    assert azure.fleet.groups["t4spot"].zones == ("eastus-3",)
+
+    azure.write({"availabilityZones": ["3"], "vmSize": "Standard_NC8as_T4_v3"})
+    resized = azure.project.up()
+    assert resized.code == 0, resized.text
+    assert "1 replaced" in resized.text
+    assert azure.fleet.groups["t4spot"].machine.type == "Standard_NC8as_T4_v3"
+
+    gone = azure.project.destroy()
+    assert gone.code == 0, gone.text
+    assert azure.fleet.groups == {}
+    assert azure.fleet.clusters == {}
+
+
+def test_a_size_that_is_ignored_is_sent_as_it_was_recorded_and_refused(azure: Azure) -> None:
+    azure.write()
+    first = azure.project.up()
+    assert first.code == 0, first.text
+    azure.fleet.objects["/api/v1/nodes"] = [{"metadata": {"labels": {"agentpool": "t4spot"}}}]
+
+    azure.write({"maxCount": 5})
+    refused = azure.project.up()
+    assert refused.code != 0
+    assert "Cannot manually scale AgentPool 't4spot'" in refused.text
+
+    azure.write({"maxCount": 5, "count": 1}, ignore_changes=[])
+    accepted = azure.project.up()
+    assert accepted.code == 0, accepted.text
+    assert azure.fleet.groups["t4spot"].max_nodes == 5
+
+
+def test_a_pool_that_the_state_has_not_is_imported_by_command_and_stays_as_it_is(azure: Azure) -> None:
+    azure.write()
+    first = azure.project.up()
+    assert first.code == 0, first.text
+    (pool,) = azure.project.resources(POOL)
+    forgotten = azure.project.run("state", "delete", "--stack=test", "--yes", pool["urn"])
+    assert forgotten.code == 0, forgotten.text
+    options = ("--stack=test", "--yes", "--skip-preview", "--generate-code=false", "--protect=false")
+    imported = azure.project.run("import", *options, POOL, "pool", pool["id"])
+    assert imported.code == 0, imported.text
+
+    # As the program declares it: an update without Azure's own label would take that away.
+    azure.write({"nodeLabels": {"team": "vision", "kubernetes.azure.com/scalesetpriority": "spot"}})
+    before = azure.fleet.groups["t4spot"]
+    settled = azure.project.up()
+    assert settled.code == 0, settled.text
+    assert "replaced" not in settled.text
+    assert azure.fleet.groups["t4spot"] == before
+    assert azure.fleet.recreated == []
+    again = azure.project.up()
+    assert "7 unchanged" in again.text, again.text

@@ -1,0 +1,55 @@
+"""What a stack names is there beforehand, and is found with its subnets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from packages.rehearsal.tests.providers.aks.account import Microsoft
+from rehearsal.providers.aks import AzureNativeProvider
+from rehearsal.providers.aks.buckets import ACCOUNT, CONTAINER
+from rehearsal.providers.aks.registries import REGISTRY
+from rehearsal.providers.base import ProviderError
+from rehearsal.providers.beforehand import made_beforehand
+from rehearsal.stack import ROOT
+from tests import one_stack
+
+LOOK_UP = "azure-native:network:getVirtualNetwork"
+PLACE = {"resourceGroupName": "company", "virtualNetworkName": "company"}
+
+
+def test_what_a_stack_names_is_there_beforehand(tmp_path: Path) -> None:
+    azure = AzureNativeProvider(tmp_path, None)
+    made_beforehand(ROOT / "examples" / "aks-company.yaml", azure)
+    azure.configure({"subscriptionId": "00000000-0000-0000-0000-000000000000"})
+    found = azure.invoke(LOOK_UP, PLACE)
+    assert (found["location"], found["addressSpace"]) == ("eastus", {"addressPrefixes": ["10.20.0.0/16"]})
+    (subnet,) = found["subnets"]
+    assert (subnet["name"], subnet["addressPrefix"]) == ("gpu-nodes", "10.20.0.0/22")
+    assert subnet["id"] == f"{found['id']}/subnets/gpu-nodes"
+    assert subnet["routeTable"]["id"].endswith("/routeTables/company-routes")
+    with pytest.raises(ProviderError, match="NotFound"):
+        azure.invoke(LOOK_UP, {**PLACE, "virtualNetworkName": "other"})
+
+
+def test_data_of_its_own_subscription_is_there_beforehand_and_no_other_is_looked_into(tmp_path: Path) -> None:
+    own = "00000000-0000-0000-0000-000000000000"
+    data = "/resourceGroups/data/providers/Microsoft.Storage/storageAccounts/lab/blobServices/default/containers"
+    others = f"/subscriptions/11111111-2222-3333-4444-555555555555{data}/theirs"
+    mine = [f"/subscriptions/{own}{data}/{name}" for name in ("models", "runs")]
+    identity = {"serviceAccount": "default/trainer", "read": [mine[0], others], "write": [mine[1]]}
+    images = "/resourceGroups/Data/providers/Microsoft.ContainerRegistry/registries"
+    registry = f"/subscriptions/{own}{images}/labbase"
+    pulled = {"pullFrom": [registry, f"/subscriptions/11111111-2222-3333-4444-555555555555{images}/theirs"]}
+    stack = tmp_path / "Pulumi.lab.yaml"
+    stack.write_text(yaml.safe_dump({"config": one_stack.config("aks", identities=[identity], workloads=pulled)}))
+    azure = Microsoft(tmp_path / "azure")
+    made_beforehand(stack, azure.provider)
+    account = mine[0].partition("/blobServices")[0]
+    assert azure.read(ACCOUNT, account).id == account
+    assert {azure.read(CONTAINER, each).id for each in mine} == {*mine}
+    assert azure.read(REGISTRY, registry).id == registry
+    assert not [each for each in azure.provider.inventory() if "theirs" in each]
+    azure.provider.close()

@@ -1,0 +1,383 @@
+"""Create, read, update and delete, through restarts, crashes and wrong references."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from facts.concepts.unknown import UNKNOWN
+from packages.rehearsal.tests.providers.aks.account import (
+    ADDRESS,
+    CLUSTER,
+    CLUSTER_ID,
+    ENCRYPTION_SET,
+    GROUP,
+    GROUP_ID,
+    IDENTITY,
+    IDENTITY_ID,
+    IDENTITY_OPERATOR,
+    KUBELET_ID,
+    NAT,
+    NETWORK,
+    POOL,
+    ROLE_ASSIGNMENT,
+    ROUTE_TABLE,
+    SECURITY_GROUP,
+    SUBNET,
+    SUBNET_ID,
+    Microsoft,
+    cluster,
+    encryption_set,
+    gpu_pool,
+    network,
+    role,
+    subnet,
+    system_pool,
+)
+from rehearsal.providers.aks.versions import KUBERNETES
+from rehearsal.providers.base import Created, Properties, ProviderError
+from rehearsal.providers.store import Record, Store
+from rehearsal.simulation import SimulatedNodeGroup
+
+CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
+STANDARD: Properties = {"resourceGroupName": "gpu-dev", "sku": {"name": "Standard"}}
+ADDRESS_INPUTS: Properties = {**STANDARD, "publicIpAddressName": "out", "publicIPAllocationMethod": "Static"}
+
+
+@pytest.fixture
+def azure(tmp_path: Path) -> Microsoft:
+    return Microsoft(tmp_path)
+
+
+def nat(address: Created) -> Properties:
+    return {**STANDARD, "natGatewayName": "nat", "publicIpAddresses": [{"id": address.id}]}
+
+
+def test_a_whole_stack_comes_and_goes(azure: Microsoft) -> None:
+    group = azure.group()
+    security_group = azure.create(SECURITY_GROUP, {"resourceGroupName": "gpu-dev", "networkSecurityGroupName": "nodes"})
+    routes = azure.create(ROUTE_TABLE, {"resourceGroupName": "gpu-dev", "routeTableName": "nodes"})
+    address = azure.create(ADDRESS, ADDRESS_INPUTS)
+    gateway = azure.create(NAT, nat(address))
+    net = azure.create(NETWORK, network())
+    links = {
+        "natGateway": {"id": gateway.id},
+        "networkSecurityGroup": {"id": security_group.id},
+        "routeTable": {"id": routes.id},
+    }
+    nodes = azure.create(SUBNET, subnet(**links))
+    control_plane, kubelet = azure.identity(), azure.identity("kubelet")
+    operator = role(
+        scope=kubelet.id, principalId=control_plane.state["principalId"], roleDefinitionId=IDENTITY_OPERATOR
+    )
+    grant = azure.create(ROLE_ASSIGNMENT, operator)
+    disks = azure.create(ENCRYPTION_SET, encryption_set())
+    created = azure.create(
+        CLUSTER,
+        cluster(
+            identityProfile={"kubeletidentity": {"resourceId": kubelet.id}},
+            diskEncryptionSetID=disks.id,
+            networkProfile={**cluster()["networkProfile"], "outboundType": "userAssignedNATGateway"},
+        ),
+    )
+    gpus = azure.create(POOL, gpu_pool())
+
+    assert nodes.id == SUBNET_ID
+    assert control_plane.id == IDENTITY_ID
+    assert kubelet.id == KUBELET_ID
+    assert created.id == CLUSTER_ID
+    assert gpus.id == f"{CLUSTER_ID}/agentPools/t4spot"
+    assert set(azure.fleet.groups) == {"system", "t4spot"}
+    assert created.state["identityProfile"]["kubeletidentity"]["objectId"] == kubelet.state["principalId"]
+
+    # What is in use stays; what uses it goes first.
+    for type_, resource in (
+        (SUBNET, nodes),
+        (NETWORK, net),
+        (NAT, gateway),
+        (ADDRESS, address),
+        (SECURITY_GROUP, security_group),
+        (ROUTE_TABLE, routes),
+        (ENCRYPTION_SET, disks),
+    ):
+        with pytest.raises(ProviderError, match=r"Status=400 Code=.* is in use by "):
+            azure.delete(type_, resource)
+    for type_, resource in (
+        (POOL, gpus),
+        (CLUSTER, created),
+        (ENCRYPTION_SET, disks),
+        (ROLE_ASSIGNMENT, grant),
+        (IDENTITY, kubelet),
+        (IDENTITY, control_plane),
+        (SUBNET, nodes),
+        (NETWORK, net),
+        (NAT, gateway),
+        (ADDRESS, address),
+        (ROUTE_TABLE, routes),
+        (SECURITY_GROUP, security_group),
+        (GROUP, group),
+    ):
+        azure.delete(type_, resource)
+        azure.delete(type_, resource)  # gone already is fine
+        assert azure.read(type_, resource.id).id == ""
+    assert azure.fleet.groups == {}
+    assert azure.fleet.clusters == {}
+
+
+def test_a_resource_group_takes_everything_along(azure: Microsoft, tmp_path: Path) -> None:
+    azure.cluster()
+    azure.create(POOL, gpu_pool())
+    azure.delete(GROUP, azure.read(GROUP, GROUP_ID))
+    assert azure.fleet.groups == {}
+    assert azure.fleet.clusters == {}
+    assert Store(tmp_path, "azure-native").everything() == []
+
+
+def test_an_id_in_another_case_is_the_same_resource(azure: Microsoft) -> None:
+    azure.cluster()
+    assert azure.read(CLUSTER, CLUSTER_ID.replace("resourceGroups", "resourcegroups")).id == CLUSTER_ID
+    assert azure.read(POOL, f"{CLUSTER_ID.upper()}/AGENTPOOLS/SYSTEM").state["mode"] == "System"
+    assert azure.read(NETWORK, CLUSTER_ID).id == ""
+
+
+def test_a_refresh_sees_what_changed_behind_the_programs_back(azure: Microsoft, tmp_path: Path) -> None:
+    created = azure.network()
+    store = Store(tmp_path, "azure-native")
+    record = store.get(SUBNET, created.id)
+    assert record is not None
+    store.put(Record(record.id, record.type, {**record.inputs, "addressPrefix": "10.0.0.0/21"}, record.outputs))
+    found = azure.read(SUBNET, created.id, created.inputs)
+    assert found.inputs == subnet(addressPrefix="10.0.0.0/21")
+
+
+def test_a_pool_of_the_cluster_cannot_be_declared_once_more(azure: Microsoft) -> None:
+    azure.cluster()
+    system = {**system_pool(), "name": None, "agentPoolName": "system"}
+    with pytest.raises(
+        ProviderError, match=f"cannot create already existing resource '{CLUSTER_ID}/agentPools/system'"
+    ):
+        azure.create(POOL, {**system, "resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"})
+
+
+@pytest.mark.parametrize("call", ["create_cluster", "apply_group"])
+def test_a_cluster_that_fails_to_start_is_kept_and_resumed(azure: Microsoft, call: str) -> None:
+    azure.network()
+    azure.identity()
+    azure.fleet.fail = call
+    with pytest.raises(ProviderError, match="no machines left") as failed:
+        azure.create(CLUSTER, cluster())
+    assert failed.value.partial is not None
+    half = failed.value.partial
+    azure.fleet.fail = ""
+    azure.update(CLUSTER, Created(half.id, half.state, azure.check(CLUSTER, cluster())), cluster())
+    assert set(azure.fleet.clusters) == {"gpu-dev"}
+    assert set(azure.fleet.groups) == {"system"}
+
+
+def test_a_pool_whose_machines_fail_is_kept(azure: Microsoft) -> None:
+    azure.cluster()
+    azure.fleet.fail = "apply_group"
+    with pytest.raises(ProviderError, match="no machines left") as failed:
+        azure.create(POOL, gpu_pool())
+    assert failed.value.partial is not None
+    assert azure.read(POOL, failed.value.partial.id).id
+
+
+def test_a_preview_already_refuses_what_azure_would_refuse(azure: Microsoft) -> None:
+    with pytest.raises(ProviderError, match="at least one system pool"):
+        azure.preview(CLUSTER, cluster(agentPoolProfiles=[system_pool(mode="User")]))
+    with pytest.raises(ProviderError, match=r"agentPoolProfile\.count is invalid"):
+        azure.preview(CLUSTER, cluster(agentPoolProfiles=[system_pool(count=0)]))
+    with pytest.raises(ProviderError, match="spot node pool cannot be a system pool"):
+        azure.preview(POOL, gpu_pool(mode="System", count=1, minCount=1))
+
+
+def test_a_location_comes_from_the_provider_else_from_the_resource_group(tmp_path: Path) -> None:
+    azure = Microsoft(tmp_path)
+    assert azure.check(NETWORK, network())["location"] == "eastus"
+    azure.config.pop("location")
+    azure.restart()
+    with pytest.raises(ProviderError, match="location: is required"):
+        azure.create(GROUP, {"resourceGroupName": "gpu-dev"})
+    azure.create(GROUP, {"resourceGroupName": "gpu-dev", "location": "westeurope"})
+    assert azure.check(NETWORK, network())["location"] == "westeurope"
+    assert azure.check(NETWORK, network(resourceGroupName="not-yet"))["location"] is UNKNOWN
+
+
+def test_names_are_made_and_kept(azure: Microsoft) -> None:
+    made = azure.check(IDENTITY, {"resourceGroupName": "gpu-dev"}, name="nodes")["resourceName"]
+    assert made.startswith("nodes")
+    assert len(made) == len("nodes") + 8
+    again = azure.check(IDENTITY, {"resourceGroupName": "gpu-dev"}, {"resourceName": made}, name="nodes")
+    assert again["resourceName"] == made
+    assert azure.check(ROLE_ASSIGNMENT, role(principalId="p"))["roleAssignmentName"].count("-") == 4
+
+
+def test_what_a_cluster_answers(azure: Microsoft) -> None:
+    state = azure.cluster(apiServerAccessProfile={"enablePrivateCluster": True}).state
+    assert state["nodeResourceGroup"] == "MC_gpu-dev_gpu-dev_eastus"
+    assert state["fqdn"].startswith("gpu-dev-")
+    assert ".privatelink.eastus.azmk8s.io" in state["privateFQDN"]
+    assert state["oidcIssuerProfile"]["issuerURL"].startswith("https://eastus.oic.prod-aks.azure.com/")
+    assert state["identity"]["userAssignedIdentities"][IDENTITY_ID]["principalId"]
+    assert state["identityProfile"]["kubeletidentity"]["resourceId"].endswith("/gpu-dev-agentpool")
+    assert (state["provisioningState"], state["currentKubernetesVersion"]) == ("Succeeded", KUBERNETES)
+    assert "Q0E=" not in json.dumps(state)
+
+
+def test_the_users_kubeconfig(azure: Microsoft) -> None:
+    azure.cluster()
+    place = {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
+    azure.restart()
+    (found,) = azure.provider.invoke(CREDENTIALS, place)["kubeconfigs"]
+    config: Any = yaml.safe_load(base64.b64decode(found["value"]))
+    assert config["clusters"][0]["cluster"] == {
+        "certificate-authority-data": "Q0E=",
+        "server": "https://127.0.0.1:6443",
+    }
+    login = config["users"][0]["user"]
+    assert set(login) == {"exec"}
+    assert login["exec"]["command"] == "kubelogin"
+    assert login["exec"]["args"][0] == "get-token"
+    with pytest.raises(ProviderError, match="ResourceNotFound"):
+        azure.provider.invoke(CREDENTIALS, {**place, "resourceName": "other"})
+    with pytest.raises(ProviderError, match="missing required property 'resourceName'"):
+        azure.provider.invoke(CREDENTIALS, {"resourceGroupName": "gpu-dev"})
+
+
+@pytest.mark.parametrize(("inside", "server"), [(True, "https://127.0.0.1:6443"), (False, "https://127.0.0.1:1")])
+def test_a_private_control_plane_answers_inside_only(azure: Microsoft, inside: bool, server: str) -> None:
+    azure.fleet.inside = inside
+    azure.cluster(apiServerAccessProfile={"enablePrivateCluster": True})
+    place = {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
+    (found,) = azure.provider.invoke(CREDENTIALS, place)["kubeconfigs"]
+    assert yaml.safe_load(base64.b64decode(found["value"]))["clusters"][0]["cluster"]["server"] == server
+
+
+def test_without_entra_there_is_no_kubeconfig_to_give(azure: Microsoft) -> None:
+    azure.cluster(aadProfile=None, disableLocalAccounts=False)
+    with pytest.raises(ProviderError, match="Entra ID"):
+        azure.provider.invoke(CREDENTIALS, {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"})
+
+
+def test_the_version_is_the_one_that_the_control_plane_runs() -> None:
+    module = Path(__file__).parents[3] / "rehearsal" / "tools" / "kubernetes" / "go.mod"
+    assert f"k8s.io/kubernetes v{KUBERNETES}" in module.read_text()
+
+
+def test_the_stand_in_needs_none_of_the_vendors_packages(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from rehearsal.providers.aks import AzureNativeProvider as P;"
+        f"P(Path({str(tmp_path)!r}), None).schema;"
+        "print([m for m in sys.modules if m.startswith(('azure', 'pulumi_'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("second", ["create", "update", "delete"])
+def test_a_cluster_does_one_operation_at_a_time(azure: Microsoft, second: str) -> None:
+    azure.cluster()
+    other = azure.create(POOL, gpu_pool(agentPoolName="other"))
+    operations: dict[str, Callable[[], object]] = {
+        "create": lambda: azure.create(POOL, gpu_pool(agentPoolName="third")),
+        "update": lambda: azure.update(POOL, other, gpu_pool(agentPoolName="other", maxCount=9)),
+        "delete": lambda: azure.delete(POOL, other),
+    }
+    refused: list[str] = []
+
+    def meanwhile(group: SimulatedNodeGroup) -> None:
+        azure.fleet.groups[group.name] = group
+        with pytest.raises(ProviderError, match=r"OperationNotAllowed.*\(t4spot - Creating\) is in progress"):
+            operations[second]()
+        refused.append(second)
+        # A preview asks nothing of the cluster.
+        azure.preview(POOL, gpu_pool(agentPoolName="third"))
+
+    azure.fleet.apply_group = meanwhile
+    azure.create(POOL, gpu_pool())
+    assert refused == [second]
+    del azure.fleet.apply_group
+    # Refused is not half done, and may be done afterwards.
+    assert set(azure.fleet.groups) == {"system", "other", "t4spot"}
+    operations[second]()
+
+
+def test_an_update_of_a_cluster_brings_no_pool(azure: Microsoft) -> None:
+    created = azure.cluster()
+    with pytest.raises(ProviderError, match="A new agent pool was introduced"):
+        azure.update(CLUSTER, created, cluster(agentPoolProfiles=[system_pool(), system_pool(name="more")]))
+    assert set(azure.fleet.groups) == {"system"}
+
+
+def test_a_clusters_request_speaks_of_the_versions_of_all_its_pools_or_of_none(azure: Microsoft) -> None:
+    created = azure.cluster()
+    named = cluster(agentPoolProfiles=[system_pool(orchestratorVersion=KUBERNETES)])
+    azure.update(CLUSTER, created, named)
+    azure.create(POOL, gpu_pool(orchestratorVersion=KUBERNETES))
+    with pytest.raises(ProviderError, match="NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged"):
+        azure.update(CLUSTER, created, named)
+    azure.update(CLUSTER, created, cluster())
+
+
+@pytest.mark.parametrize(("pin", "refused"), [(KUBERNETES, True), ("1.34", False), (None, False)])
+def test_azure_takes_a_cluster_past_its_pin_and_not_back(azure: Microsoft, pin: str | None, refused: bool) -> None:
+    created = azure.cluster(kubernetesVersion=pin)
+    store = azure.store()
+    record = store.get(CLUSTER, CLUSTER_ID)
+    assert record is not None
+    # What a channel other than "none" does some day.
+    store.put(Record(record.id, record.type, record.inputs, {**record.outputs, "currentKubernetesVersion": "1.34.99"}))
+    azure.restart()
+    changed = cluster(kubernetesVersion=pin, tags={"team": "vision"})
+    if refused:
+        with pytest.raises(
+            ProviderError, match=f"Downgrading Kubernetes version 1.34.99 to {KUBERNETES} is not allowed"
+        ):
+            azure.update(CLUSTER, created, changed)
+    else:
+        azure.update(CLUSTER, created, changed)
+
+
+def test_a_region_without_zones_has_pools_without_zones(azure: Microsoft) -> None:
+    restarted = Microsoft(azure.directory, location="northcentralus")
+    with pytest.raises(ProviderError, match="AvailabilityZoneNotSupported"):
+        restarted.cluster(agentPoolProfiles=[system_pool(availabilityZones=["1"])])
+    restarted.create(CLUSTER, cluster())
+    with pytest.raises(ProviderError, match="AvailabilityZoneNotSupported"):
+        restarted.create(POOL, gpu_pool())
+    restarted.create(POOL, gpu_pool(availabilityZones=None))
+    assert restarted.fleet.groups["t4spot"].zones == ("0",)
+
+
+def test_another_version_of_a_pool_replaces_its_nodes_and_none_is_newer_than_the_cluster(azure: Microsoft) -> None:
+    created = azure.cluster(kubernetesVersion="1.34")
+    pool = azure.create(POOL, gpu_pool(orchestratorVersion="1.34"))
+    newer = gpu_pool(orchestratorVersion="1.35")
+    with pytest.raises(ProviderError, match="NodePoolMcVersionIncompatible"):
+        azure.update(POOL, pool, newer)
+    raised = azure.update(CLUSTER, created, cluster(kubernetesVersion="1.35"))
+    assert raised["currentKubernetesVersion"] == "1.35.0"
+    azure.update(POOL, pool, gpu_pool(orchestratorVersion=KUBERNETES, tags={"team": "vision"}))
+    assert azure.fleet.recreated == []
+    assert azure.update(POOL, pool, newer)["currentOrchestratorVersion"] == "1.35.0"
+    assert azure.fleet.recreated == ["t4spot"]
+
+
+def test_a_cluster_is_described_with_the_nodes_that_its_pools_have(azure: Microsoft) -> None:
+    azure.cluster()
+    azure.create(POOL, gpu_pool())
+    azure.fleet.objects["/api/v1/nodes"] = [{"metadata": {"labels": {"agentpool": "t4spot"}}}] * 2
+    found = azure.provider.invoke(
+        "azure-native:containerservice:getManagedCluster", {"resourceGroupName": "gpu-dev", "resourceName": "gpu-dev"}
+    )
+    pools = {pool["name"]: (pool["count"], pool["currentOrchestratorVersion"]) for pool in found["agentPoolProfiles"]}
+    assert pools == {"system": (1, KUBERNETES), "t4spot": (2, KUBERNETES)}

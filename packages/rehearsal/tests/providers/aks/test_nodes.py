@@ -1,0 +1,251 @@
+"""What AKS adds to a pool, and the machines the fleet is asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from facts.catalog import of
+from packages.rehearsal.tests.providers.aks.account import (
+    CLUSTER,
+    CLUSTER_ID,
+    POOL,
+    Microsoft,
+    cluster,
+    gpu_pool,
+    system_pool,
+)
+from rehearsal.fleet.capacity import allocatable
+from rehearsal.providers.aks.nodes import MIG_SLICES, SPOT_TAINT
+from rehearsal.providers.aks.system import system_objects
+from rehearsal.providers.base import Properties
+from rehearsal.simulation import SimulatedNodeGroup
+
+SPOT = {"key": "kubernetes.azure.com/scalesetpriority", "value": "spot", "effect": "NoSchedule"}
+REGULAR: Properties = {"scaleSetPriority": None, "scaleSetEvictionPolicy": None, "spotMaxPrice": None}
+A100: Properties = {"vmSize": "Standard_NC48ads_A100_v4", **REGULAR}
+
+
+@pytest.fixture
+def azure(tmp_path: Path) -> Microsoft:
+    return Microsoft(tmp_path)
+
+
+def group(azure: Microsoft, **changes: Any) -> SimulatedNodeGroup:
+    azure.cluster()
+    azure.create(POOL, gpu_pool(**changes))
+    return azure.fleet.groups["t4spot"]
+
+
+def test_a_spot_gpu_pool(azure: Microsoft) -> None:
+    made = group(azure)
+    assert (made.machine.type, made.machine.cpu, made.machine.memory_gib, made.machine.gpus) == (
+        "Standard_NC4as_T4_v3",
+        4,
+        28,
+        1,
+    )
+    assert (made.autoscaled, made.min_nodes, made.max_nodes, made.per_zone, made.initial_nodes) == (
+        True,
+        0,
+        4,
+        False,
+        0,
+    )
+    assert made.zones == ("eastus-1", "eastus-2")
+    assert made.spot
+    assert {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"} in made.taints
+    labels = {
+        "team": "vision",
+        "agentpool": "t4spot",
+        "kubernetes.azure.com/agentpool": "t4spot",
+        "kubernetes.azure.com/mode": "user",
+        "kubernetes.azure.com/accelerator": "nvidia",
+        "kubernetes.azure.com/scalesetpriority": "spot",
+        "kubernetes.azure.com/cluster": "MC_gpu-dev_gpu-dev_eastus",
+        "kubernetes.azure.com/os-sku": "Ubuntu",
+    }
+    assert labels.items() <= made.labels.items()
+
+
+@pytest.mark.parametrize("declared", [[], [SPOT_TAINT]])
+def test_spot_nodes_are_tainted_and_labelled_declared_or_not(azure: Microsoft, declared: list[str]) -> None:
+    made = group(azure, nodeTaints=declared)
+    assert made.taints == (SPOT,)
+    answer = azure.read(POOL, f"{CLUSTER_ID}/agentPools/t4spot")
+    assert answer.state["nodeTaints"] == [SPOT_TAINT]
+    assert answer.state["nodeLabels"]["kubernetes.azure.com/scalesetpriority"] == "spot"
+    # What AKS added is no input of the program's, so a refresh finds no drift.
+    assert (answer.inputs or {})["nodeTaints"] == declared
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_an_update_leaves_the_labels_alone_that_it_names(azure: Microsoft, declared: bool) -> None:
+    azure.cluster()
+    spot = "kubernetes.azure.com/scalesetpriority"
+    labels = {"team": "vision", **({spot: "spot"} if declared else {})}
+    pool = azure.create(POOL, gpu_pool(nodeLabels=labels))
+    assert azure.fleet.groups["t4spot"].labels[spot] == "spot"
+    azure.update(POOL, pool, gpu_pool(nodeLabels=labels, maxCount=9))
+    assert (spot in azure.fleet.groups["t4spot"].labels) == declared
+    assert azure.read(POOL, pool.id).state["nodeLabels"] == labels
+
+
+def test_regular_nodes_have_neither(azure: Microsoft) -> None:
+    made = group(azure, nodeTaints=[], **REGULAR)
+    assert made.taints == ()
+    assert "kubernetes.azure.com/scalesetpriority" not in made.labels
+    assert not made.spot
+
+
+def test_a_pool_without_gpus_has_no_accelerator(azure: Microsoft) -> None:
+    made = group(azure, vmSize="Standard_D4s_v5", gpuProfile=None)
+    assert made.machine.gpus == 0
+    assert "kubernetes.azure.com/accelerator" not in made.labels
+    assert made.gpus_advertised_by == "cloud"
+
+
+@pytest.mark.parametrize(
+    ("driver", "advertiser"), [("Install", "device-plugin"), (None, "device-plugin"), ("None", "daemonset")]
+)
+def test_who_makes_the_gpus_usable(azure: Microsoft, driver: str | None, advertiser: str) -> None:
+    assert group(azure, gpuProfile={"driver": driver}).gpus_advertised_by == advertiser
+
+
+@pytest.mark.parametrize(("profile", "offered"), [(None, None), *((name, 2 * n) for name, n in MIG_SLICES.items())])
+def test_the_autoscaler_does_not_know_of_slices(azure: Microsoft, profile: str | None, offered: int | None) -> None:
+    made = group(azure, gpuInstanceProfile=profile, **A100)
+    assert made.machine.gpus == 2
+    assert made.offered_gpus == offered
+
+
+@pytest.mark.parametrize(("zones", "found"), [(None, ("0",)), ([], ("0",)), (["3", "1"], ("eastus-1", "eastus-3"))])
+def test_zones_are_labels_of_nodes(azure: Microsoft, zones: list[str] | None, found: tuple[str, ...]) -> None:
+    assert group(azure, availabilityZones=zones).zones == found
+
+
+@pytest.mark.parametrize(("count", "per_zone"), [(0, 0), (1, 0), (2, 1), (4, 2)])
+def test_a_count_is_over_all_zones(azure: Microsoft, count: int, per_zone: int) -> None:
+    assert group(azure, count=count).initial_nodes == per_zone
+
+
+def test_a_fixed_pool_has_its_count(azure: Microsoft) -> None:
+    made = group(azure, enableAutoScaling=None, minCount=None, maxCount=None, count=3)
+    assert (made.autoscaled, made.min_nodes, made.max_nodes) == (False, 3, 3)
+
+
+def test_the_pool_that_comes_with_the_cluster(azure: Microsoft) -> None:
+    azure.cluster(agentPoolProfiles=[system_pool(enableAutoScaling=True, count=1, minCount=1, maxCount=3)])
+    made = azure.fleet.groups["system"]
+    assert (made.autoscaled, made.min_nodes, made.max_nodes) == (True, 1, 3)
+    assert made.labels["kubernetes.azure.com/mode"] == "system"
+
+
+def test_a_changed_cluster_changes_its_pool(azure: Microsoft) -> None:
+    created = azure.cluster()
+    azure.update(CLUSTER, created, cluster(agentPoolProfiles=[system_pool(count=2)]))
+    assert azure.fleet.groups["system"].min_nodes == 2
+
+
+def test_a_changed_pool_changes_its_machines(azure: Microsoft) -> None:
+    azure.cluster()
+    pool = azure.create(POOL, gpu_pool())
+    azure.update(POOL, pool, gpu_pool(maxCount=9, nodeLabels={"team": "speech"}))
+    made = azure.fleet.groups["t4spot"]
+    assert made.max_nodes == 9
+    assert made.labels["team"] == "speech"
+
+
+@pytest.mark.parametrize("size", ["Standard_D2s_v5", "Standard_NC4as_T4_v3", "Standard_ND96isr_H100_v5"])
+def test_nodes_leave_for_pods_what_the_catalogue_says(azure: Microsoft, size: str) -> None:
+    machine = of("aks").machines.get(size)
+    assert machine is not None
+    left = of("aks").allocatable(machine)
+    gpus = {} if machine.gpus else {"gpuProfile": None}
+    found = allocatable(group(azure, vmSize=size, maxPods=110, **gpus).machine)
+    assert (found.cpu_millicores, found.memory_mib, found.pods) == (left.milli_cpu, left.memory_mib, 110)
+
+
+def test_more_pods_cost_memory_up_to_a_quarter(azure: Microsoft) -> None:
+    def reserved(pods: int | None, size: str) -> int:
+        azure.create(POOL, gpu_pool(agentPoolName="x", vmSize=size, maxPods=pods, gpuProfile=None))
+        found = azure.fleet.groups["x"].machine
+        azure.delete(POOL, azure.read(POOL, f"{CLUSTER_ID}/agentPools/x"))
+        return found.reserved_memory_mib or 0
+
+    azure.cluster()
+    # Overlay's own limit is 250 pods: https://learn.microsoft.com/azure/aks/node-resource-reservations
+    assert reserved(None, "Standard_D16s_v5") - reserved(110, "Standard_D16s_v5") == 20 * (250 - 110)
+    assert reserved(110, "Standard_D16s_v5") - reserved(30, "Standard_D16s_v5") == 20 * (110 - 30)
+    assert reserved(250, "Standard_D2s_v5") == 8 * 1024 // 4 + 100
+
+
+def test_pods_per_node_without_overlay(azure: Microsoft) -> None:
+    profile = {"networkPlugin": "azure", "serviceCidr": "10.8.0.0/20"}
+    azure.cluster(networkProfile=profile)
+    assert azure.fleet.groups["system"].machine.max_pods == 30
+
+
+def test_spot_is_no_dearer_than_its_twin(azure: Microsoft) -> None:
+    spot = group(azure)
+    azure.create(POOL, gpu_pool(agentPoolName="t4", **REGULAR))
+    assert 0 < spot.hourly_usd <= azure.fleet.groups["t4"].hourly_usd < 10
+
+
+def test_a_cluster_brings_its_system_pods(azure: Microsoft) -> None:
+    azure.cluster()
+    facts = azure.fleet.clusters["gpu-dev"]
+    assert (facts["region"], facts["zones"]) == ("eastus", ("eastus-1", "eastus-2", "eastus-3"))
+    assert facts["system_objects"][:-1] == system_objects(cluster())
+
+
+@pytest.mark.parametrize(
+    ("changes", "gone"),
+    [
+        ({"securityProfile": None, "oidcIssuerProfile": None}, "azure-wi-webhook-controller-manager"),
+        ({"networkProfile": {"networkPlugin": "none"}}, "azure-cns"),
+    ],
+)
+def test_parts_of_the_system_come_with_what_they_are_for(changes: Properties, gone: str) -> None:
+    assert gone in {each["metadata"]["name"] for each in system_objects(cluster())}
+    assert gone not in {each["metadata"]["name"] for each in system_objects(cluster(**changes))}
+
+
+def test_system_pods_keep_off_gpu_nodes_unless_they_are_daemons() -> None:
+    for each in system_objects(cluster()):
+        if each["kind"] == "Deployment":
+            tolerations = each["spec"]["template"]["spec"]["tolerations"]
+            assert [toleration.get("key") for toleration in tolerations] == ["CriticalAddonsOnly"]
+        elif each["kind"] == "DaemonSet":
+            assert {"operator": "Exists", "effect": "NoSchedule"} in each["spec"]["template"]["spec"]["tolerations"]
+
+
+def test_every_deployment_of_two_may_lose_one() -> None:
+    objects = system_objects(cluster())
+    guarded = Counter(
+        each["spec"]["selector"]["matchLabels"]["k8s-app"] for each in objects if each["kind"] == "PodDisruptionBudget"
+    )
+    twice = {each["metadata"]["name"] for each in objects if each["spec"].get("replicas") == 2}
+    assert guarded == Counter(twice)
+
+
+def test_system_pods_ask_for_what_the_catalogue_says() -> None:
+    asked: dict[str, tuple[int, int]] = {}
+    for each in system_objects(cluster()):
+        if each["kind"] in ("Deployment", "DaemonSet"):
+            (container,) = each["spec"]["template"]["spec"]["containers"]
+            requests, replicas = container["resources"]["requests"], each["spec"].get("replicas", 1)
+            cpu = int(requests["cpu"].removesuffix("m"))
+            memory = int(requests.get("memory", "0Mi").removesuffix("Mi"))
+            name = each["metadata"]["name"].removesuffix("-controller-manager")
+            asked[name] = (replicas * cpu, replicas * memory)
+    known = {pod.name: (pod.request.milli_cpu, pod.request.memory_mib) for pod in of("aks").system_pods}
+    assert asked == known
+
+
+def test_callers_get_their_own_copy_of_the_system_objects() -> None:
+    system_objects(cluster())[0]["metadata"]["name"] = "changed"
+    assert system_objects(cluster())[0]["metadata"]["name"] != "changed"

@@ -1,0 +1,105 @@
+"""Everything that the project declares on AKS, sent to the stand-in as the engine would send it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+import yaml
+from pulumi.runtime import mocks
+
+from packages.rehearsal.tests.providers.aks.account import CLUSTER, ENCRYPTION_SET, POOL, SUBSCRIPTION, Microsoft
+from rehearsal.providers.aks import AzureNativeProvider
+from rehearsal.providers.base import ProviderError
+from rehearsal.providers.beforehand import made_beforehand
+from tests import one_stack, recorder
+from tests.stacks import ROOT, run_with
+
+KEY = (
+    f"/subscriptions/{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/vault"
+    f"/keys/cluster/versions/{'0123456789abcdef' * 2}"
+)
+STACKS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "regional": {"availability": "regional"},
+    "encrypted": {"security": {"kmsKey": KEY}},
+    "random": {"autoscaling": {"expander": "random"}},
+    "growing-admin-pool": {"adminPool": {"nodes": 1, "maxNodes": 3}},
+    "workloads": {"workloads": {"registry": {}, "checkpoints": {}, "sharedVolume": {}}},
+}
+Run = Callable[[str], tuple[recorder.Recording, Microsoft]]
+
+
+class Sent(recorder.Cloud):
+    """Lets the stand-in answer for Azure."""
+
+    azure: Microsoft
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        if not args.typ.startswith("azure-native:"):
+            return super().new_resource(args)
+        if args.resource_id:
+            found = self.azure.read(args.typ, args.resource_id)
+            assert found.id, f"{args.name} is not there"
+            return found.id, found.state
+        made = self.azure.create(args.typ, dict(args.inputs), args.name)
+        return made.id, made.state
+
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        try:
+            return self.azure.provider.invoke(args.token, dict(args.args)), []
+        except ProviderError as error:
+            return {}, [("", str(error))]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    azure = Microsoft(tmp_path)
+    monkeypatch.setattr(Sent, "azure", azure, raising=False)
+    monkeypatch.setattr(recorder, "Cloud", Sent)
+
+    def once(stack: str) -> tuple[recorder.Recording, Microsoft]:
+        config = one_stack.config("aks", **STACKS[stack])
+        config["azure-native:subscriptionId"] = SUBSCRIPTION
+        return run_with(config, stack), azure
+
+    yield once
+    azure.provider.close()
+
+
+def test_a_new_private_cluster_is_refused_before_anything_is_made(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STACKS, "private", {"network": {"privateEndpoint": True}})
+    with pytest.raises(pulumi.RunError, match=r"network\.privateEndpoint: "):
+        run("private")
+    assert Sent.azure.provider.inventory() == []
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_stand_in_accepts_the_whole_program(run: Run, stack: str) -> None:
+    recording, azure = run(stack)
+    sent = {each.type for each in recording.resources if each.type.startswith("azure-native:")}
+    assert {CLUSTER, POOL} <= sent <= set(AzureNativeProvider.rows)
+    assert (ENCRYPTION_SET in sent) == (stack == "encrypted")
+    pools = {each.inputs["agentPoolName"] for each in recording.of_type(POOL) if each.inputs}
+    assert pools < set(azure.fleet.groups)
+    empty = [group for group in azure.fleet.groups.values() if group.machine.gpus]
+    assert empty
+    assert all(group.min_nodes == group.initial_nodes == 0 and group.autoscaled for group in empty)
+
+
+def test_the_stand_in_accepts_a_cluster_in_a_companys_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose DNS servers are its own, and whose disks have its own key."""
+    company = ROOT / "examples" / "aks-company.yaml"
+    azure = Microsoft(tmp_path)
+    made_beforehand(company, azure.provider)
+    config = yaml.safe_load(company.read_text())["config"]
+    azure.provider.configure({"subscriptionId": config["azure-native:subscriptionId"], "location": "eastus"})
+    monkeypatch.setattr(Sent, "azure", azure, raising=False)
+    monkeypatch.setattr(recorder, "Cloud", Sent)
+    cluster = run_with(config, "company").only(CLUSTER)
+    azure.provider.close()
+    assert cluster.inputs["apiServerAccessProfile"]["enablePrivateCluster"]
+    assert cluster.inputs["networkProfile"]["outboundType"] == "userDefinedRouting"

@@ -1,0 +1,258 @@
+"""What a request refers to: it must exist, be apart from others, and be allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from packages.rehearsal.tests.providers.aks.account import (
+    ADDRESS,
+    CLUSTER,
+    CLUSTER_ID,
+    GROUP_ID,
+    IDENTITY_OPERATOR,
+    KUBELET_ID,
+    NAT,
+    NETWORK,
+    POOL,
+    ROLE_ASSIGNMENT,
+    SUBNET,
+    SUBNET_ID,
+    SUBSCRIPTION,
+    Microsoft,
+    cluster,
+    gpu_pool,
+    network,
+    role,
+    subnet,
+)
+from rehearsal.providers.base import Created, Properties, ProviderError
+
+STANDARD: Properties = {"resourceGroupName": "gpu-dev", "sku": {"name": "Standard"}}
+CONTRIBUTOR = (
+    f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/"
+    "b24988ac-6180-42a0-ab88-20f7382dd24c"
+)
+ADDRESS_INPUTS: Properties = {**STANDARD, "publicIpAddressName": "out", "publicIPAllocationMethod": "Static"}
+
+
+def nat(address: Created) -> Properties:
+    return {**STANDARD, "natGatewayName": "nat", "publicIpAddresses": [{"id": address.id}]}
+
+
+@pytest.fixture
+def azure(tmp_path: Path) -> Microsoft:
+    return Microsoft(tmp_path)
+
+
+def missing(azure: Microsoft, type: str, inputs: Properties, code: str) -> None:
+    with pytest.raises(ProviderError, match=f'Code="{code}"'):
+        azure.create(type, inputs)
+
+
+def test_references_must_exist(azure: Microsoft) -> None:
+    missing(azure, NETWORK, network(), "ResourceGroupNotFound")
+    azure.group()
+    missing(azure, SUBNET, subnet(), "ResourceNotFound")
+    missing(azure, NAT, {**STANDARD, "natGatewayName": "n", "publicIpAddresses": [{"id": "x"}]}, "ResourceNotFound")
+    missing(azure, CLUSTER, cluster(), "ResourceNotFound")
+    azure.identity()
+    missing(azure, CLUSTER, cluster(), "ResourceNotFound")
+    azure.create(NETWORK, network())
+    missing(azure, SUBNET, subnet(natGateway={"id": "x"}), "ResourceNotFound")
+    azure.create(SUBNET, subnet())
+    missing(azure, CLUSTER, cluster(diskEncryptionSetID="x"), "ResourceNotFound")
+    missing(azure, POOL, gpu_pool(), "ResourceNotFound")
+    azure.create(CLUSTER, cluster())
+    missing(azure, POOL, gpu_pool(vnetSubnetID=f"{SUBNET_ID}x"), "ResourceNotFound")
+
+
+@pytest.mark.parametrize(
+    ("prefix", "code"),
+    [
+        ("10.0.8.0/21", "NetcfgSubnetRangesOverlap"),
+        ("10.1.0.0/20", "NetcfgSubnetRangeOutsideVnet"),
+        ("10.0.16.0/20", None),
+    ],
+)
+def test_subnets_are_inside_their_network_and_apart(azure: Microsoft, prefix: str, code: str | None) -> None:
+    azure.network()
+    inputs = subnet(subnetName="other", addressPrefix=prefix)
+    if code:
+        missing(azure, SUBNET, inputs, code)
+    else:
+        assert azure.create(SUBNET, inputs).id
+
+
+def test_a_network_cannot_shrink_below_its_subnets(azure: Microsoft) -> None:
+    azure.network()
+    existing = azure.read(NETWORK, SUBNET_ID.partition("/subnets/")[0])
+    grown = network(addressSpace={"addressPrefixes": ["10.0.0.0/16", "10.1.0.0/16"]})
+    azure.update(NETWORK, existing, grown)
+    with pytest.raises(ProviderError, match="NetcfgSubnetRangeOutsideVnet"):
+        azure.update(NETWORK, existing, network(addressSpace={"addressPrefixes": ["10.1.0.0/16"]}))
+
+
+def test_subnets_inside_a_network_are_subnets(azure: Microsoft) -> None:
+    azure.group()
+    net = azure.create(NETWORK, network(subnets=[{"name": "nodes", "addressPrefix": "10.0.0.0/20"}]))
+    assert azure.read(SUBNET, SUBNET_ID).state["addressPrefix"] == "10.0.0.0/20"
+    azure.delete(NETWORK, net)
+    assert azure.read(SUBNET, SUBNET_ID).id == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "cidr", "other"),
+    [
+        ("podCidr", "10.0.128.0/17", "virtual network range 10.0.0.0/16"),
+        ("serviceCidr", "10.0.0.0/24", "virtual network range 10.0.0.0/16"),
+        ("podCidr", "172.30.0.0/16", "which Azure reserves"),
+        ("podCidr", "10.1.0.0/16", None),
+    ],
+)
+def test_pods_and_services_have_ranges_of_their_own(azure: Microsoft, key: str, cidr: str, other: str | None) -> None:
+    azure.network()
+    azure.identity()
+    profile = {**cluster()["networkProfile"], key: cidr, "dnsServiceIP": None}
+    if other is None:
+        assert azure.create(CLUSTER, cluster(networkProfile=profile)).id
+        return
+    with pytest.raises(ProviderError, match=other):
+        azure.create(CLUSTER, cluster(networkProfile=profile))
+
+
+def test_an_own_nat_gateway_must_be_on_the_subnet(azure: Microsoft) -> None:
+    azure.network()
+    azure.identity()
+    profile = {**cluster()["networkProfile"], "outboundType": "userAssignedNATGateway"}
+    with pytest.raises(ProviderError, match="has no NAT gateway"):
+        azure.create(CLUSTER, cluster(networkProfile=profile))
+    gateway = azure.create(NAT, nat(azure.create(ADDRESS, ADDRESS_INPUTS)))
+    azure.update(SUBNET, azure.read(SUBNET, SUBNET_ID), subnet(natGateway={"id": gateway.id}))
+    assert azure.create(CLUSTER, cluster(networkProfile=profile)).id
+
+
+def test_a_nat_gateway_takes_standard_addresses(azure: Microsoft) -> None:
+    azure.group()
+    basic = azure.create(ADDRESS, {**ADDRESS_INPUTS, "sku": {"name": "Basic"}})
+    with pytest.raises(ProviderError, match="SKU Standard"):
+        azure.create(NAT, nat(basic))
+
+
+@pytest.mark.parametrize("scope", [KUBELET_ID, GROUP_ID, f"/subscriptions/{SUBSCRIPTION}"])
+def test_the_control_plane_may_give_nodes_their_identity_where_it_is_operator(azure: Microsoft, scope: str) -> None:
+    azure.network()
+    principal = azure.identity().state["principalId"]
+    azure.identity("kubelet")
+    inputs = cluster(identityProfile={"kubeletidentity": {"resourceId": KUBELET_ID}})
+    missing(azure, CLUSTER, inputs, "CustomKubeletIdentityMissingPermissionError")
+    azure.create(ROLE_ASSIGNMENT, role(scope=scope, principalId=principal))  # Network Contributor is not enough
+    missing(azure, CLUSTER, inputs, "CustomKubeletIdentityMissingPermissionError")
+    operator = role(scope=scope, principalId=principal, roleDefinitionId=IDENTITY_OPERATOR)
+    azure.create(ROLE_ASSIGNMENT, operator, name="operator")
+    assert azure.create(CLUSTER, inputs).id
+
+
+PRIVATE: Properties = {"enablePrivateCluster": True, "privateDNSZone": "system"}
+
+
+@pytest.mark.parametrize(
+    ("servers", "access", "scope", "refused"),
+    [
+        (["10.9.0.4"], PRIVATE, SUBNET_ID, True),
+        (["10.9.0.4"], PRIVATE, SUBNET_ID.partition("/subnets/")[0], False),
+        ([], PRIVATE, SUBNET_ID, False),
+        (["10.9.0.4"], {**PRIVATE, "privateDNSZone": "none"}, SUBNET_ID, False),
+        (["10.9.0.4"], {}, SUBNET_ID, False),
+    ],
+)
+def test_a_private_name_is_linked_to_a_network_with_its_own_dns_servers_by_right(
+    azure: Microsoft, servers: list[str], access: Properties, scope: str, refused: bool
+) -> None:
+    azure.group()
+    azure.create(NETWORK, network(dhcpOptions={"dnsServers": servers}))
+    azure.create(SUBNET, subnet())
+    azure.create(ROLE_ASSIGNMENT, role(scope=scope, principalId=azure.identity().state["principalId"]))
+    inputs = cluster(apiServerAccessProfile=access)
+    if refused:
+        missing(azure, CLUSTER, inputs, "LinkedAuthorizationFailed")
+    else:
+        assert azure.create(CLUSTER, inputs).id
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_pool_is_in_a_reservation_where_the_control_plane_is_contributor(azure: Microsoft, whole: bool) -> None:
+    azure.network()
+    principal = azure.identity().state["principalId"]
+    azure.create(CLUSTER, cluster())
+    spot = ("scaleSetPriority", "scaleSetEvictionPolicy", "spotMaxPrice", "nodeTaints")
+    regular = {key: value for key, value in gpu_pool().items() if key not in spot}
+    group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/gpus"
+    reservation = f"{group}/providers/Microsoft.Compute/capacityReservationGroups/june"
+    missing(azure, POOL, {**regular, "capacityReservationGroupID": reservation}, "AuthorizationFailed")
+    assert azure.create(POOL, regular).id
+    azure.create("azure-native:resources:ResourceGroup", {"resourceGroupName": "gpus", "location": "eastus"})
+    scope = group if whole else f"/subscriptions/{SUBSCRIPTION}"
+    granted = role(scope=scope, principalId=principal, roleDefinitionId=CONTRIBUTOR)
+    azure.create(ROLE_ASSIGNMENT, granted, name="contributor")
+    reserved = {**regular, "agentPoolName": "reserved", "capacityReservationGroupID": reservation}
+    assert azure.create(POOL, reserved).id
+
+
+def test_role_assignments(azure: Microsoft) -> None:
+    azure.network()
+    missing(azure, ROLE_ASSIGNMENT, role(principalId=SUBSCRIPTION), "PrincipalNotFound")
+    person = azure.create(ROLE_ASSIGNMENT, role(principalId=SUBSCRIPTION, principalType="User"))
+    assert person.id.startswith(f"{SUBNET_ID}/providers/Microsoft.Authorization/roleAssignments/")
+    granted = role(principalId=azure.identity().state["principalId"])
+    azure.create(ROLE_ASSIGNMENT, granted, name="one")
+    with pytest.raises(ProviderError, match='Status=409 Code="RoleAssignmentExists"'):
+        azure.create(ROLE_ASSIGNMENT, granted, name="two")
+    missing(azure, ROLE_ASSIGNMENT, role(scope=f"{SUBNET_ID}x", principalId=SUBSCRIPTION), "ResourceNotFound")
+    vault = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/keys/providers/Microsoft.KeyVault/vaults/v"
+    assert azure.create(ROLE_ASSIGNMENT, {**granted, "scope": vault}, name="three").id
+
+
+def test_the_caller_can_be_granted_something(azure: Microsoft) -> None:
+    azure.group()
+    caller = azure.provider.invoke("azure-native:authorization:getClientConfig", {})
+    assert caller["subscriptionId"] == SUBSCRIPTION
+    assert azure.create(ROLE_ASSIGNMENT, role(scope=GROUP_ID, principalId=caller["objectId"])).id
+
+
+@pytest.mark.parametrize(
+    ("granted", "azures_roles", "admin"),
+    [
+        ("b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b", True, True),  # Azure Kubernetes Service RBAC Cluster Admin
+        ("8e3af657-a8ff-443c-a75c-2fe8c4bcb635", True, False),  # Owner
+        (None, True, False),
+        (None, False, True),
+    ],
+)
+def test_who_makes_a_cluster_is_its_admin_by_the_role_for_it(
+    azure: Microsoft, granted: str | None, azures_roles: bool, admin: bool
+) -> None:
+    azure.network()
+    azure.identity()
+    caller = azure.provider.invoke("azure-native:authorization:getClientConfig", {})["objectId"]
+    if granted is not None:
+        definition = f"{CONTRIBUTOR.rpartition('/')[0]}/{granted}"
+        azure.create(ROLE_ASSIGNMENT, role(scope=GROUP_ID, principalId=caller, roleDefinitionId=definition))
+    azure.create(CLUSTER, cluster(aadProfile={"managed": True, "enableAzureRBAC": azures_roles}))
+    objects = azure.fleet.clusters["gpu-dev"]["system_objects"]
+    (binding,) = [each for each in objects if each["kind"] == "ClusterRoleBinding"]
+    assert bool(binding["subjects"]) is admin
+
+
+def test_the_last_system_pool_stays(azure: Microsoft) -> None:
+    azure.cluster()
+    first = azure.read(POOL, f"{CLUSTER_ID}/agentPools/system")
+    with pytest.raises(ProviderError, match="There has to be at least one system agent pool"):
+        azure.delete(POOL, first)
+    with pytest.raises(ProviderError, match="at least one system pool"):
+        azure.update(POOL, first, {**(first.inputs or {}), "mode": "User"})
+    second = {**(first.inputs or {}), "agentPoolName": "system2"}
+    azure.create(POOL, second)
+    azure.delete(POOL, first)
+    assert set(azure.fleet.groups) == {"system2"}

@@ -1,0 +1,150 @@
+"""Drives a cloud's stand-in: the engine's calls in the engine's order."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from facts.concepts.unknown import UNKNOWN
+from packages.rehearsal.tests.noting_fleet import NotingFleet
+from rehearsal.providers.base import CallContext, Created, Diff, Properties, ProviderError
+from rehearsal.providers.standin import StandIn
+from rehearsal.providers.store import Store
+
+
+@dataclass(frozen=True)
+class Of:
+    """An input of a step that the cloud chose: an output, by its path, of the first or ``nth`` resource of a type."""
+
+    type: str
+    output: str = "id"
+    nth: int = 0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One resource that can be made after the steps before it.
+
+    ``update`` changes it in place, ``replace`` cannot (``None``: there is no such change). ``again`` is what comes of
+    making it twice: the second is refused, or the first is taken as it is, or there is another.
+    """
+
+    type: str
+    inputs: Properties
+    update: Properties | None
+    replace: Properties | None
+    again: Literal["refused", "same", "another"] = "refused"
+
+
+class Account:
+    """One program's view of a stand-in; ``restart`` is a new process on the same state."""
+
+    provider_type: ClassVar[type[StandIn[Any]]]
+    settings: ClassVar[dict[str, str]]
+    missing: ClassVar[str]
+    """What the cloud says about something that is not there, as a pattern."""
+    in_use: ClassVar[str]
+    setting: ClassVar[str] = ""
+    """The input that is missing where the provider is not configured."""
+    on_disk: ClassVar[bool] = True
+
+    def __init__(self, directory: Path, **config: str) -> None:
+        self.directory = directory
+        self.fleet = NotingFleet()
+        self.config = {**self.settings, **config}
+        self.made: list[tuple[str, Created]] = []
+        self.provider = self.new_provider()
+
+    @classmethod
+    def steps(cls) -> Sequence[Step]:
+        """A resource of every type, each after those that it needs."""
+        raise NotImplementedError
+
+    @classmethod
+    def needed(cls, step: Step) -> Sequence[Step]:
+        """The steps that must come before one."""
+        every = list(cls.steps())
+        return every[: every.index(step)]
+
+    def new_provider(self) -> StandIn[Any]:
+        """The stand-in of a new process."""
+        return self._configured(self.provider_type(self.directory, self.fleet))
+
+    def _configured(self, provider: StandIn[Any]) -> StandIn[Any]:
+        provider.configure(dict(self.config))
+        return provider
+
+    def restart(self) -> None:
+        """The next engine."""
+        self.provider.close()
+        self.provider = self.new_provider()
+
+    def stop(self) -> None:
+        self.provider.close()
+
+    def store(self) -> Store:
+        """What exists, as another process sees it."""
+        return Store(self.directory, self.provider.name)
+
+    def resolved(self, value: Any) -> Any:
+        """``value`` with what was made in the place of each ``Of``."""
+        if isinstance(value, Of):
+            found = [created for type, created in self.made if type == value.type][value.nth]
+            part: Any = {**found.state, "id": found.id}
+            for key in value.output.split("."):
+                part = part[int(key) if isinstance(part, list) else key]
+            return part
+        if isinstance(value, dict):
+            return {key: self.resolved(each) for key, each in value.items()}
+        return [self.resolved(each) for each in value] if isinstance(value, list) else value
+
+    def request(self, type: str, name: str = "it", **more: Any) -> CallContext:
+        return CallContext(f"urn:pulumi:dev::test::{type}::{name}", type, name, random_seed=name.encode(), **more)
+
+    def check(self, type: str, inputs: Properties, olds: Properties | None = None, name: str = "it") -> Properties:
+        accepted, failures = self.provider.check(self.request(type, name), olds or {}, self.resolved(inputs))
+        if failures:
+            raise ProviderError("; ".join(f"{failure.property}: {failure.reason}" for failure in failures))
+        return accepted
+
+    def create(self, type: str, inputs: Properties, name: str = "it") -> Created:
+        accepted = self.check(type, inputs, name=name)
+        created = self.provider.create(self.request(type, name), accepted, 0)
+        self.made.append((type, Created(created.id, created.state, accepted)))
+        return self.made[-1][1]
+
+    def preview(self, type: str, inputs: Properties) -> Properties:
+        accepted = self.check(type, inputs)
+        return self.provider.create(self.request(type, preview=True), accepted, 0).state
+
+    def diff(self, type: str, old: Properties, new: Properties, ignored: tuple[str, ...] = ()) -> Diff:
+        before = self.check(type, old)
+        after = self.check(type, new, before)
+        return self.provider.diff(self.request(type), "id", before, before, after, ignored)
+
+    def update(self, type: str, existing: Created, inputs: Properties, *, preview: bool = False) -> Properties:
+        old = existing.inputs or {}
+        accepted = self.check(type, inputs, old)
+        request = self.request(type, preview=preview)
+        return self.provider.update(request, existing.id, old, existing.state, accepted, 0)
+
+    def delete(self, type: str, existing: Created) -> None:
+        self.provider.delete(self.request(type), existing.id, existing.inputs or {}, existing.state, 0)
+
+    def read(self, type: str, id: str, inputs: Properties | None = None) -> Created:
+        return self.provider.read(self.request(type), id, inputs or {}, {})
+
+
+def with_one_unknown(value: Any) -> Iterator[Any]:
+    """Copies of ``value`` in which one part, at any depth, is known only at update."""
+    parts = (
+        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    )
+    for key, part in parts:
+        for changed in (UNKNOWN, *with_one_unknown(part)):
+            copied = copy.copy(value)
+            copied[key] = changed
+            yield copied

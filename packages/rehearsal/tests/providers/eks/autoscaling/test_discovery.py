@@ -1,0 +1,143 @@
+"""Which cluster-autoscaler runs, with which flags, and which Auto Scaling groups it finds."""
+
+from __future__ import annotations
+
+import pytest
+
+from packages.rehearsal.tests.providers.eks.autoscaling import EKS_TAGS, ENABLED, FLAGS, OWN, deployment, installed
+from rehearsal.providers.eks.autoscaling.discovery import cluster_autoscaler, find, strays, why_idle
+from rehearsal.providers.eks.autoscaling.flags import Bounds, FlagError, parse
+
+DISCOVERY = "--node-group-auto-discovery=asg:tag="
+
+
+@pytest.mark.parametrize(
+    ("image", "minor"),
+    [
+        ("registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0", 35),
+        ("example.com/mirror/cluster-autoscaler:v1.34.2@sha256:00", 34),
+        ("registry.k8s.io/autoscaling/cluster-autoscaler-amd64:v1.33.1", 33),
+        ("cluster-autoscaler:latest", None),
+        ("cluster-autoscaler", None),
+    ],
+)
+def test_the_deployment_is_known_by_its_image(image: str, minor: int | None) -> None:
+    found = cluster_autoscaler([deployment(image="nginx:1"), deployment(image=image)])
+    assert found is not None
+    assert (found.where, found.service_account) == ("kube-system/cluster-autoscaler", "cluster-autoscaler")
+    assert found.minor == minor
+
+
+@pytest.mark.parametrize("image", ["registry.k8s.io/cpa/cluster-proportional-autoscaler:v1.9.0", "vertical-autoscaler"])
+def test_other_autoscalers_are_not_it(image: str) -> None:
+    assert cluster_autoscaler([deployment(image=image)]) is None
+
+
+def test_of_two_the_one_that_is_ready() -> None:
+    found = cluster_autoscaler([deployment(ready=0), deployment("--v=4"), deployment(ready=0)])
+    assert found is not None
+    assert found.ready == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "ready", "said"),
+    [
+        (FLAGS, 1, ""),
+        (FLAGS, 0, "has no ready pod"),
+        (FLAGS[1:], 1, "write --cloud-provider=aws"),
+        (FLAGS[:1], 1, "looks for no groups"),
+        ((*FLAGS, "--scale-down-enabled=false"), 1, "never removes a node"),
+        ((*FLAGS, "--scale-down-enabled=true"), 1, ""),
+        ((*FLAGS, "--scale-down"), 1, "--scale-down is not a flag"),
+        ((*FLAGS, "--expander=cheapest"), 1, "--expander=cheapest does not exist"),
+        ((*FLAGS, "--expander=priority,least-waste"), 1, ""),
+    ],
+)
+def test_why_it_scales_nothing(flags: tuple[str, ...], ready: int, said: str) -> None:
+    found = why_idle(installed(*flags, ready=ready))
+    assert said in found if said else found == ""
+
+
+def test_without_a_deployment_nothing_scales() -> None:
+    assert "no autoscaler runs" in why_idle(None)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["./cluster-autoscaler", "--v=4", "-v=4", "--stderrthreshold=info", *FLAGS],
+        ["--cloud-provider", "aws", "--node-group-auto-discovery", f"asg:tag={ENABLED},{OWN}"],
+        [*FLAGS, "--balance-similar-node-groups", "--leader_elect=true"],
+    ],
+)
+def test_spellings_of_flags(words: list[str]) -> None:
+    flags = parse(words)
+    assert flags.provider == "aws"
+    assert flags.discovery == ({ENABLED: "", OWN: ""},)
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("--cloudprovider=aws", "--cloudprovider is not a flag"),
+        ("-cloud-provider=aws", "-cloud-provider is not a flag"),
+        ("--node-group-auto-discovery=mig:namePrefix=x", "asg:tag="),
+        ("--node-group-auto-discovery=asg:tag=", "asg:tag="),
+        ("--node-group-auto-discovery=asg:name=x", "asg:tag="),
+        ("--nodes=3:1:eks-gpu", "<min>:<max>"),
+        ("--nodes=0:1", "<min>:<max>"),
+        ("--max-nodes-total=many", "is not a number"),
+        ("--scale-down-enabled=maybe", "neither true nor false"),
+    ],
+)
+def test_flags_that_end_the_autoscaler(flag: str, said: str) -> None:
+    with pytest.raises(FlagError, match=said):
+        parse([*FLAGS, flag])
+
+
+@pytest.mark.parametrize(
+    ("tags", "lacks"),
+    [
+        (EKS_TAGS, ""),
+        ({ENABLED: "false", OWN: ""}, ""),  # a key without a value in the flag asks for the key only
+        ({ENABLED: "true"}, OWN),
+        ({OWN: "owned"}, ENABLED),
+        ({ENABLED: "true", "k8s.io/cluster-autoscaler/other": "owned"}, OWN),
+        ({}, f"{ENABLED} and {OWN}"),
+    ],
+)
+def test_discovery_by_tag_keys(tags: dict[str, str], lacks: str) -> None:
+    found = find(parse(FLAGS), "eks-gpu", tags, 0, 4)
+    assert found == Bounds(0, 4) if not lacks else f"lacks the tag {lacks} that" in str(found)
+
+
+@pytest.mark.parametrize(("value", "found"), [("a", True), ("b", False)])
+def test_discovery_by_a_tags_value(value: str, found: bool) -> None:
+    flags = parse(["--cloud-provider=aws", f"{DISCOVERY}team=a"])
+    assert (find(flags, "eks-gpu", {"team": value}, 0, 4) == Bounds(0, 4)) is found
+
+
+def test_one_of_several_discoveries_suffices() -> None:
+    flags = parse([f"{DISCOVERY}a,b", f"{DISCOVERY}c"])
+    assert find(flags, "eks-gpu", {"c": "1"}, 1, 2) == Bounds(1, 2)
+    assert "lacks the tag b that" in str(find(flags, "eks-gpu", {"a": ""}, 1, 2))
+
+
+def test_groups_named_one_by_one_bring_their_limits() -> None:
+    flags = parse(["--nodes=1:3:eks-gpu"])
+    assert find(flags, "eks-gpu", {}, 0, 9) == Bounds(1, 3)
+    assert "add --nodes=0:9:eks-cpu" in str(find(flags, "eks-cpu", {}, 0, 9))
+
+
+@pytest.mark.parametrize(("total", "most"), [(0, 4), (3, 3), (4, 4), (5, 4)])
+def test_the_total_caps_a_group(total: int, most: int) -> None:
+    assert find(parse([*FLAGS, f"--max-nodes-total={total}"]), "eks-gpu", EKS_TAGS, 0, 4) == Bounds(0, most)
+
+
+@pytest.mark.parametrize(
+    ("minor", "version", "warned"),
+    [(35, "1.35", False), (34, "1.35", False), (36, "v1.35.2", False), (33, "1.35", True), (37, "1.35", True)],
+)
+def test_a_version_far_from_the_clusters_is_warned_of(minor: int, version: str, warned: bool) -> None:
+    assert bool(strays(minor, version)) is warned
+    assert strays(None, version) == ""

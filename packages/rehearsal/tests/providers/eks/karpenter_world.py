@@ -1,0 +1,187 @@
+"""A cluster with the real Karpenter, made by the program's own components: for tests that break one part of it each.
+
+There is no engine: the program's resources go to the stand-in as they are declared, its objects into the cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import yaml
+
+from components.clouds.eks.drivers import gpu_daemons
+from components.driver_daemon_set import config_map, daemon_set
+from packages.rehearsal.tests.providers.eks.account import Amazon
+from packages.rehearsal.tests.providers.eks.answers import answers
+from packages.rehearsal.tests.simulated_cluster import PODS, eventually, tools
+from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.fleet import KarpenterFleet
+from rehearsal.fleet.nodes import condition
+from rehearsal.providers.eks.account import Account
+from rehearsal.providers.kubernetes.helm.releases import merged
+from tests import recorder
+from tests.components import eks_specs
+
+RELEASE: Final = "kubernetes:helm.sh/v3:Release"
+CLUSTER: Final = "judged"
+_PODS: Final = "/api/v1/namespaces/kube-system/pods"
+_CLAIMS: Final = "/apis/karpenter.sh/v1/nodeclaims"
+_CONTROLLER: Final = "app.kubernetes.io/name=karpenter"
+CLASSES: Final = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
+POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
+
+
+@dataclass
+class KarpenterWorld:
+    """What a test may look at and change. ``releases`` are the program's, by name, with their values."""
+
+    api: Api
+    amazon: Amazon
+    run_dir: Path
+    kubeconfig: Path
+    releases: dict[str, Mapping[str, Any]]
+    _read: dict[Path, int] = field(default_factory=dict)
+    _told: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def account(self) -> Account:
+        return self.amazon.account
+
+    def aws(self, service: str, operation: str, **params: Any) -> dict[str, Any]:
+        """A request of an administrator."""
+        return self.account.call(service, operation, **params)
+
+    def instances(self, *states: str) -> list[dict[str, Any]]:
+        """EC2's instances that are in no Auto Scaling group, in these states (default: running)."""
+        answer = self.aws("ec2", "DescribeInstances")
+        found = [each for reservation in answer["Reservations"] for each in reservation["Instances"]]
+        wanted = states or ("running",)
+        mine = [
+            each for each in found if not any(tag["Key"].startswith("aws:autoscaling") for tag in each.get("Tags", []))
+        ]
+        return [each for each in mine if each["State"]["Name"] in wanted]
+
+    def release(self, name: str, values: Mapping[str, Any] | None = None, *, wait: bool = True) -> None:
+        """Install or upgrade one of the program's releases, with ``values`` over the program's."""
+        given = merged(self.releases[name], values or {})
+        version = "1.14.1"
+        command = [tools() / "helm", "upgrade", "--install", name, tools() / f"{name}-{version}.tgz"]
+        command += ["--namespace", "kube-system", "--values", "-", "--kubeconfig", self.kubeconfig, "--skip-crds"]
+        command += ["--wait", "--timeout", "600s"] if wait else []
+        done = subprocess.run([*map(str, command)], input=yaml.safe_dump(given), text=True, capture_output=True)
+        assert done.returncode == 0, f"{done.stderr}\n{self.words()}"
+
+    def controllers(self) -> list[Object]:
+        """Karpenter's pods."""
+        return self.api.list(_PODS, labelSelector=_CONTROLLER)
+
+    def restart(self) -> None:
+        """Start Karpenter anew, so that it remembers nothing, and return when it is ready."""
+        before = {each["metadata"]["uid"] for each in self.controllers()}
+        self.api.delete(f"{_PODS}?{urlencode({'labelSelector': _CONTROLLER})}")
+
+        def ready() -> bool:
+            found = self.controllers()
+            return any(each["metadata"]["uid"] not in before and condition(each, "Ready") for each in found)
+
+        eventually("Karpenter is ready", ready, 600)
+
+    def logs(self) -> dict[Path, str]:
+        """What every Karpenter of this world has written, by its file."""
+        return {path: path.read_text() for path in sorted((self.run_dir / "logs" / "pods").glob("karpenter*.log"))}
+
+    def mark(self) -> None:
+        """From here on, ``words`` are new ones."""
+        self._read = {path: len(text) for path, text in self.logs().items()}
+        self._told = {event["metadata"]["uid"]: event.get("count") for event in self.api.list("/api/v1/events")}
+
+    def words(self) -> str:
+        """Everything that Karpenter and the machines have said since ``mark``: logs, events, and how classes are."""
+        logs = [text[self._read.get(path, 0) :] for path, text in self.logs().items()]
+        events = self.api.list("/api/v1/events")
+        told = [each["message"] for each in events if self._told.get(each["metadata"]["uid"], 0) != each.get("count")]
+        classes = [json.dumps(each.get("status", {})) for each in self.api.list(CLASSES)]
+        return "\n".join([*logs, *told, *classes])
+
+    def events(self, kind: str, name: str = "") -> list[str]:
+        """The messages of events about objects of a kind."""
+        found = [each for each in self.api.list("/api/v1/events") if each["involvedObject"].get("kind") == kind]
+        return [each["message"] for each in found if not name or each["involvedObject"].get("name") == name]
+
+    def claims(self) -> list[Object]:
+        """The NodeClaims."""
+        return self.api.list(_CLAIMS)
+
+    def submit(self, pod: Object) -> str:
+        """A pod in the default namespace; its name."""
+        self.api.create(PODS, pod)
+        name: str = pod["metadata"]["name"]
+        return name
+
+    def phase(self, pod: str) -> str:
+        """The pod's phase, ``""`` once it is gone."""
+        found = self.api.find(f"{PODS}/{pod}")
+        return "" if found is None else str(found["status"].get("phase"))
+
+    def calls(self) -> list[dict[str, Any]]:
+        """Every call that the log of AWS has."""
+        path = self.run_dir / "logs" / "aws-calls.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def settle(self) -> None:
+        """Remove what tests left, and return when no instance is left of it.
+
+        Karpenter would take half a minute to find a node idle and to make sure of it.
+        """
+        self.api.delete(PODS, gracePeriodSeconds=0)
+        eventually("no claim is left", self._no_claim)
+        eventually("no instance is left", lambda: not self.instances("pending", "running"))
+
+    def _no_claim(self) -> bool:
+        claims = self.claims()
+        # Again and again: Karpenter may have planned one for a pod that was still there.
+        if any("deletionTimestamp" not in each["metadata"] for each in claims):
+            self.api.delete(_CLAIMS)
+        return not claims
+
+
+@contextmanager
+def karpenter_world(folder: Path, *pools: Any, **cluster: Any) -> Iterator[KarpenterWorld]:
+    """The program's cluster with Karpenter and these pools."""
+    with ExitStack() as started:
+        control_plane = started.enter_context(ControlPlane(folder, tools=tools()))
+        fleet = KarpenterFleet(control_plane, folder, tools())
+        started.callback(fleet.close)
+        amazon = Amazon(folder / "logs", patience=60, machines=fleet)
+        started.callback(amazon.stop)
+        world = KarpenterWorld(control_plane.api, amazon, folder, control_plane.kubeconfig, {})
+        recording = _run_program(amazon, pools, cluster)
+        objects = []
+        for each in recording.resources:
+            if each.type == RELEASE:
+                world.releases[each.inputs["name"]] = each.inputs.get("values", {})
+            elif each.type.startswith("kubernetes:"):
+                objects.append({key: value for key, value in each.inputs.items() if not key.startswith("__")})
+        plugins = gpu_daemons([each for each in pools if each.role == "gpu"])
+        objects += [made(each) for each in plugins for made in (config_map, daemon_set)]
+        ours = [each for each in objects if "karpenter" in each["apiVersion"]]
+        fleet.apply_objects([each for each in objects if each not in ours])
+        world.release("karpenter-crd", wait=False)
+        world.release("karpenter")
+        fleet.apply_objects(ours)
+        eventually("its pools are ready", lambda: all(condition(each, "Ready") for each in world.api.list(POOLS)), 600)
+        yield world
+
+
+def _run_program(amazon: Amazon, pools: tuple[Any, ...], cluster: Mapping[str, Any]) -> recorder.Recording:
+    with answers(amazon):
+        usual = {"cluster_name": CLUSTER, "autoscaler": "karpenter", "zones": eks_specs.THREE_ZONES}
+        return eks_specs.run(*pools, cluster={**usual, **cluster})

@@ -1,0 +1,258 @@
+"""What EKS makes of clusters and their add-ons, who may use them, and whose rights their pods have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from facts.catalog import of
+from packages.rehearsal.tests.providers.eks.account import (
+    ADDON,
+    CLUSTER,
+    ENTRY,
+    KEY,
+    LOG_GROUP,
+    POD_IDENTITY,
+    POLICY_ASSOCIATION,
+    SECURITY_GROUP,
+    SUBNET,
+    VPC,
+    Amazon,
+    cluster,
+    subnet,
+)
+from rehearsal.providers.base import Created, Properties, ProviderError
+from rehearsal.providers.eks.cluster import upgrade
+from rehearsal.providers.eks.cluster_rules import version_step
+from rehearsal.providers.eks.system import ADDONS, workloads
+
+
+@pytest.fixture
+def amazon(tmp_path: Path) -> Iterator[Amazon]:
+    amazon = Amazon(tmp_path)
+    yield amazon
+    amazon.stop()
+
+
+def test_without_nodes_an_addon_with_a_deployment_stays_degraded(amazon: Amazon) -> None:
+    amazon.cluster()
+    dns = {"clusterName": "gpu-dev", "addonName": "coredns"}
+    with pytest.raises(ProviderError, match=r"last state: 'DEGRADED'.*InsufficientNumberOfReplicas") as caught:
+        amazon.create(ADDON, dns)
+    assert caught.value.partial is not None
+    amazon.create(ADDON, {"clusterName": "gpu-dev", "addonName": "vpc-cni"})
+    amazon.admin_group()
+    # The engine kept the add-on, and the next update resumes it.
+    state = amazon.update(ADDON, Created(caught.value.partial.id, {}, amazon.check(ADDON, dns)), dns)
+    assert state["addonVersion"].startswith("v1.")
+
+
+def test_an_addons_pods_go_where_its_configuration_says(amazon: Amazon) -> None:
+    amazon.cluster()
+    amazon.admin_group()
+    values = '{"nodeSelector": {"gpucluster.dev/role": "admin"}}'
+    amazon.create(ADDON, {"clusterName": "gpu-dev", "addonName": "coredns", "configurationValues": values})
+    deployment = next(each for each in amazon.fleet.applied if each["kind"] == "Deployment")
+    assert deployment["spec"]["template"]["spec"]["nodeSelector"] == {"gpucluster.dev/role": "admin"}
+
+
+@pytest.mark.parametrize("pods", of("eks").system_pods, ids=lambda pod: pod.name)
+def test_system_pods_request_what_settings_reserve(pods: Any) -> None:
+    every = [each for name in ADDONS for each in workloads(name)]
+    objects = [each for each in every if each["metadata"]["name"] == pods.name and "spec" in each]
+    if pods.name == "autoscaler":  # the program's own
+        assert objects == []
+        return
+    spec = objects[0]["spec"]
+    requests = [container["resources"]["requests"] for container in spec["template"]["spec"]["containers"]]
+    replicas = spec.get("replicas", 1)
+    assert replicas * sum(int(each.get("cpu", "0m")[:-1]) for each in requests) == pods.request.milli_cpu
+    assert replicas * sum(int(each.get("memory", "0Mi")[:-2]) for each in requests) == pods.request.memory_mib
+
+
+def test_a_cluster_without_network_plugin_gets_no_node(amazon: Amazon) -> None:
+    amazon.cluster(bootstrapSelfManagedAddons=False)
+    assert amazon.fleet.clusters["gpu-dev"]["system_objects"] == []
+    amazon.node_group()  # empty: nothing that could fail
+    with pytest.raises(ProviderError, match=r"NodeCreationFailure.*cni plugin not initialized"):
+        amazon.admin_group()
+
+
+def test_a_cluster_has_its_own_addons_unless_it_declines_them(amazon: Amazon) -> None:
+    amazon.cluster()
+    names = {each["metadata"]["name"] for each in amazon.fleet.clusters["gpu-dev"]["system_objects"]}
+    assert {"aws-node", "kube-proxy", "coredns"} <= names
+
+
+def test_a_cluster_that_did_not_start_is_resumed(amazon: Amazon) -> None:
+    amazon.fleet.fail = "create_cluster"
+    with pytest.raises(ProviderError, match="no machines left") as caught:
+        amazon.cluster()
+    amazon.fleet.fail = ""
+    assert caught.value.partial is not None
+    inputs = {
+        key: value for key, value in caught.value.partial.state.items() if key in ("name", "roleArn", "vpcConfig")
+    }
+    for key in ("clusterSecurityGroupId", "vpcId"):
+        inputs["vpcConfig"].pop(key, None)
+    state = amazon.update(CLUSTER, Created("gpu-dev", caught.value.partial.state, inputs), inputs)
+    assert state["endpoint"] == "https://127.0.0.1:6443"
+
+
+@pytest.mark.parametrize(
+    ("public", "inside", "admitted", "endpoint"),
+    [
+        (True, False, (), "https://127.0.0.1:6443"),
+        (False, True, ((443, 443),), "https://127.0.0.1:6443"),
+        (False, True, ((0, 65535),), "https://127.0.0.1:6443"),
+        (False, True, ((22, 80), (8443, 8443)), "https://127.0.0.1:1"),
+        (False, True, (), "https://127.0.0.1:1"),
+        (False, False, ((443, 443),), "https://127.0.0.1:1"),
+    ],
+)
+def test_a_private_control_plane_answers_inside_only_and_whom_a_security_group_admits(
+    amazon: Amazon, public: bool, inside: bool, admitted: tuple[tuple[int, int], ...], endpoint: str
+) -> None:
+    amazon.fleet.inside = inside
+    subnets, role = amazon.network(), amazon.role("control-plane", "eks.amazonaws.com", "AmazonEKSClusterPolicy")
+    access: dict[str, Any] = {"endpointPublicAccess": public, "endpointPrivateAccess": True}
+    if admitted:
+        rules = [
+            {"protocol": "tcp", "fromPort": first, "toPort": last, "cidrBlocks": ["10.0.0.0/16"]}
+            for first, last in admitted
+        ]
+        group = {"vpcId": subnets[0].state["vpcId"], "ingress": rules, "egress": []}
+        access["securityGroupIds"] = [amazon.create(SECURITY_GROUP, group).id]
+    inputs = cluster(role, subnets, vpcConfig={"subnetIds": [each.id for each in subnets], **access})
+    assert amazon.create(CLUSTER, inputs).state["endpoint"] == endpoint
+
+
+def test_a_protected_cluster_stays(amazon: Amazon) -> None:
+    created = amazon.cluster(deletionProtection=True)
+    with pytest.raises(ProviderError, match="deletion protection"):
+        amazon.delete(CLUSTER, created)
+    inputs = {**(created.inputs or {}), "deletionProtection": False}
+    amazon.update(CLUSTER, created, inputs)
+    amazon.delete(CLUSTER, created)
+    assert amazon.fleet.clusters == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"roleArn": "arn:aws:iam::123456789012:role/nodes"}, r"does not trust eks\.amazonaws\.com"),
+        ({"kubernetesNetworkConfig": {"serviceIpv4Cidr": "10.0.0.0/20"}}, "overlaps the VPC"),
+        (
+            {"encryptionConfig": {"provider": {"keyArn": "arn:aws:kms:us-east-1:1:key/k"}, "resources": ["secrets"]}},
+            "no KMS",
+        ),
+    ],
+)
+def test_a_cluster_refers_to_what_fits(amazon: Amazon, changes: Properties, message: str) -> None:
+    with pytest.raises(ProviderError, match=message):
+        amazon.cluster(**changes)
+
+
+def test_subnets_of_a_cluster_are_in_two_zones_of_one_vpc(amazon: Amazon) -> None:
+    vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
+    alike = [amazon.create(SUBNET, subnet(vpc.id, block=f"10.0.{index}.0/24")) for index in range(2)]
+    role = amazon.role("control-plane", "eks.amazonaws.com")
+    with pytest.raises(ProviderError, match="at least two different AZs"):
+        amazon.create(CLUSTER, cluster(role, alike))
+    other = amazon.create(VPC, {"cidrBlock": "10.1.0.0/16"})
+    far = amazon.create(SUBNET, subnet(other.id, "us-west-2b", "10.1.0.0/24"))
+    with pytest.raises(ProviderError, match="must be in one VPC"):
+        amazon.create(CLUSTER, cluster(role, [alike[0], far]))
+    near = amazon.create(SUBNET, subnet(vpc.id, "us-west-2b", "10.0.7.0/24"))
+    amazon.create(CLUSTER, cluster(role, [alike[0], near]))
+
+
+def test_a_control_plane_climbs_one_minor_version_at_a_time(amazon: Amazon) -> None:
+    created = amazon.cluster(version="1.33")
+    inputs = created.inputs or {}
+    for version in ("1.35", "1.32"):
+        with pytest.raises(ProviderError, match=f"Unsupported Kubernetes minor version update from 1.33 to {version}"):
+            amazon.update(CLUSTER, created, {**inputs, "version": version})
+    assert amazon.update(CLUSTER, created, {**inputs, "version": "1.34"})["version"] == "1.34"
+
+
+def test_a_control_plane_goes_one_minor_back_soon_after_it_was_upgraded_in_place(amazon: Amazon) -> None:
+    created = amazon.cluster(version="1.33")
+    upgrade(amazon.account, "gpu-dev", "1.34")
+    read = amazon.read(CLUSTER, created.id, created.inputs)
+    assert (read.state["version"], (read.inputs or {})["version"]) == ("1.34", "1.34")
+    assert amazon.update(CLUSTER, created, {**(created.inputs or {}), "version": "1.33"})["version"] == "1.33"
+
+
+@pytest.mark.parametrize(
+    ("days", "refused"), [(timedelta(days=7), False), (timedelta(days=7, seconds=1), True), (None, True)]
+)
+def test_it_does_so_for_seven_days(days: timedelta | None, refused: bool) -> None:
+    assert (version_step("1.34", "1.33", days) is not None) is refused
+    assert version_step("1.35", "1.33", days) is not None
+    assert version_step("1.34", "1.35", days) is None
+
+
+def test_a_cluster_makes_its_log_group_unless_there_is_one(amazon: Amazon) -> None:
+    amazon.cluster(enabledClusterLogTypes=["api"])
+    with pytest.raises(ProviderError, match="ResourceAlreadyExists"):
+        amazon.create(LOG_GROUP, {"name": "/aws/eks/gpu-dev/cluster"})
+
+
+def test_access_entries_need_the_mode_and_policies_need_an_entry(amazon: Amazon) -> None:
+    amazon.cluster(accessConfig={"authenticationMode": "CONFIG_MAP"})
+    entry = {"clusterName": "gpu-dev", "principalArn": "arn:aws:iam::123456789012:role/ops"}
+    with pytest.raises(ProviderError, match="authentication mode must be set"):
+        amazon.create(ENTRY, entry)
+    arn = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy"
+    with pytest.raises(ProviderError, match="could not be found"):
+        amazon.create(POLICY_ASSOCIATION, {**entry, "policyArn": arn, "accessScope": {"type": "cluster"}})
+
+
+def test_a_service_account_has_one_identity(amazon: Amazon) -> None:
+    amazon.cluster()
+    role = amazon.role("scaler", "pods.eks.amazonaws.com")
+    where = {"clusterName": "gpu-dev", "namespace": "kube-system", "serviceAccount": "cluster-autoscaler"}
+    created = amazon.create(POD_IDENTITY, {**where, "roleArn": role.state["arn"]})
+    assert amazon.account.pod_identity("gpu-dev", "kube-system", "cluster-autoscaler") == role.state["arn"]
+    assert amazon.account.pod_identity("gpu-dev", "default", "cluster-autoscaler") is None
+    with pytest.raises(ProviderError, match="Association already exists"):
+        amazon.create(POD_IDENTITY, {**where, "roleArn": role.state["arn"]})
+    amazon.delete(POD_IDENTITY, created)
+    assert amazon.account.pod_identity("gpu-dev", "kube-system", "cluster-autoscaler") is None
+
+
+def test_an_addon_brings_identities_for_its_own_service_accounts(amazon: Amazon) -> None:
+    amazon.cluster()
+    role = amazon.role("cni", "pods.eks.amazonaws.com")
+    association = {"serviceAccount": "aws-node", "roleArn": role.state["arn"]}
+    inputs = {"clusterName": "gpu-dev", "addonName": "vpc-cni", "podIdentityAssociations": [association]}
+    amazon.create(ADDON, inputs)
+    assert amazon.account.pod_identity("gpu-dev", "kube-system", "aws-node") == role.state["arn"]
+    assert amazon.account.pod_identity("gpu-dev", "kube-system", "other") is None
+
+
+def test_pods_are_given_no_role_that_pod_identity_may_not_assume(amazon: Amazon) -> None:
+    amazon.cluster()
+    of_nodes = amazon.role("other", "ec2.amazonaws.com").state["arn"]
+    where = {"clusterName": "gpu-dev", "namespace": "kube-system", "serviceAccount": "cluster-autoscaler"}
+    with pytest.raises(ProviderError, match="Trust policy of the role provided is invalid"):
+        amazon.create(POD_IDENTITY, {**where, "roleArn": of_nodes})
+    association = {"serviceAccount": "aws-node", "roleArn": of_nodes}
+    with pytest.raises(ProviderError, match="Trust policy of the role provided is invalid"):
+        amazon.create(
+            ADDON, {"clusterName": "gpu-dev", "addonName": "vpc-cni", "podIdentityAssociations": [association]}
+        )
+
+
+def test_a_deleted_key_is_gone_and_cannot_encrypt_a_cluster(amazon: Amazon) -> None:
+    key = amazon.create(KEY, {"deletionWindowInDays": 7})
+    amazon.delete(KEY, key)
+    assert amazon.read(KEY, key.id, key.inputs).id == ""
+    encryption = {"provider": {"keyArn": key.state["arn"]}, "resources": ["secrets"]}
+    with pytest.raises(ProviderError, match="disabled"):
+        amazon.cluster(encryptionConfig=encryption)

@@ -1,0 +1,242 @@
+"""What the hand-written judgement of Karpenter used to say, Karpenter itself says now.
+
+Every part that it needs is taken away once, and its own words tell which. The program's components declare the cluster;
+one world serves all tests.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import pytest
+
+from packages.rehearsal.tests.providers.eks.account import ENTRY
+from packages.rehearsal.tests.providers.eks.karpenter_changes import changed, without
+from packages.rehearsal.tests.providers.eks.karpenter_world import CLASSES, POOLS, KarpenterWorld, karpenter_world
+from packages.rehearsal.tests.simulated_cluster import GPU_TAINT, PODS, eventually, pod
+from rehearsal.cluster.api import Object
+from rehearsal.simulation import NO_NODE
+from tests.components import eks_specs
+
+pytestmark = pytest.mark.rehearsal
+
+POOL: Final = "t4-1"
+POOL_PATH: Final = f"{POOLS}/{POOL}"
+LONG: Final = 8
+"""Seconds: a node that may go is idle for as long as its pool asks for after one."""
+
+SECONDS: Final = 600
+"""Long enough for a machine that does other things too; nothing waits in vain."""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KarpenterWorld]:
+    # Bottlerocket offers its GPUs itself: the device plugin is not among these components.
+    pool = eks_specs.gpu_pool(POOL, zones=eks_specs.THREE_ZONES, max_nodes=2, image="bottlerocket")
+    with karpenter_world(tmp_path_factory.mktemp("karpenter"), pool) as world:
+        yield world
+
+
+@pytest.fixture
+def world(running: KarpenterWorld) -> Iterator[KarpenterWorld]:
+    running.mark()
+    yield running
+    running.settle()
+
+
+def gpu_pod(name: str, **fields: Any) -> Object:
+    return pod(name, gpus=1, seconds=3600, nodeSelector={"gpucluster.dev/pool": POOL}, **fields)
+
+
+def runs(world: KarpenterWorld, name: str) -> None:
+    eventually(f"{name} runs", lambda: world.phase(name) == "Running", SECONDS)
+
+
+def stays_pending(world: KarpenterWorld, name: str, said: str) -> None:
+    """The pod waits, and Karpenter says why, with ``said``."""
+    eventually(f"Karpenter says: {said}", lambda: said in world.words(), SECONDS)
+    assert world.phase(name) == "Pending"
+
+
+def node_class(world: KarpenterWorld) -> str:
+    name: str = world.api.get(POOL_PATH)["spec"]["template"]["spec"]["nodeClassRef"]["name"]
+    return f"{CLASSES}/{name}"
+
+
+def test_a_pod_gets_a_machine_of_its_pool_and_the_machine_goes_after_it(world: KarpenterWorld) -> None:
+    assert world.instances() == []
+    world.submit(gpu_pod("first"))
+    runs(world, "first")
+    (instance,) = world.instances()
+    assert instance["InstanceType"] == "g4dn.xlarge"
+    (node,) = [
+        each for each in world.api.list("/api/v1/nodes") if "karpenter.sh/nodepool" in each["metadata"]["labels"]
+    ]
+    assert node["spec"]["providerID"].endswith(instance["InstanceId"])
+    pool = world.api.get(POOL_PATH)["spec"]["template"]
+    assert pool["metadata"]["labels"].items() <= node["metadata"]["labels"].items()
+    assert GPU_TAINT in node["spec"]["taints"]
+    assert node["status"]["allocatable"]["nvidia.com/gpu"] == "1"
+    world.api.delete(f"{PODS}/first", gracePeriodSeconds=0)
+    eventually("the machine is gone", lambda: not world.instances("pending", "running"), SECONDS)
+    eventually("so is its claim", lambda: not world.claims(), SECONDS)
+    assert [
+        each for each in world.api.list("/api/v1/nodes") if "karpenter.sh/nodepool" in each["metadata"]["labels"]
+    ] == []
+
+
+def test_no_more_nodes_than_the_limit(world: KarpenterWorld) -> None:
+    for name in ("a", "b", "c"):
+        world.submit(gpu_pod(name))
+    eventually("two run", lambda: sum(world.phase(name) == "Running" for name in "abc") == 2, SECONDS)
+    eventually("the third is told", lambda: "limit" in " ".join(world.events("Pod")), SECONDS)
+    assert len(world.instances()) == 2
+
+
+def _subnets(spec: Any) -> None:
+    spec["subnetSelectorTerms"] = [{"tags": {"karpenter.sh/discovery": "mistyped"}}]
+
+
+def _groups(spec: Any) -> None:
+    spec["securityGroupSelectorTerms"] = [{"id": "sg-00000000000000000"}]
+
+
+def _image(spec: Any) -> None:
+    spec["amiSelectorTerms"] = [{"id": "ami-00000000000000000"}]
+    spec["amiFamily"] = "Bottlerocket"
+
+
+def _profile(spec: Any) -> None:
+    spec["instanceProfile"] = "absent"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_subnets, "SubnetSelector did not match any Subnets"),
+        (_groups, "SecurityGroupSelector did not match any SecurityGroups"),
+        (_image, "AMISelector did not match any AMIs"),
+        (_profile, "absent"),
+    ],
+)
+def test_what_a_node_class_lacks(world: KarpenterWorld, change: Callable[[Any], None], said: str) -> None:
+    with changed(world, node_class(world), change):
+        world.submit(gpu_pod("waits"))
+        stays_pending(world, "waits", said)
+        assert world.instances() == []
+    runs(world, "waits")
+
+
+def _type(spec: Any) -> None:
+    for each in spec["template"]["spec"]["requirements"]:
+        if each["key"] == "node.kubernetes.io/instance-type":
+            each["values"] = ["no.such-type"]
+
+
+def _zone(spec: Any) -> None:
+    for each in spec["template"]["spec"]["requirements"]:
+        if each["key"] == "topology.kubernetes.io/zone":
+            each["values"] = ["us-west-2d"]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("change", [_type, _zone])
+def test_a_pool_that_no_machine_meets(world: KarpenterWorld, change: Callable[[Any], None]) -> None:
+    with changed(world, POOL_PATH, change):
+        world.submit(gpu_pod("waits"))
+        stays_pending(world, "waits", "nodepool requirements filtered out all available instance types")
+        assert world.instances() == []
+
+
+@pytest.mark.exhaustive
+def test_idle_nodes_that_are_to_stay_do_stay(world: KarpenterWorld) -> None:
+    def never(spec: Any) -> None:
+        spec["disruption"]["consolidateAfter"] = "Never"
+
+    with changed(world, POOL_PATH, never):
+        world.submit(gpu_pod("short"))
+        runs(world, "short")
+        world.api.delete(f"{PODS}/short", gracePeriodSeconds=0)
+        eventually("the pod is gone", lambda: world.phase("short") == "")
+
+        eventually("it has long been idle", lambda: idle_seconds(world) > LONG, SECONDS)
+        assert "Consolidatable" not in conditions(world)
+    eventually("then it may go", lambda: conditions(world).get("Consolidatable", "True") == "True", SECONDS)
+
+
+def conditions(world: KarpenterWorld) -> dict[str, str]:
+    """Of the only NodeClaim; none once it is gone."""
+    return {each["type"]: each["status"] for claim in world.claims() for each in claim["status"].get("conditions", [])}
+
+
+def idle_seconds(world: KarpenterWorld) -> float:
+    """Since the node's last pod came or went; 0 before it was initialized."""
+    (claim,) = world.claims()
+    told = claim["status"].get("lastPodEventTime")
+    if told is None or conditions(world).get("Initialized") != "True":
+        return 0.0
+    moment = datetime.datetime.fromisoformat(told.replace("Z", "+00:00"))
+    return (datetime.datetime.now(datetime.timezone.utc) - moment).total_seconds()
+
+
+@pytest.mark.exhaustive
+def test_a_machine_whose_role_is_not_let_in_makes_no_node(world: KarpenterWorld) -> None:
+    store = world.account.store
+    record = next(each for each in store.all(ENTRY) if each.inputs.get("type") == "EC2_LINUX")
+    store.remove(ENTRY, record.id)
+    try:
+        world.submit(gpu_pod("waits"))
+        told = eventually(
+            "it is told",
+            lambda: [each["message"] for each in world.api.list("/api/v1/events") if each["reason"] == NO_NODE],
+            SECONDS,
+        )
+        assert "has no access entry" in told[0]
+        assert world.phase("waits") == "Pending"
+        store.put(record)
+        runs(world, "waits")
+    finally:
+        store.put(record)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"settings": {"clusterName": "other"}}, "unauthorized to call ec2:CreateLaunchTemplate"),
+        ({"serviceAccount": {"name": "nobody"}}, "credentials"),
+        ({"controller": {"image": {"tag": "1.14.0", "digest": ""}}}, "carries version 1.14.1"),
+    ],
+)
+def test_what_the_installation_lacks(world: KarpenterWorld, values: dict[str, Any], said: str) -> None:
+    world.release("karpenter", {**values, "strategy": {"rollingUpdate": None, "type": "Recreate"}}, wait=False)
+    try:
+        world.submit(gpu_pod("waits"))
+        stays_pending(world, "waits", said)
+        assert world.instances() == []
+    finally:
+        world.api.delete(PODS, gracePeriodSeconds=0)
+        world.release("karpenter")
+
+
+@pytest.mark.exhaustive
+def test_without_its_queue_it_says_so_and_goes_on(world: KarpenterWorld) -> None:
+    world.release("karpenter", {"settings": {"interruptionQueue": "absent"}})
+    try:
+        eventually("it is told", lambda: "failed to create valid sqs provider" in world.words(), SECONDS)
+        world.submit(gpu_pod("runs"))
+        runs(world, "runs")
+    finally:
+        world.release("karpenter")
+
+
+@pytest.mark.parametrize("action", ["ec2:CreateFleet", "iam:PassRole"])
+def test_a_right_that_its_role_lacks(world: KarpenterWorld, action: str) -> None:
+    """Last of all: what could not be launched, Karpenter tries again only minutes later."""
+    with without(world, action):
+        world.submit(gpu_pod("waits"))
+        stays_pending(world, "waits", f"not authorized to perform: {action}")
+        assert world.instances() == []

@@ -1,0 +1,300 @@
+"""What EKS makes of node groups: machines, labels, tags, and what it refuses once they exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from facts.catalog import of
+from packages.rehearsal.tests.providers.eks.account import (
+    ASG_TAG,
+    CLUSTER,
+    INTERNET_GATEWAY,
+    NAT,
+    NODE_GROUP,
+    ROLE,
+    SUBNET,
+    TEMPLATE,
+    VPC,
+    Amazon,
+    cpu_group,
+    subnet,
+)
+from rehearsal.providers.base import Created, Properties, ProviderError
+from rehearsal.providers.eks import node_group
+from rehearsal.providers.eks.groups import NodeGroups
+
+
+@pytest.fixture
+def amazon(tmp_path: Path) -> Iterator[Amazon]:
+    amazon = Amazon(tmp_path)
+    yield amazon
+    amazon.stop()
+
+
+def asg_of(amazon: Amazon, group: Created) -> dict[str, Any]:
+    name = group.state["resources"][0]["autoscalingGroups"][0]["name"]
+    answer = amazon.account.call("autoscaling", "DescribeAutoScalingGroups", AutoScalingGroupNames=[name])
+    found: dict[str, Any] = answer["AutoScalingGroups"][0]
+    return found
+
+
+def test_a_node_groups_tags_stay_off_its_auto_scaling_group(amazon: Amazon) -> None:
+    amazon.cluster()
+    tags = {tag["Key"]: tag["Value"] for tag in asg_of(amazon, amazon.node_group())["Tags"]}
+    assert "cost" not in tags
+    assert tags["eks:nodegroup-name"] == "t4-1"
+    assert tags["k8s.io/cluster-autoscaler/gpu-dev"] == "owned"
+    assert tags["k8s.io/cluster-autoscaler/enabled"] == "true"
+
+
+def test_a_declared_tag_is_on_the_auto_scaling_group(amazon: Amazon) -> None:
+    amazon.cluster()
+    group = amazon.node_group()
+    asg = asg_of(amazon, group)["AutoScalingGroupName"]
+    tag = {"key": "k8s.io/cluster-autoscaler/node-template/label/team", "value": "a", "propagateAtLaunch": False}
+    created = amazon.create(ASG_TAG, {"autoscalingGroupName": asg, "tag": tag})
+    amazon.update(ASG_TAG, created, {"autoscalingGroupName": asg, "tag": {**tag, "value": "b"}})
+    assert {each["Key"]: each["Value"] for each in asg_of(amazon, group)["Tags"]}[tag["key"]] == "b"
+    with pytest.raises(ProviderError, match="not found"):
+        amazon.create(ASG_TAG, {"autoscalingGroupName": "eks-none", "tag": tag})
+    # The tag goes with its group; deleting it afterwards is no error.
+    amazon.delete(NODE_GROUP, group)
+    amazon.delete(ASG_TAG, created)
+
+
+def test_a_gpu_node_has_what_was_declared_and_eks_labels(amazon: Amazon) -> None:
+    amazon.cluster()
+    amazon.node_group()
+    (group,) = NodeGroups(amazon.account).list()
+    machine, catalogued = group.base.machine, of("eks").machines.get("g4dn.xlarge")
+    assert catalogued is not None
+    assert (machine.type, machine.gpus, machine.cpu) == ("g4dn.xlarge", 1, catalogued.vcpus)
+    left = of("eks").allocatable(catalogued)
+    assert machine.reserved_milli_cpu == 1000 * catalogued.vcpus - left.milli_cpu
+    assert group.base.taints == ({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},)
+    assert group.base.labels["eks.amazonaws.com/nodegroup"] == "t4-1"
+    assert group.base.labels["eks.amazonaws.com/capacityType"] == "SPOT"
+    assert group.base.labels["node.kubernetes.io/instance-type"] == "g4dn.xlarge"
+    assert group.base.labels["team"] == "vision"
+    assert group.base.zones == ("us-west-2a", "us-west-2b", "us-west-2c")
+    assert group.base.spot
+    assert not group.base.autoscaled
+    assert (group.min_size, group.max_size, group.desired) == (0, 4, 0)
+    assert (dict(group.labels), dict(group.nodegroup_tags)) == ({"team": "vision"}, {"cost": "research"})
+
+
+def test_no_gpu_taint_unless_it_is_declared(amazon: Amazon) -> None:
+    amazon.cluster()
+    amazon.node_group(taints=[])
+    assert NodeGroups(amazon.account).list()[0].base.taints == ()
+
+
+@pytest.mark.parametrize(
+    ("ami", "types", "by"),
+    [
+        ("AL2023_x86_64_NVIDIA", ["g4dn.xlarge"], "device-plugin"),
+        ("BOTTLEROCKET_x86_64_NVIDIA", ["g4dn.xlarge"], "cloud"),
+        ("AL2023_x86_64_STANDARD", ["g4dn.xlarge"], "daemonset"),
+        ("AL2023_x86_64_STANDARD", ["m6i.large"], "cloud"),
+    ],
+)
+def test_who_advertises_the_gpus_is_the_images_doing(amazon: Amazon, ami: str, types: list[str], by: str) -> None:
+    amazon.cluster()
+    amazon.node_group(amiType=ami, instanceTypes=types)
+    assert NodeGroups(amazon.account).list()[0].base.gpus_advertised_by == by
+
+
+def test_a_group_with_nodes_gets_them_at_once(amazon: Amazon) -> None:
+    amazon.cluster()
+    amazon.admin_group()
+    assert amazon.fleet.groups["admin"].min_nodes == 2
+    assert len(asg_of(amazon, amazon.made[-1][1])["Instances"]) == 2
+
+
+def test_a_group_changes_in_place(amazon: Amazon) -> None:
+    amazon.cluster()
+    group = amazon.node_group()
+    changed = amazon.group_inputs(
+        labels={"team": "speech"},
+        taints=[{"key": "nvidia.com/gpu", "value": "yes", "effect": "NO_SCHEDULE"}],
+        scalingConfig={"minSize": 1, "maxSize": 6, "desiredSize": 1},
+        tags={"cost": "sales"},
+    )
+    state = amazon.update(NODE_GROUP, group, changed)
+    assert state["labels"] == {"team": "speech"}
+    found = amazon.account.call("eks", "DescribeNodegroup", clusterName="gpu-dev", nodegroupName="t4-1")["nodegroup"]
+    assert (found["labels"], found["tags"]) == ({"team": "speech"}, {"cost": "sales"})
+    assert [taint["value"] for taint in found["taints"]] == ["yes"]
+    asg = asg_of(amazon, group)
+    assert (asg["MinSize"], asg["MaxSize"], asg["DesiredCapacity"]) == (1, 6, 1)
+    assert amazon.fleet.groups["t4-1"].labels["team"] == "speech"
+    assert "MixedInstancesPolicy" in asg
+    amazon.delete(NODE_GROUP, group)
+
+
+def test_a_refresh_sees_the_size_that_the_group_has(amazon: Amazon) -> None:
+    amazon.cluster()
+    group = amazon.node_group()
+    name = asg_of(amazon, group)["AutoScalingGroupName"]
+    amazon.account.call("autoscaling", "SetDesiredCapacity", AutoScalingGroupName=name, DesiredCapacity=3)
+    found = amazon.read(NODE_GROUP, group.id, group.inputs).inputs
+    assert found is not None
+    assert found["scalingConfig"]["desiredSize"] == 3
+
+
+def test_machines_that_do_not_leave_keep_the_group(amazon: Amazon) -> None:
+    amazon.cluster()
+    group = amazon.admin_group()
+    amazon.fleet.fail = "delete_group"
+    with pytest.raises(ProviderError, match=r"waiting for EKS Node Group \(gpu-dev:admin\) delete: no machines left"):
+        amazon.delete(NODE_GROUP, group)
+    assert NodeGroups(amazon.account).is_leaving("gpu-dev", "admin")
+    amazon.fleet.fail = ""
+    amazon.delete(NODE_GROUP, group)
+    assert amazon.read(NODE_GROUP, group.id, group.inputs).id == ""
+
+
+def test_a_new_version_of_a_launch_template(amazon: Amazon) -> None:
+    inputs = {"name": "gpu", "updateDefaultVersion": True, "metadataOptions": {"httpTokens": "optional"}}
+    template = amazon.create(TEMPLATE, inputs)
+    assert template.state["latestVersion"] == 1
+    hardened = {**inputs, "metadataOptions": {"httpTokens": "required"}}
+    preview = amazon.update(TEMPLATE, template, hardened, preview=True)
+    assert repr(preview["latestVersion"]) == "UNKNOWN"
+    assert amazon.update(TEMPLATE, template, {**inputs, "tags": {"a": "b"}}, preview=True)["latestVersion"] == 1
+    state = amazon.update(TEMPLATE, template, hardened)
+    assert (state["latestVersion"], state["defaultVersion"]) == (2, 2)
+    answer = amazon.account.call("ec2", "DescribeLaunchTemplateVersions", LaunchTemplateId=template.id, Versions=["2"])
+    data = answer["LaunchTemplateVersions"][0]["LaunchTemplateData"]
+    assert data["MetadataOptions"]["HttpTokens"] == "required"
+
+
+def test_eks_replaces_the_nodes_of_a_group_that_gets_another_template_or_version(amazon: Amazon) -> None:
+    amazon.cluster()
+    template = amazon.create(TEMPLATE, {"name": "gpu", "metadataOptions": {"httpTokens": "optional"}})
+    amazon.update(TEMPLATE, template, {"name": "gpu", "metadataOptions": {"httpTokens": "required"}})
+    at_first = amazon.group_inputs(launchTemplate={"id": template.id, "version": "1"})
+    group = amazon.create(NODE_GROUP, at_first)
+    amazon.update(NODE_GROUP, group, {**at_first, "labels": {"team": "speech"}, "tags": {"cost": "sales"}})
+    assert amazon.fleet.recreated == []
+    amazon.update(NODE_GROUP, group, {**at_first, "launchTemplate": {"id": template.id, "version": "2"}})
+    assert amazon.fleet.recreated == ["t4-1"]
+
+
+def test_a_cluster_has_as_many_node_groups_as_an_account_may_have(
+    amazon: Amazon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert node_group.GROUPS_PER_CLUSTER == 30
+    monkeypatch.setattr(node_group, "GROUPS_PER_CLUSTER", 2)  # thirty take a minute
+    amazon.cluster()
+    amazon.admin_group()
+    first = amazon.node_group()
+    with pytest.raises(ProviderError, match="ResourceLimitExceededException"):
+        amazon.node_group(nodeGroupName="one-more")
+    amazon.update(NODE_GROUP, first, amazon.group_inputs(labels={"team": "speech"}))
+    amazon.delete(NODE_GROUP, first)
+    amazon.node_group(nodeGroupName="one-more")
+
+
+def test_machines_that_fail_leave_a_group_to_resume(amazon: Amazon) -> None:
+    amazon.cluster()
+    amazon.fleet.fail = "apply_group"
+    with pytest.raises(ProviderError, match="no machines left") as caught:
+        amazon.admin_group()
+    assert caught.value.partial is not None
+    amazon.fleet.fail = ""
+    kept = caught.value.partial
+    inputs = amazon.check(NODE_GROUP, {**cpu_group(amazon.subnets())})
+    amazon.update(NODE_GROUP, Created(kept.id, kept.state, inputs), inputs)
+    assert amazon.fleet.groups["admin"].min_nodes == 2
+
+
+def in_use(amazon: Amazon, type_: str) -> Created:
+    return next(created for made, created in amazon.made if made == type_)
+
+
+@pytest.mark.parametrize(
+    ("type_", "message"),
+    [
+        (VPC, "DependencyViolation.*has dependencies"),
+        (SUBNET, "DependencyViolation.*has dependencies"),
+        (ROLE, "DeleteConflict"),
+        (CLUSTER, "ResourceInUseException.*nodegroups"),
+    ],
+)
+def test_what_is_in_use_stays(amazon: Amazon, type_: str, message: str) -> None:
+    amazon.cluster()
+    amazon.node_group()
+    with pytest.raises(ProviderError, match=message):
+        amazon.delete(type_, in_use(amazon, type_))
+
+
+def test_a_gateway_needs_the_internet_and_keeps_it(amazon: Amazon) -> None:
+    vpc = amazon.create(VPC, {"cidrBlock": "10.0.0.0/16"})
+    inner = amazon.create(SUBNET, subnet(vpc.id))
+    address = amazon.create("aws:ec2/eip:Eip", {})
+    inputs = {"subnetId": inner.id, "allocationId": address.id}
+    with pytest.raises(ProviderError, match=r"Gateway\.NotAttached"):
+        amazon.create(NAT, inputs)
+    internet = amazon.create(INTERNET_GATEWAY, {"vpcId": vpc.id})
+    gateway = amazon.create(NAT, inputs)
+    with pytest.raises(ProviderError, match="mapped public address"):
+        amazon.delete(INTERNET_GATEWAY, internet)
+    amazon.delete(NAT, gateway)
+    amazon.delete(INTERNET_GATEWAY, internet)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"nodeRoleArn": "arn:aws:iam::123456789012:role/nobody"}, "NoSuchEntity"),
+        ({"nodeRoleArn": "arn:aws:iam::123456789012:role/control-plane"}, r"does not trust ec2\.amazonaws\.com"),
+        ({"clusterName": "other"}, "No cluster found for name: other"),
+        ({"subnetIds": ["subnet-00000000"]}, "InvalidSubnetID"),
+        ({"launchTemplate": {"id": "lt-00000000000000000", "version": "1"}}, "InvalidLaunchTemplateId"),
+        ({"version": "1.35"}, "newer than the control plane"),
+    ],
+)
+def test_a_group_refers_to_what_exists(amazon: Amazon, changes: Properties, message: str) -> None:
+    amazon.cluster()
+    with pytest.raises(ProviderError, match=message):
+        amazon.node_group(**changes)
+
+
+BLOCK: Properties = {"capacityType": "CAPACITY_BLOCK", "instanceTypes": ["p5.48xlarge"]}
+RESERVED: Properties = {
+    "capacityReservationSpecification": {"capacityReservationTarget": {"capacityReservationId": "cr-0123456789abcdef0"}}
+}
+
+
+def test_a_group_of_a_block_names_it_in_its_template(amazon: Amazon) -> None:
+    amazon.cluster()
+    block = {**RESERVED, "instanceMarketOptions": {"marketType": "capacity-block"}}
+    made = amazon.create(TEMPLATE, {"name": "gpu", **block})
+    assert amazon.node_group(launchTemplate={"id": made.id, "version": "1"}, **BLOCK).id
+
+
+@pytest.mark.parametrize(
+    ("template", "changes", "message"),
+    [
+        ({"instanceType": "g4dn.xlarge"}, {}, "in one place"),
+        ({"iamInstanceProfile": {"name": "nodes"}}, {}, "IamInstanceProfile"),
+        ({"instanceMarketOptions": {"marketType": "spot"}}, {}, "set capacityType"),
+        ({"imageId": "ami-12345678"}, {}, "AMI type"),
+        ({}, BLOCK, "with that market and the block's id"),
+        ({"instanceMarketOptions": {"marketType": "capacity-block"}}, BLOCK, "with that market and the block's id"),
+        (RESERVED, BLOCK, "with that market and the block's id"),
+        ({**RESERVED, "instanceMarketOptions": {"marketType": "capacity-block"}}, {}, "set capacityType"),
+    ],
+)
+def test_a_launch_template_leaves_to_eks_what_is_eks(
+    amazon: Amazon, template: Properties, changes: Properties, message: str
+) -> None:
+    amazon.cluster()
+    made = amazon.create(TEMPLATE, {"name": "gpu", **template})
+    with pytest.raises(ProviderError, match=message):
+        amazon.node_group(launchTemplate={"id": made.id, "version": "1"}, **changes)

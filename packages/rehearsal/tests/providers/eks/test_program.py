@@ -1,0 +1,66 @@
+"""The program's EKS side against the stand-in: what the components declare, AWS's models and rules accept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packages.rehearsal.tests.providers.eks.account import NODE_GROUP, Amazon
+from packages.rehearsal.tests.providers.eks.answers import answers
+from rehearsal.providers.base import Created
+from tests.components import eks_specs
+
+EVERY_ADDON = ("ebs", "efs", "fsx", "load-balancer", "cloudwatch")
+CASES: dict[str, dict[str, Any]] = {
+    "usual": {},
+    "wide": {"zones": eks_specs.THREE_ZONES, "nat_per_zone": True, "addons": EVERY_ADDON},
+    "karpenter": {"autoscaler": "karpenter", "zones": eks_specs.THREE_ZONES},
+}
+
+
+@pytest.fixture
+def amazon(tmp_path: Path) -> Iterator[Amazon]:
+    """A stand-in that answers the program in the recorder's place."""
+    amazon = Amazon(tmp_path)
+    with answers(amazon):
+        yield amazon
+    amazon.stop()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_the_program_declares_is_made_and_removed(amazon: Amazon, case: str) -> None:
+    changes = CASES[case]
+    zones = changes.get("zones", (eks_specs.ZONE,))
+    pools = (
+        eks_specs.gpu_pool(zones=zones, spot=True, machine_types=("g4dn.xlarge", "g4dn.2xlarge")),
+        eks_specs.gpu_pool("t4-4", size=4, machine_types=("g4dn.12xlarge",), zones=zones, image="bottlerocket"),
+        eks_specs.cpu_pool(zones=zones),
+    )
+    recording = eks_specs.run(*pools, cluster=changes)
+    declared = [resource for resource in recording.resources if resource.type.startswith("aws:")]
+    assert len(declared) == len(amazon.made) > 30
+    assert {each.name for each in amazon.fleet.groups.values()} == {
+        created.state["nodeGroupName"] for type_, created in amazon.made if type_ == NODE_GROUP
+    }
+    applied = {each["metadata"]["name"] for each in amazon.fleet.applied}
+    assert {"aws-node", "kube-proxy", "coredns", "ebs-csi-controller"} <= applied
+
+    for type_, resource in reversed(amazon.made):
+        assert amazon.read(type_, resource.id, resource.inputs).inputs == resource.inputs
+        amazon.delete(type_, resource)
+    assert amazon.fleet.clusters == {}
+
+
+def test_running_the_program_again_changes_nothing(amazon: Amazon) -> None:
+    eks_specs.run(eks_specs.gpu_pool())
+    for type_, created in amazon.made:
+        assert changes_of(amazon, type_, created) == (), type_
+
+
+def changes_of(amazon: Amazon, type_: str, created: Created) -> tuple[str, ...]:
+    inputs = created.inputs or {}
+    again = amazon.check(type_, inputs, inputs)
+    return amazon.provider.diff(amazon.request(type_), created.id, inputs, created.state, again, ()).changes

@@ -1,0 +1,64 @@
+"""A network of another project: looked up, used by a cluster, and refused where it is not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from components.settings import from_stack_file
+from packages.rehearsal.tests.providers.gke.account import CLUSTER, NETWORK, SUBNETWORK, Google, cluster, subnetwork
+from rehearsal.providers.base import ProviderError
+from rehearsal.providers.beforehand import made_beforehand
+from rehearsal.stack import ROOT
+
+LOOK_UP = "gcp:compute/getSubnetwork:getSubnetwork"
+HOST = "https://www.googleapis.com/compute/v1/projects/host"
+NODES = {"project": "host", "region": "us-central1", "name": "sub"}
+COMPANY = ROOT / "examples" / "gke-company.yaml"
+
+
+@pytest.fixture
+def google(tmp_path: Path) -> Google:
+    google = Google(tmp_path)
+    google.create(NETWORK, {"name": "net", "project": "host", "autoCreateSubnetworks": False})
+    google.create(SUBNETWORK, subnetwork(project="host", network="projects/host/global/networks/net"))
+    return google
+
+
+def test_a_subnetwork_of_another_project_is_found(google: Google) -> None:
+    found = google.provider.invoke(LOOK_UP, NODES)
+    assert found["network"] == f"{HOST}/global/networks/net"
+    assert found["selfLink"] == f"{HOST}/regions/us-central1/subnetworks/sub"
+    assert found["ipCidrRange"] == "10.0.0.0/20"
+    assert {each["rangeName"] for each in found["secondaryIpRanges"]} == {"pods", "services"}
+    assert found["privateIpGoogleAccess"] is False
+
+
+@pytest.mark.parametrize("wrong", [{"project": "other"}, {"region": "us-east1"}, {"name": "subs"}])
+def test_one_that_is_not_there_is_an_error(google: Google, wrong: dict[str, str]) -> None:
+    with pytest.raises(ProviderError, match="404"):
+        google.provider.invoke(LOOK_UP, {**NODES, **wrong})
+
+
+def test_a_cluster_is_in_another_projects_network(google: Google) -> None:
+    there = {"network": f"{HOST}/global/networks/net", "subnetwork": f"{HOST}/regions/us-central1/subnetworks/sub"}
+    made = google.create(CLUSTER, cluster(**there)).state
+    assert made["network"] == "projects/host/global/networks/net"
+    assert made["clusterIpv4Cidr"] == "10.4.0.0/14"
+
+
+def test_a_network_of_its_own_project_is_not_the_hosts(google: Google) -> None:
+    with pytest.raises(ProviderError, match="404"):
+        google.create(CLUSTER, cluster())
+
+
+def test_what_a_stack_names_is_there_beforehand(tmp_path: Path) -> None:
+    google = Google(tmp_path)
+    made_beforehand(COMPANY, google.provider)
+    existing = from_stack_file(COMPANY).network.existing
+    assert existing is not None
+    asked = {"project": "my-host-project", "region": "us-central1", "name": existing.subnets[0]}
+    found = google.provider.invoke(LOOK_UP, asked)
+    names = {each["rangeName"] for each in found["secondaryIpRanges"]}
+    assert names == {existing.pod_range, existing.service_range}

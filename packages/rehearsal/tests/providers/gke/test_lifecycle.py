@@ -1,0 +1,279 @@
+"""Create, read, update, replace and delete, through restarts, crashes and wrong references."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from facts.concepts.unknown import UNKNOWN
+from packages.rehearsal.tests.providers.gke.account import (
+    ACCOUNT,
+    ADDRESS,
+    CLUSTER,
+    CLUSTER_ID,
+    FIREWALL,
+    NAT,
+    NETWORK,
+    POOL,
+    PROJECT,
+    PROJECT_MEMBER,
+    ROUTER,
+    SUBNETWORK,
+    Google,
+    cluster,
+    cpu_pool,
+    gpu_pool,
+    subnetwork,
+)
+from rehearsal.providers.base import ProviderError
+from rehearsal.providers.gke import GcpProvider
+from rehearsal.providers.store import Record, Store
+
+
+@pytest.fixture
+def google(tmp_path: Path) -> Google:
+    return Google(tmp_path)
+
+
+def test_a_whole_stack_comes_and_goes(google: Google) -> None:
+    network, subnet = google.network()
+    router = google.create(ROUTER, {"name": "r", "network": network.id})
+    nat_inputs = {
+        "name": "n",
+        "router": "r",
+        "natIpAllocateOption": "AUTO_ONLY",
+        "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
+    }
+    nat = google.create(NAT, nat_inputs)
+    firewall = google.create(
+        FIREWALL, {"name": "f", "network": "net", "allows": [{"protocol": "tcp", "ports": ["22"]}]}
+    )
+    address = google.create(ADDRESS, {"name": "a"})
+    account = google.create(ACCOUNT, {"accountId": "gpu-dev-nodes"})
+    member = google.create(
+        PROJECT_MEMBER,
+        {"project": PROJECT, "role": "roles/artifactregistry.reader", "member": account.state["member"]},
+    )
+    created = google.create(CLUSTER, cluster(network=network.id, subnetwork=subnet.id))
+    admin = google.create(POOL, cpu_pool(cluster=created.id))
+    gpus = google.create(POOL, gpu_pool(cluster=created.id))
+
+    assert created.id == CLUSTER_ID
+    assert created.state["endpoint"] == "127.0.0.1:6443"
+    assert created.state["masterAuth"] == {
+        "clientCertificateConfig": {"issueClientCertificate": False},
+        "clusterCaCertificate": "Q0E=",
+    }
+    assert gpus.id == f"{CLUSTER_ID}/nodePools/t4-1"
+    assert set(google.fleet.groups) == {"admin", "t4-1"}
+
+    for type_, resource in (
+        (POOL, gpus),
+        (POOL, admin),
+        (CLUSTER, created),
+        (PROJECT_MEMBER, member),
+        (ACCOUNT, account),
+        (ADDRESS, address),
+        (FIREWALL, firewall),
+        (NAT, nat),
+        (ROUTER, router),
+        (SUBNETWORK, subnet),
+        (NETWORK, network),
+    ):
+        google.delete(type_, resource)
+        assert google.read(type_, resource.id).id == ""
+    assert google.fleet.groups == {}
+    assert google.fleet.clusters == {}
+
+
+def test_a_refresh_sees_what_changed_behind_the_programs_back(google: Google, tmp_path: Path) -> None:
+    network, _ = google.network()
+    store = Store(tmp_path, "gcp")
+    record = store.get(NETWORK, network.id)
+    assert record is not None
+    store.put(Record(record.id, record.type, {**record.inputs, "mtu": 1500}, record.outputs))
+    # mtu is not among the program's inputs, so it is state and no drift of the inputs.
+    found = google.read(NETWORK, network.id, network.inputs)
+    assert found.state["mtu"] == 1500
+    assert found.inputs == network.inputs
+
+
+def test_a_control_plane_that_fails_is_recorded_and_resumed(google: Google) -> None:
+    google.fleet.fail = "create_cluster"
+    with pytest.raises(ProviderError, match="no machines left") as caught:
+        google.cluster()
+    made = caught.value.partial
+    assert made is not None
+    assert made.id == CLUSTER_ID
+    google.fleet.fail = ""
+    inputs = google.check(CLUSTER, cluster())
+    state = google.provider.update(google.request(CLUSTER), made.id, inputs, made.state, inputs, 0)
+    assert state["endpoint"] == "127.0.0.1:6443"
+
+
+def test_a_pool_whose_nodes_fail_is_recorded(google: Google) -> None:
+    google.cluster()
+    google.fleet.fail = "apply_group"
+    with pytest.raises(ProviderError, match=r"error creating NodePool .*t4-1: no machines left") as caught:
+        google.create(POOL, gpu_pool())
+    assert caught.value.partial is not None
+    assert google.read(POOL, caught.value.partial.id).id == f"{CLUSTER_ID}/nodePools/t4-1"
+
+
+def test_references_must_exist(google: Google) -> None:
+    with pytest.raises(ProviderError, match=r"Error 404: The resource 'projects/demo-project/global/networks/net' was"):
+        google.create(SUBNETWORK, subnetwork())
+    google.network()
+    with pytest.raises(ProviderError, match=r"Error 404: .*subnetworks/nowhere"):
+        google.create(CLUSTER, cluster(subnetwork="nowhere"))
+    with pytest.raises(ProviderError, match=r"Pod secondary range 'pod' does not exist .*it has: pods, services"):
+        google.create(CLUSTER, cluster(ipAllocationPolicy={"clusterSecondaryRangeName": "pod"}))
+    with pytest.raises(ProviderError, match="custom subnet mode"):
+        google.create(CLUSTER, cluster(subnetwork=None, ipAllocationPolicy=None))
+    with pytest.raises(ProviderError, match=f"Error 404: Not found: {CLUSTER_ID}"):
+        google.create(POOL, gpu_pool())
+    google.create(CLUSTER, cluster())
+    account = f"ghost@{PROJECT}.iam.gserviceaccount.com"
+    with pytest.raises(ProviderError, match=f"Service account {account} does not exist"):
+        google.create(POOL, gpu_pool(nodeConfig={"serviceAccount": account}))
+    with pytest.raises(ProviderError, match="is not a zone of region"):
+        google.create(POOL, gpu_pool(nodeLocations=["europe-west4-a"]))
+
+
+def test_a_link_into_another_project_is_another_network(google: Google) -> None:
+    google.network()
+    with pytest.raises(ProviderError, match="projects/elsewhere/global/networks/net' was not found"):
+        google.create(FIREWALL, {"name": "f", "network": "projects/elsewhere/global/networks/net"})
+
+
+def test_what_is_in_use_cannot_be_deleted(google: Google) -> None:
+    network, subnet = google.network()
+    with pytest.raises(ProviderError, match=r"already being used by '.*/sub', resourceInUseByAnotherResource"):
+        google.delete(NETWORK, network)
+    google.create(CLUSTER, cluster())
+    with pytest.raises(ProviderError, match=r"already being used by .*clusters/gpu-dev"):
+        google.delete(SUBNETWORK, subnet)
+
+
+def test_a_protected_cluster_is_not_deleted(google: Google) -> None:
+    created = google.cluster(deletionProtection=True)
+    with pytest.raises(ProviderError, match=r"^Cannot destroy cluster because deletion_protection is set to true"):
+        google.delete(CLUSTER, created)
+    google.update(CLUSTER, created, cluster(deletionProtection=False))
+    google.delete(CLUSTER, created)
+    assert google.read(CLUSTER, created.id).id == ""
+
+
+def test_protection_is_the_default(google: Google) -> None:
+    assert google.check(CLUSTER, {"name": "c", "initialNodeCount": 1})["deletionProtection"] is True
+
+
+def test_deletion_policies(google: Google) -> None:
+    kept = google.create(NETWORK, {"name": "kept", "deletionPolicy": "ABANDON"})
+    google.delete(NETWORK, kept)
+    assert google.read(NETWORK, kept.id).id == kept.id
+    guarded = google.create(NETWORK, {"name": "guarded", "deletionPolicy": "PREVENT"})
+    with pytest.raises(ProviderError, match='without setting deletion_policy="DELETE"'):
+        google.delete(NETWORK, guarded)
+
+
+def test_subnetworks_of_one_network_must_not_overlap(google: Google) -> None:
+    google.network()
+    with pytest.raises(ProviderError, match=r"10\.0\.8\.0/24 conflicts with existing .*'sub' \(10\.0\.0\.0/20\)"):
+        google.create(SUBNETWORK, subnetwork(name="more", ipCidrRange="10.0.8.0/24", secondaryIpRanges=[]))
+
+
+def test_an_update_keeps_the_control_plane(google: Google) -> None:
+    created = google.cluster()
+    state = google.update(CLUSTER, created, cluster(resourceLabels={"team": "vision"}))
+    assert state["endpoint"] == created.state["endpoint"]
+    assert state["masterAuth"] == created.state["masterAuth"]
+    assert state["resourceLabels"] == {"team": "vision"}
+
+
+@pytest.mark.parametrize(
+    ("config", "recreated"),
+    [({"diskSizeGb": 200}, True), ({"labels": {"team": "speech"}}, False), ({"resourceLabels": {"team": "a"}}, False)],
+)
+def test_google_replaces_nodes_for_what_the_provider_calls_an_update(
+    google: Google, config: dict[str, object], recreated: bool
+) -> None:
+    google.cluster()
+    pool = google.create(POOL, gpu_pool())
+    google.update(POOL, pool, gpu_pool(nodeConfig=config))
+    assert google.fleet.recreated == (["t4-1"] if recreated else [])
+
+
+def test_the_preview_of_an_update_keeps_known_outputs(google: Google) -> None:
+    created = google.cluster()
+    news = google.check(CLUSTER, cluster(description=None), created.inputs)
+    request = google.request(CLUSTER, preview=True)
+    state = google.provider.update(request, created.id, created.inputs or {}, created.state, news, 0)
+    assert state["masterAuth"] == created.state["masterAuth"]
+    assert state["endpoint"] == created.state["endpoint"]
+
+
+def test_a_preview_creates_nothing_and_knows_what_it_cannot_know(google: Google) -> None:
+    state = google.preview(CLUSTER, cluster(network=UNKNOWN, subnetwork=UNKNOWN))
+    assert state["endpoint"] is UNKNOWN
+    assert state["masterAuth"] is UNKNOWN
+    assert state["name"] == "gpu-dev"
+    assert google.read(CLUSTER, CLUSTER_ID).id == ""
+    account = google.preview(ACCOUNT, {"accountId": "gpu-dev-nodes"})
+    assert account["email"] == f"gpu-dev-nodes@{PROJECT}.iam.gserviceaccount.com"
+
+
+def test_a_preview_refuses_what_the_server_would_refuse(google: Google) -> None:
+    with pytest.raises(ProviderError, match="must be a /28"):
+        google.preview(CLUSTER, cluster(privateClusterConfig={"masterIpv4CidrBlock": "172.16.0.0/24"}))
+
+
+def test_names_are_made_as_the_provider_makes_them(google: Google) -> None:
+    inputs = google.check(POOL, gpu_pool(name=None), name="My-Long-Pool-Name-That-Exceeds-The-Forty-Characters")
+    assert len(inputs["name"]) == 40
+    assert inputs["name"].startswith("my-long-pool-name-")
+    assert google.check(POOL, gpu_pool(name=None), inputs)["name"] == inputs["name"]
+
+
+def test_a_project_is_needed(tmp_path: Path) -> None:
+    provider = GcpProvider(tmp_path, None)
+    _, failures = provider.check(Google(tmp_path).request(NETWORK), {}, {"name": "net"})
+    assert [(failure.property, "gcp:project" in failure.reason) for failure in failures] == [("project", True)]
+
+
+def test_data_sources(google: Google) -> None:
+    found = google.provider.invoke("gcp:organizations/getProject:getProject", {})
+    assert found["projectId"] == PROJECT
+    assert len(found["number"]) == 12
+    zones = google.provider.invoke("gcp:compute/getZones:getZones", {"region": "us-central1"})
+    assert zones["names"] == sorted(zones["names"])
+    assert "us-central1-a" in zones["names"]
+    versions = google.provider.invoke("gcp:container/getEngineVersions:getEngineVersions", {"versionPrefix": "1.34."})
+    assert versions["latestMasterVersion"].startswith("1.34.")
+    with pytest.raises(ProviderError, match="Unknown region"):
+        google.provider.invoke("gcp:compute/getZones:getZones", {"region": "mars-north1"})
+
+
+def test_the_offered_version_is_the_one_that_is_built() -> None:
+    from rehearsal.providers.gke.versions import KUBERNETES
+
+    module = Path(__file__).parents[3] / "rehearsal" / "tools" / "kubernetes" / "go.mod"
+    assert f"k8s.io/kubernetes v{KUBERNETES}" in module.read_text(encoding="utf-8")
+
+
+def test_the_state_file_is_plain_json(google: Google, tmp_path: Path) -> None:
+    network, _ = google.network()
+    first = json.loads((tmp_path / "gcp.json").read_text())[0]
+    assert (first["type"], first["id"]) == (NETWORK, network.id)
+
+
+@pytest.mark.parametrize("key", ["labels", "resourceLabels"])
+def test_taking_the_last_label_of_a_pool_away_is_a_request_that_says_nothing(google: Google, key: str) -> None:
+    google.cluster()
+    made = google.create(POOL, gpu_pool(nodeConfig={key: {"team": "vision", "day": "two"}}))
+    fewer = gpu_pool(nodeConfig={key: {"team": "vision"}})
+    google.update(POOL, made, fewer)
+    with pytest.raises(ProviderError, match="At least one of"):
+        google.update(POOL, made, gpu_pool(nodeConfig={key: {}}))

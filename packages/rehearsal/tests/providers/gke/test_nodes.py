@@ -1,0 +1,367 @@
+"""What GKE adds to a pool, and the machines the fleet is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from facts.catalog import of
+from facts.concepts.kubernetes import quantity
+from packages.rehearsal.tests.providers.gke.account import CLUSTER, POOL, Google, cluster, cpu_pool, gpu, gpu_pool
+from rehearsal.providers.base import Properties, ProviderError
+from rehearsal.providers.gke.system import system_objects
+from rehearsal.providers.values import at
+from rehearsal.simulation import SimulatedNodeGroup
+
+GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
+ACCELERATOR = "cloud.google.com/gke-accelerator"
+DRIVER = "cloud.google.com/gke-gpu-driver-version"
+EVERYTHING: Properties = {
+    "datapathProvider": "ADVANCED_DATAPATH",
+    "monitoringConfig": {"enableComponents": ["SYSTEM_COMPONENTS", "DCGM"]},
+    "addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": True}},
+}
+
+
+@pytest.fixture
+def google(tmp_path: Path) -> Google:
+    return Google(tmp_path)
+
+
+def group(google: Google, pool: Properties) -> SimulatedNodeGroup:
+    google.create(POOL, pool)
+    return google.fleet.groups[pool["name"]]
+
+
+def effective(state: Properties) -> Any:
+    return state["nodeConfig"]["effectiveTaints"]
+
+
+def test_a_spot_gpu_pool(google: Google) -> None:
+    google.cluster()
+    made = group(google, gpu_pool())
+    assert made.machine.type == "n1-standard-4"
+    assert (made.machine.cpu, made.machine.memory_gib, made.machine.gpus) == (4, 15, 1)
+    assert made.taints == ({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},)
+    assert (made.autoscaled, made.min_nodes, made.max_nodes, made.per_zone, made.initial_nodes) == (
+        True,
+        0,
+        4,
+        False,
+        0,
+    )
+    assert made.spot
+    assert made.gpus_advertised_by == "cloud"
+    assert made.labels == {
+        "team": "vision",
+        ACCELERATOR: "nvidia-tesla-t4",
+        f"{ACCELERATOR}-count": "1",
+        DRIVER: "default",
+        "cloud.google.com/gke-boot-disk": "pd-balanced",
+        "cloud.google.com/gke-container-runtime": "containerd",
+        "cloud.google.com/gke-logging-variant": "DEFAULT",
+        "cloud.google.com/gke-nodepool": "t4-1",
+        "cloud.google.com/gke-os-distribution": "cos",
+        "cloud.google.com/gke-provisioning": "spot",
+        "cloud.google.com/gke-spot": "true",
+        "cloud.google.com/machine-family": "n1",
+    }
+
+
+def test_google_empties_little_used_nodes_of_pools_that_it_scales_and_no_others(google: Google) -> None:
+    google.cluster()
+    packed = group(google, gpu_pool()).packing
+    assert packed is not None
+    assert 0 < packed.gpus_below < 1
+    assert group(google, cpu_pool()).packing is None
+
+
+def test_a_plain_pool_has_a_fixed_size_per_zone(google: Google) -> None:
+    google.cluster(nodeLocations=["us-central1-b"])
+    made = group(google, cpu_pool(nodeCount=2))
+    assert made.zones == ("us-central1-a", "us-central1-b")
+    assert (made.autoscaled, made.initial_nodes, made.machine.gpus, made.taints) == (False, 2, 0, ())
+    assert ACCELERATOR not in made.labels
+
+
+def test_limits_per_zone(google: Google) -> None:
+    google.cluster()
+    made = group(google, gpu_pool(initialNodeCount=1, autoscaling={"minNodeCount": 1, "maxNodeCount": 3}))
+    assert (made.min_nodes, made.max_nodes, made.per_zone) == (1, 3, True)
+
+
+def test_zones_of_a_regional_cluster(google: Google) -> None:
+    google.cluster(location="us-central1")
+    path = "projects/demo-project/locations/us-central1/clusters/gpu-dev"
+    assert len(group(google, gpu_pool(cluster=path)).zones) == 3
+    assert group(google, gpu_pool(cluster=path, name="one", nodeLocations=["us-central1-c"])).zones == (
+        "us-central1-c",
+    )
+
+
+@pytest.mark.parametrize(
+    ("driver", "image", "advertiser", "label"),
+    [
+        ("DEFAULT", "COS_CONTAINERD", "cloud", "default"),
+        ("LATEST", "COS_CONTAINERD", "cloud", "latest"),
+        (None, "COS_CONTAINERD", "cloud", "default"),
+        ("INSTALLATION_DISABLED", "UBUNTU_CONTAINERD", "daemonset", None),
+    ],
+)
+def test_who_installs_the_driver(
+    google: Google, driver: str | None, image: str, advertiser: str, label: str | None
+) -> None:
+    google.cluster()
+    config = {"imageType": image, "guestAccelerators": [gpu("nvidia-tesla-t4", 1, driver)]}
+    made = group(google, gpu_pool(nodeConfig=config))
+    assert made.gpus_advertised_by == advertiser
+    assert made.labels.get(DRIVER) == label
+
+
+def test_time_sharing_multiplies_the_gpus(google: Google) -> None:
+    google.cluster()
+    sharing = {"gpuSharingStrategy": "TIME_SHARING", "maxSharedClientsPerGpu": 4}
+    config = {"guestAccelerators": [gpu("nvidia-tesla-t4", 2, "DEFAULT", gpuSharingConfig=sharing)]}
+    made = group(google, gpu_pool(nodeConfig=config))
+    assert made.machine.gpus == 8
+    assert made.labels["cloud.google.com/gke-gpu-sharing-strategy"] == "time-sharing"
+    assert made.labels["cloud.google.com/gke-max-shared-clients-per-gpu"] == "4"
+
+
+def test_gpus_that_belong_to_the_machine(google: Google) -> None:
+    google.cluster()
+    made = group(google, gpu_pool(nodeConfig={"machineType": "a2-highgpu-2g", "guestAccelerators": []}))
+    assert made.machine.gpus == 2
+    assert made.labels[ACCELERATOR] == "nvidia-tesla-a100"
+
+
+def test_spot_is_cheaper_than_its_twin(google: Google) -> None:
+    google.cluster()
+    spot = group(google, gpu_pool())
+    on_demand = group(google, gpu_pool(name="twin", nodeConfig={"spot": False}))
+    assert 0 < spot.hourly_usd < on_demand.hourly_usd
+
+
+def test_gke_adds_its_gpu_taint_beside_a_cpu_pool(google: Google) -> None:
+    google.cluster()
+    google.create(POOL, cpu_pool())
+    assert effective(google.create(POOL, gpu_pool(nodeConfig={"taints": []})).state) == [GPU_TAINT]
+
+
+def test_gke_adds_no_taint_where_all_pools_have_gpus(google: Google) -> None:
+    google.cluster()
+    alone = google.create(POOL, gpu_pool(nodeConfig={"taints": []}))
+    assert effective(alone.state) == []
+    google.create(POOL, cpu_pool())
+    # Never added later: https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/703
+    changed = google.update(POOL, alone, gpu_pool(nodeConfig={"taints": [], "labels": {"team": "speech"}}))
+    assert effective(changed) == []
+
+
+def test_an_added_taint_stays_when_the_pool_changes(google: Google) -> None:
+    google.cluster()
+    admin = google.create(POOL, cpu_pool())
+    tainted = google.create(POOL, gpu_pool(nodeConfig={"taints": []}))
+    google.delete(POOL, admin)
+    assert effective(google.update(POOL, tainted, gpu_pool(nodeConfig={"taints": [], "labels": {"team": "text"}}))) == [
+        GPU_TAINT
+    ]
+
+
+def test_a_declared_taint_is_not_doubled(google: Google) -> None:
+    google.cluster()
+    google.create(POOL, cpu_pool())
+    assert effective(google.create(POOL, gpu_pool()).state) == [GPU_TAINT]
+
+
+def test_the_default_pool_runs_unless_it_is_removed(google: Google) -> None:
+    google.cluster(removeDefaultNodePool=False, nodeConfig={"machineType": "e2-standard-4"})
+    assert google.fleet.groups["default-pool"].machine.type == "e2-standard-4"
+    assert google.fleet.groups["default-pool"].initial_nodes == 1
+
+
+def test_a_removed_default_pool_leaves_nothing(google: Google) -> None:
+    google.cluster()
+    assert google.fleet.groups == {}
+
+
+def test_a_removed_default_pool_does_not_taint_gpu_pools(google: Google) -> None:
+    google.cluster()
+    assert effective(google.create(POOL, gpu_pool(nodeConfig={"taints": []})).state) == []
+
+
+def test_inline_pools(google: Google) -> None:
+    created = google.cluster(nodePools=[{"name": "inline", "nodeCount": 1}], removeDefaultNodePool=False)
+    assert set(google.fleet.groups) == {"inline"}
+    google.delete(CLUSTER, created)
+    assert google.fleet.groups == {}
+
+
+def test_an_inline_pool_obeys_the_rules_of_pools(google: Google) -> None:
+    with pytest.raises(Exception, match="Machine type 'e9' is unknown"):
+        google.preview(CLUSTER, cluster(nodePools=[{"name": "inline", "nodeConfig": {"machineType": "e9"}}]))
+
+
+def test_a_cluster_brings_its_system_pods(google: Google) -> None:
+    google.cluster()
+    names = {item["metadata"]["name"] for item in google.fleet.clusters["gpu-dev"]["system_objects"]}
+    assert {"kube-dns", "metrics-server", "konnectivity-agent", "fluentbit-gke", "kube-proxy", "pdcsi-node"} <= names
+
+
+@pytest.mark.parametrize(
+    ("changes", "there", "not_there"),
+    [
+        ({}, {"kube-proxy", "collector", "gmp-operator", "dcgm-exporter"}, {"anetd"}),
+        ({"datapathProvider": "ADVANCED_DATAPATH"}, {"anetd"}, {"kube-proxy"}),
+        (
+            {"monitoringConfig": {"managedPrometheus": {"enabled": False}}},
+            set(),
+            {"collector", "gmp-operator", "dcgm-exporter"},
+        ),
+        ({"monitoringConfig": {"enableComponents": ["SYSTEM_COMPONENTS"]}}, {"collector"}, {"dcgm-exporter"}),
+        ({"monitoringConfig": {"enableComponents": ["DCGM"]}}, {"dcgm-exporter"}, set()),
+        ({"addonsConfig": {"gcpFilestoreCsiDriverConfig": {"enabled": True}}}, {"filestore-node"}, set()),
+    ],
+)
+def test_what_a_cluster_is_asked_for_brings_its_pods(changes: Properties, there: set[str], not_there: set[str]) -> None:
+    names = {item["metadata"]["name"] for item in system_objects(cluster(**changes))}
+    assert there <= names
+    assert not names & not_there
+
+
+def test_system_pods_keep_off_gpu_nodes_unless_they_are_daemons() -> None:
+    for item in system_objects(EVERYTHING):
+        if item["kind"] != "Deployment":
+            continue
+        for toleration in item["spec"]["template"]["spec"].get("tolerations", []):
+            assert toleration.get("key") not in (None, "nvidia.com/gpu")
+
+
+def test_system_pods_ask_for_what_the_catalogue_says() -> None:
+    """Settings size the admin pool by the catalogue; the rehearsal must ask for the same."""
+    asked = {
+        item["metadata"]["name"]: item["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+        for item in system_objects(EVERYTHING)
+        if item["kind"] in ("Deployment", "DaemonSet")
+    }
+    known = {pod.name: pod.request for pod in of("gke").system_pods}
+    shared = known.keys() & asked.keys()
+    assert len(shared) >= 12
+    for name in shared:
+        assert asked[name]["cpu"] == f"{known[name].milli_cpu}m", name
+        assert asked[name].get("memory", "0Mi") == f"{known[name].memory_mib}Mi", name
+
+
+def test_the_catalogue_counts_every_pod_that_google_runs_on_a_gpu_node() -> None:
+    """What jobs are offered of a node is less by these: one that is not counted makes a job wait for ever."""
+    nodes = {"cloud.google.com/gke-os-distribution": "cos", "kubernetes.io/os": "linux", ACCELERATOR: "nvidia-tesla-t4"}
+    nodes["iam.gke.io/gke-metadata-server-enabled"] = "true"
+    asked: dict[str, list[str]] = {"cpu": [], "memory": []}
+    for item in system_objects(EVERYTHING):
+        if item["kind"] == "DaemonSet" and _lands(item["spec"]["template"]["spec"], nodes):
+            requests = item["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+            for resource, found in asked.items():
+                found.append(requests.get(resource, "0"))
+    assert len(asked["cpu"]) >= 10
+    google = of("gke")
+    counted = [pod.request for pod in (*google.system_pods, *google.gpu_node_pods) if pod.per_node]
+    assert sum(map(quantity, asked["cpu"])) * 1000 <= sum(each.milli_cpu for each in counted)
+    assert sum(map(quantity, asked["memory"])) <= 1024 * 1024 * sum(each.memory_mib for each in counted)
+
+
+def _lands(pod: dict[str, Any], labels: dict[str, str]) -> bool:
+    """Whether a daemon's pod is for nodes with these labels; all of them tolerate everything."""
+    terms = at(pod, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms") or [{}]
+    wanted = [each for term in terms for each in term.get("matchExpressions", ())]
+    fits = {
+        "Exists": lambda each: each["key"] in labels,
+        "DoesNotExist": lambda each: each["key"] not in labels,
+        "In": lambda each: labels.get(each["key"]) in each["values"],
+    }
+    return (pod.get("nodeSelector") or {}).items() <= labels.items() and all(
+        fits[each["operator"]](each) for each in wanted
+    )
+
+
+def test_callers_get_their_own_copy_of_the_system_objects() -> None:
+    system_objects({})[0]["metadata"]["name"] = "spoilt"
+    assert system_objects({})[0]["metadata"]["name"] != "spoilt"
+
+
+@pytest.mark.parametrize(
+    ("limits", "initial", "kept"),
+    [
+        ({"totalMinNodeCount": 2, "totalMaxNodeCount": 2}, 0, 0),
+        ({"totalMinNodeCount": 2, "totalMaxNodeCount": 6}, 1, 2),
+        ({"totalMinNodeCount": 5, "totalMaxNodeCount": 6}, 1, 3),
+        ({"minNodeCount": 2, "maxNodeCount": 2}, 1, 1),
+    ],
+)
+def test_a_minimum_keeps_nodes_and_makes_none(google: Google, limits: dict[str, int], initial: int, kept: int) -> None:
+    google.cluster(nodeLocations=["us-central1-b", "us-central1-c"])
+    assert group(google, cpu_pool(nodeCount=None, initialNodeCount=initial, autoscaling=limits)).min_nodes == kept
+
+
+def test_a_minimum_raised_later_makes_no_node(google: Google) -> None:
+    google.cluster()
+
+    def sized(minimum: int) -> Properties:
+        scaling = {"totalMinNodeCount": minimum, "totalMaxNodeCount": 4}
+        return cpu_pool(nodeCount=None, initialNodeCount=1, autoscaling=scaling)
+
+    made = google.create(POOL, sized(1))
+    google.update(POOL, made, sized(3))
+    assert google.fleet.groups["admin"].min_nodes == 1
+
+
+def test_the_autoscaler_takes_reservations_then_any_spot_then_the_cheapest_on_demand(google: Google) -> None:
+    google.cluster()
+
+    def rank(name: str, **config: Any) -> tuple[float | None, float]:
+        made = group(google, gpu_pool(name=name, nodeConfig=config))
+        return made.rank, made.hourly_usd
+
+    def named(value: str) -> Properties:
+        key = "compute.googleapis.com/reservation-name"
+        return {"consumeReservationType": "SPECIFIC_RESERVATION", "key": key, "values": [value]}
+
+    reserved = rank("reserved", spot=False, reservationAffinity=named("june"))
+    shared = rank("shared", spot=False, reservationAffinity=named("projects/other/reservations/june"))
+    dear = rank("dear", guestAccelerators=[gpu("nvidia-tesla-v100", 1)])
+    cheap = rank("cheap")
+    on_demand = rank("on-demand", spot=False)
+    dear_on_demand = rank("dear-on-demand", spot=False, machineType="n1-standard-16")
+    # Among spot pools Google does not promise the cheapest, so the dearest is taken.
+    assert sorted([cheap, on_demand, dear, dear_on_demand, reserved]) == [
+        reserved,
+        dear,
+        cheap,
+        on_demand,
+        dear_on_demand,
+    ]
+    # The autoscaler looks for reservations in its own project only.
+    assert shared == on_demand
+
+
+@pytest.mark.parametrize(("spot", "policy"), [(True, "ANY"), (False, "BALANCED")])
+def test_the_location_policy_that_google_picks(google: Google, spot: bool, policy: str) -> None:
+    google.cluster()
+    made = google.create(POOL, gpu_pool(autoscaling={"totalMaxNodeCount": 2}, nodeConfig={"spot": spot}))
+    assert made.state["autoscaling"]["locationPolicy"] == policy
+    assert (made.inputs or {})["autoscaling"] == {"totalMaxNodeCount": 2}
+
+
+def test_nodes_are_not_newer_than_their_control_plane(google: Google) -> None:
+    google.cluster(minMasterVersion="1.34")
+    google.create(POOL, cpu_pool(name="older", version="1.33.2-gke.1"))
+    google.create(POOL, cpu_pool(name="same", version="1.34"))
+    with pytest.raises(ProviderError, match="must not be newer than the master's"):
+        google.create(POOL, cpu_pool(name="newer", version="1.35.0-gke.1"))
+
+
+def test_the_control_plane_is_apart_from_the_subnetwork(google: Google) -> None:
+    access = {"enablePrivateNodes": True, "masterIpv4CidrBlock": "10.0.1.0/28"}
+    with pytest.raises(ProviderError, match=r"10\.0\.1\.0/28 overlaps with 10\.0\.0\.0/20"):
+        google.cluster(privateClusterConfig=access)

@@ -1,0 +1,356 @@
+"""The Kubernetes stand-in against a real API server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from facts.concepts.unknown import UNKNOWN
+from packages.rehearsal.tests.kubernetes_cluster import Resource, config_map, interrupted, workload
+from packages.rehearsal.tests.providers.driver import with_one_unknown
+from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.providers.base import ProviderError
+from rehearsal.providers.kubernetes import KubernetesStandIn
+from rehearsal.providers.kubernetes.helm import RELEASE
+from rehearsal.providers.values import has_unknown
+
+_API_SERVER = shutil.which("kube-apiserver")
+pytestmark = [
+    pytest.mark.rehearsal,
+    pytest.mark.skipif(_API_SERVER is None, reason="kube-apiserver is not on PATH (make tools builds it)"),
+]
+
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
+
+
+@pytest.fixture(scope="module")
+def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    assert _API_SERVER is not None
+    with ControlPlane(tmp_path_factory.mktemp("control-plane"), tools=Path(_API_SERVER).parent) as running:
+        yield running
+
+
+@pytest.fixture
+def provider(control_plane: ControlPlane) -> KubernetesStandIn:
+    found = KubernetesStandIn()
+    found.configure({"kubeconfig": control_plane.kubeconfig.read_text()})
+    return found
+
+
+@pytest.fixture
+def namespace(provider: KubernetesStandIn, control_plane: ControlPlane, request: pytest.FixtureRequest) -> str:
+    """A namespace per test, the provider's default."""
+    name: str = request.node.name.replace("_", "-").lower()[:60].strip("-")
+    Resource(provider, "kubernetes:core/v1:Namespace").create({"metadata": {"name": name}})
+    provider.configure({"kubeconfig": control_plane.kubeconfig.read_text(), "namespace": name})
+    return name
+
+
+def test_create_update_delete(provider: KubernetesStandIn, namespace: str) -> None:
+    thing = Resource(provider, "kubernetes:core/v1:ServiceAccount")
+    state = thing.create({"metadata": {"name": "robot", "labels": {"a": "1", "b": "2"}}})
+    assert thing.id == f"{namespace}/robot"
+    assert "managedFields" not in state["metadata"]
+    assert state["metadata"]["uid"]
+
+    changed = {"metadata": {"name": "robot", "labels": {"a": "1", "c": "3"}}}
+    diff = thing.diff(changed)
+    assert diff.changes == ("metadata.labels.b", "metadata.labels.c")
+    assert diff.replaces == ()
+    assert thing.preview(changed)["metadata"]["labels"] == {"a": "1", "c": "3"}
+    assert thing.refresh().state["metadata"]["labels"] == {"a": "1", "b": "2"}, "a preview changes nothing"
+    assert thing.update(changed)["metadata"]["labels"] == {"a": "1", "c": "3"}
+
+    thing.delete()
+    assert thing.refresh().id == ""
+
+
+def test_deleting_what_is_gone_is_no_error(provider: KubernetesStandIn, namespace: str) -> None:
+    thing = Resource(provider, CONFIG_MAP)
+    thing.create(config_map("once"))
+    thing.delete()
+    thing.delete()
+
+
+def test_a_generated_name_is_kept_by_updates_and_renewed_by_replacements(
+    provider: KubernetesStandIn, namespace: str
+) -> None:
+    thing = Resource(provider, CONFIG_MAP, name="settings")
+    first = thing.create(config_map(a="1"))["metadata"]["name"]
+    assert first.startswith("settings-")
+    assert len(first) == len("settings-") + 8
+
+    diff = thing.diff(config_map(a="2"))
+    assert diff.replaces == ("data.a",)
+    assert not diff.delete_before_replace, "the successor has another name, so it can come first"
+    assert thing.check(config_map(a="2"))["metadata"]["name"] == first
+
+
+def test_a_given_name_is_deleted_before_it_is_replaced(provider: KubernetesStandIn, namespace: str) -> None:
+    thing = Resource(provider, DEPLOYMENT)
+    thing.create({**workload("web", replicas=0)})
+    other = workload("web", {"app": "other"}, replicas=0)
+    diff = thing.diff(other)
+    assert set(diff.replaces) == {"spec.selector.matchLabels.app"}
+    assert diff.delete_before_replace
+    with pytest.raises(ProviderError, match="field is immutable"):
+        thing.update(other)
+
+
+def test_a_wrong_manifest_fails_the_preview_with_the_servers_words(provider: KubernetesStandIn, namespace: str) -> None:
+    thing = Resource(provider, DEPLOYMENT)
+    with pytest.raises(ProviderError, match=r"Deployment .*/web: .*\.spec\.replica: field not declared in schema"):
+        thing.preview(workload("web", replica=2))
+    wrong = workload("web")
+    wrong["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+    with pytest.raises(ProviderError, match="`selector` does not match template `labels`"):
+        thing.preview(wrong)
+
+
+def test_annotations_that_are_not_simulated_are_refused(provider: KubernetesStandIn, namespace: str) -> None:
+    thing = Resource(provider, CONFIG_MAP)
+    manifest = config_map("x", {"pulumi.com/waitFor": "condition=Ready"})
+    _, failures = provider.check(thing.request(), {}, manifest)
+    assert [failure.property for failure in failures] == ['metadata.annotations["pulumi.com/waitFor"]']
+
+
+def test_previews_of_what_cannot_be_tried_yet_pass(provider: KubernetesStandIn, namespace: str) -> None:
+    thing = Resource(provider, CONFIG_MAP)
+    assert thing.preview({**config_map("later"), "data": {"from": UNKNOWN}})["data"] == {"from": UNKNOWN}
+    elsewhere = config_map("later")
+    elsewhere["metadata"]["namespace"] = "not-there-yet"
+    assert "uid" not in thing.preview(elsewhere)["metadata"]
+    custom = Resource(provider, "kubernetes:example.com/v1:Widget")
+    assert custom.preview({"metadata": {"name": "w"}, "spec": {}})["metadata"]["name"] == "w"
+
+
+EXAMPLES = {
+    CONFIG_MAP: {**config_map("it", {"pulumi.com/skipAwait": "true"}, a="1"), "immutable": False},
+    "kubernetes:core/v1:Secret": {"metadata": {"name": "it"}, "data": {"a": "MQ=="}, "stringData": {"b": "2"}},
+    "kubernetes:core/v1:Namespace": {"metadata": {"labels": {"a": "1"}}},
+    DEPLOYMENT: workload("it", replicas=0),
+    DEPLOYMENT + "Patch": {"kind": "Deployment", "metadata": {"name": "it"}, "spec": {"replicas": 0}},
+    RELEASE: {
+        "chart": "https://example.com/web-1.tgz",
+        "name": "it",
+        "namespace": "team",
+        "skipAwait": False,
+        "verify": False,
+        "valueYamlFiles": ["a: 1"],
+        "values": {"b": [{"c": 1}]},
+    },
+}
+
+
+@pytest.mark.parametrize("type", EXAMPLES)
+def test_any_input_may_be_unknown_in_a_preview(provider: KubernetesStandIn, type: str) -> None:
+    manifest: dict[str, Any] = EXAMPLES[type]
+    thing = Resource(provider, type)
+    before = thing.check(manifest) if type != RELEASE else manifest
+    made = Resource(provider, type, inputs=before, state=before, id="default/it")
+    for unknown in with_one_unknown(manifest):
+        assert has_unknown(thing.preview(unknown))
+        assert made.diff(unknown).changes
+        assert has_unknown(made.preview(unknown))
+
+
+def test_what_exists_already_is_not_taken_over(
+    provider: KubernetesStandIn, control_plane: ControlPlane, namespace: str
+) -> None:
+    Resource(provider, CONFIG_MAP).create(config_map("shared", a="1"))
+    with pytest.raises(ProviderError, match=r"exists already.*upsertExistingObjects"):
+        Resource(provider, CONFIG_MAP).create(config_map("shared", a="2"))
+    settings = {"namespace": namespace, "upsertExistingObjects": "true", "enablePatchForce": True}
+    provider.configure({"kubeconfig": control_plane.kubeconfig.read_text(), **settings})
+    assert Resource(provider, CONFIG_MAP).create(config_map("shared", a="2"))["data"] == {"a": "2"}
+
+
+def test_another_managers_field_is_a_conflict_until_forced(
+    provider: KubernetesStandIn, control_plane: ControlPlane, namespace: str
+) -> None:
+    account = "kubernetes:core/v1:ServiceAccount"
+    first = Resource(provider, account).create({"metadata": {"name": "robot", "labels": {"owner": "us", "ours": "1"}}})
+    patch = Resource(provider, account + "Patch")
+    metadata: dict[str, Any] = {"name": "robot", "labels": {"owner": "them", "extra": "1"}}
+    wanted = {"kind": "ServiceAccount", "metadata": metadata}
+    with pytest.raises(ProviderError, match=r"(?s)conflict with.*metadata\.labels\.owner.*pulumi\.com/patchForce"):
+        patch.create(wanted)
+    metadata["annotations"] = {"pulumi.com/patchForce": "true"}
+    assert patch.create(wanted)["metadata"]["labels"] == {"owner": "them", "extra": "1", "ours": "1"}
+
+    patch.delete()
+    live = Resource(provider, account, id=patch.id).refresh()
+    assert live.state["metadata"]["labels"]["extra"] == "1", "a patch gives up its fields, it does not remove them"
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/robot"
+    owners = {entry["manager"] for entry in control_plane.api.get(path)["metadata"]["managedFields"]}
+    assert owners == {first["__fieldManager"]}
+
+
+def test_refresh_finds_drift_and_only_drift(provider: KubernetesStandIn, namespace: str) -> None:
+    thing = Resource(provider, DEPLOYMENT)
+    thing.create(workload("web", replicas=0))
+    inputs = thing.inputs
+    assert thing.refresh().inputs == inputs, "1000m in the program and 1 in the server are the same"
+
+    hand = Resource(provider, DEPLOYMENT + "Patch", inputs={"kind": "Deployment"})
+    hand.create(
+        {
+            "kind": "Deployment",
+            "metadata": {"name": "web", "annotations": {"pulumi.com/patchForce": "true"}},
+            "spec": {"replicas": 0, "paused": True, "revisionHistoryLimit": 3},
+        }
+    )
+    assert thing.refresh().inputs == inputs, "fields the program does not speak of are not drift"
+    hand.update({**hand.inputs, "spec": {"replicas": 1}})
+    refreshed = thing.refresh().inputs
+    assert refreshed is not None
+    assert refreshed["spec"]["replicas"] == 1
+    assert "spec.replicas" in thing.diff(workload("web", replicas=0)).changes
+
+
+def test_import_by_id(provider: KubernetesStandIn, namespace: str) -> None:
+    Resource(provider, CONFIG_MAP).create(config_map("known", a="1"))
+    imported = Resource(provider, CONFIG_MAP, id=f"{namespace}/known").refresh()
+    assert imported.inputs == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "known", "namespace": namespace},
+        "data": {"a": "1"},
+    }
+
+
+def test_secrets_compare_by_what_the_server_stores(provider: KubernetesStandIn, namespace: str) -> None:
+    thing = Resource(provider, "kubernetes:core/v1:Secret")
+    state = thing.create({"metadata": {"name": "token"}, "stringData": {"a": "b"}})
+    assert state["data"] == {"a": "Yg=="}
+    assert thing.diff({"metadata": {"name": "token"}, "data": {"a": "Yg=="}}).changes == ()
+    assert thing.diff({"metadata": {"name": "token"}, "stringData": {"a": "c"}}).replaces == ("data.a",)
+
+
+def test_a_daemon_set_without_nodes_is_ready(provider: KubernetesStandIn, namespace: str) -> None:
+    state = Resource(provider, "kubernetes:apps/v1:DaemonSet").create(workload("driver"))
+    assert state["status"]["desiredNumberScheduled"] == 0
+
+
+def test_a_deployment_that_cannot_run_says_why_and_stays_in_the_state(
+    control_plane: ControlPlane, provider: KubernetesStandIn, namespace: str
+) -> None:
+    events = f"/api/v1/namespaces/{namespace}/events?fieldSelector=reason%3DFailedScheduling"
+    made = f"/apis/apps/v1/namespaces/{namespace}/deployments/web"
+
+    def seen() -> bool:
+        status = (control_plane.api.find(made) or {}).get("status", {})
+        return "observedGeneration" in status and bool(control_plane.api.list(events))
+
+    said = r"(?s)waiting for pods to become ready \(0 of 1\).*no nodes available"
+    with interrupted(provider, seen), pytest.raises(ProviderError, match=said) as told:
+        Resource(provider, DEPLOYMENT).create(workload("web"), timeout=3600)
+    assert told.value.partial is not None
+    assert told.value.partial.id == f"{namespace}/web"
+    assert told.value.partial.state["metadata"]["uid"]
+
+
+def test_waiting_is_skipped_shortened_and_interrupted(
+    control_plane: ControlPlane, provider: KubernetesStandIn, namespace: str
+) -> None:
+    skipped = workload("skipped")
+    skipped["metadata"]["annotations"] = {"pulumi.com/skipAwait": "true"}
+    assert Resource(provider, DEPLOYMENT).create(skipped)["metadata"]["name"] == "skipped"
+
+    short = workload("short")
+    short["metadata"]["annotations"] = {"pulumi.com/timeoutSeconds": "1"}
+    with pytest.raises(ProviderError, match="not ready after 1 s"):
+        Resource(provider, DEPLOYMENT).create(short, timeout=0)
+
+    made = f"/apis/apps/v1/namespaces/{namespace}/deployments/interrupted"
+    with (
+        interrupted(provider, lambda: control_plane.api.find(made)),
+        pytest.raises(ProviderError, match="interrupted, waiting for"),
+    ):
+        Resource(provider, DEPLOYMENT).create(workload("interrupted"), timeout=3600)
+
+
+def test_a_service_waits_for_a_pod_and_a_headless_one_does_not(provider: KubernetesStandIn, namespace: str) -> None:
+    service = "kubernetes:core/v1:Service"
+    spec = {"selector": {"app": "none"}, "ports": [{"port": 80}]}
+    headless = {"metadata": {"name": "headless"}, "spec": {**spec, "clusterIP": "None"}}
+    assert Resource(provider, service).create(headless)["spec"]["clusterIP"] == "None"
+    with pytest.raises(ProviderError, match="waiting for a ready pod that the service's selector matches"):
+        Resource(provider, service).create({"metadata": {"name": "web"}, "spec": spec}, timeout=1)
+
+
+def test_custom_resources_follow_their_definition(provider: KubernetesStandIn, namespace: str) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"spec": {"type": "object", "x_kubernetes_preserve_unknown_fields": True}},
+    }
+    definition = {
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+    crd = Resource(provider, "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition")
+    state = crd.create(definition)
+    stored = state["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    assert stored["x_kubernetes_preserve_unknown_fields"] is True
+    widget = Resource(provider, "kubernetes:example.com/v1:Widget")
+    assert widget.create({"metadata": {"name": "one"}, "spec": {"size": 3}})["spec"] == {"size": 3}
+    assert widget.id == f"{namespace}/one"
+    crd.delete()
+    assert widget.refresh().id == "", "a kind that is gone takes its objects along"
+    widget.delete()
+
+
+def test_an_exec_plugin_authenticates(control_plane: ControlPlane, tmp_path: Path) -> None:
+    plugin = tmp_path / "plugins" / "cluster-auth-plugin"
+    plugin.parent.mkdir()
+    plugin.write_text(
+        '#!/bin/sh\necho \'{"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential",'
+        f'"status":{{"token":"{control_plane.user_token}"}}}}\'\n'
+    )
+    plugin.chmod(0o755)
+    kubeconfig = yaml.safe_load(control_plane.kubeconfig.read_text())
+    kubeconfig["users"][0]["user"] = {
+        "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1beta1",
+            "command": plugin.name,
+            "interactiveMode": "IfAvailable",
+            "provideClusterInfo": True,
+        }
+    }
+    with_plugin, without = KubernetesStandIn([plugin.parent]), KubernetesStandIn()
+    for each in (with_plugin, without):
+        each.configure({"kubeconfig": yaml.safe_dump(kubeconfig)})
+    assert plugin.name not in os.environ["PATH"]
+    Resource(with_plugin, CONFIG_MAP).create(config_map("by-exec"))
+    with pytest.raises(ProviderError, match="credential plugin cluster-auth-plugin is not on PATH"):
+        Resource(without, CONFIG_MAP, id="default/by-exec").refresh()
+
+
+def test_an_unreachable_cluster(tmp_path: Path, control_plane: ControlPlane) -> None:
+    kubeconfig = yaml.safe_load(control_plane.kubeconfig.read_text())
+    kubeconfig["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:9"
+    gone = KubernetesStandIn()
+    gone.configure({"kubeconfig": yaml.safe_dump(kubeconfig)})
+    thing = Resource(gone, CONFIG_MAP, id="default/x")
+    assert Resource(gone, CONFIG_MAP).preview(config_map("x"))["metadata"]["name"] == "x"
+    for call in (thing.refresh, thing.delete):
+        with pytest.raises(ProviderError, match=r"127\.0\.0\.1:9 does not answer.*PULUMI_K8S_DELETE_UNREACHABLE"):
+            call()
+    with pytest.raises(ProviderError, match="does not answer"):
+        Resource(gone, CONFIG_MAP).create(config_map("x"))
+
+    gone.configure({"kubeconfig": yaml.safe_dump(kubeconfig), "deleteUnreachable": True})
+    thing.delete()
+    assert thing.refresh().id == ""

@@ -1,0 +1,141 @@
+"""The engine drives an in-memory provider through its launcher: the protocol as it really is used."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from packages.rehearsal.tests.engine_project import Project
+from packages.rehearsal.tests.memory_provider import MemoryProvider
+from rehearsal.providers.launcher import write_launchers
+from rehearsal.providers.server import serve
+
+pytestmark = [
+    pytest.mark.rehearsal,
+    pytest.mark.skipif(shutil.which("pulumi") is None, reason="pulumi is not on PATH (make tools builds it)"),
+]
+
+THING = "memory:index:Thing"
+PROGRAM = """
+import json, pulumi
+
+class Thing(pulumi.CustomResource):
+    def __init__(self, name, props, opts=None):
+        super().__init__("memory:index:Thing", name, {"token": None, "nested": None, "kind": None, **props}, opts)
+
+for name, props in json.load(open("values.json")).items():
+    secret = {"hidden": pulumi.Output.secret(props.pop("hidden"))} if "hidden" in props else {}
+    options = pulumi.ResourceOptions(ignore_changes=props.pop("ignore", []))
+    thing = Thing(name, {**props, **secret}, options)
+    pulumi.export(name, thing.nested)
+"""
+
+
+@dataclass(frozen=True)
+class Things:
+    """A project and the provider that its things live in."""
+
+    project: Project
+    provider: MemoryProvider
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Things]:
+    provider = MemoryProvider()
+    server = serve(provider, log_file=tmp_path / "provider.log")
+    yield Things(Project.create(tmp_path, PROGRAM, {provider: server.port}), provider)
+    server.stop()
+
+
+def test_create_update_replace_delete(made: Things) -> None:
+    made.project.write(one={"size": 1}, two={"size": 2})
+    first = made.project.up()
+    assert first.code == 0, first.text
+    assert "warning" not in first.text
+    assert sorted(made.provider.things) == ["one", "two"]
+
+    made.project.write(one={"size": 3})
+    changed = made.project.up().text
+    assert "~ 1 updated" in changed
+    assert "- 1 deleted" in changed
+    assert list(made.provider.things) == ["one"]
+    assert made.provider.things["one"]["size"] == 3
+
+    made.project.write(one={"size": 3, "kind": "square"})
+    assert "+-1 replaced" in made.project.up().text
+    made.project.write(one={"size": 4, "kind": "square", "ignore": ["size"]})
+    assert "2 unchanged" in made.project.preview().text
+    assert made.project.destroy().code == 0
+    assert made.provider.things == {}
+
+
+def test_secrets_stay_secret_in_the_state(made: Things) -> None:
+    made.project.write(one={"hidden": "from the user", "open": "word"})
+    assert made.project.up().code == 0
+    outputs = made.project.resources(THING)[0]["outputs"]
+    assert made.provider.things["one"]["hidden"] == "from the user"
+    assert "ciphertext" in outputs["hidden"]
+    assert "ciphertext" in outputs["token"]
+    assert "ciphertext" in outputs["nested"]["password"]
+    assert outputs["nested"]["user"] == "u"
+    assert outputs["open"] == "word"
+
+
+def test_an_error_is_printed_and_leaves_nothing_pending(made: Things) -> None:
+    made.project.write(one={"fail": "always"})
+    failed = made.project.up()
+    assert failed.code != 0
+    assert "one: fail is 'always'; leave it out" in failed.text
+    assert made.project.resources(THING) == []
+    assert "pending_operations" not in made.project.run("stack", "export", "--stack=test").text
+
+
+def test_a_half_made_resource_stays_in_the_state_with_its_error(made: Things) -> None:
+    made.project.write(one={"fail": "half"})
+    failed = made.project.up()
+    assert failed.code != 0
+    assert "made, but not ready" in failed.text
+    (resource,) = made.project.resources(THING)
+    assert resource["id"] == "one"
+    assert resource["initErrors"] == ["made, but not ready"]
+
+
+def test_a_defect_names_the_provider_the_call_and_the_log(made: Things) -> None:
+    made.project.write(one={"fail": "defect"})
+    failed = made.project.up()
+    assert failed.code != 0
+    assert "the memory stand-in has a defect: create of urn:" in failed.text
+    assert "KeyError: 'lost'" in failed.text
+    assert str(made.project.directory / "provider.log") in failed.text
+    made.project.write(one={})
+    assert made.project.up().code == 0, "the server must outlive a defect"
+
+
+def test_a_refused_input_fails_the_preview(made: Things) -> None:
+    made.project.write(one={"kind": "refused"})
+    failed = made.project.preview()
+    assert failed.code != 0
+    assert "refused is not a kind; write round" in failed.text
+
+
+def test_refresh_drops_what_is_gone(made: Things) -> None:
+    made.project.write(one={}, two={})
+    assert made.project.up().code == 0
+    del made.provider.things["two"]
+    assert made.project.run("refresh", "--stack=test", "--yes", "--skip-preview").code == 0
+    assert [resource["id"] for resource in made.project.resources(THING)] == ["one"]
+
+
+def test_a_launcher_without_its_world_says_so(made: Things) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    write_launchers(made.project.directory / "home" / "plugins", {made.provider: 1}, pid=gone.pid)
+    made.project.write(one={})
+    failed = made.project.up()
+    assert failed.code != 0
+    assert f"the rehearsal (process {gone.pid}) that serves memory is gone" in failed.text

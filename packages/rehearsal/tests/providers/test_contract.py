@@ -1,0 +1,356 @@
+"""What every simulated resource of every cloud does: it is made, read, changed, replaced, referred to, ended."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from facts.concepts.unknown import UNKNOWN
+from packages.rehearsal.tests.providers.aks.account import Microsoft
+from packages.rehearsal.tests.providers.driver import Account, Step, with_one_unknown
+from packages.rehearsal.tests.providers.eks.account import Amazon
+from packages.rehearsal.tests.providers.gke.account import Google
+from rehearsal.providers.base import Created, Properties, ProviderError
+from rehearsal.providers.resource import Refers, SimulatedResource
+from rehearsal.providers.values import without_none
+
+CLOUDS: tuple[type[Account], ...] = (Google, Amazon, Microsoft)
+ROWS = [(cloud, step) for cloud in CLOUDS for step in cloud.steps()]
+REFERENCES = [
+    (cloud, step, path, refers)
+    for cloud, step in ROWS
+    for path, refers in cloud.provider_type.rows[step.type].refers.items()
+]
+NAMES = [step.type for _, step in ROWS]
+
+
+@dataclass
+class Case:
+    """A cloud in which everything exists that a resource needs."""
+
+    account: Account
+    step: Step
+
+    @property
+    def row(self) -> SimulatedResource[object]:  # type: ignore[type-var]
+        return self.account.provider_type.rows[self.step.type]
+
+    def make(self) -> Created:
+        return self.account.create(self.step.type, self.step.inputs)
+
+    def others(self) -> list[tuple[str, Properties]]:
+        return [(record.id, record.state) for record in self.account.store().everything()]
+
+
+def before(cloud: type[Account], step: Step, directory: Path) -> Case:
+    account = cloud(directory)
+    for each in cloud.needed(step):
+        account.create(each.type, each.inputs)
+    return Case(account, step)
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Case]:
+    cloud, step = request.param
+    made = before(cloud, step, tmp_path)
+    yield made
+    made.account.stop()
+
+
+@pytest.fixture(scope="module")
+def untouched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Case]:
+    """The case for tests that only ask: nothing is made in it."""
+    cloud, step = request.param
+    made = before(cloud, step, tmp_path_factory.mktemp("untouched"))
+    others = made.others()
+    yield made
+    assert made.others() == others
+    made.account.stop()
+
+
+@pytest.fixture(params=CLOUDS, ids=lambda cloud: cloud.__name__)
+def account(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Account]:
+    made: Account = request.param(tmp_path)
+    yield made
+    made.stop()
+
+
+every_reference = pytest.mark.parametrize(
+    ("cloud", "step", "path", "refers"), REFERENCES, ids=[f"{step.type}-{path}" for _, step, path, _ in REFERENCES]
+)
+on_disk = pytest.mark.parametrize("account", [cloud for cloud in CLOUDS if cloud.on_disk], indirect=True)
+every_row = pytest.mark.parametrize("case", ROWS, ids=NAMES, indirect=True)
+every_row_untouched = pytest.mark.parametrize("untouched", ROWS, ids=NAMES, indirect=True)
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_every_row_is_tried(cloud: type[Account]) -> None:
+    assert {step.type for step in cloud.steps()} == set(cloud.provider_type.rows)
+
+
+@every_row
+def test_a_preview_makes_nothing_and_announces_every_output(case: Case) -> None:
+    nothing = case.others()
+    foreseen = case.account.preview(case.step.type, case.step.inputs)
+    assert case.others() == nothing
+    state = case.make().state
+    inputs = case.account.provider.schema.inputs(case.step.type).properties
+    assert {key for key in state if key not in inputs} <= set(foreseen)
+
+
+@every_row
+def test_what_was_made_is_read_after_a_restart_and_in_an_import(case: Case) -> None:
+    made = case.make()
+    case.account.restart()
+    again = case.account.read(case.step.type, made.id, made.inputs)
+    assert (again.id, again.state, again.inputs) == (made.id, made.state, made.inputs)
+    imported = case.row.imported(made.inputs or {})
+    assert case.account.read(case.step.type, made.id).inputs == {k: v for k, v in imported.items() if v is not None}
+
+
+@every_row
+def test_a_crash_between_making_and_answering(case: Case) -> None:
+    made = case.make()
+    case.account.restart()  # the engine never got the answer and asks again
+    if case.step.again == "same" or case.row.idempotent(made.inputs or {}):
+        assert case.make() == made
+    elif case.step.again == "another":
+        assert case.make().id != made.id
+    else:
+        with pytest.raises(
+            ProviderError, match=r"[Aa]lready|RoleAssignmentExists|ResourceInUse|conflicts with another"
+        ):
+            case.make()
+
+
+@every_row_untouched
+def test_checked_inputs_are_their_own_check_and_no_change(untouched: Case) -> None:
+    account, step = untouched.account, untouched.step
+    once = account.check(step.type, step.inputs)
+    assert account.check(step.type, once, once) == once
+    assert account.diff(step.type, step.inputs, step.inputs).changes == ()
+
+
+@every_row
+def test_a_change_in_place(case: Case) -> None:
+    if case.step.update is None:
+        pytest.skip("every input of a grant is part of what it is")
+    made = case.make()
+    found = case.account.diff(case.step.type, case.step.inputs, case.step.update)
+    assert found.changes
+    assert found.replaces == ()
+    others = case.others()
+    foreseen = case.account.update(case.step.type, made, case.step.update, preview=True)
+    assert case.others() == others
+    state = case.account.update(case.step.type, made, case.step.update)
+    news = case.account.check(case.step.type, case.step.update, made.inputs)
+    assert case.account.read(case.step.type, made.id, news).inputs == without_none(news)
+    assert case.account.read(case.step.type, made.id).state == state
+    assert {key: value for key, value in foreseen.items() if value is not UNKNOWN and key not in state} == {}
+
+
+@every_row_untouched
+def test_a_change_that_replaces(untouched: Case) -> None:
+    step = untouched.step
+    if step.replace is None:
+        pytest.skip("every input can be changed in place")
+    found = untouched.account.diff(step.type, step.inputs, step.replace)
+    assert found.replaces
+    assert set(found.replaces) <= set(found.changes)
+
+
+@every_row
+def test_an_update_of_what_is_gone_is_refused(case: Case) -> None:
+    made = case.make()
+    case.account.delete(case.step.type, made)
+    with pytest.raises(ProviderError, match=case.account.missing):
+        case.account.update(case.step.type, made, case.step.inputs)
+
+
+@every_row
+def test_what_is_deleted_is_gone_with_its_machines_and_nothing_else_is(case: Case) -> None:
+    others, groups, clusters = case.others(), dict(case.account.fleet.groups), dict(case.account.fleet.clusters)
+    before = {*case.account.provider.inventory()}
+    made = case.make()
+    # Else a rehearsal would not see what a program leaves behind. What is a part cannot stay without its whole.
+    whole = PART_OF.get(case.step.type)
+    assert bool({*case.account.provider.inventory()} - before) is (whole is None)
+    assert whole is None or any(each.startswith(f"{whole} ") for each in before)
+    case.account.delete(case.step.type, made)
+    case.account.delete(case.step.type, made)  # gone already is fine
+    assert case.account.read(case.step.type, made.id).id == ""
+    assert case.others() == others
+    assert (case.account.fleet.groups, case.account.fleet.clusters) == (groups, clusters)
+
+
+# What is no thing of its own → what it goes with; AWS is asked for things, and the other clouds' stand-ins for rows.
+PART_OF: dict[str, str] = {
+    **dict.fromkeys(
+        ("aws:ec2/subnet:Subnet", "aws:ec2/routeTable:RouteTable", "aws:ec2/vpcEndpoint:VpcEndpoint"), "VPC"
+    ),
+    **dict.fromkeys(("aws:ec2/route:Route", "aws:ec2/routeTableAssociation:RouteTableAssociation"), "VPC"),
+    "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": "VPC",
+    **dict.fromkeys(("aws:kms/grant:Grant", "aws:kms/alias:Alias"), "KMS key"),
+    **dict.fromkeys(("aws:iam/rolePolicy:RolePolicy", "aws:iam/rolePolicyAttachment:RolePolicyAttachment"), "IAM role"),
+    **dict.fromkeys(
+        ("aws:efs/fileSystemPolicy:FileSystemPolicy", "aws:efs/mountTarget:MountTarget"), "EFS file system"
+    ),
+    "aws:sqs/queuePolicy:QueuePolicy": "SQS queue",
+    "aws:ecr/lifecyclePolicy:LifecyclePolicy": "ECR repository",
+    **{
+        f"aws:s3/{name[0].lower()}{name[1:]}:{name}": "S3 bucket"
+        for name in ("BucketLifecycleConfiguration", "BucketPolicy", "BucketPublicAccessBlock", "BucketVersioning")
+    },
+    "aws:cloudwatch/eventTarget:EventTarget": "EventBridge rule",
+    "aws:autoscaling/tag:Tag": "Auto Scaling group",
+    **{
+        f"aws:eks/{name[0].lower()}{name[1:]}:{name}": "EKS cluster"
+        for name in ("Addon", "AccessEntry", "AccessPolicyAssociation", "PodIdentityAssociation")
+    },
+}
+
+
+@every_row
+def test_any_input_may_be_unknown_in_a_preview(case: Case) -> None:
+    inputs = case.account.check(case.step.type, case.step.inputs)
+    made = case.make()
+    for unknown in with_one_unknown(inputs):
+        case.account.preview(case.step.type, unknown)
+        case.account.diff(case.step.type, inputs, unknown)
+        case.account.update(case.step.type, made, unknown, preview=True)
+
+
+@every_row_untouched
+def test_an_input_nobody_knows_is_named(untouched: Case) -> None:
+    step = untouched.step
+    with pytest.raises(ProviderError, match=r"^nobodyKnowsThis: .*check the spelling$"):
+        untouched.account.check(step.type, {**step.inputs, "nobodyKnowsThis": 1})
+
+
+def _named(cloud: type[Account], step: Step, refers: Refers) -> Step | None:
+    """The step whose resource ``step`` names."""
+    return next((each for each in cloud.steps() if each.type == refers.token), None)
+
+
+def _put(inputs: Properties, path: str, value: str) -> Properties | None:
+    """``inputs`` with another name at ``path``; ``None`` if they name nothing there."""
+    key, _, rest = path.partition(".")
+    found = inputs.get(key)
+    if found is None:
+        return None
+    if not rest:
+        return {**inputs, key: [value, *found[1:]] if isinstance(found, list) else value}
+    blocks = found if isinstance(found, list) else [found]
+    if not blocks:
+        return None
+    changed = [_put(block, rest, value) for block in blocks]
+    if None in changed:
+        return None
+    return {**inputs, key: changed if isinstance(found, list) else changed[0]}
+
+
+@every_reference
+def test_what_is_named_must_exist(cloud: type[Account], step: Step, path: str, refers: Refers, tmp_path: Path) -> None:
+    inputs = _put(step.inputs, path, "nowhere")
+    if inputs is None:
+        pytest.skip("the example names none")
+    case = before(cloud, step, tmp_path)
+    others = case.others()
+    # Some services say beforehand that nothing can be called so.
+    with pytest.raises(ProviderError, match=f"{cloud.missing}|does not match"):
+        case.account.create(step.type, inputs)
+    assert case.others() == others
+
+
+@every_reference
+def test_what_is_used_stays_and_what_is_part_goes_along(
+    cloud: type[Account], step: Step, path: str, refers: Refers, tmp_path: Path
+) -> None:
+    named = _named(cloud, step, refers)
+    assert named is not None
+    if _put(step.inputs, path, "x") is None:
+        pytest.skip("the example names none")
+    case = before(cloud, step, tmp_path)
+    target = case.account.create(named.type, named.inputs) if named == step else None
+    found = next(record for record in case.account.store().all(refers.token))
+    target = target or Created(found.id, found.state, found.inputs)
+    made = case.make()
+    if refers.tie == "uses":
+        with pytest.raises(ProviderError, match=cloud.in_use):
+            case.account.delete(refers.token, target)
+        assert case.account.read(refers.token, target.id).id == target.id
+        assert case.account.read(step.type, made.id).id == made.id
+    elif refers.tie == "part":
+        case.account.delete(refers.token, target)
+        assert case.account.read(step.type, made.id).id == ""
+    else:
+        assert refers.tie == "names"
+
+
+@on_disk
+def test_a_half_written_state_changes_nothing_and_a_damaged_one_is_named(account: Account) -> None:
+    step = account.steps()[0]
+    made = account.create(step.type, step.inputs)
+    file = account.directory / f"{account.provider.name}.json"
+    file.with_suffix(".99.1.tmp").write_text('{"half":')
+    account.restart()
+    assert account.read(step.type, made.id).id == made.id
+    file.write_text("{")
+    with pytest.raises(ValueError, match=rf"{account.provider.name}\.json is not a state of this provider"):
+        account.read(step.type, made.id)
+
+
+@on_disk
+def test_two_processes_share_the_state(account: Account) -> None:
+    other = type(account)(account.directory)
+    step = account.steps()[0]
+    made = account.create(step.type, step.inputs)
+    assert other.read(step.type, made.id).id == made.id
+
+
+def test_parallel_creations_all_arrive(account: Account) -> None:
+    step = account.steps()[0]
+    name = account.provider.rows[step.type].name
+    named = [{name: f"it-{index}"} if name else {} for index in range(20)]
+    threads = [threading.Thread(target=account.create, args=(step.type, {**step.inputs, **each})) for each in named]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    account.restart()
+    assert len(account.store().all(step.type)) == 20
+
+
+def test_without_a_fleet_clusters_are_only_previewed(account: Account) -> None:
+    steps = [step for step in account.steps() if account.provider.rows[step.type].lives]
+    for each in account.needed(steps[0]):
+        account.create(each.type, each.inputs)
+    account.fleet = None  # type: ignore[assignment]
+    account.stop()
+    account.provider = account.new_provider()
+    account.preview(steps[0].type, steps[0].inputs)
+    with pytest.raises(ProviderError, match="without a control plane"):
+        account.create(steps[0].type, steps[0].inputs)
+
+
+def test_instances_have_their_own_configuration(account: Account) -> None:
+    other = account.provider.instance()
+    other.configure({})
+    step = account.steps()[0]
+    assert account.check(step.type, step.inputs)
+    _, failures = other.check(account.request(step.type), {}, step.inputs)
+    assert [failure.property for failure in failures if failure.reason.startswith("is required")] == (
+        [account.setting] if account.setting else []
+    )
+
+
+def test_unknown_types_and_functions_are_named(account: Account) -> None:
+    plugin = account.provider.name
+    with pytest.raises(ProviderError, match=rf"^{plugin}: resource type {plugin}:a:B is not simulated; .*{plugin}:"):
+        account.check(f"{plugin}:a:B", {})
+    with pytest.raises(ProviderError, match=rf"^{plugin}: function {plugin}:a:b is not simulated"):
+        account.provider.invoke(f"{plugin}:a:b", {})

@@ -1,0 +1,228 @@
+"""What clouds refuse about registries, buckets and who pods are, and the neighbours that they take."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packages.rehearsal.tests.providers.aks import account as azure
+from packages.rehearsal.tests.providers.driver import Account
+from packages.rehearsal.tests.providers.eks import data
+from packages.rehearsal.tests.providers.eks.account import Amazon
+from packages.rehearsal.tests.providers.gke import account as google
+from rehearsal.checks import checks_of_what_is_left
+from rehearsal.providers.base import ProviderError
+from rehearsal.providers.gke.functions import project_number
+from tests.components.workloads.stacks import only
+
+GKE, EKS, AKS = google.Google, Amazon, azure.Microsoft
+STORAGE = {"resourceGroupName": "gpu-dev", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
+REGISTRY = {"resourceGroupName": "gpu-dev", "registryName": "gpudevimages", "sku": {"name": "Basic"}}
+BUCKET = {"name": "gpu-dev-checkpoints", "location": "US-CENTRAL1"}
+IMAGES = {"repositoryId": "images", "format": "DOCKER"}
+CLEANUP = {"id": "untagged", "action": "DELETE", "condition": {"tagState": "UNTAGGED", "olderThan": "86400s"}}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """``changes`` of ``inputs`` that a cloud takes are refused in these ``words``."""
+
+    cloud: type[Account]
+    type: str
+    inputs: dict[str, Any]
+    changes: dict[str, Any]
+    words: str
+
+
+def expiring(**selection: Any) -> str:
+    policy = json.loads(data.expiring(3))
+    policy["rules"][0]["selection"] |= selection
+    return json.dumps(policy)
+
+
+CASES = (
+    Refused(GKE, google.BUCKET, BUCKET, {"name": "checkpoints"}, "not available"),
+    Refused(GKE, google.BUCKET, BUCKET, {"name": "Upper"}, "Invalid bucket name"),
+    Refused(GKE, google.BUCKET, BUCKET, {"name": "my-google-bucket"}, "Invalid bucket name"),
+    Refused(GKE, google.BUCKET, BUCKET, {"location": "NOWHERE"}, "location constraint"),
+    Refused(GKE, google.BUCKET, BUCKET, {"softDeletePolicy": {"retentionDurationSeconds": 86400}}, "7 to 90 days"),
+    Refused(GKE, google.BUCKET, BUCKET, {"hierarchicalNamespace": {"enabled": True}}, "uniform bucket-level access"),
+    Refused(GKE, google.REPOSITORY, IMAGES, {"repositoryId": "Images"}, "repository ID"),
+    Refused(GKE, google.REPOSITORY, IMAGES, {"location": "us-central9"}, "not found"),
+    Refused(GKE, google.REPOSITORY, IMAGES, {"cleanupPolicies": [{"id": "x", "action": "DELETE"}]}, "needs one of"),
+    Refused(GKE, google.REPOSITORY, IMAGES, {"cleanupPolicies": [CLEANUP, CLEANUP]}, "twice"),
+    Refused(EKS, data.BUCKET, {"bucket": "gpu-dev-data"}, {"bucket": "checkpoints"}, "BucketAlreadyExists"),
+    Refused(EKS, data.BUCKET, {"bucket": "gpu-dev-data"}, {"bucket": "gpu..dev"}, "InvalidBucketName"),
+    Refused(EKS, data.BUCKET, {"bucket": "gpu-dev-data"}, {"bucket": "10.0.0.1"}, "InvalidBucketName"),
+    Refused(EKS, data.REPOSITORY, {"name": "gpu-dev/jobs"}, {"name": "gpu-dev/Jobs"}, "does not match"),
+    Refused(AKS, azure.REGISTRY, REGISTRY, {"registryName": "training"}, "already in use"),
+    Refused(AKS, azure.REGISTRY, REGISTRY, {"zoneRedundancy": "Enabled"}, "needs the SKU Premium"),
+    Refused(AKS, azure.REGISTRY, REGISTRY, {"anonymousPullEnabled": True}, "needs Standard or Premium"),
+    Refused(AKS, azure.REGISTRY, REGISTRY, {"registryName": "gpu-dev"}, "registryName"),
+    Refused(AKS, azure.STORAGE, {**STORAGE, "accountName": "gpudev"}, {"accountName": "data"}, "already taken"),
+    Refused(AKS, azure.STORAGE, {**STORAGE, "accountName": "gpudev"}, {"accountName": "gpu-dev"}, "accountName"),
+    Refused(
+        AKS,
+        azure.STORAGE,
+        {**STORAGE, "accountName": "gpudev"},
+        {"kind": "Storage", "isHnsEnabled": True},
+        "isHnsEnabled",
+    ),
+)
+
+
+def account(cloud: type[Account], directory: Path) -> Account:
+    made = cloud(directory)
+    if cloud is AKS:
+        made.create(azure.GROUP, {"resourceGroupName": "gpu-dev"})
+    return made
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.type.rpartition(':')[2]}-{case.words}")
+def test_what_a_cloud_refuses(case: Refused, tmp_path: Path) -> None:
+    made = account(case.cloud, tmp_path)
+    with pytest.raises(ProviderError, match=case.words):
+        made.create(case.type, {**case.inputs, **case.changes})
+    assert made.create(case.type, case.inputs).id
+    made.stop()
+
+
+@pytest.mark.parametrize(
+    ("type", "inputs", "words"),
+    [
+        (
+            data.IMAGES_EXPIRE,
+            {"policy": json.dumps({"rules": [{"rulePriority": 1}], "comment": "x" * 100})},
+            "LifecyclePolicyText",
+        ),
+        (data.IMAGES_EXPIRE, {"policy": expiring(countUnit="hours")}, "countUnit"),
+        (data.IMAGES_EXPIRE, {"policy": expiring(tagStatus="old")}, "tagStatus"),
+        (data.BUCKET_POLICY, {"policy": "{}"}, "MalformedPolicy"),
+        (data.BUCKET_LIFECYCLE, {"rules": []}, "MalformedXML"),
+        (data.BUCKET_LIFECYCLE, {"rules": [{"id": "x", "status": "Enabled"}]}, "At least one action"),
+    ],
+)
+def test_what_amazon_refuses_about_what_is_there(type: str, inputs: dict[str, Any], words: str, tmp_path: Path) -> None:
+    amazon = EKS(tmp_path)
+    amazon.create(data.REPOSITORY, {"name": "gpu-dev/jobs"})
+    amazon.create(data.BUCKET, {"bucket": "gpu-dev-data"})
+    where = {"repository": "gpu-dev/jobs"} if "ecr/" in type else {"bucket": "gpu-dev-data"}
+    with pytest.raises(ProviderError, match=words):
+        amazon.create(type, {**where, **inputs})
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_amazon_keeps_what_is_not_empty_unless_it_is_forced(forced: bool, tmp_path: Path) -> None:
+    amazon = EKS(tmp_path)
+    amazon.account.call("ec2", "DescribeVpcs")
+    bucket = amazon.create(data.BUCKET, {"bucket": "gpu-dev-data", "forceDestroy": forced})
+    amazon.create(data.VERSIONING, {"bucket": bucket.id, "versioningConfiguration": {"status": "Enabled"}})
+    for body in (b"1", b"2"):
+        amazon.account.call("s3", "PutObject", Bucket=bucket.id, Key="step", Body=body)
+    if forced:
+        amazon.delete(data.BUCKET, bucket)
+    else:
+        with pytest.raises(ProviderError, match="BucketNotEmpty"):
+            amazon.delete(data.BUCKET, bucket)
+    assert ("S3 bucket gpu-dev-data" in amazon.provider.inventory()) is not forced
+
+
+@pytest.mark.parametrize(("cloud", "account"), [("gke", GKE), ("eks", EKS), ("aks", AKS)])
+def test_what_only_a_creation_sets_and_the_cloud_answers_wants_no_replacement_of_kept_data(
+    cloud: str, account: type[Account]
+) -> None:
+    kept = [each for each in only(cloud, registry={}, checkpoints={}).resources if each.kept]
+    assert kept
+    for each in kept:
+        row = account.provider_type.rows[each.type]
+        answered = {key for key, value in row.imported(dict(each.inputs)).items() if value != each.inputs.get(key)}
+        assert answered & {*row.replaces} <= {*each.ignore_changes}, each.urn
+
+
+def test_an_import_finds_what_azure_answers_by_itself(tmp_path: Path) -> None:
+    here = AKS(tmp_path)
+    here.group()
+    made = here.create(azure.STORAGE, {**STORAGE, "accountName": "gpudev", "minimumTlsVersion": "TLS1_2"})
+    found = here.read(azure.STORAGE, made.id).inputs or {}
+    assert (found["isHnsEnabled"], found["minimumTlsVersion"]) == (False, "TLS1_2")
+    assert "isHnsEnabled" not in (here.read(azure.STORAGE, made.id, made.inputs).inputs or {})
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_pods_are_somebody_to_google_only_where_a_cluster_made_the_pool(enabled: bool, tmp_path: Path) -> None:
+    here = GKE(tmp_path)
+    pool = {"workloadIdentityConfig": {"workloadPool": f"{google.PROJECT}.svc.id.goog"}} if enabled else {}
+    here.cluster(**pool)
+    grant = {"bucket": "b", "role": "roles/storage.objectUser", "member": google_pod(project_number(google.PROJECT))}
+    if enabled:
+        assert here.create(google.BUCKET_MEMBER, grant).id
+        with pytest.raises(ProviderError, match="Identity Pool does not exist"):
+            here.create(google.BUCKET_MEMBER, {**grant, "member": google_pod("123")})
+    else:
+        with pytest.raises(ProviderError, match="Identity Pool does not exist"):
+            here.create(google.BUCKET_MEMBER, grant)
+
+
+def google_pod(number: str) -> str:
+    pools = f"projects/{number}/locations/global/workloadIdentityPools"
+    return f"principal://iam.googleapis.com/{pools}/{google.PROJECT}.svc.id.goog/subject/ns/default/sa/trainer"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"audiences": ["a", "b"]}, "exactly one audience"),
+        ({"issuer": "http://plain.example/"}, "https://"),
+        ({"federatedIdentityCredentialResourceName": "another"}, "already exists"),
+    ],
+)
+def test_what_azure_refuses_about_trust(changes: dict[str, Any], words: str, tmp_path: Path) -> None:
+    here = AKS(tmp_path)
+    here.group()
+    here.identity()
+    here.create(azure.FEDERATED, azure.federated())
+    other = {"federatedIdentityCredentialResourceName": "other", "subject": "system:serviceaccount:default:other"}
+    inputs = azure.federated(**(changes if "another" in str(changes) else {**other, **changes}))
+    with pytest.raises(ProviderError, match=words):
+        here.create(azure.FEDERATED, inputs)
+
+
+def test_azure_has_no_public_container_in_a_private_account(tmp_path: Path) -> None:
+    here = AKS(tmp_path)
+    here.group()
+    here.create(azure.STORAGE, {**STORAGE, "accountName": "gpudev", "allowBlobPublicAccess": False})
+    inside = {"resourceGroupName": "gpu-dev", "accountName": "gpudev", "containerName": "checkpoints"}
+    with pytest.raises(ProviderError, match="PublicAccessNotPermitted"):
+        here.create(azure.CONTAINER, {**inside, "publicAccess": "Blob"})
+    assert here.create(azure.CONTAINER, {**inside, "publicAccess": "None"}).id
+
+
+@pytest.mark.parametrize("days", [0, 366])
+def test_azure_undeletes_for_a_year_at_most(days: int, tmp_path: Path) -> None:
+    here = AKS(tmp_path)
+    here.group()
+    here.create(azure.STORAGE, {**STORAGE, "accountName": "gpudev"})
+    blobs = {"resourceGroupName": "gpu-dev", "accountName": "gpudev", "blobServicesName": "default"}
+    with pytest.raises(ProviderError, match="1 to 365"):
+        here.create(azure.BLOBS, {**blobs, "deleteRetentionPolicy": {"enabled": True, "days": days}})
+    with pytest.raises(ProviderError, match="'default'"):
+        here.create(azure.BLOBS, {**blobs, "blobServicesName": "other"})
+
+
+@pytest.mark.parametrize(
+    ("left", "kept", "passed"),
+    [
+        ([], [], {"nothing-left": True}),
+        (["S3 bucket a"], [], {"nothing-left": False}),
+        (["S3 bucket a"], ["a"], {"nothing-left": True, "kept": True}),
+        (["S3 bucket a", "node b"], ["a"], {"nothing-left": False, "kept": True}),
+        ([], ["a"], {"nothing-left": True, "kept": False}),
+    ],
+)
+def test_what_is_kept_is_left_and_nothing_else(left: list[str], kept: list[str], passed: dict[str, bool]) -> None:
+    checks = checks_of_what_is_left(left, frozenset(kept))
+    assert {check.id: check.passed for check in checks} == passed

@@ -1,0 +1,129 @@
+"""A cluster that a rehearsal leaves running: the commands that it prints, and the README's session with ``gpu``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from packages.gpu.tests.readme import SESSION, STACK, comparable
+from packages.rehearsal.tests.kept_cluster import Kept, kept_cluster
+from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
+
+pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
+
+NAME: Final = "readme"
+"""The stack's name here: other tests rehearse the README's stack at the same time, and ``stop`` ends all of a name."""
+
+ASKS: Final = ("pools", "fit", "why", "list", "cost")
+"""What changes nothing: asked again until the answer is the one that the README shows."""
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+    folder = tmp_path_factory.mktemp("kept")
+    stack = Path(shutil.copy(STACK, folder / f"{NAME}.yaml"))
+    (folder / "gpu").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gpu "$@"\n')
+    (folder / "gpu").chmod(0o755)
+    with kept_cluster(stack) as cluster:
+        path = f"{folder}{os.pathsep}{cluster.variables['PATH']}"
+        yield replace(cluster, variables={**cluster.variables, "PATH": path})
+
+
+def test_the_readme_shows_what_people_see(kept: Kept) -> None:
+    """In the README's order, at 80 columns: its commands, as they stand there, print what stands below them."""
+    assert {command.split()[1] for command, _ in SESSION} == {*ASKS, "submit", "stop"}
+    for command, shown in SESSION:
+        wanted = comparable(command, shown.replace(STACK.stem, NAME))
+        assert _answer(kept, command, wanted) == wanted, command
+
+
+def _answer(kept: Kept, command: str, wanted: str) -> str:
+    """What it prints; of what may be asked again the first answer that is wanted, or else the last."""
+    code = 1 if wanted.startswith("no pool takes it") else 0
+    deadline = time.monotonic() + (PATIENCE if command.split()[1] in ASKS else 0)
+    while (answer := comparable(command, kept.shell(command, code))) != wanted and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return answer
+
+
+def test_the_first_job_runs_by_the_commands_that_are_printed(kept: Kept) -> None:
+    apply = next(line for line in kept.printed.splitlines() if "kubectl apply -f" in line)
+    manifest = yaml.safe_load(Path(apply.split()[-1]).read_text())
+    jobs = json.loads(kept.output(f"pulumi stack output -s {NAME} gpuJobs --json"))
+    assert [yaml.safe_load(text) for text in jobs.values()] == [manifest]
+    assert "created" in kept.output(apply)
+    job = f"job/{manifest['metadata']['name']}"
+    # Its log goes with its node, so that it is read as soon as there is one.
+    eventually("it says something", lambda: "did not run" in kept.output(f"kubectl logs {job} || true"))
+    kept.output(f"kubectl wait --for=condition=complete {job} --timeout={PATIENCE:.0f}s")
+    kept.output(f"kubectl delete {job}")
+
+
+def test_a_developer_gets_what_is_promised(kept: Kept) -> None:
+    """Who may not see nodes: a pod as large as the pool's, a sweep, workers, and what ``--json`` says of them."""
+    developer = kept.as_developer()
+    shell = developer.shell
+
+    def ask(command: str, code: int = 0) -> Any:
+        return json.loads(developer.output(f"gpu {command}", code))
+
+    (pool,) = ask("pools --json")
+    assert pool["nodes"] is None
+    (fit,) = ask("fit --json")["fits"]
+    assert (fit["pools"], fit["gpu"]) == ([pool["name"]], pool["gpu"])
+    refused = ask("fit --json --gpus 8", code=1)
+    assert (refused["fits"], [miss["pool"] for miss in refused["misses"]]) == ([], [pool["name"]])
+    assert "the nearest is" in shell("gpu fit --gpus 8", code=1)
+    most = f"--memory={pool['memory_mib']}Mi --cpus={pool['milli_cpu']}m"
+    # It sleeps, as its output goes with its node: a slow machine needs time to look.
+    assert "did not run" in shell(f"gpu submit --name largest --image busybox {most} -- sleep 5")
+    assert ask("why largest --json")["kind"] == "succeeded"
+    assert "--name" in shell("gpu submit --name largest --image busybox", code=3)
+    made = ask("submit --json --name sweep --image busybox --sweep seed=1..3 -- echo {seed}")
+    assert (made["name"], made["pools"]) == ("sweep", [pool["name"]])
+    eventually("the sweep is done", lambda: ask("why sweep --json")["kind"] == "succeeded")
+    assert "write 0 to 2" in shell("gpu logs sweep --index 3", code=2)
+    listed = {row["name"]: (row["succeeded"], row["runs"]) for row in ask("list --json")}
+    assert (listed["largest"], listed["sweep"]) == ((1, 1), (3, 3))
+    assert ask("cost sweep --json")["total"]["gpuHours"] > 0
+    shell("gpu submit --name pair --image busybox --workers 2 --detach")
+    shell("gpu stop largest sweep pair")
+    assert "there is no job" in shell("gpu why pair", code=3)
+
+
+IN_A_QUEUE: Final = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}}, "spec": {"suspend": True}}
+
+
+@pytest.mark.exhaustive
+def test_what_would_wait_for_ever_is_said_to(kept: Kept) -> None:
+    """A job for a pool that is not there, and one in a queue where there are none, which runs as soon as it is let."""
+    shell = kept.as_developer().output
+    manifest = "gpu submit --name {} --image busybox --dry-run -- true | {} | kubectl apply -f -"
+    queued = f"kubectl patch --local -f - --type=merge -p '{json.dumps(IN_A_QUEUE)}' -o yaml"
+    shell(manifest.format("unlike", "sed s/gpu-1/gpu-2/"))
+    shell(manifest.format("patient", queued))
+
+    def why(name: str) -> dict[str, str]:
+        reason: dict[str, str] = json.loads(shell(f"gpu why {name} --json"))
+        return reason
+
+    told = why("patient")
+    assert told["kind"] == "queued"
+    assert "no queues" in told["what"]
+    eventually("no pool could run it", lambda: why("unlike")["kind"] == "no-pool")
+    rows = {row["name"]: row for row in json.loads(shell("gpu list --json"))}
+    assert {name: row["kind"] for name, row in rows.items()} == {"patient": "queued", "unlike": "no-pool"}
+    shell(re.findall(r"^`(.*)` lets it run$", told["remedy"])[0])
+    eventually("it is let run", lambda: why("patient")["kind"] != "queued")
+    shell("gpu stop patient unlike")

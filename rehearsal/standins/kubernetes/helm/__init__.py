@@ -1,6 +1,0 @@
-"""Helm releases: the real Helm with the program's values."""
-
-from rehearsal.standins.kubernetes.helm.command import Helm
-from rehearsal.standins.kubernetes.helm.releases import RELEASE, Releases
-
-__all__ = ["RELEASE", "Helm", "Releases"]

@@ -1,0 +1,295 @@
+"""The catalogue of AKS agrees with itself, with Azure's SDK, with the gate's table and with figures known elsewhere."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from facts import catalog
+from facts.catalog import Machine, Resources
+from facts.catalog.aks import nodes
+from facts.catalog.aks.cloud import MIG_GPUS
+from facts.catalog.tables import by_key
+from facts.concepts.kubernetes import Taint
+from policies.readers.aks.clusters import read_agent_pool
+from policies.readers.aks.facts import gpus_of_size
+
+AKS = catalog.of("aks")
+GPU_NAMES = list(AKS.accelerators)
+
+
+def sdk_sizes() -> frozenset[str]:
+    """VM sizes with GPUs that some service's models in the installed SDK name."""
+    # Found, not imported: the package registers hundreds of modules that load when anything looks at them.
+    package = find_spec("pulumi_azure_native")
+    assert package is not None
+    assert package.origin is not None
+    enums = Path(package.origin).parent / "discovery" / "_enums.py"
+    return frozenset(re.findall(r'= "(Standard_N[CDV]\w+)"', enums.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("gpu", GPU_NAMES)
+def test_a_spot_pool_has_one_machine_type(gpu: str) -> None:
+    for count in AKS.machines.gpu_counts(gpu):
+        assert AKS.machines.spot(gpu, count, alike=False) == catalog.machines_for("aks", gpu, count)[:1]
+
+
+@pytest.mark.parametrize("name", AKS.machines.types)
+def test_the_gate_counts_the_same_gpus(name: str) -> None:
+    machine = catalog.machine("aks", name)
+    assert machine is not None
+    assert gpus_of_size(name) == machine.gpus
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus"),
+    [
+        # https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/nc-rtxpro6000-bse-v6-series
+        ("Standard_NC128ds_xl_RTXPRO6000BSE_v6", 1),
+        ("Standard_NC320lds_xl_RTXPRO6000BSE_v6", 2),
+        ("Standard_NV6ads_A10_v5", 1),  # a part of a GPU is one device
+        ("Standard_ND40rs_v2", 8),
+    ],
+)
+def test_the_gate_counts_gpus_of_sizes_that_the_catalogue_leaves_out(name: str, gpus: int) -> None:
+    assert catalog.machine("aks", name) is None
+    assert gpus_of_size(name) == gpus
+
+
+@pytest.mark.parametrize("name", sorted(sdk_sizes()))
+def test_the_gpu_sizes_that_the_sdk_names_are_known_or_left_out_on_purpose(name: str) -> None:
+    fraction = re.fullmatch(r"Standard_NV(6|12|18|24)ads_A10_v5", name)
+    retired = re.fullmatch(r"Standard_(NC\d+r?s?(_v[23])?|ND\d+r?s(_v2)?|NV\d+s?(_v3)?)", name)
+    assert (catalog.machine("aks", name) is None) == bool(fraction or retired)
+
+
+@pytest.mark.parametrize(
+    ("name", "vcpus", "memory_gib", "gpus"),
+    [
+        # Each series' page below https://learn.microsoft.com/azure/virtual-machines/sizes/.
+        ("Standard_NC64as_T4_v3", 64, 440, 4),
+        ("Standard_NC24ads_A100_v4", 24, 220, 1),
+        ("Standard_NC80adis_H100_v5", 80, 640, 2),
+        ("Standard_ND96isr_H200_v5", 96, 1850, 8),
+        ("Standard_NC144lds_xl_RTXPRO6000BSE_v6", 144, 264, 1),
+        ("Standard_NC288ds_xl_RTXPRO6000BSE_v6", 288, 1032, 2),
+        ("Standard_D4s_v5", 4, 16, 0),
+        ("Standard_D192s_v6", 192, 768, 0),
+        ("Standard_E20as_v6", 20, 160, 0),
+        ("Standard_E20s_v5", 20, 160, 0),
+        ("Standard_F72s_v2", 72, 144, 0),
+        ("Standard_B2ms", 2, 8, 0),
+    ],
+)
+def test_known_machines(name: str, vcpus: int, memory_gib: float, gpus: int) -> None:
+    machine = catalog.machine("aks", name)
+    assert machine is not None
+    assert (machine.vcpus, machine.memory_gib, machine.gpus) == (vcpus, memory_gib, gpus)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Standard_D3s_v5",
+        "Standard_D4s_v4",
+        "Standard_E96s_v5",  # not its family's ratio
+        "Standard_NV12ads_A10_v5",  # a third of a GPU
+        "Standard_NC72lds_xl_RTXPRO6000BSE_v6",  # half of one
+        "Standard_NC128ds_xl_RTXPRO6000BSE_v6",  # a preview's
+        "Standard_NC6s_v3",  # retired
+        "D4s_v5",
+        "",
+    ],
+)
+def test_machine_types_that_are_not_known(name: str) -> None:
+    assert catalog.machine("aks", name) is None
+
+
+def test_burstable_machines_are_marked() -> None:
+    shared = {name for name in AKS.machines.types if (found := catalog.machine("aks", name)) and found.shared_core}
+    assert shared == {name for name in AKS.machines.types if name.startswith("Standard_B")}
+
+
+def test_withdrawn_gpus_have_a_successor_that_exists() -> None:
+    assert set(AKS.withdrawn_gpus).isdisjoint(GPU_NAMES)
+    assert all(gone.successor in GPU_NAMES and "http" in gone.reason for gone in AKS.withdrawn_gpus.values())
+
+
+def test_partitions_are_of_gpus_that_exist() -> None:
+    assert set(GPU_NAMES) > MIG_GPUS
+
+
+def test_zones_belong_to_their_regions() -> None:
+    for region, known in AKS.regions.items():
+        assert known in (tuple(f"{region}-{number}" for number in (1, 2, 3)), (AKS.outside_zones(region),))
+        assert catalog.region_of("aks", known[0]) == region
+    for gpu in GPU_NAMES:
+        assert set(AKS.gpu_zones(gpu) or ()) <= {zone for zones in AKS.regions.values() for zone in zones}
+
+
+@pytest.mark.parametrize("gpu", GPU_NAMES)
+def test_a_gpu_is_in_the_zones_of_the_regions_with_a_price_for_it(gpu: str) -> None:
+    types = {machine.type for count in AKS.machines.gpu_counts(gpu) for machine in AKS.machines.having(gpu, count)}
+    sold = {region for region, type in by_key("aks", "machine_prices", "region", "type") if type in types}
+    assert set(AKS.gpu_zones(gpu) or ()) == {zone for region in sold for zone in AKS.regions[region]}
+
+
+def test_gpus_are_where_azure_sells_them() -> None:
+    assert catalog.gpu_zones("aks", "eastus", "nvidia-t4") == ("eastus-1", "eastus-2", "eastus-3")
+    # No size with an H200 has a price in East US.
+    assert catalog.gpu_zones("aks", "eastus", "nvidia-h200-141gb") == ()
+    assert AKS.regions["westus"] == ("westus-0",)  # a region without zones
+
+
+@pytest.mark.parametrize("gpu", GPU_NAMES)
+def test_prices_are_positive_dated_and_sourced(gpu: str) -> None:
+    priced = 0
+    for region in AKS.regions:
+        for count in AKS.machines.gpu_counts(gpu):
+            for machine in catalog.machines_for("aks", gpu, count):
+                price = catalog.price_per_hour("aks", region, machine.type, gpu, count, spot=False)
+                if price is None:
+                    continue
+                priced += 1
+                assert price.usd > 0
+                assert date(2025, 1, 1) < date.fromisoformat(price.dated) < date(2027, 1, 1)
+                assert "https://" in price.source
+    assert priced
+
+
+@pytest.mark.parametrize("gpu", GPU_NAMES)
+@pytest.mark.parametrize("region", AKS.regions)
+def test_twice_the_gpus_cost_more(region: str, gpu: str) -> None:
+    cheapest = [
+        min(known)
+        for count in AKS.machines.gpu_counts(gpu)
+        if (
+            known := [
+                price.usd
+                for machine in catalog.machines_for("aks", gpu, count)
+                if (price := AKS.prices.machine(region, machine, spot=False))
+            ]
+        )
+    ]
+    assert cheapest == sorted(cheapest)
+
+
+@pytest.mark.parametrize(
+    ("machine", "gpu", "count", "usd"),
+    [
+        # What Azure's retail prices were for others as well (SkyPilot's catalogue; cost worksheets of 2026).
+        ("Standard_NC4as_T4_v3", "nvidia-t4", 1, 0.526),
+        ("Standard_NC64as_T4_v3", "nvidia-t4", 4, 4.352),
+        ("Standard_NC24ads_A100_v4", "nvidia-a100-80gb", 1, 3.673),
+        ("Standard_ND96isr_H100_v5", "nvidia-h100-80gb", 8, 98.32),
+        ("Standard_NV36ads_A10_v5", "nvidia-a10", 1, 3.2),
+        ("Standard_D4s_v5", None, 0, 0.192),
+        ("Standard_D4as_v5", None, 0, 0.172),
+        ("Standard_B2ms", None, 0, 0.0832),
+    ],
+)
+def test_known_list_prices(machine: str, gpu: str | None, count: int, usd: float) -> None:
+    price = catalog.price_per_hour("aks", "eastus", machine, gpu, count, spot=False)
+    assert price is not None
+    assert price.usd == pytest.approx(usd, abs=1e-4)
+
+
+@pytest.mark.parametrize("family", ["Dasv5", "Dadsv5", "Easv5", "Dasv6", "Dadsv6", "Easv6"])
+def test_no_price_of_an_amd_machine_is_a_windows_price(family: str) -> None:
+    """The source mixes them in, and only they are above the Intel sibling's."""
+    sibling = family.replace("a", "", 1)
+    table = by_key("aks", "family_prices", "region", "family")
+    regions = [region for region, name in table if name == family]
+    assert len(regions) > 20
+    for region in regions:
+        own, other = (float(table[region, name]["vcpu_on_demand"]) for name in (family, sibling))
+        assert own <= other
+
+
+def test_unknown_prices_are_none() -> None:
+    assert catalog.price_per_hour("aks", "eastus", "Standard_NC4as_T4_v3", "nvidia-t4", 1, spot=True) is None
+    assert catalog.price_per_hour("aks", "mars-north", "Standard_D4s_v5", None, 0, spot=False) is None
+    assert catalog.price_per_hour("aks", "eastus", "Standard_D5s_v5", None, 0, spot=False) is None
+    assert AKS.prices.disk("mars-north", 100) is None
+    assert AKS.prices.disk("eastus", 1025) is None
+
+
+def test_price_tables_name_only_known_regions_and_machines() -> None:
+    for region, machine in by_key("aks", "machine_prices", "region", "type"):
+        assert AKS.machines.get(machine) is not None
+        assert region in AKS.regions
+    families = {found.family for name in AKS.machines.types if (found := AKS.machines.get(name))}
+    for region, family in by_key("aks", "family_prices", "region", "family"):
+        assert family in families
+        assert region in AKS.regions
+    for region, _ in by_key("aks", "disk_prices", "region", "gib"):
+        assert region in AKS.regions
+
+
+def test_a_disk_is_billed_as_the_next_larger_size() -> None:
+    sizes = {gib: AKS.prices.disk("eastus", gib) for gib in (32, 33, 64, 65, 100, 128)}
+    assert sizes[33] == sizes[64] != sizes[32]
+    assert sizes[65] == sizes[100] == sizes[128] != sizes[64]
+    month = sizes[128]
+    assert month is not None
+    assert 730 * month.usd == pytest.approx(19.71)
+
+
+def test_a_way_out_costs_the_same_whatever_goes_through_it() -> None:
+    gateway = AKS.prices.nat(1, 1)
+    assert gateway is not None
+    assert gateway.usd == pytest.approx(0.05)
+    assert AKS.prices.nat(100, 1) == gateway
+    # The load balancer that outlives a zone, however many zones there are.
+    balancer = AKS.prices.nat(1, 3)
+    assert balancer is not None
+    assert balancer.usd == pytest.approx(0.03)
+    assert AKS.prices.nat(1, 2) == balancer
+
+
+@pytest.mark.parametrize(
+    ("vcpus", "milli_cpu"),
+    # https://learn.microsoft.com/azure/aks/node-resource-reservations
+    [(1, 60), (2, 100), (4, 140), (8, 180), (16, 260), (32, 420), (64, 740)],
+)
+def test_reserved_cpu_is_what_aks_documents(vcpus: int, milli_cpu: int) -> None:
+    assert nodes.reserved_milli_cpu(vcpus) == milli_cpu
+
+
+def test_reserved_memory_is_the_smaller_of_two_rules() -> None:
+    small, large = (Machine(type="x", family="x", vcpus=4, memory_gib=gib) for gib in (8, 64))
+    eviction = 100
+    # A quarter of the memory, and 20 MiB for each of 110 pods and 50 MiB more.
+    assert nodes.allocatable(small) == Resources(milli_cpu=3860, memory_mib=6 * 1024 - eviction)
+    assert nodes.allocatable(large) == Resources(milli_cpu=3860, memory_mib=64 * 1024 - 2250 - eviction)
+
+
+def test_the_admin_machine_has_room_for_aks_own_pods() -> None:
+    machine = catalog.machine("aks", AKS.default_admin_machine)
+    assert machine is not None
+    room = AKS.allocatable(machine)
+    assert sum(pod.request.milli_cpu for pod in AKS.system_pods) < room.milli_cpu
+    assert sum(pod.request.memory_mib for pod in AKS.system_pods) < room.memory_mib
+
+
+def test_spot_taints_are_those_that_the_gate_knows() -> None:
+    from policies.readers.resource import Declared
+
+    inputs = {"scaleSetPriority": "Spot", "vmSize": "Standard_NC4as_T4_v3", "resourceName": "c", "agentPoolName": "a"}
+    (group,) = read_agent_pool(Declared("t", "n", "urn", inputs))
+    assert (
+        getattr(group, "taints", None)
+        == AKS.spot_taints
+        == (Taint("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),)
+    )
+
+
+def test_default_machines_exist() -> None:
+    cpu = catalog.machine("aks", AKS.default_cpu_machine)
+    assert cpu is not None
+    assert (cpu.vcpus, cpu.memory_gib) == (4, 16)
+    assert AKS.reference_region in AKS.regions

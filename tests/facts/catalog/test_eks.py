@@ -1,0 +1,384 @@
+"""The AWS catalogue agrees with itself and with Amazon's own listings as moto keeps them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import date
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from moto.ec2.models.availability_zones_and_regions import RegionsAndZonesBackend
+from pydantic_core import PydanticCustomError
+
+from components.settings.check import big_enough
+from facts import catalog
+from facts.catalog import CloudCatalog, Machine
+from facts.catalog.eks import nodes
+from facts.catalog.eks.cloud import CATALOG
+from facts.catalog.gpu_machines import gpu_machines
+from policies.readers.eks.facts import gpus_of
+
+# Declared, so that the type checker holds the catalogue against the protocol.
+EKS: CloudCatalog = CATALOG
+GPU_NAMES = list(EKS.accelerators)
+SIZES = [(gpu, count) for gpu in GPU_NAMES for count in EKS.machines.gpu_counts(gpu)]
+COMMERCIAL = [region for region in RegionsAndZonesBackend.zones if not region.startswith(("cn-", "us-gov-"))]
+# https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html
+WITHOUT_CONTROL_PLANE = {"use1-az3", "usw1-az2", "cac1-az3"}
+# What Amazon's listing calls each GPU, and its MiB less what error correction takes.
+LISTED_AS = {
+    "nvidia-t4": ("T4", 16384),
+    "nvidia-a10g": ("A10G", 22888),
+    "nvidia-l4": ("L4", 22888),
+    "nvidia-l40s": ("L40S", 45776),
+    "nvidia-rtx-pro-4500": ("RTX PRO 4500", 32768),
+    "nvidia-rtx-pro-6000": ("RTX PRO Server 6000", 98304),
+    "nvidia-v100-32gb": ("V100", 32768),
+    "nvidia-a100-40gb": ("A100", 40960),
+    "nvidia-a100-80gb": ("A100", 81920),
+    "nvidia-h100-80gb": ("H100", 81920),
+    "nvidia-h200-141gb": ("H200", 144384),
+    "nvidia-b200": ("B200", 183359),
+    "nvidia-b300": ("B300", 275040),
+}
+
+
+def moto(*path: str) -> Any:
+    """A file of moto's copy of Amazon's listings, ``None`` if there is no such file."""
+    file = (files("moto.ec2") / "resources").joinpath(*path)
+    return json.loads(gzip.decompress(file.read_bytes())) if file.is_file() else None
+
+
+@cache
+def listing() -> dict[str, Any]:
+    """Machine type → what ``DescribeInstanceTypes`` says of it."""
+    return moto("instance_types.json.gz")
+
+
+@cache
+def offerings(region: str) -> dict[str, set[str]] | None:
+    """Machine type → zones, ``None`` for a region without a listing."""
+    offers = moto("instance_type_offerings", "availability-zone", f"{region}.json.gz")
+    if offers is None:
+        return None
+    zones: dict[str, set[str]] = {}
+    for offer in offers:
+        zones.setdefault(offer["InstanceType"], set()).add(offer["Location"])
+    return zones
+
+
+def listed_nvidia() -> dict[str, list[dict[str, Any]]]:
+    return {
+        name: found
+        for name, entry in listing().items()
+        if (found := [gpu for gpu in entry.get("GpuInfo", {}).get("Gpus", ()) if gpu["Manufacturer"] == "NVIDIA"])
+    }
+
+
+@pytest.mark.parametrize("name", EKS.machines.types)
+def test_every_machine_is_as_amazon_lists_it(name: str) -> None:
+    machine, listed = catalog.machine("eks", name), listing()[name]
+    assert machine is not None
+    assert machine.type == name
+    assert machine.vcpus == listed["VCpuInfo"]["DefaultVCpus"]
+    assert machine.memory_gib * 1024 == listed["MemoryInfo"]["SizeInMiB"]
+    assert "x86_64" in listed["ProcessorInfo"]["SupportedArchitectures"]
+    assert machine.shared_core == listed["BurstablePerformanceSupported"]
+    assert {"on-demand", *(("spot",) if machine.gpus else ())} <= set(listed["SupportedUsageClasses"])
+    found = listing()[name].get("GpuInfo", {}).get("Gpus", [])
+    assert machine.gpus == sum(gpu["Count"] for gpu in found)
+    assert [LISTED_AS[machine.gpu] if machine.gpu else None] == (
+        [(gpu["Name"], gpu["MemoryInfo"]["SizeInMiB"]) for gpu in found] or [None]
+    )
+
+
+def test_no_x86_machine_with_whole_nvidia_gpus_is_missing() -> None:
+    known = set(EKS.machines.types)
+    missing = {
+        name
+        for name, found in listed_nvidia().items()
+        if found[0]["Count"] and "x86_64" in listing()[name]["ProcessorInfo"]["SupportedArchitectures"]
+    } - known
+    assert missing == set()
+
+
+@pytest.mark.parametrize("name", ["g5g.xlarge", "g6f.large", "g4ad.xlarge", "p3.2xlarge", "m6i.3xlarge", "m6i", ""])
+def test_machines_that_do_not_exist_or_have_no_whole_x86_gpu(name: str) -> None:
+    assert catalog.machine("eks", name) is None
+
+
+@pytest.mark.parametrize("gpu", GPU_NAMES)
+def test_every_gpu_has_a_shared_name_and_its_memory(gpu: str) -> None:
+    listed_gib = LISTED_AS[gpu][1] / 1024
+    # Error correction takes a part of GDDR memory, never more than a tenth.
+    assert listed_gib * 0.97 <= catalog.GPUS[gpu].memory_gib <= listed_gib * 1.1
+
+
+def test_labels_tell_gpus_apart_and_are_valid_values() -> None:
+    values = [EKS.gpu_labels(gpu) for gpu in GPU_NAMES]
+    assert all(list(value) == ["k8s.amazonaws.com/accelerator"] for value in values)
+    names = [value["k8s.amazonaws.com/accelerator"] for value in values]
+    assert len(set(names)) == len(names)
+    assert names == [accelerator.name for accelerator in EKS.accelerators.values()]
+
+
+def test_withdrawn_gpus_are_in_no_machine_and_have_a_successor() -> None:
+    assert set(EKS.withdrawn_gpus).isdisjoint(GPU_NAMES)
+    assert all(gone.successor in GPU_NAMES and "http" in gone.reason for gone in EKS.withdrawn_gpus.values())
+    families = {name.partition(".")[0] for name in listing()}
+    assert families.isdisjoint({"p2", "p3", "g3", "g3s"})
+
+
+@pytest.mark.parametrize(("gpu", "count"), SIZES)
+def test_machines_of_a_size_are_the_smallest_first(gpu: str, count: int) -> None:
+    found = catalog.machines_for("eks", gpu, count)
+    assert found
+    assert all((machine.gpu, machine.gpus) == (gpu, count) for machine in found)
+    assert list(found) == sorted(found, key=lambda machine: (machine.vcpus, machine.memory_gib))
+    assert all(EKS.machines.with_gpus(machine.type, gpu, count) == machine for machine in found)
+    assert all(EKS.machines.with_gpus(machine.type, gpu, count + 1) is None for machine in found)
+
+
+@pytest.mark.parametrize(("gpu", "count"), SIZES)
+def test_the_machine_that_settings_derive_is_sold_on_demand(gpu: str, count: int) -> None:
+    assert EKS.prices.machine("us-east-1", catalog.machines_for("eks", gpu, count)[0], spot=False) is not None
+
+
+@pytest.mark.parametrize(("gpu", "count"), SIZES)
+def test_what_fits_the_first_spot_machine_fits_each(gpu: str, count: int) -> None:
+    first, *others = EKS.machines.spot(gpu, count, alike=False) or (None,)
+    if first is None:
+        assert all(machine.type.endswith(".metal") for machine in EKS.machines.having(gpu, count))
+        return
+    assert first == next(m for m in EKS.machines.having(gpu, count) if not m.type.endswith(".metal"))
+    assert len(others) <= 4
+    room = EKS.allocatable(first)
+    for other in others:
+        assert (other.gpu, other.gpus) == (gpu, count)
+        assert EKS.allocatable(other).milli_cpu >= room.milli_cpu
+        assert EKS.allocatable(other).memory_mib >= room.memory_mib
+
+
+def test_a_spot_pool_of_the_common_gpus_has_a_choice() -> None:
+    for gpu in ("nvidia-t4", "nvidia-a10g", "nvidia-l4", "nvidia-l40s"):
+        assert len(EKS.spot_mix(gpu, 1, "karpenter")) >= 4
+    assert EKS.spot_mix("nvidia-l4", 3, "karpenter") == ()
+
+
+@pytest.mark.parametrize(("gpu", "count"), SIZES)
+def test_what_plans_with_one_machine_mixes_none_of_another_size(gpu: str, count: int) -> None:
+    mixed, wide = (EKS.spot_mix(gpu, count, autoscaler) for autoscaler in ("cluster-autoscaler", "karpenter"))
+    assert len({(machine.vcpus, machine.memory_gib) for machine in mixed}) <= 1
+    assert mixed[:1] == wide[:1]
+    assert set(mixed) <= set(wide)
+
+
+def test_regions_and_zones_are_amazons() -> None:
+    expected = {
+        region: tuple(
+            zone.name for zone in RegionsAndZonesBackend.zones[region] if zone.zone_id not in WITHOUT_CONTROL_PLANE
+        )
+        for region in COMMERCIAL
+    }
+    assert dict(EKS.regions) == expected
+
+
+@pytest.mark.parametrize("gpu", GPU_NAMES)
+def test_gpu_zones_are_those_that_offer_a_machine_with_it(gpu: str) -> None:
+    types = {machine.type for count in EKS.machines.gpu_counts(gpu) for machine in EKS.machines.having(gpu, count)}
+    offered = {
+        zone
+        for region, zones in EKS.regions.items()
+        for type, found in (offerings(region) or {}).items()
+        if type in types
+        for zone in found & set(zones)
+    }
+    assert set(EKS.gpu_zones(gpu) or ()) == offered
+
+
+def test_gpu_zones_of_a_region() -> None:
+    assert catalog.gpu_zones("eks", "us-east-1", "nvidia-b200") == ("us-east-1c",)
+    assert catalog.gpu_zones("eks", "ca-west-1", "nvidia-t4") == ()
+    assert EKS.gpu_zones("nvidia-p4") is None
+
+
+@pytest.mark.parametrize("name", [EKS.default_admin_machine, EKS.default_cpu_machine])
+def test_default_machines_exist_in_the_zones_of_most_regions(name: str) -> None:
+    listed = {region: zones for region in EKS.regions if (zones := offerings(region)) is not None}
+    lacking = {region for region, zones in listed.items() if not set(EKS.regions[region]) <= zones.get(name, set())}
+    assert lacking <= {"ap-southeast-3", "ap-southeast-4", "eu-south-2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "carries"),
+    [
+        (EKS.default_admin_machine, True),
+        ("m6i.large", True),
+        ("t3.large", True),
+        ("c6i.large", False),
+        ("t3.medium", False),
+    ],
+)
+def test_an_admin_machine_carries_the_system_pods(name: str, carries: bool) -> None:
+    machine = EKS.machines.get(name)
+    assert machine is not None
+    if carries:
+        big_enough(machine, EKS)
+        return
+    with pytest.raises(PydanticCustomError, match=name):
+        big_enough(machine, EKS)
+
+
+def test_the_default_cpu_machine_has_4_vcpus_and_16_gib() -> None:
+    machine = EKS.machines.get(EKS.default_cpu_machine)
+    assert machine is not None
+    assert (machine.vcpus, machine.memory_gib, machine.gpus, machine.shared_core) == (4, 16, 0, False)
+
+
+def node(vcpus: int, memory_gib: float) -> Machine:
+    return Machine(type="x", family="x", vcpus=vcpus, memory_gib=memory_gib)
+
+
+@pytest.mark.parametrize(
+    ("vcpus", "reserved"),
+    # 6 % of the first core, 1 % of the second, 0.5 % of the next two and 0.25 % of the rest, in whole thousandths.
+    [(1, 60), (2, 70), (4, 80), (8, 90), (48, 190), (96, 310), (36, 160), (6, 85)],
+)
+def test_reserved_cpu_follows_the_node_images_bands(vcpus: int, reserved: int) -> None:
+    assert EKS.allocatable(node(vcpus, 64)).milli_cpu == 1000 * vcpus - reserved
+
+
+@pytest.mark.parametrize(("vcpus", "pods"), [(2, 110), (29, 110), (30, 250), (192, 250)])
+def test_pods_per_node_step_up_at_30_vcpus(vcpus: int, pods: int) -> None:
+    assert nodes.max_pods(node(vcpus, 64)) == pods
+    reserved = 255 + 11 * pods + 100
+    assert EKS.allocatable(node(vcpus, 64)).memory_mib == int(64 * 1024 * 0.925 - reserved)
+    assert pods <= EKS.pod_addresses_per_node
+
+
+def test_a_machine_smaller_than_its_reservations_leaves_nothing() -> None:
+    assert EKS.allocatable(node(2, 0.5)).memory_mib == 0
+
+
+def test_prices_are_of_known_regions_and_machines_dated_and_sourced() -> None:
+    rows = (files("facts.catalog.eks") / "data" / "machine_prices.csv").read_text(encoding="utf-8").splitlines()[1:]
+    assert len(set(rows)) == len(rows)
+    for region, name in (row.split(",")[:2] for row in rows):
+        machine = EKS.machines.get(name)
+        assert machine is not None
+        assert region in EKS.regions
+        price = EKS.prices.machine(region, machine, spot=False)
+        assert price is not None
+        assert price.usd > 0
+        assert date(2025, 1, 1) < date.fromisoformat(price.dated) < date(2027, 1, 1)
+        assert price.source.startswith("https://aws.amazon.com/")
+
+
+@pytest.mark.parametrize("gpu", GPU_NAMES)
+def test_larger_machines_of_a_family_cost_more(gpu: str) -> None:
+    machines = [machine for count in EKS.machines.gpu_counts(gpu) for machine in EKS.machines.having(gpu, count)]
+    priced = [(m, price.usd) for m in machines if (price := EKS.prices.machine("us-east-1", m, spot=False))]
+    for machine, usd in priced:
+        for other, more in priced:
+            if other.family == machine.family and (other.vcpus, other.gpus) > (machine.vcpus, machine.gpus):
+                assert more > usd or other.gpus < machine.gpus
+
+
+def test_unknown_prices_are_none() -> None:
+    assert catalog.price_per_hour("eks", "us-east-1", "g6.xlarge", "nvidia-l4", 1, spot=True) is None
+    assert catalog.price_per_hour("eks", "us-east-1", "p5e.48xlarge", "nvidia-h200-141gb", 8, spot=False) is None
+    assert catalog.price_per_hour("eks", "mars-north-1", "m6i.xlarge", None, 0, spot=False) is None
+    assert catalog.price_per_hour("eks", "us-east-1", "m6i.xlarge", "nvidia-t4", 1, spot=False) is None
+    assert EKS.prices.disk("mars-north-1", 100) is None
+
+
+@pytest.mark.parametrize("spot", [False, True])
+@pytest.mark.parametrize("region", ["us-east-1", "us-west-2", "eu-west-1"])
+def test_the_default_machines_and_their_disks_have_a_price_on_demand(region: str, spot: bool) -> None:
+    for name in (EKS.default_admin_machine, EKS.default_cpu_machine, "g4dn.xlarge", "g5.xlarge"):
+        machine = EKS.machines.get(name)
+        assert machine is not None
+        assert (EKS.prices.machine(region, machine, spot=spot) is None) == spot
+    assert EKS.prices.disk(region, 100) is not None
+
+
+def test_known_list_prices() -> None:
+    # https://www.factualminds.com/blog/amazon-ec2-on-demand-pricing-instance-families-2026/
+    price = catalog.price_per_hour("eks", "us-east-1", "g5.xlarge", "nvidia-a10g", 1, spot=False)
+    assert price is not None
+    assert price.usd == 1.006
+    # A month of 100 GiB at 8 cents: https://aws.amazon.com/ebs/pricing
+    disk = EKS.prices.disk("us-east-1", 100)
+    assert disk is not None
+    assert 730 * disk.usd == pytest.approx(8)
+
+
+@pytest.mark.parametrize("region", ["us-west-2", "eu-west-1"])
+def test_a_region_costs_as_much_as_us_east_1_or_a_little_more(region: str) -> None:
+    # Oregon has Virginia's list prices, Ireland is 8 to 12 % above them: a typing error in a row falls out of that.
+    for name in EKS.machines.types:
+        machine = EKS.machines.get(name)
+        assert machine is not None
+        here, there = (EKS.prices.machine(place, machine, spot=False) for place in (region, "us-east-1"))
+        if here is not None and there is not None:
+            assert 1 <= round(here.usd / there.usd, 4) <= (1 if region == "us-west-2" else 1.12)
+
+
+def test_gateways_cost_each() -> None:
+    one, three = EKS.prices.nat(1, 1), EKS.prices.nat(50, 3)
+    assert one is not None
+    assert three is not None
+    # 730 hours of one gateway alone: https://basavytix.com/blog/aws-nat-gateway-pricing
+    assert 730 * (one.usd - 0.005) == pytest.approx(32.85)
+    assert three.usd == pytest.approx(3 * one.usd)
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+@pytest.mark.parametrize("spot", [False, True])
+@pytest.mark.parametrize("autoscaler", EKS.autoscalers)
+@pytest.mark.parametrize("zones", [1, 2])
+def test_only_gpu_pools_of_the_cluster_autoscaler_are_one_for_each_zone(
+    gpu: bool, spot: bool, zones: int, autoscaler: str
+) -> None:
+    expected = gpu and (spot or zones > 1) and autoscaler == "cluster-autoscaler"
+    assert EKS.pool_per_zone(gpu=gpu, spot=spot, zones=zones, autoscaler=autoscaler) == expected
+
+
+# The gate knows every machine with an NVIDIA GPU, parts of one and ARM included: Kubernetes sees a part as one.
+
+
+@pytest.mark.parametrize("name", sorted(listed_nvidia()))
+def test_the_gate_counts_the_gpus_that_amazon_lists(name: str) -> None:
+    (found,) = listed_nvidia()[name]
+    assert gpus_of(name) == (found["Count"] or found["LogicalGpuCount"])
+
+
+def test_the_gate_and_the_catalogue_agree() -> None:
+    machines = [EKS.machines.get(name) for name in EKS.machines.types]
+    assert all(machine is not None and gpus_of(machine.type) == machine.gpus for machine in machines)
+
+
+def test_the_gate_lists_nothing_else_but_machines_withdrawn_or_sold_in_racks() -> None:
+    unlisted = {name.partition(".")[0] for name in gpu_machines("eks") if name not in listing()}
+    assert unlisted == {"p2", "p3", "g3", "g3s", "p6e-gb200"}
+
+
+@pytest.mark.parametrize("name", [name for name in EKS.machines.types if nodes.takes_prefixes(name)])
+def test_a_node_takes_no_more_pods_than_it_has_addresses_for(name: str) -> None:
+    """https://github.com/awslabs/amazon-eks-ami/blob/main/nodeadm/internal/kubelet/eni_max_pods.go, with prefixes."""
+    machine = EKS.machines.get(name)
+    assert machine is not None
+    network = listing()[name]["NetworkInfo"]
+    each = network["Ipv4AddressesPerInterface"] - 1
+    addresses = network["MaximumNetworkInterfaces"] * each * nodes.ADDRESSES_PER_PREFIX + 2
+    assert nodes.max_pods(machine) == min(addresses, 250 if machine.vcpus >= 30 else 110)
+
+
+def test_addresses_come_in_prefixes_on_nitro_alone() -> None:
+    known = EKS.machines.types
+    assert {type for type in known if not nodes.takes_prefixes(type)} == {
+        type for type in known if listing()[type].get("Hypervisor") == "xen"
+    }

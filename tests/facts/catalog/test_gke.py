@@ -1,0 +1,209 @@
+"""The catalogue agrees with itself, with Google's discovery documents and with figures known from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date
+from importlib.resources import files
+
+import pytest
+
+from facts import catalog
+from facts.catalog import Machine, Resources
+from facts.catalog.gke import machines, nodes
+from facts.catalog.tables import by_key
+
+GKE = catalog.of("gke")
+GPU_NAMES = list(GKE.accelerators)
+
+
+def discovery(api: str) -> str:
+    """The text of a Google API's discovery document."""
+    folder = files("googleapiclient") / "discovery_cache" / "documents"
+    return (folder / f"{api}.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "vcpus", "memory_gib"),
+    [
+        ("e2-custom-2-10240", 2, 10),
+        ("e2-custom-32-131072", 32, 128),
+        ("custom-1-5120", 1, 5),
+        ("n1-custom-6-6144", 6, 6),
+        ("n2-custom-36-36864", 36, 36),
+    ],
+)
+def test_custom_machine_types_are_parsed(name: str, vcpus: int, memory_gib: float) -> None:
+    machine = catalog.machine("gke", name)
+    assert machine is not None
+    assert (machine.vcpus, machine.memory_gib) == (vcpus, memory_gib)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "e2-custom-1-4096",  # E2 starts at two
+        "e2-custom-3-10240",  # odd
+        "e2-custom-34-131072",  # more than 32
+        "e2-custom-2-10241",  # not a multiple of 256 MiB
+        "e2-custom-2-512",  # under 0.5 GiB per vCPU
+        "e2-custom-2-16640",  # over 8 GiB per vCPU
+        "n2-custom-34-34816",  # above 32 in steps of 4
+        "e2-standard-3",
+        "n3-standard-4",
+        "e2-custom-2",
+        "",
+    ],
+)
+def test_machine_types_that_do_not_exist(name: str) -> None:
+    assert catalog.machine("gke", name) is None
+
+
+@pytest.mark.parametrize(
+    ("machine", "gpu", "count", "fits"),
+    [
+        ("n1-standard-8", "nvidia-v100", 1, True),
+        ("n1-standard-16", "nvidia-v100", 1, False),  # 12 vCPUs at most
+        ("n1-highmem-8", "nvidia-v100", 1, True),
+        ("n1-standard-32", "nvidia-t4", 1, True),
+        ("n1-standard-64", "nvidia-t4", 1, False),
+        ("custom-12-79872", "nvidia-v100", 1, True),
+        ("n2-standard-8", "nvidia-t4", 1, False),  # only N1 takes GPUs
+        ("g2-standard-24", "nvidia-l4", 2, True),
+        ("g2-standard-24", "nvidia-l4", 1, False),
+    ],
+)
+def test_gpus_attach_to_the_documented_machines_only(machine: str, gpu: str, count: int, fits: bool) -> None:
+    assert (GKE.machines.with_gpus(machine, gpu, count) is not None) == fits
+
+
+def test_attachment_limits_grow_with_the_number_of_gpus() -> None:
+    for limits in machines.N1_LIMITS.values():
+        assert [limit.gpus for limit in limits] == sorted(limit.gpus for limit in limits)
+        assert [limit.max_vcpus for limit in limits] == sorted(limit.max_vcpus for limit in limits)
+
+
+def test_withdrawn_gpus_have_a_successor_that_exists() -> None:
+    assert set(GKE.withdrawn_gpus).isdisjoint(GPU_NAMES)
+    assert all(gone.successor in GPU_NAMES and "http" in gone.reason for gone in GKE.withdrawn_gpus.values())
+
+
+def test_zones_belong_to_their_regions() -> None:
+    for region, known in GKE.regions.items():
+        assert len(known) >= 3
+        assert all(zone.rsplit("-", 1)[0] == region for zone in known)
+    for gpu in GPU_NAMES:
+        for zone in GKE.gpu_zones(gpu) or ():
+            assert zone in catalog.zones("gke", zone.rsplit("-", 1)[0])
+
+
+def test_gpu_zones_of_a_region() -> None:
+    assert catalog.gpu_zones("gke", "us-east4", "nvidia-l4") == ("us-east4-a", "us-east4-c")
+    assert catalog.gpu_zones("gke", "africa-south1", "nvidia-l4") == ()
+    assert catalog.gpu_zones("gke", "us-east4", "nvidia-rtx-pro-6000") is None
+
+
+@pytest.mark.parametrize("spot", [False, True])
+@pytest.mark.parametrize("gpu", GPU_NAMES)
+def test_prices_are_positive_dated_and_sourced(gpu: str, spot: bool) -> None:
+    for region in GKE.regions:
+        for count in GKE.machines.gpu_counts(gpu):
+            machine = catalog.machines_for("gke", gpu, count)[0]
+            price = catalog.price_per_hour("gke", region, machine.type, gpu, count, spot=spot)
+            if price is None:
+                continue
+            assert price.usd > 0
+            assert date(2025, 1, 1) < date.fromisoformat(price.dated) < date(2027, 1, 1)
+            assert price.source.startswith("https://cloud.google.com/")
+
+
+@pytest.mark.parametrize("gpu", GPU_NAMES)
+def test_twice_the_gpus_cost_more_and_spot_costs_less(gpu: str) -> None:
+    on_demand = [
+        price.usd
+        for count in GKE.machines.gpu_counts(gpu)
+        if (price := GKE.prices.machine("us-central1", catalog.machines_for("gke", gpu, count)[0], spot=False))
+    ]
+    assert on_demand == sorted(on_demand)
+    for count in GKE.machines.gpu_counts(gpu):
+        machine = catalog.machines_for("gke", gpu, count)[0]
+        full, spot = (GKE.prices.machine("us-central1", machine, spot=spot) for spot in (False, True))
+        assert full is None or spot is None or spot.usd < full.usd
+
+
+@pytest.mark.parametrize(
+    ("machine", "gpu", "count", "usd"),
+    [
+        # What the cluster autoscaler's price list says too (its gce_price_info.go; G2 by its parts and 0.56 an L4).
+        ("n1-standard-4", "nvidia-t4", 1, 0.35 + 0.189999),
+        ("n1-standard-8", "nvidia-v100", 2, 2 * 2.48 + 0.379998),
+        ("n1-standard-4", "nvidia-p4", 1, 0.60 + 0.189999),
+        ("n1-standard-4", "nvidia-p100", 1, 1.46 + 0.189999),
+        ("a2-highgpu-1g", "nvidia-a100-40gb", 1, 3.673385),
+        ("g2-standard-4", "nvidia-l4", 1, 0.706832),
+        ("e2-standard-4", None, 0, 0.134023),
+        ("e2-medium", None, 0, 0.033506),
+        ("e2-custom-2-10240", None, 0, 0.076501),
+    ],
+)
+def test_known_list_prices(machine: str, gpu: str | None, count: int, usd: float) -> None:
+    price = catalog.price_per_hour("gke", "us-central1", machine, gpu, count, spot=False)
+    assert price is not None
+    assert price.usd == pytest.approx(usd, abs=1e-5)
+
+
+def test_unknown_prices_are_none() -> None:
+    assert catalog.price_per_hour("gke", "us-central1", "a4-highgpu-8g", "nvidia-b200", 8, spot=True) is None
+    assert catalog.price_per_hour("gke", "mars-north1", "e2-standard-4", None, 0, spot=False) is None
+    assert catalog.price_per_hour("gke", "us-central1", "e2-standard-5", None, 0, spot=False) is None
+    assert catalog.price_per_hour("gke", "us-central1", "e2-standard-4", "nvidia-t4", 1, spot=False) is None
+
+
+def test_price_tables_name_only_known_regions_and_machines() -> None:
+    for (region, machine), row in by_key("gke", "machine_prices", "region", "type").items():
+        assert GKE.machines.get(machine) is not None, row
+        assert region in GKE.regions
+
+
+def test_nat_price_stops_growing_at_32_nodes() -> None:
+    # Google's own examples on https://cloud.google.com/nat/pricing, less their traffic.
+    address = 0.005
+    assert 720 * (GKE.prices.nat(14, 1).usd - address) == pytest.approx(18.61 - 100 * 0.045, abs=0.01)
+    assert 720 * (GKE.prices.nat(36, 1).usd - address) == pytest.approx(40.68 - 200 * 0.045, abs=0.01)
+    assert GKE.prices.nat(33, 1) == GKE.prices.nat(100, 1)
+
+
+@pytest.mark.parametrize(
+    ("type", "milli_cpu"),
+    # https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
+    [("e2-medium", 940), ("e2-standard-2", 1930), ("e2-standard-4", 3920), ("e2-standard-8", 7910)],
+)
+def test_allocatable_cpu_is_what_gke_documents(type: str, milli_cpu: int) -> None:
+    machine = catalog.machine("gke", type)
+    assert machine is not None
+    assert nodes.allocatable(machine).milli_cpu == milli_cpu
+
+
+def test_allocatable_memory_follows_the_tiers() -> None:
+    # 25 % of 4, 20 % of 4, 10 % of 8, 6 % of 16 GiB, and 100 MiB for eviction.
+    machine = Machine(type="x", family="x", vcpus=8, memory_gib=32)
+    reserved_gib = 1 + 0.8 + 0.8 + 0.96
+    assert nodes.allocatable(machine) == Resources(
+        milli_cpu=7910, memory_mib=int(32 * 1024 - reserved_gib * 1024 - 100)
+    )
+
+
+def test_quotas_are_metrics_of_the_compute_api() -> None:
+    quota = json.loads(discovery("compute.v1"))["schemas"]["Quota"]["properties"]["metric"]["enum"]
+    for accelerator in GKE.accelerators.values():
+        if accelerator.quota is not None:
+            assert accelerator.quota in quota
+            assert f"PREEMPTIBLE_{accelerator.quota}" in quota
+
+
+def test_no_gpu_quota_of_the_compute_api_is_unknown_here() -> None:
+    quota = json.loads(discovery("compute.v1"))["schemas"]["Quota"]["properties"]["metric"]["enum"]
+    named = {metric for metric in quota if re.fullmatch(r"NVIDIA_[A-Z0-9_]+_GPUS", metric) and "VWS" not in metric}
+    known = {accelerator.quota for accelerator in GKE.accelerators.values()}
+    assert named - known == {"NVIDIA_K80_GPUS"}

@@ -1,0 +1,43 @@
+"""What holds of every cloud's machines and GPUs, whatever they are called."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from facts import catalog
+
+GPUS = [(cloud, gpu) for cloud in catalog.clouds() for gpu in catalog.of(cloud).accelerators]
+TYPES = [(cloud, name) for cloud in catalog.clouds() for name in catalog.of(cloud).machines.types]
+
+
+@pytest.mark.parametrize(("cloud", "gpu"), GPUS)
+def test_every_gpu_has_a_machine_for_each_of_its_counts(cloud: str, gpu: str) -> None:
+    machines = catalog.of(cloud).machines
+    counts = machines.gpu_counts(gpu)
+    assert counts
+    for count in counts:
+        found = catalog.machines_for(cloud, gpu, count)
+        assert found
+        assert all((machine.gpu, machine.gpus) == (gpu, count) for machine in found)
+        assert all(machines.with_gpus(machine.type, gpu, count) == machine for machine in found)
+    assert catalog.machines_for(cloud, gpu, max(counts) + 1) == ()
+
+
+@pytest.mark.parametrize(("cloud", "gpu"), GPUS)
+def test_every_gpu_is_one_that_all_clouds_share_a_name_for(cloud: str, gpu: str) -> None:
+    assert catalog.GPUS[gpu].memory_gib > 0
+    size = re.search(r"-(\d+)gb$", gpu)
+    assert size is None or int(size[1]) == catalog.GPUS[gpu].memory_gib
+
+
+@pytest.mark.parametrize(("cloud", "name"), TYPES)
+def test_machine_types_round_trip(cloud: str, name: str) -> None:
+    machine = catalog.machine(cloud, name)
+    assert machine is not None
+    assert machine.type == name
+    assert machine.vcpus > 0
+    assert machine.memory_gib > 0
+    assert (machine.gpus > 0) == (machine.gpu is not None)
+    assert machine.gpu is None or machine.gpu in catalog.of(cloud).accelerators

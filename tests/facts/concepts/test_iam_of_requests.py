@@ -1,0 +1,159 @@
+"""What IAM policy documents allow of a request under way, which has what it brings along and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from facts.concepts.iam import (
+    AuthorizationRequest,
+    Value,
+    allows,
+    denies,
+    request_tags,
+    resource_tags,
+    trusts,
+    unjudged,
+)
+from facts.concepts.unknown import UNKNOWN
+
+ASG = "arn:aws:autoscaling:us-west-2:123456789012:autoScalingGroup:0a1b:autoScalingGroupName/eks-gpu-1"
+SET = "autoscaling:SetDesiredCapacity"
+SERVICE = "pods.eks.amazonaws.com"
+
+
+def statement(action: Any = SET, resource: Any = "*", effect: str = "Allow", **more: Any) -> dict[str, Any]:
+    return {"Effect": effect, "Action": action, "Resource": resource, **more}
+
+
+def request(**context: Value) -> AuthorizationRequest:
+    return AuthorizationRequest(SET, ASG, context, whole=True)
+
+
+def document(*statements: dict[str, Any]) -> dict[str, Any]:
+    return {"Version": "2012-10-17", "Statement": list(statements)}
+
+
+@pytest.mark.parametrize(
+    ("statements", "allowed"),
+    [
+        ([], False),
+        ([statement()], True),
+        ([statement("autoscaling:*")], True),
+        ([statement("AUTOSCALING:setdesired*")], True),
+        ([statement("autoscaling:SetDesiredCapacit?")], True),
+        ([statement("autoscaling:SetDesiredCapacity?")], False),
+        ([statement("autoscaling:Describe*")], False),
+        ([statement(["ec2:RunInstances", SET])], True),
+        ([statement("*")], True),
+        ([statement(resource=ASG)], True),
+        ([statement(resource=ASG.replace("gpu-1", "*"))], True),
+        ([statement(resource=ASG.replace("gpu-1", "GPU-1"))], False),
+        ([statement(resource=ASG.replace("us-west-2", "us-east-1"))], False),
+        ([statement(), statement(effect="Deny")], False),
+        ([statement(), statement("ec2:*", effect="Deny")], True),
+        ([{"Effect": "Allow", "NotAction": "iam:*", "Resource": "*"}], True),
+        ([{"Effect": "Allow", "NotAction": "autoscaling:*", "Resource": "*"}], False),
+        ([{"Effect": "Allow", "Action": "*", "NotResource": ASG}], False),
+    ],
+)
+def test_actions_and_resources(statements: list[dict[str, Any]], allowed: bool) -> None:
+    assert allows([document(*statements)], request()) is allowed
+
+
+def test_a_deny_in_another_document_wins() -> None:
+    allow, deny = document(statement()), document(statement(effect="Deny"))
+    assert allows([allow], request()) is True
+    assert denies([allow], request()) is False
+    for both in ([allow, deny], [deny, allow]):
+        assert allows(both, request()) is False
+        assert denies(both, request()) is True
+
+
+def test_a_single_statement_need_not_be_in_a_list() -> None:
+    assert allows([{"Statement": statement()}], request()) is True
+
+
+@pytest.mark.parametrize(
+    ("condition", "allowed"),
+    [
+        ({"StringEquals": {"aws:ResourceTag/owner": "me"}}, True),
+        ({"StringEquals": {"AWS:resourcetag/owner": "me"}}, True),
+        ({"StringEquals": {"aws:ResourceTag/Owner": "me"}}, False),
+        ({"StringEquals": {"aws:ResourceTag/owner": ["you", "me"]}}, True),
+        ({"StringEquals": {"aws:ResourceTag/owner": "Me"}}, False),
+        ({"StringEqualsIgnoreCase": {"aws:ResourceTag/owner": "Me"}}, True),
+        ({"StringEquals": {"autoscaling:ResourceTag/owner": "me"}}, True),
+        ({"StringEquals": {"ec2:ResourceTag/owner": "me"}}, False),
+        ({"StringEqualsIfExists": {"ec2:ResourceTag/owner": "you"}}, True),
+        ({"StringEqualsIfExists": {"aws:ResourceTag/owner": "you"}}, False),
+        ({"StringLike": {"aws:ResourceTag/owner": "m*"}}, True),
+        ({"StringEquals": {"aws:ResourceTag/owner": "m*"}}, False),
+        ({"StringNotEquals": {"aws:ResourceTag/owner": ["me", "you"]}}, False),
+        ({"StringNotEquals": {"aws:ResourceTag/owner": "you"}}, True),
+        ({"StringNotEquals": {"aws:ResourceTag/absent": "you"}}, True),
+        ({"Null": {"aws:ResourceTag/absent": "true"}}, True),
+        ({"Null": {"aws:ResourceTag/owner": "true"}}, False),
+        ({"Null": {"aws:ResourceTag/owner": False}}, True),
+        ({"ForAllValues:StringEquals": {"aws:TagKeys": ["a", "b", "c"]}}, True),
+        ({"ForAllValues:StringEquals": {"aws:TagKeys": ["a"]}}, False),
+        ({"ForAnyValue:StringEquals": {"aws:TagKeys": ["a"]}}, True),
+        ({"ForAnyValue:StringEquals": {"aws:TagKeys": ["z"]}}, False),
+        ({"StringEquals": {"aws:RequestTag/a": "1", "aws:ResourceTag/owner": "me"}}, True),
+        ({"StringEquals": {"aws:RequestTag/a": "1", "aws:ResourceTag/owner": "you"}}, False),
+        ({"StringEquals": {"aws:ResourceTag/owner": "${aws:PrincipalTag/name}"}}, True),
+        ({"StringEquals": {"aws:ResourceTag/owner": "${aws:PrincipalTag/other}"}}, False),
+    ],
+)
+def test_conditions(condition: dict[str, Any], allowed: bool) -> None:
+    context = {
+        **resource_tags({"owner": "me"}, "autoscaling"),
+        **request_tags({"a": "1", "b": "2"}),
+        "aws:PrincipalTag/name": "me",
+    }
+    assert allows([document(statement(Condition=condition))], request(**context)) is allowed
+
+
+def test_an_operator_that_cannot_be_judged_is_named_where_it_matters() -> None:
+    odd = {"DateLessThan": {"aws:CurrentTime": "2030-01-01T00:00:00Z"}}
+    documents = [document(statement(Condition=odd))]
+    present = request(**{"aws:CurrentTime": "2026-01-01T00:00:00Z"})
+    assert allows(documents, present) is UNKNOWN
+    assert unjudged(documents, present) == ("DateLessThan",)
+    elsewhere = [document(statement("ec2:*", Condition=odd))]
+    assert allows(elsewhere, present) is False
+    assert unjudged(elsewhere, present) == ()
+
+
+@pytest.mark.parametrize("condition", [{"StringEquals": {}}, {"ForAnyValue:StringLikeIfExists": {}}, {"Null": {}}])
+def test_operators_that_can_be_judged(condition: dict[str, Any]) -> None:
+    assert unjudged([document(statement(Condition=condition))], request()) == ()
+
+
+def test_a_variable_also_stands_in_a_resource() -> None:
+    own = document(statement(resource="arn:aws:autoscaling:${aws:RequestedRegion}:*:autoScalingGroup:*"))
+    assert allows([own], request(**{"aws:RequestedRegion": "us-west-2"})) is True
+    assert allows([own], request(**{"aws:RequestedRegion": "eu-west-1"})) is False
+    assert allows([own], request()) is False
+    assert allows([own], AuthorizationRequest(SET, ASG)) is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("principal", "actions", "condition", "trusted"),
+    [
+        ({"Service": SERVICE}, ["sts:AssumeRole", "sts:TagSession"], {}, True),
+        ({"Service": SERVICE}, ["sts:*"], {}, True),
+        ({"Service": ["ec2.amazonaws.com", SERVICE]}, ["sts:AssumeRole", "sts:TagSession"], {}, True),
+        ({"Service": SERVICE}, ["sts:AssumeRole"], {}, False),
+        ({"Service": SERVICE}, ["sts:TagSession"], {}, False),
+        ({"Service": "ec2.amazonaws.com"}, ["sts:AssumeRole", "sts:TagSession"], {}, False),
+        ({"AWS": "*"}, ["sts:AssumeRole", "sts:TagSession"], {}, False),
+        ({"Service": SERVICE}, ["sts:*"], {"StringEquals": {"aws:SourceAccount": "1"}}, True),
+        ({"Service": SERVICE}, ["sts:*"], {"StringEquals": {"aws:SourceAccount": "2"}}, False),
+    ],
+)
+def test_trust(principal: dict[str, Any], actions: list[str], condition: dict[str, Any], trusted: bool) -> None:
+    trust = document({"Effect": "Allow", "Principal": principal, "Action": actions, "Condition": condition})
+    needed = ("sts:AssumeRole", "sts:TagSession")
+    assert trusts(trust, SERVICE, needed, {"aws:SourceAccount": "1"}) is trusted

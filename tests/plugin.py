@@ -1,0 +1,80 @@
+"""Puts the rehearsal's binaries on PATH, where the tests marked ``rehearsal`` look for them, and long tests first.
+
+``make test`` names the binaries' folder (``GPUCLUSTER_TOOLS``): then one that is missing ends the run, so that no test
+is skipped unseen. A plain ``pytest`` without binaries skips those tests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import re
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
+
+from rehearsal.tools import ToolsMissing, folder
+
+with contextlib.ExitStack() as missing_is_fine:
+    if "GPUCLUSTER_TOOLS" not in os.environ:
+        missing_is_fine.enter_context(contextlib.suppress(ToolsMissing))
+    os.environ["PATH"] = os.pathsep.join((str(folder()), os.environ["PATH"]))
+
+# No limit in seconds, as the machine may be loaded. `--hypothesis-profile=long` tries for minutes.
+for _profile, _examples in (("short", 400), ("long", 60_000)):
+    settings.register_profile(
+        _profile,
+        max_examples=_examples,
+        deadline=None,
+        derandomize=_profile == "short",
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+settings.load_profile("short")
+
+# A shell starts background jobs with SIGINT ignored, and children inherit that: tests of Ctrl-C need it to arrive.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Ten thousand tests, recorded programs and the models of AWS are kept to the end: to look through all of them
+# for garbage again and again took a sixth of the time.
+gc.set_threshold(100_000, 20, 100)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What is there for the whole run is no garbage."""
+    gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with long tests first, then those with many: a worker that gets one last would work alone in the end."""
+    lengths: dict[Path, int] = {}
+    for item in items:
+        length = sum(item.get_closest_marker(mark) is not None for mark in ("rehearsal", "exhaustive"))
+        lengths[item.path] = max(length, lengths.get(item.path, 0))
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (-lengths[item.path], -tests[item.path], item.path))
+
+
+_STACK_BY_STACK: Final = "packages/rehearsal/tests/rehearsals/test_clouds.py"
+
+
+class _FilesAndStacks(LoadFileScheduling):
+    """A worker gets a file at a time; where each test takes minutes, all tests of one stack, which share its folder."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file, _, test = nodeid.partition("::")
+        stack = re.search(r"\[(.+?)(-all|-brief)?\]", test)
+        return f"{file}::{stack[1]}" if stack and file == _STACK_BY_STACK else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _FilesAndStacks | None:
+    """Tests of files are together, for what they remember; `--dist` may ask for another order."""
+    return _FilesAndStacks(config, log) if config.getoption("dist") == "loadfile" else None
