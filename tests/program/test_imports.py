@@ -37,7 +37,7 @@ from components.settings import from_stack_file
 load_cloud(from_stack_file({file!r}).cloud)
 print(json.dumps(sorted(sys.modules)))
 """
-ASKED_FOR = ("components.workloads.", "components.settings.raw", "gpu.", "schemas", "policies.rules.table")
+ASKED_FOR = ("components.workloads.", "components.settings.raw", "facts.jobs.", "schemas", "policies.rules.table")
 """What is imported where a stack file has some key, or in the gate's own process."""
 
 
@@ -54,7 +54,7 @@ def loaded_by(script: str) -> set[str]:
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 def test_a_program_loads_its_own_cloud_only(cloud: str) -> None:
     loaded = modules_of(cloud)
-    for package in ("components.clouds", "catalog"):
+    for package in ("components.clouds", "facts.catalog"):
         assert f"{package}.{cloud}" in loaded
         others = [other for other in one_stack.CLOUDS if other != cloud]
         assert [name for other in others for name in loaded if _inside(name, f"{package}.{other}")] == []

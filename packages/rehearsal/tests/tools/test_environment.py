@@ -15,7 +15,7 @@ from rehearsal.tools import ToolsError, environment
 from rehearsal.tools.command import run
 from rehearsal.tools.progress import Progress
 
-_PROJECT = Path(__file__).resolve().parents[3]
+_PROJECT = Path(__file__).resolve().parents[4]
 _LOCK = """\
 uv==1.0 \\
     --hash=sha256:aa \\
@@ -43,6 +43,7 @@ def commands(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         if "venv" in command:
             (project / ".venv" / "bin").mkdir(parents=True)
             (project / ".venv" / "bin" / "python").touch()
+            (project / ".venv" / "lib" / "python3.10" / "site-packages").mkdir(parents=True)
 
     monkeypatch.setattr(environment, "run", record)
     return recorded
