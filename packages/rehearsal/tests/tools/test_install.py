@@ -6,8 +6,8 @@ import dataclasses
 import io
 import os
 import shutil
-import subprocess
 import tarfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +184,7 @@ def test_a_changed_pin_rebuilds_one_module(environ: dict[str, str], go: FakeGo, 
     assert (first / "lint").exists()  # another checkout may still use it
 
 
-def test_of_each_module_the_two_newest_builds_stay_and_those_in_use(
+def test_what_no_run_has_used_for_a_month_is_deleted_by_the_next_build(
     environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
 ) -> None:
     lint, go_mod = modules[1:], modules[1].directory / "go.mod"
@@ -195,19 +195,17 @@ def test_of_each_module_the_two_newest_builds_stay_and_those_in_use(
         go_mod.write_text(first.replace("v1.2.3", version))
         return install(Progress(io.StringIO()), environ, lint)
 
-    running = built("v1.2.4")
-    with (running / "lint").open("w") as program:
-        program.write("#!/bin/sh\necho up; read _\n")
-    with subprocess.Popen([running / "lint"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"up\n"
-        old, kept, newest = (built(version) for version in ("v1.2.5", "v1.2.6", "v1.2.7"))
-        assert [folder.exists() for folder in (running, old, kept, newest)] == [True, False, True, True]
-        assert (built("v1.2.6"), len(go.calls("build"))) == (kept, 4), "an older checkout finds its own"
-        process.communicate(b"end\n")
-    built("v1.2.8")
-    assert not running.exists()
+    unused, used = built("v1.2.4"), built("v1.2.5")
+    month_ago = time.time() - 31 * 24 * 3600
+    for folder in cache.glob("*-*"):
+        os.utime(folder, (month_ago, month_ago))
+    (cache / "notes").mkdir()
+    os.utime(cache / "notes", (month_ago, month_ago))
+    assert built("v1.2.5") == used
+    newest = built("v1.2.6")
+    assert [folder.exists() for folder in (unused, used, newest, cache / "notes")] == [False, True, True, True]
     assert len([*cache.glob("lint-*")]) == len([*cache.glob("bin-*")]) == 2
+    assert (built("v1.2.5"), len(go.calls("build"))) == (used, 3), "an older checkout finds its own"
 
 
 def test_a_deleted_binary_is_noticed(environ: dict[str, str], modules: tuple[Module, ...]) -> None:

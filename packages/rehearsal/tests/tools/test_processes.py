@@ -26,6 +26,7 @@ def go(tmp_path: Path) -> FakeGo:
 def start(tmp_path: Path, go: FakeGo) -> Callable[[], subprocess.Popen[str]]:
     def run() -> subprocess.Popen[str]:
         environ = {**os.environ, "PATH": str(go.folder), "GPUCLUSTER_CACHE": str(tmp_path / "cache")}
+        environ["GPUCLUSTER_TOOLS_FROM"] = "source"
         return subprocess.Popen(
             [sys.executable, "-m", "rehearsal.tools", "actionlint"],
             cwd=_PROJECT,
