@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rehearsal.tools import archives, cache
+from rehearsal.tools import archives, cache, system_pulumi
 from rehearsal.tools.module import Module
 from rehearsal.tools.modules import MODULES, PREVIEW
-from rehearsal.tools.system_pulumi import SystemPulumi, find
+from rehearsal.tools.system_pulumi import SystemPulumi
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class BuildPlan:
         homes = {module.name: self.home(module) for module in self.modules}
         files = {file: homes[module.name] / file for module in self.modules for file in module.files}
         if isinstance(self.pulumi, SystemPulumi):
-            files |= {file: self.pulumi.folder / file for file in self.pulumi.files}
+            files |= {file: self.pulumi.folder / file for file in system_pulumi.FILES}
         return files
 
     @property
@@ -73,7 +73,7 @@ def make_plan(environ: Mapping[str, str] = os.environ, modules: tuple[Module, ..
     root = cache.root(environ)
     pulumi: SystemPulumi | str = ""
     if all(module in modules for module in PREVIEW):
-        pulumi = find(environ, root)
+        pulumi = system_pulumi.find(environ, root)
     if isinstance(pulumi, SystemPulumi):
         modules = tuple(module for module in modules if module not in PREVIEW)
     return BuildPlan(root, modules, pulumi, archives.origin(environ))

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -16,19 +16,19 @@ OLDEST: Final = (3, 200)
 """The oldest CLI that the rehearsal is known to work with."""
 
 FILES: Final = tuple(file for module in PREVIEW for file in module.files)
-"""The CLI and the plugins that a Python program with a policy pack needs beside it."""
+"""The CLI and the plugins that a Python program with a policy pack needs beside it.
 
-_UNTIL_3_221: Final = "pulumi-analyzer-policy-python"
-"""Newer releases come without it, their language host runs the pack: https://github.com/pulumi/pulumi/pull/21684."""
+Releases since 3.221 lack ``pulumi-analyzer-policy-python`` and start packs another way, with which no rehearsal has run
+yet, so they are passed over: https://github.com/pulumi/pulumi/pull/21684.
+"""
 
 
 @dataclass(frozen=True)
 class SystemPulumi:
-    """An installed Pulumi: ``folder`` holds ``files``."""
+    """An installed Pulumi: ``folder`` holds all ``FILES``."""
 
     folder: Path
     version: str
-    files: tuple[str, ...] = field(default=FILES, compare=False)
 
 
 def find(environ: Mapping[str, str], cache: Path) -> SystemPulumi | str:
@@ -55,13 +55,11 @@ def _check(command: Path, environ: Mapping[str, str]) -> SystemPulumi | str:
     if answer.returncode or match is None:
         return f"{command} version answers {(answer.stdout + answer.stderr).strip()!r}"
     version = match[0]
-    number = (int(match[1]), int(match[2]))
-    if number < OLDEST:
+    if (int(match[1]), int(match[2])) < OLDEST:
         return f"{command} is {version}, older than {'.'.join(map(str, OLDEST))}"
-    files = tuple(file for file in FILES if number < (3, 221) or file != _UNTIL_3_221)
     missing: list[str] = []
     for folder in (command.parent, command.resolve().parent):
-        missing = [file for file in files if not os.access(folder / file, os.X_OK)]
+        missing = [file for file in FILES if not os.access(folder / file, os.X_OK)]
         if not missing:
-            return SystemPulumi(folder, version, files)
+            return SystemPulumi(folder, version)
     return f"{command} {version} comes without {', '.join(missing)}"

@@ -49,17 +49,8 @@ def test_an_old_or_odd_pulumi_is_passed_over(tmp_path: Path, version: str, reaso
 
 @pytest.mark.parametrize("missing", [file for file in FILES if file != "pulumi"])
 def test_a_pulumi_without_its_python_plugins_is_passed_over(tmp_path: Path, missing: str) -> None:
-    folder = _install(tmp_path / "bin", "v3.220.0", without=(missing,))
+    folder = _install(tmp_path / "bin", "v3.245.1", without=(missing,))
     assert f"comes without {missing}" in str(system_pulumi.find({"PATH": str(folder)}, tmp_path / "cache"))
-
-
-def test_since_3_221_pulumi_comes_without_the_shim_for_policy_packs(tmp_path: Path) -> None:
-    shim = "pulumi-analyzer-policy-python"
-    folder = _install(tmp_path / "bin", "v3.221.0", without=(shim,))
-    plan = make_plan({"PATH": str(folder), "GPUCLUSTER_CACHE": str(tmp_path / "cache")})
-    assert isinstance(plan.pulumi, SystemPulumi)
-    assert shim not in plan.sources
-    assert set(FILES) - set(plan.sources) == {shim}
 
 
 def test_plugins_beside_the_target_of_a_link_count(tmp_path: Path) -> None:
