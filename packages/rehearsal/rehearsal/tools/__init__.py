@@ -40,10 +40,10 @@ def folder(environ: Mapping[str, str] = os.environ, modules: tuple[Module, ...] 
     Raises ToolsMissing with a sentence that names what is missing and the command that installs it.
     """
     plan = make_plan(environ, modules)
-    if given := environ.get("GPUCLUSTER_TOOLS"):
-        if missing := missing_from(Path(given), plan.sources):
-            raise ToolsMissing(f"GPUCLUSTER_TOOLS={given}", missing)
-        return Path(given)
+    if ready := environ.get("GPUCLUSTER_TOOLS"):
+        if missing := missing_from(Path(ready), plan.sources):
+            raise ToolsMissing(f"GPUCLUSTER_TOOLS={ready}", missing)
+        return Path(ready)
     if missing := plan.missing():
         raise ToolsMissing(str(plan.folder), missing)
     return plan.folder

@@ -30,7 +30,7 @@ def root(environ: Mapping[str, str] = os.environ) -> Path:
 
 @contextlib.contextmanager
 def exclusive(path: Path, wait: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock file ``path``; ``wait`` is told who holds it if that is someone else. Freed when a process dies."""
+    """Hold the lock file ``path``; ``wait`` gets the holder's name if it is held. Freed when the process dies."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = path.open("a+")

@@ -73,9 +73,11 @@ class Downloads:
         except urllib.error.HTTPError as error:
             raise Unavailable(f"{url}: {error.code} {error.reason}") from error
         except (OSError, ValueError, http.client.HTTPException) as error:
-            reason = getattr(error, "reason", error)
+            reason = getattr(error, "reason", error)  # of URLError
             late = isinstance(reason, TimeoutError)
-            self._unreachable[host] = f"no answer within {SECONDS:g} s" if late else str(reason)
+            self._unreachable[host] = (
+                f"no answer within {SECONDS:g} s" if late else getattr(reason, "strerror", None) or str(reason)
+            )
             raise Unavailable(f"{host}: {self._unreachable[host]}") from error
         if received < size:
             raise Unavailable(f"{url}: ended after {received} of {size} bytes")

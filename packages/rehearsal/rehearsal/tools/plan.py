@@ -64,7 +64,7 @@ class BuildPlan:
 
 
 def missing_from(folder: Path, names: Iterable[str]) -> list[str]:
-    """Those of ``names`` that are no files in ``folder`` (a link to a file that is gone is none)."""
+    """Those of ``names`` that are no files in ``folder`` (a broken link is none)."""
     return [name for name in names if not (folder / name).is_file()]
 
 

@@ -16,7 +16,7 @@ _FOLDER: Final = re.compile(r".+-[0-9a-f]{16}")
 
 
 def mark_used(folders: Collection[Path]) -> None:
-    """Set the time of use, which is the folder's own; a cache that only others may write stays as it is."""
+    """Set the time of use, which is the folder's own; nothing changes in a cache that others own."""
     for folder in folders:
         with contextlib.suppress(OSError):
             os.utime(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import socket
 import tarfile
 import threading
@@ -279,13 +280,20 @@ def test_paths_in_an_archive_lead_nowhere(tmp_path: Path, name: str) -> None:
     assert {path for path in files if not path.startswith("downloads/")} == {"a.tar.gz", "deep/folder/lint"}
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.DIRTYPE])
-def test_links_and_devices_are_no_programs(tmp_path: Path, kind: bytes) -> None:
+@pytest.mark.parametrize("kind", ["link", "hard link", "pipe", "folder"])
+def test_links_pipes_and_folders_are_no_programs(tmp_path: Path, kind: str) -> None:
+    entry, other = tmp_path / "lint", tmp_path / "other"
+    other.touch()
+    {
+        "link": lambda: entry.symlink_to("/etc/passwd"),
+        "hard link": lambda: entry.hardlink_to(other),
+        "pipe": lambda: os.mkfifo(entry),
+        "folder": entry.mkdir,
+    }[kind]()
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-        entry = tarfile.TarInfo("lint")
-        entry.type, entry.linkname = kind, "/etc/passwd"
-        tar.addfile(entry)
+        for path in (other, entry):
+            tar.add(path, path.name)
     with pytest.raises(Unavailable, match=r"a\.tar\.gz has no lint"):
         _unpack(packed.getvalue(), ("lint",), tmp_path)
 

@@ -237,8 +237,8 @@ def test_a_failing_build_shows_command_output_and_advice(
     assert error in message
     assert "    fmt\n" not in message  # the names of compiled packages are no error
     assert advice in message.partition("what to try:")[2]
-    kept = sorted(path.name.partition("-")[0] for path in Path(environ["GPUCLUSTER_CACHE"]).iterdir())
-    assert kept == ["bin", "lock", "store"]
+    folders = sorted(path.name.partition("-")[0] for path in Path(environ["GPUCLUSTER_CACHE"]).iterdir())
+    assert folders == ["bin", "lock", "store"]
 
 
 def test_too_little_disk_space_is_refused_before_the_build(
@@ -320,13 +320,13 @@ def test_folder_names_what_is_missing_and_the_remedy(environ: dict[str, str]) ->
 
 
 def test_folder_takes_the_given_one_only_if_it_is_complete(environ: dict[str, str], tmp_path: Path) -> None:
-    given = tmp_path / "given"
-    given.mkdir()
+    own = tmp_path / "own"
+    own.mkdir()
     names = [name for module in MODULES for name in module.files]
     for name in names[1:]:
-        (given / name).touch()
-    environ["GPUCLUSTER_TOOLS"] = str(given)
-    with pytest.raises(ToolsMissing, match=f"GPUCLUSTER_TOOLS={given}: {names[0]} is missing"):
+        (own / name).touch()
+    environ["GPUCLUSTER_TOOLS"] = str(own)
+    with pytest.raises(ToolsMissing, match=f"GPUCLUSTER_TOOLS={own}: {names[0]} is missing"):
         rehearsal.tools.folder(environ)
-    (given / names[0]).touch()
-    assert rehearsal.tools.folder(environ) == given
+    (own / names[0]).touch()
+    assert rehearsal.tools.folder(environ) == own
