@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FACTS: Final = ("facts/__init__.py", "facts/concepts", "facts/jobs")
 
 
-class FactsHook(BuildHookInterface):
+class FactsHook(BuildHookInterface[BuilderConfig]):
     """Finds ``facts/`` beside this file in an unpacked sdist, else at the repository's root."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
