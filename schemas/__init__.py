@@ -1,7 +1,8 @@
 """What each cloud's provider takes and answers, resource type by resource type; generated (``make schemas``).
 
 ``plugins.json`` has the version of each provider's plugin. ``<cloud>.json`` is for the stand-ins, which check inputs
-against it; ``<cloud>.pyi`` holds the same as ``TypedDict``s, for type checkers alone. The vendors' packages that both are made of are needed only to make them.
+against it; ``<cloud>.pyi`` holds the same as ``TypedDict``s, for type checkers alone. The vendors' packages that both
+are made of are needed only to make them.
 """
 
 from __future__ import annotations
