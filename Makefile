@@ -28,29 +28,35 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota sabotage quick test clients test-clients test-all check bench docs schemas lock format clean
+.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota sabotage quick test clients test-clients test-all check bench docs schemas lock format clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
 
-setup: ## Virtual environment with the locked Python packages (.venv)
-	@$(TOOLS).environment
+setup: ## Virtual environment (.venv) with what the program and the gate need; other targets add what they need
+	@$(TOOLS).environment program
+
+setup-rehearsal: ## The same, and what the rehearsal and .venv/bin/gpu need
+	@$(TOOLS).environment rehearsal
+
+setup-dev: ## The same, and what checks and tests need
+	@$(TOOLS).environment dev
 
 tools: ## Install all the binaries (each command installs what it needs); the last line is their folder (GPUCLUSTER_TOOLS_FROM=archives, or source to compile all; GPUCLUSTER_TOOLS_MIRROR=URL)
 	@$(TOOLS)
 
-rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, APPLY=DIR, ACCOUNT=FILE, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR)
+rehearse: setup-rehearsal ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, APPLY=DIR, ACCOUNT=FILE, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR)
 	@$(REHEARSAL) run --stack "$(STACK)" $(if $(filter-out 0 no false,$(KEEP)),--keep) $(if $(APPLY),--apply "$(APPLY)") $(if $(ACCOUNT),--account "$(ACCOUNT)") \
 	  --day-two "$(if $(filter 0 no false,$(DAYTWO)),none,$(if $(filter all,$(DAYTWO)),all,brief))" $(if $(FROM),--from "$(FROM)") $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
 
-rehearse-changed: setup ## Rehearse the stacks that a change since BASE= touches
+rehearse-changed: setup-rehearsal ## Rehearse the stacks that a change since BASE= touches
 	@stacks="$$($(VENV)/python -m rehearsal.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \
 	for stack in $$stacks; do $(REHEARSAL) run --stack "$$stack" || exit; done
 
-rehearse-stop: setup ## Stop what KEEP=1 left running, or a killed rehearsal left behind (STACK=, by default all)
+rehearse-stop: setup-rehearsal ## Stop what KEEP=1 left running, or a killed rehearsal left behind (STACK=, by default all)
 	@$(REHEARSAL) stop $(if $(filter command line,$(origin STACK)),--stack "$(STACK)")
 
-preview: setup ## pulumi preview with the policy gate, no account needed (STACK=)
+preview: setup-rehearsal ## pulumi preview with the policy gate, no account needed (STACK=)
 	@$(REHEARSAL) preview --stack "$(STACK)"
 
 gate-config: setup ## Check the gate's configuration of a stack; the last line is its file (STACK=)
@@ -65,17 +71,17 @@ stack-place: setup ## Check a stack file and print its cloud and region (STACK=)
 quota: setup ## What a stack at its maximum needs of the account's quotas, and where to ask; no account needed (STACK=)
 	@$(VENV)/python -m components.settings.quotas "$(STACK)"
 
-sabotage: setup ## Break the program on purpose and see it refused (CASE=, none lists them)
+sabotage: setup-rehearsal ## Break the program on purpose and see it refused (CASE=, none lists them)
 	@$(REHEARSAL) sabotage $(if $(CASE),--case "$(CASE)")
 
-quick: setup ## Fast tests that need no built program (WORKERS=3 at once, ARGS= goes to pytest)
+quick: setup-dev ## Fast tests that need no built program (WORKERS=3 at once, ARGS= goes to pytest)
 	@$(PYTEST) -m "not rehearsal and not exhaustive and not slow" $(ARGS)
 
-test: setup ## What guards a merge: quick, the real engine and gate, a rehearsal per cloud and autoscaler
+test: setup-dev ## What guards a merge: quick, the real engine and gate, a rehearsal per cloud and autoscaler
 	@echo "test: unit tests, then rehearsals on real binaries; about 15 minutes in all"
 	@$(WITH_TOOLS) $(PYTEST) -m "not exhaustive" $(ARGS)
 
-clients: setup ## Other people's programs by their locks, for test-clients (JupyterHub, SkyPilot; each in build/clients)
+clients: setup-dev ## Other people's programs by their locks, for test-clients (JupyterHub, SkyPilot; each in build/clients)
 	@for lock in packages/rehearsal/tests/clients/*/requirements.lock; do \
 	  home="build/clients/$$(basename "$$(dirname "$$lock")")" && { cmp -s "$$lock" "$$home/installed.lock" || { \
 	  $(VENV)/uv venv --quiet --clear --python "$(VENV)/python" "$$home" && \
@@ -89,7 +95,7 @@ test-all: clients ## Everything: test, every stack, every sabotage, other people
 	@echo "test-all: every stack and every sabotage on real binaries"
 	@$(WITH_TOOLS) $(PYTEST) $(ARGS)
 
-check: setup ## Style, types, dead code, layers, workflows, generated docs, file length; about a minute
+check: setup-dev ## Style, types, dead code, layers, workflows, generated docs, file length; about a minute
 	$(VENV)/ruff check .
 	$(VENV)/ruff format --check .
 	$(VENV)/basedpyright
@@ -104,25 +110,36 @@ check: setup ## Style, types, dead code, layers, workflows, generated docs, file
 	@folder="$$($(TOOLS) actionlint)" && "$$folder/actionlint" -color
 	$(VENV)/zizmor --offline --quiet .github/workflows
 
-bench: setup ## Ratios: the gate, the number of pools, the rehearsal's stages, scheduling
+bench: setup-rehearsal ## Ratios: the gate, the number of pools, the rehearsal's stages, scheduling
 	@$(REHEARSAL) bench
 
-docs: setup ## Regenerate docs/configuration.md, docs/policies.md and the tables of docs/operations.md
+docs: setup-rehearsal ## Regenerate docs/configuration.md, docs/policies.md and the tables of docs/operations.md
 	@$(VENV)/python -m components.settings.docs
 	@$(VENV)/python -m policies.docs
 	@$(VENV)/python -m rehearsal.day_two.docs
 
-schemas: setup ## Regenerate schemas/ from the installed SDKs and the vendors' models
+schemas: setup-rehearsal ## Regenerate schemas/ from the installed SDKs and the vendors' models
 	@$(VENV)/python -m schemas.generate
 
-format: setup ## Let ruff format and fix what it can
+format: setup-dev ## Let ruff format and fix what it can
 	@$(VENV)/ruff check --fix --quiet .
 	@$(VENV)/ruff format .
 
-lock: setup ## Resolve requirements.txt into requirements.lock, those of packages/rehearsal/tests/clients too
-	@for wanted in requirements.txt packages/rehearsal/tests/clients/*/requirements.txt; do \
-	  $(VENV)/uv pip compile "$$wanted" --quiet --universal --generate-hashes --python-version 3.10 \
-	    --no-emit-index-url --custom-compile-command "make lock" --output-file "$${wanted%.txt}.lock" || exit; \
+# All requirements are resolved together first, and each lock takes its part of that: a package has one version in all.
+# Versions stay as they are in the committed locks unless a requirement asks for another.
+LOCK = $(VENV)/uv pip compile --quiet --universal --generate-hashes --python-version 3.10 --no-emit-index-url \
+  --custom-compile-command "make lock"
+REQUIREMENTS = requirements.txt packages/gpu/pyproject.toml packages/rehearsal/pyproject.toml requirements-dev.txt
+
+lock: setup-dev ## Resolve all requirements into their .lock files, those of packages/rehearsal/tests/clients too
+	@cat requirements.lock packages/gpu/requirements.lock packages/rehearsal/requirements.lock requirements-dev.lock > build/all.lock
+	@$(LOCK) $(REQUIREMENTS) --output-file build/all.lock
+	@for list in $(REQUIREMENTS); do \
+	  lock="$$(echo "$$list" | sed 's/pyproject.toml$$/requirements.lock/; s/txt$$/lock/')" && \
+	  $(LOCK) "$$list" --constraints build/all.lock --output-file "$$lock" || exit; \
+	done
+	@for list in packages/rehearsal/tests/clients/*/requirements.txt; do \
+	  $(LOCK) "$$list" --output-file "$${list%.txt}.lock" || exit; \
 	done
 
 clean: ## Delete .venv and build/ (the binaries stay in their cache)

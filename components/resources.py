@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import version
 from typing import Any, NewType
 
 import pulumi
+
+from schemas import plugin_version
 
 Inputs = Mapping[str, Any]
 """Property name (camelCase, as in the provider's schema) to value or ``Output``."""
@@ -58,7 +58,7 @@ class Chart:
 class CustomResource(pulumi.CustomResource):
     """One resource of a provider plugin; ``outputs`` names the properties to read back besides the inputs.
 
-    The plugin's version is the one of the installed SDK, so ``requirements.txt`` pins both at once.
+    The plugin's version is that of the SDK in ``requirements.txt``, by way of ``make schemas``.
 
     A type checker takes objects inside a cluster alone: a cloud's resources go through that cloud's ``declare``
     (``components/clouds``), which ties each resource type to its inputs.
@@ -73,7 +73,7 @@ class CustomResource(pulumi.CustomResource):
         *,
         outputs: Sequence[str] = (),
     ) -> None:
-        plugin = pulumi.ResourceOptions(version=_plugin_version(token.partition(":")[0]))
+        plugin = pulumi.ResourceOptions(version=plugin_version(token.partition(":")[0]))
         properties = {**dict.fromkeys(outputs), **inputs}
         super().__init__(token, name, properties, pulumi.ResourceOptions.merge(plugin, opts))
 
@@ -97,7 +97,7 @@ class KubernetesProvider(pulumi.ProviderResource):
     def __init__(
         self, name: str, kubeconfig: pulumi.Output[str], authority: pulumi.Output[str], opts: pulumi.ResourceOptions
     ) -> None:
-        plugin = pulumi.ResourceOptions(version=_plugin_version("kubernetes"))
+        plugin = pulumi.ResourceOptions(version=plugin_version("kubernetes"))
         identifier = authority.apply(lambda certificate: hashlib.sha256(certificate.encode()).hexdigest())
         inputs = {"kubeconfig": kubeconfig, "clusterIdentifier": identifier, "enableConfigMapMutable": "true"}
         super().__init__("kubernetes", name, inputs, pulumi.ResourceOptions.merge(plugin, opts))
@@ -165,9 +165,3 @@ def object_token(manifest: Inputs) -> ObjectToken:
     api_version = manifest["apiVersion"]
     group_version = api_version if "/" in api_version else f"core/{api_version}"
     return ObjectToken(f"kubernetes:{group_version}:{manifest['kind']}")
-
-
-@cache
-def _plugin_version(package: str) -> str:
-    """Of each provider once: the files of an installed package are read anew for each question."""
-    return version(f"pulumi-{package}")

@@ -1,7 +1,8 @@
 """What each cloud's provider takes and answers, resource type by resource type; generated (``make schemas``).
 
-``<cloud>.json`` is for the stand-ins, which check inputs against it; ``<cloud>.pyi`` holds the same as ``TypedDict``s,
-for type checkers alone. The vendors' packages that both are made of are needed only to make them.
+``plugins.json`` has the version of each provider's plugin. ``<cloud>.json`` is for the stand-ins, which check inputs
+against it; ``<cloud>.pyi`` holds the same as ``TypedDict``s, for type checkers alone. The vendors' packages that both
+are made of are needed only to make them.
 """
 
 from __future__ import annotations
@@ -90,6 +91,16 @@ class Schema:
             block = self.objects.get(found.object)
             found = found.items if found.type == "map" else block.properties.get(key) if block else None
         return found
+
+
+@cache
+def plugin_version(package: str) -> str:
+    """The version of a provider's plugin (``gcp``, ``aws``, ``azure-native``, ``kubernetes``), that of its SDK.
+
+    Read from data, so that a preview needs no SDK. Raises ``KeyError`` for another name.
+    """
+    versions: dict[str, str] = json.loads((FOLDER / "plugins.json").read_text(encoding="utf-8"))
+    return versions[package]
 
 
 @cache

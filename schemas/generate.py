@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any, Final
 
 from schemas import FOLDER
@@ -17,6 +18,7 @@ from schemas.stubs import stub
 from schemas.used import USED
 
 _SOURCES: Final = {"gke": "google", "eks": "amazon", "aks": "azure"}
+_PLUGINS: Final = ("gcp", "aws", "azure-native", "kubernetes")
 
 
 def files(cloud: str) -> Iterator[tuple[str, str]]:
@@ -26,6 +28,11 @@ def files(cloud: str) -> Iterator[tuple[str, str]]:
     yield f"{cloud}.pyi", stub(cloud, made)
 
 
+def plugins() -> tuple[str, str]:
+    """The file of the plugins' versions, which are those of the installed SDKs: name and content."""
+    return "plugins.json", json.dumps({each: version(f"pulumi-{each}") for each in _PLUGINS}, indent=2) + "\n"
+
+
 def main(arguments: list[str]) -> int:
     """Write or check the files; 1 if one is stale."""
     parser = argparse.ArgumentParser(description="Make the schemas of the clouds' providers.")
@@ -33,7 +40,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("clouds", nargs="*", default=list(USED), help=f"some of {', '.join(USED)}; all by default")
     options = parser.parse_args(arguments)
     stale = []
-    for name, content in (file for cloud in options.clouds for file in files(cloud)):
+    for name, content in (plugins(), *(file for cloud in options.clouds for file in files(cloud))):
         path = FOLDER / name
         if options.check:
             fresh = path.exists() and path.read_text(encoding="utf-8") == content

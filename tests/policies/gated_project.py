@@ -12,8 +12,8 @@ from typing import Any
 from packages.rehearsal.tests.engine_project import Outcome, Project
 from policies.bundle import bundle
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Diff, Properties, Provider
-from rehearsal.providers.launcher import sdk_version
 from rehearsal.providers.server import serve
+from schemas import plugin_version
 
 
 class Anything(Provider):
@@ -21,7 +21,7 @@ class Anything(Provider):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.version = sdk_version(f"pulumi-{name}")
+        self.version = plugin_version(name)
 
     def instance(self) -> Anything:
         return Anything(self.name)

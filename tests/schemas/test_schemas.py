@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import botocore.session
@@ -12,9 +13,10 @@ from rehearsal.providers.eks import AwsProvider
 from rehearsal.providers.eks.row import Row
 from rehearsal.providers.gke import GcpProvider
 from rehearsal.providers.resource import SimulatedResource
-from schemas import schema
+from schemas import plugin_version, schema
 from schemas.sources.amazon.names import REQUESTS, To
 from schemas.used import USED
+from tests.stacks import ROOT
 
 ROWS: list[tuple[str, SimulatedResource[Any]]] = [
     (provider.cloud_name, row)
@@ -140,3 +142,15 @@ def test_names_that_the_vendor_knows_and_the_provider_does_not() -> None:
     assert {"status", "podIpv4CidrSize"} <= set(google.server)
     # Called otherwise or put elsewhere by the provider is not lacking (config, maxPodsConstraint).
     assert google.lacking == ("autopilotConfig", "conditions", "etag")
+
+
+def test_the_plugins_have_the_versions_that_requirements_txt_pins() -> None:
+    pins = dict(re.findall(r"^pulumi-([a-z-]+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
+    del pins["policy"]
+    assert sorted(pins) == ["aws", "azure-native", "gcp", "kubernetes"]
+    assert {name: plugin_version(name) for name in pins} == pins
+
+
+def test_a_plugin_that_no_resource_uses_has_no_version() -> None:
+    with pytest.raises(KeyError, match="random"):
+        plugin_version("random")

@@ -2,3 +2,5 @@
 
 Nothing of it runs in the cluster. ``job.py`` (what a training job is in Kubernetes) and ``sweep.py`` are pure.
 """
+
+__version__ = "0.1.0"

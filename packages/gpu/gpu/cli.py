@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
 from facts.concepts.offer import OfferError
 from facts.jobs.plan import AskError, NothingFits
 from facts.jobs.sweep import SweepError
+from gpu import __version__
 from gpu.cluster import ClusterError
 from gpu.commands import jobs, offer, submission
 from gpu.commands.common import EXIT_BAD_INPUT, EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_NO, err
@@ -17,9 +19,26 @@ from gpu.image import ImageError
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="""Work on a GPU cluster whose nodes come when they are needed: see what it offers, run programs, know why they
     wait and what they cost. It uses your kubeconfig; nothing of it runs in the cluster.""",
 )
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"gpu {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a command; the help text is the app's."""
+
 
 app.command()(offer.pools)
 app.command()(offer.fit)

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from rehearsal.providers.base import Provider, ProviderError
+from rehearsal.providers.base import Provider
 
 # The engine closes a plugin's standard input when it ends, in whichever way, and interrupts it before.
 _SCRIPT: Final = """\
@@ -26,17 +25,6 @@ fi
 echo {port}
 exec cat
 """
-
-
-def sdk_version(package: str) -> str:
-    """The version of the SDK ``package`` (``pulumi-gcp``): what the engine asks of the plugin, exactly.
-
-    Raises ``ProviderError`` if the SDK is not installed.
-    """
-    try:
-        return version(package)
-    except PackageNotFoundError as error:
-        raise ProviderError(f"the Python package {package} is not installed; install requirements.txt") from error
 
 
 def write_launchers(plugins: Path, ports: Mapping[Provider, int], pid: int | None = None) -> None:

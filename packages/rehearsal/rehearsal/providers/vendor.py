@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from rehearsal.providers.resource import CloudT, Made, Refers, SimulatedResource
 from rehearsal.providers.rules import ServerRule
 from rehearsal.providers.store import Record, Store
 from rehearsal.simulation import Fleet, UserInfo
-from schemas import Schema, schema
+from schemas import Schema, plugin_version, schema
 
 if TYPE_CHECKING:
     from facts.catalog import CloudCatalog
@@ -60,7 +59,7 @@ class Vendor(Provider, Generic[CloudT]):
     """Whether what is below a resource's id goes with it."""
 
     def __init__(self, directory: Path, fleet: Fleet | None, catalog: CloudCatalog | None = None) -> None:
-        self.version = importlib.metadata.version(f"pulumi-{self.name}")
+        self.version = plugin_version(self.name)
         self._cloud: CloudT = self.new_cloud(directory, fleet, lambda: catalog or of(self.cloud_name))
 
     @override

@@ -1,36 +1,56 @@
-"""``python3 -m rehearsal.tools.environment``: the virtual environment ``.venv`` with the locked Python packages.
+"""``python3 -m rehearsal.tools.environment program|rehearsal|dev``: the virtual environment ``.venv``, by purpose.
 
-pip installs uv, uv installs the rest; both accept only the hashes in requirements.lock. A stamp, written last, says
-what is installed, so that an interrupted run is not taken for a finished one and an unchanged lock costs nothing.
+pip installs uv, uv installs the locked packages; both accept only the hashes in the locks. A purpose's packages are
+added to those that are there. A stamp, written last, lists the installed locks: an interrupted run leaves none, so the
+next one starts afresh, and unchanged locks cost nothing.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
+import json
 import re
 import shutil
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rehearsal.tools import cache
 from rehearsal.tools.command import run
 from rehearsal.tools.errors import ToolsError
 from rehearsal.tools.progress import Progress, duration
 
-# Starts isolated: the folder that somebody works in may have modules called like ours.
-_LAUNCHER: Final = """\
-#!/bin/sh
-start='import sys; sys.path.insert(0, sys.argv.pop(1)); from gpu.cli import main; main()'
-exec '{python}' -I -c "$start" '{project}' "$@"
-"""
+_DEV: Final = "requirements-dev.lock"
+_PROGRAM: Final = ("requirements.lock",)
+_GPU: Final = "packages/gpu/requirements.lock"
+_REHEARSAL: Final = (*_PROGRAM, _GPU, "packages/rehearsal/requirements.lock")
+PURPOSES: Final[Mapping[str, tuple[str, ...]]] = {
+    "program": _PROGRAM,
+    "rehearsal": _REHEARSAL,
+    "dev": (*_REHEARSAL, _DEV),
+}
+"""Purpose → the locks it needs, as paths from the project's folder; each has those of the purposes before it."""
+
+# Of a whole environment with pip and uv; measured by `du --apparent-size` before anything is compiled.
+_SIZES: Final = {"program": "550 MB", "rehearsal": "800 MB", "dev": "1.1 GB"}
+
+_ON_PATH: Final = ("gpu", "rehearsal")
 
 OLDEST_PYTHON: Final = (3, 10)
 
+# Starts isolated: the folder that somebody works in may have modules called like ours.
+_LAUNCHER: Final = """\
+#!/bin/sh
+start='import sys; sys.path[:0] = [sys.argv.pop(1), sys.argv.pop(1)]; from gpu.cli import main; main()'
+exec '{python}' -I -c "$start" '{project}/packages/gpu' '{project}' "$@"
+"""
 
-def prepare(project: Path, progress: Progress) -> bool:
-    """Make ``project/.venv`` match ``project/requirements.lock``; True if something had to be done.
+
+def prepare(project: Path, purpose: str, progress: Progress) -> bool:
+    """Make ``project/.venv`` match the locks of ``purpose`` and those it has already; True if that took work.
 
     Raises ToolsError with a message for the user.
     """
@@ -39,24 +59,60 @@ def prepare(project: Path, progress: Progress) -> bool:
             f"Python {sys.version.split()[0]} is too old, {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed: "
             "`make PYTHON=/path/to/python3`"
         )
-    environment, lock = (project / ".venv").absolute(), project / "requirements.lock"
+    environment = (project / ".venv").absolute()
     if environment.is_symlink():
         raise ToolsError(f"{environment} is a link, and what it leads to would be emptied: remove the link")
-    stamp, wanted = environment / ".installed", _fingerprint(lock)
-    if _is(stamp, wanted):
-        _write_launcher(environment)
+    if _target(project, purpose) == _installed(project):
         return False
     with cache.exclusive(project / "build" / "venv.lock", lambda holder: progress.say(f"waiting for {holder} …")):
-        if _is(stamp, wanted):
+        # Another process may have installed packages meanwhile.
+        target, installed = _target(project, purpose), _installed(project)
+        if target == installed:
             return False
+        stamp = _stamp(project)
         stamp.unlink(missing_ok=True)
-        _install(environment, lock, progress)
-        stamp.write_text(wanted)
+        if not installed:
+            _create(environment, progress)
+        _install(project, list(target["locks"]), progress)
+        stamp.write_text(json.dumps(target))
     return True
 
 
-def _install(environment: Path, lock: Path, progress: Progress) -> None:
-    python = environment / "bin" / "python"
+def _stamp(project: Path) -> Path:
+    return project / ".venv" / ".installed"
+
+
+def _installed(project: Path) -> dict[str, Any]:
+    """What the stamp says; empty if the environment is unfinished, of another Python, or moved (scripts hold paths)."""
+    stamp = _stamp(project)
+    try:
+        content = json.loads(stamp.read_text())
+    except (OSError, ValueError):
+        return {}
+    ours = isinstance(content, dict) and {**content, **_place(project)} == content
+    return content if ours and (stamp.parent / "bin" / "python").exists() else {}
+
+
+def _target(project: Path, purpose: str) -> dict[str, Any]:
+    """The stamp of an environment that has the locks of ``purpose`` and those that are installed already."""
+    before = _installed(project).get("locks", {})
+    locks = [lock for lock in PURPOSES["dev"] if lock in before or lock in PURPOSES[purpose]]
+    hashes = {lock: hashlib.sha256(_content(project, lock).encode()).hexdigest() for lock in locks}
+    return {**_place(project), "locks": hashes}
+
+
+def _place(project: Path) -> dict[str, Any]:
+    return {"python": sys.version, "project": str(project.resolve())}
+
+
+def _content(project: Path, lock: str) -> str:
+    try:
+        return (project / lock).read_text()
+    except OSError as error:
+        raise ToolsError(f"{project / lock}: {error.strerror}; restore it with `git checkout {lock}`") from error
+
+
+def _create(environment: Path, progress: Progress) -> None:
     with progress.stage("virtual environment"):
         shutil.rmtree(environment, ignore_errors=True)
         run(
@@ -64,25 +120,28 @@ def _install(environment: Path, lock: Path, progress: Progress) -> None:
             "creating .venv",
             "Install Python's venv module (Debian, Ubuntu: `apt install python3-venv`).",
         )
-    with progress.stage("Python packages", "about 1 min with a fast network, 1.2 GB"):
-        uv = environment / "uv.txt"
-        uv.write_text(uv_requirement(lock.read_text()))
-        advice = "Check the network and the package index (PIP_INDEX_URL, UV_INDEX_URL), then run it again."
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        run([*pip, "--require-hashes", "--no-deps", "--requirement", str(uv)], "installing uv", advice)
-        sync = ["pip", "sync", "--quiet", "--require-hashes", "--python", str(python), str(lock)]
-        run([str(environment / "bin" / "uv"), *sync], "installing the Python packages", advice)
-    _write_launcher(environment)
 
 
-def _write_launcher(environment: Path) -> None:
-    """``.venv/bin/gpu``, and the path on which Python finds the packages; the project itself is no package."""
-    packages = environment.parent / "packages"
+def _install(project: Path, locks: Sequence[str], progress: Progress) -> None:
+    environment = (project / ".venv").absolute()
+    python, uv = environment / "bin" / "python", environment / "uv.txt"
+    purpose = next(name for name, needed in PURPOSES.items() if set(locks) <= set(needed))
+    advice = "Check the network and the package index (PIP_INDEX_URL, UV_INDEX_URL), then run it again."
+    with progress.stage(f"Python packages, for: {purpose}", f"{_SIZES[purpose]} in all; a minute with a fast network"):
+        pin = uv_requirement(_content(project, _DEV))
+        if not uv.exists() or uv.read_text() != pin:
+            uv.write_text(pin)
+            pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            run([*pip, "--require-hashes", "--no-deps", "--requirement", str(uv)], "installing uv", advice)
+        sync = ["pip", "sync", "--quiet", "--require-hashes", "--python", str(python)]
+        files = [str(uv), *(str(project / lock) for lock in locks)]
+        run([str(environment / "bin" / "uv"), *sync, *files], "installing the Python packages", advice)
+    # Python finds the command and the rehearsal by this path; neither is installed.
     (site,) = environment.glob("lib/python*/site-packages")
-    (site / "gpucluster.pth").write_text("".join(f"{packages / name}\n" for name in ("gpu", "rehearsal")))
-    launcher = environment / "bin" / "gpu"
-    if not launcher.exists():
-        launcher.write_text(_LAUNCHER.format(python=environment / "bin" / "python", project=environment.parent))
+    (site / "gpucluster.pth").write_text("".join(f"{project.absolute()}/packages/{name}\n" for name in _ON_PATH))
+    if _GPU in locks:
+        launcher = environment / "bin" / "gpu"
+        launcher.write_text(_LAUNCHER.format(python=python, project=project.absolute()))
         launcher.chmod(0o755)
 
 
@@ -90,37 +149,27 @@ def uv_requirement(lock: str) -> str:
     """The lines of a lock file that pin uv itself. Raises ToolsError if there are none."""
     match = re.search(r"^uv==.*\\\n(?:    --hash=.*\n?)+", lock, re.MULTILINE)
     if match is None:
-        raise ToolsError("requirements.lock does not pin uv: keep it in requirements.txt and run `make lock`")
+        raise ToolsError(f"{_DEV} does not pin uv: keep it in requirements-dev.txt and run `make lock`")
     return match[0]
 
 
-def _fingerprint(lock: Path) -> str:
-    """Changes with the lock, with Python's version and when the checkout moves (scripts hold absolute paths)."""
-    try:
-        content = lock.read_bytes()
-    except OSError as error:
-        raise ToolsError(f"{lock}: {error.strerror}; restore it with `git checkout requirements.lock`") from error
-    return hashlib.sha256(content + f"{sys.version}{lock.resolve()}".encode()).hexdigest()
-
-
-def _is(stamp: Path, wanted: str) -> bool:
-    return stamp.is_file() and stamp.read_text() == wanted and (stamp.parent / "bin" / "python").exists()
-
-
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Exit code 0 when the environment is ready, 1 when something failed, 130 after Ctrl-C."""
+    parser = argparse.ArgumentParser(description="Make .venv match the locks.")
+    parser.add_argument("purpose", choices=list(PURPOSES), help="what the environment is for")
+    purpose = parser.parse_args(arguments).purpose
     progress, start = Progress(), time.monotonic()
     try:
-        prepare(Path.cwd(), progress)
+        prepare(Path.cwd(), purpose, progress)
     except ToolsError as error:
         progress.say(f"setup: {error}")
         return 1
     except KeyboardInterrupt:
         progress.say("setup: interrupted. Run it again to go on.")
         return 130
-    progress.say(f"setup: .venv ready after {duration(time.monotonic() - start)}")
+    progress.say(f"setup: .venv ready for {purpose} after {duration(time.monotonic() - start)}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -16,11 +16,17 @@ from rehearsal.tools.command import run
 from rehearsal.tools.progress import Progress
 
 _PROJECT = Path(__file__).resolve().parents[4]
+LOCKS = (
+    "requirements.lock",
+    "packages/gpu/requirements.lock",
+    "packages/rehearsal/requirements.lock",
+    "requirements-dev.lock",
+)
 _LOCK = """\
 uv==1.0 \\
     --hash=sha256:aa \\
     --hash=sha256:bb
-    # via -r requirements.txt
+    # via -r requirements-dev.txt
 wheel==2.0 \\
     --hash=sha256:cc
 """
@@ -28,7 +34,9 @@ wheel==2.0 \\
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "requirements.lock").write_text(_LOCK)
+    for lock in LOCKS:
+        (tmp_path / lock).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / lock).write_text(_LOCK)
     return tmp_path
 
 
@@ -49,8 +57,15 @@ def commands(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return recorded
 
 
-def _prepare(project: Path) -> bool:
-    return environment.prepare(project, Progress(io.StringIO()))
+def _prepare(project: Path, purpose: str = "program") -> bool:
+    return environment.prepare(project, purpose, Progress(io.StringIO()))
+
+
+def _synced(project: Path, commands: list[list[str]]) -> list[str]:
+    """The locks that the last command installed."""
+    paths = [Path(each) for each in commands[-1] if each.endswith((".lock", ".txt"))]
+    assert paths[0] == project / ".venv" / "uv.txt", "uv itself would be removed"
+    return [str(path.relative_to(project)) for path in paths[1:]]
 
 
 def test_installs_once_and_only_with_hashes(project: Path, commands: list[list[str]]) -> None:
@@ -60,32 +75,84 @@ def test_installs_once_and_only_with_hashes(project: Path, commands: list[list[s
     assert len(commands) == 3
 
 
+def test_the_program_gets_its_own_lock_only(project: Path, commands: list[list[str]]) -> None:
+    _prepare(project)
+    assert _synced(project, commands) == ["requirements.lock"]
+    assert not (project / ".venv" / "bin" / "gpu").exists(), "it could not start"
+
+
+def test_a_purpose_adds_its_packages_to_the_environment(project: Path, commands: list[list[str]]) -> None:
+    _prepare(project, "program")
+    kept = project / ".venv" / "kept"
+    kept.touch()
+    assert _prepare(project, "rehearsal")
+    assert len(commands) == 4
+    assert _synced(project, commands) == list(LOCKS[:3])
+    assert _prepare(project, "dev")
+    assert len(commands) == 5
+    assert _synced(project, commands) == list(LOCKS)
+    assert kept.exists(), "not made again"
+
+
+def test_what_is_installed_for_more_is_enough_for_less(project: Path, commands: list[list[str]]) -> None:
+    _prepare(project, "dev")
+    assert [_prepare(project, purpose) for purpose in ("program", "rehearsal", "dev")] == [False, False, False]
+
+
+def test_a_changed_lock_of_another_purpose_is_installed_with_it(project: Path, commands: list[list[str]]) -> None:
+    _prepare(project, "rehearsal")
+    (project / LOCKS[3]).write_text(_LOCK.replace("wheel==2.0", "wheel==2.1"))
+    assert not _prepare(project), "nothing of the developers' is installed"
+    (project / LOCKS[2]).write_text(_LOCK.replace("wheel==2.0", "wheel==2.1"))
+    assert _prepare(project, "program")
+    assert _synced(project, commands) == list(LOCKS[:3])
+
+
+def test_another_version_of_uv_is_installed_before_it_is_used(project: Path, commands: list[list[str]]) -> None:
+    _prepare(project)
+    (project / LOCKS[3]).write_text(_LOCK.replace("uv==1.0", "uv==1.1"))
+    _prepare(project, "dev")
+    assert [("pip", "sync")[("sync" in command)] for command in commands[1:]] == ["pip", "sync", "pip", "sync"]
+    assert (project / ".venv" / "uv.txt").read_text().startswith("uv==1.1 ")
+
+
+@pytest.mark.parametrize("stamp", ["", "{", "[]", '{"locks": {}}', "0" * 64])
+def test_a_stamp_that_is_no_stamp_of_ours_is_no_installation(
+    project: Path, commands: list[list[str]], stamp: str
+) -> None:
+    _prepare(project)
+    (project / ".venv" / ".installed").write_text(stamp)
+    assert _prepare(project)
+    assert len(commands) == 6
+
+
 def test_the_command_starts_in_any_folder_and_takes_no_module_from_there(
     project: Path, commands: list[list[str]], tmp_path: Path
 ) -> None:
-    _prepare(project)
+    _prepare(project, "rehearsal")
     launcher, python = project / ".venv" / "bin" / "gpu", project / ".venv" / "bin" / "python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    (project / "gpu").mkdir()
-    (project / "gpu" / "cli.py").write_text("import json, sys\ndef main(): print(json.dumps(sys.argv[1:]))\n")
+    command = project / "packages" / "gpu" / "gpu"
+    command.mkdir()
+    (command / "__init__.py").touch()
+    (command / "cli.py").write_text("import facts, json, sys\ndef main(): print(json.dumps(sys.argv[1:]))\n")
+    (project / "facts.py").touch()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    (elsewhere / "json.py").write_text("raise RuntimeError\n")
+    for name in ("json.py", "facts.py", "gpu.py"):
+        (elsewhere / name).write_text("raise RuntimeError\n")
     done = subprocess.run(
         [launcher, "submit", "--", "a b"], cwd=elsewhere, capture_output=True, text=True, check=True, timeout=240
     )
     assert json.loads(done.stdout) == ["submit", "--", "a b"]
-    launcher.unlink()
-    assert not _prepare(project)
-    assert launcher.exists(), "an environment of before gets it, without an installation"
 
 
 def test_a_changed_lock_installs_again(project: Path, commands: list[list[str]]) -> None:
     _prepare(project)
     (project / "requirements.lock").write_text(_LOCK.replace("wheel==2.0", "wheel==2.1"))
     assert _prepare(project)
-    assert len(commands) == 6
+    assert len(commands) == 4, "the same environment, the other packages"
 
 
 def test_an_interrupted_install_is_not_taken_for_finished(
@@ -103,6 +170,7 @@ def test_an_interrupted_install_is_not_taken_for_finished(
             _prepare(project)
     (project / "requirements.lock").write_text(_LOCK)  # back to what the first run installed
     assert _prepare(project)
+    assert "venv" in commands[-3], "half an installation is not built upon"
 
 
 def test_an_environment_whose_python_is_gone_is_made_again(project: Path, commands: list[list[str]]) -> None:
@@ -149,16 +217,63 @@ def test_an_old_python_is_refused_with_the_way_to_name_another(
 
 def test_uv_is_taken_from_the_lock() -> None:
     assert environment.uv_requirement(_LOCK) == "uv==1.0 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n"
-    assert environment.uv_requirement((_PROJECT / "requirements.lock").read_text()).count("--hash=sha256:") > 5
+    assert environment.uv_requirement((_PROJECT / LOCKS[3]).read_text()).count("--hash=sha256:") > 5
     with pytest.raises(ToolsError, match="does not pin uv"):
         environment.uv_requirement("wheel==2.0\n")
 
 
-def test_the_lock_follows_the_requirements_and_names_no_registry() -> None:
-    lock = (_PROJECT / "requirements.lock").read_text()
-    requirements = (_PROJECT / "requirements.txt").read_text()
+def _pins(lock: str) -> dict[str, set[str]]:
+    """Package → its versions (several where a marker tells them apart)."""
+    pins: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([a-z0-9-]+)==([^\s;]+)", (_PROJECT / lock).read_text(), re.MULTILINE):
+        pins.setdefault(name, set()).add(version)
+    return pins
+
+
+def test_the_purposes_name_every_lock_and_each_has_those_before_it() -> None:
+    assert environment.PURPOSES["program"] == LOCKS[:1]
+    assert environment.PURPOSES["rehearsal"] == LOCKS[:3]
+    assert environment.PURPOSES["dev"] == LOCKS
+
+
+def test_a_package_has_one_version_in_all_locks() -> None:
+    versions: dict[str, dict[str, set[str]]] = {}
+    for lock in LOCKS:
+        for name, pinned in _pins(lock).items():
+            versions.setdefault(name, {})[lock] = pinned
+    assert sum(len(locks) > 1 for locks in versions.values()) > 10
+    assert {name: locks for name, locks in versions.items() if len(set(map(frozenset, locks.values()))) > 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("lock", "requirements"),
+    list(
+        zip(
+            LOCKS,
+            (
+                "requirements.txt",
+                "packages/gpu/pyproject.toml",
+                "packages/rehearsal/pyproject.toml",
+                "requirements-dev.txt",
+            ),
+            strict=True,
+        )
+    ),
+)
+def test_a_lock_follows_its_requirements_has_hashes_and_names_no_registry(lock: str, requirements: str) -> None:
+    content, text = (_PROJECT / lock).read_text(), (_PROJECT / requirements).read_text()
     # The lock names what an extra brings, not the extra.
-    pins = [re.sub(r"\[.*\]", "", pin) for pin in re.findall(r"^([^\s;]+==[^\s;]+)", requirements, re.MULTILINE)]
-    assert len(pins) > 10
-    assert [pin for pin in pins if f"\n{pin.lower()} " not in f"\n{lock}"] == []
-    assert "://" not in lock
+    direct = re.findall(r"^(?: *\")?([A-Za-z][\w-]*)(?:\[.*\])?((?:[=<>]=?[^\s;\"]+)+)", text, re.MULTILINE)
+    pins = _pins(lock)
+    assert len(direct) > 3
+    assert [name for name, _ in direct if name.lower() not in pins] == []
+    exact = [(name.lower(), bound[2:]) for name, bound in direct if bound.startswith("==")]
+    assert [name for name, version in exact if version not in pins[name]] == []
+    assert content.count("--hash=sha256:") >= len(pins)
+    assert "://" not in content
+
+
+def test_the_program_s_lock_has_nothing_of_the_other_purposes() -> None:
+    others = {"moto", "boto3", "kubernetes", "google-api-python-client", "basedpyright", "ruff", "uv", "typer"}
+    assert others & set(_pins("requirements.lock")) == set()
+    assert {"pulumi", "pulumi-policy", "pulumi-gcp", "pydantic", "pyyaml", "pytest"} <= set(_pins("requirements.lock"))

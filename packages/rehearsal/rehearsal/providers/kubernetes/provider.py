@@ -47,9 +47,9 @@ from rehearsal.providers.kubernetes.settings import (
     unknown_identity,
 )
 from rehearsal.providers.kubernetes.waiting import DEFAULT_TIMEOUT_SECONDS, NotReadyError, until_gone, until_ready
-from rehearsal.providers.launcher import sdk_version
 from rehearsal.providers.paths import differences, format_path
 from rehearsal.providers.values import has_unknown
+from schemas import plugin_version
 
 _PAUSES_SECONDS: Final = (1.0, 2.0, 4.0, 8.0)
 """Between attempts to create an object whose namespace or kind is not there yet, as the real provider does."""
@@ -70,7 +70,7 @@ class KubernetesStandIn(Provider):
     }
 
     def __init__(self, path: Sequence[Path] = (), tools: Path | None = None) -> None:
-        self.version = sdk_version("pulumi-kubernetes")
+        self.version = plugin_version(self.name)
         self._path = tuple(path)
         self._tools = tools
         self._config: Properties = {}
