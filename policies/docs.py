@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from policies.config import DIRECTORY, load
+from policies.known_gaps import KNOWN_GAPS
 from policies.rules.rule import Rule
 from policies.rules.table import RULES
-from policies.unseen import UNSEEN
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "policies.md"
 
@@ -68,7 +68,7 @@ already count:
 What no reader takes is named by [unjudged](#unjudged) where it looks like GPUs. Beyond that, this passes in silence;
 for each line there is a program in the tests, and a test that fails once it no longer passes:
 
-{unseen}
+{gaps}
 ## Rules
 
 """
@@ -77,13 +77,9 @@ for each line there is a program in the tests, and a test that fails once it no 
 def render() -> str:
     """The whole page."""
     files = sorted(DIRECTORY.glob("*.json"))
-    unseen = "".join(f"- {sentence}\n" for sentence in UNSEEN.values())
+    gaps = "".join(f"- {sentence}\n" for sentence in KNOWN_GAPS.values())
     return (
-        _HEAD.replace("{unseen}", unseen)
-        + _table()
-        + "\n"
-        + "\n".join(_section(rule) for rule in RULES)
-        + _configs(files)
+        _HEAD.replace("{gaps}", gaps) + _table() + "\n" + "\n".join(_section(rule) for rule in RULES) + _configs(files)
     )
 
 

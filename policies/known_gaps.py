@@ -1,11 +1,11 @@
-"""What the gate does not see: each line stands for a program of the tests that passes in silence."""
+"""What the gate does not detect. Each entry has a program in the tests that passes without a message."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-UNSEEN: Final[Mapping[str, str]] = {
+KNOWN_GAPS: Final[Mapping[str, str]] = {
     "made-outside": "What no resource of the program declares: nodes by a cloud's console or command line, nodes that "
     "an operator in the cluster makes by rules of its own, pods by `kubectl apply` (for those there are "
     "[admission policies](gating-your-own-program.md#pods-that-no-program-declares)).",
