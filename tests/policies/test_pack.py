@@ -175,7 +175,7 @@ def test_the_stack_is_judged_by_inputs_where_the_engine_has_no_outputs_yet() -> 
 
     policy.validate(StackValidationArgs(resources), report)
     ((message, where),) = found
-    assert "asks for 8 GPU(s)" in message
+    assert "requests 8 GPU(s)" in message
     assert where == "urn:job"
 
 
