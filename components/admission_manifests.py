@@ -22,9 +22,8 @@ from typing import Any, Final
 
 import yaml
 
-from components import gpu_admission_cel as cel
 from components.clouds.base import load_cloud
-from components.gpu_admission import API, PODS, WORKLOADS, manifests
+from components.gpu_admission import manifests, templates
 from components.settings.problems import SettingsError
 from components.settings.read import from_stack_file
 from facts.concepts.kubernetes import GPU_RESOURCE
@@ -50,8 +49,12 @@ _ASKS: Final = " || ".join(
         "size(variables.pod.?resourceClaims.orValue([])) > 0",
     )
 )
+_PLACEMENT, _, _ISOLATION, _ = templates()
+_MATCHED: Final = _PLACEMENT["spec"]["matchConstraints"]
+_PODS, *_WORKLOADS = _MATCHED["resourceRules"]
+_NOT_OF_A_DAEMON_SET: Final = _ISOLATION["spec"]["matchConditions"][-1]
 _NEEDED: Final = ("template", "pod", "where", "tolerations")
-_VARIABLES: Final = [variable for variable in cel.PLACEMENT_VARIABLES if variable["name"] in _NEEDED]
+_VARIABLES: Final = [variable for variable in _PLACEMENT["spec"]["variables"] if variable["name"] in _NEEDED]
 
 
 def pod_rules() -> Iterator[Mapping[str, Any]]:
@@ -72,13 +75,13 @@ def pod_rules() -> Iterator[Mapping[str, Any]]:
 
 def _policy(name: str, expression: str, what: str, remedy: str) -> Iterator[Mapping[str, Any]]:
     yield {
-        "apiVersion": API,
+        "apiVersion": _PLACEMENT["apiVersion"],
         "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": name},
         "spec": {
             "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": [PODS, *WORKLOADS], "namespaceSelector": cel.NOT_SYSTEM_NAMESPACE},
-            "matchConditions": [cel.NOT_OF_A_DAEMON_SET],
+            "matchConstraints": _MATCHED,
+            "matchConditions": [_NOT_OF_A_DAEMON_SET],
             "variables": _VARIABLES,
             "validations": [
                 {
@@ -90,9 +93,9 @@ def _policy(name: str, expression: str, what: str, remedy: str) -> Iterator[Mapp
             ],
         },
     }
-    for action, rules in (("Deny", [PODS]), ("Warn", list(WORKLOADS))):
+    for action, rules in (("Deny", [_PODS]), ("Warn", _WORKLOADS)):
         yield {
-            "apiVersion": API,
+            "apiVersion": _PLACEMENT["apiVersion"],
             "kind": "ValidatingAdmissionPolicyBinding",
             "metadata": {"name": f"{action.lower()}.{name}"},
             "spec": {"policyName": name, "validationActions": [action], "matchResources": {"resourceRules": rules}},
