@@ -37,7 +37,7 @@ Every rule takes a list of `exemptions`, each for a limited time:
 |---|---|
 | `reason` | why, in words |
 | `expires` | the last day on which it counts (UTC), at most a year ahead |
-| `resource` | a pattern: for the name (`bench-*`), for type and name (`gcp:container/*::bench-*`), or for the URN (`urn:…`) |
+| `resource` | a pattern for the name (`bench-*`), type and name (`gcp:container/*::bench-*`) or URN (`urn:…`) |
 | `tag` | optional: only resources with this tag or label (`key=value`) |
 
 Only `*` covers the stack as a whole. Each preview and update prints exempted violations as `exempted`. An expired
@@ -57,8 +57,8 @@ says so.
 
 ## Lower levels
 
-A level below a rule's own needs a `reason`, and for a mandatory rule also `expires`. Each run prints both as `exempted`.
-To introduce the gate to a program with many violations, lower all rules for a while and name the rules that already
+A level below a rule's own needs a `reason`, and for a mandatory rule also `expires`. Each run prints both as
+`exempted`. To introduce the gate to a program with many violations, lower all rules for a while and name the rules that already
 count:
 
 ```json
