@@ -58,8 +58,8 @@ says so.
 ## Lower levels
 
 A level below a rule's own needs a `reason`, and for a mandatory rule also `expires`. Each run prints both as
-`exempted`. To introduce the gate to a program with many violations, lower all rules for a while and name the rules that already
-count:
+`exempted`. To introduce the gate to a program with many violations, lower all rules for a while, and name the rules
+that already count:
 
 ```json
 {
