@@ -1,25 +1,25 @@
-"""Tells people at submission what a GPU workload lacks, and keeps small pods off large nodes (ADR 0001).
+"""Warns at submission about what a GPU workload lacks, and keeps small pods off large nodes (ADR 0001).
 
-Two ValidatingAdmissionPolicies (GA since Kubernetes 1.30, evaluated inside the API server, no webhook to keep alive):
-
-- ``gpu-placement`` warns about a workload that no pool could run, that misses the pool it should try first, or that the
-  autoscaler may end while it runs, and names the lines to add. It looks at pods and at the pod templates of the kinds
-  people write, so that ``kubectl apply`` prints the warning.
-- ``gpu-isolation`` refuses a pod that tolerates a larger node size than it needs.
+``gpu-placement.yaml`` has the two ValidatingAdmissionPolicies, ``gpu-placement`` (warns) and ``gpu-isolation``
+(refuses), and their bindings; this module adds the facts about the stack's pools as variables. They are GA since
+Kubernetes 1.30 and run inside the API server: there is no webhook to operate.
 
 https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from pathlib import Path
+from typing import Any, Final
 
 import pulumi
+import yaml
 
-from components import gpu_admission_cel as cel
 from components.cluster import Cluster
+from components.gpu_admission_facts import facts
 from facts import catalog
 from facts.catalog.model import Resources
 from facts.concepts.pool import OPT_OUT_LABEL, Pool
@@ -27,19 +27,9 @@ from facts.concepts.pool import OPT_OUT_LABEL, Pool
 PLACEMENT_POLICY: Final = "gpu-placement.gpucluster.dev"
 ISOLATION_POLICY: Final = "gpu-isolation.gpucluster.dev"
 
-API: Final = "admissionregistration.k8s.io/v1"
-_CHANGES: Final = ["CREATE", "UPDATE"]
-PODS: Final = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
-WORKLOADS: Final = (
-    {"apiGroups": [""], "apiVersions": ["v1"], "operations": _CHANGES, "resources": ["replicationcontrollers"]},
-    {
-        "apiGroups": ["apps"],
-        "apiVersions": ["v1"],
-        "operations": _CHANGES,
-        "resources": ["deployments", "replicasets", "statefulsets"],
-    },
-    {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": _CHANGES, "resources": ["jobs", "cronjobs"]},
-)
+_FILE: Final = Path(__file__).with_name("gpu-placement.yaml")
+_EVICTION: Final = "may be ended by the autoscaler while it runs"
+"""Message of the validation for clouds whose autoscaler ends running pods."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,21 +58,21 @@ class GpuAdmission(pulumi.ComponentResource):
 
 
 def rooms(cloud: str, pools: Sequence[Pool]) -> dict[str, Resources]:
-    """Pool → what a node of it leaves for pods; of several machine types the most, so that no warning is false."""
+    """Pool → CPU and memory its nodes leave for pods: the most of several machine types, so no warning is false."""
     known = catalog.of(cloud)
-    found = {}
+    by_pool = {}
     for pool in pools:
         machines = [known.machines.get(type) for type in pool.machine_types]
         free = [known.allocatable(machine) for machine in machines if machine is not None]
         if free and len(free) == len(machines):
             cpu, memory = max(each.milli_cpu for each in free), max(each.memory_mib for each in free)
-            found[pool.name] = Resources(milli_cpu=cpu, memory_mib=memory)
-    return found
+            by_pool[pool.name] = Resources(milli_cpu=cpu, memory_mib=memory)
+    return by_pool
 
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyManifests:
-    """A policy and the binding that puts it in force."""
+    """A policy and its binding."""
 
     suffix: str
     policy: Mapping[str, Any]
@@ -96,68 +86,37 @@ def manifests(
     ends_running_pods: bool,
     room: Mapping[str, Resources] | None = None,
 ) -> tuple[PolicyManifests, PolicyManifests]:
-    """The policies for these pools; ``adds_gpu_toleration`` and ``ends_running_pods`` as a ``Cloud`` has them.
+    """The policies for these pools; ``adds_gpu_toleration`` and ``ends_running_pods`` are those of ``Cloud``.
 
-    ``room`` is what a node of a pool leaves for pods; a pool that it does not name holds pods of any size.
+    ``room``: the CPU and memory that a pool's nodes leave for pods; a pool that it does not name fits pods of any size.
     """
-    facts = cel.facts(pools, adds_gpu_toleration=adds_gpu_toleration, room=room)
-    placement = _policy(
-        PLACEMENT_POLICY,
-        action="Warn",
-        rules=[PODS, *WORKLOADS],
-        conditions=[cel.WRITTEN_BY_A_USER, cel.ASKS_FOR_GPUS],
-        variables=facts
-        + cel.PLACEMENT_VARIABLES
-        + cel.ISOLATION_VARIABLES
-        + cel.TWIN_VARIABLES
-        + cel.EVICTION_VARIABLES,
-        validations=[
-            *cel.PLACEMENT_VALIDATIONS,
-            cel.ISOLATION_VALIDATION,
-            cel.TWIN_VALIDATION,
-            *([cel.EVICTION_VALIDATION] if ends_running_pods else []),
-        ],
-        suffix="placement",
+    variables = facts(pools, adds_gpu_toleration=adds_gpu_toleration, room=room)
+    placement, placement_binding, isolation, isolation_binding = templates()
+    validations = placement["spec"]["validations"]
+    if not ends_running_pods:
+        validations = [validation for validation in validations if validation["message"] != _EVICTION]
+    return (
+        PolicyManifests(
+            suffix="placement",
+            policy=_with(placement, variables, validations),
+            binding=placement_binding,
+        ),
+        PolicyManifests(
+            suffix="isolation",
+            policy=_with(isolation, variables, isolation["spec"]["validations"]),
+            binding=isolation_binding,
+        ),
     )
-    isolation = _policy(
-        ISOLATION_POLICY,
-        action="Deny",
-        rules=[PODS],
-        conditions=[cel.ASKS_FOR_GPUS, cel.NOT_OF_A_DAEMON_SET],
-        variables=facts + cel.PLACEMENT_VARIABLES + cel.ISOLATION_VARIABLES,
-        validations=[cel.ISOLATION_VALIDATION],
-        suffix="isolation",
-    )
-    return placement, isolation
 
 
-def _policy(
-    name: str,
-    *,
-    action: Literal["Warn", "Deny"],
-    rules: Sequence[Mapping[str, Any]],
-    conditions: Sequence[Mapping[str, str]],
-    variables: Sequence[Mapping[str, str]],
-    validations: Sequence[Mapping[str, str]],
-    suffix: str,
-) -> PolicyManifests:
-    policy = {
-        "apiVersion": API,
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": {
-            # A refusal that cannot be evaluated must not let the pod through; a warning must not stop it.
-            "failurePolicy": "Fail" if action == "Deny" else "Ignore",
-            "matchConstraints": {"resourceRules": list(rules), "namespaceSelector": cel.NOT_SYSTEM_NAMESPACE},
-            "matchConditions": list(conditions),
-            "variables": list(variables),
-            "validations": list(validations),
-        },
-    }
-    binding = {
-        "apiVersion": API,
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": {"policyName": name, "validationActions": [action]},
-    }
-    return PolicyManifests(suffix=suffix, policy=policy, binding=binding)
+@functools.cache
+def templates() -> Sequence[Mapping[str, Any]]:
+    """The manifests in ``gpu-placement.yaml``: two policies without facts, each followed by its binding."""
+    return yaml.safe_load(_FILE.read_text(encoding="utf-8"))["items"]
+
+
+def _with(
+    policy: Mapping[str, Any], variables: Sequence[Mapping[str, str]], validations: Sequence[Mapping[str, str]]
+) -> Mapping[str, Any]:
+    spec = policy["spec"]
+    return {**policy, "spec": {**spec, "variables": [*variables, *spec["variables"]], "validations": validations}}

@@ -16,7 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from policies import exemptions, lowered, pools
+from policies import exemptions, levels, pools
 from policies.exemptions import Exemption, today_utc
 from policies.rules.rule import LEVELS, Rule
 from policies.rules.table import BY_ID
@@ -71,7 +71,7 @@ def problems(config: Mapping[str, Any]) -> list[str]:
     """Everything that is wrong with a configuration, one sentence each."""
     found = []
     for name, given in config.items():
-        if name == lowered.ALL:
+        if name == levels.ALL:
             found += _all_problems(given)
         elif name == pools.KEY:
             found += pools.problems(given)
@@ -83,10 +83,10 @@ def problems(config: Mapping[str, Any]) -> list[str]:
             found += _properties_problems(BY_ID[name], {key: value for key, value in given.items() if key != _LEVEL})
         else:
             found += _level_problems(name, given, BY_ID[name].levels)
-    return found + ([] if found else lowered.problems(_configured(config), today_utc()))
+    return found + ([] if found else levels.problems(_configured(config), today_utc()))
 
 
-def _configured(config: Mapping[str, Any]) -> lowered.Configured:
+def _configured(config: Mapping[str, Any]) -> levels.Configured:
     """A file's content as the engine hands it over."""
     found = {}
     for name, given in config.items():
@@ -97,13 +97,13 @@ def _configured(config: Mapping[str, Any]) -> lowered.Configured:
 
 def _all_problems(given: object) -> list[str]:
     if not isinstance(given, dict):
-        return _level_problems(lowered.ALL, given, LEVELS)
+        return _level_problems(levels.ALL, given, LEVELS)
     found = [
-        f"{lowered.ALL}.{key}: no such key; it has {_LEVEL}, {', '.join(lowered.KEYS)}"
+        f"{levels.ALL}.{key}: no such key; it has {_LEVEL}, {', '.join(levels.KEYS)}"
         for key in given
-        if key not in (_LEVEL, *lowered.KEYS)
+        if key not in (_LEVEL, *levels.KEYS)
     ]
-    return found + _level_problems(f"{lowered.ALL}.{_LEVEL}", given.get(_LEVEL), LEVELS)
+    return found + _level_problems(f"{levels.ALL}.{_LEVEL}", given.get(_LEVEL), LEVELS)
 
 
 def limit_problems(rule: Rule[...], limits: Mapping[str, Any]) -> list[str]:
@@ -158,7 +158,7 @@ def expired(config: Mapping[str, Any], today: date) -> list[str]:
 
 def _divided(given: Mapping[str, Any]) -> tuple[dict[str, Any], object]:
     """A rule's properties as limits and exemptions."""
-    others = (exemptions.KEY, *lowered.KEYS)
+    others = (exemptions.KEY, *levels.KEYS)
     return {key: value for key, value in given.items() if key not in others}, given.get(exemptions.KEY, [])
 
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 from facts.concepts.declared import NodeGroup
 from facts.concepts.kubernetes import GPU_PRESENT_LABEL
 from facts.concepts.pool import GPU_TAINT
-from policies.readers import additions_to, read
+from policies.readers import read
+from policies.readers.registry import additions_to
 from policies.readers.resource import Declared
 from policies.rules.node_groups import gpu_taint, present_label
 

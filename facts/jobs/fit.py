@@ -163,7 +163,7 @@ def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:
 
 
 def _enough_gpus_in_smaller(offer: Offer, pool: PoolOffer, request: PodRequest) -> bool:
-    """As admission asks it (``gpu_admission_cel.py``): of the same type and a smaller size."""
+    """As admission asks it (``gpu-placement.yaml``): of the same type and a smaller size."""
     return any(
         one.gpu == pool.gpu and one.gpus_per_node < pool.gpus_per_node and one.gpus_per_pod >= request.gpus
         for one in offer.pools

@@ -1,4 +1,4 @@
-"""What a cluster must offer besides GPU nodes: a home for system pods."""
+"""What a cluster needs besides GPU nodes: a place for system pods."""
 
 from __future__ import annotations
 
@@ -17,45 +17,43 @@ _FOR_SYSTEM_PODS: Final = "CriticalAddonsOnly"
 
 @rule(
     "gpu-not-only-pool",
-    title="GPU node groups are not a cluster's only ones",
-    why="Some clouds taint GPU nodes only beside a CPU group, and DNS should not need a GPU node.",
-    remedy="Add a small CPU node group.",
+    title="A cluster with GPUs also has a CPU node group",
+    why="Some clouds taint GPU nodes only if there is a CPU group, and DNS should not need a GPU node.",
+    remedy="Add a small CPU node group that is always on.",
     level="mandatory",
     severity="high",
     example=program(CLUSTER, GPUS),
 )
 def not_alone(stack: Stack) -> list[Violation]:
     """A cluster with GPU groups has a group without GPUs too."""
-    found = []
+    violations = []
     for cluster, groups in clusters_with_gpus(stack):
         if any(group.gpus_per_node == 0 for group in groups):
             continue
-        message = f"Cluster '{name_of(cluster)}' has no node group without GPUs: every pod of its own needs a GPU node."
-        remedy = "Add a small CPU node group that is always on."
+        message = f"Cluster '{name_of(cluster)}' has no node group without GPUs: its system pods need a GPU node."
         undecided = any(group.gpus_per_node is UNKNOWN for group in groups)
-        found.append(Violation(not_alone.id, message, remedy, undecided=undecided, resource=cluster.resource))
-    return found
+        violations.append(not_alone.violation(message, cluster.resource, undecided=undecided))
+    return violations
 
 
 @rule(
     "system-pods-home",
-    title="System pods have a home",
-    why="With no always-on, untainted CPU node, system pods wait forever or keep a GPU node up.",
-    remedy="Keep one small CPU node group at a minimum of 1 node, without taints.",
+    title="System pods have a CPU node group that is always on",
+    why="Without an always-on, untainted CPU node, system pods stay Pending or keep a GPU node up.",
+    remedy="Add a CPU node group with at least 1 node at all times and no NoSchedule or NoExecute taint.",
     level="mandatory",
     severity="high",
     example=program(CLUSTER, GPUS, CPUS),
 )
 def system_pods_home(stack: Stack) -> list[Violation]:
-    """A cluster with GPU groups has a CPU group that is always on and that no taint closes to system pods.
+    """A cluster with GPU groups has a CPU group that is always on and whose taints system pods tolerate.
 
     The clouds' own system pods tolerate ``CriticalAddonsOnly``, as Kubernetes' add-ons do:
     https://kubernetes.io/docs/tasks/administer-cluster/guaranteed-scheduling-critical-addon-pods/,
-    https://learn.microsoft.com/azure/aks/use-system-pools. With an autoscaler on an always-on group, a group that it
-    adds nodes to is a home for all others.
+    https://learn.microsoft.com/azure/aks/use-system-pools. With an autoscaler on an always-on group, the other
+    system pods may run on a group that it adds nodes to.
     """
-    remedy = "Add a CPU node group with at least 1 node at all times and no NoSchedule or NoExecute taint."
-    found = []
+    violations = []
     for cluster, groups in clusters_with_gpus(stack):
         home = _home(groups)
         if home is True:
@@ -63,18 +61,18 @@ def system_pods_home(stack: Stack) -> list[Violation]:
         if home is UNKNOWN:
             message = f"Cluster '{name_of(cluster)}': whether a CPU node group is always on and untainted is unknown"
             message += " at preview, checked at update."
-            found.append(Violation(system_pods_home.id, message, remedy, undecided=True, resource=cluster.resource))
+            violations.append(system_pods_home.violation(message, cluster.resource, undecided=True))
             continue
         message = (
-            f"Cluster '{name_of(cluster)}' has no untainted CPU node group that is always on: its system pods wait, "
+            f"Cluster '{name_of(cluster)}' has no untainted CPU node group that is always on: its system pods stay "
+            "Pending, or run on GPU nodes and keep them up."
         )
-        message += "or settle on GPU nodes wherever these are open to them, and keep them up."
-        found.append(Violation(system_pods_home.id, message, remedy, resource=cluster.resource))
-    return found
+        violations.append(system_pods_home.violation(message, cluster.resource))
+    return violations
 
 
 def _home(groups: Sequence[NodeGroup]) -> Maybe[bool]:
-    """Whether system pods find a place: always on and open to them, or added for them by an autoscaler that has one."""
+    """Whether system pods have a place: always on and open to them, or added by an autoscaler that has such a place."""
     cpus = [(group, _without_gpus(group)) for group in groups]
     own = either(both((cpu, _always_on(group), _open(group))) for group, cpu in cpus)
     always = either(both((cpu, _always_on(group))) for group, cpu in cpus)

@@ -1,4 +1,4 @@
-"""How long a GPU node may stay after its last pod has gone."""
+"""How long an idle GPU node may run."""
 
 from __future__ import annotations
 
@@ -16,44 +16,42 @@ from policies.rules.samples import GPUS, program
 
 @rule(
     "gpu-idle-time",
-    title="Idle GPU nodes go soon",
-    why="A minimum of 0 saves nothing if the last node stays for days after its last pod.",
-    remedy="Let idle nodes go after some minutes, at all hours.",
+    title="Idle GPU nodes are removed soon",
+    why="A minimum of 0 saves nothing if an idle node runs for days.",
+    remedy="Remove idle nodes after some minutes, at all hours.",
     level="mandatory",
     severity="high",
     limits={
         "maxIdleMinutes": {
             "type": ["number", "null"],
             "minimum": 0,
-            "description": "Most minutes that a GPU node may stay without a pod; null for no limit but never.",
+            "description": "Most minutes that a GPU node may be idle; null allows any limit except never.",
         }
     },
     example=program(replace(GPUS, idle=IdleTime(720 * 60, "spec.disruption.consolidateAfter"))),
 )
 def idle_time(stack: Stack, max_idle_minutes: float | None = 60) -> list[Violation]:
-    """A GPU node goes at most ``max_idle_minutes`` after its last pod: by its group, its cluster and its autoscaler.
+    """A GPU node is removed at most ``max_idle_minutes`` after its last pod, by its group, cluster and autoscaler.
 
-    An autoscaler in a program without node groups is judged too: which groups it scales is declared elsewhere.
+    An autoscaler in a program without node groups is checked as well: another program declares its groups.
     """
-    found = []
-    for who, idle, certain, resource in _idle_times(stack):
+    violations = []
+    for owner, idle, certain, resource in _idle_times(stack):
         if idle.minutes is not UNKNOWN and _is_short(idle.minutes, max_idle_minutes):
             continue
         within = "some minutes" if max_idle_minutes is None else f"{max_idle_minutes:g} minutes"
-        remedy = f"Set {idle.where} so that an idle node goes within {within}, at all hours."
+        remedy = f"Set {idle.where} so that an idle node is removed within {within}, at all hours."
         if idle.minutes is UNKNOWN or not certain:
-            message = f"{who}: unknown at preview, checked at update: how long an idle GPU node stays ({idle.where})."
+            message = f"{owner}: unknown at preview, checked at update: how long an idle GPU node runs ({idle.where})."
         else:
-            message = (
-                f"{who} keeps an idle GPU node {_span(idle.minutes)} ({idle.where}), paid for while nobody uses it."
-            )
+            message = f"{owner} keeps an idle GPU node {_span(idle.minutes)} ({idle.where})."
         undecided = idle.minutes is UNKNOWN or not certain
-        found.append(Violation(idle_time.id, message, remedy, undecided=undecided, resource=resource))
-    return found
+        violations.append(idle_time.violation(message, resource, remedy=remedy, undecided=undecided))
+    return violations
 
 
 def _idle_times(stack: Stack) -> Iterator[tuple[str, IdleTime, bool, str]]:
-    """Who says how long, what, whether there are GPU nodes for certain, and where it is declared."""
+    """What sets an idle time, the time, whether there certainly are GPU nodes, and where it is declared."""
     groups = [group for group in stack.groups if has_gpus(group) and group.kind != "machine"]
     for group in groups:
         if group.idle is not None:
@@ -75,5 +73,5 @@ def _is_short(minutes: float, most: float | None) -> bool:
 
 def _span(minutes: float) -> str:
     if minutes == math.inf:
-        return "for ever"
+        return "forever"
     return f"for {minutes / 60:g} hours" if minutes >= 120 else f"for {minutes:g} minutes"

@@ -1,4 +1,4 @@
-"""What keeps GPU nodes up while no job asks for them, beside the minimum of their group."""
+"""What keeps GPU nodes running without a job, besides the minimum of their group."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from policies.rules.rule import rule
 from policies.rules.samples import GPUS, JOB, program
 from policies.rules.scheduling import distinct, selects, untolerated
 
-_MORE_OR_LESS = "unknown at preview, checked at update"
+_UNKNOWN_YET = "unknown at preview, checked at update"
 
 
 @rule(
     "gpu-minimum-elsewhere",
-    title="Nothing else sets a minimum of GPU nodes",
-    why="A schedule or a flag keeps GPU nodes up although their group says 0.",
-    remedy="Leave the group's size to its autoscaler, with a minimum of 0 wherever one is written.",
+    title="No schedule or flag sets a minimum of GPU nodes",
+    why="A schedule or a flag keeps GPU nodes running although their group has the minimum 0.",
+    remedy="Set every minimum of the group to 0: nodes are added when a pod requests a GPU.",
     level="mandatory",
     severity="critical",
     example=replace(program(GPUS), minimums=(Minimum("schedule 'morning'", 2, "l4", where="minSize"),)),
 )
 def minimum_elsewhere(stack: Stack) -> list[Violation]:
     """No schedule, autoscale setting or autoscaler's flag keeps nodes of a GPU group."""
-    found = []
+    violations = []
     groups = [group for group in stack.groups if has_gpus(group)]
     for minimum in stack.minimums:
         if minimum.nodes is not UNKNOWN and minimum.nodes <= 0:
@@ -35,30 +35,30 @@ def minimum_elsewhere(stack: Stack) -> list[Violation]:
         group = next((group for group in groups if _is_about(minimum, group)), None)
         if group is None:
             continue
-        remedy = f"Set {minimum.where} to 0, or remove it: nodes come when a pod asks for a GPU."
+        remedy = f"Set {minimum.where} to 0, or remove it: nodes are added when a pod requests a GPU."
         if minimum.nodes is UNKNOWN or group.gpus_per_node is UNKNOWN:
-            message = f"The {minimum.what}: {_MORE_OR_LESS}: whether it keeps nodes of GPU node group '{group.name}'."
-            violation = Violation(minimum_elsewhere.id, message, remedy, undecided=True, resource=minimum.resource)
+            message = f"The {minimum.what}: {_UNKNOWN_YET}: whether it keeps nodes of GPU node group '{group.name}'."
+            violation = minimum_elsewhere.violation(message, minimum.resource, remedy=remedy, undecided=True)
         else:
             message = f"The {minimum.what} keeps at least {minimum.nodes} node(s) of GPU node group '{group.name}' "
             message += f"({minimum.where}), whatever the group's own minimum is."
-            violation = Violation(minimum_elsewhere.id, message, remedy, resource=minimum.resource)
-        found.append(violation)
-    return found
+            violation = minimum_elsewhere.violation(message, minimum.resource, remedy=remedy)
+        violations.append(violation)
+    return violations
 
 
 @rule(
     "gpu-placeholders",
-    title="No placeholders on GPU nodes",
-    why="A pod that only keeps room makes an autoscaler keep a GPU node that does no work.",
-    remedy="Remove the placeholder's GPU request, or the placeholder: the first job waits some minutes for its node.",
+    title="No placeholder pods on GPU nodes",
+    why="A placeholder pod makes the autoscaler keep a GPU node that does no work.",
+    remedy="Remove the placeholder or its GPU request. The first job then waits some minutes for its node.",
     level="mandatory",
     severity="critical",
     example=program(GPUS, replace(JOB, kind="Deployment", name="pause", always=2, keeps_room=True)),
 )
 def placeholders(stack: Stack) -> list[Violation]:
-    """No pods of negative priority, and no buffers for pods to come, hold GPUs for ever."""
-    found = []
+    """No pods of negative priority and no capacity buffers hold GPUs."""
+    violations = []
     stack = distinct(stack)
     for workload in stack.workloads:
         if workload.gpus == 0 or workload.kind == "DaemonSet":
@@ -68,46 +68,46 @@ def placeholders(stack: Stack) -> list[Violation]:
             continue
         name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
         if workload.gpus is UNKNOWN or keeps is UNKNOWN or count is UNKNOWN:
-            message = f"{name}: {_MORE_OR_LESS}: whether its pods only keep room on GPU nodes."
-            violation = Violation(placeholders.id, message, placeholders.remedy, undecided=True)
+            message = f"{name}: {_UNKNOWN_YET}: whether its pods are placeholders on GPU nodes."
+            violation = placeholders.violation(message, workload.resource, undecided=True)
         else:
-            message = f"{name} keeps room for {count} pod(s) with {workload.gpus} GPU(s): nodes stay up for no work"
+            message = f"{name} reserves room for {count} pod(s) with {workload.gpus} GPU(s): nodes run without work"
             message += f"{_price(workload, count * workload.gpus, stack)}."
-            violation = Violation(placeholders.id, message, placeholders.remedy)
-        found.append(replace(violation, resource=workload.resource))
-    return found
+            violation = placeholders.violation(message, workload.resource)
+        violations.append(violation)
+    return violations
 
 
 @rule(
     "gpu-daemonset-asks",
-    title="DaemonSets take no GPUs",
-    why="A DaemonSet's pod takes its GPU on every node before any job does.",
-    remedy="Remove the DaemonSet's GPU request: pods that watch or prepare GPUs reach them without one.",
+    title="DaemonSets request no GPUs",
+    why="A DaemonSet's pod takes a GPU on every node before any job.",
+    remedy="Remove the DaemonSet's GPU request: drivers and monitoring can use GPUs without one.",
     level="mandatory",
     severity="high",
     example=replace(JOB, kind="DaemonSet", name="burn-in"),
 )
 def daemon_set_asks(workload: Workload) -> list[Violation]:
-    """No DaemonSet asks for GPUs."""
+    """No DaemonSet requests GPUs."""
     if workload.kind != "DaemonSet" or workload.gpus is UNKNOWN or workload.gpus == 0:
         return []
-    message = f"DaemonSet '{workload.namespace}/{workload.name}' asks for {workload.gpus} GPU(s) of every node that it "
-    message += "runs on: jobs get what is left."
-    return [Violation(daemon_set_asks.id, message, daemon_set_asks.remedy, resource=workload.resource)]
+    message = f"DaemonSet '{workload.namespace}/{workload.name}' requests {workload.gpus} GPU(s) on every node that it "
+    message += "runs on: jobs get the rest."
+    return [daemon_set_asks.violation(message, workload.resource)]
 
 
 @rule(
     "gpu-held-for-ever",
-    title="GPUs held for ever are known",
-    why="A service that always has a GPU pod is paid for all week, whatever its nodes' minimum is.",
-    remedy="Scale it to zero while nobody uses it (KEDA, Knative, a job), or know that it stays.",
+    title="Report always-on GPU workloads",
+    why="A service with a permanent GPU pod keeps its node running, whatever the minimum of the node group is.",
+    remedy="Scale it to zero while it is idle (KEDA, Knative, a Job), or exempt it with a reason.",
     level="advisory",
     severity="medium",
     example=program(GPUS, replace(JOB, kind="Deployment", name="serve", always=2)),
 )
 def held_for_ever(stack: Stack) -> list[Violation]:
-    """No workload asks for GPUs whether or not there is work; those that do are noted, with their price."""
-    found = []
+    """Reports workloads that hold GPUs whether or not there is work, with their price."""
+    violations = []
     stack = distinct(stack)
     for workload in stack.workloads:
         if workload.gpus is UNKNOWN or workload.gpus == 0 or workload.kind == "DaemonSet":
@@ -116,38 +116,37 @@ def held_for_ever(stack: Stack) -> list[Violation]:
         if count is UNKNOWN or count <= 0 or _keeps_room(workload, stack) is True:
             continue
         gpus = count * workload.gpus
-        message = f"{workload.kind} '{workload.namespace}/{workload.name}' holds {gpus} GPU(s) for ever"
-        message += f"{_price(workload, gpus, stack)}: its nodes never go."
-        found.append(Violation(held_for_ever.id, message, held_for_ever.remedy, resource=workload.resource))
-    return found
+        message = f"{workload.kind} '{workload.namespace}/{workload.name}' always holds {gpus} GPU(s)"
+        message += f"{_price(workload, gpus, stack)}: its nodes are never removed."
+        violations.append(held_for_ever.violation(message, workload.resource))
+    return violations
 
 
 @rule(
     "gpu-reserved-capacity",
-    title="Reserved GPUs are known",
-    why="Reserved machines are billed from their declaration to their end, in use or not.",
-    remedy="Keep a reservation no longer than the work that needs it, and let a node group use it.",
+    title="Report reserved GPUs",
+    why="Reserved machines are billed until the reservation ends, used or not.",
+    remedy="End the reservation with the work that needs it, and let a node group use it.",
     level="advisory",
     severity="medium",
     example=Reservation("capacity reservation 'h100'", 2, 8, "p5.48xlarge"),
 )
 def reserved_capacity(reservation: Reservation) -> list[Violation]:
-    """Machines with GPUs that are billed whether or not they are in use are noted."""
+    """Reports machines with GPUs that are billed whether or not they are used."""
     if reservation.gpus_per_machine == 0 or reservation.machines == 0:
         return []
     if reservation.gpus_per_machine is UNKNOWN or reservation.machines is UNKNOWN:
-        message = f"The {reservation.what}: {_MORE_OR_LESS}: how many GPUs it keeps."
-        undecided = Violation(reserved_capacity.id, message, reserved_capacity.remedy, undecided=True)
-        return [replace(undecided, resource=reservation.resource)]
+        message = f"The {reservation.what}: {_UNKNOWN_YET}: how many GPUs it reserves."
+        return [reserved_capacity.violation(message, reservation.resource, undecided=True)]
     message = (
-        f"The {reservation.what} keeps {reservation.machines} machine(s) with {reservation.gpus_per_machine} GPU(s) "
+        f"The {reservation.what} reserves {reservation.machines} machine(s) with {reservation.gpus_per_machine} GPU(s) "
     )
-    message += f"each ({reservation.machine_type}), billed in use or not."
-    return [Violation(reserved_capacity.id, message, reserved_capacity.remedy, resource=reservation.resource)]
+    message += f"each ({reservation.machine_type}), billed whether they are used or not."
+    return [reserved_capacity.violation(message, reservation.resource)]
 
 
 def permanent_pods(workload: Workload, stack: Stack) -> Maybe[int]:
-    """Pods that are there without work: as few as whoever scales the workload leaves, else as many as it says."""
+    """Pods that run without work: the minimum of the workload's scaler, or its number of replicas."""
     named = (workload.kind, workload.namespace, workload.name)
     scaled = (scaler.least for scaler in stack.pod_scalers if (scaler.kind, scaler.namespace, scaler.name) == named)
     return next(scaled, workload.always)
@@ -172,7 +171,7 @@ def _is_about(minimum: Minimum, group: NodeGroup) -> bool:
 
 def usd_of_gpus(workload: Workload, gpus: int, stack: Stack) -> float | None:
     """What that many GPUs cost an hour on the cheapest group that takes the workload; ``None`` if that is not known."""
-    usd = min((one for group in stack.groups if (one := _usd_per_gpu(workload, group)) is not None), default=None)
+    usd = min((price for group in stack.groups if (price := _usd_per_gpu(workload, group)) is not None), default=None)
     return None if usd is None else usd * gpus
 
 

@@ -1,4 +1,4 @@
-"""What a stack may cost per hour: at its maximum, and while nobody uses it."""
+"""What a stack may cost per hour: at its maximum, and while it is idle."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from policies.rules.scheduling import distinct
 
 @rule(
     "hourly-cost-ceiling",
-    title="The stack's hourly cost has a ceiling",
-    why="The maximum of all node groups together is what a bad night costs.",
-    remedy="Lower a node group's maximum, or raise the ceiling on purpose.",
+    title="The stack's hourly cost has a limit",
+    why="All node groups at their maximum are what the stack can cost in the worst case.",
+    remedy="Lower the maximum of a node group, choose a cheaper machine, or raise maxHourlyUsd.",
     level="mandatory",
     severity="high",
     limits={
@@ -33,69 +33,65 @@ def hourly_cost(stack: Stack, max_hourly_usd: float | None = None) -> list[Viola
     """All node groups at their maximum cost at most ``max_hourly_usd`` an hour, by list prices (None: no limit)."""
     if max_hourly_usd is None or not stack.groups:
         return []
-    remedy = (
-        f"Lower the maximum of a node group, choose a cheaper machine, or raise maxHourlyUsd above {max_hourly_usd:g}."
-    )
     costs = [(group.name, _usd(group, most_nodes(group))) for group in stack.groups]
     priced = [(name, usd) for name, usd in costs if usd is not UNKNOWN]
     total = sum(usd for _, usd in priced)
     if total > max_hourly_usd:
         most = sorted(priced, key=lambda item: -item[1])[:3]
         message = (
-            f"At its maximum the stack costs ${total:.2f} an hour, over the ceiling of ${max_hourly_usd:.2f}; most: "
+            f"At its maximum the stack costs ${total:.2f} an hour, over the limit of ${max_hourly_usd:.2f}; highest: "
         )
-        return [
-            Violation(hourly_cost.id, message + ", ".join(f"{name} ${usd:.2f}" for name, usd in most) + ".", remedy)
-        ]
+        return [hourly_cost.violation(message + ", ".join(f"{name} ${usd:.2f}" for name, usd in most) + ".")]
     unpriced = [name for name, usd in costs if usd is UNKNOWN]
     if unpriced:
         names = ", ".join(f"'{name}'" for name in unpriced)
-        message = f"Cannot tell the stack's hourly cost: no price known for {names}; the rest is ${total:.2f} an hour."
-        return [Violation(hourly_cost.id, message, "Check the price of these by hand.", undecided=True)]
+        message = (
+            f"The stack's hourly cost is unknown: there is no price for {names}; the rest is ${total:.2f} an hour."
+        )
+        return [hourly_cost.violation(message, remedy="Check the price of these by hand.", undecided=True)]
     return []
 
 
 @rule(
     "idle-cost-ceiling",
-    title="The stack's idle cost has a ceiling",
-    why="What is up while nobody works is paid for 168 hours a week.",
-    remedy="Lower a node group's minimum or choose a smaller machine for it.",
+    title="The stack's idle cost has a limit",
+    why="Idle nodes are billed 168 hours a week.",
+    remedy="Lower the minimum of a node group, scale down pods that hold GPUs, choose a smaller machine, "
+    "or raise maxIdleUsd.",
     level="mandatory",
     severity="high",
     limits={
         "maxIdleUsd": {
             "type": ["number", "null"],
             "minimum": 0,
-            "description": "Most US dollars an hour for the nodes that are always up, and for the GPUs that pods hold "
-            "for ever on others, where their price is known; null for no limit.",
+            "description": "Most US dollars an hour for nodes that are always up, and for GPUs that permanent pods "
+            "hold on other nodes, where their price is known; null for no limit.",
         }
     },
     example=program(GPUS, replace(CPUS, min_nodes=3)),
     example_limits={"maxIdleUsd": 0.5},
 )
 def idle_cost(stack: Stack, max_idle_usd: float | None = None) -> list[Violation]:
-    """What is up while nobody uses it costs at most ``max_idle_usd`` an hour (None: no limit).
+    """The idle stack costs at most ``max_idle_usd`` an hour (None: no limit).
 
-    That is the nodes that are always up, and the GPUs of pods that are there without work, at least at the price of the
-    cheapest group that takes them. Pods whose price is not known are left to ``gpu-held-for-ever``.
+    These are the nodes that are always up and the GPUs of permanent pods, at least at the price of the
+    cheapest group that fits them. ``gpu-held-for-ever`` reports pods whose price is unknown.
     """
     if max_idle_usd is None:
         return []
-    remedy = (
-        "Lower a node group's minimum or the pods that hold GPUs, choose a smaller machine, or raise maxIdleUsd above "
-        f"{max_idle_usd:g}."
-    )
-    costs = [(group.name, _idle_usd(group)) for group in stack.groups] + _held(stack)
+    costs = [(group.name, _idle_usd(group)) for group in stack.groups] + _permanent_workloads(stack)
     priced = [(name, usd) for name, usd in costs if usd is not UNKNOWN]
     total = sum(usd for _, usd in priced)
     if total > max_idle_usd:
         most = ", ".join(f"{name} ${usd:.2f}" for name, usd in sorted(priced, key=lambda item: -item[1])[:3])
-        message = f"While nobody uses it the stack costs ${total:.2f} an hour, over ${max_idle_usd:.2f}; most: {most}."
-        return [Violation(idle_cost.id, message, remedy)]
+        message = f"While it is idle the stack costs ${total:.2f} an hour, over the limit of ${max_idle_usd:.2f}; "
+        message += f"highest: {most}."
+        return [idle_cost.violation(message)]
     unpriced = ", ".join(f"'{name}'" for name, usd in costs if usd is UNKNOWN)
     if unpriced:
-        message = f"Cannot tell the stack's idle cost: no size or price known for {unpriced}; the rest is ${total:.2f}."
-        return [Violation(idle_cost.id, message, "Check the price of these by hand.", undecided=True)]
+        message = f"The stack's idle cost is unknown: there is no size or price for {unpriced}; "
+        message += f"the rest is ${total:.2f} an hour."
+        return [idle_cost.violation(message, remedy="Check the price of these by hand.", undecided=True)]
     return []
 
 
@@ -114,10 +110,10 @@ def _idle_usd(group: NodeGroup) -> Maybe[float]:
     return _usd(group, group.min_nodes if group.autoscaled else group.initial_nodes)
 
 
-def _held(stack: Stack) -> list[tuple[str, Maybe[float]]]:
-    """Workloads that hold GPUs for ever, and what those GPUs cost an hour that no node has which is always up."""
+def _permanent_workloads(stack: Stack) -> list[tuple[str, Maybe[float]]]:
+    """Permanent GPU workloads, and the hourly cost of their GPUs beyond those of always-on nodes."""
     stack, free = distinct(stack), sum(_gpus_always_up(group) for group in stack.groups)
-    found: list[tuple[str, Maybe[float]]] = []
+    costs: list[tuple[str, Maybe[float]]] = []
     for workload in stack.workloads:
         pods = permanent_pods(workload, stack)
         if workload.gpus is UNKNOWN or pods is UNKNOWN or workload.kind == "DaemonSet":
@@ -125,8 +121,8 @@ def _held(stack: Stack) -> list[tuple[str, Maybe[float]]]:
         gpus = max(workload.gpus * pods - free, 0)
         free = max(free - workload.gpus * pods, 0)
         if gpus and (usd := usd_of_gpus(workload, gpus, stack)) is not None:
-            found.append((f"{workload.kind} {workload.namespace}/{workload.name}", usd))
-    return found
+            costs.append((f"{workload.kind} {workload.namespace}/{workload.name}", usd))
+    return costs
 
 
 def _gpus_always_up(group: NodeGroup) -> int:

@@ -1,4 +1,4 @@
-"""Where a stack may run, and how clean the energy is there."""
+"""The regions that a stack may use, and how clean their energy is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from policies.rules.samples import CLUSTER
     "allowed-regions",
     title="Only allowed regions",
     why="Data residency, quota and reservations are per region.",
-    remedy="Use an allowed region, or add the region to the list.",
+    remedy="Use an allowed region, or add the region to regions.",
     level="mandatory",
     severity="medium",
     limits={
@@ -31,23 +31,22 @@ from policies.rules.samples import CLUSTER
 def allowed(subject: Cluster | NodeGroup, regions: Sequence[str] = ()) -> list[Violation]:
     """The cluster or group is in one of ``regions``; an empty list allows all."""
     kind = "Cluster" if isinstance(subject, Cluster) else "Node group"
-    remedy = f"Use one of: {', '.join(regions)}."
     if not regions or subject.region is None:
         return []
     if subject.region is UNKNOWN:
         message = f"{kind} '{subject.name}': unknown at preview, checked at update: its region."
-        return [Violation(allowed.id, message, remedy, undecided=True, resource=subject.resource)]
+        return [allowed.violation(message, subject.resource, undecided=True)]
     if subject.region in regions:
         return []
     message = f"{kind} '{subject.name}' is in region '{subject.region}', which is not allowed."
-    return [Violation(allowed.id, message, remedy, resource=subject.resource)]
+    return [allowed.violation(message, subject.resource, remedy=f"Use one of: {', '.join(regions)}.")]
 
 
 @rule(
     "low-carbon-region",
-    title="A region with clean energy",
+    title="The region has clean energy",
     why="GPUs draw hundreds of watts; the same job emits ten times more CO2 in one region than in another.",
-    remedy="Choose a region with a high share of carbon-free energy where latency and quota allow.",
+    remedy="Choose a region with more carbon-free energy where latency and quota allow it.",
     level="advisory",
     severity="low",
     limits={
@@ -78,7 +77,7 @@ def low_carbon(cluster: Cluster, min_carbon_free_percent: int = 75, max_grams_pe
     ):
         return []
     message = (
-        f"Region '{cluster.region}' runs on carbon-free energy {carbon.free_percent} % of the time, and its grid emits "
+        f"Region '{cluster.region}' has carbon-free energy {carbon.free_percent} % of the time, and its grid emits "
         f"{carbon.grid_grams_per_kwh:.0f} gCO2eq/kWh ({carbon.year})."
     )
-    return [Violation(low_carbon.id, message, f"Prefer a cleaner region: {carbon.source}.", resource=cluster.resource)]
+    return [low_carbon.violation(message, cluster.resource, remedy=f"Prefer a cleaner region: {carbon.source}.")]

@@ -13,7 +13,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Generic, Literal, ParamSpec, get_args, get_type_hints
 
-from facts.concepts.declared import Stack, Violation
+from facts.concepts.declared import Doubt, Stack, Violation
 
 P = ParamSpec("P")
 
@@ -60,6 +60,12 @@ class Rule(Generic[P]):
         """What the rule finds in one of its ``subjects``; a limit that is not among ``limits`` has its default."""
         judge: Callable[..., list[Violation]] = self.function
         return judge(subject, **{_parameter(name): value for name, value in self.limits(limits).items()})
+
+    def violation(
+        self, message: str, resource: str = "", *, remedy: str = "", undecided: bool = False, doubt: Doubt | None = None
+    ) -> Violation:
+        """A violation of this rule. Without a ``remedy`` that fits the case better, it has the rule's own."""
+        return Violation(self.id, message, remedy or self.remedy, undecided=undecided, resource=resource, doubt=doubt)
 
     @cached_property
     def subjects(self) -> tuple[type, ...]:

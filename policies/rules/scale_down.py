@@ -1,4 +1,4 @@
-"""What keeps an autoscaler from removing a node that nobody uses.
+"""What prevents an autoscaler from removing an idle node.
 
 The cluster autoscaler does not remove a node with a pod of kube-system (DaemonSets aside) unless a
 PodDisruptionBudget lets the pod be evicted:
@@ -21,16 +21,17 @@ _MANY_PODS: frozenset[str] = frozenset({"Deployment", "StatefulSet", "ReplicaSet
 
 @rule(
     "system-pods-evictable",
-    title="System pods may leave a node",
-    why="The cluster autoscaler keeps a node for one kube-system pod that no disruption budget lets go.",
-    remedy="Add a PodDisruptionBudget for it, or keep it on nodes that are always on.",
+    title="System pods can be evicted from autoscaled nodes",
+    why="The cluster autoscaler does not remove a node with a kube-system pod unless a PodDisruptionBudget allows it.",
+    remedy="Add a PodDisruptionBudget with maxUnavailable: 1 that selects its pods, or the pod annotation "
+    'cluster-autoscaler.kubernetes.io/safe-to-evict: "true".',
     level="advisory",
     severity="medium",
     example=program(CPUS, replace(WEB, name="metrics", namespace="kube-system")),
 )
 def system_pods_evictable(stack: Stack) -> list[Violation]:
-    """A long-running workload of kube-system that autoscaled nodes may take has a budget that lets its pods move."""
-    found = []
+    """A long-running kube-system workload that may run on autoscaled nodes has a budget that allows eviction."""
+    violations = []
     groups = distinct(stack).groups
     budgets: dict[str, list[DisruptionBudget]] = {}
     for budget in stack.budgets:
@@ -41,21 +42,17 @@ def system_pods_evictable(stack: Stack) -> list[Violation]:
         on = either(_may_run_on(workload, group) for group in groups)
         if on is False:
             continue
-        allowed = either(_lets_go(budget, workload) for budget in budgets.get(workload.namespace, ()))
+        allowed = either(_allows_eviction(budget, workload) for budget in budgets.get(workload.namespace, ()))
         if allowed is True:
             continue
         name = f"{workload.kind} '{workload.namespace}/{workload.name}'"
-        remedy = "Add a PodDisruptionBudget with maxUnavailable: 1 that selects its pods, or the pod annotation "
-        remedy += 'cluster-autoscaler.kubernetes.io/safe-to-evict: "true".'
         if UNKNOWN in (on, allowed) or workload.safe_to_evict is UNKNOWN:
-            message = f"{name}: unknown at preview, checked at update: whether its pods keep an idle node up."
-            found.append(
-                Violation(system_pods_evictable.id, message, remedy, undecided=True, resource=workload.resource)
-            )
+            message = f"{name}: unknown at preview, checked at update: whether its pods keep an idle node running."
+            violations.append(system_pods_evictable.violation(message, workload.resource, undecided=True))
             continue
-        message = f"{name} has no PodDisruptionBudget that lets its pods go: the autoscaler keeps the node they are on."
-        found.append(Violation(system_pods_evictable.id, message, remedy, resource=workload.resource))
-    return found
+        message = f"{name} has no PodDisruptionBudget that allows eviction: the autoscaler cannot remove its node."
+        violations.append(system_pods_evictable.violation(message, workload.resource))
+    return violations
 
 
 def _may_run_on(workload: Workload, group: NodeGroup) -> Maybe[bool]:
@@ -65,7 +62,7 @@ def _may_run_on(workload: Workload, group: NodeGroup) -> Maybe[bool]:
     return both((group.autoscaled, selects(workload, group), UNKNOWN if lacking is UNKNOWN else not lacking))
 
 
-def _lets_go(budget: DisruptionBudget, workload: Workload) -> Maybe[bool]:
+def _allows_eviction(budget: DisruptionBudget, workload: Workload) -> Maybe[bool]:
     if budget.match_labels is UNKNOWN or workload.pod_labels is UNKNOWN:
         return UNKNOWN
     labels = workload.pod_labels

@@ -1,4 +1,4 @@
-"""GPUs that several pods share, and what the autoscaler makes of it."""
+"""GPUs that several pods share, and whether the autoscaler knows."""
 
 from __future__ import annotations
 
@@ -18,40 +18,39 @@ PLANNED_GPUS: Final = f"k8s.io/cluster-autoscaler/node-template/resources/{GPU_R
 
 @rule(
     "gpu-sharing-visible",
-    title="The autoscaler sees how GPUs are shared",
-    why="GPUs that a device plugin multiplies show only on existing nodes: from zero, too many nodes come or none.",
+    title="The autoscaler knows how GPUs are shared",
+    why="GPU replicas of a device plugin exist on running nodes only. From zero, too many nodes are added, or none.",
     remedy="Declare the sharing on the node group where the cloud offers that, or give each pod a whole GPU.",
     level="mandatory",
     severity="high",
     example=program(GPUS, GpuSharing("ConfigMap 'device-plugin'", 4)),
 )
 def visible(stack: Stack) -> list[Violation]:
-    """No device plugin multiplies GPUs behind the back of an autoscaler.
+    """No device plugin shares GPUs without the autoscaler's knowledge.
 
     The autoscaler plans new nodes by the GPUs their group declares. A device plugin that announces more, or announces
-    them under another name, shows only on nodes that exist already: from zero, too many nodes come, or none. A group
-    whose tags tell the autoscaler of the multiplied GPUs is fine.
+    them under another name, does so on running nodes only: from zero, too many nodes are added, or none. A group whose
+    tags declare the replicas to the autoscaler is allowed.
     """
     autoscaled = [g for g in stack.groups if has_gpus(g) and g.kind != "machine" and g.autoscaled is not False]
-    remedy = "Declare the sharing on the node group where the cloud offers that, or give each pod a whole GPU."
-    found = []
+    violations = []
     for sharing in stack.sharing:
-        concerned = _concerned(sharing, autoscaled, stack)
-        answers = [(group.name, _planned(group, sharing.replicas)) for group in concerned]
-        hidden = [name for name, answer in answers if answer is False]
-        if hidden and sharing.replicas is not UNKNOWN:
-            names = ", ".join(f"'{name}'" for name in hidden[:3])
+        groups = _groups_of(sharing, autoscaled, stack)
+        answers = [(group.name, _planned(group, sharing.replicas)) for group in groups]
+        unplanned = [name for name, answer in answers if answer is False]
+        if unplanned and sharing.replicas is not UNKNOWN:
+            names = ", ".join(f"'{name}'" for name in unplanned[:3])
             message = (
-                f"{sharing.what} offers each GPU {sharing.replicas} times, which the autoscaler of {names} cannot see."
+                f"{sharing.what} offers each GPU {sharing.replicas} times; the autoscaler of {names} does not know."
             )
-            found.append(Violation(visible.id, message, remedy, resource=sharing.resource))
-        elif hidden or any(answer is UNKNOWN for _, answer in answers):
+            violations.append(visible.violation(message, sharing.resource))
+        elif unplanned or any(answer is UNKNOWN for _, answer in answers):
             message = f"{sharing.what}: unknown at preview, checked at update: how many pods share a GPU."
-            found.append(Violation(visible.id, message, remedy, undecided=True, resource=sharing.resource))
-    return found
+            violations.append(visible.violation(message, sharing.resource, undecided=True))
+    return violations
 
 
-def _concerned(sharing: GpuSharing, groups: list[NodeGroup], stack: Stack) -> list[NodeGroup]:
+def _groups_of(sharing: GpuSharing, groups: list[NodeGroup], stack: Stack) -> list[NodeGroup]:
     """The groups on whose nodes the configuration may be in use: those of the workloads that mount it, else all."""
     users = [workload for workload in stack.workloads if sharing.config_map in workload.config_maps]
     if not users:
@@ -63,7 +62,7 @@ def _planned(group: NodeGroup, replicas: Maybe[int]) -> Maybe[bool]:
     """Whether the autoscaler plans with the multiplied GPUs."""
     if group.scaling is None:
         return False
-    told = group.scaling.tags.get(PLANNED_GPUS, UNKNOWN if group.scaling.open else "")
-    if told is UNKNOWN or replicas is UNKNOWN or group.gpus_per_node is UNKNOWN:
+    planned = group.scaling.tags.get(PLANNED_GPUS, UNKNOWN if group.scaling.open else "")
+    if planned is UNKNOWN or replicas is UNKNOWN or group.gpus_per_node is UNKNOWN:
         return UNKNOWN
-    return told == str(group.gpus_per_node * replicas)
+    return planned == str(group.gpus_per_node * replicas)

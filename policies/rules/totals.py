@@ -1,4 +1,4 @@
-"""How many GPUs a stack may reach in all, and how many it promises."""
+"""The number of GPUs that a stack can scale to, and the number that its quotas grant."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from policies.rules.samples import GPUS, program
 
 @rule(
     "gpu-stack-ceiling",
-    title="The stack's GPUs have a ceiling",
-    why="Many small groups add up to more GPUs than anybody meant to have.",
-    remedy="Lower the maximum of a GPU node group, or raise the ceiling on purpose.",
+    title="The stack's number of GPUs has a limit",
+    why="Many small groups can add up to more GPUs than intended.",
+    remedy="Lower the maximum of a GPU node group, or raise maxGpus.",
     level="mandatory",
     severity="high",
     limits={
@@ -34,41 +34,38 @@ def stack_ceiling(stack: Stack, max_gpus: int | None = None) -> list[Violation]:
     groups = [group for group in stack.groups if has_gpus(group)]
     if max_gpus is None or not groups:
         return []
-    remedy = f"Lower the maximum of a GPU node group, or raise maxGpus above {max_gpus}."
     known: list[tuple[str, int]] = []
-    undecided: list[str] = []
+    unknown: list[str] = []
     for group in groups:
         most = _most_gpus(group)
         if most is UNKNOWN:
-            undecided.append(f"'{group.name}'")
+            unknown.append(f"'{group.name}'")
         else:
             known.append((group.name, most))
     total = sum(gpus for _, gpus in known)
     if total > max_gpus:
         most = sorted(known, key=lambda item: -item[1])[:3]
-        message = f"At its maximum the stack has {total} GPUs, over the ceiling of {max_gpus}; most: "
-        return [
-            Violation(stack_ceiling.id, message + ", ".join(f"{name} {count}" for name, count in most) + ".", remedy)
-        ]
-    if undecided:
-        message = f"Unknown at preview, checked at update: how many GPUs {', '.join(undecided)} may reach; "
-        return [Violation(stack_ceiling.id, message + f"the rest is {total}.", remedy, undecided=True)]
+        message = f"At its maximum the stack has {total} GPUs, over the limit of {max_gpus}; highest: "
+        return [stack_ceiling.violation(message + ", ".join(f"{name} {count}" for name, count in most) + ".")]
+    if unknown:
+        message = f"Unknown at preview, checked at update: how many GPUs {', '.join(unknown)} can scale to; "
+        return [stack_ceiling.violation(message + f"the rest is {total}.", undecided=True)]
     return []
 
 
 @rule(
     "gpu-quotas-kept",
-    title="What namespaces are promised is there",
-    why="A job within its team's quota waits for ever if the quotas of all promise more than the node groups have.",
-    remedy="Lower a namespace's quota, raise the maximum of a GPU node group, or promise more on purpose.",
+    title="GPU quotas of all namespaces fit the node groups",
+    why="If quotas grant more GPUs than the node groups have, a job within its quota may wait forever.",
+    remedy="Lower a namespace's quota, raise the maximum of a GPU node group, or raise mostPromised.",
     level="advisory",
     severity="medium",
     limits={
         "mostPromised": {
             "type": ["number", "null"],
             "minimum": 0,
-            "description": "How often all quotas together may promise each GPU of the node groups at their maximum, "
-            "such as 1.5; null for no limit.",
+            "description": "GPUs that all quotas together may grant, per GPU of the node groups at their maximum, "
+            "for example 1.5; null for no limit.",
         }
     },
     example=program(GPUS, GpuQuota("research", 4), GpuQuota("vision", 2)),
@@ -82,25 +79,17 @@ def quotas_kept(stack: Stack, most_promised: float | None = 1) -> list[Violation
     groups = [group for group in (*stack.groups, *stack.elsewhere) if has_gpus(group)]
     if most_promised is None or not stack.quotas or not groups or stack.sharing:
         return []
-    remedy = (
-        "Lower a namespace's quota, raise the maximum of a GPU node group, or raise mostPromised above "
-        f"{most_promised:g}."
-    )
     counts = [_most_gpus(group) for group in groups]
-    there = sum(count for count in counts if count is not UNKNOWN)
-    promised = [(quota.namespace, quota.gpus) for quota in stack.quotas if quota.gpus is not UNKNOWN]
-    total = sum(gpus for _, gpus in promised)
-    if UNKNOWN not in counts and total > there * most_promised:
-        most = ", ".join(f"{name} {gpus}" for name, gpus in sorted(promised, key=lambda item: -item[1])[:3])
-        message = (
-            f"The namespaces' quotas promise {total} GPUs, and at its maximum the stack has {there}; most: {most}."
-        )
-        return [Violation(quotas_kept.id, message, remedy)]
-    if UNKNOWN in counts or len(promised) < len(stack.quotas):
-        message = (
-            f"Unknown at preview, checked at update: whether the {total} GPUs of the namespaces' quotas are there."
-        )
-        return [Violation(quotas_kept.id, message, remedy, undecided=True)]
+    available = sum(count for count in counts if count is not UNKNOWN)
+    granted = [(quota.namespace, quota.gpus) for quota in stack.quotas if quota.gpus is not UNKNOWN]
+    total = sum(gpus for _, gpus in granted)
+    if UNKNOWN not in counts and total > available * most_promised:
+        most = ", ".join(f"{name} {gpus}" for name, gpus in sorted(granted, key=lambda item: -item[1])[:3])
+        message = f"The namespaces' quotas grant {total} GPUs, but the stack has at most {available}; highest: {most}."
+        return [quotas_kept.violation(message)]
+    if UNKNOWN in counts or len(granted) < len(stack.quotas):
+        message = f"Unknown at preview, checked at update: whether the stack has the {total} GPUs of all quotas."
+        return [quotas_kept.violation(message, undecided=True)]
     return []
 
 

@@ -1,4 +1,4 @@
-"""What the gate cannot judge, so that it passes in sight."""
+"""Reports what the rules cannot evaluate, so that it does not pass silently."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _LISTED = 6
 
 @rule(
     "unjudged",
-    title="Nothing passes because the gate cannot read it",
-    why="A machine type nobody lists, a template of another program or a script may keep GPUs up all the same.",
-    remedy="Declare it in a way that the gate reads, or exempt it by name, with a reason.",
+    title="Report what the gate cannot evaluate",
+    why="An unlisted machine type, a template of another program or a script may still keep GPUs running.",
+    remedy="Declare it in a form that the gate reads, or exempt it by name, with a reason.",
     level="advisory",
     severity="high",
     limits={
         "opaque": {
             "type": "boolean",
-            "description": "Whether commands, dynamic resources and the like are named even where nothing in their "
+            "description": "Whether commands, dynamic resources and the like are reported even where nothing in their "
             "properties looks like GPUs or node groups.",
         }
     },
@@ -29,11 +29,13 @@ _LISTED = 6
     ),
 )
 def unjudged(subject: Unjudged, opaque: bool = True) -> list[Violation]:
-    """Names what stays open for good: no later step of the update knows more than the preview."""
+    """Reports what is never evaluated: the update knows no more than the preview."""
     if subject.opaque and not opaque:
         return []
-    message = f"{subject.what} cannot be judged, at the update neither, because {subject.doubt.why}."
+    message = f"{subject.what} cannot be evaluated, neither at preview nor at update, because {subject.doubt.why}."
     if subject.open_rules:
         more = len(subject.open_rules) - _LISTED
-        message += f" Open: {', '.join(subject.open_rules[:_LISTED])}{f' and {more} more' if more > 0 else ''}."
-    return [Violation(unjudged.id, message, subject.doubt.remedy, resource=subject.resource)]
+        message += (
+            f" Rules not evaluated: {', '.join(subject.open_rules[:_LISTED])}{f' and {more} more' if more > 0 else ''}."
+        )
+    return [unjudged.violation(message, subject.resource, remedy=subject.doubt.remedy)]

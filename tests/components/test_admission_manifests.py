@@ -96,9 +96,9 @@ def test_passes_in_silence(submit: Submit, manifest: Mapping[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("tolerations", "says"),
     [
-        ([EVERYTHING], "spec.tolerations name the taints that it must tolerate"),
-        ([GPUS], "tolerates nvidia.com/gpu without asking for a GPU"),
-        ([{"key": "nvidia.com/gpu", "operator": "Equal", "value": "present"}], "without asking for a GPU"),
+        ([EVERYTHING], "spec.tolerations name the taints that it needs to tolerate"),
+        ([GPUS], "tolerates nvidia.com/gpu without a GPU request"),
+        ([{"key": "nvidia.com/gpu", "operator": "Equal", "value": "present"}], "without a GPU request"),
     ],
 )
 def test_a_pod_is_refused_and_its_workload_warned(submit: Submit, tolerations: Any, says: str) -> None:

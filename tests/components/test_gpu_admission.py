@@ -204,7 +204,7 @@ def test_whoever_submits_a_template_is_warned_and_not_refused(submit: Submit, ki
     assert f"in {where} add" in "".join(lacking.warnings)
     too_tolerant = submit(workload(kind, pod(1, tolerations=[TOLERATE_4])))
     assert too_tolerant.status == 201
-    assert "smaller nodes would do" in "".join(too_tolerant.warnings)
+    assert "smaller nodes are enough" in "".join(too_tolerant.warnings)
 
 
 @real
@@ -221,7 +221,7 @@ def test_adding_the_lines_of_the_warning_makes_the_pod_right(submit: Submit, gpu
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        pytest.param(pod(9), "more than any node of the selected pools offers (at most 8)", id="larger than all"),
+        pytest.param(pod(9), "more than any node of the selected pools has (at most 8)", id="larger than all"),
         pytest.param(pod(8, selector={"gpucluster.dev/gpu": "nvidia-l4"}), "(at most 4)", id="larger than these"),
         pytest.param(
             pod(1, selector={"gpucluster.dev/pool": "l4"}),
@@ -279,7 +279,7 @@ def test_a_pod_that_no_pool_can_run_is_warned(submit: Submit, given: dict[str, A
 def test_whoever_misses_the_pool_that_is_tried_first_is_warned(submit: Submit) -> None:
     given = pod(1, tolerations=[TOLERATE_TEAM], selector=T4)
     (warning,) = submit(given).warnings
-    assert "runs without pool t4-1-spot" in warning
+    assert "cannot use pool t4-1-spot" in warning
     lines = warning.replace('\\"', '"').rstrip('"').partition("in spec add tolerations: ")[2]
     assert submit(pod(1, tolerations=yaml.safe_load(lines), selector=T4)).silent
 
@@ -292,7 +292,7 @@ def test_whoever_computes_on_a_part_of_a_node_is_warned_that_it_may_be_ended(
     submit: Submit, kind: str, where: str
 ) -> None:
     (warning,) = submit(workload(kind, pod(1, tolerations=[TOLERATE_SPOT], selector=P4))).warnings
-    assert "asks for 1 GPU(s) per pod, of the 4 of a node of pool p4-1" in warning
+    assert "requests 1 GPU(s) per pod, of the 4 of a node of pool p4-1" in warning
     line = warning.replace('\\"', '"').rstrip('"').partition(f"{where}.metadata add annotations: ")[2]
     assert yaml.safe_load(line) == KEPT
 
@@ -304,8 +304,8 @@ def test_init_containers_count_by_the_largest_and_containers_by_their_sum(submit
     summed, in_turn = pod(1), pod(1)
     summed["spec"]["containers"] = two
     in_turn["spec"]["initContainers"] = two
-    assert "asks for 4 GPU(s)" in "".join(submit(summed).warnings)
-    assert "asks for 2 GPU(s)" in "".join(submit(in_turn).warnings)
+    assert "requests 4 GPU(s)" in "".join(submit(summed).warnings)
+    assert "requests 2 GPU(s)" in "".join(submit(in_turn).warnings)
 
 
 def declared(pools: tuple[Pool, ...]) -> recorder.Recording:
@@ -354,11 +354,11 @@ def test_whoever_may_get_several_gpu_types_is_told_and_whoever_chose_is_not(subm
     undecided = pod(1, tolerations=[TOLERATE_SPOT])
     warning, shared = submit(undecided).warnings
     assert "l4-1, p4-1" in warning
-    assert "a whole one or a share of one" in shared
+    assert "a whole GPU or a share of one" in shared
     assert "nodeSelector: {gpucluster.dev/pool: l4-1}" in shared
     assert "nodeSelector: {gpucluster.dev/gpu: nvidia-l4}" in warning
     decided = pod(1, tolerations=[TOLERATE_SPOT], selector={"gpucluster.dev/gpu": "nvidia-l4"})
     assert submit(decided).silent
     undecided["spec"]["affinity"] = L4_OR_P4
     (shared,) = submit(undecided).warnings
-    assert "a whole one or a share of one" in shared
+    assert "a whole GPU or a share of one" in shared

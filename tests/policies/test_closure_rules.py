@@ -82,21 +82,25 @@ def test_the_good_stack_passes(check: Check) -> None:
 @pytest.mark.parametrize(
     ("check", "stack", "says"),
     [
-        (ceiling, with_group(GPUS, max_nodes=5), "has 10 GPUs, over the ceiling of 8; most: l4 10"),
+        (ceiling, with_group(GPUS, max_nodes=5), "has 10 GPUs, over the limit of 8; highest: l4 10"),
         (ceiling, with_group(GPUS, kind="machine", autoscaled=False, initial_nodes=5), "has 10 GPUs"),
-        (idle, with_group(WEB, min_nodes=1), "costs $0.40 an hour, over $0.10; most: web $0.30, admin $0.10"),
+        (
+            idle,
+            with_group(WEB, min_nodes=1),
+            "costs $0.40 an hour, over the limit of $0.10; highest: web $0.30, admin $0.10",
+        ),
         (idle, with_group(ADMIN, hourly_usd=0.2), "costs $0.20 an hour"),
         (gpu_nodes_private, with_group(GPUS, private=False), "'l4' gives its nodes public addresses"),
         (gpu_nodes_private, with_cluster(private_nodes=False), "'l4' gives its nodes public addresses"),
-        (system_pods_evictable, replace(GOOD, budgets=()), "the autoscaler keeps the node they are on"),
-        (system_pods_evictable, replace(GOOD, budgets=(replace(BUDGET, lets_go=False),)), "keeps the node"),
-        (system_pods_evictable, replace(GOOD, budgets=(replace(BUDGET, namespace="x"),)), "keeps the node"),
-        (system_pods_evictable, with_scaler(pod_labels={"app": "other"}), "keeps the node"),
+        (system_pods_evictable, replace(GOOD, budgets=()), "the autoscaler cannot remove its node"),
+        (system_pods_evictable, replace(GOOD, budgets=(replace(BUDGET, lets_go=False),)), "cannot remove its node"),
+        (system_pods_evictable, replace(GOOD, budgets=(replace(BUDGET, namespace="x"),)), "cannot remove its node"),
+        (system_pods_evictable, with_scaler(pod_labels={"app": "other"}), "cannot remove its node"),
         (present, with_scaler(scales_nodes=False), "has GPU node groups and no autoscaler"),
         (
             sees_each_group,
             with_finder(TAGGED, wanted="other"),
-            "'l4' is not among the groups that the autoscaler looks",
+            "'l4' does not match what the autoscaler discovers groups by",
         ),
     ],
 )

@@ -163,7 +163,7 @@ def test_an_expired_exemption_does_not_count_and_is_named_in_the_violation() -> 
 def test_a_tag_in_the_program_only_asks() -> None:
     ((rule, text, _),) = Run(labels={exemptions.ASKS: "demo"}).reported
     assert rule == "gpu-zero-minimum"
-    assert text.endswith("Its tag gpucluster-exempt asks for an exemption; only the gate's configuration gives one.")
+    assert text.endswith("Its tag gpucluster-exempt requests an exemption; only the gate's configuration grants one.")
 
 
 def test_an_exemption_of_something_else_does_not_count() -> None:

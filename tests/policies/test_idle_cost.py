@@ -18,7 +18,7 @@ SERVICE = replace(JOB, kind="Deployment", name="serve", always=2)
 def test_the_ceiling_is_met_at_the_price_of_the_gpus_that_are_held() -> None:
     assert idle_cost(program(GPUS, SERVICE), 3) == []
     (violation,) = idle_cost(program(GPUS, SERVICE), 2.99)
-    assert "costs $3.00 an hour, over $2.99; most: Deployment research/serve $3.00" in violation.message
+    assert "costs $3.00 an hour, over the limit of $2.99; highest: Deployment research/serve $3.00" in violation.message
 
 
 @pytest.mark.parametrize(

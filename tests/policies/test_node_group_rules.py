@@ -55,7 +55,7 @@ BROKEN: list[tuple[Check, dict[str, Any], str]] = [
     (gpu_taint, {"taints": (Taint("gpu", "true", "NoSchedule"),)}, "gpu:NoSchedule"),
     (gpu_taint, {"taints": (Taint("nvidia.com/gpu", "present", "PreferNoSchedule"),)}, "lacks the GPU taint"),
     (private_nodes, {"private": False}, "public addresses"),
-    (disk_encryption, {"disk_encrypted": False}, "without encryption"),
+    (disk_encryption, {"disk_encrypted": False}, "has unencrypted disks"),
     (lambda group: disk_encryption(group, customer_key=True), {}, "with the cloud's key"),
     (lambda group: allowed(group, ("europe-north1",)), {}, "region 'us-central1'"),
 ]

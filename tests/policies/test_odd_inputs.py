@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from facts.concepts.declared import Unreadable
 from facts.concepts.unknown import UNKNOWN
-from policies import readers
-from policies.readers import linked, read, read_stack, waits
+from policies.readers import linked, read, read_stack, reading, waits
 from policies.readers.resource import Declared
 from policies.readers.tags import tags_of
 from policies.rules.table import RULES
@@ -109,6 +108,6 @@ def test_what_no_reader_can_read_is_a_finding(monkeypatch: pytest.MonkeyPatch) -
         yield from (None,)
         raise TypeError(f"no such thing in {resource.name}")
 
-    monkeypatch.setattr(readers, "_reader", lambda token: broken)
+    monkeypatch.setattr(reading, "reader_of", lambda token: broken)
     (found,) = read(Declared("gcp:container/nodePool:NodePool", "gpu", "urn:gpu", {}))
     assert found == Unreadable("gcp:container/nodePool:NodePool 'gpu'", "TypeError: no such thing in gpu", "urn:gpu")

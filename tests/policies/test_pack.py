@@ -21,7 +21,7 @@ from pulumi_policy.proxy import UNKNOWN_ARRAY_VALUE, UNKNOWN_NUMBER_VALUE, UNKNO
 from facts.concepts.unknown import UNKNOWN
 from policies.config import ConfigError
 from policies.engine_values import plain
-from policies.pack import EXEMPTED, REMEDIATED, Gate, Undecided
+from policies.pack import EXEMPTED, REMEDIATED, Gate, UnknownUntilUpdate
 from policies.rules.table import RULES
 
 OPTIONS = PolicyResourceOptions(False, [], None, [], PolicyCustomTimeouts(0, 0, 0), [], None)
@@ -68,7 +68,7 @@ class Session:
     def _validate(self, policy: Any, args: Any) -> None:
         try:
             policy.validate(args, lambda message, urn=None: self.reported.append(f"{policy.name}: {message}"))
-        except Undecided as note:
+        except UnknownUntilUpdate as note:
             self.undecided.append(f"{policy.name}: {note.message}")
 
 
@@ -175,7 +175,7 @@ def test_the_stack_is_judged_by_inputs_where_the_engine_has_no_outputs_yet() -> 
 
     policy.validate(StackValidationArgs(resources), report)
     ((message, where),) = found
-    assert "asks for 8 GPU(s)" in message
+    assert "requests 8 GPU(s)" in message
     assert where == "urn:job"
 
 

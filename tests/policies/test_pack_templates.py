@@ -8,7 +8,7 @@ from pulumi_policy import PolicyResource, ResourceValidationArgs, ResourceValida
 from pulumi_policy.policy import StackValidationPolicy
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
-from policies.pack import EXEMPTED, REMEDIATED, Gate, Undecided
+from policies.pack import EXEMPTED, REMEDIATED, Gate, UnknownUntilUpdate
 from policies.rules.table import RULES
 from tests.policies.test_pack import OPTIONS
 
@@ -52,7 +52,7 @@ class Session:
             name = policy.name
             try:
                 policy.validate(args, lambda _, urn=None, name=name: self.reported.append(f"{name} {urn}"))
-            except Undecided:
+            except UnknownUntilUpdate:
                 self.reported.append(f"{name} undecided")
 
 

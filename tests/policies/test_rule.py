@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from facts.concepts.declared import (
     Violation,
     Workload,
 )
+from policies.rules import table
 from policies.rules.node_groups import ceiling, zero_minimum
 from policies.rules.regions import allowed
 from policies.rules.rule import Rule, rule
@@ -77,3 +80,20 @@ def test_only_a_remediable_rule_has_that_level(remediable: bool, known: bool) ->
 
     assert ("remediate" in mine.levels) is known
     assert mine(GPUS)[0].rule == "mine"
+
+
+def test_a_violation_ends_with_the_rules_remedy_unless_it_has_a_specific_one() -> None:
+    assert zero_minimum.violation("message", "urn").remedy == zero_minimum.remedy
+    assert zero_minimum.violation("message", "urn", remedy="Specific.").remedy == "Specific."
+    assert [violation.remedy for violation in zero_minimum(replace(GPUS, min_nodes=1))] == [zero_minimum.remedy]
+
+
+@pytest.mark.parametrize("file", sorted(Path(table.__file__).parent.glob("*.py")), ids=lambda file: file.name)
+def test_only_a_rule_makes_its_violations(file: Path) -> None:
+    """So that no function repeats the remedy of its rule."""
+    made = [
+        node.lineno
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Violation"
+    ]
+    assert len(made) == (1 if file.name == "rule.py" else 0), f"call violation() of the rule in line {made}"

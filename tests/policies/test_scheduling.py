@@ -152,4 +152,4 @@ def test_a_refusal_names_the_groups_that_fit_best_and_counts_the_others(few: boo
     (violation,) = rules.placeable(Stack(groups=(*groups, near), workloads=(workload,)))
     assert "'near' repels it with team=red:NoSchedule" in violation.message
     assert "toleration {key: team" in violation.remedy
-    assert ("nor any of 33 more" in violation.message) is not few
+    assert ("and 33 more" in violation.message) is not few

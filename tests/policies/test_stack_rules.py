@@ -111,7 +111,12 @@ def test_the_good_stack_passes(check: Check) -> None:
             "no untainted CPU node group",
             "no NoSchedule",
         ),
-        (placeable, with_workload(of="train", gpus=8), "'t4-4' has 4 GPU(s) per node", "at most as many GPUs"),
+        (
+            placeable,
+            with_workload(of="train", gpus=8),
+            "'t4-4' has 4 GPU(s) per node",
+            "Request at most the GPUs of one node",
+        ),
         (
             placeable,
             with_workload(of="train", gpus=4),
@@ -133,10 +138,10 @@ def test_the_good_stack_passes(check: Check) -> None:
             "value: 'true'",
         ),
         (daemon_sets, with_workload(of="drivers", tolerations=(GPU,), affinity=None, gpus=1), "gke-spot", "toleration"),
-        (blanket_toleration, with_workload(of="web", tolerations=(ANY,)), "every taint", "Name"),
-        (reserved, with_workload(of="web", tolerations=JOB.tolerations), "tolerates all taints of", "ask for"),
+        (blanket_toleration, with_workload(of="web", tolerations=(ANY,)), "tolerates all taints", "Name"),
+        (reserved, with_workload(of="web", tolerations=JOB.tolerations), "tolerates all taints of", "or request"),
         (reserved, with_workload(of="web", affinity=GPU_NODES), "selects the labels of", "node selector"),
-        (lambda stack: hourly_cost(stack, 10), GOOD, "$10.10 an hour", "above 10"),
+        (lambda stack: hourly_cost(stack, 10), GOOD, "$10.10 an hour, over the limit of $10.00", "raise maxHourlyUsd"),
     ],
 )
 def test_one_change_is_one_violation(check: Check, stack: Stack, says: str, remedy: str) -> None:

@@ -30,7 +30,7 @@ from policies.readers.eks.template import (
     warm_nodes,
     with_image,
 )
-from policies.readers.kubernetes.node_registration import NOTHING
+from policies.readers.node_registration import NOTHING
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 _GROUP_TEMPLATES: Final = ("mixedInstancesPolicy", "launchTemplate", "launchConfiguration")

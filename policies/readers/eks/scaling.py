@@ -11,9 +11,10 @@ from typing import Any, Final
 
 from facts.concepts.declared import ScalingGroup
 from facts.concepts.unknown import UNKNOWN, Maybe, at, text
-from policies.readers.kubernetes.autoscalers import ENABLED_TAG, OWNED_TAG
 from policies.readers.resource import Declared, Program
 
+ENABLED_TAG: Final = "k8s.io/cluster-autoscaler/enabled"
+OWNED_TAG: Final = "k8s.io/cluster-autoscaler/"
 TAG: Final = "aws:autoscaling/tag:Tag"
 _UUID: Final = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 

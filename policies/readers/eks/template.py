@@ -16,7 +16,7 @@ from facts.concepts.kubernetes import GPU_RESOURCE, Taint
 from facts.concepts.unknown import UNKNOWN, Maybe, at, flag, given, holds_unknown, items, text, whole
 from policies.readers.doubts import unlisted
 from policies.readers.eks.facts import gpus_of, is_other_family, model_of
-from policies.readers.kubernetes.node_registration import NOTHING, UNREADABLE, Registration, registration
+from policies.readers.node_registration import NOTHING, UNREADABLE, Registration, registration
 from policies.readers.resource import Declared, Program
 
 TEMPLATE: Final = "aws:ec2/launchTemplate:LaunchTemplate"

@@ -10,6 +10,7 @@ from typing import Any, Final
 from facts.concepts.declared import Autoscaler, AutoscalerCall, IdleTime, Minimum
 from facts.concepts.iam import ANY_RESOURCE
 from facts.concepts.unknown import UNKNOWN, Maybe, at, items, text, whole
+from policies.readers.eks.scaling import ENABLED_TAG, OWNED_TAG
 from policies.readers.idle import idle_of_flags, idle_of_profile
 
 _CLUSTER_AUTOSCALER: Final = re.compile(r"/cluster-autoscaler(-[a-z0-9]+)?[:@]")
@@ -18,9 +19,6 @@ _KARPENTER: Final = re.compile(r"/karpenter(/controller)?[:@]")
 _OWN_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_ROLE_ARN", "AWS_PROFILE")
 _CHART_KEYS: Final = ("awsAccessKeyID", "extraEnv", "extraEnvConfigMaps", "extraEnvSecrets", "envFromSecret")
 _FLAG: Final = re.compile(r"^--?([a-z-]+)(?:=(.*))?$", re.DOTALL)
-
-ENABLED_TAG: Final = "k8s.io/cluster-autoscaler/enabled"
-OWNED_TAG: Final = "k8s.io/cluster-autoscaler/"
 
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/cloudprovider/aws/README.md#iam-policy
 # ec2:GetInstanceTypesFromInstanceRequirements is for groups by attributes only, eks:DescribeNodegroup for hints only.

@@ -20,7 +20,7 @@ from policies.readers.doubts import unlisted
 from policies.readers.eks.facts import CLOUD as AMAZON
 from policies.readers.eks.facts import is_gpu_family, is_other_family
 from policies.readers.idle import holds_empty_nodes, idle_of_karpenter
-from policies.readers.kubernetes.node_registration import taints_of
+from policies.readers.node_registration import taints_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 
 _NODE_CLASSES: Final = ("EC2NodeClass", "NodeClass", "AKSNodeClass")

@@ -14,7 +14,6 @@ from typing import Any, Final
 from facts.concepts.declared import Workload
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.unknown import UNKNOWN, Maybe, at, given, items, text, whole
-from policies.readers import read
 from policies.readers.kubernetes.workloads import (
     affinity_of,
     container_gpus,
@@ -23,6 +22,7 @@ from policies.readers.kubernetes.workloads import (
     selector_of,
     tolerations_of,
 )
+from policies.readers.reading import read
 from policies.readers.resource import Declared, Item, Reader
 
 # Where a pod's placement is declared beside the resources of one container.

@@ -59,17 +59,18 @@ def blockers(case: Case) -> list[Violation]:
 
 def findings(case: Case) -> list[Violation]:
     """What rules report, the advisory ones too, except what is undecided."""
-    return [violation for violation in _judged(case) if not violation.undecided]
+    return [violation for violation in judged(case) if not violation.undecided]
 
 
 def doubts(case: Case) -> list[str]:
     """Why rules, whatever their level, can never judge something in the program."""
-    found = _judged(case)
+    found = judged(case)
     open_for_good = [violation.doubt.why for violation in found if violation.undecided and violation.doubt]
     return [*open_for_good, *(violation.message for violation in found if violation.rule == unjudged.id)]
 
 
-def _judged(case: Case) -> list[Violation]:
+def judged(case: Case) -> list[Violation]:
+    """All that the rules report, what is unknown included."""
     by_resource = [read(resource) for resource in linked(declared_by(case))]
     items = list(chain.from_iterable(by_resource))
     stack = replace(stack_of(by_resource), elsewhere=pools.parse(case.pools))

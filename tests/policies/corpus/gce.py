@@ -5,29 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from facts.concepts.unknown import UNKNOWN
-from tests.policies.corpus.gke import NATIVE_POOL, REGION, T4, TAINT, ZONE, allowed, blocked
+from tests.policies.corpus.gke import REGION, T4, ZONE, allowed, blocked
 
 BLOCKED: Final = [
-    blocked(
-        "native-provider",
-        "gpu-zero-minimum",
-        "the provider made from Google's API, in its beta version",
-        (
-            NATIVE_POOL,
-            "t4",
-            {
-                "clusterId": "ml",
-                "location": ZONE,
-                "initialNodeCount": 0,
-                "autoscaling": {"enabled": True, "minNodeCount": 1, "maxNodeCount": 3},
-                "config": {
-                    "machineType": "n1-standard-4",
-                    "accelerators": [{"acceleratorType": "nvidia-tesla-t4", "acceleratorCount": "1"}],
-                    "taints": [TAINT],
-                },
-            },
-        ),
-    ),
     blocked(
         "instance",
         "gpu-autoscaled",
@@ -81,23 +61,5 @@ ALLOWED: Final = [
         "cpu-template",
         "build machines",
         ("gcp:compute/instanceTemplate:InstanceTemplate", "ci", {"machineType": "c3-standard-8"}),
-    ),
-    allowed(
-        "native-provider-empty",
-        "the provider made from Google's API",
-        (
-            "google-native:container/v1:NodePool",
-            "t4",
-            {
-                "clusterId": "ml",
-                "location": ZONE,
-                "initialNodeCount": 0,
-                "autoscaling": {"enabled": True, "minNodeCount": 0, "maxNodeCount": 3},
-                "config": {
-                    "accelerators": [{"acceleratorType": "nvidia-l4", "acceleratorCount": "1"}],
-                    "taints": [TAINT],
-                },
-            },
-        ),
     ),
 ]

@@ -10,7 +10,6 @@ from tests.policies.corpus.case import Case
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 POOL: Final = "gcp:container/nodePool:NodePool"
-NATIVE_POOL: Final = "google-native:container/v1beta1:NodePool"
 
 TAINT: Final = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
 T4: Final = [{"type": "nvidia-tesla-t4", "count": 1}]
@@ -59,7 +58,7 @@ def workload(token: str, pod: Mapping[str, Any], **metadata: Any) -> Resource:
 
 
 def _case(id: str, story: str, resources: tuple[Resource, ...], rule: str | None = None) -> Case:
-    own = any(token in (CLUSTER, "google-native:container/v1:Cluster") for token, _, _ in resources)
+    own = any(token == CLUSTER for token, _, _ in resources)
     return Case(
         id=f"gke-{id}", story=story, rule=rule, resources=resources if own else (cluster(), admin(), *resources)
     )

@@ -204,21 +204,6 @@ BLOCKED: Final = [
         (INSTANCE, "box", {"machineType": f"projects/p/zones/{gke.ZONE}/machineTypes/a2-highgpu-1g", "zone": gke.ZONE}),
     ),
     blocked(
-        "native-default-pool",
-        "gpu-autoscaled",
-        "the native provider's cluster with GPUs in its default pool",
-        (
-            "google-native:container/v1:Cluster",
-            "ml",
-            {
-                "name": "ml",
-                "location": gke.ZONE,
-                "initialNodeCount": 1,
-                "nodeConfig": {"accelerators": [{"acceleratorType": "nvidia-tesla-v100", "acceleratorCount": "1"}]},
-            },
-        ),
-    ),
-    blocked(
         "instance-group",
         "gpu-autoscaled",
         "two machines of a template",

@@ -11,13 +11,13 @@ from tests.policies.corpus.elsewhere import custom, one
 
 SILENT: Final[Mapping[str, Case]] = {
     "made-outside": one(
-        "unseen-made-outside",
+        "gap-made-outside",
         "An operator of the company's own: how many nodes it makes, it decides.",
         "kubernetes:nodes.example.org/v1:Burst",
         custom({"team": "vision", "size": "large"}),
     ),
     "script-in-a-machine": one(
-        "unseen-script-in-a-machine",
+        "gap-script-in-a-machine",
         "A small machine that resizes a pool when it boots.",
         "gcp:compute/instance:Instance",
         {
@@ -27,13 +27,13 @@ SILENT: Final[Mapping[str, Case]] = {
         },
     ),
     "gpu-services": one(
-        "unseen-gpu-services",
+        "gap-gpu-services",
         "An endpoint whose size is a word of the service.",
         "modal:index/deployment:Deployment",
         {"size": "performance", "minReplicas": 2},
     ),
     "referenced-image": one(
-        "unseen-referenced-image",
+        "gap-referenced-image",
         "A Deployment whose program starts pods with GPUs.",
         "kubernetes:apps/v1:Deployment",
         {
@@ -42,13 +42,13 @@ SILENT: Final[Mapping[str, Case]] = {
         },
     ),
     "harmless-types": one(
-        "unseen-harmless-types",
+        "gap-harmless-types",
         "A parameter that other programs take their machine type from.",
         "aws:ssm/parameter:Parameter",
         {"type": "String", "value": "p5.48xlarge"},
     ),
     "chart-parameters": one(
-        "unseen-chart-parameters",
+        "gap-chart-parameters",
         "An application of Argo CD that sets one value of a chart.",
         "kubernetes:argoproj.io/v1alpha1:Application",
         custom(
@@ -56,7 +56,7 @@ SILENT: Final[Mapping[str, Case]] = {
         ),
     ),
     "late-templates": one(
-        "unseen-late-templates",
+        "gap-late-templates",
         "A template that is put together from outputs.",
         "aws:cloudformation/stack:Stack",
         {"templateBody": UNKNOWN},

@@ -62,6 +62,13 @@ UNJUDGED = [
         unjudged="'BM.GPU.H100.8'",
     ),
     one(
+        "google-native",
+        "The provider made from Google's API, which has had no release since 2023.",
+        "google-native:container/v1:NodePool",
+        {"clusterId": "ml", "config": {"accelerators": [{"acceleratorType": "nvidia-l4", "acceleratorCount": "1"}]}},
+        unjudged="'nvidia-l4'",
+    ),
+    one(
         "gardener-shoot",
         "A cluster by Gardener.",
         "kubernetes:core.gardener.cloud/v1beta1:Shoot",

@@ -66,4 +66,4 @@ def test_it_refuses_an_idle_gpu_node_and_lets_the_program_through_without(
     # The engine shortens a long path in its middle.
     assert re.search(rf"gpucluster@v0\.1\.0 \(local: \S*/{pack.name}\)", passed.text), passed.text
     assert limited.code != 0, limited.text
-    assert "At its maximum the stack has 8 GPUs, over the ceiling of 7" in limited.text, limited.text
+    assert "At its maximum the stack has 8 GPUs, over the limit of 7" in limited.text, limited.text

@@ -14,36 +14,36 @@ from policies.rules.rule import Limits, Rule
 
 
 @dataclass(frozen=True)
-class JudgedResource:
-    """A resource, and what the rules judge in it, read once for all of them."""
+class ResourceView:
+    """A resource, and the subjects of the rules in it, read once for all rules."""
 
     declared: Declared
 
     @cached_property
     def items(self) -> tuple[Item, ...]:
-        """What the readers make of it."""
+        """The rules' subjects that the readers find in it."""
         return read(self.declared)
 
     @cached_property
-    def waits_for_the_update(self) -> bool:
-        """Whether the engine does not know all of it yet."""
+    def has_unknowns(self) -> bool:
+        """Whether some of its values are unknown until the update."""
         return holds_unknown(self.declared.properties) or holds_unknown(self.declared.provider)
 
     def violations(self, rule: Rule[...], limits: Limits) -> list[Violation]:
-        """What a rule finds in it."""
+        """The violations of one rule in it."""
         subjects = [item for item in self.items if isinstance(item, rule.subjects)]
         return [violation for subject in subjects for violation in rule.check(subject, limits)]
 
 
 @dataclass(frozen=True)
-class Whole:
+class StackView:
     """Everything that a program declares: ``resources``, and for each the properties that come from others' outputs."""
 
-    resources: list[JudgedResource]
+    resources: list[ResourceView]
     dependencies: list[dict[str, tuple[str, ...]]]
 
-    def is_of(self, resources: list[JudgedResource], dependencies: list[dict[str, tuple[str, ...]]]) -> bool:
-        """Whether it is about the very same."""
+    def is_of(self, resources: list[ResourceView], dependencies: list[dict[str, tuple[str, ...]]]) -> bool:
+        """Whether it was made of these very objects, so that it can be used again."""
         return (
             len(resources) == len(self.resources)
             and all(map(operator.is_, resources, self.resources))
@@ -52,16 +52,16 @@ class Whole:
 
     @cached_property
     def declared(self) -> list[Declared]:
-        """Each as the program declares it."""
+        """Each resource with its dependencies."""
         each = zip(self.resources, self.dependencies, strict=True)
-        return [replace(resource.declared, dependencies=found) for resource, found in each]
+        return [replace(resource.declared, dependencies=sources) for resource, sources in each]
 
     @cached_property
-    def linked(self) -> list[JudgedResource]:
-        """Each with those that complete it."""
-        return [JudgedResource(resource) for resource in linked(self.declared)]
+    def linked(self) -> list[ResourceView]:
+        """Each resource with the resources that complete it."""
+        return [ResourceView(resource) for resource in linked(self.declared)]
 
     @cached_property
     def stack(self) -> Stack:
-        """All of it in the rules' words."""
+        """The whole stack as the stack rules take it."""
         return stack_of(resource.items for resource in self.linked)

@@ -12,7 +12,7 @@ from pulumi_policy import StackValidationArgs, StackValidationPolicy
 
 from policies.config import ConfigError, main
 from policies.exemptions import today_utc
-from policies.lowered import Configured, lowered, problems
+from policies.levels import Configured, lowered_levels, problems
 from policies.pack import EXEMPTED, Gate
 
 TODAY = date(2026, 11, 21)
@@ -59,7 +59,7 @@ def test_what_owes_nothing_or_has_paid(configured: Configured) -> None:
 
 def test_a_rule_s_own_reason_comes_before_that_of_all() -> None:
     own = {**WHY, "reason": "waits for a quota"}
-    found = {one.rule.id: one for one in lowered({"all": ("advisory", WHY), "gpu-taint": ("advisory", own)})}
+    found = {one.rule.id: one for one in lowered_levels({"all": ("advisory", WHY), "gpu-taint": ("advisory", own)})}
     assert found["gpu-taint"].note == (
         "gpu-taint is advisory here until 2026-12-31 instead of mandatory: waits for a quota"
     )
@@ -77,7 +77,7 @@ def _printed(gate: Gate) -> list[str]:
 
 def test_each_run_prints_what_is_lowered() -> None:
     gate = Gate(TODAY)
-    gate.configured({"gpu-taint": ("disabled", WHY), "gpu-ceiling": ("mandatory", {})})
+    gate.configure({"gpu-taint": ("disabled", WHY), "gpu-ceiling": ("mandatory", {})})
     assert _printed(gate) == [
         "gpu-taint is disabled here until 2026-12-31 instead of mandatory: pilot of the data team"
     ]
@@ -89,7 +89,7 @@ def test_each_run_prints_what_is_lowered() -> None:
 )
 def test_a_run_ends_where_nobody_checked_the_file(configured: Configured, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        Gate(TODAY).configured(configured)
+        Gate(TODAY).configure(configured)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi_policy import policy as sdk
 from pulumi_policy.deserialize import SPECIAL_SECRET_SIG, SPECIAL_SIG_KEY, deserialize_properties
 
-from policies.unpacking import unpack_once
+from policies.sdk_hooks import unpack_once
 
 SECRET = {SPECIAL_SIG_KEY: SPECIAL_SECRET_SIG, "value": "s3cr3t"}
 

@@ -16,7 +16,7 @@ from policies.readers.aks.facts import gpus_of_size
 from policies.readers.doubts import unlisted
 from policies.readers.eks.template import Choice, TemplateMachines, choice_of, machines, typed, with_registered
 from policies.readers.gke.facts import whole_machine_gpus
-from policies.readers.kubernetes.node_registration import EFFECTS, parsed_labels, parsed_taints, taints_of
+from policies.readers.node_registration import EFFECTS, parsed_labels, parsed_taints, taints_of
 from policies.readers.resource import Declared, Item, Program, Reader, Referrer
 from policies.readers.spelling import Spelling, respelled
 

@@ -12,7 +12,7 @@ import pytest
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import GPU_TAINT
 from facts.concepts.unknown import UNKNOWN
-from policies.readers.kubernetes.node_registration import NOTHING, UNREADABLE, parsed_taints, registration, taints_of
+from policies.readers.node_registration import NOTHING, UNREADABLE, parsed_taints, registration, taints_of
 
 BOOTSTRAP = (
     "#!/bin/bash\nset -ex\n/etc/eks/bootstrap.sh ml --kubelet-extra-args "

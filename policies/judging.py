@@ -1,0 +1,92 @@
+"""Reads what the engine sends, once for all rules, and says why a rule cannot be evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pulumi_policy import PolicyResource, ResourceValidationArgs, StackValidationArgs
+
+from facts.concepts.declared import Doubt, Violation
+from policies.engine_values import plain, target
+from policies.readers import waits
+from policies.readers.resource import Declared
+from policies.readers.tags import tags_of
+from policies.rules.rule import Limits, Rule
+from policies.stack_view import ResourceView, StackView
+
+_UNREADABLE: Final = Doubt("it cannot be read from the program", "Check these rules by hand, and exempt it by name.")
+
+
+class DeclaredResources:
+    """Every resource that the program has declared so far in one run, by URN."""
+
+    def __init__(self) -> None:
+        self._declared: dict[str, ResourceView] = {}
+        self._by_properties: dict[str, tuple[object, ResourceView]] = {}
+        self._stack_view: StackView | None = None
+
+    def declare(self, args: ResourceValidationArgs, properties: object = None) -> ResourceView:
+        """The resource that a resource policy is asked about. ``properties`` replace the ones of ``args``."""
+        view = self._read_once(args) if properties is None else ResourceView(_declared(args, properties))
+        self._declared[args.urn] = view
+        return view
+
+    def stack(self, args: StackValidationArgs) -> StackView:
+        """What the stack declares, read once for all rules."""
+        # Rules judge what the program declares. The engine's own list holds outputs: what is there now, and at
+        # preview nothing at all for a provider whose configuration (a kubeconfig to be) is not known yet.
+        resources = [self._declared.get(resource.urn) or self._read_once(resource) for resource in args.resources]
+        dependencies = [
+            {name: tuple(source.urn for source in sources) for name, sources in resource.property_dependencies.items()}
+            for resource in args.resources
+        ]
+        if self._stack_view is None or not self._stack_view.is_of(resources, dependencies):
+            self._stack_view = StackView(resources, dependencies)
+        return self._stack_view
+
+    def tags(self, urn: str) -> Mapping[str, str]:
+        """The tags or labels of a declared resource; empty for the stack as a whole."""
+        view = self._declared.get(urn)
+        return tags_of(view.declared.properties) if view else {}
+
+    def title(self, urn: str) -> str:
+        """Type and name, for messages."""
+        view = self._declared.get(urn)
+        return f"{view.declared.type} '{view.declared.name}'" if view else "The stack as a whole"
+
+    def reason_not_evaluated(self, rule: Rule[...], violation: Violation) -> Doubt | None:
+        """Why the rule can never be evaluated; ``None`` where the value is only unknown until the update."""
+        if violation.doubt is not None:
+            return violation.doubt
+        view = self._declared.get(violation.resource)
+        judged_alone = view is not None and rule.scope == "resource" and not waits(view.declared)
+        # What is judged together with other resources may depend on an unknown value of any of them.
+        sources = [view] if view and judged_alone else self._declared.values()
+        return None if any(source.has_unknowns for source in sources) else _UNREADABLE
+
+    def _read_once(self, resource: ResourceValidationArgs | PolicyResource) -> ResourceView:
+        properties = target(resource.props)
+        last_properties, view = self._by_properties.get(resource.urn, (None, None))
+        if view is None or last_properties is not properties:
+            view = ResourceView(_declared(resource, properties))
+            self._by_properties[resource.urn] = (properties, view)
+        return view
+
+
+def late_violations(stack: StackView, rule: Rule[...], limits: Limits) -> list[Violation]:
+    """A resource rule's violations in resources that can only be read together with others."""
+    late = {declared.urn for declared in stack.declared if waits(declared)}
+    resources = [view for view in stack.linked if view.declared.urn in late]
+    return [violation for view in resources for violation in view.violations(rule, limits)]
+
+
+def _declared(resource: ResourceValidationArgs | PolicyResource, properties: object) -> Declared:
+    provider = plain(target(resource.provider.props)) if resource.provider is not None else {}
+    return Declared(
+        resource.resource_type,
+        resource.name,
+        resource.urn,
+        plain(properties),
+        provider=provider if isinstance(provider, dict) else {},
+    )

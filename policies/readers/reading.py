@@ -1,0 +1,140 @@
+"""Turns any resource into what the rules check: node groups, clusters, workloads, credentials, or nothing.
+
+A reader gets plain Python (dict, list, str, number, bool, None), with ``UNKNOWN`` where the engine has no value yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+from facts.concepts.declared import (
+    Cluster,
+    DisruptionBudget,
+    GpuQuota,
+    GpuSharing,
+    Minimum,
+    NodeGroup,
+    PodRole,
+    PodScaler,
+    PriorityClass,
+    Stack,
+    Unreadable,
+    Workload,
+    same_place,
+)
+from policies.readers.accelerators import accelerated
+from policies.readers.accounts import located
+from policies.readers.prices import priced
+from policies.readers.registry import is_part, is_taken, reader_of, referrer_of, spelling_of
+from policies.readers.resource import Declared, Item, Program
+from policies.readers.unread import unread
+
+T = TypeVar("T")
+
+
+def read(resource: Declared) -> tuple[Item, ...]:
+    """What the resource declares; empty for types that no rule is about."""
+    return tuple(item for spelled in spellings(resource) for item in _read(spelled))
+
+
+def spellings(resource: Declared) -> tuple[Declared, ...]:
+    """The resource as the readers know it: itself, or what it says in another spelling, which may be several."""
+    spelling = spelling_of(resource.type)
+    if spelling is None:
+        return (resource,)
+    try:
+        return tuple(spelling(resource))
+    except Exception as error:  # whatever it is: the gate says so, and judges the rest
+        return (replace(resource, trouble=_words(error)),)
+
+
+def _read(resource: Declared) -> Iterable[Item]:
+    reader = reader_of(resource.type)
+    try:
+        items = reader(resource) if reader else ()
+        found = tuple(accelerated(located(item, resource.properties, resource.provider)) for item in items)
+        if not found and not is_part(resource.type) and not is_taken(resource.type):
+            found = tuple(unread(resource))
+    except Exception as error:  # as above
+        return (_unreadable(resource, _words(error)),)
+    return (*found, _unreadable(resource, resource.trouble)) if resource.trouble else found
+
+
+def waits(resource: Declared) -> bool:
+    """Whether the resource says what it is only together with others, so that it is judged with the whole stack."""
+    return any(_waits(spelled) for spelled in spellings(resource))
+
+
+def _waits(resource: Declared) -> bool:
+    referrer = referrer_of(resource.type)
+    try:
+        return referrer is not None and referrer.refers(resource)
+    except Exception:  # then reading it says what is wrong
+        return False
+
+
+def linked(resources: Iterable[Declared]) -> list[Declared]:
+    """The same resources as the readers know them (``spellings``), each with those that complete it."""
+    everything = Program(spelled for resource in resources for spelled in spellings(resource))
+    found = []
+    for resource in everything:
+        referrer = referrer_of(resource.type)
+        try:
+            references = tuple(referrer.finds(resource, everything)) if referrer else ()
+        except Exception as error:
+            found.append(replace(resource, trouble=_words(error)))
+            continue
+        found.append(replace(resource, references=references) if references else resource)
+    return found
+
+
+def read_stack(resources: Iterable[Declared]) -> Stack:
+    """Everything that resources, each ``linked``, declare."""
+    return stack_of(map(read, resources))
+
+
+def stack_of(read_items: Iterable[tuple[Item, ...]]) -> Stack:
+    """Everything together of what was ``read``, by resource. A group that its cluster lists as well counts once."""
+    groups: list[NodeGroup] = []
+    listed: list[NodeGroup] = []
+    others: list[Item] = []
+    for found in read_items:
+        in_a_cluster = any(isinstance(item, Cluster) for item in found)
+        for item in found:
+            if isinstance(item, NodeGroup):
+                (listed if in_a_cluster else groups).append(item)
+            else:
+                others.append(item)
+    groups = [*(group for group in listed if not any(_same(group, other) for other in groups)), *groups]
+    clusters = _of(Cluster, others)
+    return Stack(
+        groups=tuple(priced(group, clusters) for group in groups),
+        workloads=_of(Workload, others),
+        clusters=clusters,
+        budgets=_of(DisruptionBudget, others),
+        sharing=_of(GpuSharing, others),
+        pod_roles=_of(PodRole, others),
+        minimums=_of(Minimum, others),
+        pod_scalers=_of(PodScaler, others),
+        priorities=_of(PriorityClass, others),
+        quotas=_of(GpuQuota, others),
+    )
+
+
+def _of(kind: type[T], items: Iterable[object]) -> tuple[T, ...]:
+    return tuple(item for item in items if isinstance(item, kind))
+
+
+def _same(one: NodeGroup, other: NodeGroup) -> bool:
+    """Whether two declarations are about one pool; pools and clusters of one name in two places are not."""
+    return (one.cluster, one.name, one.kind) == (other.cluster, other.name, other.kind) and same_place(one, other)
+
+
+def _unreadable(resource: Declared, why: str) -> Unreadable:
+    return Unreadable(f"{resource.type} '{resource.name}'", why, resource.urn)
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

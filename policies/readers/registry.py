@@ -1,0 +1,136 @@
+"""Which module reads which resources: readers of the clouds' own SDKs, and ``policies/dialects`` for other spellings.
+
+A module has a map ``READERS`` from type token to reader, and is imported when its package's first resource comes. A key
+may be a pattern (``azure-native*:containerservice*:AgentPool``): API versions are part of some type tokens.
+A type whose meaning is spread over several resources (an Auto Scaling group and its launch template) has an entry in
+its module's ``REFERRERS`` too: such resources are read once all are declared, with the ones they refer to; ``PARTS``
+are types that are read with those only. ``SPELLINGS`` translate what other tools spell differently.
+Readers in ``GENERIC`` take types that may hold anything. ``ADDITIONS`` say how a pool gets one more taint or label.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from types import ModuleType
+from typing import Final, TypeVar
+
+from policies.readers.additions import Additions
+from policies.readers.patterns import matches
+from policies.readers.resource import Reader, Referrer
+from policies.readers.spelling import Spelling
+
+T = TypeVar("T")
+
+MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    "aws": (
+        "readers.kubernetes.managed_addons",
+        "readers.eks.clusters",
+        "readers.eks.machines",
+        "readers.eks.reservations",
+        "readers.eks.roles",
+        "readers.eks.schedules",
+        "dialects.cloudformation",
+        "dialects.amazon",
+    ),
+    "aws-native": ("dialects.cloudformation",),
+    "azapi": ("dialects.arm",),
+    "azure": ("readers.aks.classic", "readers.aks.autoscale_settings", "readers.aks.secrets", "dialects.arm"),
+    "azure-native": (
+        "readers.aks.clusters",
+        "readers.aks.autoscale_settings",
+        "readers.aks.reservations",
+        "readers.aks.secrets",
+        "dialects.arm",
+    ),
+    "azuread": ("readers.aks.secrets",),
+    "azurerm": ("dialects.azure",),
+    "eks": ("dialects.amazon",),
+    "gcp": ("readers.gke.clusters", "readers.gke.reservations"),
+    "google": ("dialects.google",),
+    "google-beta": ("dialects.google",),
+    "kubernetes": (
+        "readers.kubernetes.workloads",
+        "readers.kubernetes.capacity",
+        "readers.kubernetes.service_accounts",
+        "readers.kubernetes.objects",  # last: its patterns match what no other module reads
+    ),
+    "kubernetes, custom": (
+        "readers.kubernetes.capacity",
+        "readers.kubernetes.karpenter",
+        "dialects.cluster_api",
+        "readers.kubernetes.helm",
+        "readers.kubernetes.chart_values",
+        "readers.gke.compute_class",
+        "dialects.kaito",
+        "dialects.azure",
+        "dialects.amazon",
+        "dialects.google",
+        "readers.kubernetes.objects",  # last, as above
+    ),
+}
+"""Package (the first part of a type token, or a provider's name) → the modules of ``policies`` that read its resources.
+
+Kubernetes' own types and custom resources, which few programs declare, are two packages here.
+"""
+
+
+def additions_to(type_token: str) -> Additions | None:
+    """How a pool of this type gets one more taint or label; ``None`` where nobody knows how, or it is not safe."""
+    tables = (getattr(module, "ADDITIONS", {}) for module in _modules(_package(type_token)))
+    return next((table[type_token] for table in tables if type_token in table), None)
+
+
+def _package(type_token: str) -> str:
+    package, _, rest = type_token.removeprefix("pulumi:providers:").partition(":")
+    group = rest.partition("/")[0]
+    if package == "kubernetes" and "." in group and not group.endswith(".k8s.io"):
+        return "kubernetes, custom"
+    # A package generated for one API version is named after it: azure-native_containerservice_v20250901.
+    return package.partition("_")[0]
+
+
+def _find(tables: Iterable[Mapping[str, T]], type_token: str) -> T | None:
+    """The entry of exactly this type, else that of the first pattern that matches it."""
+    entries: dict[str, T] = {}
+    for table in tables:
+        entries.update(table)
+    matching = (entries[pattern] for pattern in entries if matches(type_token, pattern))
+    return entries.get(type_token) or next(matching, None)
+
+
+@cache
+def spelling_of(type_token: str) -> Spelling | None:
+    """How a resource of this type is said in the readers' words; ``None`` where it already is."""
+    return _find((getattr(module, "SPELLINGS", {}) for module in _modules(_package(type_token))), type_token)
+
+
+@cache
+def is_part(type_token: str) -> bool:
+    """Whether resources of this type are read with those that refer to them."""
+    return any(type_token in getattr(module, "PARTS", ()) for module in _modules(_package(type_token)))
+
+
+@cache
+def is_taken(type_token: str) -> bool:
+    """Whether a reader knows the type, so that there is nothing in a resource of it where the reader finds nothing."""
+    reader, modules = reader_of(type_token), _modules(_package(type_token))
+    return reader is not None and not any(reader in getattr(module, "GENERIC", ()) for module in modules)
+
+
+@cache
+def reader_of(type_token: str) -> Reader | None:
+    """The reader of this type."""
+    return _find((getattr(module, "READERS", {}) for module in _modules(_package(type_token))), type_token)
+
+
+@cache
+def referrer_of(type_token: str) -> Referrer | None:
+    """How resources of this type are completed by others."""
+    return _find((getattr(module, "REFERRERS", {}) for module in _modules(_package(type_token))), type_token)
+
+
+@cache
+def _modules(package: str) -> tuple[ModuleType, ...]:
+    return tuple(importlib.import_module(f"policies.{name}") for name in MODULES.get(package, ()))

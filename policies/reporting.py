@@ -1,0 +1,112 @@
+"""Reports violations to the engine and to the result file, and keeps the notes that a run prints at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pulumi_policy import ReportViolation
+
+from facts.concepts.declared import Doubt, Unjudged, Violation
+from policies import exemptions
+from policies.exemptions import Exemption
+from policies.judging import DeclaredResources
+from policies.result import Finding, Result, State, page_of
+from policies.rules.rule import Rule
+from policies.run_config import RunConfig
+from policies.secrets import Secrets
+
+_ASKS: Final = f"Its tag {exemptions.ASKS} requests an exemption; only the gate's configuration grants one."
+
+
+class Reporter:
+    """Reports for one run. ``secrets`` are hidden in every text; every finding is in ``result`` as well."""
+
+    def __init__(self, config: RunConfig, resources: DeclaredResources, secrets: Secrets, result: Result) -> None:
+        self.exempted: dict[Violation, str] = {}
+        """Violation → its exemption in words."""
+        self.remediated: dict[Violation, str] = {}
+        """Violation → what the gate changed."""
+        self._config = config
+        self._resources = resources
+        self._hidden = secrets.hidden
+        self._result = result
+        self._not_evaluated: dict[tuple[str, Doubt], dict[str, None]] = {}
+
+    def report(
+        self,
+        rule: Rule[...],
+        violations: Iterable[Violation],
+        properties: Mapping[str, Any],
+        report: ReportViolation,
+    ) -> list[str]:
+        """Reports each violation unless it is exempt; ``properties`` are the rule's configuration.
+
+        Returns the messages of those that are unknown until the update.
+        """
+        unknown = []
+        for violation in violations:
+            if not violation.undecided:
+                self._report_violation(rule, violation, properties, report)
+            elif reason := self._resources.reason_not_evaluated(rule, violation):
+                self._not_evaluated.setdefault((violation.resource, reason), {})[rule.id] = None
+            else:
+                self._record(rule, violation, "open")
+                unknown.append(self._hidden(violation.message))
+        return unknown
+
+    def is_exempt(self, rule: Rule[...], violation: Violation, properties: Mapping[str, Any]) -> bool:
+        """Whether an exemption that has not expired covers the violation."""
+        exemption, _ = self._exemption(rule, violation, properties)
+        return exemption is not None and not exemption.expired(self._config.today)
+
+    def record_remediated(self, rule: Rule[...], violations: Iterable[Violation]) -> None:
+        """Records violations that the gate has put right by changing the resource."""
+        for violation in violations:
+            self.remediated[violation] = f"Done: {violation.remedy}"
+            self._record(rule, violation, "changed")
+
+    @property
+    def has_not_evaluated(self) -> bool:
+        """Whether there is a rule that could not be evaluated, not reported yet."""
+        return bool(self._not_evaluated)
+
+    def take_not_evaluated(self) -> list[Unjudged]:
+        """The resources that rules could not be evaluated for since the last call, with the reason and the rules."""
+        subjects = [
+            Unjudged(self._resources.title(urn), reason, urn, open_rules=tuple(rules))
+            for (urn, reason), rules in self._not_evaluated.items()
+        ]
+        self._not_evaluated.clear()
+        return subjects
+
+    def report_notes(self, notes: dict[Violation, str], report: ReportViolation) -> None:
+        """Reports each note once, with its violation."""
+        for violation, note in notes.items():
+            report(self._hidden(f"{violation.rule}: {violation.message}\n{note}"), violation.resource or None)
+        notes.clear()
+
+    def _report_violation(
+        self, rule: Rule[...], violation: Violation, properties: Mapping[str, Any], report: ReportViolation
+    ) -> None:
+        exemption, requested = self._exemption(rule, violation, properties)
+        if exemption is not None and not exemption.expired(self._config.today):
+            self.exempted[violation] = f"Exempt until {exemption.expires}, because: {exemption.reason}"
+            self._record(rule, violation, "exempted", self.exempted[violation])
+            return
+        expired = f"\nIts exemption expired on {exemption.expires} ({exemption.reason})." if exemption else ""
+        asks = f"\n{_ASKS}" if requested else ""
+        text = f"{violation.message}\nFix: {violation.remedy}\nMore: {page_of(rule.id)}{expired}{asks}"
+        report(self._hidden(text), violation.resource or None)
+        self._record(rule, violation, "found", f"{expired}{asks}".strip())
+
+    def _exemption(
+        self, rule: Rule[...], violation: Violation, properties: Mapping[str, Any]
+    ) -> tuple[Exemption | None, bool]:
+        """The exemption that covers the violation, expired or not, and whether the resource's tags request one."""
+        tags = self._resources.tags(violation.resource)
+        return self._config.exemption(rule, properties, violation.resource, tags), exemptions.ASKS in tags
+
+    def _record(self, rule: Rule[...], violation: Violation, state: State, note: str = "") -> None:
+        message, remedy, note = (self._hidden(text) for text in (violation.message, violation.remedy, note))
+        self._result.add(Finding(rule.id, self._config.level(rule), state, violation.resource, message, remedy, note))
