@@ -12,7 +12,7 @@ from components.settings.limits import common, windows
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
-from facts.catalog.gke.partitions import PARTITIONS
+from facts import catalog
 from facts.concepts.pool import Rung
 
 _KMS_KEYS: Final = common.KmsKeys(
@@ -141,15 +141,17 @@ def _resource_labels(settings: Settings) -> Iterator[Problem]:
 
 
 def _partitions(settings: Settings) -> Iterator[Problem]:
+    accelerators = catalog.of("gke").accelerators
+    partitioned = [gpu for gpu, accelerator in accelerators.items() if accelerator.partitions]
     for pool in settings.gpu_pools:
-        sizes = PARTITIONS.get(pool.gpus.type, {})
+        sizes = accelerators[pool.gpus.type].partitions
         if pool.gpus.mig is None or pool.gpus.mig in sizes:
             continue
         if sizes:
             message, remedy = f"GKE divides no GPU into slices of {pool.gpus.mig}", f"Write one of {', '.join(sizes)}"
         else:
             message = f"{pool.gpus.type} cannot be partitioned"
-            remedy = f"Leave it out, or use one of {', '.join(PARTITIONS)}; or timeSharing: {{clientsPerGpu: 2}}"
+            remedy = f"Leave it out, or use one of {', '.join(partitioned)}; or timeSharing: {{clientsPerGpu: 2}}"
         yield Problem(f"{pool.declared_at}.mig", message, remedy)
 
 

@@ -11,7 +11,7 @@ from components.settings.limits import common
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
-from facts.catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY, MIG_GPUS
+from facts.catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY
 from facts.catalog.aks.naming import POOL_NAME_LIMIT, pool_name
 from facts.catalog.aks.nodes import most_nodes
 
@@ -83,6 +83,8 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
 
 
 def _partitions(settings: Settings) -> Iterator[Problem]:
+    accelerators = catalog.of("aks").accelerators
+    partitioned = sorted(gpu for gpu, accelerator in accelerators.items() if accelerator.partitions)
     for pool in settings.gpu_pools:
         if pool.gpus.time_sharing is not None:
             yield Problem(
@@ -91,11 +93,11 @@ def _partitions(settings: Settings) -> Iterator[Problem]:
                 "it would add a node for each pod (https://github.com/Azure/AKS/issues/3427)",
                 "Leave it out, or write mig, which the autoscaler miscounts too, but whose parts are pods' own",
             )
-        if pool.gpus.mig is not None and pool.gpus.type not in MIG_GPUS:
+        if pool.gpus.mig is not None and pool.gpus.type not in partitioned:
             yield Problem(
                 f"{pool.declared_at}.mig",
                 f"{pool.gpus.type} cannot be partitioned",
-                f"Leave it out, or use one of {', '.join(sorted(MIG_GPUS))}",
+                f"Leave it out, or use one of {', '.join(partitioned)}",
             )
 
 
