@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -21,13 +22,20 @@ def known_machine(type: str, where: ValidationContext) -> Machine | None:
         return None
     machine = where.catalog.machines.get(type)
     if machine is None:
-        near = nearest(type, where.catalog.machines.types)
+        # Not the nearest of all: m7g (Arm) is one letter from m7i, and no misspelling.
+        near = nearest(type, [each for each in where.catalog.machines.types if _series(each) == _series(type)])
         example = where.catalog.default_admin_machine
-        remedy = (
-            f"Did you mean '{near}'?" if near else f"Write a machine type of {where.cloud}, for example '{example}'"
+        raise wrong(
+            f"the catalogue has no machine type '{type}' on {where.cloud}; it has x86 machines, with NVIDIA GPUs or "
+            "without",
+            f"Did you mean '{near}'?" if near else f"Write a machine type that it has, for example '{example}'",
         )
-        raise wrong(f"there is no machine type '{type}' on {where.cloud}", remedy)
     return machine
+
+
+def _series(type: str) -> str:
+    """A machine type's name without its size: ``m7g``, ``Standard_Ds_v5``."""
+    return re.split(r"[.-]", re.sub(r"(?<=[A-Z])\d+", "", type))[0]
 
 
 def without_gpus(types: Sequence[str], where: ValidationContext) -> tuple[Machine, ...]:
@@ -161,9 +169,10 @@ def gpu_name(name: str, where: ValidationContext) -> str:
     if name in own_names:
         raise wrong(f"'{name}' is {where.cloud}'s own name", f"Write '{own_names[name]}', the same on every cloud")
     known = tuple(where.catalog.accelerators)
-    bare = {gpu.removeprefix("nvidia-"): gpu for gpu in known}
-    near = bare.get(plain.removeprefix("nvidia-")) or nearest(plain, known)
-    remedy = f"Did you mean '{near}'?" if near else f"Write one of {', '.join(known)}"
+    model = plain.removeprefix("nvidia-")
+    # Part of a name (h100, nvidia-a100) comes first: to difflib nvidia-v100 is the nearest to nvidia-a100.
+    near = [gpu for gpu in known if f"-{model}-" in f"{gpu}-"] or [gpu for gpu in (nearest(plain, known),) if gpu]
+    remedy = f"Did you mean {' or '.join(repr(gpu) for gpu in near)}?" if near else f"Write one of {', '.join(known)}"
     raise wrong(f"there is no GPU '{name}' on {where.cloud}", remedy)
 
 
