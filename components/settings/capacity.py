@@ -165,22 +165,3 @@ def _had_on(rung: Rung, where: ValidationContext) -> None:
         raise wrong(
             f"there is no capacity '{rung}' on {where.cloud}: {known.lacking[rung]}", f"It has {', '.join(has)}"
         )
-
-
-def in_raw(pool: Mapping[str, object]) -> tuple[tuple[Rung, ...], tuple[Reservation, ...]]:
-    """Rungs and reservations of an unchecked entry; what is wrong with them counts as not written."""
-    try:
-        written = _ladder(pool.get("capacity", "on-demand"))
-    except ValueError:
-        written = None
-    rungs = written if isinstance(written, tuple) else ("on-demand",)
-    listed = pool.get("reservation", ())
-    each = listed if isinstance(listed, list) else [listed]
-    reservations = [
-        Reservation.model_construct(**{"zone": None, "first": None, "last": None, **one})
-        for one in ({"name": one} if isinstance(one, str) else one for one in each)
-        if isinstance(one, Mapping)
-    ]
-    if rungs == ("on-demand",) and reservations:
-        rungs = ("reserved",)
-    return cast(tuple[Rung, ...], rungs), tuple(reservations)
