@@ -21,9 +21,9 @@ FALLBACK: Final = "spot-with-fallback"
 """Short for spot first, then on demand."""
 
 DESCRIPTION: Final = (
-    "how its machines are had: a word, or a list in the order in which that is tried, a pool for each: {words} where "
-    "the cloud has it (below); `spot-with-fallback` is short for `[spot, on-demand]`. Spot is for pods that tolerate "
-    "the cloud's taint of spot nodes, if it has one"
+    "capacity type, or a list in fallback order, which becomes a pool per type: {words}, where the cloud has it (see "
+    "below). `spot-with-fallback` is short for `[spot, on-demand]`. On spot nodes run only pods that tolerate the "
+    "cloud's spot taint, if it has one"
 )
 
 # What clouds and people call a rung → its word.
@@ -59,15 +59,13 @@ Ladder = Annotated[tuple[StrictStr, ...], BeforeValidator(_ladder)]
 
 
 class Reservation(Section):
-    """Machines that are reserved, and paid for whether used or not. With dates it is a block, bought for these days."""
+    """Reserved machines, which are paid for whether used or not. With dates it is a capacity block."""
 
-    name: StrictStr = Field(min_length=1, description="the cloud's name or id of it, or its name alone for all of this")
-    zone: StrictStr | None = Field(default=None, description="the zone that it is in; the pool's only one unless given")
-    nodes: StrictInt | None = Field(
-        default=None, ge=1, description="machines that it holds, where they are fewer than `maxNodes`"
-    )
-    first: Date | None = Field(default=None, description="the first day of a block, UTC, as `'2027-03-01'`")
-    last: Date | None = Field(default=None, description="the last day of a block, UTC")
+    name: StrictStr = Field(min_length=1, description="the cloud's name or ID of the reservation")
+    zone: StrictStr | None = Field(default=None, description="zone of the reservation. Default: the pool's only zone")
+    nodes: StrictInt | None = Field(default=None, ge=1, description="reserved machines, if fewer than `maxNodes`")
+    first: Date | None = Field(default=None, description="first day of a capacity block, UTC, such as `'2027-03-01'`")
+    last: Date | None = Field(default=None, description="last day of a capacity block, UTC")
 
     @field_validator("zone")
     @classmethod
@@ -111,9 +109,11 @@ Reservations = Annotated[tuple[Reservation, ...], BeforeValidator(_reservations)
 
 
 class FlexStart(Section):
-    """Machines that are lent without a date, as soon as the cloud has some."""
+    """Flex-start (DWS): nodes start once capacity is available, and run for a limited time."""
 
-    max_run_hours: StrictInt = Field(default=168, ge=1, le=168, description="a node's life, 1 to 168 hours (7 days)")
+    max_run_hours: StrictInt = Field(
+        default=168, ge=1, le=168, description="hours after which the cloud takes a node back, 1 to 168 (7 days)"
+    )
 
 
 def of_gpus(

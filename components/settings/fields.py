@@ -235,11 +235,13 @@ DiskGb = Annotated[StrictInt, Field(ge=20, le=65536)]
 
 
 class TaintSetting(Section):
-    """A taint as a stack file writes it."""
+    """A node taint."""
 
-    key: Annotated[StrictStr, AfterValidator(label_key)] = Field(description="outside the reserved domains")
-    value: Annotated[StrictStr, AfterValidator(label_value)] = Field(default="", description="may be empty")
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="what happens to other pods")
+    key: Annotated[StrictStr, AfterValidator(label_key)] = Field(description="key, outside the reserved domains")
+    value: Annotated[StrictStr, AfterValidator(label_value)] = Field(default="", description="value; may be empty")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
+        description="what happens to pods that do not tolerate it"
+    )
 
     def node_taint(self) -> NodeTaint:
         """The same in Kubernetes' words."""
