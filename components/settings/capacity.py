@@ -42,16 +42,16 @@ def _ladder(value: object) -> object:
     if len(words) < len(written):
         return value
     if not words:
-        raise wrong("no capacity is given", "Write for example spot, or a list such as [spot, on-demand]")
+        raise wrong("the list is empty", "Write for example spot, or a list such as [spot, on-demand]")
     for word in words:
         if word == FALLBACK and len(words) > 1:
-            raise wrong(f"'{FALLBACK}' is a whole list by itself", "Write its rungs in the list: spot, on-demand")
+            raise wrong(f"'{FALLBACK}' cannot be part of a list", "Write its capacity types instead: spot, on-demand")
         if word not in (*RUNGS, FALLBACK):
             meant = _ALSO_CALLED.get(word.lower().replace("_", "-"))
             remedy = f"Write {meant}" if meant else instead(word, (*RUNGS, FALLBACK))
             raise wrong(f"'{word}' is not one of {', '.join((*RUNGS, FALLBACK))}", remedy)
     if len(set(words)) < len(words):
-        raise wrong(f"a capacity is there twice: {', '.join(words)}", "Write each once")
+        raise wrong(f"a capacity type is listed twice: {', '.join(words)}", "Write each once")
     return ("spot", "on-demand") if words == [FALLBACK] else tuple(words)
 
 
@@ -82,7 +82,7 @@ class Reservation(Section):
     def _last(cls, value: str | None, info: ValidationInfo) -> str | None:
         first = info.data.get("first")
         if (value is None) != (first is None):
-            raise wrong("a block has a first day and a last one", "Write both first and last, or neither")
+            raise wrong("a capacity block has a first and a last day", "Write both first and last, or neither")
         if value is not None and first is not None and value < first:
             raise wrong(f"{value} is before {first}", "Write the first day first")
         return value
@@ -129,17 +129,19 @@ def of_gpus(
     unused = next((each for each in reservations if each.rung not in rungs), None)
     if unused is not None:
         block = unused.rung == "capacity-block"
-        what = "bought for some days" if block else "paid for on demand"
+        what = "a capacity block" if block else "reserved machines"
         word = "capacity-block" if block else "on-demand"
         raise wrong(
-            f"capacity '{', '.join(written)}' cannot use the reservation: reserved machines are {what}",
+            f"capacity '{', '.join(written)}' cannot use the reservation, which is {what}",
             f"Write capacity: {word}, or a list such as [{unused.rung}, spot], or remove reservation",
         )
     for rung, example in _RESERVED.items():
         if rung in rungs and rung not in given:
-            raise wrong(f"capacity names '{rung}', and no reservation says which", f"Write {example}")
+            raise wrong(f"capacity '{rung}' needs a reservation, and there is none", f"Write {example}")
     if flex and "flex-start" not in rungs:
-        raise wrong("flexStart is of a capacity that the pool does not have", "Write flex-start, or remove flexStart")
+        raise wrong(
+            "flexStart has no effect without capacity flex-start", "Write capacity: flex-start, or remove flexStart"
+        )
     return rungs
 
 
@@ -163,5 +165,5 @@ def _had_on(rung: Rung, where: ValidationContext) -> None:
     if known is not None and rung in known.lacking:
         has = [one for one in RUNGS if one not in known.lacking]
         raise wrong(
-            f"there is no capacity '{rung}' on {where.cloud}: {known.lacking[rung]}", f"It has {', '.join(has)}"
+            f"{where.cloud} does not support capacity '{rung}': {known.lacking[rung]}", f"It has {', '.join(has)}"
         )

@@ -1,4 +1,4 @@
-"""Writes docs/configuration.md, and the keys in Pulumi.yaml, from the settings' types. ``python -m components.settings.docs [--check]``.
+"""Writes docs/configuration.md and the keys of Pulumi.yaml: ``python -m components.settings.docs [--check]``.
 
 Which cloud supports a key is found by loading the smallest stack with that key on each.
 """

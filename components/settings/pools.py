@@ -55,7 +55,7 @@ class UpgradeSetting(Section):
     @classmethod
     def _some(cls, value: int | None, info: ValidationInfo) -> int | None:
         if value == 0 and info.data.get("max_surge") == 0:
-            raise wrong("with no node too many and none missing nothing is upgraded", "Write maxUnavailable: 1")
+            raise wrong("with maxSurge and maxUnavailable 0 no node can be upgraded", "Write maxUnavailable: 1")
         return value
 
 
@@ -133,9 +133,9 @@ class GpuPool(Section):
     @classmethod
     def _sizes(cls, value: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
         if not value:
-            raise wrong("no size is given", "Write a number such as 1, or a list such as [1, 4]")
+            raise wrong("the list is empty", "Write a number such as 1, or a list such as [1, 4]")
         if len(set(value)) < len(value):
-            raise wrong(f"a size is there twice: {list(value)}", "Write each size once")
+            raise wrong(f"a size is listed twice: {list(value)}", "Write each size once")
         if "gpu" in info.data:
             check.gpus_per_node(value, info.data["gpu"], context(info))
         return tuple(sorted(value))
@@ -199,16 +199,14 @@ class GpuPool(Section):
     @classmethod
     def _partition(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and info.data.get("time_sharing") is not None:
-            raise wrong("a GPU is partitioned or shared, not both", "Leave out mig or timeSharing")
+            raise wrong("a GPU can be partitioned or shared, not both", "Leave out mig or timeSharing")
         return value
 
     @field_validator("labels")
     @classmethod
     def _labels(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
         if value.get(GPU_RESOURCE, "true") != "true":
-            raise wrong(
-                f"the label {GPU_RESOURCE} can only be 'true': the node has a GPU", f"Write {GPU_RESOURCE}: 'true'"
-            )
+            raise wrong(f"the label {GPU_RESOURCE} must be 'true': the node has a GPU", f"Write {GPU_RESOURCE}: 'true'")
         known = context(info).catalog
         own = known.gpu_labels(info.data["gpu"]) if known is not None and "gpu" in info.data else {}
         for key in sorted(own.keys() & value.keys()):
@@ -339,7 +337,7 @@ def _given_out(rungs: Sequence[Rung], info: ValidationInfo) -> None:
             continue
         ways = ["spot", *(["flex-start"] if flex else []), *(["with a reservation"] if reserved else [])]
         raise wrong(
-            f"{machine.type} ({machine.gpus} {machine.gpu}) is only given out as {' or '.join(ways)}, not {refused}",
+            f"{machine.type} ({machine.gpus} {machine.gpu}) is only available as {' or '.join(ways)}, not {refused}",
             f"Write capacity: spot{' or flex-start' if flex else ''}" + (", or add a reservation" if reserved else ""),
         )
 

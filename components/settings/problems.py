@@ -28,8 +28,8 @@ _SURE: Final = 0.85
 # Error type → what was expected, and an example of it.
 _EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "string_type": ("text", "Write text; in quotes if it looks like a number"),
-    "int_type": ("a whole number", "Write a whole number without quotes"),
-    "float_type": ("a number", "Write a number without quotes"),
+    "int_type": ("a whole number", "Write a whole number, such as 8, without quotes and units"),
+    "float_type": ("a number", "Write a number, such as 2.5, without quotes and units"),
     "bool_type": ("true or false", "Write true or false without quotes"),
     "tuple_type": ("a list", "Write a list: [ … ], or one '- …' a line"),
     "dict_type": ("a mapping", "Write a mapping: key: value"),

@@ -128,7 +128,7 @@ class StackFile(Section):
             region = next(name for name, zones in known.regions.items() if value in zones)
             raise wrong(f"'{value}' is a zone", f"Write region: {region} and zones: [{value}]")
         raise wrong(
-            f"'{value}' is no region of {context(info).cloud} that this catalogue knows",
+            f"the catalogue has no region '{value}' of {context(info).cloud}",
             instead(value, tuple(known.regions)),
         )
 
@@ -154,7 +154,7 @@ class StackFile(Section):
     @classmethod
     def _addons(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         if len(set(value)) < len(value):
-            raise wrong(f"an addon is there twice: {', '.join(value)}", "Write each addon once")
+            raise wrong(f"an addon is listed twice: {', '.join(value)}", "Write each addon once")
         known = context(info).catalog
         for addon in value:
             check.listed(addon, known.addons if known is not None else (), "addon", context(info))

@@ -125,7 +125,7 @@ INTENTS = (
     ),
     refused(
         "permissions boundary elsewhere",
-        {"security.permissionsBoundary": "have none"},
+        {"security.permissionsBoundary": "has no such setting"},
         "gke",
         "aks",
         security={"permissionsBoundary": "arn:aws:iam::123456789012:policy/company"},
