@@ -13,6 +13,7 @@ from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
+from facts.catalog.gke.networks import PRIVATE_RANGES
 from facts.concepts.pool import Rung
 
 _KMS_KEYS: Final = common.KmsKeys(
@@ -25,24 +26,6 @@ _KMS_KEYS: Final = common.KmsKeys(
 
 # https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_cluster#master_ipv4_cidr_block
 _CONTROL_PLANE_PREFIX: Final = 28
-
-# What Google's networks take as private addresses: https://cloud.google.com/vpc/docs/subnets#valid-ranges
-_PRIVATE: Final = tuple(
-    IPv4Network(block)
-    for block in (
-        "10.0.0.0/8",
-        "172.16.0.0/12",
-        "192.168.0.0/16",
-        "100.64.0.0/10",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "192.88.99.0/24",
-        "198.18.0.0/15",
-        "240.0.0.0/4",
-    )
-)
 
 # 48 hours in any 32 days, so 12 in each of the four weeks that are whole; and three exclusions of 30 days without any
 # upgrade: https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions. Some later
@@ -207,7 +190,7 @@ def _private_endpoint(settings: Settings) -> Iterator[Problem]:
             "your address in authorizedNetworks",
         )
     for index, allowed in enumerate(settings.network.authorized_networks):
-        if not any(IPv4Network(allowed.cidr).subnet_of(private) for private in _PRIVATE):
+        if not any(IPv4Network(allowed.cidr).subnet_of(private) for private in PRIVATE_RANGES):
             yield Problem(
                 f"network.authorizedNetworks[{index}].cidr",
                 f"{allowed.cidr} is public, but a private endpoint is reachable from private addresses only",
