@@ -13,21 +13,22 @@ Role = Literal["admin", "developer", "viewer"]
 
 
 class Access(Section):
-    """A person, a group or a pipeline, and what it may do in the cluster."""
+    """A user, a group or a pipeline, and its role in the cluster."""
 
-    name: PoolName = Field(description="what its objects in the cluster are called after")
+    name: PoolName = Field(description="prefix of the names of the objects that grant the access")
     who: Annotated[StrictStr, Field(min_length=1)] = Field(
-        description="as the cloud names it (below). Whoever makes the cluster is its admin already"
+        description="the user, group or identity, as the cloud names it (see below). The identity that "
+        "creates the cluster is always admin"
     )
     role: Role = Field(
-        description="`admin`: everything; `developer`: what runs in its `namespaces`; `viewer`: look, but at no "
-        "secrets. All see nodes"
+        description="`admin`: everything. `developer`: workloads in `namespaces`. `viewer`: read access "
+        "without secrets. All roles can read nodes"
     )
     namespaces: tuple[Namespace, ...] = Field(
         default=(),
         validate_default=True,
-        description="where a `developer` or a `viewer` has its role, made unless they are there; of a `viewer` all "
-        "unless given. A namespace that is no longer named stays, with what runs in it",
+        description="namespaces of a `developer` (required) or a `viewer` (default: all). Missing ones are "
+        "created. A namespace that is removed from the list is not deleted",
     )
 
     @field_validator("namespaces")

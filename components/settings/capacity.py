@@ -21,9 +21,9 @@ FALLBACK: Final = "spot-with-fallback"
 """Short for spot first, then on demand."""
 
 DESCRIPTION: Final = (
-    "how its machines are had: a word, or a list in the order in which that is tried, a pool for each: {words} where "
-    "the cloud has it (below); `spot-with-fallback` is short for `[spot, on-demand]`. Spot is for pods that tolerate "
-    "the cloud's taint of spot nodes, if it has one"
+    "capacity type, or a list in fallback order, which becomes a pool per type: {words}, where the cloud has it (see "
+    "below). `spot-with-fallback` is short for `[spot, on-demand]`. On spot nodes run only pods that tolerate the "
+    "cloud's spot taint, if it has one"
 )
 
 # What clouds and people call a rung → its word.
@@ -42,16 +42,16 @@ def _ladder(value: object) -> object:
     if len(words) < len(written):
         return value
     if not words:
-        raise wrong("no capacity is given", "Write for example spot, or a list such as [spot, on-demand]")
+        raise wrong("the list is empty", "Write for example spot, or a list such as [spot, on-demand]")
     for word in words:
         if word == FALLBACK and len(words) > 1:
-            raise wrong(f"'{FALLBACK}' is a whole list by itself", "Write its rungs in the list: spot, on-demand")
+            raise wrong(f"'{FALLBACK}' cannot be part of a list", "Write its capacity types instead: spot, on-demand")
         if word not in (*RUNGS, FALLBACK):
             meant = _ALSO_CALLED.get(word.lower().replace("_", "-"))
             remedy = f"Write {meant}" if meant else instead(word, (*RUNGS, FALLBACK))
             raise wrong(f"'{word}' is not one of {', '.join((*RUNGS, FALLBACK))}", remedy)
     if len(set(words)) < len(words):
-        raise wrong(f"a capacity is there twice: {', '.join(words)}", "Write each once")
+        raise wrong(f"a capacity type is listed twice: {', '.join(words)}", "Write each once")
     return ("spot", "on-demand") if words == [FALLBACK] else tuple(words)
 
 
@@ -59,15 +59,13 @@ Ladder = Annotated[tuple[StrictStr, ...], BeforeValidator(_ladder)]
 
 
 class Reservation(Section):
-    """Machines that are reserved, and paid for whether used or not. With dates it is a block, bought for these days."""
+    """Reserved machines, which are paid for whether used or not. With dates it is a capacity block."""
 
-    name: StrictStr = Field(min_length=1, description="the cloud's name or id of it, or its name alone for all of this")
-    zone: StrictStr | None = Field(default=None, description="the zone that it is in; the pool's only one unless given")
-    nodes: StrictInt | None = Field(
-        default=None, ge=1, description="machines that it holds, where they are fewer than `maxNodes`"
-    )
-    first: Date | None = Field(default=None, description="the first day of a block, UTC, as `'2027-03-01'`")
-    last: Date | None = Field(default=None, description="the last day of a block, UTC")
+    name: StrictStr = Field(min_length=1, description="the cloud's name or ID of the reservation")
+    zone: StrictStr | None = Field(default=None, description="zone of the reservation. Default: the pool's only zone")
+    nodes: StrictInt | None = Field(default=None, ge=1, description="reserved machines, if fewer than `maxNodes`")
+    first: Date | None = Field(default=None, description="first day of a capacity block, UTC, such as `'2027-03-01'`")
+    last: Date | None = Field(default=None, description="last day of a capacity block, UTC")
 
     @field_validator("zone")
     @classmethod
@@ -84,7 +82,7 @@ class Reservation(Section):
     def _last(cls, value: str | None, info: ValidationInfo) -> str | None:
         first = info.data.get("first")
         if (value is None) != (first is None):
-            raise wrong("a block has a first day and a last one", "Write both first and last, or neither")
+            raise wrong("a capacity block has a first and a last day", "Write both first and last, or neither")
         if value is not None and first is not None and value < first:
             raise wrong(f"{value} is before {first}", "Write the first day first")
         return value
@@ -111,9 +109,11 @@ Reservations = Annotated[tuple[Reservation, ...], BeforeValidator(_reservations)
 
 
 class FlexStart(Section):
-    """Machines that are lent without a date, as soon as the cloud has some."""
+    """Flex-start (DWS): nodes start once capacity is available, and run for a limited time."""
 
-    max_run_hours: StrictInt = Field(default=168, ge=1, le=168, description="a node's life, 1 to 168 hours (7 days)")
+    max_run_hours: StrictInt = Field(
+        default=168, ge=1, le=168, description="hours after which the cloud takes a node back, 1 to 168 (7 days)"
+    )
 
 
 def of_gpus(
@@ -129,17 +129,19 @@ def of_gpus(
     unused = next((each for each in reservations if each.rung not in rungs), None)
     if unused is not None:
         block = unused.rung == "capacity-block"
-        what = "bought for some days" if block else "paid for on demand"
+        what = "a capacity block" if block else "reserved machines"
         word = "capacity-block" if block else "on-demand"
         raise wrong(
-            f"capacity '{', '.join(written)}' cannot use the reservation: reserved machines are {what}",
+            f"capacity '{', '.join(written)}' cannot use the reservation, which is {what}",
             f"Write capacity: {word}, or a list such as [{unused.rung}, spot], or remove reservation",
         )
     for rung, example in _RESERVED.items():
         if rung in rungs and rung not in given:
-            raise wrong(f"capacity names '{rung}', and no reservation says which", f"Write {example}")
+            raise wrong(f"capacity '{rung}' needs a reservation, and there is none", f"Write {example}")
     if flex and "flex-start" not in rungs:
-        raise wrong("flexStart is of a capacity that the pool does not have", "Write flex-start, or remove flexStart")
+        raise wrong(
+            "flexStart has no effect without capacity flex-start", "Write capacity: flex-start, or remove flexStart"
+        )
     return rungs
 
 
@@ -163,24 +165,5 @@ def _had_on(rung: Rung, where: ValidationContext) -> None:
     if known is not None and rung in known.lacking:
         has = [one for one in RUNGS if one not in known.lacking]
         raise wrong(
-            f"there is no capacity '{rung}' on {where.cloud}: {known.lacking[rung]}", f"It has {', '.join(has)}"
+            f"{where.cloud} does not support capacity '{rung}': {known.lacking[rung]}", f"It has {', '.join(has)}"
         )
-
-
-def in_raw(pool: Mapping[str, object]) -> tuple[tuple[Rung, ...], tuple[Reservation, ...]]:
-    """Rungs and reservations of an unchecked entry; what is wrong with them counts as not written."""
-    try:
-        written = _ladder(pool.get("capacity", "on-demand"))
-    except ValueError:
-        written = None
-    rungs = written if isinstance(written, tuple) else ("on-demand",)
-    listed = pool.get("reservation", ())
-    each = listed if isinstance(listed, list) else [listed]
-    reservations = [
-        Reservation.model_construct(**{"zone": None, "first": None, "last": None, **one})
-        for one in ({"name": one} if isinstance(one, str) else one for one in each)
-        if isinstance(one, Mapping)
-    ]
-    if rungs == ("on-demand",) and reservations:
-        rungs = ("reserved",)
-    return cast(tuple[Rung, ...], rungs), tuple(reservations)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -21,13 +22,20 @@ def known_machine(type: str, where: ValidationContext) -> Machine | None:
         return None
     machine = where.catalog.machines.get(type)
     if machine is None:
-        near = nearest(type, where.catalog.machines.types)
+        # Not the nearest of all: m7g (Arm) is one letter from m7i, and no misspelling.
+        near = nearest(type, [each for each in where.catalog.machines.types if _series(each) == _series(type)])
         example = where.catalog.default_admin_machine
-        remedy = (
-            f"Did you mean '{near}'?" if near else f"Write a machine type of {where.cloud}, for example '{example}'"
+        raise wrong(
+            f"the catalogue has no machine type '{type}' on {where.cloud}; it has x86 machines, with NVIDIA GPUs or "
+            "without",
+            f"Did you mean '{near}'?" if near else f"Write a machine type that it has, for example '{example}'",
         )
-        raise wrong(f"there is no machine type '{type}' on {where.cloud}", remedy)
     return machine
+
+
+def _series(type: str) -> str:
+    """A machine type's name without its size: ``m7g``, ``Standard_Ds_v5``."""
+    return re.split(r"[.-]", re.sub(r"(?<=[A-Z])\d+", "", type))[0]
 
 
 def without_gpus(types: Sequence[str], where: ValidationContext) -> tuple[Machine, ...]:
@@ -69,10 +77,10 @@ def _with_gpus(type: str, gpu: str, size: int, sizes: Sequence[int], where: Vali
 def several(types: Sequence[str], where: ValidationContext) -> None:
     """Refuse a list that names a type twice, or several where the cloud's pools have one."""
     if len(set(types)) < len(types):
-        raise wrong(f"a machine type is there twice: {', '.join(types)}", "Write each type once")
+        raise wrong(f"a machine type is listed twice: {', '.join(types)}", "Write each type once")
     if len(types) > 1 and where.catalog is not None and not where.catalog.machines.mixed_types > 1:
         raise wrong(
-            f"{len(types)} machine types in one pool, and a pool on {where.cloud} has one",
+            f"the pool lists {len(types)} machine types, but a pool on {where.cloud} has one",
             f"Write one of them, or a pool for each: machineType: {types[0]}",
         )
 
@@ -81,7 +89,7 @@ def mixed_only_on_spot(types: Sequence[str], rungs: Sequence[str]) -> None:
     """Several types are several chances to get spot capacity; nodes on demand would only differ without need."""
     if len(types) > 1 and "spot" not in rungs:
         raise wrong(
-            f"machineType lists {len(types)} types, and only spot nodes are mixed",
+            f"machineType lists {len(types)} types, but only spot pools can mix types",
             "Write capacity: spot, or one machine type",
         )
 
@@ -92,8 +100,8 @@ def planned_first(machines: Sequence[Machine]) -> tuple[Machine, ...]:
     for machine in ordered[1:]:
         if machine.memory_gib < ordered[0].memory_gib:
             raise wrong(
-                f"an autoscaler plans with the type of the fewest vCPUs, '{ordered[0].type}' "
-                f"({ordered[0].memory_gib:g} GiB), and pods that fit there would not fit '{machine.type}' "
+                f"the autoscaler plans with the type that has the fewest vCPUs, '{ordered[0].type}' "
+                f"({ordered[0].memory_gib:g} GiB); pods that fit on it do not fit on '{machine.type}' "
                 f"({machine.memory_gib:g} GiB)",
                 f"Leave out '{ordered[0].type}' or '{machine.type}'",
             )
@@ -109,17 +117,15 @@ def big_enough(machine: Machine, known: CloudCatalog) -> None:
     # Of memory they may use up to twice what they ask for.
     if room.milli_cpu < need.milli_cpu or room.memory_mib < 2 * need.memory_mib:
         raise wrong(
-            f"'{machine.type}' leaves {room.milli_cpu}m CPU and {room.memory_mib} MiB for pods, and the cluster's own "
-            f"pods ask for {need.milli_cpu}m and {need.memory_mib} MiB, of which they may use twice as much",
+            f"'{machine.type}' leaves {room.milli_cpu}m CPU and {room.memory_mib} MiB for pods; system "
+            f"pods request {need.milli_cpu}m and {need.memory_mib} MiB, and may use twice that memory",
             instead,
         )
 
 
 def _not_starving(machine: Machine, instead: str) -> None:
     if machine.shared_core:
-        raise wrong(
-            f"'{machine.type}' shares its core with other machines: system pods stay unschedulable on it", instead
-        )
+        raise wrong(f"'{machine.type}' has a shared core: system pods stay unschedulable on it", instead)
     if machine.memory_per_vcpu_gib < MIN_GIB_PER_VCPU and machine.memory_gib < ENOUGH_GIB:
         raise wrong(
             f"'{machine.type}' has {machine.memory_per_vcpu_gib:.3g} GiB per vCPU: system pods run out of memory below "
@@ -140,7 +146,7 @@ def system_requests(known: CloudCatalog) -> Resources:
 def zones_in_region(zones: tuple[str, ...], where: ValidationContext) -> tuple[str, ...]:
     """Zones of the stack's region, none twice."""
     if len(set(zones)) < len(zones):
-        raise wrong(f"a zone is there twice: {', '.join(zones)}", "Write each zone once")
+        raise wrong(f"a zone is listed twice: {', '.join(zones)}", "Write each zone once")
     if zones == (where.outside_zones,):
         return zones
     for zone in zones:
@@ -161,9 +167,10 @@ def gpu_name(name: str, where: ValidationContext) -> str:
     if name in own_names:
         raise wrong(f"'{name}' is {where.cloud}'s own name", f"Write '{own_names[name]}', the same on every cloud")
     known = tuple(where.catalog.accelerators)
-    bare = {gpu.removeprefix("nvidia-"): gpu for gpu in known}
-    near = bare.get(plain.removeprefix("nvidia-")) or nearest(plain, known)
-    remedy = f"Did you mean '{near}'?" if near else f"Write one of {', '.join(known)}"
+    model = plain.removeprefix("nvidia-")
+    # Part of a name (h100, nvidia-a100) comes first: to difflib nvidia-v100 is the nearest to nvidia-a100.
+    near = [gpu for gpu in known if f"-{model}-" in f"{gpu}-"] or [gpu for gpu in (nearest(plain, known),) if gpu]
+    remedy = f"Did you mean {' or '.join(repr(gpu) for gpu in near)}?" if near else f"Write one of {', '.join(known)}"
     raise wrong(f"there is no GPU '{name}' on {where.cloud}", remedy)
 
 
@@ -189,14 +196,14 @@ def gpu_zones(gpu: str, where: ValidationContext) -> tuple[str, ...]:
     in_region = [zone for zone in where.region_zones if zone in known]
     if in_region:
         raise wrong(
-            f"none of the stack's zones ({', '.join(where.zones)}) is known to have {gpu}",
-            f"In {where.region} these have it: {', '.join(in_region)}; add one to the stack's or to the pool's zones",
+            f"no zone of the stack ({', '.join(where.zones)}) is known to have {gpu}",
+            f"Add one of these to the zones of the stack or of the pool: {', '.join(in_region)}",
         )
     regions = [region for region, zones in where.catalog.regions.items() if set(zones) & set(known)]
     raise wrong(
         f"no zone of {where.region} is known to have {gpu}",
         f"Use a region that has it ({', '.join(sorted(regions))}), "
-        "or name the pool's zones if the cloud has added it since",
+        "or write the pool's zones if the cloud has added it since",
     )
 
 
@@ -206,4 +213,4 @@ def listed(value: str, known: Sequence[str], what: str, where: ValidationContext
         return value
     if not known:
         raise wrong(f"{where.cloud} has no {what}", "Leave it out")
-    raise wrong(f"there is no {what} '{value}' on {where.cloud}, which has {', '.join(known)}", instead(value, known))
+    raise wrong(f"{where.cloud} has no {what} '{value}'", instead(value, known))

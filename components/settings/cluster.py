@@ -17,12 +17,12 @@ _EXAMPLE = "authorizedNetworks: [{name: office, cidr: 203.0.113.0/24}]"
 
 
 class Kubernetes(Section):
-    """Which Kubernetes."""
+    """Version of Kubernetes."""
 
     channel: Literal["rapid", "regular", "stable"] = Field(default="regular", description="release channel")
     version: StrictStr | None = Field(
         default=None,
-        description="pin, such as `'1.34'`; the channel's default unless given. Raising it upgrades the nodes, too",
+        description="pinned version, such as `'1.34'`. Default: the channel's. Raising it upgrades the nodes too",
     )
 
     @field_validator("version")
@@ -34,61 +34,76 @@ class Kubernetes(Section):
 
 
 class AuthorizedNetworkSetting(Section):
-    """A range that may reach the control plane."""
+    """An address range that may reach the control plane."""
 
-    name: Annotated[StrictStr, Field(min_length=1, max_length=50)] = Field(description="who that is")
-    cidr: Cidr = Field(description="IPv4 range; `0.0.0.0/0` lets everybody try, and must be written to be meant")
+    name: Annotated[StrictStr, Field(min_length=1, max_length=50)] = Field(description="whose addresses these are")
+    cidr: Cidr = Field(description="IPv4 range. `0.0.0.0/0` admits every address")
 
 
 class ExistingNetwork(Section):
-    """A network that is there already: it is read, checked and never changed, and nothing of a network is made."""
+    """An existing network. The program reads and checks it, never changes it, and creates no network of its own."""
 
     network: Annotated[StrictStr, Field(min_length=1)] = Field(
-        description="its name or id, as the cloud writes it; of another account where the cloud shares networks"
+        description="name or ID of the network, as the cloud writes it. It may belong to another account "
+        "where the cloud shares networks"
     )
     subnets: Annotated[tuple[Annotated[StrictStr, Field(min_length=1)], ...], Field(min_length=1)] = Field(
-        description="the nodes' subnets, by name or id"
+        description="names or IDs of the nodes' subnets"
     )
     pod_range: StrictStr | None = Field(
-        default=None, description="the pods' addresses, where ranges of a subnet have names"
+        default=None, description="name of the subnet's secondary range for pods, where ranges have names"
     )
-    service_range: StrictStr | None = Field(default=None, description="the services' addresses, likewise")
+    service_range: StrictStr | None = Field(
+        default=None, description="name of the subnet's secondary range for services, where ranges have names"
+    )
 
 
 class Network(Section):
     """The cluster's network."""
 
-    existing: ExistingNetwork | None = Field(default=None, description="a network to use instead of a new one")
+    existing: ExistingNetwork | None = Field(
+        default=None, description="an existing network to use instead of a new one"
+    )
     private_endpoint: Flag = Field(
-        default=False, description="control plane reachable from inside the network only (VPN, bastion)"
+        default=False, description="the control plane is reachable only from inside the network (VPN, bastion)"
     )
     dns_endpoint: Flag = Field(
         default=False,
-        description="control plane reachable by name too, from anywhere, by whom the cloud's IAM lets in instead of by "
-        "address; the outputs' kubeconfig takes this way",
+        description="adds a DNS name by which the control plane is reachable from anywhere; the cloud's "
+        "IAM decides who has access. The kubeconfig in the outputs uses it",
     )
     authorized_networks: tuple[AuthorizedNetworkSetting, ...] = Field(
         default=(),
         validate_default=True,
-        description="who may reach the control plane; required unless `privateEndpoint` or `dnsEndpoint`",
+        description="address ranges that may reach the control plane. Required unless `privateEndpoint` or "
+        "`dnsEndpoint`",
     )
-    node_cidr: StrictStr = Field(default="", validate_default=True, description="addresses of nodes; see below")
+    node_cidr: StrictStr = Field(
+        default="",
+        validate_default=True,
+        description="address range of the nodes. Default: see [below](#what-differs-between-the-clouds)",
+    )
     pod_cidr: StrictStr | None = Field(
-        default=None, validate_default=True, description="addresses of pods, where they are not the nodes'; see below"
+        default=None,
+        validate_default=True,
+        description="address range of the pods, where they do not share the nodes' range. Default: see below",
     )
-    service_cidr: StrictStr = Field(default="", validate_default=True, description="addresses of services; see below")
+    service_cidr: StrictStr = Field(
+        default="", validate_default=True, description="address range of the services. Default: see below"
+    )
     control_plane_cidr: Cidr | None = Field(
-        default=None, description="addresses of the control plane; the cloud's choice"
+        default=None, description="address range of the control plane. Default: the cloud chooses"
     )
 
     dataplane: StrictStr | None = Field(
         default=None,
-        description="what carries the pods' traffic, where there is a choice. A cluster keeps what it was made with "
-        "unless given; another one replaces it",
+        description="network dataplane, where the cloud has several. Default for a new cluster: the first "
+        "below. Changing it replaces the cluster",
     )
     nat: Literal["single", "per-zone"] | None = Field(
         default=None,
-        description="gateways of the private nodes; one per zone if the availability is regional, else a single one",
+        description="NAT gateways of the private nodes. Default: `per-zone` if the availability is "
+        "regional, else `single`",
     )
 
     @field_validator("dataplane")
@@ -149,11 +164,12 @@ class Network(Section):
 
 
 class Monitoring(Section):
-    """What is measured."""
+    """Metrics that the cloud collects."""
 
     gpu_metrics: Flag | None = Field(
         default=None,
-        description="collect the GPUs' utilisation, memory and temperature (DCGM); where the cloud can, unless given",
+        description="collect utilisation, memory and temperature of the GPUs (DCGM). Default: `true` where "
+        "the cloud can",
     )
 
     @field_validator("gpu_metrics")
@@ -169,21 +185,21 @@ class Monitoring(Section):
 
 
 class Security(Section):
-    """Keys and protection."""
+    """Encryption keys, IAM restrictions and deletion protection."""
 
-    kms_key: StrictStr | None = Field(default=None, description="key that encrypts Kubernetes secrets (its full name)")
+    kms_key: StrictStr | None = Field(default=None, description="full name of the key that encrypts Kubernetes secrets")
     disk_key: StrictStr | None = Field(
         default=None,
-        description="key that encrypts nodes' disks and volumes of claims (docs/operations.md); the "
-        "cloud's own unless given",
+        description="full name of the key that encrypts node disks and persistent volumes "
+        "(docs/operations.md). Default: the cloud's own key",
     )
     permissions_boundary: StrictStr | None = Field(
         default=None,
-        description="policy that bounds all roles of the stack, where roles can be bounded (its full name)",
+        description="full name of the policy that bounds all IAM roles of the stack, where the cloud has that",
     )
     role_path: StrictStr | None = Field(
         default=None,
-        description="path of all roles of the stack, where roles have one, such as `/platform/`; another one replaces "
-        "roles, and with them the cluster",
+        description="path of all IAM roles of the stack, such as `/platform/`, where the cloud has that. "
+        "Changing it replaces the roles and the cluster",
     )
-    deletion_protection: Flag = Field(default=False, description="refuse to delete the cluster")
+    deletion_protection: Flag = Field(default=False, description="the cluster cannot be deleted")

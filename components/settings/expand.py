@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+
 from components.settings import capacity
 from components.settings.capacity import Reservation
 from components.settings.costs import dearest_price, node_price
-from components.settings.fields import NO_ZONE, ValidationContext
+from components.settings.fields import ValidationContext
 from components.settings.pools import AdminPool, CpuPool, GpuPool
 from components.settings.problems import Problem
 from facts.catalog import CloudCatalog, Machine
@@ -38,6 +41,10 @@ _SUFFIXES: Final[Mapping[str, str]] = {
 }
 
 
+# How often an entry is tried without its invalid keys: one of them may have hidden others.
+_MOST_REPAIRS: Final = 3
+
+
 @dataclass(frozen=True, kw_only=True)
 class Place:
     """Where the pools will be: the cloud's catalogue, the region, and who decides their sizes."""
@@ -56,19 +63,12 @@ class Sizes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolEntry:
-    """What of an entry decides which pools it becomes. ``sizes`` are GPUs per node; ``(None,)`` of pools without."""
-
-    name: str
-    sizes: Sequence[int | None]
-    rungs: Sequence[str]
-    zones: Sequence[str]
-    reservations: Sequence[Reservation] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class Variant:
-    """One of the resulting pools, called ``name``; ``preference`` orders twins (0 is tried first)."""
+    """One of the pools that an entry becomes, called ``name``.
+
+    ``size`` is its GPUs per node, ``None`` without GPUs. ``preference`` is its place in the entry's fallback order, 0
+    first.
+    """
 
     name: str
     size: int | None
@@ -83,32 +83,37 @@ class Variant:
         return self.rung == "spot"
 
 
-def variants(entry: PoolEntry, place: Place) -> Iterator[Variant]:
-    """The pools of one entry, of each size in the order in which they are tried."""
-    for size in entry.sizes:
-        name = entry.name if size is None else f"{entry.name}-{size}"
-        for twin in _twins(entry):
-            one = replace(twin, name=f"{name}{twin.name}", size=size)
-            gpu, zones = size is not None, len(one.zones)
-            if place.catalog.pool_per_zone(gpu=gpu, spot=one.spot, zones=zones, autoscaler=place.autoscaler):
-                for zone in one.zones:
-                    yield replace(one, name=f"{one.name}-{zone_suffix(zone, place.region)}", zones=(zone,))
+def _pool_variants(pool: GpuPool | CpuPool, place: Place, zones: Sequence[str]) -> Iterator[Variant]:
+    """The pools of one entry, of each size in fallback order; in ``zones`` unless the entry names its own."""
+    for size in pool.gpus_per_node if isinstance(pool, GpuPool) else (None,):
+        name = pool.name if size is None else f"{pool.name}-{size}"
+        for fallback in _fallback_pools(pool, tuple(pool.zones or zones)):
+            variant = replace(fallback, name=f"{name}{fallback.name}", size=size)
+            gpu, count = size is not None, len(variant.zones)
+            if place.catalog.pool_per_zone(gpu=gpu, spot=variant.spot, zones=count, autoscaler=place.autoscaler):
+                for zone in variant.zones:
+                    yield replace(variant, name=f"{variant.name}-{zone_suffix(zone, place.region)}", zones=(zone,))
             else:
-                yield one
+                yield variant
 
 
-def _twins(entry: PoolEntry) -> list[Variant]:
-    """What a size becomes, ``name`` being what ends the pool's: one for each rung, and for each reservation of it."""
-    found: list[Variant] = []
-    for preference, rung in enumerate(entry.rungs):
-        one = Variant(name=f"-{_SUFFIXES[rung]}", size=None, rung=rung, preference=preference, zones=tuple(entry.zones))
-        reservations = [each for each in entry.reservations if each.rung == rung]
-        for number, each in enumerate(reservations, start=1):
-            name = one.name if number == 1 else f"{one.name}-{number}"
-            found.append(replace(one, name=name, zones=(each.zone,) if each.zone else one.zones, reservation=each))
-        if not reservations:
-            found.append(one)
-    return found if len(found) > 1 else [replace(found[0], name="")]
+def _fallback_pools(pool: GpuPool | CpuPool, zones: tuple[str, ...]) -> list[Variant]:
+    """What a size becomes: a pool for each capacity type, and for each reservation of it.
+
+    Their ``name`` is the end of the pool's name; empty if there is one pool only.
+    """
+    reservations = pool.reservation if isinstance(pool, GpuPool) else ()
+    pools: list[Variant] = []
+    for preference, rung in enumerate(pool.capacity):
+        first = Variant(name=f"-{_SUFFIXES[rung]}", size=None, rung=rung, preference=preference, zones=zones)
+        own = [reservation for reservation in reservations if reservation.rung == rung]
+        for number, reservation in enumerate(own, start=1):
+            name = first.name if number == 1 else f"{first.name}-{number}"
+            its_zones = (reservation.zone,) if reservation.zone else zones
+            pools.append(replace(first, name=name, zones=its_zones, reservation=reservation))
+        if not own:
+            pools.append(first)
+    return pools if len(pools) > 1 else [replace(pools[0], name="")]
 
 
 def zone_suffix(zone: str, region: str) -> str:
@@ -138,39 +143,36 @@ def cpu_pools(entries: Sequence[CpuPool], place: Place, zones: tuple[str, ...]) 
 def _gpu_pools(index: int, pool: GpuPool, place: Place, sizes: Sizes) -> Iterator[Pool]:
     known = place.catalog
     extra = tuple(taint.node_taint() for taint in pool.taints)
-    for size in pool.gpus_per_node:
-        entry = PoolEntry(
-            name=pool.name, sizes=(size,), rungs=pool.capacity, zones=pool.zones, reservations=pool.reservation
+    for variant in _pool_variants(pool, place, ()):
+        size = variant.size or 1
+        part = _gpu_part(pool, size, variant, known)
+        shares = part.shares if size in sizes.whole else 1
+        machines = _gpu_machines(pool, size, variant.spot, place)
+        spot_taints = known.spot_taints if variant.spot else ()
+        yield Pool(
+            name=variant.name,
+            role="gpu",
+            gpu_part=part,
+            machine_types=tuple(machine.type for machine in machines),
+            min_nodes=pool.min_nodes,
+            max_nodes=min(pool.max_nodes, (variant.reservation and variant.reservation.nodes) or pool.max_nodes),
+            spot=variant.spot,
+            preference=variant.preference,
+            zones=variant.zones,
+            location_policy=pool.location_policy,
+            disk_gb=pool.disk_gb,
+            image=cast(Image, pool.image or known.images[0]),
+            labels=gpu_pool_labels(variant.name, pool.gpu, size, {**known.gpu_labels(pool.gpu), **pool.labels}),
+            taints=_distinct(gpu_pool_taints(size, sizes.smallest, (*spot_taints, *extra), shares=shares)),
+            unneeded_minutes=pool.unneeded_minutes,
+            upgrade=_upgrade(pool),
+            compact=pool.placement == "compact",
+            image_streaming=pool.image_streaming,
+            hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
+            dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
+            declared_at=f"gpuPools[{index}]",
+            raw=pool.raw,
         )
-        for variant in variants(entry, place):
-            part = _gpu_part(pool, size, variant, known)
-            shares = part.shares if size in sizes.whole else 1
-            machines = _gpu_machines(pool, size, variant.spot, place)
-            spot_taints = known.spot_taints if variant.spot else ()
-            yield Pool(
-                name=variant.name,
-                role="gpu",
-                gpu_part=part,
-                machine_types=tuple(machine.type for machine in machines),
-                min_nodes=pool.min_nodes,
-                max_nodes=min(pool.max_nodes, (variant.reservation and variant.reservation.nodes) or pool.max_nodes),
-                spot=variant.spot,
-                preference=variant.preference,
-                zones=variant.zones,
-                location_policy=pool.location_policy,
-                disk_gb=pool.disk_gb,
-                image=cast(Image, pool.image or known.images[0]),
-                labels=gpu_pool_labels(variant.name, pool.gpu, size, {**known.gpu_labels(pool.gpu), **pool.labels}),
-                taints=_distinct(gpu_pool_taints(size, sizes.smallest, (*spot_taints, *extra), shares=shares)),
-                unneeded_minutes=pool.unneeded_minutes,
-                upgrade=_upgrade(pool),
-                compact=pool.placement == "compact",
-                image_streaming=pool.image_streaming,
-                hourly_usd=node_price(known, place.region, machines[0], pool.disk_gb, spot=variant.spot),
-                dearest_hourly_usd=dearest_price(known, place.region, machines, pool.disk_gb, spot=variant.spot),
-                declared_at=f"gpuPools[{index}]",
-                raw=pool.raw,
-            )
 
 
 def _for_launchers(pool: Pool, place: Place, stack_labels: Mapping[str, str]) -> Pool:
@@ -215,8 +217,7 @@ def _gpu_machines(pool: GpuPool, size: int, spot: bool, place: Place) -> tuple[M
 
 def _cpu_pools(index: int, pool: CpuPool, place: Place, zones: tuple[str, ...]) -> Iterator[Pool]:
     known = place.catalog
-    entry = PoolEntry(name=pool.name, sizes=(None,), rungs=pool.capacity, zones=pool.zones or zones)
-    for variant in variants(entry, place):
+    for variant in _pool_variants(pool, place, zones):
         machines = _machines(pool.machine_type or (known.default_cpu_machine,), variant.spot, known)
         spot_taints = known.spot_taints if variant.spot else ()
         yield Pool(
@@ -278,65 +279,57 @@ def _distinct(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
 
 
 def name_problems(raw: Mapping[str, object], where: ValidationContext) -> list[Problem]:
-    """Resulting names that are too long or there twice; of unchecked entries, so that no other error hides them."""
+    """Names of resulting pools that are too long, or that two pools would have."""
     known = where.catalog
     if known is None:
         return []
     place = Place(catalog=known, region=where.region or "", autoscaler=_autoscaler(raw, known))
-    limit = known.max_name_length
-    taken: dict[str, str] = {ADMIN_POOL_NAME: "adminPool"}
-    found: list[Problem] = []
-    for path, entry in _entries(raw, where):
-        names = [variant.name for variant in variants(entry, place)]
-        clash = next((name for name in names if name in taken), None)
+    owners: dict[str, str] = {ADMIN_POOL_NAME: "adminPool"}
+    problems: list[Problem] = []
+    for path, pool in _entries(raw, where, known):
+        names = [variant.name for variant in _pool_variants(pool, place, where.zones)]
+        clash = next((name for name in names if name in owners), None)
         if clash is not None:
-            found.append(
+            problems.append(
                 Problem(
-                    path,
-                    f"there would be two pools called '{clash}', here and from {taken[clash]}",
+                    f"{path}.name",
+                    f"there would be two pools called '{clash}', here and from {owners[clash]}",
                     "Choose another name; every resulting pool needs its own",
                 )
             )
-        longest = max(names, key=len, default="")
+        longest, limit = max(names, key=len), known.max_name_length
         if len(longest) > limit:
             message = f"the resulting pool name '{longest}' has {len(longest)} characters, {where.cloud} allows {limit}"
-            found.append(Problem(path, message, f"Shorten the name by {len(longest) - limit} or more"))
-        taken |= {name: path.removesuffix(".name") for name in names}
-    return found
+            problems.append(Problem(f"{path}.name", message, f"Shorten the name by {len(longest) - limit} or more"))
+        owners |= dict.fromkeys(names, path)
+    return problems
 
 
-def _entries(raw: Mapping[str, object], where: ValidationContext) -> Iterator[tuple[str, PoolEntry]]:
-    """The entries that have a name, and sizes if they need them; what else is wrong with them counts as not written."""
-    for key in ("gpuPools", "cpuPools"):
-        pools = raw.get(key)
-        for index, pool in enumerate(pools if isinstance(pools, list) else ()):
-            if not isinstance(pool, Mapping) or not isinstance(name := pool.get("name"), str):
-                continue
-            sizes = _sizes(pool) if key == "gpuPools" else (None,)
-            gpu = pool.get("gpu") if key == "gpuPools" else None
-            rungs, reservations = capacity.in_raw(pool)
-            zones = _zones(pool, gpu, where)
-            entry = PoolEntry(name=name, sizes=sizes, rungs=rungs, zones=zones, reservations=reservations)
-            yield f"{key}[{index}].name", entry
+def _entries(
+    raw: Mapping[str, object], where: ValidationContext, known: CloudCatalog
+) -> Iterator[tuple[str, GpuPool | CpuPool]]:
+    """The pools of a stack file with their key paths, so that no other problem hides one of their names.
 
-
-def _sizes(pool: Mapping[str, object]) -> tuple[int, ...]:
-    written = pool.get("gpusPerNode", 1)
-    listed = written if isinstance(written, list) else [written]
-    sizes = [size for size in listed if isinstance(size, int)]
-    return tuple(dict.fromkeys(sizes)) if len(sizes) == len(listed) else ()
-
-
-def _zones(pool: Mapping[str, object], gpu: object, where: ValidationContext) -> tuple[str, ...]:
-    written = pool.get("zones")
-    if written == NO_ZONE:
-        return (where.outside_zones,) if where.outside_zones else ()
-    if isinstance(written, list) and written:
-        return tuple(dict.fromkeys(str(zone) for zone in written))
-    return where.zones_with(gpu) if isinstance(gpu, str) else where.zones
+    A key that is not valid counts as not written; ``gpu`` and ``maxNodes`` get another value. An entry without a valid
+    name is left out.
+    """
+    models: Mapping[str, type[GpuPool | CpuPool]] = {"gpuPools": GpuPool, "cpuPools": CpuPool}
+    for key, model in models.items():
+        replacements = {"maxNodes": 1} | ({"gpu": next(iter(known.accelerators))} if model is GpuPool else {})
+        entries = raw.get(key)
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            for _ in range(_MOST_REPAIRS):
+                try:
+                    yield f"{key}[{index}]", model.model_validate(entry, context=where)
+                    break
+                except ValidationError as error:
+                    invalid = {to_camel(str(detail["loc"][0])) for detail in error.errors() if detail["loc"]}
+                    written = entry if isinstance(entry, Mapping) else {}
+                    entry = {name: value for name, value in written.items() if name not in invalid}
+                    entry |= {name: value for name, value in replacements.items() if name in invalid}
 
 
 def _autoscaler(raw: Mapping[str, object], known: CloudCatalog) -> str:
     section = raw.get("autoscaling")
-    written = section.get("autoscaler") if isinstance(section, Mapping) else None
-    return written if isinstance(written, str) and written in known.autoscalers else known.autoscalers[0]
+    autoscaler = section.get("autoscaler") if isinstance(section, Mapping) else None
+    return autoscaler if isinstance(autoscaler, str) and autoscaler in known.autoscalers else known.autoscalers[0]

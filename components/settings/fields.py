@@ -101,7 +101,7 @@ def _zones(value: object, info: ValidationInfo) -> object:
     if value != NO_ZONE or where.catalog is None or where.region is None:
         return () if value == NO_ZONE else value
     if where.outside_zones is None:
-        raise wrong(f"every machine on {where.cloud} is in a zone", "Leave it out, or list zones")
+        raise wrong(f"every machine on {where.cloud} is in a zone", "Leave zones out, or list zones")
     return (where.outside_zones,)
 
 
@@ -136,7 +136,7 @@ def label_key(key: str) -> str:
         raise wrong(f"'{key}' is not a valid key", "Write a key such as 'team' or 'example.com/team'")
     if reserved := reserved_domain(key):
         raise wrong(
-            f"'{key}' is in the reserved domain {reserved}, which says what the cluster itself knows about a node",
+            f"'{key}' is in the reserved domain {reserved}, which the cluster itself uses",
             f"Use a domain of your own, such as 'example.com/{name}'",
         )
     return key
@@ -185,20 +185,20 @@ def _tags(tags: dict[str, str], info: ValidationInfo) -> dict[str, str]:
     grammar = where.catalog.tags
     if grammar is None:
         raise wrong(
-            f"on {where.cloud} resources have labels, in lower case, and what it calls tags is no part of the bill",
+            f"resources on {where.cloud} have labels, in lower case; its tags do not appear on the bill",
             f"Write labels: {{{', '.join(_as_label(key) for key in tags)}}}",
         )
     for key, value in tags.items():
         if (problem := grammar.key_problem(key)) is not None:
             raise wrong(f"'{key}' {problem}", "Write another key, such as CostCenter")
         if not grammar.value.fullmatch(value):
-            raise wrong(f"'{value}' is not a value of '{key}': {grammar.said}", "Leave out the other characters")
+            raise wrong(f"'{value}' is not a valid value of '{key}': {grammar.said}", "Leave out the other characters")
     labels = info.data.get("labels") or {}
     lower = [key.lower() for key in (*labels, *tags)]
     if twice := next((key for key in (*labels, *tags) if lower.count(key.lower()) > 1), None):
-        raise wrong(f"'{twice}' is there twice, in labels or in another case", "Write each key once")
+        raise wrong(f"'{twice}' is written twice (case does not count, and labels do)", "Write each key once")
     if len(lower) > grammar.most:
-        raise wrong(f"{len(lower)} tags with the labels, and a resource takes {grammar.most}", "Leave some out")
+        raise wrong(f"labels and tags are {len(lower)} in all, but a resource takes {grammar.most}", "Leave some out")
     return tags
 
 
@@ -235,11 +235,13 @@ DiskGb = Annotated[StrictInt, Field(ge=20, le=65536)]
 
 
 class TaintSetting(Section):
-    """A taint as a stack file writes it."""
+    """A node taint."""
 
-    key: Annotated[StrictStr, AfterValidator(label_key)] = Field(description="outside the reserved domains")
-    value: Annotated[StrictStr, AfterValidator(label_value)] = Field(default="", description="may be empty")
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="what happens to other pods")
+    key: Annotated[StrictStr, AfterValidator(label_key)] = Field(description="key, outside the reserved domains")
+    value: Annotated[StrictStr, AfterValidator(label_value)] = Field(default="", description="value; may be empty")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
+        description="what happens to pods that do not tolerate it"
+    )
 
     def node_taint(self) -> NodeTaint:
         """The same in Kubernetes' words."""
@@ -251,7 +253,7 @@ def distinct_taints(taints: tuple[TaintSetting, ...]) -> tuple[TaintSetting, ...
     seen: set[tuple[str, str]] = set()
     for taint in taints:
         if (taint.key, taint.effect) in seen:
-            raise wrong(f"the taint {taint.key}:{taint.effect} is there twice", "Remove one of the two")
+            raise wrong(f"the taint {taint.key}:{taint.effect} is listed twice", "Remove one of the two")
         seen.add((taint.key, taint.effect))
     return taints
 

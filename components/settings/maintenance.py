@@ -31,11 +31,11 @@ Date = Annotated[StrictStr, AfterValidator(_day)]
 
 
 class Exclusion(Section):
-    """Days on which nothing is upgraded, such as those before a deadline."""
+    """Days without upgrades, such as those before a deadline."""
 
-    name: PoolName = Field(description="what they are for")
-    first: Date = Field(description="the first day, UTC, as `'2027-03-01'`")
-    last: Date = Field(description="the last day, UTC")
+    name: PoolName = Field(description="the reason, such as a deadline")
+    first: Date = Field(description="first day, UTC, such as `'2027-03-01'`")
+    last: Date = Field(description="last day, UTC")
 
     @field_validator("last")
     @classmethod
@@ -57,11 +57,15 @@ class Exclusion(Section):
 
 
 class Maintenance(Section):
-    """When the cloud may upgrade by itself. Nodes that run GPU jobs it leaves alone outside of this window, too."""
+    """The weekly window in which the cloud may upgrade. Nodes with GPU jobs are left alone (docs/operations.md)."""
 
-    day: Day = Field(default="sunday", description="the day of the week, UTC, on which the window opens")
-    start: Annotated[StrictStr, AfterValidator(_hour)] = Field(default="02:00", description="the hour it opens, UTC")
-    hours: Annotated[StrictInt, Field(ge=4, le=24)] = Field(default=12, description="how long it is open, 4 to 24")
+    day: Day = Field(default="sunday", description="weekday on which the window opens, UTC")
+    start: Annotated[StrictStr, AfterValidator(_hour)] = Field(
+        default="02:00", description="hour at which the window opens, UTC"
+    )
+    hours: Annotated[StrictInt, Field(ge=4, le=24)] = Field(
+        default=12, description="length of the window in hours, 4 to 24"
+    )
     exclusions: tuple[Exclusion, ...] = Field(default=(), description="days without upgrades")
 
     @field_validator("exclusions")

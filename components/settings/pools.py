@@ -41,83 +41,88 @@ class TimeSharingSetting(Section):
 
 
 class UpgradeSetting(Section):
-    """How nodes are upgraded, where the cloud lets a pool say; else as the program does it (docs/operations.md)."""
+    """How nodes are upgraded, where the cloud has a setting per pool (docs/operations.md)."""
 
-    max_surge: StrictInt | None = Field(default=None, ge=0, le=20, description="surplus nodes at a time, 0 to 20")
+    max_surge: StrictInt | None = Field(default=None, ge=0, le=20, description="extra nodes during an upgrade, 0 to 20")
     max_unavailable: StrictInt | None = Field(
-        default=None, ge=0, le=20, description="nodes that are missing at a time, 0 to 20"
+        default=None, ge=0, le=20, description="nodes that may be unavailable during an upgrade, 0 to 20"
     )
     drain_minutes: StrictInt | None = Field(
-        default=None, ge=1, le=1440, description="how long pods have to leave a node, 1 to 1440"
+        default=None, ge=1, le=1440, description="minutes that pods have to leave a node, 1 to 1440"
     )
 
     @field_validator("max_unavailable")
     @classmethod
     def _some(cls, value: int | None, info: ValidationInfo) -> int | None:
         if value == 0 and info.data.get("max_surge") == 0:
-            raise wrong("with no node too many and none missing nothing is upgraded", "Write maxUnavailable: 1")
+            raise wrong("with maxSurge and maxUnavailable 0 no node can be upgraded", "Write maxUnavailable: 1")
         return value
 
 
 class GpuPool(Section):
-    """Nodes with one type of GPU, made when a pod asks for them and removed when none does."""
+    """A pool of nodes with one GPU type. Nodes are created for pending pods and removed when idle."""
 
-    name: PoolName = Field(description="what the resulting pools are called after")
-    gpu: StrictStr = Field(description="GPU type: `nvidia-t4`, `nvidia-l4`, `nvidia-a100-40gb`, …")
-    gpus_per_node: Sizes = Field(default=(1,), description="GPUs per node; a list makes one pool per size")
+    name: PoolName = Field(description="prefix of the names of the resulting pools")
+    gpu: StrictStr = Field(description="GPU type, such as `nvidia-t4`, `nvidia-l4` or `nvidia-a100-40gb`")
+    gpus_per_node: Sizes = Field(default=(1,), description="GPUs per node. A list creates one pool per size")
     machine_type: MachineTypes = Field(
         default=(),
         validate_default=True,
-        description="a machine type; a list where spot nodes mix types; the smallest that has these GPUs unless given "
-        "(spot nodes mix some larger ones where cloud and autoscaler can)",
+        description="machine type, or a list for spot nodes of several types. Default: the smallest with "
+        "these GPUs; spot nodes also use larger ones where cloud and autoscaler can mix types",
     )
     reservation: Reservations = Field(
-        default=(), description="reserved machines that the pool consumes: a name, a mapping, or a list of them"
+        default=(), description="reserved machines that the pool uses: a name, a mapping, or a list of them"
     )
-    flex_start: FlexStart | None = Field(default=None, description="how long machines are lent")
+    flex_start: FlexStart | None = Field(default=None, description="how long flex-start nodes run")
     capacity: Ladder = Field(
         default=("on-demand",),
         validate_default=True,
         description=capacity.DESCRIPTION.format(words=", ".join(f"`{rung}`" for rung in capacity.RUNGS)),
     )
-    min_nodes: StrictInt = Field(default=0, ge=0, description="only 0: GPU nodes cost nothing while nobody uses them")
-    max_nodes: StrictInt = Field(description="nodes of each resulting pool at most, over all its zones; 1 or more")
+    min_nodes: StrictInt = Field(default=0, ge=0, description="always 0: GPU pools scale to zero")
+    max_nodes: StrictInt = Field(description="most nodes of each resulting pool, over all its zones; 1 or more")
     zones: Zones = Field(
         default=(),
         validate_default=True,
-        description="the stack's zones that have the GPU unless given; or `none`, as there",
+        description="zones of the pool. Default: the stack's zones that have the GPU. `none`: as for the stack",
     )
     location_policy: StrictStr | None = Field(
         default=None,
-        description="`any`: in whichever zone has a node, unused reservations first; `balanced`: spread over the zones",
+        description="`any`: whichever zone has capacity, unused reservations first. `balanced`: spread over the zones",
     )
     disk_gb: DiskGb = Field(default=100, description="boot disk of a node in GB, 20 or more")
     image: StrictStr | None = Field(
-        default=None, description="the node's operating system; the first that the cloud offers unless given"
+        default=None, description="operating system of the nodes. Default: the first that the cloud offers"
     )
     drivers: Literal["managed", "daemonset", "none"] = Field(
         default="managed",
-        description="who brings the GPU driver: the cloud or its image, a DaemonSet in the cluster, or you (`none`)",
+        description="who installs the GPU driver: the cloud or its image (`managed`), a DaemonSet in the "
+        "cluster, or you (`none`)",
     )
-    driver_version: Literal["default", "latest"] = Field(default="default", description="which driver")
-    time_sharing: TimeSharingSetting | None = Field(default=None, description="let several pods share a GPU")
+    driver_version: Literal["default", "latest"] = Field(
+        default="default", description="driver version that the cloud installs"
+    )
+    time_sharing: TimeSharingSetting | None = Field(default=None, description="lets several pods share a GPU")
     mig: Literal["1g", "2g", "3g", "4g", "7g"] | None = Field(
-        default=None, description="compute slice that each GPU is partitioned into (MIG)"
+        default=None, description="compute slice into which each GPU is partitioned (MIG)"
     )
     unneeded_minutes: Minutes | None = Field(
-        default=None, description="idle minutes until a node goes; the stack's unless given"
+        default=None, description="minutes after which an idle node is removed. Default: the stack's"
     )
     placement: Literal["compact"] | None = Field(
         default=None,
-        description="`compact`: nodes close to each other, for jobs of several; wherever there is one unless given",
+        description="`compact`: nodes close to each other, for jobs on several nodes. Default: no placement policy",
     )
     image_streaming: Flag = Field(
-        default=False, description="start containers while their image is still being read, where the cloud can"
+        default=False, description="start containers before their image is fully pulled, where the cloud can"
     )
     upgrade: UpgradeSetting | None = Field(default=None, description="how nodes are upgraded")
-    labels: GpuNodeLabels = Field(default_factory=dict, description="further node labels")
-    taints: Taints = Field(default=(), description="further node taints, each `{key, value, effect}`")
-    raw: RawInputs = Field(default_factory=dict, description="as `raw` of the stack, for the pool's own resource")
+    labels: GpuNodeLabels = Field(default_factory=dict, description="additional node labels")
+    taints: Taints = Field(default=(), description="additional node taints, each `{key, value, effect}`")
+    raw: RawInputs = Field(
+        default_factory=dict, description="further inputs of the pool's own resource, as `raw` of the stack"
+    )
 
     @field_validator("gpu")
     @classmethod
@@ -128,9 +133,9 @@ class GpuPool(Section):
     @classmethod
     def _sizes(cls, value: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
         if not value:
-            raise wrong("no size is given", "Write a number such as 1, or a list such as [1, 4]")
+            raise wrong("the list is empty", "Write a number such as 1, or a list such as [1, 4]")
         if len(set(value)) < len(value):
-            raise wrong(f"a size is there twice: {list(value)}", "Write each size once")
+            raise wrong(f"a size is listed twice: {list(value)}", "Write each size once")
         if "gpu" in info.data:
             check.gpus_per_node(value, info.data["gpu"], context(info))
         return tuple(sorted(value))
@@ -194,16 +199,14 @@ class GpuPool(Section):
     @classmethod
     def _partition(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and info.data.get("time_sharing") is not None:
-            raise wrong("a GPU is partitioned or shared, not both", "Leave out mig or timeSharing")
+            raise wrong("a GPU can be partitioned or shared, not both", "Leave out mig or timeSharing")
         return value
 
     @field_validator("labels")
     @classmethod
     def _labels(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
         if value.get(GPU_RESOURCE, "true") != "true":
-            raise wrong(
-                f"the label {GPU_RESOURCE} can only be 'true': the node has a GPU", f"Write {GPU_RESOURCE}: 'true'"
-            )
+            raise wrong(f"the label {GPU_RESOURCE} must be 'true': the node has a GPU", f"Write {GPU_RESOURCE}: 'true'")
         known = context(info).catalog
         own = known.gpu_labels(info.data["gpu"]) if known is not None and "gpu" in info.data else {}
         for key in sorted(own.keys() & value.keys()):
@@ -215,29 +218,32 @@ class GpuPool(Section):
 class CpuPool(Section):
     """Nodes without GPUs beside the admin pool, for inference front ends, preprocessing and general work."""
 
-    name: PoolName = Field(description="what the resulting pools are called after")
+    name: PoolName = Field(description="prefix of the names of the resulting pools")
     machine_type: MachineTypes = Field(
         default=(),
-        description="a machine type without GPUs; a list where spot nodes mix types; 4 vCPUs with 16 GiB unless given",
+        description="machine type without GPUs, or a list for spot nodes of several types. Default: 4 "
+        "vCPUs with 16 GiB",
     )
     capacity: Ladder = Field(
         default=("on-demand",),
         validate_default=True,
         description=capacity.DESCRIPTION.format(words="`spot`, `on-demand`"),
     )
-    min_nodes: StrictInt = Field(default=0, ge=0, description="nodes that stay, over all zones")
-    max_nodes: StrictInt = Field(
-        ge=1, description="nodes of each resulting pool at most, over all its zones; 1 or more"
+    min_nodes: StrictInt = Field(default=0, ge=0, description="nodes that always run, over all zones")
+    max_nodes: StrictInt = Field(ge=1, description="most nodes of each resulting pool, over all its zones; 1 or more")
+    zones: Zones = Field(
+        default=(), description="zones of the pool. Default: the stack's zones. `none`: as for the stack"
     )
-    zones: Zones = Field(default=(), description="the stack's zones unless given; or `none`, as there")
     disk_gb: DiskGb = Field(default=50, description="boot disk of a node in GB, 20 or more")
     unneeded_minutes: Minutes | None = Field(
-        default=None, description="idle minutes until a node goes; the stack's unless given"
+        default=None, description="minutes after which an idle node is removed. Default: the stack's"
     )
     upgrade: UpgradeSetting | None = Field(default=None, description="how nodes are upgraded")
-    labels: NodeLabels = Field(default_factory=dict, description="further node labels")
+    labels: NodeLabels = Field(default_factory=dict, description="additional node labels")
     taints: Taints = Field(default=(), description="node taints, each `{key, value, effect}`")
-    raw: RawInputs = Field(default_factory=dict, description="as `raw` of the stack, for the pool's own resource")
+    raw: RawInputs = Field(
+        default_factory=dict, description="further inputs of the pool's own resource, as `raw` of the stack"
+    )
 
     @field_validator("machine_type")
     @classmethod
@@ -266,18 +272,23 @@ class CpuPool(Section):
 
 
 class AdminPool(Section):
-    """The one pool that never goes away."""
+    """The pool that always has nodes. System pods run on it."""
 
     machine_type: MachineTypes = Field(
         default=(),
-        description="a machine type; a list where spot nodes mix types; the catalogue's smallest unless given",
+        description="machine type, or a list for spot nodes of several types. Default: a small machine that "
+        "system pods fit on (see below)",
     )
     capacity: Literal["on-demand", "spot"] = Field(
-        default="on-demand", validate_default=True, description="`spot` is cheaper, and may be taken away with the pods"
+        default="on-demand",
+        validate_default=True,
+        description="capacity type. `spot` is cheaper, but the cloud may reclaim the nodes with the pods on them",
     )
     nodes: StrictInt = Field(default=1, ge=1, le=10, description="nodes per zone of the control plane")
     max_nodes: StrictInt | None = Field(
-        default=None, ge=1, description="nodes at most, over all zones: the autoscaler adds some; fixed unless given"
+        default=None,
+        ge=1,
+        description="most nodes, over all zones, if the pool is to be autoscaled. Default: a fixed size",
     )
     disk_gb: DiskGb = Field(default=50, description="boot disk of a node in GB, 20 or more")
 
@@ -326,7 +337,7 @@ def _given_out(rungs: Sequence[Rung], info: ValidationInfo) -> None:
             continue
         ways = ["spot", *(["flex-start"] if flex else []), *(["with a reservation"] if reserved else [])]
         raise wrong(
-            f"{machine.type} ({machine.gpus} {machine.gpu}) is only given out as {' or '.join(ways)}, not {refused}",
+            f"{machine.type} ({machine.gpus} {machine.gpu}) is only available as {' or '.join(ways)}, not {refused}",
             f"Write capacity: spot{' or flex-start' if flex else ''}" + (", or add a reservation" if reserved else ""),
         )
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
-from components.settings import wishes
+from components.settings import unsupported
 
 Location = tuple[int | str, ...]
 
@@ -28,8 +28,8 @@ _SURE: Final = 0.85
 # Error type → what was expected, and an example of it.
 _EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "string_type": ("text", "Write text; in quotes if it looks like a number"),
-    "int_type": ("a whole number", "Write a whole number without quotes"),
-    "float_type": ("a number", "Write a number without quotes"),
+    "int_type": ("a whole number", "Write a whole number, such as 8, without quotes and units"),
+    "float_type": ("a number", "Write a number, such as 2.5, without quotes and units"),
     "bool_type": ("true or false", "Write true or false without quotes"),
     "tuple_type": ("a list", "Write a list: [ … ], or one '- …' a line"),
     "dict_type": ("a mapping", "Write a mapping: key: value"),
@@ -87,16 +87,17 @@ def invalid(error: ValidationError, model: type[BaseModel], raw: object) -> list
     """All of the error's problems, in the order of the file's keys; one per key."""
     found: dict[str, Problem] = {}
     meant: set[str] = set()
+    cloud = raw.get("cloud") if isinstance(raw, Mapping) else None
     for detail in error.errors(include_url=False):
         location = _written(detail["loc"], raw)
-        problem = _problem(detail, location, model)
+        problem = _problem(detail, location, model, cloud)
         found.setdefault(problem.path, problem)
         if detail["type"] == "extra_forbidden":
             near = nearest(str(location[-1]), _keys(model, location[:-1]))
             meant.add(path((*location[:-1], near)) if near else "")
-    if isinstance(raw, Mapping) and (wished := wishes.wish_for_value("cloud", raw.get("cloud"))) is not None:
-        # What such a stack lacks in a cloud that it is not for is no problem of its author.
-        return [Problem("cloud", *wished.answer)]
+    if (entry := unsupported.entry_for_value("cloud", cloud)) is not None:
+        # Further problems would be about a cloud that the author does not want.
+        return [Problem("cloud", *entry.answer)]
     # A misspelt key is one problem, not also a missing one.
     return [problem for problem in found.values() if problem.path not in meant]
 
@@ -129,19 +130,20 @@ def _written(location: Location, raw: object) -> Location:
     return tuple(steps)
 
 
-def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel]) -> Problem:
+def _problem(detail: ErrorDetails, location: Location, model: type[BaseModel], cloud: object) -> Problem:
     kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     where = path(location)
-    if kind in ("problem", "literal_error") and (wished := wishes.of_value(str(location[-1]), value)) is not None:
-        return Problem(where, *wished)
+    if kind in ("problem", "literal_error") and (answer := unsupported.for_value(str(location[-1]), value)) is not None:
+        return Problem(where, *answer)
     if kind == "problem":
         message = str(context["message"]).replace(HERE, path(location[:-1]))
         return Problem(where, message, str(context["remedy"]))
     if kind == "extra_forbidden":
         key, known = str(location[-1]), _keys(model, location[:-1])
         misspelt = nearest(key, known, cutoff=_SURE) is not None
-        wished = None if misspelt else wishes.of_key(key, known, _keys(model, ()))
-        return Problem(where, *(wished or (f"there is no key '{key}'", instead(key, known))))
+        top = _keys(model, ())
+        answer = None if misspelt else unsupported.for_key(key, known, top, cloud=cloud, value=value)
+        return Problem(where, *(answer or (f"there is no key '{key}'", instead(key, known))))
     if kind == "missing":
         return Problem(where, "missing, and there is no default", _meaning(model, location))
     if kind == "literal_error":

@@ -28,7 +28,7 @@ def listed(settings: Settings) -> str:
     """The same as a text, with where to ask."""
     rows = [("needed", "", "quota", "in", "for")]
     for quota in quotas(settings):
-        name = f"{quota.name}, or {quota.instead} where the account has none" if quota.instead else quota.name
+        name = f"{quota.name} (or {quota.instead} if the account has none)" if quota.instead else quota.name
         rows.append((str(quota.needed), quota.unit, name, quota.place, ", ".join(quota.pools) or "the cluster"))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     lines = [
@@ -38,12 +38,12 @@ def listed(settings: Settings) -> str:
     page = catalog.of(settings.cloud).quota_page.format(region=settings.region)
     return "\n".join(
         [
-            f"What stack '{settings.stack}' needs on {settings.cloud} with every pool at its maximum, besides what "
-            "else the account runs:",
+            f"Quota that stack '{settings.stack}' needs on {settings.cloud} with every pool at maxNodes, besides the "
+            "account's other usage:",
             "",
             *lines,
             "",
-            f"See what the account has, and ask for more: {page}",
+            f"View and request quota: {page}",
         ]
     )
 

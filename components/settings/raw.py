@@ -44,7 +44,7 @@ def _problems(cloud: str, raw: Mapping[str, Any], known: Raw, where: str) -> Ite
     found = schema(cloud)
     for path in _paths(raw, ""):
         if (remedy := known.owner(path)) is not None:
-            yield Problem(f"{where}.{path}", "the program owns it", remedy)
+            yield Problem(f"{where}.{path}", "the program sets it", remedy)
     yield from _block(raw, found.inputs(known.token), found, where)
 
 
@@ -59,9 +59,7 @@ def _block(raw: Mapping[str, Any], known: Object, found: Schema, where: str) -> 
     for key, value in raw.items():
         declared = known.properties.get(key)
         if declared is None:
-            yield Problem(
-                f"{where}.{key}", f"the provider has no input '{key}' here", instead(key, tuple(known.properties))
-            )
+            yield Problem(f"{where}.{key}", f"the provider has no input '{key}'", instead(key, tuple(known.properties)))
         else:
             yield from _value(value, declared, found, f"{where}.{key}")
 

@@ -193,7 +193,7 @@ def _decoded(key: str, value: object) -> object:
 def _secret(key: str) -> Problem:
     return Problem(
         key,
-        "is encrypted, and no setting is a secret",
+        "is encrypted, but no setting is a secret",
         "Write it in plain text; keep credentials out of the stack file: the program logs in as you do",
     )
 
@@ -203,7 +203,9 @@ def _no_account(where: ValidationContext, known: CloudCatalog) -> Problem:
     # A provider whose own key is a place has to work in the stack's.
     value = where.region or example if example in known.regions else example
     return Problem(
-        key, "missing: the provider's own key, for where the cluster is made", f"Add the line '{key}: {value}'"
+        key,
+        "missing: the provider's own key for the account or region of the cluster",
+        f"Add the line '{key}: {value}'",
     )
 
 
@@ -225,9 +227,7 @@ def _account_key(own: Mapping[str, object]) -> str:
 
 
 def _encrypted_account(key: str) -> Problem:
-    return Problem(
-        key, "is encrypted and cannot be read here", "Write it in plain text: the name of an account is no secret"
-    )
+    return Problem(key, "is encrypted and cannot be read", "Write it in plain text: an account name is not a secret")
 
 
 def _config(file: Path, stack: str) -> Mapping[object, object]:
@@ -262,7 +262,7 @@ class _StrictLoader(yaml.SafeLoader):
             key = self.construct_object(key_node, deep=True)
             if key in seen:
                 raise yaml.constructor.ConstructorError(
-                    problem=f"the key '{key}' is there twice", problem_mark=key_node.start_mark
+                    problem=f"the key '{key}' is written twice", problem_mark=key_node.start_mark
                 )
             seen.add(key)
         return super().construct_mapping(node, deep=deep)

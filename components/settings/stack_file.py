@@ -29,21 +29,22 @@ from facts import catalog
 
 
 class Autoscaling(Section):
-    """Who decides the size of pools, and how eagerly idle nodes go."""
+    """The autoscaler, and how soon it removes idle nodes."""
 
     profile: Literal["optimize-utilization", "balanced"] = Field(
         default="optimize-utilization", description="`optimize-utilization` removes idle nodes sooner"
     )
     autoscaler: StrictStr | None = Field(
-        default=None, description="who decides the size of pools; the first that the cloud offers unless given"
+        default=None, description="which autoscaler. Default: the first that the cloud offers"
     )
     expander: Literal["priority", "least-waste", "most-pods", "random"] | None = Field(
         default=None,
-        description="how it chooses among pools that fit; `priority`: spot first, then the smallest that fits; the "
-        "others may wake the dearest GPU for a pod that names none",
+        description="how the autoscaler chooses among pools that fit. `priority`: spot first, then the "
+        "smallest that fits. The others may start the most expensive GPU for a pod that does "
+        "not name one",
     )
     unneeded_minutes: Minutes | None = Field(
-        default=None, description="idle minutes until a node goes, 1 to 1440; the profile's unless given"
+        default=None, description="minutes after which an idle node is removed, 1 to 1440. Default: the profile's"
     )
 
     @field_validator("autoscaler")
@@ -56,10 +57,10 @@ class Autoscaling(Section):
 
 
 class Budget(Section):
-    """What the stack may cost."""
+    """The most that the stack may cost."""
 
     max_hourly_usd: Annotated[StrictFloat | StrictInt, Field(gt=0)] | None = Field(
-        default=None, description="refuse a stack whose hourly list price with all pools at their maximum is above"
+        default=None, description="refuse a stack whose list price per hour is higher with all pools at their maximum"
     )
 
 
@@ -70,43 +71,44 @@ class StackFile(Section):
     region: StrictStr = Field(description="the cloud's region that everything is in")
     zones: Zones = Field(
         default=(),
-        description="zones for nodes; the region's unless given. `none`: wherever the region has room, where the cloud "
-        "has machines outside of zones",
+        description="zones for nodes. Default: all zones of the region. `none`: in no zone, wherever the "
+        "region has capacity, where the cloud has machines outside of zones",
     )
     availability: Literal["zonal", "regional"] = Field(
-        default="zonal", description="control plane in one zone (the first of `zones`) or in several"
+        default="zonal", description="`zonal`: control plane in the first of `zones`. `regional`: in several zones"
     )
-    cluster_name: StrictStr | None = Field(default=None, description="`gpu-<stack>` unless given")
+    cluster_name: StrictStr | None = Field(default=None, description="the cluster's name. Default: `gpu-<stack>`")
     kubernetes: Kubernetes = Field(default=Kubernetes(), description="release channel and version")
-    network: Network = Field(description="who may reach the control plane, address ranges")
-    security: Security = Field(default=Security(), description="secrets encryption key; protected cluster")
-    monitoring: Monitoring = Field(default=Monitoring(), description="what is measured")
+    network: Network = Field(description="access to the control plane, address ranges")
+    security: Security = Field(default=Security(), description="encryption keys, deletion protection")
+    monitoring: Monitoring = Field(default=Monitoring(), description="metrics that the cloud collects")
     maintenance: Maintenance = Field(
-        default=Maintenance(), description="when the cloud may upgrade by itself; a weekly window unless given"
+        default=Maintenance(), description="when the cloud may upgrade the cluster. Default: a weekly window"
     )
     autoscaling: Autoscaling = Field(
-        default=Autoscaling(), description="who decides the size of pools, how eagerly idle nodes go"
+        default=Autoscaling(), description="which autoscaler, and how soon it removes idle nodes"
     )
-    admin_pool: AdminPool = Field(default=AdminPool(), description="the one pool that never goes away")
+    admin_pool: AdminPool = Field(default=AdminPool(), description="the pool that always has nodes")
     gpu_pools: tuple[GpuPool, ...] = Field(default=(), validate_default=True, description="GPU pools, at least one")
     cpu_pools: tuple[CpuPool, ...] = Field(default=(), description="CPU pools beside the admin pool")
-    addons: tuple[StrictStr, ...] = Field(default=(), description="parts of the cloud to add, by name")
+    addons: tuple[StrictStr, ...] = Field(default=(), description="the cloud's add-ons to install, by name")
     workloads: Workloads = Field(default=Workloads(), description="what jobs need beside GPUs")
     identities: tuple[Identity, ...] = Field(
-        default=(), description="service accounts and what their pods may reach in the cloud"
+        default=(), description="Kubernetes service accounts with access to buckets and secrets of the cloud"
     )
-    budget: Budget = Field(default=Budget(), description="an hourly ceiling")
-    access: AccessList = Field(default=(), description="who besides the cluster's maker may do what inside it")
-    teams: Teams = Field(default=(), description="namespaces, each with a part of the GPUs")
-    labels: ResourceLabels = Field(default_factory=dict, description="put on every cloud resource")
+    budget: Budget = Field(default=Budget(), description="the most that the stack may cost per hour")
+    access: AccessList = Field(default=(), description="users, groups and pipelines, and their roles in the cluster")
+    teams: Teams = Field(default=(), description="namespaces with a quota of GPUs")
+    labels: ResourceLabels = Field(default_factory=dict, description="labels (tags) of every cloud resource")
     tags: ResourceTags = Field(
         default_factory=dict,
         validate_default=True,
-        description="likewise, in the cloud's own grammar, such as `CostCenter`",
+        description="as `labels`, in the cloud's own grammar, such as `CostCenter`",
     )
     raw: RawInputs = Field(
         default_factory=dict,
-        description="inputs of the cluster in the words of the cloud's provider, for what has no setting yet",
+        description="further inputs of the cluster resource, named as in the Pulumi provider, for what has "
+        "no setting yet",
     )
 
     @field_validator("cloud")
@@ -126,7 +128,7 @@ class StackFile(Section):
             region = next(name for name, zones in known.regions.items() if value in zones)
             raise wrong(f"'{value}' is a zone", f"Write region: {region} and zones: [{value}]")
         raise wrong(
-            f"'{value}' is no region of {context(info).cloud} that this catalogue knows",
+            f"the catalogue has no region '{value}' of {context(info).cloud}",
             instead(value, tuple(known.regions)),
         )
 
@@ -152,7 +154,7 @@ class StackFile(Section):
     @classmethod
     def _addons(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         if len(set(value)) < len(value):
-            raise wrong(f"an addon is there twice: {', '.join(value)}", "Write each addon once")
+            raise wrong(f"an addon is listed twice: {', '.join(value)}", "Write each addon once")
         known = context(info).catalog
         for addon in value:
             check.listed(addon, known.addons if known is not None else (), "addon", context(info))

@@ -44,29 +44,30 @@ Slices = dict[Annotated[StrictStr, AfterValidator(_slice)], Annotated[StrictInt,
 
 
 class Team(Section):
-    """A namespace, and how much its pods may ask for at once. Its people are the developers of it in `access`."""
+    """A namespace with a resource quota. Its members are developers of the namespace in `access`."""
 
     name: Annotated[StrictStr, AfterValidator(_name)] = Field(
-        description="its namespace, made unless it is there; it stays when the team is no longer named"
+        description="namespace of the team. It is created if missing, and not deleted when the team is removed"
     )
     gpus: Annotated[StrictInt, Field(ge=0)] = Field(
-        description="the most GPUs (where they are shared or partitioned: shares, slices) that its pods ask for at once"
+        description="most GPUs that its pods may request at once (of shared or partitioned GPUs: shares or slices)"
     )
     mig_slices: Slices = Field(
         default_factory=dict,
-        description="the most slices of each profile, where your own device plugin names them, as `{1g.10gb: 4}`",
+        description="most slices of each MIG profile, such as `{1g.10gb: 4}`, if your own device plugin names profiles",
     )
     cpus: Annotated[StrictInt, Field(ge=1)] | None = Field(
-        default=None, description="the most CPUs; a pod that asks for none counts with 100m. No limit unless given"
+        default=None, description="most CPUs. A pod without a request counts as 100m. Default: no limit"
     )
     memory: Annotated[StrictStr, AfterValidator(_memory)] | None = Field(
         default=None,
-        description="the most memory, as `512Gi`; a pod that asks for none counts with 256Mi. No limit unless given",
+        description="most memory, such as `512Gi`. A pod without a request counts as 256Mi. Default: no limit",
     )
     priority: Priority = Field(
         default="normal",
-        description="how urgent its pods may be. `high` ones (`priorityClassName: gpucluster-high`) get the next free "
-        "node, `low` ones (`gpucluster-low`, which a low team's pods have to name) the last; none ends a running pod",
+        description="highest priority of its pods. Pods with `priorityClassName: gpucluster-high` get the "
+        "next free node, pods with `gpucluster-low` (required in a low team) the last. No "
+        "priority preempts a running pod",
     )
 
 

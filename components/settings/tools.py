@@ -45,7 +45,7 @@ class Tool(Section):
 
 
 class Prometheus(Tool):
-    """Prometheus and Grafana, what GPUs do, and alerts on GPU nodes that are paid for in vain."""
+    """Prometheus and Grafana: GPU metrics, and alerts on GPU nodes that are paid for but idle."""
 
     pods: ClassVar[Mapping[str, Resources]] = {
         "prometheus": Resources(milli_cpu=200, memory_mib=1024),
@@ -58,15 +58,15 @@ class Prometheus(Tool):
     }
 
     retention_days: Annotated[StrictInt, Field(ge=1, le=365)] = Field(
-        default=15, description="days for which measurements are kept, if the volume has room for them"
+        default=15, description="days for which metrics are kept, if the volume has room"
     )
     disk: Annotated[StrictInt, Field(ge=10, le=16384)] = Field(
-        default=50, alias="diskGb", description="GB of the volume of measurements, 10 to 16384"
+        default=50, alias="diskGb", description="size of the metrics volume in GB, 10 to 16384"
     )
     alertmanager_secret: ObjectName | None = Field(
         default=None,
-        description="a Secret in the namespace `monitoring` whose `alertmanager.yaml` says whom alerts reach; without, "
-        "they are seen in Grafana and Prometheus alone",
+        description="Secret in namespace `monitoring` whose `alertmanager.yaml` names the receivers of "
+        "alerts. Default: alerts are visible only in Grafana and Prometheus",
     )
 
     @property
@@ -84,13 +84,13 @@ class Prometheus(Tool):
 
 
 class Queue(Tool):
-    """Kueue: a job waits until its GPUs can be had, all of its pods together, and no node starts for it before."""
+    """Kueue: a job waits until all of its GPUs are available, and no node starts for it before."""
 
     pods: ClassVar[Mapping[str, Resources]] = {"kueue": Resources(milli_cpu=150, memory_mib=512)}
 
 
 class Notebook(Tool):
-    """JupyterHub: whoever logs in chooses a GPU pool; a notebook that is idle ends, and its node goes."""
+    """JupyterHub: users choose a GPU pool when they log in. An idle notebook is stopped, and its node is removed."""
 
     pods: ClassVar[Mapping[str, Resources]] = {
         "hub": Resources(milli_cpu=200, memory_mib=512),
@@ -101,26 +101,26 @@ class Notebook(Tool):
     login: Literal["shared-password", "native", "github", "gitlab", "google", "azuread", "generic-oauth", "ldap"] = (
         Field(
             default=_SHARED,
-            description="who lets people in; `shared-password`: one generated password for all, with any name",
+            description="how users log in. `shared-password`: one generated password, with any user name",
         )
     )
     login_secret: ObjectName | None = Field(
         default=None,
-        description="a Secret in the namespace `notebook` whose `values.yaml` holds `hub.config` of that login, with "
-        "the client's id and secret",
+        description="Secret in namespace `notebook` whose `values.yaml` holds `hub.config` of that login, "
+        "with client ID and secret",
     )
     image: Annotated[StrictStr, Field(min_length=1)] = Field(
         # Of the hub's own version. CUDA's comes first in a tag:
         # https://jupyter-docker-stacks.readthedocs.io/en/latest/using/selecting.html#cuda-enabled-variants
         default="quay.io/jupyter/pytorch-notebook:cuda12-hub-5.5.0",
-        description="what a notebook runs in; needs JupyterHub's single-user server",
+        description="image of a notebook; needs JupyterHub's single-user server",
     )
     idle_minutes: Annotated[StrictInt, Field(ge=5, le=1440)] = Field(
         default=60,
-        description="minutes after which a notebook ends where no cell computes and no terminal prints, 5 to 1440",
+        description="minutes after which a notebook without running cells and terminal output is stopped, 5 to 1440",
     )
     home_gb: Annotated[StrictInt, Field(ge=1, le=16384)] = Field(
-        default=10, description="GB of each person's home volume, which stays when the notebook ends"
+        default=10, description="size in GB of each user's home volume, which is kept when the notebook stops"
     )
 
     @model_validator(mode="after")
@@ -139,7 +139,7 @@ class Notebook(Tool):
 
 
 class Dashboard(Tool):
-    """Headlamp, a page to look at the cluster; each person sees what their own token lets them."""
+    """Headlamp, a web page that shows the cluster. Users see what their own token permits."""
 
     pods: ClassVar[Mapping[str, Resources]] = {"headlamp": Resources(milli_cpu=50, memory_mib=128)}
 

@@ -73,53 +73,56 @@ ServiceAccount = Annotated[StrictStr, AfterValidator(service_account)]
 OnDestroy = Annotated[
     Literal["keep", "delete"],
     Field(
-        description="`keep`: what `pulumi destroy` leaves in the account, with all that is in it; `delete`: it goes too"
+        description="`keep`: `pulumi destroy` leaves it and its contents in the account. `delete`: it is deleted too"
     ),
 ]
 Adopt = Annotated[
     Flag,
-    Field(description="take over what an earlier stack of this name, account and region kept, instead of a new one"),
+    Field(
+        description="adopt what an earlier stack of this name, account and region kept, instead of creating a new one"
+    ),
 ]
 
 
 class Registry(Section):
-    """A private registry for the images of jobs. Nodes may pull; whoever may write in the account may push."""
+    """A private registry for images of jobs. Nodes can pull; any principal with write access can push."""
 
     images: Annotated[tuple[Annotated[StrictStr, AfterValidator(_image)], ...], AfterValidator(_some)] = Field(
         default=("jobs",),
-        description="names of images, for a cloud that wants each announced; elsewhere any name can be pushed",
+        description="names of images, for a cloud on which each needs a repository. Elsewhere any name can be pushed",
     )
     mutable_tags: Flag = Field(
         default=False,
-        description="a tag may be pushed again with another image; refused by the registry unless given, where it can",
+        description="a tag may be pushed again with another image. By default the registry refuses that, where it can",
     )
     untagged_days: Annotated[StrictInt, Field(ge=1, le=3650)] | None = Field(
         default=None,
-        description="days after which an image without a tag is deleted; 30 unless given, where the registry can",
+        description="days after which an untagged image is deleted. Default: 30, where the registry can delete them",
     )
     on_destroy: OnDestroy = "keep"
     adopt: Adopt = False
 
 
 class Checkpoints(Section):
-    """A private, encrypted bucket that pods of one service account read and write, without a key."""
+    """A private, encrypted bucket that pods of one service account read and write without a key."""
 
     service_account: ServiceAccount = Field(
-        default="default/trainer", description="namespace/name of the service account; the program makes it"
+        default="default/trainer",
+        description="namespace/name of the service account with access; the program creates it",
     )
     undelete_days: Annotated[StrictInt, Field(ge=7, le=90)] = Field(
-        default=7, description="days for which what was deleted or overwritten can be had back, 7 to 90"
+        default=7, description="days for which deleted or overwritten objects can be restored, 7 to 90"
     )
     on_destroy: OnDestroy = "keep"
     adopt: Adopt = False
 
 
 class SharedVolume(Section):
-    """A file system that all pods of a namespace can mount at once (ReadWriteMany): claim `shared` there."""
+    """A file system that all pods of a namespace can mount at once (ReadWriteMany), as claim `shared`."""
 
-    namespace: Namespace = Field(default="default", description="where the claim is; the program makes it")
+    namespace: Namespace = Field(default="default", description="namespace of the claim; the program creates it")
     size_gib: Annotated[StrictInt, Field(ge=1)] | None = Field(
-        default=None, description="for a cloud that sells a size; the least that it sells unless given"
+        default=None, description="size in GiB, where the cloud sells a size. Default: the smallest that it sells"
     )
     on_destroy: OnDestroy = "keep"
     adopt: Adopt = False
@@ -130,28 +133,32 @@ Lasting = Registry | Checkpoints | SharedVolume
 
 
 class Workloads(Section):
-    """What jobs need beside GPUs; nothing unless written. `{}` is one with its defaults."""
+    """What jobs need beside GPUs. All of it is off by default; `{}` turns a part on with its defaults."""
 
-    registry: Registry | None = Field(default=None, description="where images are pushed to; output `registry`")
+    registry: Registry | None = Field(
+        default=None, description="container registry for images of jobs. Output `registry`"
+    )
     pull_from: Annotated[tuple[StrictStr, ...], AfterValidator(_pulled)] = Field(
         default=(),
-        description="registries of other projects or accounts that nodes may pull from, as the cloud names them",
+        description="registries of other projects or accounts from which nodes may pull, as the cloud names them",
     )
     checkpoints: Checkpoints | None = Field(
-        default=None, description="where training jobs keep their state; output `checkpoints`"
+        default=None, description="bucket for checkpoints of training jobs. Output `checkpoints`"
     )
     shared_volume: SharedVolume | None = Field(
-        default=None, description="files that all jobs of a namespace see; output `sharedVolume`"
+        default=None, description="file system for all jobs of a namespace. Output `sharedVolume`"
     )
     services: Annotated[tuple[InferenceService, ...], AfterValidator(distinct_names)] = Field(
-        default=(), description="programs that answer requests; output `services`, name to address"
+        default=(), description="inference services. Output `services`: name → address"
     )
     monitoring: Prometheus | None = Field(
-        default=None, description="what GPUs do, and what they cost in vain; output `monitoring`"
+        default=None, description="GPU metrics, dashboards and alerts. Output `monitoring`"
     )
-    queue: Queue | None = Field(default=None, description="jobs wait for GPUs in a queue, and start as a whole")
-    notebook: Notebook | None = Field(default=None, description="notebooks on GPUs, in a browser")
-    dashboard: Dashboard | None = Field(default=None, description="a page to look at the cluster")
+    queue: Queue | None = Field(
+        default=None, description="a job queue: jobs wait for GPUs and start with all of their pods"
+    )
+    notebook: Notebook | None = Field(default=None, description="notebooks on GPUs in a browser")
+    dashboard: Dashboard | None = Field(default=None, description="a web page that shows the cluster")
 
     @model_validator(mode="after")
     def _served(self) -> Self:
@@ -184,9 +191,11 @@ class Workloads(Section):
 
 
 class Identity(Section):
-    """A service account whose pods are somebody in the cloud, without a key."""
+    """A Kubernetes service account with an identity in the cloud, without a key."""
 
-    service_account: ServiceAccount = Field(description="namespace/name; the program makes it, and its namespace")
+    service_account: ServiceAccount = Field(
+        description="namespace/name of the service account; the program creates both"
+    )
     read: tuple[StrictStr, ...] = Field(default=(), description="buckets whose objects it may read")
     write: tuple[StrictStr, ...] = Field(default=(), description="buckets whose objects it may read, write and delete")
     secrets: tuple[StrictStr, ...] = Field(default=(), description="secrets of the cloud that it may read")

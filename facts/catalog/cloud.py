@@ -147,8 +147,7 @@ class CloudCatalog:
     @cached_property
     def accelerators(self) -> Mapping[str, Accelerator]:
         """GPU name → the cloud's accelerator."""
-        rows = tables.rows(self.name, "gpus")
-        return {row["gpu"]: Accelerator(gpu=row["gpu"], name=row["name"], quota=row["quota"] or None) for row in rows}
+        return {row["gpu"]: _accelerator(row) for row in tables.rows(self.name, "gpus")}
 
     @cached_property
     def regions(self) -> Mapping[str, tuple[str, ...]]:
@@ -195,6 +194,16 @@ class CloudCatalog:
     def spot_mix(self, gpu: str, count: int, autoscaler: str) -> tuple[Machine, ...]:
         """The types that a spot pool mixes unless the stack file names some."""
         return self.machines.spot(gpu, count, alike=autoscaler in self.uniform_groups)
+
+
+def _accelerator(row: tables.Row) -> Accelerator:
+    return Accelerator(
+        gpu=row["gpu"],
+        name=row["name"],
+        quota=row["quota"] or None,
+        quota_family=row["quota_family"] or None,
+        partitions={size.partition(".")[0]: size for size in row["partitions"].split()},
+    )
 
 
 def clouds() -> tuple[str, ...]:

@@ -78,4 +78,5 @@ def _machine(row: tables.Row) -> Machine:
         gpus=int(row["gpus"]),
         shared_core=row["shared_core"] == "yes",
         provisioning=cast(Provisioning, row["provisioning"] or "any"),
+        local_ssds=int(row.get("local_ssds") or 0),
     )

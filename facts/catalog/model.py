@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
@@ -20,11 +21,18 @@ class Gpu:
 
 @dataclass(frozen=True, kw_only=True)
 class Accelerator:
-    """What a cloud calls a GPU: in node pools (``name``) and in regional quotas (``quota``, ``None`` if not by GPU)."""
+    """What a cloud calls a GPU.
+
+    ``name`` is the one in node pools, ``quota`` that of a quota for this GPU alone, ``quota_family`` its name in a
+    quota that all new GPUs share; both are ``None`` where the cloud counts something else. ``partitions`` maps a MIG
+    compute slice (``1g``) to the cloud's name for a partition of that size; empty if the cloud cannot partition it.
+    """
 
     gpu: str
     name: str
     quota: str | None = None
+    quota_family: str | None = None
+    partitions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +67,7 @@ class Machine:
 
     ``gpus`` of type ``gpu`` are part of the machine (0 and ``None``: none).
     ``shared_core`` machines get a fraction of a core. ``provisioning`` says how the cloud gives the machine out.
+    ``local_ssds`` is the number of local SSDs that come with it, where the catalogue knows it.
     """
 
     type: str
@@ -69,6 +78,7 @@ class Machine:
     gpus: int = 0
     shared_core: bool = False
     provisioning: Provisioning = "any"
+    local_ssds: int = 0
 
     @property
     def memory_per_vcpu_gib(self) -> float:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import pulumi
 
-from facts.catalog.gke.machines import LOCAL_SSDS, boot_disk
+from facts import catalog
+from facts.catalog.gke.machines import boot_disk
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Image
 
@@ -66,8 +67,8 @@ def node_config(
         # Above 32 Gbit/s (A2, N1 with GPUs) only gVNIC carries what the machine can:
         # https://cloud.google.com/compute/docs/networking/using-gvnic
         config["gvnic"] = {"enabled": True}
-    if machine_type.startswith(_SSDS_UNUSED):
-        config["ephemeralStorageLocalSsdConfig"] = {"localSsdCount": LOCAL_SSDS[machine_type]}
+    if machine_type.startswith(_SSDS_UNUSED) and (machine := catalog.machine("gke", machine_type)) is not None:
+        config["ephemeralStorageLocalSsdConfig"] = {"localSsdCount": machine.local_ssds}
     return config
 
 

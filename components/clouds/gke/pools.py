@@ -12,7 +12,7 @@ from components.clouds.gke.declare import declare
 from components.clouds.gke.node_config import node_config
 from components.clouds.raw import beside
 from components.resources import CustomResource
-from facts.catalog.gke.partitions import PARTITIONS
+from facts import catalog
 from facts.concepts.pool import Pool, PoolGpus
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _accelerator(gpus: PoolGpus) -> gke.AcceleratorConfig:
         "gpuDriverInstallationConfig": {"gpuDriverVersion": version},
     }
     if gpus.mig is not None:
-        accelerator["gpuPartitionSize"] = PARTITIONS[gpus.type][gpus.mig]
+        accelerator["gpuPartitionSize"] = catalog.of("gke").accelerators[gpus.type].partitions[gpus.mig]
     if gpus.time_sharing is not None:
         # GKE labels such nodes and its autoscaler counts the shared GPUs of an empty pool (unlike upstream's):
         # https://cloud.google.com/kubernetes-engine/docs/concepts/timesharing-gpus

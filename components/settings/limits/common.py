@@ -48,7 +48,7 @@ def _key_problems(path: str, key: str | None, region: str, keys: KmsKeys) -> Ite
     elif (its := match.groupdict().get("region", region)) != region:
         yield Problem(
             f"security.{path}",
-            f"the key is in {its}, and {keys.cloud} wants it where the cluster is, in {region}",
+            f"the key is in {its}, but {keys.cloud} needs one in the cluster's region, {region}",
             keys.elsewhere.replace("{region}", region),
         )
 
@@ -61,15 +61,21 @@ def volume_problems(settings: Settings) -> Iterator[Problem]:
     path = "workloads.sharedVolume"
     if volume.size_gib is not None and sold is None:
         yield Problem(
-            f"{path}.sizeGib", "a shared volume has no size here: it grows with what is in it", "Leave it out"
+            f"{path}.sizeGib",
+            "shared volumes on this cloud have no size: they grow with their contents",
+            "Leave it out",
         )
     elif volume.size_gib is not None and sold is not None and not sold[0] <= volume.size_gib <= sold[1]:
-        yield Problem(f"{path}.sizeGib", f"{volume.size_gib} GiB cannot be had", f"Write {sold[0]} to {sold[1]}")
+        yield Problem(
+            f"{path}.sizeGib",
+            f"{volume.size_gib} GiB is not a size that the cloud sells",
+            f"Write {sold[0]} to {sold[1]}",
+        )
     if settings.network.existing is not None:
         yield Problem(
             path,
-            "the volume would be reached by something new in the existing network, which the program never changes",
-            "Leave it out, and mount a file system of that network's by a PersistentVolume of your own",
+            "a shared volume needs a new resource in the network, and the program never changes an existing network",
+            "Leave it out, and mount a file system of that network with your own PersistentVolume",
         )
 
 
@@ -77,8 +83,8 @@ def no_dns_endpoint(cloud: str) -> Problem:
     """Of a cloud whose control planes have an endpoint by address alone."""
     return Problem(
         "network.dnsEndpoint",
-        f"{cloud} has no endpoint that IAM alone guards: whoever reaches a control plane comes from an address",
-        "Leave it out, and write authorizedNetworks with the address that you come from",
+        f"{cloud} has no DNS endpoint: access to the control plane is restricted by address",
+        "Leave it out, and write your own address in authorizedNetworks",
     )
 
 
@@ -87,14 +93,14 @@ def no_rules_of_roles(settings: Settings, cloud: str, instead: str) -> Iterator[
     written = {"permissionsBoundary": settings.security.permissions_boundary, "rolePath": settings.security.role_path}
     for key, value in written.items():
         if value is not None:
-            yield Problem(f"security.{key}", f"identities on {cloud} have none", f"Leave it out; {instead}")
+            yield Problem(f"security.{key}", f"{cloud} has no such setting for identities", f"Leave it out; {instead}")
 
 
 def no_queue(autoscaler: str, other: str) -> Problem:
     """Of an autoscaler that buys nodes pod by pod, which starts some of a job's where not all can be had."""
     return Problem(
         "workloads.queue",
-        f"Kueue asks an autoscaler whether all nodes of a job can be had, and {autoscaler} cannot be asked "
+        f"Kueue needs an autoscaler that supports ProvisioningRequests, and {autoscaler} does not "
         "(https://github.com/kubernetes-sigs/kueue/issues/5133)",
         f"Leave it out, or write autoscaling.autoscaler: {other}",
     )
@@ -111,7 +117,7 @@ def existing_too_small(key: str, name: str, given: IPv4Network, room: int, nodes
     """Of a range of an existing network, which is known once it was read."""
     return Problem(
         f"network.existing.{key}",
-        f"'{name}' ({given}) has room for {room} nodes, the pools may grow to {nodes}",
+        f"'{name}' ({given}) has room for {room} nodes, but the pools may grow to {nodes}",
         "Use a larger one, or lower maxNodes",
     )
 
@@ -149,7 +155,7 @@ def _admin_maximum(settings: Settings) -> Iterator[Problem]:
     if admin.max_nodes < admin.min_nodes:
         yield Problem(
             "adminPool.maxNodes",
-            f"{admin.max_nodes} is below the {admin.min_nodes} nodes that are always there "
+            f"{admin.max_nodes} is below the {admin.min_nodes} nodes that always run "
             f"({admin.nodes_per_zone} in each of {len(admin.zones)} zones)",
             f"Write {admin.min_nodes} or more",
         )
@@ -172,8 +178,8 @@ def _admin_room(settings: Settings) -> Iterator[Problem]:
     if free[0] < cpu[1] or free[1] < memory[1]:
         yield Problem(
             f"workloads.{next(iter(tools))}",
-            f"{', '.join(tools)} ask for {cpu[1]}m CPU and {memory[1]} MiB, and {nodes} × {machine.type} leave "
-            f"{free[0]}m and {free[1]} MiB beside the cluster's own pods",
+            f"{', '.join(tools)} request {cpu[1]}m CPU and {memory[1]} MiB, but {nodes} × {machine.type} leave "
+            f"{free[0]}m and {free[1]} MiB beside system pods",
             f"Write adminPool.machineType: {known.default_cpu_machine}, or adminPool.nodes: {admin.nodes_per_zone + 1}",
         )
 
@@ -200,7 +206,7 @@ def _services(settings: Settings) -> Iterator[Problem]:
     if written and IPv4Network(written).prefixlen > _SMALLEST_SERVICES:
         yield Problem(
             "network.serviceCidr",
-            f"{written} has too few addresses for the cluster's own services",
+            f"{written} has too few addresses for the services of the cluster itself",
             f"Write a range with prefix /{_SMALLEST_SERVICES} or shorter; it cannot grow later",
         )
 
@@ -212,7 +218,7 @@ def _too_small(path: str, given: IPv4Network, nodes: int, each: int, kept: int, 
         addresses = f" ({each} addresses each)" if each > 1 else ""
         yield Problem(
             path,
-            f"{given} has room for {what}{room} nodes{addresses}, the pools may grow to {nodes}",
+            f"{given} has room for {what}{room} nodes{addresses}, but the pools may grow to {nodes}",
             f"Write a range with prefix /{_prefix(nodes * each + kept)} or shorter, or lower maxNodes",
         )
 
@@ -229,13 +235,13 @@ def _budget(settings: Settings) -> Iterator[Problem]:
     if settings.cost_max_hourly is None:
         yield Problem(
             "budget.maxHourlyUsd",
-            f"cannot be checked: the price of {', '.join(settings.unpriced)} in {settings.region} is not known",
+            f"cannot be checked: the price of {', '.join(settings.unpriced)} in {settings.region} is unknown",
             "Remove the budget, or use a machine and a region with a known price",
         )
     elif settings.cost_max_hourly > limit:
         yield Problem(
             "budget.maxHourlyUsd",
-            f"at their maximum all pools cost {settings.cost_max_hourly:.2f} USD an hour (list price)",
+            f"with all pools at maxNodes the stack costs {settings.cost_max_hourly:.2f} USD per hour (list price)",
             "Lower maxNodes, use spot, or raise the budget",
         )
 
@@ -247,7 +253,7 @@ def _teams(settings: Settings) -> Iterator[Problem]:
         if team.gpus > most:
             yield Problem(
                 f"teams[{index}].gpus",
-                f"'{team.name}' may have {team.gpus} GPUs, and all pools at their maximum have {most}",
+                f"'{team.name}' has a quota of {team.gpus} GPUs, but all pools at maxNodes have {most}",
                 f"Write {most} or less, or raise maxNodes of a pool",
             )
 
@@ -258,14 +264,14 @@ def near_and_fast(settings: Settings, cloud: str) -> Iterator[Problem]:
         if pool.compact:
             yield Problem(
                 f"{pool.declared_at}.placement",
-                f"placing nodes close to each other is not supported on {cloud} yet",
-                "Leave it out and keep a job on one node; write one zone if several nodes talk to each other",
+                f"placing nodes close to each other is not supported on {cloud}",
+                "Leave it out and keep each job on one node. If nodes talk to each other, write one zone",
             )
         if pool.image_streaming:
             yield Problem(
                 f"{pool.declared_at}.imageStreaming",
-                f"{cloud} starts a container when all of its image is there",
-                "Leave it out, and keep images small or in the region: a new node pulls them in full",
+                f"image streaming is not supported on {cloud}: a container starts once its image is pulled",
+                "Leave it out, and keep images small or in the cluster's region",
             )
 
 
@@ -275,8 +281,8 @@ def _blocks(settings: Settings) -> Iterator[Problem]:
         if block is not None and settings.day > date.fromisoformat(block.last):
             yield Problem(
                 f"{pool.declared_at}.reservation",
-                f"the block {pool.gpus.reservation} ended on {block.last}, and no node starts in it any more",
-                "Remove it, or write the next block",
+                f"capacity block {pool.gpus.reservation} ended on {block.last}: no node starts in it",
+                "Remove the reservation, or write the next block",
             )
 
 
@@ -288,8 +294,8 @@ def _order(settings: Settings) -> Iterator[Problem]:
         if list(dict.fromkeys(pool.rung for pool in pools)) != ["spot", "on-demand"]:
             yield Problem(
                 f"{path}.capacity",
-                f"the expander '{settings.expander}' knows no order of capacities",
-                "Leave autoscaling.expander out",
+                f"the expander '{settings.expander}' does not keep the fallback order",
+                "Leave autoscaling.expander out, which keeps the order",
             )
 
 

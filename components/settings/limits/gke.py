@@ -12,7 +12,8 @@ from components.settings.limits import common, windows
 from components.settings.limits.names import Names, name_problems
 from components.settings.problems import Problem
 from components.settings.settings import Settings
-from facts.catalog.gke.partitions import PARTITIONS
+from facts import catalog
+from facts.catalog.gke.networks import PRIVATE_RANGES
 from facts.concepts.pool import Rung
 
 _KMS_KEYS: Final = common.KmsKeys(
@@ -25,24 +26,6 @@ _KMS_KEYS: Final = common.KmsKeys(
 
 # https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_cluster#master_ipv4_cidr_block
 _CONTROL_PLANE_PREFIX: Final = 28
-
-# What Google's networks take as private addresses: https://cloud.google.com/vpc/docs/subnets#valid-ranges
-_PRIVATE: Final = tuple(
-    IPv4Network(block)
-    for block in (
-        "10.0.0.0/8",
-        "172.16.0.0/12",
-        "192.168.0.0/16",
-        "100.64.0.0/10",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "192.88.99.0/24",
-        "198.18.0.0/15",
-        "240.0.0.0/4",
-    )
-)
 
 # 48 hours in any 32 days, so 12 in each of the four weeks that are whole; and three exclusions of 30 days without any
 # upgrade: https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions. Some later
@@ -137,19 +120,21 @@ def _resource_labels(settings: Settings) -> Iterator[Problem]:
     """Google keeps such keys for itself: https://github.com/openshift/hypershift/pull/7251 lists its prefixes."""
     for key in settings.labels:
         if key.startswith("goog"):
-            yield Problem(f"labels.{key}", "Google keeps keys that begin with 'goog' for itself", "Write another key")
+            yield Problem(f"labels.{key}", "keys that begin with 'goog' are reserved by Google", "Write another key")
 
 
 def _partitions(settings: Settings) -> Iterator[Problem]:
+    accelerators = catalog.of("gke").accelerators
+    partitioned = [gpu for gpu, accelerator in accelerators.items() if accelerator.partitions]
     for pool in settings.gpu_pools:
-        sizes = PARTITIONS.get(pool.gpus.type, {})
+        sizes = accelerators[pool.gpus.type].partitions
         if pool.gpus.mig is None or pool.gpus.mig in sizes:
             continue
         if sizes:
-            message, remedy = f"GKE divides no GPU into slices of {pool.gpus.mig}", f"Write one of {', '.join(sizes)}"
+            message, remedy = f"GKE has no {pool.gpus.mig} partitions", f"Write one of {', '.join(sizes)}"
         else:
-            message = f"{pool.gpus.type} cannot be partitioned"
-            remedy = f"Leave it out, or use one of {', '.join(PARTITIONS)}; or timeSharing: {{clientsPerGpu: 2}}"
+            message = f"{pool.gpus.type} does not support MIG"
+            remedy = f"Leave it out, or use one of {', '.join(partitioned)}; or timeSharing: {{clientsPerGpu: 2}}"
         yield Problem(f"{pool.declared_at}.mig", message, remedy)
 
 
@@ -158,7 +143,7 @@ def _labels(settings: Settings) -> Iterator[Problem]:
         for key in sorted(_OWN_LABELS & pool.labels.keys()):
             yield Problem(
                 f"{pool.declared_at}.labels.{key}",
-                "GKE sets this label itself, from what the pool is",
+                "GKE sets this label itself",
                 f"Leave it out, or use a domain of your own, such as 'example.com/{key.rpartition('/')[2]}'",
             )
 
@@ -167,7 +152,7 @@ def _people(settings: Settings) -> Iterator[Problem]:
     yield from common.people_problems(
         settings,
         _PERSON,
-        "a member as IAM writes it",
+        "an IAM member",
         "Write for example group:research@example.com, user:ann@example.com or "
         "serviceAccount:ci@my-project.iam.gserviceaccount.com",
     )
@@ -176,7 +161,7 @@ def _people(settings: Settings) -> Iterator[Problem]:
         if (domain := who.rpartition("@")[2]) != (first := groups[0][1].rpartition("@")[2]):
             yield Problem(
                 f"access[{index}].who",
-                f"a cluster looks groups up in one domain, which is {first} by the first of them, and not {domain}",
+                f"a cluster has groups of one domain: the first group is in {first}, this one in {domain}",
                 f"Write a group of {first}",
             )
 
@@ -186,7 +171,7 @@ def _control_plane(settings: Settings) -> Iterator[Problem]:
     if cidr is not None and IPv4Network(cidr).prefixlen != _CONTROL_PLANE_PREFIX:
         yield Problem(
             "network.controlPlaneCidr",
-            f"{cidr} has prefix /{IPv4Network(cidr).prefixlen}, and GKE wants exactly /{_CONTROL_PLANE_PREFIX}",
+            f"{cidr} has prefix /{IPv4Network(cidr).prefixlen}, but GKE needs /{_CONTROL_PLANE_PREFIX}",
             f"Write a range with prefix /{_CONTROL_PLANE_PREFIX}, or leave it out and GKE chooses",
         )
 
@@ -199,16 +184,16 @@ def _private_endpoint(settings: Settings) -> Iterator[Problem]:
     if not settings.network.dns_endpoint and settings.network.existing is None:
         yield Problem(
             "network.privateEndpoint",
-            "the control plane has an address in the new network only, to which nothing leads yet: the first update "
-            "would end at the first object in the cluster",
-            "Add dnsEndpoint: true, which is reached by name with IAM from anywhere; or write privateEndpoint: false "
-            "with your address in authorizedNetworks",
+            "the control plane would be reachable only from the network that this stack creates, so the program "
+            "itself could not create objects in the cluster",
+            "Add dnsEndpoint: true, which is reachable from anywhere with IAM. Or write privateEndpoint: false and "
+            "your address in authorizedNetworks",
         )
     for index, allowed in enumerate(settings.network.authorized_networks):
-        if not any(IPv4Network(allowed.cidr).subnet_of(private) for private in _PRIVATE):
+        if not any(IPv4Network(allowed.cidr).subnet_of(private) for private in PRIVATE_RANGES):
             yield Problem(
                 f"network.authorizedNetworks[{index}].cidr",
-                f"{allowed.cidr} is public, and a private endpoint is reached from private addresses only",
+                f"{allowed.cidr} is public, but a private endpoint is reachable from private addresses only",
                 "Write the range inside your network, such as 10.20.0.0/16, or privateEndpoint: false",
             )
 
@@ -227,7 +212,7 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
     if len(existing.subnets) != 1 or not re.fullmatch(_NAME, existing.subnets[0]):
         yield Problem(
             "network.existing.subnets",
-            "a GKE cluster is in one subnet of its region, which is in all zones",
+            "a GKE cluster uses one subnet, which spans all zones of its region",
             "Write the name of one: subnets: [nodes]",
         )
     for key, written, whose in (
@@ -237,7 +222,7 @@ def _existing_network(settings: Settings) -> Iterator[Problem]:
         if written is None:
             yield Problem(
                 f"network.existing.{key}",
-                f"missing: the {whose} have a secondary range of the subnet",
+                f"missing: {whose} need a secondary range of the subnet",
                 f"Write its name: {key}: {whose}",
             )
 
@@ -259,9 +244,9 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
         elif len(pool.zones) > 1:
             yield Problem(
                 where,
-                f"a reservation is in one zone, and the pool is in {', '.join(pool.zones)}",
+                f"a reservation is in one zone, but the pool is in {', '.join(pool.zones)}",
                 f"Write zones: [{pool.zones[0]}] if that is the reservation's, or reservation: {{name: {reservation}, "
-                f"zone: {pool.zones[0]}}} if only that rung is there",
+                f"zone: {pool.zones[0]}}} if only the reserved nodes are there",
             )
 
 
@@ -275,23 +260,23 @@ def _ladders(settings: Settings) -> Iterator[Problem]:
         if unknown:
             yield Problem(
                 f"{path}.capacity",
-                f"where GKE's autoscaler tries {unknown[0]} among others is not known, and while it waits for such a "
-                "machine it may not try them",
-                f"Write capacity: {unknown[0]} in a pool of its own, which jobs name, and the others in a second one",
+                f"{unknown[0]} has no known place in the fallback order of GKE's autoscaler, which may wait for it "
+                "without trying the others",
+                f"Write capacity: {unknown[0]} in a separate pool that jobs select, and the others in a second pool",
             )
         elif rungs != wanted:
             yield Problem(
                 f"{path}.capacity",
-                f"GKE's autoscaler has an order of its own, {', '.join(_ORDER)}, and no setting changes it",
+                f"GKE's autoscaler has a fixed fallback order: {', '.join(_ORDER)}",
                 f"Write [{', '.join(wanted)}]",
             )
         for pool in pools:
             if pool.gpus_per_node and "/" in (pool.gpus.reservation or ""):
                 yield Problem(
                     f"{path}.reservation",
-                    f"GKE's autoscaler tries a reservation first if it is the project's own and named as a whole, not "
-                    f"{pool.gpus.reservation}",
-                    "Write it in a pool of its own with capacity: reserved, which jobs name",
+                    f"GKE's autoscaler tries a reservation first only if it is this project's and named as a whole, "
+                    f"not {pool.gpus.reservation}",
+                    "Write it in a separate pool with capacity: reserved that jobs select",
                 )
 
 
@@ -302,13 +287,13 @@ def _placement(settings: Settings) -> Iterator[Problem]:
         if pool.compact and len(pool.zones) > 1:
             yield Problem(
                 f"{pool.declared_at}.placement",
-                f"nodes are close to each other in one zone, and the pool is in {', '.join(pool.zones)}",
+                f"compact placement needs one zone, but the pool is in {', '.join(pool.zones)}",
                 f"Write zones: [{pool.zones[0]}], or leave placement out",
             )
         if pool.compact and pool.machine_type.startswith(("n1-", "custom-")):
             yield Problem(
                 f"{pool.declared_at}.placement",
-                f"Google places no machines of N1 close to each other, as those with {pool.gpus.type} are",
+                f"compact placement does not support N1 machines, which {pool.gpus.type} is attached to",
                 "Leave it out, or use nvidia-l4 or a newer GPU",
             )
 
@@ -331,7 +316,7 @@ def _upgrades(settings: Settings) -> Iterator[Problem]:
         if pool.upgrade.drain_minutes is not None:
             yield Problem(
                 f"{pool.declared_at}.upgrade.drainMinutes",
-                "GKE waits an hour at most for pods to leave, as their own disruption budgets and grace periods say",
+                "GKE does not let a pool set this: it respects disruption budgets and grace periods for up to an hour",
                 "Leave it out",
             )
         at_once = (pool.upgrade.max_surge or 0) + (pool.upgrade.max_unavailable or 0)
@@ -353,8 +338,8 @@ def _minimum(settings: Settings) -> Iterator[Problem]:
             fewer = next(n for n in range(zones, 0, -1) if math.ceil(pool.min_nodes / n) * n <= pool.max_nodes)
             yield Problem(
                 f"{pool.declared_at}.minNodes",
-                f"{pool.min_nodes} nodes over {zones} zones: GKE starts with as many in every zone, {started} or more, "
-                f"and maxNodes is {pool.max_nodes}",
+                f"{pool.min_nodes} nodes over {zones} zones: GKE starts the same number in every zone, so {started}, "
+                f"but maxNodes is {pool.max_nodes}",
                 f"Write maxNodes: {started} or more, or fewer zones, such as [{', '.join(pool.zones[:fewer])}]",
             )
 
@@ -364,7 +349,7 @@ def _nat(settings: Settings) -> Iterator[Problem]:
     if settings.network.nat is not None:
         yield Problem(
             "network.nat",
-            "Cloud NAT is one gateway for all zones of a region and no machine in any of them, so there is no choice",
+            "Cloud NAT is a regional service: one gateway serves all zones",
             "Leave it out",
         )
 
@@ -375,7 +360,7 @@ def _autoscaling(settings: Settings) -> Iterator[Problem]:
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#autoscaling_profiles
     """
     if settings.expander is not None:
-        yield Problem("autoscaling.expander", "how GKE's autoscaler chooses a pool is Google's", "Leave it out")
+        yield Problem("autoscaling.expander", "GKE's autoscaler has no expander setting", "Leave it out")
     waiting = [
         ("autoscaling", settings.unneeded_minutes),
         *((pool.declared_at, pool.unneeded_minutes) for pool in settings.pools),
@@ -384,6 +369,6 @@ def _autoscaling(settings: Settings) -> Iterator[Problem]:
         if minutes is not None:
             yield Problem(
                 f"{path}.unneededMinutes",
-                "the pinned Google Cloud provider cannot set it (the API can: NodeConfig.consolidationDelay)",
-                "Leave it out; autoscaling.profile says how eagerly idle nodes go",
+                "the pinned Google Cloud provider has no input for it (the API has: NodeConfig.consolidationDelay)",
+                "Leave it out; autoscaling.profile controls how soon idle nodes are removed",
             )

@@ -33,5 +33,7 @@ def name_problems(settings: Settings, names: Names) -> Iterator[Problem]:
                 if not pattern.fullmatch(name):
                     what = "secret" if key == "secrets" else "bucket"
                     yield Problem(
-                        f"identities[{index}].{key}", f"'{name}' is no name of a {what}", f"Write for example {example}"
+                        f"identities[{index}].{key}",
+                        f"'{name}' is not a valid {what} name",
+                        f"Write for example {example}",
                     )

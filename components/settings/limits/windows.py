@@ -27,28 +27,28 @@ def problems(settings: Settings, windows: Windows) -> Iterator[Problem]:
     if maintenance.hours < windows.least_hours:
         yield Problem(
             "maintenance.hours",
-            f"{cloud} wants a weekly window of {windows.least_hours} hours, and this one has {maintenance.hours}",
+            f"{cloud} needs a weekly window of {windows.least_hours} hours, but this one has {maintenance.hours}",
             f"Write {windows.least_hours} or more",
         )
     for index, exclusion in enumerate(maintenance.exclusions):
         if windows.longest_exclusion_days is not None and exclusion.days > windows.longest_exclusion_days:
             yield Problem(
                 f"maintenance.exclusions[{index}].last",
-                f"{exclusion.days} days without upgrades, and {cloud} allows {windows.longest_exclusion_days}",
+                f"{exclusion.days} days without upgrades, but {cloud} allows {windows.longest_exclusion_days}",
                 "Write an earlier day",
             )
     if windows.most_exclusions is not None and len(maintenance.exclusions) > windows.most_exclusions:
         yield Problem(
             "maintenance.exclusions",
-            f"there are {len(maintenance.exclusions)}, and {cloud} keeps to {windows.most_exclusions or 'none'}",
-            "Remove those that are over"
+            f"there are {len(maintenance.exclusions)}, but {cloud} supports {windows.most_exclusions or 'none'}",
+            "Remove past exclusions"
             if windows.most_exclusions
             else "Leave it out, and run no `pulumi up` with another version on those days",
         )
     elif windows.autoscaler not in (None, settings.autoscaler) and maintenance != Maintenance():
         yield Problem(
             "maintenance",
-            f"{cloud} has no windows: nodes of {settings.autoscaler}'s groups are upgraded by `pulumi up` alone, and "
-            "the control plane is patched when the cloud likes",
-            f"Leave it out, or write autoscaler: {windows.autoscaler}, which renews CPU nodes in the window",
+            f"{cloud} has no maintenance windows: only `pulumi up` upgrades {settings.autoscaler}'s node groups, and "
+            "the cloud patches the control plane at any time",
+            f"Leave it out, or write autoscaling.autoscaler: {windows.autoscaler}, which keeps the window",
         )

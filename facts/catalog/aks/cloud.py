@@ -4,6 +4,7 @@
   https://learn.microsoft.com/azure/virtual-machines/sizes/gpu-accelerated/ says how many (sources of 2024 to 2026). The
   PCIe card of NCads_H100_v5 and the SXM module of ND_H100_v5 differ in memory, so they differ in name. Azure counts
   quota by vCPUs of a family of sizes, not by GPU: https://learn.microsoft.com/azure/virtual-machines/quotas.
+  Partitions (MIG) are of A100, H100 and H200: https://learn.microsoft.com/azure/aks/gpu-multi-instance.
 - ``machines.csv``, sizes with GPUs: those pages and the list of AKS sizes that is made from Azure's API,
   https://aspire.dev/reference/api/csharp/aspire.hosting.azure.kubernetes/ (2026). Where they differ (ND96amsr_A100_v4:
   1900 and 1800 GiB) the API's figure, as others list it, stands. Which of them AKS installs a driver on,
@@ -47,11 +48,6 @@ from facts.catalog.model import Price, WithdrawnGpu
 from facts.catalog.prices import Prices, Source
 from facts.catalog.tags import RegistryName, TagGrammar
 from facts.concepts.kubernetes import Taint
-
-MIG_GPUS: Final = frozenset(
-    {"nvidia-a100-40gb", "nvidia-a100-80gb", "nvidia-h100-nvl-94gb", "nvidia-h100-80gb", "nvidia-h200-141gb"}
-)
-"""GPUs that AKS partitions: A100, H100 and H200. https://learn.microsoft.com/azure/aks/gpu-multi-instance"""
 
 DRIVER_ON_UBUNTU_ONLY: Final = frozenset({"nvidia-rtx-pro-6000"})
 """GPUs for which AKS has a driver on Ubuntu alone: ``supported-gpus.yaml`` of

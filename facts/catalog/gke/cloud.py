@@ -2,7 +2,9 @@
 
 - ``gpus.csv``, stored copies read 2026-11-20: names, https://cloud.google.com/compute/docs/gpus and the API's listing
   of 2026-08-10 (https://github.com/Cyclenerd/google-cloud-pricing-cost-calculator, ``tools/acceleratortypes.csv``);
-  quotas, the enum ``Quota.metric`` of the Compute Engine API.
+  quotas, the enum ``Quota.metric`` of the Compute Engine API; families, see ``quotas``. Partitions (MIG):
+  https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi; of two sizes with one compute slice the table has
+  the smaller, of which a GPU has more.
 - ``machines.csv``: see ``machines``.
 - ``zones.csv``, regions: the Compute Engine API's listing of 2026-08-17 (``tools/machinetyperegion.csv`` of
   https://github.com/Cyclenerd/google-cloud-pricing-cost-calculator). Their zones: its listing of 2023; those of the six

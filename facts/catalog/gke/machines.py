@@ -6,7 +6,9 @@ Sources, read 2026-11-20:
   (https://github.com/Cyclenerd/google-cloud-pricing-cost-calculator/blob/master/tools/machinetypes.csv).
   General-purpose families have one ratio of memory to vCPUs; n2-highmem-128 and the c3d-highcpu sizes do not, and
   are left out.
-- Bundled local SSD: ``build/gcp.yml`` of the same project; A3 Edge, A3 Ultra and A4 are general knowledge.
+- Bundled local SSD (column ``local_ssds``): ``build/gcp.yml`` of the same project and
+  https://cloud.google.com/compute/docs/disks/local-ssd#machine-series-lssd; A3 and A4 with 8 GPUs as
+  https://github.com/GoogleCloudPlatform/cluster-toolkit has them. A3 Edge, A3 Ultra and A4 are general knowledge.
 - Only spot, only reserved:
   https://cloud.google.com/compute/docs/accelerator-optimized-machines#consumption_option_availability_by_machine_type
   as applied in https://github.com/dstackai/gpuhunt/pull/176 (A3 High below 8 GPUs, A4), and
@@ -63,22 +65,7 @@ N1_LIMITS: Final[Mapping[str, tuple[AttachLimit, ...]]] = {
 _HYPERDISK_ONLY: Final = ("a3-ultragpu-", "a4-", "a4x-", "c4-", "c4a-", "c4d-", "g4-", "n4-", "n4a-", "n4d-")
 
 LOCAL_SSD_GB: Final = 375
-LOCAL_SSDS: Final[Mapping[str, int]] = {
-    "a2-ultragpu-1g": 1,
-    "a2-ultragpu-2g": 2,
-    "a2-ultragpu-4g": 4,
-    "a2-ultragpu-8g": 8,
-    "a3-highgpu-1g": 2,
-    "a3-highgpu-2g": 4,
-    "a3-highgpu-4g": 8,
-    "a3-highgpu-8g": 16,
-    "a3-megagpu-8g": 16,
-    "a3-ultragpu-8g": 32,
-    "a4-highgpu-8g": 32,
-}
-"""Machine type → the local SSDs of ``LOCAL_SSD_GB`` (of A3 Ultra and A4: as much room) that come with it.
-https://cloud.google.com/compute/docs/disks/local-ssd#machine-series-lssd; A3 and A4 with 8 GPUs as
-https://github.com/GoogleCloudPlatform/cluster-toolkit has them."""
+"""The size of one local SSD; of A3 Ultra and A4, whose disks are larger, ``local_ssds`` counts as much room."""
 
 
 def boot_disk(type: str) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from facts.catalog import tables
-from facts.catalog.gke.machines import LOCAL_SSD_GB, LOCAL_SSDS, GkeMachines, boot_disk
+from facts.catalog.gke.machines import LOCAL_SSD_GB, GkeMachines, boot_disk
 from facts.catalog.limits import EVERYWHERE, Limit, at_maximum
 from facts.catalog.model import Quota
 from facts.concepts.pool import Pool
@@ -24,14 +24,6 @@ from facts.concepts.pool import Pool
 _CPUS_OF_FAMILY: Final[Mapping[str, str]] = {
     **dict.fromkeys(("e2", "f1", "g1", "n1"), "CPUS"),
     **{family: f"{family.upper()}_CPUS" for family in ("a2", "c2", "c2d", "c3", "n2", "n2d", "t2a", "t2d")},
-}
-# GPU → what Google calls it where quotas are by family.
-_GPU_FAMILY: Final[Mapping[str, str]] = {
-    "nvidia-h100-80gb": "NVIDIA_H100",
-    "nvidia-h100-mega-80gb": "NVIDIA_H100_MEGA",
-    "nvidia-h200-141gb": "NVIDIA_H200",
-    "nvidia-b200": "NVIDIA_B200",
-    "nvidia-rtx-pro-6000": "NVIDIA_RTX_PRO_6000",
 }
 _DISKS: Final[Mapping[str, str]] = {"pd-balanced": "SSD_TOTAL_GB", "hyperdisk-balanced": "HDB_TOTAL_GB"}
 
@@ -54,17 +46,18 @@ def _per_node(region: str, pool: Pool) -> Iterator[tuple[Limit, int]]:
     yield Limit("CPUS_ALL_REGIONS", EVERYWHERE, "vCPUs"), machine.vcpus
     yield Limit("PREEMPTIBLE_CPUS", region, "vCPUs", cpus) if pool.spot else Limit(cpus, region, "vCPUs"), machine.vcpus
     yield Limit(_DISKS[boot_disk(machine.type)], region, "GB"), pool.disk_gb
-    if machine.type in LOCAL_SSDS:
-        yield _local_ssd(region, machine.family, spot=pool.spot), LOCAL_SSDS[machine.type] * LOCAL_SSD_GB
+    if machine.local_ssds:
+        yield _local_ssd(region, machine.family, spot=pool.spot), machine.local_ssds * LOCAL_SSD_GB
     yield Limit("INSTANCES", region, "machines"), 1
 
 
 def _gpus(region: str, gpu: str, *, spot: bool) -> Limit:
-    own = tables.by_key("gke", "gpus", "gpu")[gpu,]["quota"]
-    standard = own or f"GPUS_PER_GPU_FAMILY ({_GPU_FAMILY[gpu]})"
+    row = tables.by_key("gke", "gpus", "gpu")[gpu,]
+    own, family = row["quota"], row["quota_family"]
+    standard = own or f"GPUS_PER_GPU_FAMILY ({family})"
     if not spot:
         return Limit(standard, region, "GPUs")
-    return Limit(f"PREEMPTIBLE_{own or _GPU_FAMILY[gpu] + '_GPUS'}", region, "GPUs", standard)
+    return Limit(f"PREEMPTIBLE_{own or family + '_GPUS'}", region, "GPUs", standard)
 
 
 def _local_ssd(region: str, family: str, *, spot: bool) -> Limit:

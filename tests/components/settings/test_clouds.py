@@ -384,3 +384,40 @@ def test_the_same_file_is_the_same_settings(cloud: str) -> None:
     one, other = load_stack(cloud), load_stack(cloud)
     assert one == other
     assert dataclasses.replace(one, region="elsewhere") != other
+
+
+@pytest.mark.parametrize(
+    ("cloud", "gpu", "remedy"),
+    [
+        ("gke", "nvidia-a100", "Did you mean 'nvidia-a100-40gb' or 'nvidia-a100-80gb'?"),
+        ("gke", "h100", "Did you mean 'nvidia-h100-80gb' or 'nvidia-h100-mega-80gb'?"),
+        ("eks", "b200", "Did you mean 'nvidia-b200'?"),
+        ("aks", "nvidia-t44", "Did you mean 'nvidia-t4'?"),
+    ],
+)
+def test_part_of_a_gpus_name_is_answered_with_the_gpus_that_have_it(cloud: str, gpu: str, remedy: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        load_stack(cloud, gpuPools=[{"name": "gpu", "gpu": gpu, "maxNodes": 1}])
+    assert [problem.remedy for problem in error.value.problems] == [remedy]
+
+
+@pytest.mark.parametrize(
+    ("cloud", "machine_type", "guess"),
+    [
+        ("eks", "m7g.xlarge", None),
+        ("eks", "trn2.48xlarge", None),
+        ("gke", "c4a-standard-4", None),
+        ("gke", "ct5lp-hightpu-4t", None),
+        ("aks", "Standard_D4ps_v5", None),
+        ("eks", "m7i.xlrage", "m7i.xlarge"),
+        ("gke", "e2-standrad-4", "e2-standard-4"),
+        ("aks", "Standard_D5s_v5", "Standard_D8s_v5"),
+    ],
+)
+def test_a_machine_type_of_another_series_is_no_misspelling(cloud: str, machine_type: str, guess: str | None) -> None:
+    with pytest.raises(SettingsError) as error:
+        load_stack(cloud, cpuPools=[{"name": "cpu", "machineType": machine_type, "maxNodes": 1}])
+    [problem] = error.value.problems
+    assert f"the catalogue has no machine type '{machine_type}' on {cloud}" in problem.message
+    assert ("Did you mean" in problem.remedy) == (guess is not None)
+    assert guess is None or guess in problem.remedy

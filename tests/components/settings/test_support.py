@@ -54,6 +54,6 @@ def test_extended_support_counts_in_the_budget() -> None:
 def test_a_version_is_refused_from_the_day_after_its_support(version: str) -> None:
     until = catalog.of("eks").supported[version].until
     assert eks_on(until, version).kubernetes.version == version
-    with pytest.raises(SettingsError, match=f"ended its support of Kubernetes {version} on {until}"):
+    with pytest.raises(SettingsError, match=f"ended support for Kubernetes {version} on {until}"):
         eks_on(until + timedelta(days=1), version)
     assert eks_on(until + timedelta(days=1), None)

@@ -12,7 +12,6 @@ import pytest
 from facts import catalog
 from facts.catalog import Machine, Resources
 from facts.catalog.aks import nodes
-from facts.catalog.aks.cloud import MIG_GPUS
 from facts.catalog.tables import by_key
 from facts.concepts.kubernetes import Taint
 from policies.readers.aks.clusters import read_agent_pool
@@ -119,8 +118,11 @@ def test_withdrawn_gpus_have_a_successor_that_exists() -> None:
     assert all(gone.successor in GPU_NAMES and "http" in gone.reason for gone in AKS.withdrawn_gpus.values())
 
 
-def test_partitions_are_of_gpus_that_exist() -> None:
-    assert set(GPU_NAMES) > MIG_GPUS
+def test_partitions_are_of_a100_h100_and_h200() -> None:
+    partitioned = {gpu for gpu, accelerator in AKS.accelerators.items() if accelerator.partitions}
+    assert partitioned == {
+        *("nvidia-a100-40gb", "nvidia-a100-80gb", "nvidia-h100-nvl-94gb", "nvidia-h100-80gb", "nvidia-h200-141gb")
+    }
 
 
 def test_zones_belong_to_their_regions() -> None:

@@ -68,9 +68,9 @@ def refusals(settings: Settings) -> list[Problem]:
         *common.people_problems(
             settings,
             _GUID,
-            "the object id of a group in Entra",
-            "Write the id that 'az ad group show --group <name> --query id' prints; put pipelines' identities and "
-            "single people into a group",
+            "the object ID of an Entra group",
+            "Write the ID that 'az ad group show --group <name> --query id' prints; add users and pipelines' "
+            "identities to a group",
         ),
         *pool_problems(settings),
         *common.kms_key_problems(settings, _KMS_KEYS, _DISK_KEYS),
@@ -90,8 +90,8 @@ def _account(settings: Settings) -> Iterator[Problem]:
         key = catalog.of(settings.cloud).account_key
         yield Problem(
             key,
-            f"'{settings.project}' is not the id of a subscription",
-            f"Write the id that 'az account show --query id' prints: pulumi config set {key} <id>",
+            f"'{settings.project}' is not a subscription ID",
+            f"Write the ID that 'az account show --query id' prints: pulumi config set {key} <id>",
         )
 
 
@@ -99,7 +99,7 @@ def _cluster_name(settings: Settings) -> Iterator[Problem]:
     if not _CLUSTER_NAME.fullmatch(settings.cluster_name):
         yield Problem(
             "clusterName",
-            f"'{settings.cluster_name}' is no name of an AKS cluster",
+            f"'{settings.cluster_name}' is not a valid name of an AKS cluster",
             "Use 1 to 63 letters, digits, '-' and '_', with a letter or digit at both ends",
         )
 
@@ -111,7 +111,7 @@ def _control_plane(settings: Settings) -> Iterator[Problem]:
     if network.control_plane_cidr is not None:
         yield Problem(
             "network.controlPlaneCidr",
-            "the control plane of AKS is in a network of Azure's, whose addresses nobody can choose",
+            "AKS runs the control plane in Azure's own network: its addresses cannot be chosen",
             "Leave it out",
         )
     if network.private_endpoint and network.authorized_networks:
@@ -129,8 +129,8 @@ def _registry(settings: Settings) -> Iterator[Problem]:
     if registry is not None and registry.untagged_days is not None:
         yield Problem(
             "workloads.registry.untaggedDays",
-            "Azure deletes untagged images by itself only in the Premium tier, which costs as much as a small machine "
-            "while nobody uses it",
+            "Azure deletes untagged images only in registries of the Premium tier, and the program creates one of the "
+            "Basic tier",
             "Leave it out, and run `acr purge` when the registry is full "
             "(https://learn.microsoft.com/azure/container-registry/container-registry-auto-purge)",
         )
@@ -142,6 +142,6 @@ def _disk_key(settings: Settings) -> Iterator[Problem]:
     if match is not None and match["subscription"].lower() != settings.project.lower():
         yield Problem(
             "security.diskKey",
-            f"the set is in subscription {match['subscription']}, and the disks will be in {settings.project}",
-            "Use a set of the same subscription and region; its key may be elsewhere",
+            f"the disk encryption set is in subscription {match['subscription']}, not in {settings.project}",
+            "Use a disk encryption set of the same subscription and region; its key may be elsewhere",
         )

@@ -11,7 +11,7 @@ from components.settings.limits import common
 from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
-from facts.catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY, MIG_GPUS
+from facts.catalog.aks.cloud import DRIVER_ON_UBUNTU_ONLY
 from facts.catalog.aks.naming import POOL_NAME_LIMIT, pool_name
 from facts.catalog.aks.nodes import most_nodes
 
@@ -65,13 +65,13 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
         if pool.gpus.drivers == "daemonset":
             yield Problem(
                 f"{pool.declared_at}.drivers",
-                "there is no driver installer for AKS's node images to run as a DaemonSet",
+                "there is no driver DaemonSet for AKS node images",
                 "Write drivers: managed (AKS installs it), or none if the GPU Operator does",
             )
         if pool.gpus.driver_version == "latest":
             yield Problem(
                 f"{pool.declared_at}.driverVersion",
-                "AKS installs the one driver version that belongs to the node image",
+                "the driver version on AKS comes with the node image",
                 "Leave it out, or write drivers: none and install your own",
             )
         if pool.gpus.drivers == "managed" and pool.image != "ubuntu" and pool.gpus.type in DRIVER_ON_UBUNTU_ONLY:
@@ -83,19 +83,21 @@ def _drivers(settings: Settings) -> Iterator[Problem]:
 
 
 def _partitions(settings: Settings) -> Iterator[Problem]:
+    accelerators = catalog.of("aks").accelerators
+    partitioned = sorted(gpu for gpu, accelerator in accelerators.items() if accelerator.partitions)
     for pool in settings.gpu_pools:
         if pool.gpus.time_sharing is not None:
             yield Problem(
                 f"{pool.declared_at}.timeSharing",
-                "AKS's autoscaler counts the GPUs of an empty pool as they are built in, not as they are shared, so "
-                "it would add a node for each pod (https://github.com/Azure/AKS/issues/3427)",
-                "Leave it out, or write mig, which the autoscaler miscounts too, but whose parts are pods' own",
+                "AKS's autoscaler counts whole GPUs of an empty pool, not shares, so it would add a node for each pod "
+                "(https://github.com/Azure/AKS/issues/3427)",
+                "Leave it out, or write mig, which isolates pods (the autoscaler counts whole GPUs there too)",
             )
-        if pool.gpus.mig is not None and pool.gpus.type not in MIG_GPUS:
+        if pool.gpus.mig is not None and pool.gpus.type not in partitioned:
             yield Problem(
                 f"{pool.declared_at}.mig",
-                f"{pool.gpus.type} cannot be partitioned",
-                f"Leave it out, or use one of {', '.join(sorted(MIG_GPUS))}",
+                f"{pool.gpus.type} does not support MIG",
+                f"Leave it out, or use one of {', '.join(partitioned)}",
             )
 
 
@@ -120,14 +122,14 @@ def _labels_and_taints(settings: Settings) -> Iterator[Problem]:
         for key in sorted(key for key in pool.labels if key.startswith(_OWN_PREFIX)):
             yield Problem(
                 f"{pool.declared_at}.labels.{key}",
-                f"AKS keeps labels that begin with {_OWN_PREFIX} to itself",
+                f"labels that begin with {_OWN_PREFIX} are reserved by AKS",
                 f"Leave it out, or use a domain of your own, such as 'example.com/{key.removeprefix(_OWN_PREFIX)}'",
             )
         for taint in pool.taints:
             if taint.key.startswith(_OWN_PREFIX) and taint not in own_taints:
                 yield Problem(
                     f"{pool.declared_at}.taints",
-                    f"AKS keeps taints that begin with {_OWN_PREFIX} to itself: {taint}",
+                    f"taints that begin with {_OWN_PREFIX} are reserved by AKS: {taint}",
                     "Leave it out (AKS taints spot nodes by itself), or use a domain of your own",
                 )
 
@@ -137,7 +139,7 @@ def _sizes(settings: Settings) -> Iterator[Problem]:
         if pool.max_nodes > (most := most_nodes(pool.machine_type)):
             yield Problem(
                 f"{pool.declared_at}.maxNodes",
-                f"an AKS pool of {pool.machine_type} has {most} nodes at most",
+                f"an AKS pool of {pool.machine_type} has at most {most} nodes",
                 f"Write {most} or less, and several pools for more",
             )
 
@@ -165,7 +167,7 @@ def _upgrades(settings: Settings) -> Iterator[Problem]:
         if surge and missing:
             yield Problem(
                 f"{pool.declared_at}.upgrade",
-                "AKS upgrades by surplus nodes or with some missing, not both",
+                "AKS supports maxSurge or maxUnavailable, not both",
                 "Leave out maxSurge or maxUnavailable",
             )
         elif not surge and not missing and (surge, missing) != (None, None):
@@ -175,7 +177,7 @@ def _upgrades(settings: Settings) -> Iterator[Problem]:
         if all(each.spot for each in settings.pools if each.declared_at == pool.declared_at):
             yield Problem(
                 f"{pool.declared_at}.upgrade",
-                "AKS takes no such settings of spot pools (https://learn.microsoft.com/azure/aks/spot-node-pool)",
+                "AKS has no upgrade settings for spot pools (https://learn.microsoft.com/azure/aks/spot-node-pool)",
                 "Leave it out",
             )
 
@@ -186,7 +188,7 @@ def _unneeded_minutes(settings: Settings) -> Iterator[Problem]:
         if pool.unneeded_minutes not in (None, everywhere):
             yield Problem(
                 f"{pool.declared_at}.unneededMinutes",
-                f"AKS's autoscaler has one time for all pools, here {everywhere} minutes",
+                f"AKS's autoscaler has one idle time for all pools, here {everywhere} minutes",
                 f"Write autoscaling.unneededMinutes: {pool.unneeded_minutes} for all pools, and leave it out here",
             )
 
@@ -203,6 +205,6 @@ def _admin_pool(settings: Settings) -> Iterator[Problem]:
     if machine and (machine.vcpus < _SMALLEST_SYSTEM_VCPUS or machine.memory_gib < _SMALLEST_SYSTEM_GIB):
         yield Problem(
             "adminPool.machineType",
-            f"a system pool needs machines of {_SMALLEST_SYSTEM_VCPUS} vCPUs and {_SMALLEST_SYSTEM_GIB} GiB at least",
+            f"a system pool needs machines with at least {_SMALLEST_SYSTEM_VCPUS} vCPUs and {_SMALLEST_SYSTEM_GIB} GiB",
             f"Write for example {catalog.of(settings.cloud).default_admin_machine}",
         )

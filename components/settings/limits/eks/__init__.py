@@ -21,7 +21,7 @@ _KMS_KEYS: Final = common.KmsKeys(
     cloud="EKS",
     written=re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[a-z0-9-]+"),
     is_not="the ARN of a KMS key",
-    remedy="Write arn:aws:kms:{region}:<account>:key/<id>; an alias will not do",
+    remedy="Write arn:aws:kms:{region}:<account>:key/<id>, not an alias",
     elsewhere="Use a key in {region}",
 )
 # https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html
@@ -63,8 +63,8 @@ def refusals(settings: Settings) -> list[Problem]:
         *common.people_problems(
             settings,
             _PERSON,
-            "the ARN of a role or a user of IAM, the only ones that EKS lets in",
-            "Write arn:aws:iam::<account>:role/<name>, with the path of the role; people of a group assume one",
+            "the ARN of an IAM role or user, the principals that this program can grant access",
+            "Write arn:aws:iam::<account>:role/<name>, with the role's path. Members of a group can assume a role",
         ),
         *common.kms_key_problems(settings, _KMS_KEYS),
         *_roles(settings),
@@ -82,7 +82,7 @@ def _account(settings: Settings) -> Iterator[Problem]:
     if settings.project != settings.region:
         yield Problem(
             "aws:region",
-            f"the provider would work in {settings.project}, and the cluster is to be in {settings.region}",
+            f"the provider's region is {settings.project}, but the cluster's is {settings.region}",
             f"Write aws:region: {settings.region}, or region: {settings.project}",
         )
 
@@ -92,13 +92,13 @@ def _roles(settings: Settings) -> Iterator[Problem]:
     if boundary is not None and not _POLICY.fullmatch(boundary):
         yield Problem(
             "security.permissionsBoundary",
-            f"'{boundary}' is not the ARN of a policy of IAM",
+            f"'{boundary}' is not the ARN of an IAM policy",
             "Write arn:aws:iam::<account>:policy/<name>",
         )
     if path is not None and not _PATH.fullmatch(path):
         yield Problem(
             "security.rolePath",
-            f"'{path}' is not a path of IAM",
+            f"'{path}' is not an IAM path",
             "Begin and end it with '/', as in /platform/gpu/; 512 characters at most",
         )
 
@@ -108,7 +108,7 @@ def _version(settings: Settings) -> Iterator[Problem]:
     if written is not None and not _MINOR.fullmatch(written):
         yield Problem(
             "kubernetes.version",
-            f"EKS chooses the patch of a version itself, and '{written}' names one",
+            f"EKS chooses the patch version itself, but '{written}' names one",
             f"Write '{kubernetes_minor(written, settings.kubernetes.channel)}'",
         )
     minor = kubernetes_minor(written, settings.kubernetes.channel)
@@ -116,14 +116,14 @@ def _version(settings: Settings) -> Iterator[Problem]:
     if minor not in known:
         yield Problem(
             "kubernetes.version",
-            f"no release of {settings.autoscaler} is known to go with Kubernetes {minor}",
+            f"no release of {settings.autoscaler} is known to support Kubernetes {minor}",
             f"Write one of {', '.join(known)}",
         )
     support = support_of(catalog.of("eks"), written)
     if support is not None and settings.day > support.until:
         yield Problem(
             "kubernetes.version",
-            f"EKS ended its support of Kubernetes {minor} on {support.until} and has upgraded every cluster with it",
+            f"EKS ended support for Kubernetes {minor} on {support.until} and upgraded every cluster that had it",
             "Write the version that the cluster has now, or leave it out",
         )
 
@@ -134,7 +134,7 @@ def _autoscaler(settings: Settings) -> Iterator[Problem]:
     if settings.expander is not None:
         yield Problem(
             "autoscaling.expander",
-            "Karpenter has no expander: it tries pools by weight, and among equals the cheapest machine",
+            "Karpenter has no expander: it tries pools by weight, then the cheapest machine",
             "Leave it out, or write autoscaler: cluster-autoscaler",
         )
     if settings.workloads.queue is not None:
@@ -142,7 +142,7 @@ def _autoscaler(settings: Settings) -> Iterator[Problem]:
     if settings.admin_pool.autoscaled:
         yield Problem(
             f"{ADMIN_POOL_NAME}Pool.maxNodes",
-            "Karpenter runs on the admin pool and does not change its size",
+            "Karpenter runs on the admin pool and does not scale it",
             "Leave it out, or write autoscaler: cluster-autoscaler",
         )
 
@@ -152,7 +152,7 @@ def _node_groups(settings: Settings) -> Iterator[Problem]:
     if settings.autoscaler == "cluster-autoscaler" and groups > _NODE_GROUPS:
         yield Problem(
             "gpuPools",
-            f"sizes, capacities and zones become {groups} node groups with the admin pool's, and a cluster has "
+            f"the pools become {groups} node groups (one per size, capacity type and zone), but a cluster may have "
             f"{_NODE_GROUPS} (quota 'Managed node groups per cluster')",
-            "Name fewer sizes or zones per pool, or write autoscaling.autoscaler: karpenter, which needs no groups",
+            "Write fewer sizes or zones per pool, or autoscaling.autoscaler: karpenter, which needs no node groups",
         )

@@ -36,24 +36,24 @@ def unread(settings: Settings) -> Iterator[Problem]:
         return
     if not _VPC.fullmatch(existing.network):
         yield Problem(
-            "network.existing.network", f"'{existing.network}' is not the id of a VPC", "Write vpc-0123456789abcdef0"
+            "network.existing.network", f"'{existing.network}' is not a VPC ID", "Write vpc-0123456789abcdef0"
         )
     for index, subnet in enumerate(existing.subnets):
         if not _SUBNET.fullmatch(subnet):
             yield Problem(
                 f"network.existing.subnets[{index}]",
-                f"'{subnet}' is not the id of a subnet",
-                "Write the ids of private subnets, one in each zone: [subnet-0123456789abcdef0, …]",
+                f"'{subnet}' is not a subnet ID",
+                "Write the IDs of private subnets, one per zone: [subnet-0123456789abcdef0, …]",
             )
     if len(set(existing.subnets)) < len(existing.subnets):
-        yield Problem("network.existing.subnets", "a subnet is there twice", "Write each once")
+        yield Problem("network.existing.subnets", "a subnet is listed twice", "Write each once")
     if existing.pod_range is not None:
-        yield Problem("network.existing.podRange", "on EKS pods have addresses of the nodes' subnets", "Leave it out")
+        yield Problem("network.existing.podRange", "pods on EKS use addresses of the nodes' subnets", "Leave it out")
     if existing.service_range is not None:
         yield Problem(
             "network.existing.serviceRange",
-            "a VPC does not know the addresses of the cluster's services",
-            "Leave it out; serviceCidr chooses them",
+            "service addresses on EKS are not part of the VPC",
+            "Leave it out, or write network.serviceCidr",
         )
 
 
@@ -67,13 +67,13 @@ def _access(settings: Settings) -> Iterator[Problem]:
         if any(IPv4Network(allowed.cidr).subnet_of(private) for private in _PRIVATE_RANGES):
             yield Problem(
                 f"network.authorizedNetworks[{index}].cidr",
-                f"{allowed.cidr} is a private range, which never reaches a public endpoint",
-                "Write the public address that it is translated to, or privateEndpoint: true",
+                f"{allowed.cidr} is a private range, which cannot reach a public endpoint",
+                "Write its public (NAT) address, or privateEndpoint: true",
             )
     if len(network.authorized_networks) > _PUBLIC_RANGES:
         yield Problem(
             "network.authorizedNetworks",
-            f"there are {len(network.authorized_networks)} ranges, and EKS takes {_PUBLIC_RANGES}",
+            f"there are {len(network.authorized_networks)} ranges, but EKS allows {_PUBLIC_RANGES}",
             "Join neighbouring ranges, or write privateEndpoint: true",
         )
 
@@ -83,13 +83,13 @@ def _ranges(settings: Settings) -> Iterator[Problem]:
     if network.pod_cidr is not None:
         yield Problem(
             "network.podCidr",
-            "on EKS pods have addresses of the nodes' range",
-            "Leave it out; a larger nodeCidr has room for more pods",
+            "pods on EKS use addresses of the nodes' range",
+            "Leave it out. For more pods, write a larger nodeCidr",
         )
     if network.control_plane_cidr is not None:
         yield Problem(
             "network.controlPlaneCidr",
-            "on EKS the control plane has addresses of the nodes' range",
+            "the control plane on EKS uses addresses of the nodes' range",
             "Leave it out",
         )
     service = IPv4Network(network.service_cidr)
@@ -97,7 +97,7 @@ def _ranges(settings: Settings) -> Iterator[Problem]:
     if not inside or service.prefixlen not in _SERVICE_PREFIXES:
         yield Problem(
             "network.serviceCidr",
-            f"EKS wants a range with prefix /12 to /24 inside {', '.join(map(str, _PRIVATE_RANGES))}, not {service}",
+            f"EKS needs a range with prefix /12 to /24 inside {', '.join(map(str, _PRIVATE_RANGES))}, not {service}",
             "Write for example 172.20.0.0/16, or leave it out",
         )
 
@@ -110,7 +110,7 @@ def _room(settings: Settings) -> Iterator[Problem]:
     if whole.prefixlen not in subnets.VPC_PREFIXES:
         yield Problem(
             "network.nodeCidr",
-            f"{whole} has prefix /{whole.prefixlen}, and a cluster on EKS needs /16 to /{subnets.VPC_PREFIXES[-1]}",
+            f"{whole} has prefix /{whole.prefixlen}, but a cluster on EKS needs /16 to /{subnets.VPC_PREFIXES[-1]}",
             "Write for example 10.0.0.0/16",
         )
         return
@@ -123,8 +123,8 @@ def _room(settings: Settings) -> Iterator[Problem]:
         if room < nodes:
             yield Problem(
                 "network.nodeCidr",
-                f"of {whole}, {zone} gets {part.private}, which has room for {room} nodes ({per_node} addresses each); "
-                f"the pools may grow to {nodes} there",
+                f"{zone} gets {part.private} of {whole}, which has room for {room} nodes ({per_node} addresses each), "
+                f"but the pools may grow to {nodes} there",
                 "Write a larger range (/16 is the largest), spread the pools over more zones, or lower maxNodes",
             )
 

@@ -52,19 +52,19 @@ def _drivers(pool: Pool) -> Iterator[Problem]:
     if pool.gpus.drivers == "daemonset":
         yield Problem(
             where,
-            "on EKS the driver is part of the node image",
-            "Write drivers: managed, or none if you bring the device plugin yourself",
+            "the driver on EKS is part of the node image",
+            "Write drivers: managed, or none if you install the device plugin yourself",
         )
     if pool.gpus.drivers == "none" and pool.image == "bottlerocket":
         yield Problem(
             where,
-            "Bottlerocket's image always runs driver and device plugin",
-            "Write image: al2023, whose device plugin can be left out, or drivers: managed",
+            "Bottlerocket always runs the driver and the device plugin",
+            "Write image: al2023, or drivers: managed",
         )
     if pool.gpus.driver_version == "latest":
         yield Problem(
             f"{pool.declared_at}.driverVersion",
-            "the node image decides the driver's version",
+            "the driver version on EKS comes with the node image",
             "Write driverVersion: default",
         )
 
@@ -84,14 +84,14 @@ def _sharing(pool: Pool, autoscaler: str) -> Iterator[Problem]:
         # https://github.com/kubernetes-sigs/karpenter/issues/729
         yield Problem(
             f"{pool.declared_at}.timeSharing",
-            "Karpenter counts the GPUs of a machine, not their shares, and would make a node for every share",
+            "Karpenter counts whole GPUs, not shares, and would create a node for every share",
             "Leave it out, or write autoscaling.autoscaler: cluster-autoscaler",
         )
     if pool.gpus.mig is not None:
         yield Problem(
             f"{pool.declared_at}.mig",
-            "EKS does not partition GPUs, and neither does the default node image",
-            "Leave it out and let NVIDIA's GPU Operator partition them (drivers: none), or share GPUs by timeSharing",
+            "neither EKS nor its default node image partitions GPUs",
+            "Leave it out and partition GPUs with NVIDIA's GPU Operator (drivers: none), or write timeSharing",
         )
 
 
@@ -101,8 +101,8 @@ def _minimum(pool: Pool, autoscaler: str) -> Iterator[Problem]:
         # https://karpenter.sh/v1.14/concepts/nodepools/#specreplicas
         yield Problem(
             f"{pool.declared_at}.minNodes",
-            "Karpenter makes nodes for pods and keeps none without",
-            "Leave it out: replicas that always run keep a node; or write autoscaling.autoscaler: cluster-autoscaler",
+            "Karpenter keeps no nodes without pods",
+            "Leave it out: running replicas keep a node. Or write autoscaling.autoscaler: cluster-autoscaler",
         )
 
 
@@ -114,14 +114,14 @@ def _upgrade(pool: Pool, autoscaler: str) -> Iterator[Problem]:
     if autoscaler == "karpenter":
         yield Problem(
             where,
-            "Karpenter replaces idle nodes, and of CPU pools one at a time in the stack's window, whatever a pool says",
+            "Karpenter has no upgrade setting per pool: it replaces idle nodes, CPU nodes one at a time in the window",
             "Leave it out, or write autoscaling.autoscaler: cluster-autoscaler",
         )
         return
     if pool.upgrade.max_surge:
         yield Problem(
             f"{where}.maxSurge",
-            "EKS decides itself how many surplus nodes it starts",
+            "EKS decides itself how many extra nodes it starts",
             "Write maxSurge: 0 for none, or leave it out",
         )
     if pool.upgrade.max_unavailable == 0:
@@ -129,7 +129,7 @@ def _upgrade(pool: Pool, autoscaler: str) -> Iterator[Problem]:
     if pool.upgrade.drain_minutes is not None:
         yield Problem(
             f"{where}.drainMinutes",
-            "EKS gives pods 15 minutes to leave a node, and then ends the upgrade",
+            "EKS always gives pods 15 minutes to leave a node, then stops the upgrade",
             "Leave it out",
         )
 
@@ -142,15 +142,15 @@ def _reservation(pool: Pool) -> Iterator[Problem]:
         what = "an On-Demand Capacity Reservation" if pool.gpus.block is None else "a Capacity Block"
         yield Problem(
             where,
-            f"'{pool.gpus.reservation}' is not the id of {what}",
-            "Write its id, such as cr-0123456789abcdef0",
+            f"'{pool.gpus.reservation}' is not the ID of {what}",
+            "Write its ID, such as cr-0123456789abcdef0",
         )
     if len(pool.zones) > 1:
         yield Problem(
             where,
-            f"a Capacity Reservation is in one zone, and the pool in {len(pool.zones)}: {', '.join(pool.zones)}",
+            f"a Capacity Reservation is in one zone, but the pool is in {', '.join(pool.zones)}",
             f"Write zones: [{pool.zones[0]}] if that is the reservation's, or reservation: {{name: "
-            f"{pool.gpus.reservation}, zone: {pool.zones[0]}}} if only that rung is there",
+            f"{pool.gpus.reservation}, zone: {pool.zones[0]}}} if only the reserved nodes are there",
         )
 
 
@@ -164,8 +164,8 @@ def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:
         if machine.type.partition(".")[0] not in SOLD_IN_BLOCKS:
             yield Problem(
                 f"{pool.declared_at}.capacity",
-                f"AWS sells no Capacity Blocks of {machine.type}, but of {', '.join(sorted(SOLD_IN_BLOCKS))}",
-                "Write reserved, and reservation without first and last",
+                f"AWS sells Capacity Blocks of {', '.join(sorted(SOLD_IN_BLOCKS))}, not of {machine.type}",
+                "Write capacity: reserved, and reservation without first and last",
             )
     elif (
         settings.autoscaler == "cluster-autoscaler"
@@ -174,7 +174,7 @@ def _block(pool: Pool, settings: Settings) -> Iterator[Problem]:
         # The id of a block looks like any other. https://docs.aws.amazon.com/eks/latest/userguide/capacity-blocks-mng.html
         yield Problem(
             f"{pool.declared_at}.reservation",
-            f"{pool.machine_type} is sold in Capacity Blocks alone, and nodes of such a group never start in one",
+            f"{pool.machine_type} is sold in Capacity Blocks only, which need capacity: capacity-block",
             f"Write capacity: capacity-block, and reservation: {{name: {pool.gpus.reservation}, first: …, last: …}} "
             "with the block's days; or autoscaling.autoscaler: karpenter, which takes either alike",
         )
@@ -188,7 +188,7 @@ def _keys(pool: Pool) -> Iterator[Problem]:
         if reserved is not None and own.get(key) != value:
             yield Problem(
                 f"{pool.declared_at}.labels.{key}",
-                f"labels of {reserved} say what AWS or the autoscaler know about a node",
+                f"labels of {reserved} are reserved for AWS and the autoscaler",
                 f"Use a domain of your own, such as 'example.com/{key.rpartition('/')[2]}'",
             )
 
@@ -201,13 +201,13 @@ def _lengths(pool: Pool) -> Iterator[Problem]:
         if len(key) > limit:
             yield Problem(
                 f"{pool.declared_at}.{where}",
-                f"'{key}' has {len(key)} characters, and EKS takes {limit}",
+                f"'{key}' has {len(key)} characters, but EKS allows {limit}",
                 "Shorten its domain or its name",
             )
     for key, value in pool.labels.items():
         if not value:
             yield Problem(
-                f"{pool.declared_at}.labels.{key}", "EKS takes no label without a value", f"Write {key}: 'true'"
+                f"{pool.declared_at}.labels.{key}", "EKS does not allow a label without a value", f"Write {key}: 'true'"
             )
 
 
@@ -216,7 +216,7 @@ def _taints(pool: Pool) -> Iterator[Problem]:
         if count > 1:
             yield Problem(
                 f"{pool.declared_at}.taints",
-                f"'{key}' is there {count} times, and the autoscaler learns of one: there is one tag for a key",
+                f"'{key}' is listed {count} times, but the autoscaler can read one taint per key",
                 "Write each key once",
             )
 
@@ -228,6 +228,6 @@ def _tags(pool: Pool, labels: Mapping[str, str]) -> Iterator[Problem]:
         room = tags - excess
         yield Problem(
             f"{pool.declared_at}.labels",
-            f"labels and taints become {tags} tags of the pool's Auto Scaling group, which has room for {room}",
+            f"labels and taints become {tags} tags of the pool's Auto Scaling group, which allows {room}",
             f"Remove {excess} labels or taints",
         )

@@ -236,7 +236,7 @@ def test_a_pool_may_be_outside_of_the_stacks_zones() -> None:
         ({}, NO_ZONES, "gpuPools[0].zones", "no zone of northcentralus is known to have nvidia-t4"),
         ({}, {"zones": ["eastus-1", "eastus-0"]}, "zones", "'eastus-0' is not a zone of eastus"),
         ({}, {"region": "northcentralus", "zones": ["northcentralus-1"]}, "zones", "not a zone of northcentralus"),
-        ({}, {"region": "mars"}, "region", "'mars' is no region of aks that this catalogue knows"),
+        ({}, {"region": "mars"}, "region", "the catalogue has no region 'mars' of aks"),
     ],
 )
 def test_a_place_that_is_not_there_is_said_to_be_unknown(

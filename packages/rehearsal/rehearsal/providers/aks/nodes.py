@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, Final
 
+from facts import catalog
 from facts.catalog.aks import nodes as reservations
-from facts.catalog.aks.cloud import MIG_GPUS
 from facts.catalog.model import Machine
 from rehearsal.providers.aks.cloud import Subscription
 from rehearsal.providers.base import Properties
@@ -39,7 +39,8 @@ def is_spot(pool: Mapping[str, Any]) -> bool:
 
 def can_mig(machine: Machine) -> bool:
     """Whether AKS partitions the machine's GPUs."""
-    return machine.gpu in MIG_GPUS
+    accelerator = catalog.of("aks").accelerators.get(machine.gpu or "")
+    return accelerator is not None and bool(accelerator.partitions)
 
 
 def zones_of(region: str, pool: Mapping[str, Any]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import re
 from datetime import datetime
 from typing import Final
 
+from facts.catalog.gke.networks import PRIVATE_RANGES
 from rehearsal.providers.base import Properties
 from rehearsal.providers.cloud import SimulatedCloud
 from rehearsal.providers.gke import versions
@@ -24,24 +25,6 @@ SECRETS: Final = "https://cloud.google.com/kubernetes-engine/docs/how-to/encrypt
 PROVIDER: Final = (
     "https://github.com/GoogleCloudPlatform/magic-modules/blob/main/mmv1/third_party/terraform/services/container/"
     "resource_container_cluster.go.tmpl"
-)
-
-# What Google's networks take as private addresses: https://cloud.google.com/vpc/docs/subnets#valid-ranges
-RESERVED: Final = tuple(
-    ipaddress.ip_network(block)
-    for block in (
-        "10.0.0.0/8",
-        "172.16.0.0/12",
-        "192.168.0.0/16",
-        "100.64.0.0/10",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "192.88.99.0/24",
-        "198.18.0.0/15",
-        "240.0.0.0/4",
-    )
 )
 
 NAME: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?")
@@ -226,7 +209,7 @@ def _reserved_networks(cluster: Properties, cloud: SimulatedCloud) -> str | None
         return None
     for block in at(cluster, "masterAuthorizedNetworksConfig.cidrBlocks") or []:
         network = ipaddress.ip_network(block["cidrBlock"])
-        if not any(network.version == 4 and network.subnet_of(reserved) for reserved in RESERVED):  # type: ignore[arg-type]
+        if not any(network.version == 4 and network.subnet_of(reserved) for reserved in PRIVATE_RANGES):
             return (
                 f'Invalid master authorized networks: network "{block["cidrBlock"]}" is not a reserved network, '
                 "which is required for private endpoints."

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import BaseModel
 
-from components.settings import SettingsError, load, wishes
+from components.settings import SettingsError, load, unsupported
 from components.settings.problems import models_in
 from components.settings.stack_file import StackFile
 from tests import one_stack
@@ -103,7 +104,7 @@ INTENTS = (
     refused("storage", {"storage": "bucket"}, storage={"bucket": "b"}),
     expressed("image streaming", "gke", gpuPools=t4(imageStreaming=True)),
     expressed("nodes close together", "gke", gpuPools=[{**L4, "placement": "compact", "zones": ["us-central1-a"]}]),
-    refused("GB200", {"gpuPools[0].gpu": "NVIDIA's own CPU"}, gpuPools=[{**L4, "gpu": "nvidia-gb200"}]),
+    refused("GB200", {"gpuPools[0].gpu": "Arm CPU"}, gpuPools=[{**L4, "gpu": "nvidia-gb200"}]),
     expressed("capacity block", "eks", gpuPools=[{**H100, "capacity": "capacity-block", "reservation": BLOCK}]),
     refused(
         "a block without its days",
@@ -124,7 +125,7 @@ INTENTS = (
     ),
     refused(
         "permissions boundary elsewhere",
-        {"security.permissionsBoundary": "have none"},
+        {"security.permissionsBoundary": "has no such setting"},
         "gke",
         "aks",
         security={"permissionsBoundary": "arn:aws:iam::123456789012:policy/company"},
@@ -132,6 +133,7 @@ INTENTS = (
     refused(
         "EFA",
         {"gpuPools[0].efa": "NCCL", "gpuPools[0].placementGroup": "close"},
+        "eks",
         gpuPools=t4(efa=True, placementGroup=1),
     ),
     refused("InfiniBand", {"gpuPools[0].infiniband": "NCCL"}, "aks", gpuPools=t4(infiniband=True)),
@@ -183,7 +185,7 @@ def test_an_intent_is_expressed_or_answered(cloud: str, intent: Intent) -> None:
         assert "Did you mean" not in found[path]
 
 
-def test_a_misspelt_key_is_no_wish() -> None:
+def test_a_misspelt_key_is_not_called_unsupported() -> None:
     with pytest.raises(SettingsError, match="Did you mean 'reservation'"):
         load_stack("gke", gpuPools=t4(reservations="mine"))
 
@@ -203,9 +205,63 @@ def keys(model: type[BaseModel]) -> Iterator[str]:
             yield from keys(inner)
 
 
-@pytest.mark.parametrize("wish", [wish for wish in wishes.WISHES if wish.keys], ids=lambda wish: wish.what)
-def test_no_answer_says_of_a_key_that_there_is_that_it_is_not_supported(wish: wishes.Wish) -> None:
-    assert [key for key in keys(StackFile) if re.fullmatch(wish.keys, wishes.plain(key))] == []
+ENTRIES = {entry.feature: entry for entry in unsupported.unsupported_keys()}
+
+
+@pytest.mark.parametrize("entry", [entry for entry in ENTRIES.values() if entry.keys], ids=lambda entry: entry.feature)
+def test_no_key_that_exists_is_called_unsupported(entry: unsupported.UnsupportedKey) -> None:
+    assert [key for key in keys(StackFile) if re.fullmatch(entry.keys, unsupported.plain(key))] == []
+
+
+SUPPORTED = [(entry, cloud) for entry in ENTRIES.values() if entry.supported for cloud in EVERY]
+
+
+@pytest.mark.parametrize(("entry", "cloud"), SUPPORTED, ids=lambda each: getattr(each, "feature", each))
+def test_a_cloud_that_has_a_key_for_it_is_told_that_key(entry: unsupported.UnsupportedKey, cloud: str) -> None:
+    """What is written there works; the other clouds refuse the same key."""
+    [remedy] = set(entry.supported.values())
+    pools = [{**L4, "gpu": "nvidia-t4", "zones": one_stack.WORDS[cloud]["zones"][:1], **yaml.safe_load(remedy)}]
+    pools[0] |= {"gpu": "nvidia-l4"} if cloud == "gke" else {}
+    if cloud in entry.supported:
+        load_stack(cloud, gpuPools=pools)
+        return
+    with pytest.raises(SettingsError) as error:
+        load_stack(cloud, gpuPools=pools)
+    assert [problem.path for problem in error.value.problems] == [f"gpuPools[0].{remedy.partition(':')[0]}"]
+
+
+@pytest.mark.parametrize(
+    ("key", "remedy"),
+    [
+        ("placementPolicy", "Write placement: compact"),
+        ("gcfsConfig", "Write imageStreaming: true"),
+        ("fastImagePull", "Write imageStreaming: true"),
+    ],
+)
+def test_another_word_for_a_key_of_gke_is_answered_with_the_key(key: str, remedy: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        load_stack("gke", gpuPools=t4(**{key: "x"}))
+    [problem] = error.value.problems
+    assert remedy in problem.remedy
+    assert "not supported" not in problem.message
+
+
+@pytest.mark.parametrize(
+    ("key", "amount", "remedy"),
+    [
+        ("maxMonthlyUsd", 5000, "Write maxHourlyUsd: 6.85, which is 5000 divided by 730 hours"),
+        ("maxDailyUsd", 20, "Write maxHourlyUsd: 0.833, which is 20 divided by 24 hours"),
+        ("usdPerDay", 20, "Write maxHourlyUsd: 0.833, which is 20 divided by 24 hours"),
+        ("maxWeeklyUsd", 100, "Write maxHourlyUsd: 0.595, which is 100 divided by 168 hours"),
+        ("maxMonthlyUsd", "5000", "Write maxHourlyUsd: the amount divided by 730 hours"),
+    ],
+)
+def test_a_budget_of_another_period_is_answered_with_the_amount_per_hour(key: str, amount: object, remedy: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        load_stack("gke", budget={key: amount})
+    [problem] = error.value.problems
+    assert (problem.path, problem.message) == (f"budget.{key}", f"there is no key '{key}': a budget is per hour")
+    assert problem.remedy == remedy
 
 
 def sections(model: type[BaseModel]) -> Iterator[set[str]]:
@@ -218,8 +274,8 @@ def sections(model: type[BaseModel]) -> Iterator[set[str]]:
 def test_a_synonym_is_no_key_where_its_key_is() -> None:
     """Elsewhere it may be one: a service has ``min``, where a pool has ``minNodes``."""
     for section in sections(StackFile):
-        there = {wishes.plain(key) for key in section}
-        of_here = {word for word, other in wishes.SYNONYMS.items() if other.partition(":")[0] in section}
+        there = {unsupported.plain(key) for key in section}
+        of_here = {word for word, other in unsupported.synonyms().items() if other.partition(":")[0] in section}
         assert of_here & there == set()
 
 
@@ -235,5 +291,5 @@ def test_a_tool_by_its_own_name_leads_to_its_key(word: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("word", ["own", "", "gpu", "name", "zone", "colour", "nodes", "disk"])
-def test_a_word_of_no_wish_has_no_answer(word: str) -> None:
-    assert wishes.of_key(word, ()) is None
+def test_other_words_have_no_answer(word: str) -> None:
+    assert unsupported.for_key(word, ()) is None
