@@ -36,7 +36,7 @@ help: ## List the targets
 setup: ## Virtual environment with the locked Python packages (.venv)
 	@$(TOOLS).environment
 
-tools: ## Build or check all the binaries (each command builds what it needs); the last line is their folder
+tools: ## Install all the binaries (each command installs what it needs); the last line is their folder (GPUCLUSTER_TOOLS_FROM=archives, or source to compile all; GPUCLUSTER_TOOLS_MIRROR=URL)
 	@$(TOOLS)
 
 rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, down (STACK=, KEEP=1, APPLY=DIR, ACCOUNT=FILE, DAYTWO=0 or all, FROM=inside, SEED=1, PLUGINS=DIR, CHARTS=DIR)

@@ -26,7 +26,7 @@ _ADVICE: Final = (
     ),
     (
         ("checksum mismatch", "SECURITY ERROR"),
-        "A download differs from go.sum: run `go clean -modcache`; if it stays, the module proxy is not to be trusted.",
+        "A download differs from go.sum: run `go clean -modcache`; if it happens again, do not trust the module proxy.",
     ),
     (
         ("dial tcp", "proxyconnect", "no such host", "i/o timeout", "TLS handshake", "connection re"),

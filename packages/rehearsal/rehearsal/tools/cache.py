@@ -17,7 +17,7 @@ from typing import Final
 from rehearsal.tools.errors import NoSpace, ToolsError
 
 GIB: Final = 1024**3
-_TEMPORARY: Final = "tmp-"
+TEMPORARY: Final = "tmp-"
 
 
 def root(environ: Mapping[str, str] = os.environ) -> Path:
@@ -30,7 +30,7 @@ def root(environ: Mapping[str, str] = os.environ) -> Path:
 
 @contextlib.contextmanager
 def exclusive(path: Path, wait: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock file ``path``; ``wait`` is told who holds it if that is someone else. Freed when a process dies."""
+    """Hold the lock file ``path``; ``wait`` gets the holder's name if it is held. Freed when the process dies."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = path.open("a+")
@@ -53,7 +53,7 @@ def exclusive(path: Path, wait: Callable[[str], None]) -> Iterator[None]:
 @contextlib.contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
     """Fill a temporary folder that becomes ``folder`` in one step at the end, or disappears on any error."""
-    temporary = Path(tempfile.mkdtemp(prefix=f"{_TEMPORARY}{folder.name}-", dir=folder.parent))
+    temporary = Path(tempfile.mkdtemp(prefix=f"{TEMPORARY}{folder.name}-", dir=folder.parent))
     try:
         yield temporary
         temporary.chmod(0o755)
@@ -66,7 +66,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 def remove_leftovers(cache: Path) -> list[str]:
     """Delete what killed runs left behind and return the names. Call with the lock held."""
-    leftovers = sorted(cache.glob(f"{_TEMPORARY}*"))
+    leftovers = sorted(cache.glob(f"{TEMPORARY}*"))
     for leftover in leftovers:
         shutil.rmtree(leftover, ignore_errors=True)
     return [leftover.name for leftover in leftovers]

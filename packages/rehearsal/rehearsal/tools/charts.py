@@ -40,7 +40,7 @@ def pack(module: Module, chart: ModuleChart, source: Path, folder: Path) -> Path
 def _rewritten(path: Path, lines: Mapping[str, str]) -> str:
     text = path.read_text(encoding="utf-8")
     for key, value in lines.items():
-        text, found = re.subn(rf"^{key}:.*$", f"{key}: {value}", text, flags=re.MULTILINE)
-        if found != 1:
-            raise ToolsError(f"{path}: {found} lines `{key}: …` instead of one; publishing this chart has changed")
+        text, count = re.subn(rf"^{key}:.*$", f"{key}: {value}", text, flags=re.MULTILINE)
+        if count != 1:
+            raise ToolsError(f"{path}: {count} lines `{key}: …` instead of one; publishing this chart has changed")
     return text

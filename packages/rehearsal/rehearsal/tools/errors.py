@@ -13,7 +13,7 @@ class ToolsMissing(ToolsError):
     def __init__(self, where: str, missing: list[str]) -> None:
         super().__init__(
             f"{where}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing. "
-            "Run `make tools` (about 15 minutes the first time on 2 cores)."
+            "Run `make tools` (the first time a few minutes; about 20 on 2 cores where all is compiled)."
         )
         self.missing = tuple(missing)
 

@@ -67,8 +67,8 @@ def find(modules: Sequence[Module], folder: Path, environ: Mapping[str, str], pr
 
 def _build_environ(environ: Mapping[str, str]) -> dict[str, str]:
     """The user's environment without what would change the binaries: another target, workspace or flags."""
-    kept = {key: value for key, value in environ.items() if key not in ("GOOS", "GOARCH", "GOFLAGS")}
-    return {**kept, "CGO_ENABLED": "0", "GOWORK": "off", "GO111MODULE": "on"}
+    inherited = {key: value for key, value in environ.items() if key not in ("GOOS", "GOARCH", "GOFLAGS")}
+    return {**inherited, "CGO_ENABLED": "0", "GOWORK": "off", "GO111MODULE": "on"}
 
 
 def _usable(command: str, modules: Sequence[Module], environ: Mapping[str, str]) -> Go | str:

@@ -1,18 +1,22 @@
-"""Installs what the plan lacks: check the disk, find Go, build module by module, link everything into one folder."""
+"""Installs what the plan lacks: release archives where they can be had, else Go builds; one folder links to it all."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rehearsal.tools import build, cache, go
+from rehearsal.tools.archives import archives_of, unpacked_folder
+from rehearsal.tools.download import Downloads, Unavailable
+from rehearsal.tools.errors import ToolsError
 from rehearsal.tools.module import Module
 from rehearsal.tools.modules import MODULES
 from rehearsal.tools.plan import BuildPlan, make_plan
 from rehearsal.tools.progress import Progress, duration
-from rehearsal.tools.prune import prune
+from rehearsal.tools.prune import mark_used, prune
 from rehearsal.tools.system_pulumi import SystemPulumi
 
 
@@ -26,12 +30,12 @@ def install(
     Raises ToolsError with a message for the user. Finished modules are kept when a later one fails.
     """
     plan = make_plan(environ, modules)
-    if not plan.missing():
-        return plan.folder
-    lock = plan.root / "lock"
-    with cache.exclusive(lock, lambda holder: progress.say(f"waiting for {holder}, which is installing the tools …")):
-        if plan.missing():
-            _install(plan, environ, progress)
+    if plan.missing():
+        lock = plan.root / "lock"
+        with cache.exclusive(lock, lambda holder: progress.say(f"waiting for {holder}, which installs the tools …")):
+            if plan.missing():
+                _install(plan, environ, progress)
+    mark_used((plan.folder, *map(plan.home, plan.modules)))
     return plan.folder
 
 
@@ -42,24 +46,57 @@ def _install(plan: BuildPlan, environ: Mapping[str, str], progress: Progress) ->
         progress.say(f"pulumi: {plan.pulumi}")
     if leftovers := cache.remove_leftovers(plan.root):
         progress.say(f"removed what an interrupted run left: {', '.join(leftovers)}")
-    if unbuilt := plan.unbuilt():
-        time = duration(60 * sum(module.minutes for module in unbuilt))
-        names = ", ".join(module.name for module in unbuilt)
-        progress.say(f"to build: {names}; once, about {time} on 2 cores, kept in {plan.root}")
-        toolchain = go.find(unbuilt, plan.root, environ, progress)
-        cache.require_space(_space(plan.root, unbuilt, toolchain))
-        for module in unbuilt:
-            with cache.new_folder(plan.root / module.folder) as folder:
-                build.build(module, toolchain, folder, progress)
+    if missing := plan.uninstalled():
+        _compile(_unpack(missing, plan, environ, progress), plan, environ, progress)
     with cache.new_folder(plan.folder) as folder:
         for name, source in plan.sources.items():
             if source.is_relative_to(plan.root):
                 _place(source, folder / name)
             else:
                 (folder / name).symlink_to(source)
-    wanted = {plan.folder, *(plan.root / module.folder for module in plan.modules)}
-    if old := prune(plan.root, wanted):
-        progress.say(f"removed builds that are out of date: {', '.join(old)}")
+    mark_used((plan.folder, *map(plan.home, plan.modules)))
+    if unused := prune(plan.root):
+        progress.say(f"removed what no run has used for a month: {', '.join(unused)}")
+
+
+def _unpack(modules: Sequence[Module], plan: BuildPlan, environ: Mapping[str, str], progress: Progress) -> list[Module]:
+    """Install from release archives; returns the modules that are left to compile, and prints the reason for each."""
+    left: list[Module] = []
+    with tempfile.TemporaryDirectory(prefix=cache.TEMPORARY, dir=plan.root) as downloaded:
+        downloads = Downloads(Path(downloaded), environ)
+        for module in modules:
+            reason = archives = archives_of(module)
+            if plan.origin == "source":
+                reason = "GPUCLUSTER_TOOLS_FROM=source"
+            elif not isinstance(archives, str):
+                try:
+                    with (
+                        progress.stage(f"{module.name}: release archive") as stage,
+                        cache.new_folder(plan.root / unpacked_folder(module, archives)) as folder,
+                    ):
+                        for archive in archives:
+                            downloads.unpack(archive, folder, stage)
+                    continue
+                except Unavailable as error:
+                    if plan.origin == "archives":
+                        raise ToolsError(f"{module.name}: {error} (GPUCLUSTER_TOOLS_FROM=archives)") from error
+                    reason = str(error)
+            progress.say(f"{module.name}: to be compiled: {reason}")
+            left.append(module)
+    return left
+
+
+def _compile(modules: Sequence[Module], plan: BuildPlan, environ: Mapping[str, str], progress: Progress) -> None:
+    if not modules:
+        return
+    time = duration(60 * sum(module.minutes for module in modules))
+    names = ", ".join(module.name for module in modules)
+    progress.say(f"to build: {names}; once, about {time} on 2 cores, kept in {plan.root}")
+    toolchain = go.find(modules, plan.root, environ, progress)
+    cache.require_space(_space(plan.root, modules, toolchain))
+    for module in modules:
+        with cache.new_folder(plan.root / module.folder) as folder:
+            build.build(module, toolchain, folder, progress)
 
 
 def _place(source: Path, target: Path) -> None:
@@ -70,7 +107,7 @@ def _place(source: Path, target: Path) -> None:
         shutil.copy2(source, target)
 
 
-def _space(root: Path, modules: list[Module], toolchain: go.Go) -> dict[Path, float]:
+def _space(root: Path, modules: Sequence[Module], toolchain: go.Go) -> dict[Path, float]:
     """The GiB that each folder may grow by. The build cache gets all of ``build_gib``: most of it is that."""
     needs = {root: sum(module.installed_gib for module in modules)}
     build_cache = toolchain.folder("GOCACHE")

@@ -43,7 +43,7 @@ class Copies:
 
 @dataclass(frozen=True)
 class Overlay:
-    """A text of a Go module that is compiled as another; the module itself stays as it was downloaded.
+    """A text of a Go module that is replaced for the build; the downloaded module does not change.
 
     ``old`` stands exactly once in the file ``path`` inside ``module``.
     """
@@ -80,7 +80,7 @@ class Module:
 
     ``names`` maps what Go calls a binary to what it is called here, where that differs. ``minutes`` is a build with
     empty caches on 2 cores; ``build_gib`` what downloads and Go's build cache take meanwhile, ``installed_gib`` what
-    stays in the tools' cache.
+    the installed files take.
     """
 
     directory: Path
@@ -102,8 +102,8 @@ class Module:
     def binaries(self) -> dict[str, str]:
         """The name of each binary and its Go package, as go.mod's ``tool`` lines have them."""
         go_mod = (self.directory / "go.mod").read_text()
-        found = re.findall(r"^tool (?:\((.*?)^\)|(\S+))", go_mod, re.DOTALL | re.MULTILINE)
-        packages = [package for block, line in found for package in (line or block).split()]
+        blocks = re.findall(r"^tool (?:\((.*?)^\)|(\S+))", go_mod, re.DOTALL | re.MULTILINE)
+        packages = [package for block, line in blocks for package in (line or block).split()]
         return {self.names.get(_go_name(package), _go_name(package)): package for package in packages}
 
     @property
@@ -153,7 +153,7 @@ def _go_name(package: str) -> str:
 
 
 def target() -> tuple[str, str]:
-    """This machine as Go names it, e.g. ``("linux", "amd64")``. Raises ToolsError for machines nobody has tried."""
+    """This machine as Go names it, e.g. ``("linux", "amd64")``. Raises ToolsError for any other architecture."""
     machine = platform.machine().lower()
     if machine not in _ARCHITECTURES:
         raise ToolsError(f"this machine is a {machine}: the tools are built for {', '.join(sorted(_ARCHITECTURES))}")

@@ -61,31 +61,31 @@ KUBERNETES: Final = Module(
     build_gib=3.5,
     installed_gib=0.4,
 )
-"""Of the minor that the simulated clouds give to whoever asks for none (``standins/*/versions.py``).
+"""Of the minor that the simulated clouds use by default (``providers/*/versions.py``).
 
-A newer one would let pass what theirs refuses: 1.36.3 with etcd 3.6.8 builds, and rehearses dev in a few seconds more.
+A newer one accepts what that minor refuses: 1.36.3 with etcd 3.6.8 builds, and rehearses dev in a few seconds more.
 """
 
 _DISRUPTION: Final = "pkg/controllers/disruption"
 _EDITS: Final = (
-    # How long after a node is seen to be idle it is looked at again, before it goes.
+    # The wait between finding a node idle and checking it again, before its deletion.
     (f"{_DISRUPTION}/consolidation.go", "ValidationDelay = 15 * time.Second", "ValidationDelay = 5 * time.Second"),
     # How often it looks for idle nodes.
     (f"{_DISRUPTION}/controller.go", "pollingPeriod = 10 * time.Second", "pollingPeriod = time.Second"),
-    # How long a node stays because a pod may come: twice the longest time of collecting pods, and at least 10 s.
+    # How long a node is held for pods that may come: twice the longest time of collecting pods, and at least 10 s.
     ("pkg/controllers/state/statenode.go", "BatchMaxDuration, 10*time.Second)", "BatchMaxDuration, 0)"),
-    # How long a drain takes at least. A node that goes is not counted any more, and another may come beside it.
+    # The shortest drain. A node that is being deleted does not count any more, so another may be created beside it.
     (
         "pkg/controllers/node/termination/controller.go",
         "if cond == nil || (cond.IsUnknown() && c.clock.Since(cond.LastTransitionTime.Time) < MinDrainTime) {",
         "if cond == nil && MinDrainTime < 0 {",
     ),
-    # A node is called as its NodeClaim is: what it is called else is too long for its label kubernetes.io/hostname.
+    # A node gets its NodeClaim's name: the default name is too long for the label kubernetes.io/hostname.
     ("kwok/cloudprovider/cloudprovider.go", '"kwok-%s-%s-%d"', '"%[1]s"'),
 )
-"""Waits and a name that no option of the autoscaler in the clouds' own place changes: path, as it is, as built.
+"""Waits and a node name that the simulated clouds' autoscaler has no option for: path, published text, built text.
 
-Idle time is simulated, as the start of a machine is. What it decides stays as it is. The Karpenter that a stack itself
+Idle time is simulated, like the start of a machine; decisions are unchanged. The Karpenter that a stack itself
 installs (``KARPENTER_AWS``) is built as published.
 """
 

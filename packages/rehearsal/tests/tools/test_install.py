@@ -6,8 +6,8 @@ import dataclasses
 import io
 import os
 import shutil
-import subprocess
 import tarfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +184,7 @@ def test_a_changed_pin_rebuilds_one_module(environ: dict[str, str], go: FakeGo, 
     assert (first / "lint").exists()  # another checkout may still use it
 
 
-def test_of_each_module_the_two_newest_builds_stay_and_those_in_use(
+def test_what_no_run_has_used_for_a_month_is_deleted_by_the_next_build(
     environ: dict[str, str], go: FakeGo, modules: tuple[Module, ...]
 ) -> None:
     lint, go_mod = modules[1:], modules[1].directory / "go.mod"
@@ -195,19 +195,17 @@ def test_of_each_module_the_two_newest_builds_stay_and_those_in_use(
         go_mod.write_text(first.replace("v1.2.3", version))
         return install(Progress(io.StringIO()), environ, lint)
 
-    running = built("v1.2.4")
-    with (running / "lint").open("w") as program:
-        program.write("#!/bin/sh\necho up; read _\n")
-    with subprocess.Popen([running / "lint"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"up\n"
-        old, kept, newest = (built(version) for version in ("v1.2.5", "v1.2.6", "v1.2.7"))
-        assert [folder.exists() for folder in (running, old, kept, newest)] == [True, False, True, True]
-        assert (built("v1.2.6"), len(go.calls("build"))) == (kept, 4), "an older checkout finds its own"
-        process.communicate(b"end\n")
-    built("v1.2.8")
-    assert not running.exists()
+    unused, used = built("v1.2.4"), built("v1.2.5")
+    month_ago = time.time() - 31 * 24 * 3600
+    for folder in cache.glob("*-*"):
+        os.utime(folder, (month_ago, month_ago))
+    (cache / "notes").mkdir()
+    os.utime(cache / "notes", (month_ago, month_ago))
+    assert built("v1.2.5") == used
+    newest = built("v1.2.6")
+    assert [folder.exists() for folder in (unused, used, newest, cache / "notes")] == [False, True, True, True]
     assert len([*cache.glob("lint-*")]) == len([*cache.glob("bin-*")]) == 2
+    assert (built("v1.2.5"), len(go.calls("build"))) == (used, 3), "an older checkout finds its own"
 
 
 def test_a_deleted_binary_is_noticed(environ: dict[str, str], modules: tuple[Module, ...]) -> None:
@@ -239,8 +237,8 @@ def test_a_failing_build_shows_command_output_and_advice(
     assert error in message
     assert "    fmt\n" not in message  # the names of compiled packages are no error
     assert advice in message.partition("what to try:")[2]
-    kept = sorted(path.name.partition("-")[0] for path in Path(environ["GPUCLUSTER_CACHE"]).iterdir())
-    assert kept == ["bin", "lock", "store"]
+    folders = sorted(path.name.partition("-")[0] for path in Path(environ["GPUCLUSTER_CACHE"]).iterdir())
+    assert folders == ["bin", "lock", "store"]
 
 
 def test_too_little_disk_space_is_refused_before_the_build(
@@ -322,13 +320,13 @@ def test_folder_names_what_is_missing_and_the_remedy(environ: dict[str, str]) ->
 
 
 def test_folder_takes_the_given_one_only_if_it_is_complete(environ: dict[str, str], tmp_path: Path) -> None:
-    given = tmp_path / "given"
-    given.mkdir()
+    own = tmp_path / "own"
+    own.mkdir()
     names = [name for module in MODULES for name in module.files]
     for name in names[1:]:
-        (given / name).touch()
-    environ["GPUCLUSTER_TOOLS"] = str(given)
-    with pytest.raises(ToolsMissing, match=f"GPUCLUSTER_TOOLS={given}: {names[0]} is missing"):
+        (own / name).touch()
+    environ["GPUCLUSTER_TOOLS"] = str(own)
+    with pytest.raises(ToolsMissing, match=f"GPUCLUSTER_TOOLS={own}: {names[0]} is missing"):
         rehearsal.tools.folder(environ)
-    (given / names[0]).touch()
-    assert rehearsal.tools.folder(environ) == given
+    (own / names[0]).touch()
+    assert rehearsal.tools.folder(environ) == own

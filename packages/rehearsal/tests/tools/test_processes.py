@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -23,9 +24,10 @@ def go(tmp_path: Path) -> FakeGo:
 
 
 @pytest.fixture
-def start(tmp_path: Path, go: FakeGo) -> Callable[[], subprocess.Popen[str]]:
-    def run() -> subprocess.Popen[str]:
+def start(tmp_path: Path, go: FakeGo) -> Callable[..., subprocess.Popen[str]]:
+    def run(**variables: str) -> subprocess.Popen[str]:
         environ = {**os.environ, "PATH": str(go.folder), "GPUCLUSTER_CACHE": str(tmp_path / "cache")}
+        environ |= {"GPUCLUSTER_TOOLS_FROM": "source", **variables}
         return subprocess.Popen(
             [sys.executable, "-m", "rehearsal.tools", "actionlint"],
             cwd=_PROJECT,
@@ -68,6 +70,21 @@ def test_an_interrupted_build_leaves_nothing(
     eventually("the build hangs", (go.folder / "hanging").exists)
     process.send_signal(number)
     _, errors = process.communicate(timeout=PATIENCE)  # returns only when Go, which holds the pipe, has ended too
+    assert process.returncode == 130
+    assert "Nothing is half-installed" in errors
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="archives are pinned for Linux alone")
+def test_an_interrupted_download_leaves_nothing(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        mirror = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        process = start(GPUCLUSTER_TOOLS_FROM="auto", GPUCLUSTER_TOOLS_MIRROR=mirror, no_proxy="127.0.0.1")
+        silent.settimeout(PATIENCE)
+        with silent.accept()[0] as connection:
+            assert connection.recv(1000).startswith(b"GET /github.com/rhysd/actionlint/releases/download/v")
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Nothing is half-installed" in errors
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]

@@ -1,0 +1,102 @@
+"""Downloads release archives and extracts the programs, if an archive has the pinned hash."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import shutil
+import tarfile
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from rehearsal.tools.archives import Archive
+from rehearsal.tools.progress import RunningStage
+
+SECONDS: Final = 8.0
+"""How long a server may take to connect, and to send the next bytes."""
+_CHUNK: Final = 1 << 18
+_MB: Final = 1e6
+
+
+class Unavailable(Exception):
+    """An archive cannot be had; the message says which and why."""
+
+
+class Downloads:
+    """The downloads of one run, kept in ``folder``: each archive is fetched once, a host without an answer asked once.
+
+    ``$GPUCLUSTER_TOOLS_MIRROR`` is the URL of a mirror, ``https://…`` or ``file:///…``. Below it lies what the
+    official hosts have: ``<mirror>/github.com/rhysd/actionlint/releases/…``.
+    """
+
+    def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._mirror = environ.get("GPUCLUSTER_TOOLS_MIRROR", "").rstrip("/")
+        self._unreachable: dict[str, str] = {}
+
+    def unpack(self, archive: Archive, folder: Path, stage: RunningStage) -> None:
+        """Put the archive's ``files`` into ``folder``. Raises Unavailable."""
+        downloaded = self._folder / archive.digest.replace(":", "-")
+        if not downloaded.exists():
+            partial = downloaded.with_suffix(".partial")
+            self._download(archive, partial, stage)
+            partial.rename(downloaded)
+        if archive.url.endswith(".tar.gz"):
+            _extract(downloaded, archive, folder)
+        else:
+            shutil.copyfile(downloaded, folder / archive.files[0])
+        for name in archive.files:
+            (folder / name).chmod(0o755)
+
+    def _download(self, archive: Archive, file: Path, stage: RunningStage) -> None:
+        parts = urlsplit(archive.url)
+        url = f"{self._mirror}/{parts.netloc}{parts.path}" if self._mirror else archive.url
+        host = urlsplit(url).netloc
+        if host in self._unreachable:
+            raise Unavailable(f"{host}: {self._unreachable[host]}")
+        algorithm, _, expected = archive.digest.partition(":")
+        digest, received = hashlib.new(algorithm), 0
+        try:
+            with urllib.request.urlopen(url, timeout=SECONDS) as answer, file.open("wb") as output:
+                size = int(answer.headers.get("Content-Length") or 0)
+                while chunk := answer.read(_CHUNK):
+                    output.write(chunk)
+                    digest.update(chunk)
+                    received += len(chunk)
+                    of = f" of {size / _MB:.0f}" if size else ""
+                    stage.detail = f"{received / _MB:.0f}{of} MB of {parts.path.rpartition('/')[2]}"
+        except urllib.error.HTTPError as error:
+            raise Unavailable(f"{url}: {error.code} {error.reason}") from error
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", error)  # of URLError
+            late = isinstance(reason, TimeoutError)
+            self._unreachable[host] = (
+                f"no answer within {SECONDS:g} s" if late else getattr(reason, "strerror", None) or str(reason)
+            )
+            raise Unavailable(f"{host}: {self._unreachable[host]}") from error
+        if received < size:
+            raise Unavailable(f"{url}: ended after {received} of {size} bytes")
+        if digest.hexdigest() != expected:
+            raise Unavailable(
+                f"WRONG HASH, not installed: {url} has {algorithm} {digest.hexdigest()}, pinned is {expected}"
+            )
+
+
+def _extract(file: Path, archive: Archive, folder: Path) -> None:
+    """Only regular files called like one of ``archive.files`` are read, and their paths decide nothing."""
+    try:
+        with tarfile.open(file, "r|gz") as tar:
+            for member in tar:
+                name = member.name.rpartition("/")[2]
+                if name in archive.files and (content := member.isfile() and tar.extractfile(member)):
+                    with content, (folder / name).open("xb") as output:
+                        shutil.copyfileobj(content, output)
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise Unavailable(f"{archive.url} is no usable archive: {error}") from error
+    if missing := [name for name in archive.files if not (folder / name).is_file()]:
+        raise Unavailable(f"{archive.url} has no {', '.join(missing)}")
