@@ -16,6 +16,7 @@ _SHARED: Final = (
     "requirements.lock",
     "components/",
     "facts/",
+    "packages/gpu/",  # the client that the scenario uses
     "packages/rehearsal/",
     "policies/",
     "schemas/",
