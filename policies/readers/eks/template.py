@@ -51,10 +51,10 @@ class LaunchTemplate:
 NO_TEMPLATE: Final = LaunchTemplate(tags={})
 _NOT_DECLARED: Final = Doubt(
     "its launch template is not declared in this program",
-    "Declare the launch template in this program; for the GPUs alone, name instance types on the group itself.",
+    "Declare the launch template in this program. To set the GPUs only, name instance types on the group.",
 )
 _ANY_MACHINE: Final = Doubt(
-    "its instance requirements leave machines with and without GPUs to EC2's choice",
+    "its instance requirements let EC2 choose machines with and without GPUs",
     "Set acceleratorCount: {max: 0} for machines without GPUs, or acceleratorManufacturers and a minimum for GPUs.",
 )
 ELSEWHERE: Final = LaunchTemplate(

@@ -28,9 +28,9 @@ _DAEMON: Final = re.compile(
 # https://jupyterhub-kubespawner.readthedocs.io/en/latest/spawner.html#kubespawner.KubeSpawner.extra_resource_limits
 _ASKING: Final = ("limits", "requests", "extra_resource_limits", "extra_resource_guarantees")
 _DOUBT: Final = Doubt(
-    "its values do not say whether these pods are a Deployment's or a DaemonSet's",
-    "Name the taints it must tolerate, or render the chart in the program, so that its objects are judged; for a "
-    "DaemonSet exempt it by name.",
+    "its values do not say whether these pods belong to a Deployment or a DaemonSet",
+    "Name the taints it needs to tolerate, or render the chart in the program so that its objects are checked. "
+    "Exempt a DaemonSet by name.",
 )
 
 

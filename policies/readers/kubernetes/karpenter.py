@@ -190,7 +190,7 @@ def _doubts(requirements: Sequence[Any], reference: Any) -> dict[str, Doubt]:
     kind = at(reference, "kind")
     return {
         "gpus_per_node": Doubt(
-            f"no table says which machines node class {kind} '{at(reference, 'name')}' may start",
+            f"the gate does not know which machines node class {kind} '{at(reference, 'name')}' starts",
             f"Name machine types in the requirements that a node class of kind {', '.join(_NODE_CLASSES)} offers.",
         )
     }
@@ -307,7 +307,7 @@ def _gpu_limit(limits: Any) -> Maybe[int | None]:
 def _limit_doubts(limits: Any) -> dict[str, Doubt]:
     if holds_unknown(limits):
         return {}
-    return {"max_nodes": Doubt("its limits do not tell how many GPUs it may have", f"Set limits: {GPU_RESOURCE}.")}
+    return {"max_nodes": Doubt("its limits do not include a number of GPUs", f"Set limits: {GPU_RESOURCE}.")}
 
 
 def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:
