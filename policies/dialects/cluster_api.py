@@ -93,9 +93,9 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
 
 def _parts(declared: Declared, everything: Program) -> Iterable[Declared]:
     machine = at(declared.properties, "spec", "template", "spec")
-    wanted = [at(machine, "infrastructureRef"), at(machine, "bootstrap", "configRef")]
-    for other in everything.of_kinds(*(at(reference, "kind") for reference in wanted)):
-        if any(_is(other, reference) for reference in wanted):
+    refs = [at(machine, "infrastructureRef"), at(machine, "bootstrap", "configRef")]
+    for other in everything.of_kinds(*(at(reference, "kind") for reference in refs)):
+        if any(_is(other, reference) for reference in refs):
             yield other
 
 

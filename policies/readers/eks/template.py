@@ -204,8 +204,8 @@ def warm_nodes(pool: Any, most: Maybe[int | None]) -> Maybe[int]:
         return 0
     prepared = whole(at(pool, "maxGroupPreparedCapacity"))
     # Without a limit, or with -1, the pool holds what the group's maximum leaves.
-    kept = most if prepared is None or prepared == -1 else prepared
-    return 0 if kept is None else kept
+    warm = most if prepared is None or prepared == -1 else prepared
+    return 0 if warm is None else warm
 
 
 def _required_gpus(requirements: Any) -> Maybe[int]:
