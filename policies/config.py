@@ -61,87 +61,87 @@ def load(path: Path) -> dict[str, Any]:
         raise ConfigError([f"{path}:{error.lineno}: not JSON ({error.msg})"]) from error
     if not isinstance(content, dict):
         raise ConfigError([f'{path}: must be an object of rules, for example {{"gpu-taint": "mandatory"}}'])
-    found = [f"{path.name}: {problem}" for problem in problems(content)]
-    if found:
-        raise ConfigError(found)
+    errors = [f"{path.name}: {problem}" for problem in problems(content)]
+    if errors:
+        raise ConfigError(errors)
     return content
 
 
 def problems(config: Mapping[str, Any]) -> list[str]:
     """Everything that is wrong with a configuration, one sentence each."""
-    found = []
-    for name, given in config.items():
+    errors = []
+    for name, entry in config.items():
         if name == levels.ALL:
-            found += _all_problems(given)
+            errors += _all_problems(entry)
         elif name == pools.KEY:
-            found += pools.problems(given)
+            errors += pools.problems(entry)
         elif name not in BY_ID:
-            found.append(f"{name}: no such rule{_nearest(name, (*BY_ID, pools.KEY))}")
-        elif isinstance(given, dict):
-            if _LEVEL in given:
-                found += _level_problems(f"{name}.{_LEVEL}", given[_LEVEL], BY_ID[name].levels)
-            found += _properties_problems(BY_ID[name], {key: value for key, value in given.items() if key != _LEVEL})
+            errors.append(f"{name}: no such rule{_nearest(name, (*BY_ID, pools.KEY))}")
+        elif isinstance(entry, dict):
+            if _LEVEL in entry:
+                errors += _level_problems(f"{name}.{_LEVEL}", entry[_LEVEL], BY_ID[name].levels)
+            errors += _properties_problems(BY_ID[name], {key: value for key, value in entry.items() if key != _LEVEL})
         else:
-            found += _level_problems(name, given, BY_ID[name].levels)
-    return found + ([] if found else levels.problems(_configured(config), today_utc()))
+            errors += _level_problems(name, entry, BY_ID[name].levels)
+    return errors + ([] if errors else levels.problems(_configured(config), today_utc()))
 
 
 def _configured(config: Mapping[str, Any]) -> levels.Configured:
     """A file's content as the engine hands it over."""
-    found = {}
-    for name, given in config.items():
-        said = dict(given) if isinstance(given, dict) else {_LEVEL: given}
-        found[name] = (said.pop(_LEVEL, ""), said)
-    return found
+    errors = {}
+    for name, entry in config.items():
+        properties_of_entry = dict(entry) if isinstance(entry, dict) else {_LEVEL: entry}
+        errors[name] = (properties_of_entry.pop(_LEVEL, ""), properties_of_entry)
+    return errors
 
 
-def _all_problems(given: object) -> list[str]:
-    if not isinstance(given, dict):
-        return _level_problems(levels.ALL, given, LEVELS)
-    found = [
+def _all_problems(entry: object) -> list[str]:
+    if not isinstance(entry, dict):
+        return _level_problems(levels.ALL, entry, LEVELS)
+    errors = [
         f"{levels.ALL}.{key}: no such key; it has {_LEVEL}, {', '.join(levels.KEYS)}"
-        for key in given
+        for key in entry
         if key not in (_LEVEL, *levels.KEYS)
     ]
-    return found + _level_problems(f"{levels.ALL}.{_LEVEL}", given.get(_LEVEL), LEVELS)
+    return errors + _level_problems(f"{levels.ALL}.{_LEVEL}", entry.get(_LEVEL), LEVELS)
 
 
 def limit_problems(rule: Rule[...], limits: Mapping[str, Any]) -> list[str]:
     """Unknown limits of one rule, and values outside their schema."""
-    found = []
+    errors = []
     for name, value in limits.items():
         if name not in rule.schema:
             allowed = f"; it has {', '.join(rule.schema)}" if rule.schema else "; it has none"
-            found.append(f"{rule.id}.{name}: the rule has no such limit{_nearest(name, rule.schema) or allowed}")
+            errors.append(f"{rule.id}.{name}: the rule has no such limit{_nearest(name, rule.schema) or allowed}")
         elif complaint := _complaint(value, rule.schema[name]):
-            found.append(f"{rule.id}.{name}: {complaint}, got {json.dumps(value)}")
-    return found
+            errors.append(f"{rule.id}.{name}: {complaint}, got {json.dumps(value)}")
+    return errors
 
 
-def limits_of(rule: Rule[...], given: Mapping[str, Any]) -> dict[str, Any]:
+def limits_of(rule: Rule[...], entry: Mapping[str, Any]) -> dict[str, Any]:
     """The rule's limits as the engine hands them over, checked.
 
     Raises:
         ConfigError: a limit that the rule does not have, or a wrong value.
     """
-    limits, _ = _divided(given)
-    found = limit_problems(rule, limits)
-    if found:
-        raise ConfigError(found)
+    limits, _ = _divided(entry)
+    errors = limit_problems(rule, limits)
+    if errors:
+        raise ConfigError(errors)
     whole = {name: int(value) for name, value in limits.items() if _is_whole(value, rule.schema[name])}
     return rule.limits({**limits, **whole})
 
 
-def exemptions_of(rule: Rule[...], given: Mapping[str, Any], today: date) -> tuple[Exemption, ...]:
+def exemptions_of(rule: Rule[...], entry: Mapping[str, Any], today: date) -> tuple[Exemption, ...]:
     """The rule's exemptions as the engine hands them over, checked; expired ones included.
 
     Raises:
         ConfigError: an exemption without a reason, an end, or a resource.
     """
-    _, listed = _divided(given)
-    found = exemptions.problems(f"{rule.id}.{exemptions.KEY}", listed, today)
-    if found:
-        raise ConfigError(found)
+    _, listed = _divided(entry)
+    errors = exemptions.problems(f"{rule.id}.{exemptions.KEY}", listed, today)
+    if errors:
+        raise ConfigError(errors)
     return exemptions.parse(listed)
 
 
@@ -149,17 +149,17 @@ def expired(config: Mapping[str, Any], today: date) -> list[str]:
     """The exemptions of a usable configuration that no longer count, one sentence each."""
     return [
         f"{name}.{exemptions.KEY}: expired on {exemption.expires} ({exemption.reason}); remove it, or renew it"
-        for name, given in config.items()
-        if isinstance(given, dict) and name in BY_ID
-        for exemption in exemptions_of(BY_ID[name], given, today)
+        for name, entry in config.items()
+        if isinstance(entry, dict) and name in BY_ID
+        for exemption in exemptions_of(BY_ID[name], entry, today)
         if exemption.expired(today)
     ]
 
 
-def _divided(given: Mapping[str, Any]) -> tuple[dict[str, Any], object]:
+def _divided(entry: Mapping[str, Any]) -> tuple[dict[str, Any], object]:
     """A rule's properties as limits and exemptions."""
     others = (exemptions.KEY, *levels.KEYS)
-    return {key: value for key, value in given.items() if key not in others}, given.get(exemptions.KEY, [])
+    return {key: value for key, value in entry.items() if key not in others}, entry.get(exemptions.KEY, [])
 
 
 def _properties_problems(rule: Rule[...], properties: Mapping[str, Any]) -> list[str]:

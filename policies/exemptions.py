@@ -80,42 +80,42 @@ def today_utc() -> date:
     return datetime.now(timezone.utc).date()
 
 
-def parse(given: object) -> tuple[Exemption, ...]:
+def parse(listed: object) -> tuple[Exemption, ...]:
     """The exemptions of one rule, of a list in which ``problems`` finds nothing."""
-    entries: list[Mapping[str, str]] = given if isinstance(given, list) else []
+    entries: list[Mapping[str, str]] = listed if isinstance(listed, list) else []
     return tuple(
         Exemption(entry["reason"].strip(), date.fromisoformat(entry["expires"]), entry["resource"], entry.get("tag"))
         for entry in entries
     )
 
 
-def problems(where: str, given: object, today: date) -> list[str]:
+def problems(where: str, listed: object, today: date) -> list[str]:
     """Everything that is wrong with the exemptions at key ``where``, one sentence each; an expired one is not wrong."""
-    if not isinstance(given, list):
-        return [f"{where}: must be a list of exemptions, got {json.dumps(given)}"]
-    return [problem for number, entry in enumerate(given) for problem in _problems(f"{where}[{number}]", entry, today)]
+    if not isinstance(listed, list):
+        return [f"{where}: must be a list of exemptions, got {json.dumps(listed)}"]
+    return [problem for number, entry in enumerate(listed) for problem in _problems(f"{where}[{number}]", entry, today)]
 
 
 def _problems(where: str, entry: object, today: date) -> list[str]:
     if not isinstance(entry, dict):
         return [f"{where}: must be an object with resource, reason and expires, got {json.dumps(entry)}"]
-    found = [f"{where}.{key}: no such key; an exemption has {', '.join(_TEXTS)}" for key in entry if key not in _TEXTS]
+    errors = [f"{where}.{key}: no such key; an exemption has {', '.join(_TEXTS)}" for key in entry if key not in _TEXTS]
     empty = [key for key in _TEXTS if key in entry and not (isinstance(entry[key], str) and entry[key].strip())]
-    found += [f"{where}.{key}: must be a text, got {json.dumps(entry[key])}" for key in empty]
+    errors += [f"{where}.{key}: must be a text, got {json.dumps(entry[key])}" for key in empty]
     if "reason" not in entry:
-        found.append(f"{where}.reason: missing; say why, and who decides what happens when it expires")
+        errors.append(f"{where}.reason: missing; say why, and who decides what happens when it expires")
     elif "reason" not in empty:
-        found += reason_problems(f"{where}.reason", entry["reason"])
+        errors += reason_problems(f"{where}.reason", entry["reason"])
     if "resource" not in entry:
         more = "; a tag alone would leave it to the program what passes" if "tag" in entry else ""
-        found.append(f"{where}.resource: missing; give a name, or a pattern with *{more}")
+        errors.append(f"{where}.resource: missing; give a name, or a pattern with *{more}")
     if "tag" not in empty and "tag" in entry and "=" not in entry["tag"].strip("="):
-        found.append(f"{where}.tag: must be key=value, got {json.dumps(entry['tag'])}")
+        errors.append(f"{where}.tag: must be key=value, got {json.dumps(entry['tag'])}")
     if "expires" not in entry:
-        found.append(f"{where}.expires: missing; give the last day, for example {today + timedelta(days=30)}")
+        errors.append(f"{where}.expires: missing; give the last day, for example {today + timedelta(days=30)}")
     elif "expires" not in empty:
-        found += date_problems(f"{where}.expires", entry["expires"], today)
-    return found
+        errors += date_problems(f"{where}.expires", entry["expires"], today)
+    return errors
 
 
 def reason_problems(where: str, reason: object) -> list[str]:

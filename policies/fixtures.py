@@ -91,9 +91,9 @@ def _wrong(fixture: Mapping[str, Any]) -> Iterator[str]:
     levels: dict[str, set[str]] = {"mandatory": set(), "advisory": set()}
     for rule, level in _found(fixture):
         levels.get("mandatory" if level == "remediate" else level, set()).add(rule)
-    refused, wanted = levels["mandatory"], set(fixture["refused"])
-    if refused != wanted:
-        yield f"refused by {_listed(refused)}, expected {_listed(wanted)}"
+    refused, expected = levels["mandatory"], set(fixture["refused"])
+    if refused != expected:
+        yield f"refused by {_listed(refused)}, expected {_listed(expected)}"
     if missing := set(fixture.get("noted") or []) - levels["advisory"]:
         yield f"not noted by {_listed(missing)}; noted by {_listed(levels['advisory'])}"
 

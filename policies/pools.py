@@ -23,21 +23,21 @@ _KEYS: Final = (_GPUS, "taints", "labels")
 _TAINT: Final = re.compile(r"([^=:\s]+)(?:=([^=:\s]*))?:(NoSchedule|PreferNoSchedule|NoExecute)")
 
 
-def parse(given: object) -> tuple[NodeGroup, ...]:
+def parse(configured: object) -> tuple[NodeGroup, ...]:
     """The pools of a value in which ``problems`` finds nothing; none where nothing is given."""
-    named: Mapping[str, Mapping[str, Any]] = given if isinstance(given, Mapping) else {}
+    named: Mapping[str, Mapping[str, Any]] = configured if isinstance(configured, Mapping) else {}
     return tuple(_pool(name, pool) for name, pool in named.items())
 
 
-def problems(given: object) -> list[str]:
+def problems(configured: object) -> list[str]:
     """Everything that is wrong with the configuration's pools, one sentence each."""
-    if not isinstance(given, Mapping) or not given:
+    if not isinstance(configured, Mapping) or not configured:
         example = json.dumps({"l4": {_GPUS: 1}})
-        return [f"{KEY}: must be an object of pools, for example {example}, got {json.dumps(given)}"]
-    found = [problem for name, pool in given.items() for problem in _problems(f"{KEY}.{name}", pool)]
-    if not found and not any(pool[_GPUS] for pool in given.values()):
+        return [f"{KEY}: must be an object of pools, for example {example}, got {json.dumps(configured)}"]
+    errors = [problem for name, pool in configured.items() for problem in _problems(f"{KEY}.{name}", pool)]
+    if not errors and not any(pool[_GPUS] for pool in configured.values()):
         return [f"{KEY}: none has GPUs; name the cluster's GPU pools, with {_GPUS} above 0"]
-    return found
+    return errors
 
 
 def _pool(name: str, pool: Mapping[str, Any]) -> NodeGroup:

@@ -70,11 +70,11 @@ def read_template(declared: Declared) -> Iterable[Declared]:
 
 def read_cloud_control(declared: Declared) -> Iterable[Declared]:
     """``aws:cloudcontrol/resource:Resource``: any resource of CloudFormation's, its properties as JSON."""
-    wanted = _parsed(declared.properties.get("desiredState"))
-    if not isinstance(wanted, Mapping):
+    desired = _parsed(declared.properties.get("desiredState"))
+    if not isinstance(desired, Mapping):
         yield declared
         return
-    yield from _resource(declared, declared.name, declared.properties.get("typeName"), wanted, {})
+    yield from _resource(declared, declared.name, declared.properties.get("typeName"), desired, {})
 
 
 SPELLINGS: Final[Mapping[str, Spelling]] = {

@@ -93,9 +93,9 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
 
 def _parts(declared: Declared, everything: Program) -> Iterable[Declared]:
     machine = at(declared.properties, "spec", "template", "spec")
-    wanted = [at(machine, "infrastructureRef"), at(machine, "bootstrap", "configRef")]
-    for other in everything.of_kinds(*(at(reference, "kind") for reference in wanted)):
-        if any(_is(other, reference) for reference in wanted):
+    refs = [at(machine, "infrastructureRef"), at(machine, "bootstrap", "configRef")]
+    for other in everything.of_kinds(*(at(reference, "kind") for reference in refs)):
+        if any(_is(other, reference) for reference in refs):
             yield other
 
 
@@ -145,9 +145,9 @@ def _not_declared(reference: Any) -> Doubt:
 
 def _machines(annotations: Any, reference: Any, infrastructure: Declared | None) -> TemplateMachines:
     """GPUs per machine: what the autoscaler is told, or what the machine type has."""
-    told = whole(at(annotations, _GPU_COUNT))
-    if told is not None and told is not UNKNOWN and told > 0:
-        return TemplateMachines(told, (), None)
+    annotated_gpus = whole(at(annotations, _GPU_COUNT))
+    if annotated_gpus is not None and annotated_gpus is not UNKNOWN and annotated_gpus > 0:
+        return TemplateMachines(annotated_gpus, (), None)
     if infrastructure is None:
         kind = text(at(reference, "kind"))
         if isinstance(kind, str) and kind.startswith(_WITHOUT_GPUS):
@@ -161,10 +161,10 @@ def _machines(annotations: Any, reference: Any, infrastructure: Declared | None)
     for prefix, count in _BY_PROVIDER.items():
         if kind.startswith(prefix):
             return machines(tuple(count(machine)))
-    if told is UNKNOWN or annotated is UNKNOWN:
+    if annotated_gpus is UNKNOWN or annotated is UNKNOWN:
         return TemplateMachines(UNKNOWN, (), None)
-    claims = [count for count in (told, annotated) if count is not None]
-    doubt = Doubt(f"no table says which {kind} has GPUs", f"Annotate the {kind} with {_GPU_COUNT}, 0 for none.")
+    claims = [count for count in (annotated_gpus, annotated) if count is not None]
+    doubt = Doubt(f"it is unknown which {kind} has GPUs", f"Annotate the {kind} with {_GPU_COUNT}, 0 for none.")
     return TemplateMachines(max(claims, default=UNKNOWN), (), None, doubt=None if claims else doubt)
 
 

@@ -49,15 +49,15 @@ READERS: Final[Mapping[str, Reader]] = {
 
 
 def _machines(
-    declared: Declared, kind: str, wanted: Any, times: Maybe[int | None], default: str = ""
+    declared: Declared, kind: str, machines: Any, times: Maybe[int | None], default: str = ""
 ) -> Iterable[NodeGroup]:
-    given = text(at(wanted, "instanceType"))
-    size = default if given is None else given
+    instance_type = text(at(machines, "instanceType"))
+    size = default if instance_type is None else instance_type
     azure = isinstance(size, str) and size.lower().startswith("standard_")
     gpus = UNKNOWN if size is UNKNOWN else (gpus_of_size(size) if azure or not size else gpus_of(size))
     if gpus == 0:
         return
-    count = whole(at(wanted, "count"), default=1)
+    count = whole(at(machines, "count"), default=1)
     total = UNKNOWN if count is UNKNOWN or count is None or times is UNKNOWN or times is None else count * times
     yield NodeGroup(
         name=f"{kind} {declared.name}",

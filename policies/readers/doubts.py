@@ -1,4 +1,4 @@
-"""Why a reader cannot tell something, where several readers have the same reason."""
+"""Reasons that several readers share."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from facts.concepts.unknown import UNKNOWN, Maybe
 
 
 def unlisted(machine: Maybe[str | None]) -> Doubt | None:
-    """A machine type of which no table says whether it has GPUs; ``None`` for one that is not named (yet)."""
+    """The reason for a machine type that the catalogue does not list; ``None`` for one that is not named (yet)."""
     if machine is UNKNOWN or machine is None:
         return None
     return Doubt(
-        f"no table says whether a machine of type '{machine}' has GPUs",
-        "Use a machine type that the catalogue lists, or add this one to it.",
+        f"the catalogue does not list machine type '{machine}'",
+        "Use a machine type that the catalogue lists, or add this one to the catalogue.",
     )

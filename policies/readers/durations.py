@@ -28,8 +28,8 @@ def minutes_of(value: Any) -> Maybe[float | None]:
         return None
     if not isinstance(value, str):
         return 0.0 if value == 0 else UNKNOWN
-    found = durations.seconds(value.strip())
-    return UNKNOWN if found is None else found / 60
+    match = durations.seconds(value.strip())
+    return UNKNOWN if match is None else match / 60
 
 
 def longest_window(schedule: Any, duration: Any) -> Maybe[float]:
@@ -60,12 +60,12 @@ def longest_window(schedule: Any, duration: Any) -> Maybe[float]:
 
 def _values(field: str, end: int) -> set[int]:
     """The minutes or hours that one field of a cron schedule names; empty for what is none."""
-    found: set[int] = set()
+    match: set[int] = set()
     for part in field.split(","):
         span, _, step = part.partition("/")
         low, _, high = ("0", "", str(end - 1)) if span in ("*", "?") else span.partition("-")
         if not low.isdecimal() or not (high or low).isdecimal() or not (step or "1").isdecimal() or step == "0":
             return set()
         last = int(high) if high else (end - 1 if step else int(low))
-        found.update(range(int(low), min(last, end - 1) + 1, int(step or 1)))
-    return found
+        match.update(range(int(low), min(last, end - 1) + 1, int(step or 1)))
+    return match

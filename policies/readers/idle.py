@@ -37,11 +37,11 @@ def idle_of_profile(profile: Any, where: str) -> IdleTime | None:
     if given is UNKNOWN:
         return IdleTime(UNKNOWN, where)
     named = {key: _flag(str(key)) for key in given}
-    found = idle_of_flags({named[key]: value for key, value in given.items()}, "")
-    if found is None:
+    times = idle_of_flags({named[key]: value for key, value in given.items()}, "")
+    if times is None:
         return None
-    key = next((key for key, flag in named.items() if flag == found.where), "")
-    return IdleTime(found.minutes, f"{where}.{key}")
+    key = next((key for key, flag in named.items() if flag == times.where), "")
+    return IdleTime(times.minutes, f"{where}.{key}")
 
 
 def idle_of_flags(flags: Mapping[str, Any], prefix: str = "--") -> IdleTime | None:
@@ -88,15 +88,15 @@ def idle_of_karpenter(spec: Any) -> IdleTime | None:
     if seconds is not None:
         count = whole(seconds)
         return IdleTime(UNKNOWN if count is UNKNOWN or count is None else count / 60, "spec.ttlSecondsAfterEmpty")
-    found = [] if after is None else [IdleTime(after, where)]
+    times = [] if after is None else [IdleTime(after, where)]
     for number, budget in enumerate(items(at(spec, "disruption", "budgets"))):
         if not holds_empty_nodes(budget) or at(budget, "schedule") is None:
             continue  # without a schedule it holds for ever, which ``autoscaled`` says
         window = longest_window(at(budget, "schedule"), at(budget, "duration"))
-        found.append(IdleTime(window, f"spec.disruption.budgets[{number}]"))
-    known = [(idle.minutes, idle) for idle in found if idle.minutes is not UNKNOWN]
-    if not known or (len(known) < len(found) and max(minutes for minutes, _ in known) != math.inf):
-        return next((idle for idle in found if idle.minutes is UNKNOWN), None)
+        times.append(IdleTime(window, f"spec.disruption.budgets[{number}]"))
+    known = [(idle.minutes, idle) for idle in times if idle.minutes is not UNKNOWN]
+    if not known or (len(known) < len(times) and max(minutes for minutes, _ in known) != math.inf):
+        return next((idle for idle in times if idle.minutes is UNKNOWN), None)
     return max(known, key=lambda pair: pair[0])[1]
 
 

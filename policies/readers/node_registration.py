@@ -54,7 +54,7 @@ _SHELL: Final = Registration(
     joins=UNKNOWN,
     doubt=Doubt(
         "its boot data takes taints or labels from a shell variable",
-        "Write the taints into the boot data as they are, or on the group, where its cloud has a place for them.",
+        "Write the taints as literal text in the boot data, or set them on the group where the cloud supports that.",
     ),
 )
 _NO_TEXT: Final = Registration(
@@ -65,7 +65,7 @@ _NO_TEXT: Final = Registration(
 
 
 def registration(user_data: Any) -> Registration:
-    """Reads boot data; all unknown, some of it for good, if it is unknown, no text or a shell's business."""
+    """Reads boot data. The result is unknown if the data is unknown, is no text, or takes values from a shell."""
     if user_data is UNKNOWN:
         return UNREADABLE
     if not user_data:

@@ -54,12 +54,12 @@ def _read(resource: Declared) -> Iterable[Item]:
     reader = reader_of(resource.type)
     try:
         items = reader(resource) if reader else ()
-        found = tuple(accelerated(located(item, resource.properties, resource.provider)) for item in items)
-        if not found and not is_part(resource.type) and not is_taken(resource.type):
-            found = tuple(unread(resource))
+        subjects = tuple(accelerated(located(item, resource.properties, resource.provider)) for item in items)
+        if not subjects and not is_part(resource.type) and not is_taken(resource.type):
+            subjects = tuple(unread(resource))
     except Exception as error:  # as above
         return (_unreadable(resource, _words(error)),)
-    return (*found, _unreadable(resource, resource.trouble)) if resource.trouble else found
+    return (*subjects, _unreadable(resource, resource.trouble)) if resource.trouble else subjects
 
 
 def waits(resource: Declared) -> bool:
@@ -78,16 +78,16 @@ def _waits(resource: Declared) -> bool:
 def linked(resources: Iterable[Declared]) -> list[Declared]:
     """The same resources as the readers know them (``spellings``), each with those that complete it."""
     everything = Program(spelled for resource in resources for spelled in spellings(resource))
-    found = []
+    linked_resources = []
     for resource in everything:
         referrer = referrer_of(resource.type)
         try:
             references = tuple(referrer.finds(resource, everything)) if referrer else ()
         except Exception as error:
-            found.append(replace(resource, trouble=_words(error)))
+            linked_resources.append(replace(resource, trouble=_words(error)))
             continue
-        found.append(replace(resource, references=references) if references else resource)
-    return found
+        linked_resources.append(replace(resource, references=references) if references else resource)
+    return linked_resources
 
 
 def read_stack(resources: Iterable[Declared]) -> Stack:
@@ -100,9 +100,9 @@ def stack_of(read_items: Iterable[tuple[Item, ...]]) -> Stack:
     groups: list[NodeGroup] = []
     listed: list[NodeGroup] = []
     others: list[Item] = []
-    for found in read_items:
-        in_a_cluster = any(isinstance(item, Cluster) for item in found)
-        for item in found:
+    for in_one_resource in read_items:
+        in_a_cluster = any(isinstance(item, Cluster) for item in in_one_resource)
+        for item in in_one_resource:
             if isinstance(item, NodeGroup):
                 (listed if in_a_cluster else groups).append(item)
             else:

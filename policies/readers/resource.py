@@ -66,10 +66,10 @@ class Program(tuple[Declared, ...]):
 
     @cached_property
     def _by_type(self) -> Mapping[str, list[Declared]]:
-        found: dict[str, list[Declared]] = {}
+        by_type: dict[str, list[Declared]] = {}
         for resource in self:
-            found.setdefault(resource.type, []).append(resource)
-        return found
+            by_type.setdefault(resource.type, []).append(resource)
+        return by_type
 
     def of(self, *types: str) -> list[Declared]:
         """The resources of these types."""

@@ -20,12 +20,12 @@ _PLACES: Final = (
 
 def tags_of(properties: Mapping[str, Any]) -> dict[str, str]:
     """Key → value of every tag or label that is known; a later place does not hide an earlier one."""
-    found: dict[str, str] = {}
+    tags: dict[str, str] = {}
     for place in _PLACES:
         value = at(properties, *place)
         # Auto Scaling groups list their tags.
         pairs = [(at(entry, "key"), at(entry, "value")) for entry in items(value)] if isinstance(value, list) else ()
         for key, text in value.items() if isinstance(value, Mapping) else pairs:
             if isinstance(key, str) and isinstance(text, str):
-                found.setdefault(key, text)
-    return found
+                tags.setdefault(key, text)
+    return tags

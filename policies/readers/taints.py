@@ -18,15 +18,15 @@ _CONSTANTS: Final = {effect: constant for constant, effect in _EFFECTS.items()}
 
 def taints_of(value: Any) -> Maybe[tuple[Taint, ...]]:
     """The listed taints; ``UNKNOWN`` if a key or an effect is."""
-    found: list[Taint] = []
+    taints: list[Taint] = []
     for entry in items(value):
         key, effect = at(entry, "key"), at(entry, "effect")
         if UNKNOWN in (entry, key, effect):
             return UNKNOWN
         taint_value = at(entry, "value")
         if isinstance(effect, str) and effect in _EFFECTS:
-            found.append(Taint(str(key), "" if taint_value is UNKNOWN else str(taint_value or ""), _EFFECTS[effect]))
-    return tuple(found)
+            taints.append(Taint(str(key), "" if taint_value is UNKNOWN else str(taint_value or ""), _EFFECTS[effect]))
+    return tuple(taints)
 
 
 def entry_of(taint: Taint) -> dict[str, str]:

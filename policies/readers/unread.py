@@ -1,7 +1,7 @@
-"""Names what no reader takes and what looks like GPUs all the same, or may do anything: nothing passes in silence.
+"""Reports resources that no reader knows and that mention GPUs or may do anything, so that they do not pass silently.
 
-A resource is named for a GPU machine type or an accelerator among its texts, for the plain word in a type that makes
-machines, and for being opaque: a command or a dynamic resource does what its program says.
+Reported are: a GPU machine type or an accelerator among the texts, the word "gpu" in a type that makes machines, and
+opaque resources: a command or a dynamic resource runs code.
 """
 
 from __future__ import annotations
@@ -83,13 +83,13 @@ _HARMLESS_GROUPS: Final = (
 )
 _OPAQUE: Final = {
     "command:*": "it runs a command",
-    "pulumi-*:dynamic*": "it is a dynamic resource, which does what the program says",
-    "aws:cloudformation/*": "its template is not in this program, or not one that the gate reads",
-    "aws:cloudcontrol/*": "its properties are not JSON that the gate reads",
-    "azure-native*:resources*:Deployment*": "its template is not in this program, or not one that the gate reads",
+    "pulumi-*:dynamic*": "it is a dynamic resource, which runs code of the program",
+    "aws:cloudformation/*": "its template is not in this program, or the gate cannot read it",
+    "aws:cloudcontrol/*": "its properties have a form that the gate does not read",
+    "azure-native*:resources*:Deployment*": "its template is not in this program, or the gate cannot read it",
     "azure-native*:resources*:Azure*Script*": "it runs a script",
-    "azure:core/*Template*": "its template is not in this program, or not one that the gate reads",
-    "azapi:*": "its type or its body is not one that the gate reads",
+    "azure:core/*Template*": "its template is not in this program, or the gate cannot read it",
+    "azapi:*": "the gate does not read its type or its body",
     "kubernetes:cluster.x-k8s.io/*:Cluster": "its machines come from a ClusterClass",
 }
 _TOOLS: Final = re.compile(
@@ -100,17 +100,17 @@ _REMEDY: Final = "Declare it with a provider that the gate reads, or check it by
 
 
 def unread(resource: Declared) -> Iterable[Unjudged]:
-    """What to say of a resource that no reader has taken."""
+    """The report on a resource that no reader knows."""
     if resource.type.startswith("pulumi:") or resource.properties.get("templateBody") is UNKNOWN:
         return
     why = _opaque(resource)
-    seen = _smell(resource)
-    if not why and not seen:
+    mention = _gpu_mention(resource)
+    if not why and not mention:
         return
-    reasons = [why or "no reader of the gate knows its type", *([f"it mentions '{seen}'"] if seen else [])]
-    opaque = bool(why) and not seen and "ClusterClass" not in why
-    doubt = Doubt(", and ".join(reasons), _REMEDY)
-    yield Unjudged(f"{resource.type} '{resource.name}'", doubt, resource.urn, opaque=opaque)
+    reasons = [why or "the gate does not know its type", *([f"it mentions '{mention}'"] if mention else [])]
+    opaque = bool(why) and not mention and "ClusterClass" not in why
+    reason = Doubt(", and ".join(reasons), _REMEDY)
+    yield Unjudged(f"{resource.type} '{resource.name}'", reason, resource.urn, opaque=opaque)
 
 
 def _opaque(resource: Declared) -> str:
@@ -120,7 +120,7 @@ def _opaque(resource: Declared) -> str:
     return why
 
 
-def _smell(resource: Declared) -> str:
+def _gpu_mention(resource: Declared) -> str:
     """The first text of a resource that looks like GPUs, or in a command like a tool that makes nodes."""
     kubernetes = resource.type.startswith("kubernetes:")
     if _is_harmless(resource.type):
@@ -134,8 +134,8 @@ def _smell(resource: Declared) -> str:
         for pattern in patterns:
             if pattern is _WORD and _NAMES.search(key):
                 continue  # a name says what people call it
-            if found := pattern.search(text):
-                return found.group()
+            if match := pattern.search(text):
+                return match.group()
     return ""
 
 

@@ -93,9 +93,9 @@ class Rule(Generic[P]):
         """When the engine can decide: per resource before its creation, or once for the whole stack."""
         return "stack" if Stack in self.subjects else "resource"
 
-    def limits(self, given: Limits = _NONE) -> dict[str, Any]:
-        """The rule's limits with ``given`` values over the schema's defaults."""
-        return {**{name: option["default"] for name, option in self.schema.items()}, **given}
+    def limits(self, configured: Limits = _NONE) -> dict[str, Any]:
+        """The rule's limits with ``configured`` values over the schema's defaults."""
+        return {**{name: option["default"] for name, option in self.schema.items()}, **configured}
 
 
 def rule(

@@ -184,10 +184,10 @@ def _compares(label: object, operator: str, values: list[Any]) -> Maybe[bool]:
     if label is _MAYBE or label is UNKNOWN:
         return UNKNOWN
     try:
-        seen, bound = int(str(label)), int(str(values[0]))
+        number, bound = int(str(label)), int(str(values[0]))
     except (ValueError, IndexError):
         return False  # the scheduler, too, treats a value that is no number as not matching
-    return seen > bound if operator == "Gt" else seen < bound
+    return number > bound if operator == "Gt" else number < bound
 
 
 def _not(answer: Maybe[bool]) -> Maybe[bool]:

@@ -60,7 +60,7 @@ def _own_subjects() -> Iterator[ModuleType]:
 
 
 RULES: Final[tuple[Rule[...], ...]] = tuple(
-    found for subject in (*_own_subjects(), *_SUBJECTS) for found in vars(subject).values() if isinstance(found, Rule)
+    known for subject in (*_own_subjects(), *_SUBJECTS) for known in vars(subject).values() if isinstance(known, Rule)
 )
 
 BY_ID: Final[Mapping[str, Rule[...]]] = {rule.id: rule for rule in RULES}

@@ -24,7 +24,7 @@ _LISTED = 6
     },
     example=Unjudged(
         "Node group 'big'",
-        Doubt("no table says how many GPUs 'q1.large' has", "Use a machine type that the catalogue lists."),
+        Doubt("the catalogue does not list machine type 'q1.large'", "Use a machine type that the catalogue lists."),
         open_rules=("gpu-taint", "gpu-zero-minimum"),
     ),
 )

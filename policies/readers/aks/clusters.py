@@ -333,8 +333,8 @@ def _number(value: Any, default: int = 0) -> Maybe[int]:
     return 0 if number is None else number
 
 
-def _is(value: Any, wanted: str) -> Maybe[bool]:
-    return UNKNOWN if value is UNKNOWN else str(value).lower() == wanted.lower()
+def _is(value: Any, expected: str) -> Maybe[bool]:
+    return UNKNOWN if value is UNKNOWN else str(value).lower() == expected.lower()
 
 
 def _not(answer: Maybe[bool]) -> Maybe[bool]:

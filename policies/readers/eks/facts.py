@@ -63,7 +63,7 @@ def _models() -> Mapping[str, str]:
     """Instance family → its GPU as people call it: with its memory only where the chip comes with more than one."""
     named = {name: _GPU.fullmatch(machine.gpu) for name, machine in gpu_machines(CLOUD).items()}
     variants = {(match["chip"], match["memory"]) for match in named.values() if match}
-    found: dict[str, str] = {}
+    models: dict[str, str] = {}
     for name, match in named.items():
         if match is None:
             continue
@@ -71,5 +71,5 @@ def _models() -> Mapping[str, str]:
         several = len([one for one, _ in variants if one == chip]) > 1
         words = " ".join((chip, memory) if several and memory else (chip,)).upper().replace("-", " ")
         family = name.partition(".")[0]
-        found[family] = f"part of an {words}" if gpu_machines(CLOUD)[name].part else words
-    return found
+        models[family] = f"part of an {words}" if gpu_machines(CLOUD)[name].part else words
+    return models

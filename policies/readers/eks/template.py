@@ -51,10 +51,10 @@ class LaunchTemplate:
 NO_TEMPLATE: Final = LaunchTemplate(tags={})
 _NOT_DECLARED: Final = Doubt(
     "its launch template is not declared in this program",
-    "Declare the launch template in this program; for the GPUs alone, name instance types on the group itself.",
+    "Declare the launch template in this program. To set the GPUs only, name instance types on the group.",
 )
 _ANY_MACHINE: Final = Doubt(
-    "its instance requirements leave machines with and without GPUs to EC2's choice",
+    "its instance requirements let EC2 choose machines with and without GPUs",
     "Set acceleratorCount: {max: 0} for machines without GPUs, or acceleratorManufacturers and a minimum for GPUs.",
 )
 ELSEWHERE: Final = LaunchTemplate(
@@ -204,8 +204,8 @@ def warm_nodes(pool: Any, most: Maybe[int | None]) -> Maybe[int]:
         return 0
     prepared = whole(at(pool, "maxGroupPreparedCapacity"))
     # Without a limit, or with -1, the pool holds what the group's maximum leaves.
-    kept = most if prepared is None or prepared == -1 else prepared
-    return 0 if kept is None else kept
+    warm = most if prepared is None or prepared == -1 else prepared
+    return 0 if warm is None else warm
 
 
 def _required_gpus(requirements: Any) -> Maybe[int]:

@@ -16,8 +16,8 @@ from policies.readers.gke.facts import CLOUD, whole_machine_gpus
 from policies.readers.resource import Declared, Item, Reader
 
 _LIMITED_ELSEWHERE: Final = Doubt(
-    "how many nodes may come is limited by the cluster's auto-provisioning or the project's quota",
-    "Set resource limits for GPUs in the cluster's auto-provisioning, and see that the quota is no larger.",
+    "its number of nodes is limited by the cluster's auto-provisioning or the project's quota",
+    "Set resource limits for GPUs in the cluster's auto-provisioning, and a quota that is no larger.",
 )
 
 

@@ -136,8 +136,8 @@ def of_cluster_autoscaler_chart(values: Any, release: str) -> Autoscaler | None:
         return Autoscaler(_first(given, name, default), rights, UNKNOWN, UNKNOWN)
     found: list[Mapping[str, str]] = []
     if cluster is not None:
-        wanted = tags or [ENABLED_TAG, OWNED_TAG + "{{ .Values.autoDiscovery.clusterName }}"]
-        found.append(_tags(",".join(_templated(str(tag), cluster) for tag in wanted)))
+        tag_list = tags or [ENABLED_TAG, OWNED_TAG + "{{ .Values.autoDiscovery.clusterName }}"]
+        found.append(_tags(",".join(_templated(str(tag), cluster) for tag in tag_list)))
     if extra is not None:
         found.append(_tags(str(extra).partition("tag=")[2]))
     groups: Maybe[tuple[str, ...]] = UNKNOWN if UNKNOWN in listed else tuple(str(entry) for entry in listed)

@@ -28,9 +28,9 @@ _DAEMON: Final = re.compile(
 # https://jupyterhub-kubespawner.readthedocs.io/en/latest/spawner.html#kubespawner.KubeSpawner.extra_resource_limits
 _ASKING: Final = ("limits", "requests", "extra_resource_limits", "extra_resource_guarantees")
 _DOUBT: Final = Doubt(
-    "its values do not say whether these pods are a Deployment's or a DaemonSet's",
-    "Name the taints it must tolerate, or render the chart in the program, so that its objects are judged; for a "
-    "DaemonSet exempt it by name.",
+    "its values do not say whether these pods belong to a Deployment or a DaemonSet",
+    "Name the taints it needs to tolerate, or render the chart in the program so that its objects are checked. "
+    "Exempt a DaemonSet by name.",
 )
 
 
@@ -78,8 +78,8 @@ def read_argo(declared: Declared) -> Iterable[Item]:
     yield from read_custom_resource(declared)
     spec = declared.properties.get("spec")
     sources = [at(spec, "source"), *items(at(spec, "sources"))]
-    found = [at(source, "helm", key) for source in sources for key in ("valuesObject", "values")]
-    yield from _of_custom_resource(declared, found)
+    values = [at(source, "helm", key) for source in sources for key in ("valuesObject", "values")]
+    yield from _of_custom_resource(declared, values)
 
 
 def _of_custom_resource(declared: Declared, values: Iterable[Any]) -> Iterator[Workload]:
@@ -117,8 +117,8 @@ def _placements(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
 
 def _structured(value: Any) -> Any:
     """Some charts take a text, in YAML, which is a template where it cannot be parsed."""
-    found = parsed(value)
-    return UNKNOWN if isinstance(value, str) and not isinstance(found, (list, dict)) else found
+    content = parsed(value)
+    return UNKNOWN if isinstance(value, str) and not isinstance(content, (list, dict)) else content
 
 
 def _asks(value: Any) -> bool:

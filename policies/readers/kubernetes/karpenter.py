@@ -190,7 +190,7 @@ def _doubts(requirements: Sequence[Any], reference: Any) -> dict[str, Doubt]:
     kind = at(reference, "kind")
     return {
         "gpus_per_node": Doubt(
-            f"no table says which machines node class {kind} '{at(reference, 'name')}' may start",
+            f"the gate does not know which machines node class {kind} '{at(reference, 'name')}' starts",
             f"Name machine types in the requirements that a node class of kind {', '.join(_NODE_CLASSES)} offers.",
         )
     }
@@ -250,10 +250,10 @@ def _meets(requirement: Any, machine: Candidate) -> Maybe[bool]:
         return UNKNOWN
     label = _AMAZON.match(str(key)) or _AZURE.match(str(key))
     short = label.group(1) if label else str(key)
-    wanted = [str(value) for value in values]
+    listed = [str(value) for value in values]
     if short in ("sku-name", _TYPE) and machine.get("sku-name"):
         # Azure's GPU sizes are all named Standard_N…; which of them is meant does not matter here.
-        gpu_sizes = [value for value in wanted if value.lower().startswith("standard_n")]
+        gpu_sizes = [value for value in listed if value.lower().startswith("standard_n")]
         return operator != "In" or bool(gpu_sizes)
     if operator == "DoesNotExist":
         return short not in machine and not short.startswith(("instance-gpu", "sku-gpu"))
@@ -261,18 +261,18 @@ def _meets(requirement: Any, machine: Candidate) -> Maybe[bool]:
         return not short.startswith(("instance-accelerator",)) if operator == "Exists" else True
     value = machine[short]
     if operator == "In":
-        return value in wanted
+        return value in listed
     if operator == "NotIn":
-        return value not in wanted
-    return _compares(operator, value, wanted)
+        return value not in listed
+    return _compares(operator, value, listed)
 
 
-def _compares(operator: Any, value: str, wanted: Sequence[str]) -> Maybe[bool]:
+def _compares(operator: Any, value: str, listed: Sequence[str]) -> Maybe[bool]:
     try:
-        seen, bound = int(value), int(wanted[0])
+        amount, bound = int(value), int(listed[0])
     except (ValueError, IndexError):
         return UNKNOWN
-    answers = {"Gt": seen > bound, "Lt": seen < bound, "Gte": seen >= bound, "Lte": seen <= bound}
+    answers = {"Gt": amount > bound, "Lt": amount < bound, "Gte": amount >= bound, "Lte": amount <= bound}
     return answers.get(str(operator), UNKNOWN)
 
 
@@ -307,7 +307,7 @@ def _gpu_limit(limits: Any) -> Maybe[int | None]:
 def _limit_doubts(limits: Any) -> dict[str, Doubt]:
     if holds_unknown(limits):
         return {}
-    return {"max_nodes": Doubt("its limits do not tell how many GPUs it may have", f"Set limits: {GPU_RESOURCE}.")}
+    return {"max_nodes": Doubt("its limits do not include a number of GPUs", f"Set limits: {GPU_RESOURCE}.")}
 
 
 def _removes_idle(spec: Any, metadata: Any) -> Maybe[bool]:

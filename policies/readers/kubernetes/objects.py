@@ -83,21 +83,21 @@ def embedded_workloads(body: Any, kind: str, declared: Declared) -> Iterator[Wor
     metadata = declared.properties.get("metadata")
     name, namespace = text(at(metadata, "name")), text(at(metadata, "namespace"))
     own_name = name if isinstance(name, str) else declared.name
-    for found in _pods(body, (), {}):
-        gpus = gpus_of(found.pod) if found.whole else container_gpus(found.pod)
-        placement = found.pod if found.whole else found.placement
-        missing = None if found.whole else UNKNOWN  # the operator may add its own
+    for pod_at in _pods(body, (), {}):
+        gpus = gpus_of(pod_at.pod) if pod_at.whole else container_gpus(pod_at.pod)
+        placement = pod_at.pod if pod_at.whole else pod_at.placement
+        missing = None if pod_at.whole else UNKNOWN  # the operator may add its own
         priority = text(placement.get("priorityClassName"))
         yield Workload(
-            name="/".join((own_name, *found.path)),
+            name="/".join((own_name, *pod_at.path)),
             namespace=namespace if isinstance(namespace, str) else "default",
             kind=kind,
             gpus=gpus,
             tolerations=tolerations_of(placement.get("tolerations", missing)),
             node_selector=selector_of(placement.get("nodeSelector", missing)),
             affinity=affinity_of(placement.get("affinity", missing)),
-            always=_always(kind, found.around),
-            keeps_room=makes_way(placement.get("priority")) if found.whole else False,
+            always=_always(kind, pod_at.around),
+            keeps_room=makes_way(placement.get("priority")) if pod_at.whole else False,
             priority_class=priority if isinstance(priority, str) else None,
             resource=declared.urn,
         )

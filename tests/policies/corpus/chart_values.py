@@ -10,7 +10,7 @@ from tests.policies.corpus.case import Case
 from tests.policies.corpus.helm import release
 from tests.policies.corpus.kubernetes import EVERYTHING, GPU_NODES, TOLERATION, on_t4, thing
 
-DOUBT: Final = "do not say whether these pods are a Deployment's or a DaemonSet's"
+DOUBT: Final = "do not say whether these pods belong to a Deployment or a DaemonSet"
 ON_GPUS: Final = {"tolerations": [TOLERATION], "nodeSelector": GPU_NODES}
 
 

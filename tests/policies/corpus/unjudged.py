@@ -175,6 +175,6 @@ UNJUDGED = [
             group(minSize=1),
         ),
         links=LINK,
-        unjudged="EC2's choice",
+        unjudged="let EC2 choose",
     ),
 ]

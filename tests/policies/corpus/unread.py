@@ -24,7 +24,7 @@ UNJUDGED = [
         "A provider in the program itself.",
         "pulumi-python:dynamic:Resource",
         {"size": "a2-highgpu-1g"},
-        unjudged="it is a dynamic resource, which does what the program says, and it mentions 'a2-highgpu-1g'",
+        unjudged="it is a dynamic resource, which runs code of the program, and it mentions 'a2-highgpu-1g'",
     ),
     one(
         "cloudformation-by-address",
