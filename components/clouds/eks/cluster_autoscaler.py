@@ -91,13 +91,13 @@ def rights(partition: str, account: str, region: str, cluster_name: str) -> str:
         }
     }
     return policy.document(
-        policy.allow("See", READ_ACTIONS, "*"),
+        policy.allow("AllowRead", READ_ACTIONS, "*"),
         policy.allow(
-            "SeeGroups",
+            "AllowDescribingNodeGroups",
             ["eks:DescribeNodegroup"],
             f"arn:{partition}:eks:{region}:{account}:nodegroup/{cluster_name}/*",
         ),
-        policy.allow("Scale", WRITE_ACTIONS, "*", ours),
+        policy.allow("AllowScaling", WRITE_ACTIONS, "*", ours),
     )
 
 

@@ -70,6 +70,6 @@ def uses(key: str | None) -> Sequence[policy.Statement]:
     use = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
     for_disks = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
     return (
-        policy.allow("EncryptDisks", use, key),
-        policy.allow("LetDisksUseTheKey", ("kms:CreateGrant", "kms:ListGrants", "kms:RevokeGrant"), key, for_disks),
+        policy.allow("AllowDiskEncryption", use, key),
+        policy.allow("AllowDiskKeyGrants", ("kms:CreateGrant", "kms:ListGrants", "kms:RevokeGrant"), key, for_disks),
     )

@@ -62,4 +62,4 @@ def secrets_key(name: str, settings: Settings, role: ServiceRole, parent: pulumi
 
 def _use_of(key_arn: str) -> str:
     actions = ("kms:Encrypt", "kms:Decrypt", "kms:ListGrants", "kms:DescribeKey")
-    return policy.document(policy.allow("EncryptSecrets", actions, key_arn))
+    return policy.document(policy.allow("AllowSecretsEncryption", actions, key_arn))

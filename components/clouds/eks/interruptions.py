@@ -94,7 +94,7 @@ def _senders(queue_arn: str, rules: Sequence[str]) -> str:
     sources = [f"arn:{partition}:events:{region}:{account}:rule/{rule}" for rule in rules]
     return policy.document(
         {
-            "Sid": "Events",
+            "Sid": "AllowEventBridge",
             "Effect": "Allow",
             "Principal": {"Service": "events.amazonaws.com"},
             "Action": "sqs:SendMessage",
@@ -102,7 +102,7 @@ def _senders(queue_arn: str, rules: Sequence[str]) -> str:
             "Condition": {"ArnEquals": {"aws:SourceArn": sources}},
         },
         {
-            "Sid": "EncryptedOnly",
+            "Sid": "DenyInsecureTransport",
             "Effect": "Deny",
             "Principal": "*",
             "Action": "sqs:*",

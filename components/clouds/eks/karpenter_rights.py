@@ -69,25 +69,30 @@ def rights(scope: RightsScope) -> str:
     in_making = {"ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"]}
     return policy.document(
         policy.allow(
-            "UseForInstances",
+            "AllowScopedEC2InstanceAccessActions",
             ["ec2:RunInstances", "ec2:CreateFleet"],
             [*scope.public("image", "snapshot"), *scope.ec2(*_USED), scope.reservations()],
         ),
-        policy.allow("UseTemplates", ["ec2:RunInstances", "ec2:CreateFleet"], scope.ec2("launch-template"), ours),
         policy.allow(
-            "MakeInstances",
+            "AllowScopedEC2LaunchTemplateAccessActions",
+            ["ec2:RunInstances", "ec2:CreateFleet"],
+            scope.ec2("launch-template"),
+            ours,
+        ),
+        policy.allow(
+            "AllowScopedEC2InstanceActionsWithTags",
             ["ec2:RunInstances", "ec2:CreateFleet", "ec2:CreateLaunchTemplate"],
             scope.ec2(*_MADE),
             requested,
         ),
         policy.allow(
-            "TagInMaking",
+            "AllowScopedResourceCreationTagging",
             ["ec2:CreateTags"],
             scope.ec2(*_MADE),
             {**requested, "StringEquals": {**requested["StringEquals"], **in_making}},
         ),
         policy.allow(
-            "TagInstances",
+            "AllowScopedResourceTagging",
             ["ec2:CreateTags"],
             scope.ec2("instance"),
             {
@@ -99,31 +104,35 @@ def rights(scope: RightsScope) -> str:
             },
         ),
         policy.allow(
-            "EndInstances",
+            "AllowScopedDeletion",
             ["ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"],
             scope.ec2("instance", "launch-template"),
             ours,
         ),
-        policy.allow("See", READ_ACTIONS, "*", {"StringEquals": {"aws:RequestedRegion": scope.region}}),
         policy.allow(
-            "FindImages", ["ssm:GetParameter"], f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*"
+            "AllowRegionalReadActions", READ_ACTIONS, "*", {"StringEquals": {"aws:RequestedRegion": scope.region}}
         ),
-        policy.allow("SeePrices", ["pricing:GetProducts"], "*"),
         policy.allow(
-            "HearOfInterruptions",
+            "AllowSSMReadActions",
+            ["ssm:GetParameter"],
+            f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*",
+        ),
+        policy.allow("AllowPricingReadActions", ["pricing:GetProducts"], "*"),
+        policy.allow(
+            "AllowInterruptionQueueActions",
             QUEUE_ACTIONS,
             f"arn:{scope.partition}:sqs:{scope.region}:{scope.account}:{scope.queue}",
         ),
         policy.allow(
-            "GiveNodesTheirRole",
+            "AllowPassingInstanceRole",
             ["iam:PassRole"],
             f"{iam}:role{scope.node_role}",
             {"StringEquals": {"iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]}},
         ),
-        policy.allow("SeeProfiles", ["iam:GetInstanceProfile"], f"{iam}:instance-profile/*"),
-        policy.allow("ListProfiles", ["iam:ListInstanceProfiles"], "*"),
+        policy.allow("AllowInstanceProfileReadActions", ["iam:GetInstanceProfile"], f"{iam}:instance-profile/*"),
+        policy.allow("AllowUnscopedInstanceProfileListAction", ["iam:ListInstanceProfiles"], "*"),
         policy.allow(
-            "FindTheControlPlane",
+            "AllowAPIServerEndpointDiscovery",
             ["eks:DescribeCluster"],
             f"arn:{scope.partition}:eks:{scope.region}:{scope.account}:cluster/{scope.cluster}",
         ),
@@ -141,7 +150,7 @@ def _first_spot(iam: str) -> Iterator[policy.Statement]:
     https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AutoScalingServiceRolePolicy.html
     """
     yield policy.allow(
-        "MakeTheRoleOfSpot",
+        "AllowSpotServiceLinkedRole",
         ["iam:CreateServiceLinkedRole"],
         f"{iam}:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot",
         {"StringEquals": {"iam:AWSServiceName": "spot.amazonaws.com"}},

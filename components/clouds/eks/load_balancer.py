@@ -108,35 +108,35 @@ def controller_policy(context: Context) -> pulumi.Output[str]:
         not_the_tag_itself = {"Null": {f"aws:RequestTag/{_TAG}": "true"}}
         change_tags = {"StringEquals": ours, **not_the_tag_itself}
         return policy.document(
-            policy.allow("See", _READ, "*"),
-            policy.allow("CertificatesAndFirewalls", _CERTIFICATES_AND_FIREWALLS, "*"),
+            policy.allow("AllowRead", _READ, "*"),
+            policy.allow("AllowCertificatesAndFirewalls", _CERTIFICATES_AND_FIREWALLS, "*"),
             # ELB makes the role of an account's first load balancer with its caller's rights.
             policy.allow(
-                "MakeTheRoleOfLoadBalancers",
+                "AllowLoadBalancerServiceLinkedRole",
                 ["iam:CreateServiceLinkedRole"],
                 "*",
                 {"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}},
             ),
             # Nodes are behind the group that EKS made, which does not carry the tag.
-            policy.allow("OpenNodes", _DOORS, groups, {"ArnEquals": {"ec2:Vpc": network}}),
-            policy.allow("RulesOfGroups", _DOORS, f"{ec2}:security-group-rule/*"),
-            policy.allow("MakeGroups", ["ec2:CreateSecurityGroup"], [groups, network]),
+            policy.allow("AllowNodeIngress", _DOORS, groups, {"ArnEquals": {"ec2:Vpc": network}}),
+            policy.allow("AllowSecurityGroupRules", _DOORS, f"{ec2}:security-group-rule/*"),
+            policy.allow("AllowCreatingSecurityGroups", ["ec2:CreateSecurityGroup"], [groups, network]),
             policy.allow(
-                "TagGroupsInMaking",
+                "AllowTaggingNewSecurityGroups",
                 ["ec2:CreateTags"],
                 groups,
                 {"StringEquals": {"ec2:CreateAction": "CreateSecurityGroup", **made_here}},
             ),
-            policy.allow("TagGroups", ["ec2:CreateTags", "ec2:DeleteTags"], groups, change_tags),
-            policy.allow("RemoveGroups", ["ec2:DeleteSecurityGroup"], groups, {"StringEquals": ours}),
+            policy.allow("AllowTaggingSecurityGroups", ["ec2:CreateTags", "ec2:DeleteTags"], groups, change_tags),
+            policy.allow("AllowDeletingSecurityGroups", ["ec2:DeleteSecurityGroup"], groups, {"StringEquals": ours}),
             policy.allow(
-                "Make",
+                "AllowCreatingLoadBalancers",
                 ["elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:CreateTargetGroup"],
                 "*",
                 {"StringEquals": made_here},
             ),
             policy.allow(
-                "TagInMaking",
+                "AllowTaggingNewLoadBalancers",
                 ["elasticloadbalancing:AddTags"],
                 balancers,
                 {
@@ -147,14 +147,19 @@ def controller_policy(context: Context) -> pulumi.Output[str]:
                 },
             ),
             policy.allow(
-                "Tag", ["elasticloadbalancing:AddTags", "elasticloadbalancing:RemoveTags"], balancers, change_tags
+                "AllowTaggingLoadBalancers",
+                ["elasticloadbalancing:AddTags", "elasticloadbalancing:RemoveTags"],
+                balancers,
+                change_tags,
             ),
             policy.allow(
-                "TagListeners", ["elasticloadbalancing:AddTags", "elasticloadbalancing:RemoveTags"], of_listeners
+                "AllowTaggingListeners",
+                ["elasticloadbalancing:AddTags", "elasticloadbalancing:RemoveTags"],
+                of_listeners,
             ),
-            policy.allow("Change", _CHANGE, "*", {"StringEquals": ours}),
-            policy.allow("Targets", _TARGETS, f"{elb}:targetgroup/*"),
-            policy.allow("ListenersAndRules", _LISTENERS_AND_RULES, "*"),
+            policy.allow("AllowChangingLoadBalancers", _CHANGE, "*", {"StringEquals": ours}),
+            policy.allow("AllowRegisteringTargets", _TARGETS, f"{elb}:targetgroup/*"),
+            policy.allow("AllowListenersAndRules", _LISTENERS_AND_RULES, "*"),
         )
 
     return pulumi.Output.all(context.account.partition, context.account.id, context.network.vpc).apply(document)

@@ -90,7 +90,7 @@ def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Reso
 def _tls_only(arn: str) -> str:
     return policy.document(
         {
-            "Sid": "EncryptedOnly",
+            "Sid": "DenyInsecureTransport",
             "Effect": "Deny",
             "Principal": "*",
             "Action": "s3:*",

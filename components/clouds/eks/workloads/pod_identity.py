@@ -52,14 +52,14 @@ def _document(partition: str, account: str, region: str, reach: Reach, own: Sequ
     write = [*reach.write, *own]
     statements: list[policy.Statement] = []
     if reach.read or write:
-        statements.append(policy.allow("ListBuckets", LIST, arns([*reach.read, *write])))
+        statements.append(policy.allow("AllowListingBuckets", LIST, arns([*reach.read, *write])))
     if reach.read:
-        statements.append(policy.allow("ReadObjects", READ, arns(reach.read, "/*")))
+        statements.append(policy.allow("AllowReadingObjects", READ, arns(reach.read, "/*")))
     if write:
-        statements.append(policy.allow("WriteObjects", WRITE, arns(write, "/*")))
+        statements.append(policy.allow("AllowWritingObjects", WRITE, arns(write, "/*")))
     if reach.secrets:
         # AWS ends a secret's ARN with six characters of its own:
         # https://docs.aws.amazon.com/secretsmanager/latest/userguide/auth-and-access_iam-policies.html
         secrets = [f"arn:{partition}:secretsmanager:{region}:{account}:secret:{each}-??????" for each in reach.secrets]
-        statements.append(policy.allow("ReadSecrets", SECRET, secrets))
+        statements.append(policy.allow("AllowReadingSecrets", SECRET, secrets))
     return policy.document(*statements)

@@ -106,7 +106,7 @@ def _policy(arn: str, mounts: str) -> str:
     """
     return policy.document(
         {
-            "Sid": "ByTheDriverOnly",
+            "Sid": "AllowMountingByDriver",
             "Effect": "Allow",
             "Principal": {"AWS": mounts},
             "Action": list(_MOUNT),
@@ -114,7 +114,7 @@ def _policy(arn: str, mounts: str) -> str:
             "Condition": {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},
         },
         {
-            "Sid": "EncryptedOnly",
+            "Sid": "DenyInsecureTransport",
             "Effect": "Deny",
             "Principal": {"AWS": "*"},
             "Action": "*",
