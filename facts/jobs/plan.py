@@ -91,7 +91,7 @@ def team_of(offer: Offer, asked: JobRequest) -> TeamOffer | None:
     gpus = asked.request.gpus * asked.workers
     if team is not None and gpus > team.gpus:
         raise AskError(
-            f"{gpus} GPUs at once exceed the quota of team {team.name}, {team.gpus}; request fewer, or ask the administrator"
+            f"{gpus} GPUs at once exceed the quota of team {team.name}, {team.gpus}; request fewer GPUs"
         )
     return team
 

@@ -118,11 +118,11 @@ def test_another_pods_events_say_nothing() -> None:
 
 
 @pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"])
-def test_an_image_that_cannot_be_had_is_named(reason: str) -> None:
-    status = {"image": "example.com/none:1", "state": {"waiting": {"reason": reason, "message": "not reason"}}}
-    reason = of_job(JOB, [pod(node="n1", containerStatuses=[status])], [])
-    assert (reason.kind, reason.message) == ("image", "not reason")
-    assert "example.com/none:1" in reason.summary
+def test_an_image_that_cannot_be_pulled_is_named(reason: str) -> None:
+    status = {"image": "example.com/none:1", "state": {"waiting": {"reason": reason, "message": "not found"}}}
+    state = of_job(JOB, [pod(node="n1", containerStatuses=[status])], [])
+    assert (state.kind, state.message) == ("image", "not found")
+    assert "example.com/none:1" in state.summary
     creating = {"state": {"waiting": {"reason": "ContainerCreating"}}}
     assert of_job(JOB, [pod(node="n1", containerStatuses=[creating])], []).kind == "starting"
 
