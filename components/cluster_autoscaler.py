@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.clouds.base import NodePools, PoolGovernance
+from components.clouds.base import AdminObjects, NodePools, PoolGovernance
 from components.cluster import Cluster
 from facts.concepts.pool import Pool
 
@@ -33,6 +33,7 @@ class ClusterAutoscaler(pulumi.ComponentResource):
     def __init__(self, name: str, args: ClusterAutoscalerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:ClusterAutoscaler", name, None, opts)
         cluster = args.cluster
-        self.node_pools = cluster.handle.autoscaler(name, args.pools, cluster.objects, self, args.admin_pool)
+        objects = AdminObjects(name=name, objects=cluster.objects, parent=self, admin_pool=args.admin_pool)
+        self.node_pools = cluster.handle.autoscaler(args.pools, objects)
         self.pools = {pool.name: cluster.cloud.governance(pool, cluster.settings) for pool in args.pools}
         self.register_outputs({"pools": {pool: governance.as_output() for pool, governance in self.pools.items()}})

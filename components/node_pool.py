@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pulumi
 
+from components.clouds.base import AdminObjects
 from components.cluster import Cluster
 from components.cluster_autoscaler import ClusterAutoscaler
 from facts.concepts.pool import Pool, as_node_group
@@ -34,7 +35,9 @@ class AdminPool(pulumi.ComponentResource):
         pool = args.pool
         cluster = args.cluster
         self.pool = cluster.handle.node_pool(f"{name}-pool", pool, pulumi.ResourceOptions(parent=self))
-        cluster.handle.storage(f"{name}-storage", cluster.objects, self, self.pool)
+        cluster.handle.storage(
+            AdminObjects(name=f"{name}-storage", objects=cluster.objects, parent=self, admin_pool=self.pool)
+        )
         self.register_outputs({"name": pool.name, "machineType": pool.machine_type, "nodes": pool.min_nodes})
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from facts.catalog import PLUGINS
 from facts.concepts.pool import Pool
@@ -17,12 +17,10 @@ from facts.concepts.pool import Pool
 if TYPE_CHECKING:
     import pulumi
 
-    from components.resources import ClusterObjects
+    from components.resources import ClusterObjects, CustomResource, Inputs
     from components.settings import Settings
     from components.settings.access import Access
     from components.settings.workloads import Checkpoints, Registry, SharedVolume
-
-_Context = TypeVar("_Context")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,42 +116,42 @@ class Reach:
     own: Mapping[str, Bucket] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class WorkloadResources(Generic[_Context]):
-    """What a cloud has for jobs beside the cluster of ``context``, each declared as children of ``parent``.
+@dataclass(frozen=True, kw_only=True)
+class WorkloadResources:
+    """A cloud's resources for jobs: functions that declare them as children of the last argument, from a name and a
+    setting.
 
-    ``make_registry``, ``make_bucket``, ``make_share``, ``grant`` and ``let_pull`` are the cloud's own.
+    - ``registry``: a private registry, from which the nodes may pull ``<address>/<image>:<tag>``; its address
+    - ``bucket``: a private, encrypted bucket, to which nothing has access yet
+    - ``share``: encrypted files that only the cluster's nodes can mount
+    - ``pod_identity``: the identity of a service account (namespace, name); the annotations that it needs
+    - ``grant_pull``: lets the nodes pull from a registry of another project or account; ``None`` where only that
+      registry's owner can grant it
     """
 
-    context: _Context
-    make_registry: Callable[[str, _Context, Registry, pulumi.Resource], pulumi.Output[str]]
-    make_bucket: Callable[[str, _Context, Checkpoints, pulumi.Resource], Bucket]
-    make_share: Callable[[str, _Context, SharedVolume, pulumi.Resource], Share]
-    grant: Callable[[str, _Context, tuple[str, str], Reach, pulumi.Resource], Mapping[str, pulumi.Input[str]]]
-    let_pull: Callable[[str, _Context, str, pulumi.Resource], None] | None = None
+    registry: Callable[[str, Registry, pulumi.Resource], pulumi.Output[str]]
+    bucket: Callable[[str, Checkpoints, pulumi.Resource], Bucket]
+    share: Callable[[str, SharedVolume, pulumi.Resource], Share]
+    pod_identity: Callable[[str, tuple[str, str], Reach, pulumi.Resource], Mapping[str, pulumi.Input[str]]]
+    grant_pull: Callable[[str, str, pulumi.Resource], None] | None = None
 
-    def registry(self, name: str, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
-        """A private registry from which the nodes may pull; its address: an image is ``<address>/<image>:<tag>``."""
-        return self.make_registry(name, self.context, wanted, parent)
 
-    def pulls(self, name: str, registry: str, parent: pulumi.Resource) -> None:
-        """The nodes' right to pull from a registry of another project or account, where this side gives it."""
-        assert self.let_pull is not None, "settings refuse it where it is not"
-        self.let_pull(name, self.context, registry, parent)
+@dataclass(frozen=True, kw_only=True)
+class AdminObjects:
+    """Declares objects inside the cluster as children of ``parent``, a component called ``name``.
 
-    def bucket(self, name: str, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
-        """A private, encrypted bucket that nobody may reach yet."""
-        return self.make_bucket(name, self.context, wanted, parent)
+    Objects with pods wait for ``admin_pool``, whose nodes they run on.
+    """
 
-    def share(self, name: str, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
-        """Encrypted files that nobody but the cluster's nodes can mount."""
-        return self.make_share(name, self.context, wanted, parent)
+    name: str
+    objects: ClusterObjects
+    parent: pulumi.Resource
+    admin_pool: pulumi.Resource
 
-    def pod_identity(
-        self, name: str, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
-    ) -> Mapping[str, pulumi.Input[str]]:
-        """Who the pods of a service account (namespace, name) are, without a key; the account's annotations."""
-        return self.grant(name, self.context, account, reach, parent)
+    def declare(self, suffix: str, manifest: Inputs, *after: pulumi.Resource) -> CustomResource:
+        """The object ``<name>-<suffix>``, or ``<name>`` without a suffix."""
+        name = f"{self.name}-{suffix}" if suffix else self.name
+        return self.objects.declare(name, manifest, self.parent, *after)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,28 +202,17 @@ class CloudCluster(NodePools, Protocol):
         ...
 
     @property
-    def workloads(self) -> WorkloadResources[Any]:
+    def workloads(self) -> WorkloadResources:
         """What jobs need beside the cluster."""
         ...
 
-    def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
-        """Declare the default StorageClass among the ``objects`` in the cluster, which wait for ``admin_pool``; nothing
-        where the cloud's own encrypts."""
+    def storage(self, objects: AdminObjects) -> None:
+        """Declare the default StorageClass; nothing where the cloud's own class encrypts."""
         ...
 
-    def autoscaler(
-        self,
-        name: str,
-        pools: Sequence[Pool],
-        objects: ClusterObjects,
-        parent: pulumi.Resource,
-        admin_pool: pulumi.Resource,
-    ) -> NodePools:
-        """Declare what scales ``pools``: its identity in the cloud and its ``objects`` in the cluster, which wait for
-        ``admin_pool``; nothing where the cloud's own autoscaler needs no more than the pools' limits.
-
-        What is returned declares these pools.
-        """
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
+        """Declare the autoscaler of ``pools``: its cloud identity and its ``objects`` in the cluster; nothing where the
+        cloud runs the autoscaler itself. The result declares these pools."""
         ...
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from components.access import bindings
 from components.clouds.base import Subject
-from components.clouds.eks.people import refuse_the_maker
+from components.clouds.eks.access import refuse_cluster_creator
 from components.settings.access import Access
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
@@ -195,7 +195,7 @@ def test_nobody_has_two_entries(twice: str) -> None:
 def test_whoever_makes_a_cluster_is_no_entry_of_it(caller: str, refused: bool) -> None:
     settings = load_stack("eks", access=[{"name": "ci", "who": PEOPLE["eks"][1], "role": "admin"}])
     if not refused:
-        refuse_the_maker(settings, caller)
+        refuse_cluster_creator(settings, caller)
         return
     with pytest.raises(pulumi.RunError, match=r"access\[0\]\.who"):
-        refuse_the_maker(settings, caller)
+        refuse_cluster_creator(settings, caller)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from components.clouds.aks import autoscaling, maintenance, people, pools, roles
+from components.clouds.aks import access, autoscaling, maintenance, pools, roles
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.encryption import Encryption
@@ -18,13 +18,12 @@ from components.clouds.aks.kubeconfig import endpoint, kubeconfig
 from components.clouds.aks.network import Network, profile
 from components.clouds.aks.running_pools import RunningPools, count
 from components.clouds.aks.workloads.bucket import bucket
-from components.clouds.aks.workloads.pod_identity import grant
-from components.clouds.aks.workloads.registry import let_pull, registry
+from components.clouds.aks.workloads.pod_identity import pod_identity
+from components.clouds.aks.workloads.registry import grant_pull, registry
 from components.clouds.aks.workloads.share import share
-from components.clouds.base import NodePools, WorkloadResources
+from components.clouds.base import AdminObjects, NodePools, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
 from components.clouds.raw import beside
-from components.resources import ClusterObjects
 from components.settings import Settings
 from facts.catalog.aks.naming import dns_prefix
 from facts.concepts.pool import Pool
@@ -109,7 +108,7 @@ class AksCluster(ControlPlaneOutputs):
         way_in = _way_in(self._context, parent)
         self._authority = way_in.apply(lambda found: found[1])
         self._kubeconfig = pulumi.Output.secret(way_in.apply(lambda found: kubeconfig(settings.cluster_name, *found)))
-        people.let_in(name, settings, self._resource, parent)
+        access.grant(name, settings, self._resource, parent)
         self._last: Sequence[pulumi.Resource] = maintenance.windows(self._context, name, parent)[-1:]
 
     @property
@@ -143,25 +142,24 @@ class AksCluster(ControlPlaneOutputs):
         return declared
 
     @property
-    def workloads(self) -> WorkloadResources[Context]:
+    def workloads(self) -> WorkloadResources:
         """What jobs need beside the cluster, and beside the pools that are declared by now."""
-        made_last = partial(share, after=self._last)
-        return WorkloadResources(self._context, registry, bucket, made_last, grant, let_pull)
+        context = self._context
+        return WorkloadResources(
+            registry=partial(registry, context),
+            bucket=partial(bucket, context),
+            share=partial(share, context, after=self._last),
+            pod_identity=partial(pod_identity, context),
+            grant_pull=partial(grant_pull, context),
+        )
 
-    def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
+    def storage(self, objects: AdminObjects) -> None:
         """Nothing: Azure encrypts every disk. https://learn.microsoft.com/azure/virtual-machines/disk-encryption"""
 
-    def autoscaler(
-        self,
-        name: str,
-        pools: Sequence[Pool],
-        objects: ClusterObjects,
-        parent: pulumi.Resource,
-        admin_pool: pulumi.Resource,
-    ) -> NodePools:
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """The order of the pools, for the ``priority`` expander; Azure runs the autoscaler itself."""
         if autoscaling.expander(self._context.settings) == "priority" and pools:
-            objects.declare(f"{name}-order", autoscaling.order(pools), parent)
+            objects.declare("order", autoscaling.order(pools))
         return self
 
 

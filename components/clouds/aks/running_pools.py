@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import pulumi
 
-from components.clouds.looked_up import looked_up
+from components.clouds.data_lookup import data_lookup
 from components.settings import Settings
 from facts.catalog.aks.naming import pool_name
 from facts.concepts.pool import Pool
@@ -58,7 +58,7 @@ class RunningPools:
         name = pool_name(pool.name)
         if not pool.autoscaled or name not in self._names:
             return None
-        return looked_up(_POOL, {**self._place, "agentPoolName": name}, self._parent, after)
+        return data_lookup(_POOL, {**self._place, "agentPoolName": name}, self._parent, after)
 
 
 def count(pool: Pool, running: RunningPool) -> pulumi.Input[int]:

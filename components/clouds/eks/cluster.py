@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.clouds.base import NodePools, WorkloadResources
+from components.clouds.base import AdminObjects, NodePools, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
-from components.clouds.eks import addons, cluster_autoscaler, disk_key, people, pools, storage
-from components.clouds.eks.access import vpc_config
+from components.clouds.eks import access, addons, cluster_autoscaler, disk_key, pools, storage
 from components.clouds.eks.context import Context
 from components.clouds.eks.control_plane_logs import LOGS, log_group
 from components.clouds.eks.declare import declare
 from components.clouds.eks.encryption import secrets_key
+from components.clouds.eks.endpoint import vpc_config
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import CallerIdentity, cluster_role, node_role
 from components.clouds.eks.karpenter import Karpenter, node_role_arn
@@ -23,11 +24,11 @@ from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroups, cluster_exists
 from components.clouds.eks.version import cluster_minor
 from components.clouds.eks.workloads.bucket import bucket
-from components.clouds.eks.workloads.pod_identity import grant
+from components.clouds.eks.workloads.pod_identity import pod_identity
 from components.clouds.eks.workloads.registry import registry
 from components.clouds.eks.workloads.share import share
 from components.clouds.raw import beside
-from components.resources import ClusterObjects, CustomResource
+from components.resources import CustomResource
 from components.settings import Settings
 from facts.concepts.pool import Pool
 
@@ -44,7 +45,7 @@ class EksCluster(ControlPlaneOutputs):
             _refuse_out_of_reach()
         account = CallerIdentity(parent)
         if settings.access and not exists:
-            people.refuse_the_maker(settings, account.caller)
+            access.refuse_cluster_creator(settings, account.caller)
         minor = cluster_minor(settings, parent, exists=exists)
         network = (
             ExistingNetwork(settings, parent, new=not exists)
@@ -83,7 +84,7 @@ class EksCluster(ControlPlaneOutputs):
         )
         self._authority = self._resource.output("certificateAuthority").apply(lambda found: str(found["data"]))
         self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
-        people.let_in(name, settings, self._context.name, parent)
+        access.grant(name, settings, self._context.name, parent)
         self._needs: Sequence[pulumi.Resource] = [
             *nodes.ready,
             *addons.before_nodes(name, self._context, parent),
@@ -114,27 +115,26 @@ class EksCluster(ControlPlaneOutputs):
         return group
 
     @property
-    def workloads(self) -> WorkloadResources[Context]:
+    def workloads(self) -> WorkloadResources:
         """What jobs need beside the cluster."""
-        return WorkloadResources(self._context, registry, bucket, share, grant)
+        context = self._context
+        return WorkloadResources(
+            registry=partial(registry, context),
+            bucket=partial(bucket, context),
+            share=partial(share, context),
+            pod_identity=partial(pod_identity, context),
+        )
 
-    def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
+    def storage(self, objects: AdminObjects) -> None:
         """An encrypted class of our own."""
         key = self._context.settings.security.disk_key
-        objects.declare(name, storage.default_class(key), parent, admin_pool)
+        objects.declare("", storage.default_class(key), objects.admin_pool)
 
-    def autoscaler(
-        self,
-        name: str,
-        pools: Sequence[Pool],
-        objects: ClusterObjects,
-        parent: pulumi.Resource,
-        admin_pool: pulumi.Resource,
-    ) -> NodePools:
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Cluster-autoscaler for node groups, or Karpenter with pools of its own, on the admin pool."""
         if self._context.settings.autoscaler == "karpenter":
-            return Karpenter(name, self._context, pools, objects, parent, admin_pool)
-        cluster_autoscaler.declare(name, self._context, pools, objects, parent, admin_pool)
+            return Karpenter(self._context, pools, objects)
+        cluster_autoscaler.declare(self._context, pools, objects)
         return self
 
 
@@ -188,13 +188,13 @@ def _inputs(
     minor: str,
     role_arn: pulumi.Output[Any],
     key_arn: pulumi.Input[str],
-    access: eks.ClusterVpcConfig,
+    network: eks.ClusterVpcConfig,
 ) -> eks.Cluster:
     return {
         "name": settings.cluster_name,
         "roleArn": role_arn,
         "version": minor,
-        "vpcConfig": access,
+        "vpcConfig": network,
         # Access entries alone, no aws-auth ConfigMap; EKS makes one for whoever creates the cluster:
         # https://docs.aws.amazon.com/eks/latest/userguide/access-entries.html
         "accessConfig": {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": True},

@@ -10,12 +10,12 @@ from typing import Final
 
 import pulumi
 
+from components.clouds.base import AdminObjects
 from components.clouds.eks import autoscaler_objects, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.identity import associate, pod_role
 from components.clouds.eks.version import release
 from components.clouds.priority_expander import Pool, priorities, priority_config_map
-from components.resources import ClusterObjects
 from components.settings import Settings
 from facts.catalog.eks import node_tags
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS
@@ -48,16 +48,9 @@ _LABELS_OF_A_GROUP: Final = tuple(
 _UUID: Final = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
-def declare(
-    name: str,
-    context: Context,
-    pools: Sequence[Pool],
-    objects: ClusterObjects,
-    parent: pulumi.Resource,
-    admin_pool: pulumi.Resource,
-) -> None:
-    """The role of the autoscaler and its objects in the cluster, which wait for ``admin_pool``."""
-    settings = context.settings
+def declare(context: Context, pools: Sequence[Pool], objects: AdminObjects) -> None:
+    """The autoscaler's IAM role and its objects in the cluster."""
+    settings, name, parent = context.settings, objects.name, objects.parent
     where = pulumi.Output.all(context.account.partition, context.account.id)
     document = where.apply(lambda found: rights(found[0], found[1], settings.region, settings.cluster_name))
     role = pod_role(name, "cluster-autoscaler", settings, context.account, parent, document=document)
@@ -67,16 +60,16 @@ def declare(
         f"{name}-identity", role, context.name, account, settings, pulumi.ResourceOptions(parent=parent)
     )
     before = [
-        objects.declare(f"{name}-{manifest['kind'].lower()}", manifest, parent, admin_pool)
+        objects.declare(manifest["kind"].lower(), manifest, objects.admin_pool)
         for manifest in autoscaler_objects.access()
     ]
     if uses_priorities(settings):
         order = priority_config_map(priorities(pools, group_pattern))
-        before.append(objects.declare(f"{name}-order", order, parent, admin_pool))
+        before.append(objects.declare("order", order, objects.admin_pool))
     image = f"{IMAGE}:{release(CLUSTER_AUTOSCALERS, context.minor)}"
     deployment = autoscaler_objects.deployment(image, flags(settings), settings.region)
-    objects.declare(f"{name}-deployment", deployment, parent, identity, *before)
-    objects.declare(f"{name}-budget", autoscaler_objects.disruption_budget(), parent, admin_pool)
+    objects.declare("deployment", deployment, identity, *before)
+    objects.declare("budget", autoscaler_objects.disruption_budget(), objects.admin_pool)
 
 
 def rights(partition: str, account: str, region: str, cluster_name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components.clouds.base import AdminObjects
 from components.clouds.eks import karpenter_objects
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
@@ -16,7 +17,7 @@ from components.clouds.eks.identity import CallerIdentity, associate, node_role,
 from components.clouds.eks.interruptions import InterruptionQueue, queue_name
 from components.clouds.eks.karpenter_rights import RightsScope, rights
 from components.clouds.eks.version import release
-from components.resources import Chart, ClusterObjects, CustomResource
+from components.resources import Chart, CustomResource
 from components.settings import Settings
 from facts.catalog.eks.versions import KARPENTERS
 from facts.concepts.pool import ROLE_LABEL, Pool
@@ -51,15 +52,13 @@ class Karpenter:
 
     def __init__(
         self,
-        name: str,
         context: Context,
         pools: Sequence[Pool],
-        objects: ClusterObjects,
-        parent: pulumi.Resource,
-        admin_pool: pulumi.Resource,
+        objects: AdminObjects,
     ) -> None:
         settings = context.settings
-        self._context, self._objects = context, objects
+        name, parent = objects.name, objects.parent
+        self._context, self._objects = context, objects.objects
         self._weights = karpenter_objects.weights(pools)
         options = pulumi.ResourceOptions(parent=parent)
         queue = InterruptionQueue(name, settings, parent)
@@ -100,19 +99,19 @@ class Karpenter:
         identity = associate(f"{name}-identity", role, context.name, (NAMESPACE, NAME), settings, options)
         # An association takes seconds to have an effect, and none on pods that are there already, so another release is
         # between it and Karpenter: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreatePodIdentityAssociation.html
-        definitions = objects.helm_release(f"{name}-definitions", self._chart(_DEFINITIONS), parent, identity)
-        self._release = objects.helm_release(
+        definitions = self._objects.helm_release(f"{name}-definitions", self._chart(_DEFINITIONS), parent, identity)
+        self._release = self._objects.helm_release(
             f"{name}-release",
             self._release_inputs(queue),
             parent,
-            admin_pool,
+            objects.admin_pool,
             definitions,
             entry,
             profile,
             *nodes.ready,
             *queue.ready,
         )
-        self._classes = self._node_classes(name, pools, profile, objects, parent)
+        self._classes = self._node_classes(name, pools, profile, parent)
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
         """One pool; on the way down it goes before Karpenter, which ends its machines first."""
@@ -131,12 +130,11 @@ class Karpenter:
         name: str,
         pools: Sequence[Pool],
         profile: CustomResource,
-        objects: ClusterObjects,
         parent: pulumi.Resource,
     ) -> dict[str, CustomResource]:
         context = self._context
         return {
-            karpenter_objects.class_name(pool): objects.declare(
+            karpenter_objects.class_name(pool): self._objects.declare(
                 f"{name}-{karpenter_objects.class_name(pool)}",
                 karpenter_objects.node_class(
                     pool,

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 import pulumi
 
-from components.clouds.looked_up import looked_up
+from components.clouds.data_lookup import data_lookup
 
 _CLUSTERS: Final = "aws:eks/getClusters:getClusters"
 _NODE_GROUPS: Final = "aws:eks/getNodeGroups:getNodeGroups"
@@ -65,10 +65,10 @@ class RunningGroups:
         if name not in self._names:
             return None
         asked = {"clusterName": self._cluster, "nodeGroupName": name}
-        group = looked_up(_NODE_GROUP, asked, self._parent, after)
+        group = data_lookup(_NODE_GROUP, asked, self._parent, after)
         # EKS's own record of the size lags behind the autoscaler's changes:
         # https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html
-        scaling_group = looked_up(_SCALING_GROUP, {"name": group.apply(_scaling_group)}, self._parent)
+        scaling_group = data_lookup(_SCALING_GROUP, {"name": group.apply(_scaling_group)}, self._parent)
         return pulumi.Output.all(group, scaling_group).apply(lambda found: _running(*found))
 
 

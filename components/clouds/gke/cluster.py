@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from components.clouds.base import NodePools, WorkloadResources
+from components.clouds.base import AdminObjects, NodePools, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
-from components.clouds.gke import maintenance, people, pools, storage
+from components.clouds.gke import access, maintenance, pools, storage
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
 from components.clouds.gke.existing_network import ExistingNetwork
@@ -18,11 +19,11 @@ from components.clouds.gke.kubeconfig import kubeconfig
 from components.clouds.gke.network import Network
 from components.clouds.gke.node_config import node_config
 from components.clouds.gke.workloads.bucket import bucket
-from components.clouds.gke.workloads.pod_identity import grant
-from components.clouds.gke.workloads.registry import let_pull, registry
+from components.clouds.gke.workloads.pod_identity import pod_identity
+from components.clouds.gke.workloads.registry import grant_pull, registry
 from components.clouds.gke.workloads.share import share
 from components.clouds.raw import beside
-from components.resources import ClusterObjects, CustomResource
+from components.resources import CustomResource
 from components.settings import Settings
 from facts.concepts.pool import Pool
 
@@ -67,7 +68,7 @@ class GkeCluster(ControlPlaneOutputs):
         self._context = Context(settings=settings, control_plane=self._resource, node_account=identity.email)
         self._authority = self._resource.output("masterAuth").apply(lambda auth: str(auth["clusterCaCertificate"]))
         self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
-        people.let_in(name, settings, parent)
+        access.grant(name, settings, parent)
         self._network = network
         self._first: list[pulumi.Resource] = []
 
@@ -96,25 +97,25 @@ class GkeCluster(ControlPlaneOutputs):
         return declared
 
     @property
-    def workloads(self) -> WorkloadResources[Context]:
+    def workloads(self) -> WorkloadResources:
         """What jobs need beside the cluster."""
-        return WorkloadResources(self._context, registry, bucket, share, grant, let_pull)
+        context = self._context
+        return WorkloadResources(
+            registry=partial(registry, context),
+            bucket=partial(bucket, context),
+            share=partial(share, context),
+            pod_identity=partial(pod_identity, context),
+            grant_pull=partial(grant_pull, context),
+        )
 
-    def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
+    def storage(self, objects: AdminObjects) -> None:
         """With a key of the customer's, a class of volumes that are encrypted with it; else nothing, as Google encrypts
         every disk: https://cloud.google.com/compute/docs/disks/disk-encryption"""
         key = self._context.settings.security.disk_key
         if key is not None:
-            objects.declare(f"{name}-default-class", storage.default_class(key), parent)
+            objects.declare("default-class", storage.default_class(key))
 
-    def autoscaler(
-        self,
-        name: str,
-        pools: Sequence[Pool],
-        objects: ClusterObjects,
-        parent: pulumi.Resource,
-        admin_pool: pulumi.Resource,
-    ) -> NodePools:
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Nothing more than the pools: Google runs the autoscaler, and a pool's limits are all it needs."""
         return self
 
@@ -209,7 +210,7 @@ def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: No
     further_zones = settings.zones if settings.regional else settings.zones[1:]
     if further_zones:
         inputs["nodeLocations"] = list(further_zones)
-    if (groups := people.authenticator_groups(settings)) is not None:
+    if (groups := access.authenticator_groups(settings)) is not None:
         inputs["authenticatorGroupsConfig"] = groups
     if settings.kubernetes.version is not None:
         inputs["minMasterVersion"] = settings.kubernetes.version

@@ -13,7 +13,7 @@ from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.workloads.group import DataGroup
 from components.clouds.base import Bucket
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import Checkpoints
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ CREATED_WITH: Final = ("enableNfsV3", "isHnsEnabled")
 """https://learn.microsoft.com/rest/api/storagerp/storage-accounts/update has neither."""
 
 
-def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
+def bucket(context: Context, name: str, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
     """The container, in the cluster's region; its name for grants is its resource id."""
     settings = context.settings
     group = DataGroup(name, context, "checkpoints", wanted, parent)
@@ -50,7 +50,7 @@ def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Reso
             "minimumTlsVersion": "TLS1_2",
             "tags": dict(settings.labels),
         },
-        lasting(wanted, path, parent, created_with=CREATED_WITH),
+        retained(wanted, path, parent, created_with=CREATED_WITH),
         outputs=["primaryEndpoints"],
     )
     # https://learn.microsoft.com/azure/storage/blobs/soft-delete-blob-overview
@@ -77,7 +77,7 @@ def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Reso
             "containerName": CONTAINER,
             "publicAccess": "None",
         },
-        lasting(wanted, f"{path}/blobServices/default/containers/{CONTAINER}", parent, blobs),
+        retained(wanted, f"{path}/blobServices/default/containers/{CONTAINER}", parent, blobs),
     )
     url = account.output("primaryEndpoints").apply(lambda found: f"{found['blob']}{CONTAINER}")
     return Bucket(name=container.id, url=url)

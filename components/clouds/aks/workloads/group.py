@@ -12,8 +12,8 @@ import pulumi
 
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
-from components.clouds.lasting import lasting
 from components.clouds.names import worldwide
+from components.clouds.retained import retained
 from components.settings.workloads import Lasting
 
 
@@ -28,7 +28,7 @@ class DataGroup:
             "azure-native:resources:ResourceGroup",
             f"{name}-group",
             {"resourceGroupName": called, "location": settings.region, "tags": dict(settings.labels)},
-            lasting(wanted, self.id, parent),
+            retained(wanted, self.id, parent),
             outputs=["name"],
         )
         self.name: pulumi.Output[Any] = group.output("name")

@@ -24,8 +24,8 @@ _AUDIENCE: Final = "api://AzureADTokenExchange"
 _ROLE_LIMIT: Final = 60
 
 
-def grant(
-    name: str, context: Context, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
+def pod_identity(
+    context: Context, name: str, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
 ) -> Mapping[str, pulumi.Input[str]]:
     """The identity with its roles; the annotation that tells Azure's webhook which one it is."""
     settings = context.settings

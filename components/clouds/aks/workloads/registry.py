@@ -14,7 +14,7 @@ from components.clouds.aks import roles
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.workloads.group import DataGroup
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import Registry
 
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerregistry
@@ -24,7 +24,7 @@ _NAME_LIMIT: Final = 50
 _CREATED_WITH: Final = ("zoneRedundancy",)
 
 
-def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
+def registry(context: Context, name: str, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
     """The registry, from which the nodes' identity may pull; its address."""
     settings = context.settings
     group = DataGroup(name, context, "registry", wanted, parent)
@@ -40,7 +40,7 @@ def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resou
             "adminUserEnabled": False,
             "tags": dict(settings.labels),
         },
-        lasting(
+        retained(
             wanted,
             f"{group.id}/providers/Microsoft.ContainerRegistry/registries/{called}",
             parent,
@@ -52,7 +52,7 @@ def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resou
     return made.output("loginServer")
 
 
-def let_pull(name: str, context: Context, registry: str, parent: pulumi.Resource) -> None:
+def grant_pull(context: Context, name: str, registry: str, parent: pulumi.Resource) -> None:
     """Let the nodes' identity pull from a registry that is there, of whatever subscription of the tenant."""
     _assign(name, context, registry.split("/")[2], f"{context.settings.cluster_name}/{registry}", registry, parent)
 

@@ -16,7 +16,7 @@ from components.clouds.aks.declare import declare
 from components.clouds.aks.workloads.bucket import CREATED_WITH, NAME_LIMIT
 from components.clouds.aks.workloads.group import DataGroup
 from components.clouds.base import Share
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import SharedVolume
 from facts.catalog.aks.cloud import CATALOG
 
@@ -25,7 +25,7 @@ _INTERFACE: Final = "azure-native:network:getNetworkInterface"
 
 
 def share(
-    name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource, *, after: Sequence[pulumi.Resource]
+    context: Context, name: str, wanted: SharedVolume, parent: pulumi.Resource, *, after: Sequence[pulumi.Resource]
 ) -> Share:
     """The share, in the cluster's region; its endpoint is made ``after`` what else changes the subnet."""
     settings = context.settings
@@ -52,7 +52,7 @@ def share(
             "publicNetworkAccess": "Disabled",
             "tags": dict(settings.labels),
         },
-        lasting(wanted, path, parent, created_with=CREATED_WITH),
+        retained(wanted, path, parent, created_with=CREATED_WITH),
     )
     assert CATALOG.volume_gib is not None
     size = wanted.size_gib or CATALOG.volume_gib[0]
@@ -67,7 +67,7 @@ def share(
             "shareQuota": size,
             "rootSquash": "NoRootSquash",
         },
-        lasting(wanted, f"{path}/fileServices/default/shares/{_SHARE}", parent),
+        retained(wanted, f"{path}/fileServices/default/shares/{_SHARE}", parent),
     )
     door = declare(
         "azure-native:network:PrivateEndpoint",

@@ -13,8 +13,8 @@ from components.clouds.base import Bucket
 from components.clouds.eks import policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
-from components.clouds.lasting import lasting
 from components.clouds.names import worldwide
+from components.clouds.retained import retained
 from components.settings.workloads import Checkpoints
 
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
@@ -22,7 +22,7 @@ _NAME_LIMIT: Final = 63
 _UNFINISHED_UPLOADS_DAYS: Final = 7
 
 
-def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
+def bucket(context: Context, name: str, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
     """The bucket, in the cluster's region.
 
     What is set on it comes one by one: S3 refuses two at once, and what it refused stays refused for minutes
@@ -34,7 +34,7 @@ def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Reso
         "aws:s3/bucket:Bucket",
         name,
         {"bucket": called, "forceDestroy": wanted.on_destroy == "delete", "tags": dict(settings.labels)},
-        lasting(wanted, called, parent),
+        retained(wanted, called, parent),
         outputs=["arn"],
     )
     kept = pulumi.ResourceOptions(parent=parent, retain_on_delete=wanted.on_destroy == "keep")

@@ -30,8 +30,8 @@ https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3
 SECRET: Final = ("secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret")
 
 
-def grant(
-    name: str, context: Context, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
+def pod_identity(
+    context: Context, name: str, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
 ) -> Mapping[str, pulumi.Input[str]]:
     """The role and its association; the account needs no annotation."""
     settings = context.settings

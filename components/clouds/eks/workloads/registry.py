@@ -12,13 +12,13 @@ import pulumi
 
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import Registry
 
 _UNTAGGED_DAYS: Final = 30
 
 
-def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
+def registry(context: Context, name: str, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
     """The repositories ``<cluster>/<image>``; the address before ``/<image>``.
 
     Scanned when pushed, which is free of charge: https://docs.aws.amazon.com/AmazonECR/latest/userguide/image-scanning.html
@@ -37,7 +37,7 @@ def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resou
                 "forceDelete": wanted.on_destroy == "delete",
                 "tags": dict(settings.labels),
             },
-            lasting(wanted, called, parent),
+            retained(wanted, called, parent),
             outputs=["repositoryUrl"],
         )
         declare(

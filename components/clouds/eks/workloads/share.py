@@ -13,7 +13,7 @@ from components.clouds.base import Share
 from components.clouds.eks import policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import SharedVolume
 
 _NFS: Final = 2049
@@ -25,7 +25,7 @@ _MOUNT: Final = (
 )
 
 
-def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
+def share(context: Context, name: str, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
     """The file system, and a mount target in each zone that has nodes. It grows by itself; what is in it is paid."""
     settings = context.settings
     # By it a later stack finds the file system again; two of one token cannot be.
@@ -36,7 +36,7 @@ def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Reso
         "aws:efs/fileSystem:FileSystem",
         name,
         {"creationToken": token, "encrypted": True, "throughputMode": "elastic", "tags": tags},
-        lasting(wanted, _left_behind(token, parent) if wanted.adopt else None, parent),
+        retained(wanted, _left_behind(token, parent) if wanted.adopt else None, parent),
         outputs=["arn"],
     )
     mounts = context.file_mounts

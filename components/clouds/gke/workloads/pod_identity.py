@@ -22,8 +22,8 @@ WRITE: Final = "roles/storage.objectUser"
 SECRET: Final = "roles/secretmanager.secretAccessor"
 
 
-def grant(
-    name: str, context: Context, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
+def pod_identity(
+    context: Context, name: str, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
 ) -> Mapping[str, pulumi.Input[str]]:
     """The grants; the account needs no annotation."""
     settings = context.settings

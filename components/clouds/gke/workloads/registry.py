@@ -11,7 +11,7 @@ import pulumi
 
 from components.clouds.gke.context import Context
 from components.clouds.gke.declare import declare
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import Registry
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _UNTAGGED_DAYS: Final = 30
 
 
-def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
+def registry(context: Context, name: str, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
     """The repository, called like the cluster; its address."""
     settings = context.settings
     days = wanted.untagged_days or _UNTAGGED_DAYS
@@ -43,7 +43,7 @@ def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resou
             "cleanupPolicies": [untagged],
             "labels": dict(settings.labels),
         },
-        lasting(
+        retained(
             wanted,
             f"projects/{settings.project}/locations/{settings.region}/repositories/{settings.cluster_name}",
             parent,
@@ -53,7 +53,7 @@ def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resou
     return repository.output("registryUri")
 
 
-def let_pull(name: str, context: Context, repository: str, parent: pulumi.Resource) -> None:
+def grant_pull(context: Context, name: str, repository: str, parent: pulumi.Resource) -> None:
     """Let the nodes read a repository of another project; whoever runs the program has to be allowed to say so there.
 
     https://cloud.google.com/artifact-registry/docs/integrate-gke

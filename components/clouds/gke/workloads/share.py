@@ -12,7 +12,7 @@ import pulumi
 from components.clouds.base import Share
 from components.clouds.gke.context import Context
 from components.clouds.gke.declare import declare
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import SharedVolume
 from facts.catalog.gke.cloud import CATALOG
 
@@ -21,7 +21,7 @@ _SHARE: Final = "shared"
 _TIER: Final = "BASIC_HDD"
 
 
-def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
+def share(context: Context, name: str, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
     """The instance, in the first zone.
 
     How GKE's driver names one that is there: https://github.com/kubernetes-sigs/gcp-filestore-csi-driver/blob/master/docs/kubernetes/pre-provisioned-pv.md
@@ -45,7 +45,7 @@ def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Reso
             "labels": dict(settings.labels),
         },
         # The control plane comes after the network, which the instance only names.
-        lasting(
+        retained(
             wanted, f"projects/{settings.project}/locations/{zone}/instances/{called}", parent, context.control_plane
         ),
     )

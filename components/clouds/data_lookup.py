@@ -11,7 +11,7 @@ import pulumi
 Value = TypeVar("Value")
 
 
-def looked_up(
+def data_lookup(
     token: str, arguments: Mapping[str, Any], parent: pulumi.Resource, after: Sequence[pulumi.Resource] = ()
 ) -> pulumi.Output[Any]:
     """The answer to the function ``token``, asked when all of ``after`` is up to date; in a preview, which changes

@@ -9,7 +9,7 @@ import pulumi
 from components.settings.workloads import Lasting
 
 
-def lasting(
+def retained(
     wanted: Lasting,
     id: str | None,
     parent: pulumi.Resource,
