@@ -107,19 +107,22 @@ def of_stack(path: Path) -> Iterator[Mapping[str, Any]]:
     """
     settings = from_stack_file(path)
     cloud = load_cloud(settings.cloud)
-    for made in manifests(
+    for admission_policy in manifests(
         settings.gpu_pools,
         adds_gpu_toleration=cloud.adds_gpu_toleration,
         ends_running_pods=cloud.ends_running_pods,
     ):
-        yield made.policy
-        yield made.binding
+        yield admission_policy.policy
+        yield admission_policy.binding
 
 
 def main(arguments: list[str]) -> int:
     """Print the manifests; 1 for a stack file that is not valid."""
     try:
-        documents = [*pod_rules(), *(made for name in arguments[:1] for made in of_stack(Path(name)))]
+        documents = [
+            *pod_rules(),
+            *(admission_policy for name in arguments[:1] for admission_policy in of_stack(Path(name))),
+        ]
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 1

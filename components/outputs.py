@@ -107,8 +107,8 @@ def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:
     maintenance for it, weeks ahead: https://karpenter.sh/v1.14/concepts/disruption/#interruption. A spot machine goes
     two minutes after its warning anyway; a pod that holds it only loses the time to end well.
     """
-    held = {DO_NOT_DISRUPT: "true"} if autoscaler == "karpenter" and not spec.spot else {}
-    return {SAFE_TO_EVICT: "false", **held}
+    undisrupted = {DO_NOT_DISRUPT: "true"} if autoscaler == "karpenter" and not spec.spot else {}
+    return {SAFE_TO_EVICT: "false", **undisrupted}
 
 
 def cost(settings: Settings) -> dict[str, Any]:
@@ -125,8 +125,8 @@ def cost(settings: Settings) -> dict[str, Any]:
     known = catalog.of(settings.cloud)
     if settings.workloads.shared_volume is not None and known.prices.volume is None:
         notes.append("without the shared volume: what is in it is paid for as long as it exists")
-    if standing := fees(known, settings.region, settings.workloads, settings.network):
-        notes.append(f"idle includes up to {sum(standing.values()):.2f} for {', '.join(standing)}, used or not")
+    if fixed_fees := fees(known, settings.region, settings.workloads, settings.network):
+        notes.append(f"idle includes up to {sum(fixed_fees.values()):.2f} for {', '.join(fixed_fees)}, used or not")
     if known.prices.disk(settings.region, settings.admin_pool.disk_gb) is None:
         notes.append(f"without the nodes' boot disks: their price in {settings.region} is not known")
     support = support_of(known, settings.kubernetes.version)

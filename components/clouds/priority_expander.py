@@ -32,10 +32,10 @@ def in_order(pools: Sequence[Pool]) -> list[list[Pool]]:
     First choices come before fallbacks, then machines that are reserved, and paid for whether used or not, then spot
     before on-demand, then nodes with fewer GPUs, then cheaper ones.
     """
-    alike: dict[tuple[float, ...], list[Pool]] = defaultdict(list)
+    by_rank: dict[tuple[float, ...], list[Pool]] = defaultdict(list)
     for pool in pools:
-        alike[_rank(pool)].append(pool)
-    return [alike[rank] for rank in sorted(alike)]
+        by_rank[_rank(pool)].append(pool)
+    return [by_rank[rank] for rank in sorted(by_rank)]
 
 
 def priorities(pools: Sequence[Pool], pattern: Callable[[Pool], str]) -> dict[int, list[str]]:

@@ -10,7 +10,7 @@ from components.settings.workloads import Lasting
 
 
 def retained(
-    wanted: Lasting,
+    setting: Lasting,
     id: str | None,
     parent: pulumi.Resource,
     *after: pulumi.Resource,
@@ -27,8 +27,8 @@ def retained(
     """
     return pulumi.ResourceOptions(
         parent=parent,
-        retain_on_delete=wanted.on_destroy == "keep",
-        import_=id if wanted.adopt else None,
+        retain_on_delete=setting.on_destroy == "keep",
+        import_=id if setting.adopt else None,
         ignore_changes=list(created_with),
         depends_on=list(after),
     )

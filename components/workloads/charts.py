@@ -34,10 +34,10 @@ def release(
     return cluster.objects.helm_release(chart.name, {**chart.where, "values": values}, parent, *after)
 
 
-def requests(asked: Resources, *, limited: bool = True) -> dict[str, Any]:
+def requests(resources: Resources, *, limited: bool = True) -> dict[str, Any]:
     """A container's ``resources``; ``limited``: it gets no more memory than twice what it asks for."""
-    given = {"cpu": f"{asked.milli_cpu}m", "memory": f"{asked.memory_mib}Mi"}
-    return {"requests": given, **({"limits": {"memory": f"{2 * asked.memory_mib}Mi"}} if limited else {})}
+    requested = {"cpu": f"{resources.milli_cpu}m", "memory": f"{resources.memory_mib}Mi"}
+    return {"requests": requested, **({"limits": {"memory": f"{2 * resources.memory_mib}Mi"}} if limited else {})}
 
 
 def password(
@@ -47,8 +47,8 @@ def password(
 
     It is secret in the state, too, and stays as it was made: the next run's is not used.
     """
-    made = {**keys, "password": secrets.token_urlsafe(_PASSWORD_BYTES)}
-    data = {key: base64.b64encode(value.encode()).decode() for key, value in made.items()}
+    content = {**keys, "password": secrets.token_urlsafe(_PASSWORD_BYTES)}
+    data = {key: base64.b64encode(value.encode()).decode() for key, value in content.items()}
     manifest = {
         "apiVersion": "v1",
         "kind": "Secret",

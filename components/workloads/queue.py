@@ -24,7 +24,7 @@ _API: Final = "kueue.x-k8s.io/v1beta2"
 _READY: Final = "1h"
 """How long all pods of a job may take to run. Then those that do give their GPUs back, and the job waits again."""
 
-_READY_WHEN_LENT: Final = "168h"
+_READY_FLEX_START: Final = "168h"
 """The same where machines are lent, each when there is one, however late: a wait that is broken off begins anew.
 https://cloud.google.com/kubernetes-engine/docs/concepts/dws
 """
@@ -50,15 +50,17 @@ class JobQueue(pulumi.ComponentResource):
     def __init__(self, name: str, args: JobQueueArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:JobQueue", name, None, opts)
         objects = args.cluster.objects
-        space = objects.namespace(CHART.namespace, self)
-        installed = release(args.cluster, CHART, values(args.queue, args.pools), self, space, *args.after)
+        namespace = objects.namespace(CHART.namespace, self)
+        installed = release(args.cluster, CHART, values(args.queue, args.pools), self, namespace, *args.after)
         flavors = [
             objects.declare(f"{name}-{manifest['metadata']['name']}", manifest, self, installed)
             for manifest in flavors_of(args.pools)
         ]
         shared = objects.declare(f"{name}-shared", cluster_queue(args.pools), self, installed, *flavors)
-        for each, made in args.namespaces.items():
-            objects.declare(f"{name}-in-{each}", _local_queue(each), self, shared, *([] if made is None else [made]))
+        for each, namespace in args.namespaces.items():
+            objects.declare(
+                f"{name}-in-{each}", _local_queue(each), self, shared, *([] if namespace is None else [namespace])
+            )
         self.register_outputs({"queue": QUEUE, "namespaces": list(args.namespaces)})
 
 
@@ -68,8 +70,8 @@ def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
     Its API for who waits before whom listens on 8082, which the chart's Service does not let one change: behind a
     firewall it is not reached (docs/workloads.md says what to do), and nothing of the program asks it.
     """
-    lent = any(pool.rung == "flex-start" for pool in pools)
-    ready = _READY_WHEN_LENT if lent else _READY
+    flex_start = any(pool.rung == "flex-start" for pool in pools)
+    ready = _READY_FLEX_START if flex_start else _READY
     configuration = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -108,8 +110,8 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
     https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-taints
     """
     for pool in pools:
-        kept_off = [taint for taint in pool.taints if taint != GPU_TAINT]
-        taints = [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in kept_off]
+        other_taints = [taint for taint in pool.taints if taint != GPU_TAINT]
+        taints = [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in other_taints]
         yield {
             "apiVersion": _API,
             "kind": "ResourceFlavor",
@@ -155,10 +157,10 @@ def _price(pool: Pool) -> float:
     return float("inf") if pool.hourly_usd is None else pool.hourly_usd / pool.allocatable_gpus
 
 
-def _local_queue(space: str) -> dict[str, Any]:
+def _local_queue(namespace: str) -> dict[str, Any]:
     return {
         "apiVersion": _API,
         "kind": "LocalQueue",
-        "metadata": {"name": QUEUE, "namespace": space},
+        "metadata": {"name": QUEUE, "namespace": namespace},
         "spec": {"clusterQueue": QUEUE},
     }

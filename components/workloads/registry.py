@@ -48,6 +48,6 @@ class PullRights(pulumi.ComponentResource):
         assert grant_pull is not None, "settings refuse pullFrom on such a cloud"
         for registry in args.registries:
             digits = hashlib.sha256(registry.encode()).hexdigest()[:6]
-            called = f"{name}-{registry.rpartition('/')[2]}-{digits}"
-            grant_pull(called, registry, self)
+            full_name = f"{name}-{registry.rpartition('/')[2]}-{digits}"
+            grant_pull(full_name, registry, self)
         self.register_outputs({"registries": list(args.registries)})

@@ -17,7 +17,7 @@ from facts.jobs.sweep import Sweep
 
 # Placement follows the pools that there are: a job that runs keeps its own. A Job's template cannot be changed, so that
 # a new pool would end it and make it anew. https://kubernetes.io/docs/concepts/workloads/controllers/job/
-_AS_MADE: Final = (
+_IGNORED_CHANGES: Final = (
     "spec.template.metadata.annotations",
     *(f"spec.template.spec.{field}" for field in ("affinity", "tolerations", "terminationGracePeriodSeconds")),
 )
@@ -75,9 +75,9 @@ class TrainingJob(pulumi.ComponentResource):
         self.pools = job.pools
         objects = args.cluster.objects
         # The Service first: the workers look for it as soon as they run.
-        made, *services = manifests(job)
+        job_manifest, *services = manifests(job)
         first = [objects.declare(f"{name}-service", service, self) for service in services]
-        objects.declare(f"{name}-job", made, self, *first, as_made=_AS_MADE)
+        objects.declare(f"{name}-job", job_manifest, self, *first, as_made=_IGNORED_CHANGES)
         self.register_outputs({"job": f"{args.namespace}/{name}", "pools": list(job.pools)})
 
 
@@ -85,9 +85,9 @@ def _job(name: str, args: TrainingJobArgs) -> TrainingJobSpec:
     settings = args.cluster.settings
     pools = settings.gpu_pools
     # What only the cloud knows is put in below; until then any text stands for it.
-    known = {"checkpoints": ""} if args.checkpoints is not None else {}
-    offered = offer(settings, pools, daemons_of(args.cluster.cloud, settings, pools), known)
-    asked = JobRequest(
+    addresses = {"checkpoints": ""} if args.checkpoints is not None else {}
+    stack_offer = offer(settings, pools, daemons_of(args.cluster.cloud, settings, pools), addresses)
+    job_request = JobRequest(
         request=PodRequest(
             gpus=args.gpus,
             gpu=args.gpu,
@@ -107,9 +107,9 @@ def _job(name: str, args: TrainingJobArgs) -> TrainingJobSpec:
         grace_seconds=args.grace_seconds,
         env=args.env,
     )
-    job = training_job(asked, place(offered, asked.request), "", offered)
+    job = training_job(job_request, place(stack_offer, job_request.request), "", stack_offer)
     # Outputs stand in a manifest like text.
-    later: dict[str, Any] = {"image": args.image}
+    outputs: dict[str, Any] = {"image": args.image}
     if job.checkpoints is not None and args.checkpoints is not None:
-        later["checkpoints"] = pulumi.Output.concat(args.checkpoints, "/", name)
-    return replace(job, annotations=_NOT_AWAITED, kept_seconds=None, **later)
+        outputs["checkpoints"] = pulumi.Output.concat(args.checkpoints, "/", name)
+    return replace(job, annotations=_NOT_AWAITED, kept_seconds=None, **outputs)

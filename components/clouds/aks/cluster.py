@@ -40,7 +40,7 @@ Azure refuses (https://github.com/rancher/rancher/issues/24071); nor does Azure 
 pools while it upgrades by itself."""
 
 # https://learn.microsoft.com/azure/aks/private-clusters: its name is in a private zone, linked to this network alone.
-_OUT_OF_REACH: Final = (
+_UNREACHABLE: Final = (
     "network.privateEndpoint: only the cluster's own network reaches and names the control plane, and nothing leads to "
     "a network that is still to be made: the update would end at the first object in the cluster. Write "
     "network.existing with a network that is reached from here, or privateEndpoint: false with your address in "
@@ -65,7 +65,7 @@ class AksCluster(ControlPlaneOutputs):
         existing = ExistingNetwork(settings, parent) if settings.network.existing else None
         running_pools = RunningPools(settings, parent)
         if settings.network.private_endpoint and existing is None and not running_pools.cluster_exists:
-            raise pulumi.RunError(_OUT_OF_REACH)
+            raise pulumi.RunError(_UNREACHABLE)
         group = declare(
             "azure-native:resources:ResourceGroup",
             f"{name}-group",
@@ -80,19 +80,21 @@ class AksCluster(ControlPlaneOutputs):
         self._node_identity = identities.nodes.id
         encryption = Encryption(name, settings, group_name, identities, parent)
         rights = [*identities.ready, *encryption.ready]
-        itself = roles.holding(identities.control_plane.id, rights)
+        identity = roles.holding(identities.control_plane.id, rights)
         admin_nodes = count(settings.admin_pool, running_pools.find(settings.admin_pool, rights))
         self._resource = declare(
             "azure-native:containerservice:ManagedCluster",
             f"{name}-control-plane",
             beside(
-                _inputs(settings, group_name, network, identities, encryption, itself, admin_nodes), settings.raw, "raw"
+                _inputs(settings, group_name, network, identities, encryption, identity, admin_nodes),
+                settings.raw,
+                "raw",
             ),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=[*rights, deployer],
                 protect=settings.security.deletion_protection,
-                ignore_changes=_kept(settings),
+                ignore_changes=_ignored_changes(settings),
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="45m"),
             ),
             outputs=["name"],
@@ -105,9 +107,11 @@ class AksCluster(ControlPlaneOutputs):
             nodes=identities.nodes,
             running_pools=running_pools,
         )
-        way_in = _way_in(self._context, parent)
-        self._authority = way_in.apply(lambda found: found[1])
-        self._kubeconfig = pulumi.Output.secret(way_in.apply(lambda found: kubeconfig(settings.cluster_name, *found)))
+        endpoint_and_authority = _endpoint_and_authority(self._context, parent)
+        self._authority = endpoint_and_authority.apply(lambda answer: answer[1])
+        self._kubeconfig = pulumi.Output.secret(
+            endpoint_and_authority.apply(lambda answer: kubeconfig(settings.cluster_name, *answer))
+        )
         access.grant(name, settings, self._resource, parent)
         self._last: Sequence[pulumi.Resource] = maintenance.windows(self._context, name, parent)[-1:]
 
@@ -163,17 +167,17 @@ class AksCluster(ControlPlaneOutputs):
         return self
 
 
-def _way_in(context: Context, parent: pulumi.Resource) -> pulumi.Output[tuple[str, str]]:
+def _endpoint_and_authority(context: Context, parent: pulumi.Resource) -> pulumi.Output[tuple[str, str]]:
     """The control plane's URL and CA."""
     answer = pulumi.runtime.invoke_output(
         "azure-native:containerservice:listManagedClusterUserCredentials",
         {"resourceGroupName": context.group, "resourceName": context.control_plane.output("name")},
         pulumi.InvokeOutputOptions(parent=parent, depends_on=[context.control_plane]),
     )
-    return answer.apply(lambda found: endpoint(found["kubeconfigs"]))
+    return answer.apply(lambda answer: endpoint(answer["kubeconfigs"]))
 
 
-def _kept(settings: Settings) -> list[str]:
+def _ignored_changes(settings: Settings) -> list[str]:
     """Another way out would cut the connections of running jobs: a cluster keeps the one that the existing subnet had
     when it was made."""
     return [] if settings.network.existing is None else ["networkProfile.outboundType"]
@@ -185,10 +189,10 @@ def _inputs(
     network: Network | ExistingNetwork,
     identities: ClusterIdentities,
     encryption: Encryption,
-    itself: pulumi.Input[str],
+    identity: pulumi.Input[str],
     admin_nodes: pulumi.Input[int],
 ) -> aks.ManagedCluster:
-    """``itself`` is the id of the control plane's identity, known once it has its rights."""
+    """``identity`` is the id of the control plane's identity, known once it has its rights."""
     security: aks.ManagedClusterSecurityProfile = {"workloadIdentity": {"enabled": True}}
     inputs: aks.ManagedCluster = {
         "resourceGroupName": group,
@@ -199,7 +203,7 @@ def _inputs(
         "sku": {"name": "Base", "tier": "Standard"},
         "dnsPrefix": dns_prefix(settings.cluster_name),
         "nodeResourceGroup": f"{settings.cluster_name}-nodes",
-        "identity": {"type": "UserAssigned", "userAssignedIdentities": [itself]},
+        "identity": {"type": "UserAssigned", "userAssignedIdentities": [identity]},
         "identityProfile": {
             "kubeletidentity": {
                 "resourceId": identities.nodes.id,

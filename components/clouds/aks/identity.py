@@ -66,7 +66,7 @@ class ClusterIdentities:
         self.control_plane = ManagedIdentity(name, settings, group, "control-plane", parent)
         self.nodes = ManagedIdentity(name, settings, group, "nodes", parent)
 
-        def may(purpose: str, role: str, scope: pulumi.Input[str], key: str | None = None) -> CustomResource:
+        def grant(purpose: str, role: str, scope: pulumi.Input[str], key: str | None = None) -> CustomResource:
             return roles.assignment(
                 f"{name}-control-plane-{purpose}",
                 subscription=settings.project,
@@ -78,23 +78,23 @@ class ClusterIdentities:
             )
 
         self.ready: list[CustomResource] = [
-            may("subnet", roles.NETWORK_CONTRIBUTOR, subnet),
+            grant("subnet", roles.NETWORK_CONTRIBUTOR, subnet),
             # https://learn.microsoft.com/azure/aks/pre-created-kubelet-managed-identity
-            may("nodes", roles.MANAGED_IDENTITY_OPERATOR, self.nodes.id),
+            grant("nodes", roles.MANAGED_IDENTITY_OPERATOR, self.nodes.id),
         ]
         if linked is not None:
-            self.ready.append(may("network", roles.NETWORK_CONTRIBUTOR, linked))
+            self.ready.append(grant("network", roles.NETWORK_CONTRIBUTOR, linked))
         # Azure asks for no less, and for all of the group: a reservation is best in one of its own.
         # https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups
-        for number, reserved in enumerate(reservation_groups(settings), start=1):
-            key = f"reservations/{reserved.lower()}"
-            self.ready.append(may(f"reservations-{number}", roles.CONTRIBUTOR, reserved, key))
+        for number, reservation_group in enumerate(reservation_groups(settings), start=1):
+            key = f"reservations/{reservation_group.lower()}"
+            self.ready.append(grant(f"reservations-{number}", roles.CONTRIBUTOR, reservation_group, key))
 
 
 def reservation_groups(settings: Settings) -> list[str]:
     """The resource groups (ids) of the reservations that the pools consume, each once."""
-    written = (RESERVATION.fullmatch(pool.gpus.reservation or "") for pool in settings.gpu_pools)
-    return list({match["group"].lower(): match["group"] for match in written if match is not None}.values())
+    matches = (RESERVATION.fullmatch(pool.gpus.reservation or "") for pool in settings.gpu_pools)
+    return list({match["group"].lower(): match["group"] for match in matches if match is not None}.values())
 
 
 def grant_deployer(name: str, settings: Settings, group: CustomResource, parent: pulumi.Resource) -> CustomResource:
@@ -113,7 +113,7 @@ def grant_deployer(name: str, settings: Settings, group: CustomResource, parent:
         key=f"{settings.cluster_name}/deployer",
         role=roles.AKS_RBAC_CLUSTER_ADMIN,
         scope=group.id,
-        principal=deployer.apply(lambda found: found["objectId"]),
+        principal=deployer.apply(lambda client: client["objectId"]),
         # A person or a workload: Azure looks it up.
         principal_type=None,
         # The next person who runs the program takes nobody's place.

@@ -130,15 +130,18 @@ def _inputs(context: Context, pool: Pool, running: RunningPool) -> aks.AgentPool
 
 
 def _upgrade(pool: Pool) -> aks.AgentPoolUpgradeSettings:
-    usual = GPU_UPGRADES if pool.gpu_part else _UPGRADE_BY_SURPLUS
-    wanted = pool.upgrade
-    if wanted is None:
-        return usual
-    settings: aks.AgentPoolUpgradeSettings = {**usual}
-    if wanted.max_surge is not None or wanted.max_unavailable is not None:
-        settings["maxSurge"], settings["maxUnavailable"] = str(wanted.max_surge or 0), str(wanted.max_unavailable or 0)
-    if wanted.drain_minutes is not None:
-        settings["drainTimeoutInMinutes"] = wanted.drain_minutes
+    default = GPU_UPGRADES if pool.gpu_part else _UPGRADE_BY_SURPLUS
+    upgrade = pool.upgrade
+    if upgrade is None:
+        return default
+    settings: aks.AgentPoolUpgradeSettings = {**default}
+    if upgrade.max_surge is not None or upgrade.max_unavailable is not None:
+        settings["maxSurge"], settings["maxUnavailable"] = (
+            str(upgrade.max_surge or 0),
+            str(upgrade.max_unavailable or 0),
+        )
+    if upgrade.drain_minutes is not None:
+        settings["drainTimeoutInMinutes"] = upgrade.drain_minutes
     return settings
 
 

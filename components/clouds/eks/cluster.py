@@ -42,7 +42,7 @@ class EksCluster(ControlPlaneOutputs):
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         exists = cluster_exists(settings.cluster_name, parent)
         if settings.network.private_endpoint and settings.network.existing is None and not exists:
-            _refuse_out_of_reach()
+            _refuse_unreachable()
         account = CallerIdentity(parent)
         if settings.access and not exists:
             access.refuse_cluster_creator(settings, account.caller)
@@ -82,7 +82,7 @@ class EksCluster(ControlPlaneOutputs):
             groups=_groups(settings, exists, parent),
             file_mounts=addons.file_mounts(name, settings, account, parent),
         )
-        self._authority = self._resource.output("certificateAuthority").apply(lambda found: str(found["data"]))
+        self._authority = self._resource.output("certificateAuthority").apply(lambda authority: str(authority["data"]))
         self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
         access.grant(name, settings, self._context.name, parent)
         self._needs: Sequence[pulumi.Resource] = [
@@ -150,7 +150,7 @@ def _groups(settings: Settings, exists: bool, parent: pulumi.Resource) -> Runnin
     return RunningGroups(settings.cluster_name, exists, parent)
 
 
-def _refuse_out_of_reach() -> None:
+def _refuse_unreachable() -> None:
     """A network that comes with the cluster is one to which nothing leads yet: the update would stop after the admin
     pool, when the first object in the cluster is due."""
     raise pulumi.RunError(

@@ -51,8 +51,10 @@ _UUID: Final = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 def declare(context: Context, pools: Sequence[Pool], objects: AdminObjects) -> None:
     """The autoscaler's IAM role and its objects in the cluster."""
     settings, name, parent = context.settings, objects.name, objects.parent
-    where = pulumi.Output.all(context.account.partition, context.account.id)
-    document = where.apply(lambda found: rights(found[0], found[1], settings.region, settings.cluster_name))
+    partition_and_account = pulumi.Output.all(context.account.partition, context.account.id)
+    document = partition_and_account.apply(
+        lambda known: rights(known[0], known[1], settings.region, settings.cluster_name)
+    )
     role = pod_role(name, "cluster-autoscaler", settings, context.account, parent, document=document)
     account = (autoscaler_objects.NAMESPACE, autoscaler_objects.NAME)
     # Credentials are injected when a pod starts, so the association comes before the Deployment.
@@ -77,7 +79,7 @@ def rights(partition: str, account: str, region: str, cluster_name: str) -> str:
 
     https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelastickubernetesservice.html
     """
-    ours = {
+    owned = {
         "StringEquals": {
             f"aws:ResourceTag/{node_tags.ENABLED}": "true",
             f"aws:ResourceTag/{node_tags.owned(cluster_name)}": "owned",
@@ -90,7 +92,7 @@ def rights(partition: str, account: str, region: str, cluster_name: str) -> str:
             ["eks:DescribeNodegroup"],
             f"arn:{partition}:eks:{region}:{account}:nodegroup/{cluster_name}/*",
         ),
-        policy.allow("AllowScaling", WRITE_ACTIONS, "*", ours),
+        policy.allow("AllowScaling", WRITE_ACTIONS, "*", owned),
     )
 
 

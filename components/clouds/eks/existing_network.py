@@ -75,9 +75,9 @@ class ExistingNetwork:
     def __init__(self, settings: Settings, parent: pulumi.Resource, *, new: bool) -> None:
         existing = settings.network.existing
         assert existing is not None
-        look = _LookUps(parent)
-        vpc = look.one(_VPC, "network.existing.network", existing.network, {"id": existing.network})
-        subnets = _subnets(look, existing.network, existing.subnets)
+        lookups = _Lookups(parent)
+        vpc = lookups.one(_VPC, "network.existing.network", existing.network, {"id": existing.network})
+        subnets = _subnets(lookups, existing.network, existing.subnets)
         problems = list(_problems(settings, vpc, subnets, new=new))
         if problems:
             raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
@@ -87,11 +87,11 @@ class ExistingNetwork:
         self.public_subnets: Mapping[str, pulumi.Input[str]] = {}
         self.ready: list[pulumi.Resource] = []
         if LOAD_BALANCER in settings.addons:
-            self.public_subnets = _public(look, existing.network)
-            _tell(subnets, self.public_subnets, parent)
+            self.public_subnets = _public(lookups, existing.network)
+            _warn_about_tags(subnets, self.public_subnets, parent)
 
 
-class _LookUps:
+class _Lookups:
     """The provider's functions, whose errors name the key that they are about."""
 
     def __init__(self, parent: pulumi.Resource) -> None:
@@ -99,17 +99,17 @@ class _LookUps:
 
     def one(self, token: str, key: str, what: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
-            found: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, self._options).value
+            properties: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, self._options).value
         except Exception as error:
             raise pulumi.RunError(f"{key}: '{what}': {error}") from error
-        return found
+        return properties
 
 
-def _subnets(look: _LookUps, vpc: str, ids: Sequence[str]) -> list[_Subnet]:
-    facts = {id: look.one(_SUBNET, _HERE, id, {"id": id}) for id in ids}
+def _subnets(lookups: _Lookups, vpc: str, ids: Sequence[str]) -> list[_Subnet]:
+    facts = {id: lookups.one(_SUBNET, _HERE, id, {"id": id}) for id in ids}
     tables = [
-        look.one(_ROUTE_TABLE, _HERE, id, {"routeTableId": id})
-        for id in look.one(_ROUTE_TABLES, "network.existing.network", vpc, {"vpcId": vpc})["ids"]
+        lookups.one(_ROUTE_TABLE, _HERE, id, {"routeTableId": id})
+        for id in lookups.one(_ROUTE_TABLES, "network.existing.network", vpc, {"vpcId": vpc})["ids"]
     ]
     own = {each["subnetId"]: table for table in tables for each in table["associations"] if each.get("subnetId")}
     # A subnet that is associated with none goes by the VPC's:
@@ -123,11 +123,11 @@ def _problems(
 ) -> Iterator[Problem]:
     yield from _names(vpc)
     ranges = _ranges(vpc)
-    for taken in ranges:
-        if IPv4Network(settings.network.service_cidr).overlaps(IPv4Network(taken)):
+    for vpc_range in ranges:
+        if IPv4Network(settings.network.service_cidr).overlaps(IPv4Network(vpc_range)):
             yield Problem(
                 "network.serviceCidr",
-                f"{settings.network.service_cidr} overlaps with {taken} of {vpc['id']}",
+                f"{settings.network.service_cidr} overlaps with {vpc_range} of {vpc['id']}",
                 "Write another range inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
             )
     for subnet in subnets:
@@ -176,10 +176,10 @@ def _zones(settings: Settings, subnets: Sequence[_Subnet]) -> Iterator[Problem]:
     by_zone: dict[str, list[_Subnet]] = {}
     for subnet in subnets:
         by_zone.setdefault(subnet.zone, []).append(subnet)
-    for zone, found in by_zone.items():
-        if len(found) > 1:
+    for zone, in_zone in by_zone.items():
+        if len(in_zone) > 1:
             yield Problem(
-                _HERE, f"{' and '.join(map(str, found))} are both in {zone}", "Write one subnet for each zone"
+                _HERE, f"{' and '.join(map(str, in_zone))} are both in {zone}", "Write one subnet for each zone"
             )
     for zone in settings.zones:
         if zone not in by_zone:
@@ -210,14 +210,14 @@ def _ranges(vpc: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys((vpc["cidrBlock"], *more)))
 
 
-def _public(look: _LookUps, vpc: str) -> dict[str, pulumi.Input[str]]:
+def _public(lookups: _Lookups, vpc: str) -> dict[str, pulumi.Input[str]]:
     """The VPC's subnets for load balancers that the internet reaches, by zone."""
     filters = [{"name": "vpc-id", "values": [vpc]}, {"name": "tag-key", "values": [_PUBLIC]}]
-    ids = look.one(_SUBNETS, "network.existing.network", vpc, {"filters": filters})["ids"]
-    return {look.one(_SUBNET, _HERE, id, {"id": id})["availabilityZone"]: id for id in ids}
+    ids = lookups.one(_SUBNETS, "network.existing.network", vpc, {"filters": filters})["ids"]
+    return {lookups.one(_SUBNET, _HERE, id, {"id": id})["availabilityZone"]: id for id in ids}
 
 
-def _tell(subnets: Sequence[_Subnet], public: Mapping[str, Any], parent: pulumi.Resource) -> None:
+def _warn_about_tags(subnets: Sequence[_Subnet], public: Mapping[str, Any], parent: pulumi.Resource) -> None:
     """Say which tags load balancers miss; without any the controller goes by routes, from its release 2.12 on."""
     untagged = [subnet.id for subnet in subnets if _INTERNAL not in (subnet.facts.get("tags") or {})]
     if untagged:

@@ -41,13 +41,13 @@ class CallerIdentity:
     once, and its ``partition`` (``aws``, ``aws-us-gov``, ``aws-cn``)."""
 
     def __init__(self, parent: pulumi.Resource) -> None:
-        found = pulumi.runtime.invoke(_CALLER, {}, pulumi.InvokeOptions(parent=parent)).value
-        self.id = str(found["accountId"])
-        self.caller = str(found["arn"])
+        identity = pulumi.runtime.invoke(_CALLER, {}, pulumi.InvokeOptions(parent=parent)).value
+        self.id = str(identity["accountId"])
+        self.caller = str(identity["arn"])
         partition = pulumi.runtime.invoke_output(
             "aws:index/getPartition:getPartition", {}, pulumi.InvokeOutputOptions(parent=parent)
         )
-        self.partition: pulumi.Output[str] = partition.apply(lambda found: str(found["partition"]))
+        self.partition: pulumi.Output[str] = partition.apply(lambda answer: str(answer["partition"]))
 
     def managed_policy(self, path: str) -> pulumi.Output[str]:
         """The ARN of a policy that AWS maintains; ``path`` is its name, with its path if it has one."""
@@ -97,8 +97,8 @@ class ServiceRole:
             for path in managed
         ]
         if document is not None:
-            own: eks.RolePolicy = {"role": self.role_name, "name": purpose, "policy": document}
-            self.ready.append(declare("aws:iam/rolePolicy:RolePolicy", f"{name}-policy", own, options))
+            inline: eks.RolePolicy = {"role": self.role_name, "name": purpose, "policy": document}
+            self.ready.append(declare("aws:iam/rolePolicy:RolePolicy", f"{name}-policy", inline, options))
 
 
 def role_name(cluster_name: str, purpose: str) -> str:

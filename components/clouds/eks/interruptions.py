@@ -31,7 +31,7 @@ EVENTS: Final = {
 _QUEUE_NAME_LIMIT: Final = 80
 _RULE_NAME_LIMIT: Final = 64
 # After that a warning of two minutes is stale.
-_KEPT_SECONDS: Final = 300
+_RETENTION_SECONDS: Final = 300
 
 
 def queue_name(cluster_name: str) -> str:
@@ -49,7 +49,7 @@ class InterruptionQueue:
             f"{name}-interruptions",
             {
                 "name": queue_name(settings.cluster_name),
-                "messageRetentionSeconds": _KEPT_SECONDS,
+                "messageRetentionSeconds": _RETENTION_SECONDS,
                 "sqsManagedSseEnabled": True,
                 "tags": dict(settings.labels),
             },
@@ -62,7 +62,7 @@ class InterruptionQueue:
         rules = list(names.values())
         senders: eks.QueuePolicy = {
             "queueUrl": queue.output("url"),
-            "policy": arn.apply(lambda found: _senders(found, rules)),
+            "policy": arn.apply(lambda queue_arn: _senders(queue_arn, rules)),
         }
         self.ready: list[pulumi.Resource] = [
             declare("aws:sqs/queuePolicy:QueuePolicy", f"{name}-interruptions-senders", senders, options)

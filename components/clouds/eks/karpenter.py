@@ -81,11 +81,11 @@ class Karpenter:
             },
             options,
         )
-        document = pulumi.Output.all(context.account.partition, context.account.id).apply(
-            lambda found: rights(
+        policy_document = pulumi.Output.all(context.account.partition, context.account.id).apply(
+            lambda account: rights(
                 RightsScope(
-                    partition=found[0],
-                    account=found[1],
+                    partition=account[0],
+                    account=account[1],
                     region=settings.region,
                     cluster=settings.cluster_name,
                     queue=queue_name(settings.cluster_name),
@@ -95,7 +95,7 @@ class Karpenter:
                 )
             )
         )
-        role = pod_role(name, "karpenter", settings, context.account, parent, document=document)
+        role = pod_role(name, "karpenter", settings, context.account, parent, document=policy_document)
         identity = associate(f"{name}-identity", role, context.name, (NAMESPACE, NAME), settings, options)
         # An association takes seconds to have an effect, and none on pods that are there already, so another release is
         # between it and Karpenter: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreatePodIdentityAssociation.html
@@ -122,8 +122,8 @@ class Karpenter:
             unneeded_minutes=pool.unneeded_minutes or self._context.settings.idle_minutes,
             maintenance=self._context.settings.maintenance,
         )
-        made_of = self._classes[karpenter_objects.class_name(pool)]
-        return self._objects.declare(name, manifest, opts.parent, made_of, owns_cloud_resources=True)
+        node_class = self._classes[karpenter_objects.class_name(pool)]
+        return self._objects.declare(name, manifest, opts.parent, node_class, owns_cloud_resources=True)
 
     def _node_classes(
         self,

@@ -26,7 +26,7 @@ READ_ACTIONS: Final = (
 )
 QUEUE_ACTIONS: Final = ("sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage")
 
-_MADE: Final = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
+_CREATED: Final = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
 _USED: Final = ("security-group", "subnet")
 _NODE_POOL: Final = "karpenter.sh/nodepool"
 
@@ -65,8 +65,8 @@ def rights(scope: RightsScope) -> str:
     """The policy of the controller."""
     iam = f"arn:{scope.partition}:iam::{scope.account}"
     requested = _tagged("Request", scope.cluster, {"aws:RequestTag/eks:eks-cluster-name": scope.cluster})
-    ours = _tagged("Resource", scope.cluster, {})
-    in_making = {"ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"]}
+    owned = _tagged("Resource", scope.cluster, {})
+    on_creation = {"ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"]}
     return policy.document(
         policy.allow(
             "AllowScopedEC2InstanceAccessActions",
@@ -77,26 +77,26 @@ def rights(scope: RightsScope) -> str:
             "AllowScopedEC2LaunchTemplateAccessActions",
             ["ec2:RunInstances", "ec2:CreateFleet"],
             scope.ec2("launch-template"),
-            ours,
+            owned,
         ),
         policy.allow(
             "AllowScopedEC2InstanceActionsWithTags",
             ["ec2:RunInstances", "ec2:CreateFleet", "ec2:CreateLaunchTemplate"],
-            scope.ec2(*_MADE),
+            scope.ec2(*_CREATED),
             requested,
         ),
         policy.allow(
             "AllowScopedResourceCreationTagging",
             ["ec2:CreateTags"],
-            scope.ec2(*_MADE),
-            {**requested, "StringEquals": {**requested["StringEquals"], **in_making}},
+            scope.ec2(*_CREATED),
+            {**requested, "StringEquals": {**requested["StringEquals"], **on_creation}},
         ),
         policy.allow(
             "AllowScopedResourceTagging",
             ["ec2:CreateTags"],
             scope.ec2("instance"),
             {
-                **ours,
+                **owned,
                 "StringEqualsIfExists": {"aws:RequestTag/eks:eks-cluster-name": scope.cluster},
                 "ForAllValues:StringEquals": {
                     "aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"]
@@ -107,7 +107,7 @@ def rights(scope: RightsScope) -> str:
             "AllowScopedDeletion",
             ["ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"],
             scope.ec2("instance", "launch-template"),
-            ours,
+            owned,
         ),
         policy.allow(
             "AllowRegionalReadActions", READ_ACTIONS, "*", {"StringEquals": {"aws:RequestedRegion": scope.region}}
@@ -136,12 +136,12 @@ def rights(scope: RightsScope) -> str:
             ["eks:DescribeCluster"],
             f"arn:{scope.partition}:eks:{scope.region}:{scope.account}:cluster/{scope.cluster}",
         ),
-        *(_first_spot(iam) if scope.spot else ()),
+        *(_spot_service_linked_role(iam) if scope.spot else ()),
         *disk_key.uses(scope.disk_key),
     )
 
 
-def _first_spot(iam: str) -> Iterator[policy.Statement]:
+def _spot_service_linked_role(iam: str) -> Iterator[policy.Statement]:
     """The right to make the account's role for spot machines, which EC2 makes with its caller's rights.
 
     Without it an account that never had a spot machine gets none:

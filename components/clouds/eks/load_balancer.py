@@ -89,24 +89,24 @@ _CHANGE: Final = (
     "elasticloadbalancing:SetSubnets",
 )
 _TARGETS: Final = ("elasticloadbalancing:DeregisterTargets", "elasticloadbalancing:RegisterTargets")
-_DOORS: Final = ("ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress")
+_INGRESS_ACTIONS: Final = ("ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress")
 
 
 def controller_policy(context: Context) -> pulumi.Output[str]:
     """What the controller may do, as a policy document."""
     cluster, region = context.settings.cluster_name, context.settings.region
 
-    def document(found: list[Any]) -> str:
-        partition, account, vpc = found
+    def document(values: list[Any]) -> str:
+        partition, account, vpc = values
         ec2 = f"arn:{partition}:ec2:{region}:{account}"
         elb = f"arn:{partition}:elasticloadbalancing:{region}:{account}"
         groups, network = f"{ec2}:security-group/*", f"{ec2}:vpc/{vpc}"
         balancers = [f"{elb}:{kind}/*" for kind in ("loadbalancer", "targetgroup")]
         of_listeners = [f"{elb}:{kind}/*" for kind in ("listener", "listener-rule")]
-        made_here = {f"aws:RequestTag/{_TAG}": cluster}
-        ours = {f"aws:ResourceTag/{_TAG}": cluster}
-        not_the_tag_itself = {"Null": {f"aws:RequestTag/{_TAG}": "true"}}
-        change_tags = {"StringEquals": ours, **not_the_tag_itself}
+        requested_tag = {f"aws:RequestTag/{_TAG}": cluster}
+        owned = {f"aws:ResourceTag/{_TAG}": cluster}
+        without_cluster_tag = {"Null": {f"aws:RequestTag/{_TAG}": "true"}}
+        change_tags = {"StringEquals": owned, **without_cluster_tag}
         return policy.document(
             policy.allow("AllowRead", _READ, "*"),
             policy.allow("AllowCertificatesAndFirewalls", _CERTIFICATES_AND_FIREWALLS, "*"),
@@ -118,22 +118,22 @@ def controller_policy(context: Context) -> pulumi.Output[str]:
                 {"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}},
             ),
             # Nodes are behind the group that EKS made, which does not carry the tag.
-            policy.allow("AllowNodeIngress", _DOORS, groups, {"ArnEquals": {"ec2:Vpc": network}}),
-            policy.allow("AllowSecurityGroupRules", _DOORS, f"{ec2}:security-group-rule/*"),
+            policy.allow("AllowNodeIngress", _INGRESS_ACTIONS, groups, {"ArnEquals": {"ec2:Vpc": network}}),
+            policy.allow("AllowSecurityGroupRules", _INGRESS_ACTIONS, f"{ec2}:security-group-rule/*"),
             policy.allow("AllowCreatingSecurityGroups", ["ec2:CreateSecurityGroup"], [groups, network]),
             policy.allow(
                 "AllowTaggingNewSecurityGroups",
                 ["ec2:CreateTags"],
                 groups,
-                {"StringEquals": {"ec2:CreateAction": "CreateSecurityGroup", **made_here}},
+                {"StringEquals": {"ec2:CreateAction": "CreateSecurityGroup", **requested_tag}},
             ),
             policy.allow("AllowTaggingSecurityGroups", ["ec2:CreateTags", "ec2:DeleteTags"], groups, change_tags),
-            policy.allow("AllowDeletingSecurityGroups", ["ec2:DeleteSecurityGroup"], groups, {"StringEquals": ours}),
+            policy.allow("AllowDeletingSecurityGroups", ["ec2:DeleteSecurityGroup"], groups, {"StringEquals": owned}),
             policy.allow(
                 "AllowCreatingLoadBalancers",
                 ["elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:CreateTargetGroup"],
                 "*",
-                {"StringEquals": made_here},
+                {"StringEquals": requested_tag},
             ),
             policy.allow(
                 "AllowTaggingNewLoadBalancers",
@@ -142,7 +142,7 @@ def controller_policy(context: Context) -> pulumi.Output[str]:
                 {
                     "StringEquals": {
                         "elasticloadbalancing:CreateAction": ["CreateTargetGroup", "CreateLoadBalancer"],
-                        **made_here,
+                        **requested_tag,
                     }
                 },
             ),
@@ -157,7 +157,7 @@ def controller_policy(context: Context) -> pulumi.Output[str]:
                 ["elasticloadbalancing:AddTags", "elasticloadbalancing:RemoveTags"],
                 of_listeners,
             ),
-            policy.allow("AllowChangingLoadBalancers", _CHANGE, "*", {"StringEquals": ours}),
+            policy.allow("AllowChangingLoadBalancers", _CHANGE, "*", {"StringEquals": owned}),
             policy.allow("AllowRegisteringTargets", _TARGETS, f"{elb}:targetgroup/*"),
             policy.allow("AllowListenersAndRules", _LISTENERS_AND_RULES, "*"),
         )

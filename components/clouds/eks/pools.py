@@ -72,10 +72,10 @@ def node_pool(
         "tags": dict(context.settings.labels),
     }
     if gpus is not None:
-        _tell(pool, gpus, version, template_version, image_type)
+        _report_deferred_changes(pool, gpus, version, template_version, image_type)
     if pool.role != "admin":
         inputs["taints"] = [eks_taint(taint) for taint in pool.taints]
-    behaviour = pulumi.ResourceOptions(
+    options = pulumi.ResourceOptions(
         depends_on=list(needs),
         # Two groups of one name cannot exist side by side.
         delete_before_replace=True,
@@ -85,7 +85,7 @@ def node_pool(
         "aws:eks/nodeGroup:NodeGroup",
         name,
         beside(inputs, pool.raw, f"{pool.declared_at}.raw"),
-        pulumi.ResourceOptions.merge(opts, behaviour),
+        pulumi.ResourceOptions.merge(opts, options),
         outputs=["resources"],
     )
     tags = _Tags(name, group, opts)
@@ -98,10 +98,10 @@ def node_pool(
 
 def _update(pool: Pool) -> eks.NodeGroupUpdateConfig:
     """https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupUpdateConfig.html"""
-    usual = _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS
+    default = _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS
     if pool.upgrade is None:
-        return usual
-    in_place = usual if pool.upgrade.max_surge is None else _UPGRADE_IN_PLACE
+        return default
+    in_place = default if pool.upgrade.max_surge is None else _UPGRADE_IN_PLACE
     return {**in_place, "maxUnavailable": pool.upgrade.max_unavailable or 1}
 
 
@@ -114,7 +114,7 @@ def _nodes(pool: Pool, running: pulumi.Output[RunningGroup] | None) -> pulumi.In
     return pool.min_nodes if running is None else running.apply(lambda group: max(group.nodes, pool.min_nodes))
 
 
-def _tell(
+def _report_deferred_changes(
     pool: Pool,
     running: pulumi.Output[RunningGroup],
     version: pulumi.Output[str],
@@ -123,22 +123,22 @@ def _tell(
 ) -> None:
     """Say what waits for the group to be empty."""
 
-    def say(found: Sequence[object]) -> None:
-        group, its_version, its_template = found
+    def report(values: Sequence[object]) -> None:
+        group, target_version, target_template = values
         assert isinstance(group, RunningGroup)
-        wanted = RunningGroup(
+        target = RunningGroup(
             nodes=group.nodes,
-            version=str(its_version),
-            template_version=str(its_template),
+            version=str(target_version),
+            template_version=str(target_template),
             image_type=image_type,
             machine_types=pool.machine_types,
         )
-        if group.nodes and (later := group.said(wanted)):
+        if group.nodes and (differences := group.differences(target)):
             pulumi.info(
-                f"pool {pool.name} has nodes ({group.nodes}): run `up` again when it has none to change {later}"
+                f"pool {pool.name} has nodes ({group.nodes}): run `up` again when it has none to change {differences}"
             )
 
-    pulumi.Output.all(running, version, template_version).apply(say)
+    pulumi.Output.all(running, version, template_version).apply(report)
 
 
 class _Tags:
@@ -146,7 +146,7 @@ class _Tags:
 
     def __init__(self, name: str, group: CustomResource, opts: pulumi.ResourceOptions) -> None:
         self._name = name
-        self._scaling_group = group.output("resources").apply(lambda found: found[0]["autoscalingGroups"][0]["name"])
+        self._scaling_group = group.output("resources").apply(lambda values: values[0]["autoscalingGroups"][0]["name"])
         # A group takes its tags with it; removing dozens of them one by one first would only take time.
         self._with_group = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(deleted_with=group))
 

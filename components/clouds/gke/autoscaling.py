@@ -23,7 +23,7 @@ _CHOICE: Final = (
     "expensive, so usually spot before its on-demand twin; among several spot pools Google does not promise the "
     "cheapest"
 )
-_KEPT: Final = (
+_MINIMUM_NOTE: Final = (
     "; its minimum of {} nodes is kept, not made: it starts with them, and after raising minNodes somebody resizes it "
     "once (gcloud container clusters resize)"
 )
@@ -38,7 +38,7 @@ def governance(pool: Pool, profile: str) -> PoolGovernance:
         location_policy=location_policy(pool),
         choice=_CHOICE,
         scale_up="a pending pod that fits this pool's labels, taints and free capacity"
-        + (_KEPT.format(pool.min_nodes) if pool.min_nodes else ""),
+        + (_MINIMUM_NOTE.format(pool.min_nodes) if pool.min_nodes else ""),
         scale_down=_SCALE_DOWN[profile],
         reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
     )

@@ -60,7 +60,7 @@ class GkeCluster(ControlPlaneOutputs):
                 parent=parent,
                 depends_on=needs,
                 protect=settings.security.deletion_protection,
-                ignore_changes=_kept(settings),
+                ignore_changes=_ignored_changes(settings),
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="45m"),
             ),
             outputs=["endpoint", "masterAuth"],
@@ -120,22 +120,24 @@ class GkeCluster(ControlPlaneOutputs):
         return self
 
 
-def _kept(settings: Settings) -> list[str]:
+def _ignored_changes(settings: Settings) -> list[str]:
     """What a cluster keeps as it was created with.
 
     The temporary pool's own, which no longer exists when they are compared; and the dataplane, unless the stack file
     says which: another one replaces the cluster, and clusters made before there was a choice have the legacy one.
     """
-    of_the_temporary_pool = ["initialNodeCount", "nodeConfig", "nodePools", "nodeVersion"]
-    return of_the_temporary_pool + (["datapathProvider"] if settings.network.dataplane is None else [])
+    temporary_pool = ["initialNodeCount", "nodeConfig", "nodePools", "nodeVersion"]
+    return temporary_pool + (["datapathProvider"] if settings.network.dataplane is None else [])
 
 
 def _kubeconfig(settings: Settings, cluster: CustomResource, authority: pulumi.Output[str]) -> pulumi.Output[str]:
     context = f"gke_{settings.project}_{location(settings)}_{settings.cluster_name}"
     if settings.network.dns_endpoint:
-        ways = cluster.output("controlPlaneEndpointsConfig")
+        endpoint_config = cluster.output("controlPlaneEndpointsConfig")
         return pulumi.Output.secret(
-            ways.apply(lambda found: kubeconfig(context, found["dnsEndpointConfig"]["endpoint"], None))
+            endpoint_config.apply(
+                lambda endpoints: kubeconfig(context, endpoints["dnsEndpointConfig"]["endpoint"], None)
+            )
         )
     return pulumi.Output.secret(
         pulumi.Output.all(cluster.output("endpoint"), authority).apply(

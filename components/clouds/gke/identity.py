@@ -46,20 +46,20 @@ class NodeIdentity:
         self.ready: list[pulumi.Resource] = [
             declare(
                 "gcp:projects/iAMMember:IAMMember",
-                f"{name}-node-{called}",
+                f"{name}-node-{suffix}",
                 {"project": project, "role": role, "member": account.output("member")},
                 pulumi.ResourceOptions(parent=parent),
             )
-            for called, role, project in _grants(settings)
+            for suffix, role, project in _grants(settings)
         ]
 
 
 def _grants(settings: Settings) -> Iterator[tuple[str, str, str]]:
     """What the nodes may do: a name, a role and the project it is for."""
-    streamed = any(pool.image_streaming for pool in settings.gpu_pools)
-    for role in (*NODE_ROLES, STREAMING_ROLE) if streamed else NODE_ROLES:
+    streams = any(pool.image_streaming for pool in settings.gpu_pools)
+    for role in (*NODE_ROLES, STREAMING_ROLE) if streams else NODE_ROLES:
         yield role.rpartition(".")[2].lower(), role, settings.project
-    if streamed:
+    if streams:
         # Repositories are called projects/<project>/….
         others = {registry.split("/")[1] for registry in settings.workloads.pull_from}
         for project in sorted(others - {settings.project}):
@@ -101,7 +101,7 @@ def project_number(settings: Settings, parent: pulumi.Resource) -> pulumi.Output
         {"projectId": settings.project},
         pulumi.InvokeOutputOptions(parent=parent),
     )
-    return project.apply(lambda found: str(found["number"]))
+    return project.apply(lambda project: str(project["number"]))
 
 
 def account_id(cluster_name: str) -> str:

@@ -33,7 +33,7 @@ _UPGRADE_BY_SURPLUS: Final[gke.ClusterNodePoolUpgradeSettings] = {
 _NO_UPGRADES_BY_ITSELF: Final[gke.NodePoolMaintenancePolicy] = {"exclusionUntilEndOfSupports": [{"enabled": True}]}
 
 # Changed, these would replace all nodes, with whatever runs there: a pool keeps what it was created with.
-_KEPT: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.gvnic")
+_IMMUTABLE: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.gvnic")
 
 # Google changes these by draining and replacing the nodes, with the jobs on them, and the provider says update.
 # As a replacement, a preview says it: https://github.com/GoogleCloudPlatform/magic-modules/pull/9575
@@ -92,9 +92,9 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         inputs["autoscaling"] = _autoscaling(pool)
     else:
         inputs["nodeCount"] = pool.nodes_per_zone
-    behaviour = pulumi.ResourceOptions(
+    options = pulumi.ResourceOptions(
         # After creation the autoscaler owns the size; only that of a pool without one is ours to change.
-        ignore_changes=[*_KEPT, *(("initialNodeCount", "nodeCount") if pool.autoscaled else ())],
+        ignore_changes=[*_IMMUTABLE, *(("initialNodeCount", "nodeCount") if pool.autoscaled else ())],
         replace_on_changes=[*_RECREATES_NODES, "placementPolicy"] if pool.gpu_part else [],
         # It goes with its cluster, by one request: nodes that came while pools are deleted one by one would stay.
         deleted_with=context.control_plane,
@@ -103,16 +103,16 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
     )
     inputs = beside(inputs, pool.raw, f"{pool.declared_at}.raw")
-    return declare("gcp:container/nodePool:NodePool", name, inputs, pulumi.ResourceOptions.merge(opts, behaviour))
+    return declare("gcp:container/nodePool:NodePool", name, inputs, pulumi.ResourceOptions.merge(opts, options))
 
 
 def _upgrade(pool: Pool) -> gke.ClusterNodePoolUpgradeSettings:
     """As the pool says; of the other number then none."""
-    wanted = pool.upgrade
-    if wanted is None:
+    upgrade = pool.upgrade
+    if upgrade is None:
         return _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS
-    surge, missing = wanted.max_surge or 0, wanted.max_unavailable or 0
-    return {"strategy": "SURGE", "maxSurge": surge, "maxUnavailable": missing}
+    surge, unavailable = upgrade.max_surge or 0, upgrade.max_unavailable or 0
+    return {"strategy": "SURGE", "maxSurge": surge, "maxUnavailable": unavailable}
 
 
 def location_policy(pool: Pool) -> str:

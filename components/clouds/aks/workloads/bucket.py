@@ -27,18 +27,18 @@ CREATED_WITH: Final = ("enableNfsV3", "isHnsEnabled")
 """https://learn.microsoft.com/rest/api/storagerp/storage-accounts/update has neither."""
 
 
-def bucket(context: Context, name: str, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
+def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Resource) -> Bucket:
     """The container, in the cluster's region; its name for grants is its resource id."""
     settings = context.settings
-    group = DataGroup(name, context, "checkpoints", wanted, parent)
-    called = group.worldwide(NAME_LIMIT)
-    path = f"{group.id}/providers/Microsoft.Storage/storageAccounts/{called}"
+    group = DataGroup(name, context, "checkpoints", setting, parent)
+    account_name = group.worldwide(NAME_LIMIT)
+    path = f"{group.id}/providers/Microsoft.Storage/storageAccounts/{account_name}"
     account = declare(
         "azure-native:storage:StorageAccount",
         name,
         {
             "resourceGroupName": group.name,
-            "accountName": called,
+            "accountName": account_name,
             "location": settings.region,
             "kind": "StorageV2",
             "sku": {"name": "Standard_LRS"},
@@ -50,11 +50,11 @@ def bucket(context: Context, name: str, wanted: Checkpoints, parent: pulumi.Reso
             "minimumTlsVersion": "TLS1_2",
             "tags": dict(settings.labels),
         },
-        retained(wanted, path, parent, created_with=CREATED_WITH),
+        retained(setting, path, parent, created_with=CREATED_WITH),
         outputs=["primaryEndpoints"],
     )
     # https://learn.microsoft.com/azure/storage/blobs/soft-delete-blob-overview
-    undelete: aks.DeleteRetentionPolicy = {"enabled": True, "days": wanted.undelete_days}
+    undelete: aks.DeleteRetentionPolicy = {"enabled": True, "days": setting.undelete_days}
     blobs = declare(
         "azure-native:storage:BlobServiceProperties",
         f"{name}-undelete",
@@ -77,7 +77,7 @@ def bucket(context: Context, name: str, wanted: Checkpoints, parent: pulumi.Reso
             "containerName": CONTAINER,
             "publicAccess": "None",
         },
-        retained(wanted, f"{path}/blobServices/default/containers/{CONTAINER}", parent, blobs),
+        retained(setting, f"{path}/blobServices/default/containers/{CONTAINER}", parent, blobs),
     )
-    url = account.output("primaryEndpoints").apply(lambda found: f"{found['blob']}{CONTAINER}")
+    url = account.output("primaryEndpoints").apply(lambda endpoints: f"{endpoints['blob']}{CONTAINER}")
     return Bucket(name=container.id, url=url)

@@ -20,15 +20,15 @@ from components.settings.workloads import Lasting
 class DataGroup:
     """A resource group for one of them: ``id`` is known beforehand, ``name`` once it exists."""
 
-    def __init__(self, name: str, context: Context, purpose: str, wanted: Lasting, parent: pulumi.Resource) -> None:
+    def __init__(self, name: str, context: Context, purpose: str, setting: Lasting, parent: pulumi.Resource) -> None:
         self._settings = settings = context.settings
-        called = f"{settings.cluster_name}-{purpose}"
-        self.id = f"/subscriptions/{settings.project}/resourceGroups/{called}"
+        group_name = f"{settings.cluster_name}-{purpose}"
+        self.id = f"/subscriptions/{settings.project}/resourceGroups/{group_name}"
         group = declare(
             "azure-native:resources:ResourceGroup",
             f"{name}-group",
-            {"resourceGroupName": called, "location": settings.region, "tags": dict(settings.labels)},
-            retained(wanted, self.id, parent),
+            {"resourceGroupName": group_name, "location": settings.region, "tags": dict(settings.labels)},
+            retained(setting, self.id, parent),
             outputs=["name"],
         )
         self.name: pulumi.Output[Any] = group.output("name")

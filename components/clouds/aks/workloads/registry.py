@@ -24,32 +24,32 @@ _NAME_LIMIT: Final = 50
 _CREATED_WITH: Final = ("zoneRedundancy",)
 
 
-def registry(context: Context, name: str, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
+def registry(context: Context, name: str, setting: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
     """The registry, from which the nodes' identity may pull; its address."""
     settings = context.settings
-    group = DataGroup(name, context, "registry", wanted, parent)
-    called = group.worldwide(_NAME_LIMIT)
-    made = declare(
+    group = DataGroup(name, context, "registry", setting, parent)
+    full_name = group.worldwide(_NAME_LIMIT)
+    resource = declare(
         "azure-native:containerregistry:Registry",
         name,
         {
             "resourceGroupName": group.name,
-            "registryName": called,
+            "registryName": full_name,
             "location": settings.region,
             "sku": {"name": "Basic"},
             "adminUserEnabled": False,
             "tags": dict(settings.labels),
         },
         retained(
-            wanted,
-            f"{group.id}/providers/Microsoft.ContainerRegistry/registries/{called}",
+            setting,
+            f"{group.id}/providers/Microsoft.ContainerRegistry/registries/{full_name}",
             parent,
             created_with=_CREATED_WITH,
         ),
         outputs=["loginServer"],
     )
-    _assign(f"{name}-pull", context, settings.project, f"{settings.cluster_name}/registry", made.id, parent)
-    return made.output("loginServer")
+    _assign(f"{name}-pull", context, settings.project, f"{settings.cluster_name}/registry", resource.id, parent)
+    return resource.output("loginServer")
 
 
 def grant_pull(context: Context, name: str, registry: str, parent: pulumi.Resource) -> None:
@@ -67,9 +67,9 @@ def _assign(
     https://learn.microsoft.com/azure/aks/aks-service-permissions#aks-node-mapped-identity,
     https://github.com/Azure/acr/issues/883
     """
-    for called, role in ((name, roles.ACR_PULL), (f"{name}-read", roles.REPOSITORY_READER)):
+    for assignment_name, role in ((name, roles.ACR_PULL), (f"{name}-read", roles.REPOSITORY_READER)):
         roles.assignment(
-            called,
+            assignment_name,
             subscription=subscription,
             key=key,
             role=role,

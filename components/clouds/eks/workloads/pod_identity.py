@@ -37,7 +37,7 @@ def pod_identity(
     settings = context.settings
     own = [bucket.name for bucket in reach.own.values()]
     document = pulumi.Output.all(context.account.partition, context.account.id, *own).apply(
-        lambda known: _document(known[0], known[1], settings.region, reach, known[2:])
+        lambda values: _document(values[0], values[1], settings.region, reach, values[2:])
     )
     purpose = shortened(f"pods-{account[0]}_{account[1]}", _PURPOSE_LIMIT)
     role = pod_role(name, purpose, settings, context.account, parent, document=document)

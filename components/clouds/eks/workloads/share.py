@@ -25,7 +25,7 @@ _MOUNT: Final = (
 )
 
 
-def share(context: Context, name: str, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
+def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Resource) -> Share:
     """The file system, and a mount target in each zone that has nodes. It grows by itself; what is in it is paid."""
     settings = context.settings
     # By it a later stack finds the file system again; two of one token cannot be.
@@ -36,7 +36,7 @@ def share(context: Context, name: str, wanted: SharedVolume, parent: pulumi.Reso
         "aws:efs/fileSystem:FileSystem",
         name,
         {"creationToken": token, "encrypted": True, "throughputMode": "elastic", "tags": tags},
-        retained(wanted, _left_behind(token, parent) if wanted.adopt else None, parent),
+        retained(setting, _retained_id(token, parent) if setting.adopt else None, parent),
         outputs=["arn"],
     )
     mounts = context.file_mounts
@@ -90,10 +90,10 @@ def share(context: Context, name: str, wanted: SharedVolume, parent: pulumi.Reso
     return Share(driver="efs.csi.aws.com", handle=files.id, size_gib=None, options=("iam",), ready=[rights, *targets])
 
 
-def _left_behind(token: str, parent: pulumi.Resource) -> str:
+def _retained_id(token: str, parent: pulumi.Resource) -> str:
     """The id of the file system with that token."""
-    found: Any = pulumi.runtime.invoke(_FIND, {"creationToken": token}, pulumi.InvokeOptions(parent=parent)).value
-    return str(found["fileSystemId"])
+    file_system: Any = pulumi.runtime.invoke(_FIND, {"creationToken": token}, pulumi.InvokeOptions(parent=parent)).value
+    return str(file_system["fileSystemId"])
 
 
 def _policy(arn: str, mounts: str) -> str:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 _UNTAGGED_DAYS: Final = 30
 
 
-def registry(context: Context, name: str, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
+def registry(context: Context, name: str, setting: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
     """The repository, called like the cluster; its address."""
     settings = context.settings
-    days = wanted.untagged_days or _UNTAGGED_DAYS
+    days = setting.untagged_days or _UNTAGGED_DAYS
     # https://cloud.google.com/artifact-registry/docs/repositories/cleanup-policy
     untagged: gke.CleanupPolicy = {
         "id": "untagged",
@@ -39,12 +39,12 @@ def registry(context: Context, name: str, wanted: Registry, parent: pulumi.Resou
             "repositoryId": settings.cluster_name,
             "description": f"Images of cluster {settings.cluster_name}",
             "format": "DOCKER",
-            "dockerConfig": {"immutableTags": not wanted.mutable_tags},
+            "dockerConfig": {"immutableTags": not setting.mutable_tags},
             "cleanupPolicies": [untagged],
             "labels": dict(settings.labels),
         },
         retained(
-            wanted,
+            setting,
             f"projects/{settings.project}/locations/{settings.region}/repositories/{settings.cluster_name}",
             parent,
         ),
