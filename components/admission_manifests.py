@@ -1,4 +1,4 @@
-"""The gate's rules on pods for a cluster of which no program of ours knows: manifests for ``kubectl apply``.
+"""The gate's rules on pods for a cluster of another program: manifests for ``kubectl apply``.
 
 ``python -m components.admission_manifests [Pulumi.<stack>.yaml]`` prints ValidatingAdmissionPolicies that refuse pods
 
@@ -126,7 +126,7 @@ def main(arguments: list[str]) -> int:
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    # What occurs several times is written out each time: people expect no anchors in a manifest.
+    # Without shared objects PyYAML writes no anchors, which are unusual in manifests.
     plain = [json.loads(json.dumps(document)) for document in documents]
     sys.stdout.write(yaml.safe_dump_all(plain, sort_keys=False, width=4096))
     return 0

@@ -1,4 +1,4 @@
-"""What governs the size of every pool, and what it needs. Where the cloud runs the autoscaler, that is nothing."""
+"""The autoscaler of all pools; it declares nothing where the cloud runs the autoscaler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ClusterAutoscalerArgs:
 
 
 class ClusterAutoscaler(pulumi.ComponentResource):
-    """The autoscaler of a cluster; ``pools`` says per pool who decides its size, between which limits and when.
+    """The autoscaler of a cluster; ``pools`` describes per pool what decides its size, its limits and delays.
 
     ``node_pools`` declares these pools.
     """

@@ -1,4 +1,4 @@
-"""The pools of a cluster: GPU nodes that cost nothing while nobody asks for a GPU, and what they stand beside."""
+"""The pools of a cluster: GPU pools that scale from zero, CPU pools and the admin pool."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class AdminPoolArgs:
 
 
 class AdminPool(pulumi.ComponentResource):
-    """The one pool that never goes away: home of the cluster's own pods, so that none of them keeps a GPU node alive.
-    The default class of volumes comes with it.
+    """The permanent pool for system pods, so that none of them keeps a GPU node alive. It also declares the default
+    StorageClass.
 
     It has no taint; every other pool waits for it (see ``NodePoolArgs``).
     """
@@ -83,7 +83,7 @@ class GpuNodePool(pulumi.ComponentResource):
 
 
 class CpuNodePool(pulumi.ComponentResource):
-    """An autoscaled pool without GPUs, beside the admin pool: inference front ends, data preparation, anything else."""
+    """An autoscaled pool without GPUs: inference front ends, data preparation."""
 
     pool: pulumi.CustomResource
 

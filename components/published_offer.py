@@ -1,5 +1,4 @@
-"""Publishes in the cluster what its pools offer, for the command ``gpu`` and whoever else wants to know: an empty pool
-shows nothing of itself in Kubernetes."""
+"""Publishes the pool inventory in the cluster, for ``gpu`` and other clients: Kubernetes has no empty pools."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ from facts.concepts.pool import Pool, gpus_per_pod
 _RBAC: Final = "rbac.authorization.k8s.io"
 _MIB: Final = 1024 * 1024
 _RESERVE: Final = Resources(milli_cpu=200, memory_mib=256)
-"""Of each node, beside what the catalogue says that its own pods ask for: clouds publish no list of them, and change it
-between versions. A pod that asks for all that is offered must fit."""
+"""Held back on each node, beside the catalogue's requests of system pods: clouds publish no complete list of these, and
+change them between versions. A pod that requests everything published must fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +43,7 @@ class PublishedOfferArgs:
 
 
 class PublishedOffer(pulumi.ComponentResource):
-    """A ConfigMap (``facts/concepts/offer.py``) that every authenticated user may read, and nothing beside it."""
+    """A ConfigMap (``facts/concepts/offer.py``) that every authenticated user may read."""
 
     def __init__(self, name: str, args: PublishedOfferArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:PublishedOffer", name, None, opts)
@@ -64,20 +63,20 @@ class PublishedOffer(pulumi.ComponentResource):
 
 
 def daemons_of(cloud: Cloud, settings: Settings, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
-    """Our pods on every GPU node."""
+    """The program's DaemonSets on GPU nodes."""
     exporters = cloud.gpu_exporters(pools) if settings.workloads.monitoring is not None else ()
     return (*cloud.gpu_daemons(pools), *exporters)
 
 
 def queued(settings: Settings) -> tuple[str, ...]:
-    """Namespaces whose jobs may wait in the queue, if there is one: everybody's, and those of the teams."""
+    """Namespaces with a queue: the default one and the teams'; empty without a queue."""
     return (DEFAULT_NAMESPACE, *(team.name for team in settings.teams)) if settings.workloads.queue is not None else ()
 
 
 def offer(
     settings: Settings, pools: Sequence[Pool], daemons: Sequence[GpuDaemon], addresses: Mapping[str, str]
 ) -> Offer:
-    """What the stack's cluster offers; ``daemons`` are ours, and take their part of each node."""
+    """The stack's pool inventory; ``daemons`` reserve resources on each node."""
     checkpoints, volume = settings.workloads.checkpoints, settings.workloads.shared_volume
     accounts = dict.fromkeys(
         (
@@ -136,7 +135,7 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
 
 
 def _free_per_pod(cloud: str, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resources | None:
-    """What a pod can ask for and be sure to fit: of several machine types the least, without the nodes' own pods."""
+    """What a pod can request on every machine type of the pool, without the system pods; ``None`` if unknown."""
     known = catalog.of(cloud)
     machines = [known.machines.get(type) for type in pool.machine_types]
     free = [known.allocatable(machine) for machine in machines if machine is not None]
@@ -152,7 +151,7 @@ def _free_per_pod(cloud: str, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resou
 
 
 def _request(pod: Any) -> Resources:
-    """What a pod asks for: its containers together, or its largest init container."""
+    """A pod's requests: of all containers together, or of its largest init container."""
 
     def amounts(containers: str, resource: str) -> Iterator[float]:
         for container in pod.get(containers, ()):

@@ -1,4 +1,4 @@
-"""Teams: a quota of GPUs for each one's namespace, and how urgent its pods may be.
+"""Teams: a namespace with a GPU quota and a priority for each.
 
 https://kubernetes.io/docs/concepts/policy/resource-quotas/ (of extended resources: ``requests.`` alone),
 https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/.
@@ -31,7 +31,7 @@ _DEFAULT_REQUESTS: Final = {"cpu": "100m", "memory": "256Mi"}
 
 @dataclass(frozen=True, kw_only=True)
 class TeamsArgs:
-    """The ``teams`` of ``cluster``, and what was declared for each one's namespace."""
+    """The ``teams`` of ``cluster``, and the resources of their namespaces by name."""
 
     cluster: Cluster
     teams: Sequence[Team]
@@ -39,7 +39,7 @@ class TeamsArgs:
 
 
 class Teams(pulumi.ComponentResource):
-    """Quotas, usual requests and PriorityClasses; nothing at all for no team."""
+    """ResourceQuotas, default requests and PriorityClasses; without teams it declares nothing."""
 
     def __init__(self, name: str, args: TeamsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:Teams", name, None, opts)
@@ -54,7 +54,7 @@ class Teams(pulumi.ComponentResource):
 
 
 def priority_classes() -> Iterator[dict[str, Any]]:
-    """They order the pods that wait; a running job is never ended for another's sake."""
+    """They order pending pods; a running job is never preempted."""
     for priority, value in _VALUES.items():
         yield {
             "apiVersion": "scheduling.k8s.io/v1",

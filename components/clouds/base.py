@@ -1,7 +1,7 @@
-"""What a cloud is to the components.
+"""The interface between components and clouds.
 
-A cloud is a package below ``components.clouds`` whose module ``cloud`` makes its resources. It is imported on first
-use, so a stack on one cloud never loads another's modules.
+A cloud is a package below ``components.clouds`` with a module ``cloud``. It is imported on first use, so a stack on one
+cloud never loads another's modules.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class GpuDaemon:
     """A DaemonSet in ``kube-system`` that makes the GPUs of ``pools`` usable: a driver installer, a device plugin.
 
-    ``app`` names what it is, ``variant`` distinguishes several of one app. ``pod`` is the pod spec without placement,
-    which the caller adds from the pools. ``files`` become a ConfigMap of the DaemonSet's name, for ``pod`` to mount.
+    ``variant`` distinguishes several DaemonSets of one ``app``. ``pod`` is the pod spec without placement, which the
+    caller adds from the pools. ``files`` become a ConfigMap with the DaemonSet's name, which ``pod`` mounts.
     """
 
     app: str
@@ -45,7 +45,7 @@ class GpuDaemon:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolGovernance:
-    """What decides the size of one pool, for the people who pay for it (counts are totals over the pool's zones)."""
+    """How the size of one pool is decided, for the stack output ``autoscaling``; counts are totals over zones."""
 
     governed_by: str
     min_nodes: int
@@ -71,12 +71,12 @@ class PoolGovernance:
 
 
 def reaches_zero(pool: Pool, *, untainted: str) -> str:
-    """Whether the pool goes down to no node, and why; ``untainted`` says it of a minimum of 0 with no taint."""
+    """Whether the pool scales to zero, and why; ``untainted`` is the text for a minimum of 0 without a taint."""
     if pool.min_nodes > 0:
-        return f"no: the stack file asks for at least {pool.min_nodes} nodes"
-    repelling = ", ".join(str(taint) for taint in pool.taints if taint.effect != "PreferNoSchedule")
-    if repelling:
-        return f"yes: the minimum is 0 and the taints {repelling} keep system pods away"
+        return f"no: the minimum is {pool.min_nodes}"
+    taints = ", ".join(str(taint) for taint in pool.taints if taint.effect != "PreferNoSchedule")
+    if taints:
+        return f"yes: the minimum is 0 and the taints {taints} keep system pods away"
     return untainted
 
 
@@ -90,9 +90,8 @@ class Bucket:
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """Files that many nodes mount at once, as a CSI volume: who mounts (``driver``), what (``handle``, ``attributes``)
-    and how (``options``). ``size_gib`` is what is paid for; ``None`` where it grows. It can be mounted once all of
-    ``ready`` is there.
+    """Files that many nodes mount at once, as a CSI volume: ``driver``, ``handle``, volume ``attributes`` and mount
+    ``options``. ``size_gib`` is the billed size, ``None`` where it grows. It can be mounted once ``ready`` exists.
     """
 
     driver: str
@@ -105,9 +104,8 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """What pods may reach in the cloud: buckets to ``read`` or to ``write`` (read, too), and ``secrets`` to read.
-
-    By the names that the cloud knows them by. ``own`` are buckets of this stack to write.
+    """What pods may access in the cloud, by the cloud's names: buckets to ``read`` or ``write`` (includes read), and
+    ``secrets`` to read. ``own`` are buckets of this stack to write, by key.
     """
 
     read: Sequence[str] = ()
@@ -156,25 +154,25 @@ class AdminObjects:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Whom a role in the cluster is bound to, as the API server knows who the cloud let in."""
+    """The subject of a role binding: a principal as the API server names it."""
 
     kind: Literal["User", "Group"]
     name: str
 
 
 class NodePools(Protocol):
-    """Whatever declares pools."""
+    """Declares pools."""
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
-        """Declare what the pool consists of, as children by ``opts``, and return the pool's main resource.
+        """Declare the pool's resources with ``opts``, and return its main resource.
 
-        The admin pool is declared first, and the nodes of every other pool come after its nodes.
+        The admin pool is declared first; every other pool waits for its nodes.
         """
         ...
 
 
 class CloudCluster(NodePools, Protocol):
-    """A declared cluster. It declares its admin pool itself; the others are declared by what ``autoscaler`` returns."""
+    """A declared cluster. It declares the admin pool; the result of ``autoscaler`` declares the others."""
 
     @property
     def resource(self) -> pulumi.Resource:
@@ -193,17 +191,17 @@ class CloudCluster(NodePools, Protocol):
 
     @property
     def authority(self) -> pulumi.Output[str]:
-        """The CA of its control plane (PEM, base64), which no other cluster has, whichever way in there is."""
+        """The CA of its control plane (PEM, base64), unique to the cluster and independent of the endpoint."""
         ...
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
-        """What other programs refer to: the network, its parts, who the nodes are; by names that the cloud uses."""
+        """The stack output ``network``: the network, its parts and the nodes' identity, by the cloud's names."""
         ...
 
     @property
     def workloads(self) -> WorkloadResources:
-        """What jobs need beside the cluster."""
+        """The cloud's resources for jobs beside the cluster."""
         ...
 
     def storage(self, objects: AdminObjects) -> None:
@@ -231,7 +229,7 @@ class Cloud(Protocol):
 
     @property
     def ends_running_pods(self) -> bool:
-        """Whether the autoscaler ends running GPU pods to empty a node of which less than half is in use."""
+        """Whether the autoscaler evicts running GPU pods from a node of which less than half is in use."""
         ...
 
     def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
@@ -239,24 +237,24 @@ class Cloud(Protocol):
         ...
 
     def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
-        """What has to run on the nodes of ``pools`` before their GPUs are usable; nothing where the cloud does it."""
+        """DaemonSets that make the GPUs of ``pools`` usable; none where the cloud does it."""
         ...
 
     def gpu_exporters(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
-        """What tells Prometheus what the GPUs of ``pools`` do."""
+        """DaemonSets that export GPU metrics of ``pools`` to Prometheus."""
         ...
 
     def subject(self, entry: Access) -> Subject:
-        """Who a role in the cluster is bound to, so that ``entry`` has it."""
+        """The subject of role bindings for ``entry``."""
         ...
 
     def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
-        """What the cluster's autoscaler does with ``pool``."""
+        """How the cluster's autoscaler treats ``pool``."""
         ...
 
 
 def cloud_names() -> Sequence[str]:
-    """The clouds there are, sorted."""
+    """The supported clouds, sorted."""
     return sorted(PLUGINS)
 
 
@@ -264,7 +262,7 @@ def load_cloud(name: str) -> Cloud:
     """The cloud called ``name``.
 
     Raises:
-        ValueError: there is no such cloud; the message lists those there are.
+        ValueError: unknown cloud; the message lists the supported ones.
     """
     if name not in PLUGINS:
         raise ValueError(f"cloud: '{name}' is not supported; write one of {', '.join(cloud_names())}")

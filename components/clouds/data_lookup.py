@@ -1,4 +1,4 @@
-"""Questions to a cloud about what is there already."""
+"""Looks up existing resources in the cloud."""
 
 from __future__ import annotations
 
@@ -14,32 +14,35 @@ Value = TypeVar("Value")
 def data_lookup(
     token: str, arguments: Mapping[str, Any], parent: pulumi.Resource, after: Sequence[pulumi.Resource] = ()
 ) -> pulumi.Output[Any]:
-    """The answer to the function ``token``, asked when all of ``after`` is up to date; in a preview, which changes
-    nothing, at once. There the engine gives no answer as long as one of ``after`` is still to be made
+    """The result of the function ``token``, called once all of ``after`` is up to date; in a preview, which changes
+    nothing, at once. There the engine returns no result while one of ``after`` does not exist yet
     (``TestInvokeDependsOnPendingCustomResource`` in
-    https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/engine/lifecycletest/invoke_test.go), and a provider takes a
-    property that it does not know for one that changes, which may show as a replacement
+    https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/engine/lifecycletest/invoke_test.go), and a provider treats an
+    unknown property as changed, which may show as a replacement
     (https://github.com/pulumi/pulumi-terraform-bridge/blob/main/pkg/tests/diff_test/detailed_diff_unknown_test.go).
 
-    It depends on nothing: ``after`` is when to ask, not what the answer is made of. The SDK takes it for both, and what
-    is made with the answer would then depend on ``after`` once more for each of its properties
+    The result depends on nothing: ``after`` only delays the call. The SDK would also make it a dependency, and a
+    resource that uses the result would then depend on ``after`` once more for each of its properties
     (https://www.pulumi.com/docs/iac/concepts/functions/provider-functions/): in a chain of
     pools as many paths as two to the power of its length, each of which the engine walks when it refuses a destroy
     (``markAsDependency`` in https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/resource/graph/dependency_graph.go).
     """
-    turn = [] if pulumi.runtime.is_dry_run() else list(after)
-    options = pulumi.InvokeOutputOptions(parent=parent, depends_on=turn)
-    answer = pulumi.runtime.invoke_output(token, dict(arguments), options)
+    depends_on = [] if pulumi.runtime.is_dry_run() else list(after)
+    options = pulumi.InvokeOutputOptions(parent=parent, depends_on=depends_on)
+    result = pulumi.runtime.invoke_output(token, dict(arguments), options)
     return pulumi.Output(
-        set(), _Asked(lambda: answer.future(with_unknowns=True)), _Asked(answer.is_known), _Asked(answer.is_secret)
+        set(),
+        _Deferred(lambda: result.future(with_unknowns=True)),
+        _Deferred(result.is_known),
+        _Deferred(result.is_secret),
     )
 
 
 @dataclass(frozen=True)
-class _Asked(Generic[Value]):
-    """Awaits what ``ask`` returns, which is not asked before: an answer that failed leaves no other unawaited."""
+class _Deferred(Generic[Value]):
+    """Calls ``start`` when awaited, so that a failed result leaves no other unawaited."""
 
-    ask: Callable[[], Awaitable[Value]]
+    start: Callable[[], Awaitable[Value]]
 
     def __await__(self) -> Generator[Any, Any, Value]:
-        return self.ask().__await__()
+        return self.start().__await__()

@@ -1,4 +1,4 @@
-"""What a stack file hands to the provider as it is, beside what the program says."""
+"""``raw`` of a stack file: provider inputs beside those that the program sets."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def _beside(inputs: Mapping[str, Any], raw: Mapping[str, Any], where: str) -> di
             merged[key] = _beside(own, value, f"{where}.{key}")
         else:
             raise pulumi.RunError(
-                f"{where}.{key}: the program sets it itself. Leave it out; docs/configuration.md lists the settings."
+                f"{where}.{key}: the program sets this input. Remove it; docs/configuration.md lists the settings."
             )
     return merged

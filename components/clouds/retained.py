@@ -1,4 +1,4 @@
-"""What outlives its stack: registries, buckets and volumes, because nobody can make again what is in them."""
+"""Resources that outlive their stack: registries, buckets and volumes, because their content cannot be recreated."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def retained(
     *after: pulumi.Resource,
     created_with: Sequence[str] = (),
 ) -> pulumi.ResourceOptions:
-    """Options of a resource that holds data; ``id`` is what the provider imports it by, ``None`` if it was never made.
+    """Options of a resource that holds data; ``id`` is its import id, ``None`` to create it.
 
-    ``created_with`` are inputs that only a creation can set and that are left open here. An import takes the cloud's
-    answer for them, and their absence in the program would then want a replacement (on which the engine stops).
+    ``created_with`` are inputs that only creation can set and that the program omits. An import reads their values from
+    the cloud, and their absence in the program would then require a replacement (on which the engine stops).
 
-    Kept by ``retainOnDelete``: `pulumi destroy` ends well and forgets it. The clouds' own protections would make the
-    destroy fail half-way, and two of three have none for a registry. https://www.pulumi.com/docs/iac/concepts/options/retainondelete/
+    Retained by ``retainOnDelete``: `pulumi destroy` succeeds and only removes it from the state. The clouds' deletion
+    protections would make the destroy fail half-way, and two of three have none for a registry. https://www.pulumi.com/docs/iac/concepts/options/retainondelete/
     Adopted by ``import``: https://www.pulumi.com/docs/iac/concepts/options/import/
     """
     return pulumi.ResourceOptions(

@@ -63,7 +63,7 @@ def declare_workloads(
 
 
 def charts_of(workloads: Workloads) -> Sequence[Chart]:
-    """The charts of others that a stack with these keys installs."""
+    """The third-party charts of a stack with these keys."""
     from components.workloads import dashboard, keda, monitoring, notebook, queue
 
     known = {
@@ -144,10 +144,7 @@ def _declare_tools(
     opts: pulumi.ResourceOptions,
     user_namespaces: Mapping[str, pulumi.Resource],
 ) -> dict[str, str]:
-    """What runs on the admin pool for people, after its nodes and the default class, which a claim takes once.
-
-    What a person does to use each, by its key.
-    """
+    """Declare the tools on the admin pool, after its nodes and the default StorageClass. Key → how to use the tool."""
     after = (admin_pool,)
     workloads, pools = cluster.settings.workloads, cluster.settings.gpu_pools
     usage: dict[str, str] = {}
@@ -193,5 +190,5 @@ def _namespaces(
 
 
 def _forward(chart: Chart, service: str, port: int) -> str:
-    """The command that brings the chart's ``service`` to a person's own ``port``."""
+    """The command that forwards ``port`` to the chart's ``service``."""
     return f"kubectl -n {chart.namespace} port-forward svc/{service} {port}:80"

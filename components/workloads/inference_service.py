@@ -45,7 +45,7 @@ class InferenceServiceArgs:
 
 
 class InferenceService(pulumi.ComponentResource):
-    """A Deployment with its Services and PodDisruptionBudget, and what tells KEDA about it.
+    """A Deployment with its Services, PodDisruptionBudget and KEDA objects.
 
     ``address`` is where it is called: a proxy that holds requests until a replica is ready, so a caller needs patience
     for the first one.
@@ -77,10 +77,10 @@ class InferenceService(pulumi.ComponentResource):
 
 
 def placed(settings: Settings, service: InferenceServiceSetting) -> tuple[Offer, Fit]:
-    """What the stack offers, and the cheapest pools of it that take one replica.
+    """The stack's pool inventory, and the cheapest pools that fit one replica.
 
     Raises:
-        NothingFits: none does.
+        NothingFits: none fits.
     """
     stack_offer = offer(settings, settings.gpu_pools, (), {})
     request = PodRequest(
@@ -164,7 +164,7 @@ def _service(service: InferenceServiceSetting) -> dict[str, Any]:
 
 
 def _budget(service: InferenceServiceSetting) -> dict[str, Any]:
-    """One replica at a time is moved; a budget that forbids it would keep its node for ever."""
+    """One replica at a time may be evicted; a stricter budget would keep its node forever."""
     spec = {"maxUnavailable": 1, "selector": {"matchLabels": {_APP: service.name}}}
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": _metadata(service), "spec": spec}
 

@@ -1,7 +1,7 @@
-"""KEDA, which scales services by their requests, to no replica and back, and the proxy that holds a request meanwhile.
+"""KEDA, which scales services by their requests, to zero and back, and the proxy that holds requests meanwhile.
 
-KEDA alone cannot wake an HTTP server by a request: with no pod there is nobody to count one. Its HTTP add-on puts a
-proxy in front, which does. https://keda.sh/http-add-on/0.15/
+KEDA alone cannot start an HTTP server on a request: without a pod nothing counts requests. The proxy of its HTTP add-on
+does. https://keda.sh/http-add-on/0.15/
 
 The charts' values: https://github.com/kedacore/charts/tree/main/keda,
 https://github.com/kedacore/charts/tree/main/http-add-on

@@ -22,19 +22,19 @@ CHART: Final = Chart(
 )
 _API: Final = "kueue.x-k8s.io/v1beta2"
 _READY: Final = "1h"
-"""How long all pods of a job may take to run. Then those that do give their GPUs back, and the job waits again."""
+"""How long until all pods of a job run. After that it releases its GPUs and is queued again."""
 
 _READY_FLEX_START: Final = "168h"
-"""The same where machines are lent, each when there is one, however late: a wait that is broken off begins anew.
+"""The same for flex-start, where capacity may take days: an aborted wait starts again.
 https://cloud.google.com/kubernetes-engine/docs/concepts/dws
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobQueueArgs:
-    """A queue for the GPU ``pools`` of ``cluster``, in namespaces (``None``: that was there before).
+    """A queue for the GPU ``pools`` of ``cluster``, in ``namespaces`` (name → resource, ``None`` if it exists anyway).
 
-    It waits for the admin pool (``after``).
+    ``after`` is the admin pool.
     """
 
     cluster: Cluster
@@ -45,7 +45,7 @@ class JobQueueArgs:
 
 
 class JobQueue(pulumi.ComponentResource):
-    """Kueue, a flavor for each pool, and a queue that all namespaces share, called the same in each."""
+    """Kueue, a ResourceFlavor per pool, and a ClusterQueue with a LocalQueue of the same name in each namespace."""
 
     def __init__(self, name: str, args: JobQueueArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:JobQueue", name, None, opts)
@@ -100,13 +100,13 @@ def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
 
 
 def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
-    """A kind of GPUs for each pool, of which its quota counts.
+    """A ResourceFlavor per pool, which carries the pool's quota.
 
-    Its labels select all pools of that GPU type and size: Kueue gives a job the same flavor over and over, also where
-    the cloud has no machine for it (https://github.com/kubernetes-sigs/kueue/issues/2560), and the next rung of a
-    ladder, or another zone, is the autoscaler's to take.
-    Whoever is admitted tolerates the GPU taint. What keeps jobs off a pool (a larger size, shared GPUs, spot) a job has
-    to tolerate by itself, or it gets another: its pods would be refused for more (docs/adr/0001-size-isolation.md).
+    Its labels select all pools of that GPU type and size: Kueue assigns a job the same flavor again, even if the cloud
+    has no capacity for it (https://github.com/kubernetes-sigs/kueue/issues/2560), and the autoscaler chooses the next
+    capacity type or zone. Admitted jobs get the toleration of the GPU taint. A job must itself tolerate other taints
+    (larger size, shared GPUs, spot), or gets another flavor: admission would refuse its pods
+    (docs/adr/0001-size-isolation.md).
     https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-taints
     """
     for pool in pools:
@@ -125,7 +125,7 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
 
 
 def cluster_queue(pools: Sequence[Pool]) -> dict[str, Any]:
-    """What all pools have at their maximum, the cheapest GPU first."""
+    """The GPUs of all pools at their maximum, the cheapest first."""
     ordered = sorted(pools, key=lambda pool: (_price(pool), pool.preference, pool.name))
     return {
         "apiVersion": _API,

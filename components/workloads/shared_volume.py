@@ -12,7 +12,7 @@ from components.cluster import Cluster
 from components.settings.workloads import SharedVolume as SharedVolumeSetting
 from facts.concepts.offer import SHARED_CLAIM
 
-# Of a claim on a volume that grows Kubernetes wants a size all the same, and no one holds it to it.
+# Kubernetes requires a size even for a volume that grows, and does not enforce it.
 _ANY_SIZE_GIB: Final = 1
 
 
@@ -26,7 +26,7 @@ class SharedVolumeArgs:
 
 
 class SharedVolume(pulumi.ComponentResource):
-    """A volume that many pods mount at once, for the one claim ``shared``; who has no right to pods there cannot."""
+    """A volume that many pods mount at once, by the claim ``shared`` in one namespace."""
 
     claim: str
 
@@ -44,7 +44,7 @@ class SharedVolume(pulumi.ComponentResource):
 
 
 def _volume(volume_name: str, namespace: str, size: dict[str, str], share: Share) -> dict[str, Any]:
-    """Kept (``Retain``) and for one claim alone, so that no other takes it first.
+    """Retained, and reserved for one claim, so that no other binds it first.
 
     https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume
     """

@@ -1,4 +1,4 @@
-"""Kubernetes' cluster-autoscaler on the admin pool: what it may do in the account, and how it decides.
+"""Kubernetes' cluster-autoscaler on the admin pool: its IAM permissions, and its command line.
 
 https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
 """
@@ -33,13 +33,13 @@ READ_ACTIONS: Final = (
     "ec2:DescribeLaunchTemplateVersions",
     "ec2:GetInstanceTypesFromInstanceRequirements",
 )
-"""None of these can be limited to one group."""
+"""These cannot be limited to one group."""
 
 WRITE_ACTIONS: Final = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
 
 DEFAULT_EXPANDER: Final = "priority"
 
-# EKS's labels that tell groups apart, of which the autoscaler passes over ``nodegroup`` alone by itself:
+# EKS's labels that differ between groups; by default the autoscaler ignores only ``nodegroup``:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/processors/nodegroupset/aws_nodegroups.go
 _LABELS_OF_A_GROUP: Final = tuple(
     f"eks.amazonaws.com/{name}" for name in ("sourceLaunchTemplateId", "sourceLaunchTemplateVersion", "nodegroup-image")
@@ -75,7 +75,7 @@ def declare(context: Context, pools: Sequence[Pool], objects: AdminObjects) -> N
 
 
 def rights(partition: str, account: str, region: str, cluster_name: str) -> str:
-    """The policy: read everything of its kind, describe the cluster's node groups, change those that EKS tagged so.
+    """The policy document: describe groups and instances, describe the cluster's node groups, scale the tagged ones.
 
     https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelastickubernetesservice.html
     """
@@ -97,7 +97,7 @@ def rights(partition: str, account: str, region: str, cluster_name: str) -> str:
 
 
 def uses_priorities(settings: Settings) -> bool:
-    """Whether the order of pools decides, as it does unless the stack file names another expander."""
+    """Whether pools are tried in fallback order: unless the stack file names another expander."""
     return (settings.expander or DEFAULT_EXPANDER) == "priority"
 
 
@@ -112,19 +112,19 @@ def flags(settings: Settings) -> list[str]:
         f"--namespace={autoscaler_objects.NAMESPACE}",
         f"--cluster-name={settings.cluster_name}",
         f"--node-group-auto-discovery=asg:tag={tags}",
-        # Where priorities are equal (zones of one pool), the node that the pod fills best.
+        # Among equal priorities (zones of one pool), the node with the least waste.
         f"--expander={'priority,least-waste' if uses_priorities(settings) else settings.expander}",
         # The groups of one pool in several zones grow evenly; they differ in the pool's label and in what EKS adds.
         "--balance-similar-node-groups=true",
         *(f"--balancing-ignore-label={label}" for label in (POOL_LABEL, *_LABELS_OF_A_GROUP)),
         f"--scale-down-unneeded-time={minutes}m",
         f"--scale-down-delay-after-add={minutes}m",
-        # After a node of the same group: else jobs that keep coming for one pool keep the idle nodes of all.
+        # Per group: otherwise a steady stream of jobs for one pool keeps the idle nodes of all pools.
         # https://github.com/kubernetes/autoscaler/issues/3071
         "--scale-down-delay-type-local=true",
-        # An idle GPU node goes; one that computes is never emptied to pack its pods elsewhere.
+        # Idle GPU nodes are removed; a busy one is never drained to pack its pods elsewhere.
         "--scale-down-gpu-utilization-threshold=0.001",
-        # Pods with an emptyDir, and those of kube-system (which have a home on the admin pool), keep no node alive.
+        # Pods with an emptyDir, and those of kube-system (which fit on the admin pool), keep no node alive.
         "--skip-nodes-with-local-storage=false",
         "--skip-nodes-with-system-pods=false",
     ]

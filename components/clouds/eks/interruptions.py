@@ -86,7 +86,7 @@ class InterruptionQueue:
 
 
 def _senders(queue_arn: str, rules: Sequence[str]) -> str:
-    """The queue's policy: what it is told ends nodes, so it is told by the cluster's own rules alone.
+    """The queue's policy: its messages terminate nodes, so only the cluster's own rules may send them.
 
     https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html
     """

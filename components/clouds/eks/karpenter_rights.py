@@ -1,7 +1,8 @@
-"""What Karpenter may do in the account: make, tag and end machines of this cluster, and see what there is.
+"""Karpenter's IAM permissions: launch, tag and terminate instances of this cluster, and describe resources.
 
-After https://karpenter.sh/v1.14/reference/cloudformation/, without the rights for what the program does not use:
-managing instance profiles (the one that nodes get is declared), placement groups, zonal shift.
+After https://karpenter.sh/v1.14/reference/cloudformation/, without permissions for features that the
+program does not use: managing instance profiles (the nodes' own is declared), placement groups, zonal shift. Statement
+ids are those of that template.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ _NODE_POOL: Final = "karpenter.sh/nodepool"
 
 @dataclass(frozen=True, kw_only=True)
 class RightsScope:
-    """What the rights are limited to; everything by its name, so that they are known before anything exists.
+    """The scope of the permissions, by names, which are known before the resources exist.
 
-    ``node_role`` is a name with its path, ``/name``. ``spot``: whether any pool has spot machines. ``disk_key`` is the
-    customer's own, if there is one.
+    ``node_role`` is a name with its path, ``/name``. ``spot``: whether any pool uses spot. ``disk_key`` is the
+    customer's key, if any.
     """
 
     partition: str
@@ -62,7 +63,7 @@ class RightsScope:
 
 
 def rights(scope: RightsScope) -> str:
-    """The policy of the controller."""
+    """The controller's policy document."""
     iam = f"arn:{scope.partition}:iam::{scope.account}"
     requested = _tagged("Request", scope.cluster, {"aws:RequestTag/eks:eks-cluster-name": scope.cluster})
     owned = _tagged("Resource", scope.cluster, {})
@@ -142,11 +143,11 @@ def rights(scope: RightsScope) -> str:
 
 
 def _spot_service_linked_role(iam: str) -> Iterator[policy.Statement]:
-    """The right to make the account's role for spot machines, which EC2 makes with its caller's rights.
+    """The permission to create the account's service-linked role for spot instances, which EC2 creates for its caller.
 
-    Without it an account that never had a spot machine gets none:
-    https://karpenter.sh/v1.14/troubleshooting/#missing-service-linked-role. The role is not declared, because an
-    account has one and a second stack could not make it. Auto Scaling has the same right:
+    Without it an account that never used spot gets no instance:
+    https://karpenter.sh/v1.14/troubleshooting/#missing-service-linked-role. The role is not declared, because
+    an account has only one and a second stack could not create it. Auto Scaling has the same permission:
     https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AutoScalingServiceRolePolicy.html
     """
     yield policy.allow(
@@ -158,7 +159,7 @@ def _spot_service_linked_role(iam: str) -> Iterator[policy.Statement]:
 
 
 def _tagged(kind: str, cluster: str, further: dict[str, str]) -> dict[str, Any]:
-    """A condition on the tags that Karpenter puts on whatever it makes, in the request or on the resource."""
+    """A condition on Karpenter's tags, in the request or on the resource."""
     return {
         "StringEquals": {f"aws:{kind}Tag/kubernetes.io/cluster/{cluster}": "owned", **further},
         "StringLike": {f"aws:{kind}Tag/{_NODE_POOL}": "*"},

@@ -1,8 +1,8 @@
-"""Rights of the AWS Load Balancer Controller, which people install themselves (README), for its service account alone.
+"""IAM permissions of the AWS Load Balancer Controller, for its service account only; users install it (README).
 
-Those of the controller's own policy, release 3.5, without its support of IP pools and of local gateways:
-https://github.com/kubernetes-sigs/aws-load-balancer-controller/blob/main/docs/install/iam_policy.json. Where that asks
-for the controller's tag it has to be this cluster's here, and security groups are those of this cluster's network.
+After the controller's own policy, release 3.5, without IP pools and local gateways:
+https://github.com/kubernetes-sigs/aws-load-balancer-controller/blob/main/docs/install/iam_policy.json. Where that
+requires the controller's tag, this policy requires this cluster's, and security groups must be in its VPC.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from components.clouds.eks.context import Context
 CONTROLLER: Final = ("kube-system", "aws-load-balancer-controller")
 """Namespace and service account, as the controller's chart has them."""
 
-# The controller puts this tag on whatever it makes, but not on listeners and rules of earlier releases.
+# The controller tags its resources with it, except listeners and rules of earlier releases.
 _TAG: Final = "elbv2.k8s.aws/cluster"
 
 _READ: Final = (
@@ -93,7 +93,7 @@ _INGRESS_ACTIONS: Final = ("ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecur
 
 
 def controller_policy(context: Context) -> pulumi.Output[str]:
-    """What the controller may do, as a policy document."""
+    """The controller's policy document."""
     cluster, region = context.settings.cluster_name, context.settings.region
 
     def document(values: list[Any]) -> str:
@@ -110,14 +110,14 @@ def controller_policy(context: Context) -> pulumi.Output[str]:
         return policy.document(
             policy.allow("AllowRead", _READ, "*"),
             policy.allow("AllowCertificatesAndFirewalls", _CERTIFICATES_AND_FIREWALLS, "*"),
-            # ELB makes the role of an account's first load balancer with its caller's rights.
+            # ELB creates this role with the first load balancer of an account, for its caller.
             policy.allow(
                 "AllowLoadBalancerServiceLinkedRole",
                 ["iam:CreateServiceLinkedRole"],
                 "*",
                 {"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}},
             ),
-            # Nodes are behind the group that EKS made, which does not carry the tag.
+            # The nodes' security group was created by EKS and does not have the tag.
             policy.allow("AllowNodeIngress", _INGRESS_ACTIONS, groups, {"ArnEquals": {"ec2:Vpc": network}}),
             policy.allow("AllowSecurityGroupRules", _INGRESS_ACTIONS, f"{ec2}:security-group-rule/*"),
             policy.allow("AllowCreatingSecurityGroups", ["ec2:CreateSecurityGroup"], [groups, network]),

@@ -41,7 +41,7 @@ _CAPACITY_TYPES: Final[Mapping[Rung, str]] = {"spot": "SPOT", "capacity-block": 
 def node_pool(
     context: Context, name: str, pool: Pool, needs: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions
 ) -> CustomResource:
-    """One pool, whose group waits for what its nodes ``need`` to become ready; the admin pool never goes away."""
+    """One pool as a managed node group, which waits for ``needs``; the admin pool is permanent."""
     template = launch_template(context, name, pool, opts)
     version = context.control_plane.output("version")
     template_version = template.output("latestVersion").apply(lambda latest: str(int(latest)))
@@ -89,7 +89,7 @@ def node_pool(
         outputs=["resources"],
     )
     tags = _Tags(name, group, opts)
-    # Machines take them from their group when they start; a template that changed would replace those that run.
+    # Instances get them from their group at launch; a changed template would replace running ones.
     tags.put("label", context.settings.labels, on_machines=True)
     if pool.autoscaled and context.settings.autoscaler == "cluster-autoscaler":
         tags.put("tag", node_tags.node_template(pool), on_machines=False)
@@ -106,7 +106,7 @@ def _update(pool: Pool) -> eks.NodeGroupUpdateConfig:
 
 
 def _nodes(pool: Pool, running: pulumi.Output[RunningGroup] | None) -> pulumi.Input[int]:
-    """The size that is sent with every change: the autoscaler's, unless the minimum is larger.
+    """The desired size of every update: the autoscaler's, unless the minimum is larger.
 
     EKS refuses a minimum above the size that a group has:
     https://github.com/hashicorp/terraform-provider-aws/issues/18310
@@ -121,7 +121,7 @@ def _report_deferred_changes(
     template_version: pulumi.Output[str],
     image_type: str,
 ) -> None:
-    """Say what waits for the group to be empty."""
+    """Report the changes that wait until the group has no nodes."""
 
     def report(values: Sequence[object]) -> None:
         group, target_version, target_template = values
@@ -147,7 +147,7 @@ class _Tags:
     def __init__(self, name: str, group: CustomResource, opts: pulumi.ResourceOptions) -> None:
         self._name = name
         self._scaling_group = group.output("resources").apply(lambda values: values[0]["autoscalingGroups"][0]["name"])
-        # A group takes its tags with it; removing dozens of them one by one first would only take time.
+        # A group is deleted with its tags; deleting them one by one first would only take time.
         self._with_group = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(deleted_with=group))
 
     def put(self, kind: str, tags: Mapping[str, str], *, on_machines: bool) -> None:

@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, kw_only=True)
 class RunningGroup:
-    """A node group that exists: how many ``nodes`` it is to have at this moment, and what they were made from."""
+    """An existing node group: its desired number of ``nodes`` now, and what they were launched from."""
 
     nodes: int
     version: str

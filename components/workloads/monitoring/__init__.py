@@ -1,4 +1,4 @@
-"""What GPUs do and cost: an exporter on GPU nodes, Prometheus and Grafana on the admin pool.
+"""GPU metrics and cost: an exporter on GPU nodes, Prometheus and Grafana on the admin pool.
 
 The chart's values: https://github.com/prometheus-community/helm-charts/tree/main/charts/kube-prometheus-stack
 """
@@ -59,7 +59,7 @@ class GpuMonitoring(pulumi.ComponentResource):
         cluster, objects = args.cluster, args.cluster.objects
         for daemon in cluster.cloud.gpu_exporters(args.pools):
             files = objects.declare(f"{name}-{daemon.name}-files", config_map(daemon), self)
-            # It waits for room on a node where a job runs, instead of ending the job.
+            # Not critical: on a full node it waits instead of preempting a job.
             objects.declare(f"{name}-{daemon.name}", daemon_set(daemon, critical=False), self, files)
         space = objects.namespace(CHART.namespace, self)
         needs: list[pulumi.Resource] = [
