@@ -5,7 +5,7 @@
 - which tolerate every taint (the gate's ``no-blanket-toleration``), and
 - which tolerate the GPU taint without asking for a GPU (``gpu-nodes-for-gpus``),
 
-and warn whoever submits a workload with such pods. With a stack file that describes the cluster's pools, the policies
+and warn about workloads with such pods. With a stack file that describes the cluster's pools, the policies
 on placement and sizes of our own clusters come along. DaemonSets' pods and ``kube-system`` are exempt; pods that run
 already are left alone.
 

@@ -31,8 +31,8 @@ from facts.concepts.pool import Pool
 if TYPE_CHECKING:
     from schemas import aks
 
-# How far behind the newest version the cluster stays. Azure's slowest, ``patch``, stays on one minor version until that
-# is out of support, so the second slowest is as slow as it gets: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
+# Azure's slowest channel, ``patch``, keeps one minor version until that is out of support, so ``stable`` is the slowest
+# usable one: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
 _CHANNELS: Final = {"rapid": "rapid", "regular": "stable", "stable": "stable"}
 _PINNED: Final = "none"
 """The channel of a pinned version. Any other leaves it behind, and the next update would ask for a downgrade, which
@@ -41,10 +41,9 @@ pools while it upgrades by itself."""
 
 # https://learn.microsoft.com/azure/aks/private-clusters: its name is in a private zone, linked to this network alone.
 _UNREACHABLE: Final = (
-    "network.privateEndpoint: only the cluster's own network reaches and names the control plane, and nothing leads to "
-    "a network that is still to be made: the update would end at the first object in the cluster. Write "
-    "network.existing with a network that is reached from here, or privateEndpoint: false with your address in "
-    "authorizedNetworks."
+    "network.privateEndpoint: a private control plane is reachable only from inside its network, and this stack would "
+    "create that network. Write network.existing with a network that you can reach, or privateEndpoint: false with "
+    "your address in authorizedNetworks."
 )
 
 # "Only the load balancer that AKS makes": https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges
@@ -54,11 +53,11 @@ _LOAD_BALANCER_ONLY: Final = "0.0.0.0/32"
 class AksCluster(ControlPlaneOutputs):
     """The ``CloudCluster`` of Azure; all its resources are children of ``parent``.
 
-    Azure creates no cluster without a system pool, so the admin pool is part of the cluster's own inputs. A pool apart,
-    beside a first one that Azure insists on, would leave that one running for ever: it cannot be empty, and nothing in
-    this API removes it as GKE removes its default pool. The price: Azure never changes the machines, the disks and the
-    zones of a pool (https://learn.microsoft.com/azure/aks/create-node-pools#limitations), so those of the admin pool
-    last as long as the cluster, and a stack file that changes them ends in Azure's error. Its size can change.
+    Azure creates no cluster without a system pool, so the admin pool is part of the cluster's own inputs. A separate
+    admin pool would leave that first pool running forever: it cannot be empty, and this API cannot remove it as GKE
+    removes its default pool. The price: Azure never changes machine type, disk and zones of a pool
+    (https://learn.microsoft.com/azure/aks/create-node-pools#limitations), so those of the admin pool are fixed, and
+    Azure rejects a stack file that changes them. Its size can change.
     """
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
@@ -117,7 +116,7 @@ class AksCluster(ControlPlaneOutputs):
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
-        """What databases, file shares, peerings and grants beside the cluster are made with."""
+        """Ids for databases, file shares, peerings and grants beside the cluster."""
         issuer = self._resource.output("oidcIssuerProfile")
         return {
             "resourceGroup": self._context.group,
@@ -249,6 +248,6 @@ def _api_access(settings: Settings, network: Network | ExistingNetwork) -> aks.M
             "privateDNSZone": "system",
             "enablePrivateClusterPublicFQDN": False,
         }
-    # Never empty, which Azure takes for everybody. The nodes reach the control plane from the NAT's address.
+    # Never empty: Azure treats an empty list as open to everyone. Nodes connect from the NAT's address.
     own = network.egress or [_LOAD_BALANCER_ONLY]
     return {**access, "authorizedIPRanges": [*(allowed.cidr for allowed in settings.network.authorized_networks), *own]}

@@ -1,4 +1,4 @@
-"""A virtual network that is there already: read and never changed. The control plane is granted the use of the subnet.
+"""An existing virtual network: read, never changed. The control plane is granted the use of the subnet.
 
 https://learn.microsoft.com/azure/aks/configure-azure-cni-overlay
 """
@@ -21,11 +21,11 @@ _NETWORK: Final = "azure-native:network:getVirtualNetwork"
 
 
 class ExistingNetwork:
-    """What ``network.Network`` is to a cluster, without a resource. ``outbound`` is how its nodes get out;
+    """``network.Network`` without resources. ``outbound`` is its nodes' outbound type;
     ``linked`` is the network's id if the control plane's identity has to link the zone with the cluster's name to it.
 
     Raises:
-        pulumi.RunError: there is no such subnet, or it does not fit: every reason at once, before anything is made.
+        pulumi.RunError: no such subnet, or an unsuitable one; lists all problems, before any resource is created.
     """
 
     def __init__(self, settings: Settings, parent: pulumi.Resource) -> None:
@@ -71,7 +71,7 @@ def _place(settings: Settings, network: Mapping[str, Any], subnets: Mapping[str,
     if network["location"] != settings.region:
         yield Problem(
             "network.existing.network",
-            f"the network is in {network['location']}, and the cluster is to be in {settings.region}",
+            f"the network is in {network['location']}, the cluster in {settings.region}",
             f"Write region: {network['location']}, or a network there",
         )
     if existing.subnets[0] not in subnets:

@@ -64,9 +64,9 @@ def maintenance_inputs(maintenance: Maintenance) -> dict[str, Mapping[str, Any]]
 
 
 def _window(maintenance: Maintenance) -> aks.MaintenanceWindow:
-    """Azure wants four hours at least, and does not always keep to them.
+    """Azure requires at least four hours, and may exceed them.
 
-    Whether the end of an exclusion belongs to it is not said, so it ends the day after its last.
+    Azure does not document whether the end date of an exclusion is inclusive, so it is the day after the last one.
     """
     window: aks.MaintenanceWindow = {
         "schedule": {"weekly": {"dayOfWeek": maintenance.day.capitalize(), "intervalWeeks": 1}},

@@ -32,8 +32,8 @@ _UPGRADE_BY_SURPLUS: Final[aks.AgentPoolUpgradeSettings] = {"maxSurge": "1", "ma
 # https://learn.microsoft.com/azure/aks/use-trusted-launch
 _TRUSTED_LAUNCH: Final[aks.AgentPoolSecurityProfile] = {"enableVTPM": True, "enableSecureBoot": True}
 
-# Azure gives them to a new spot pool. An update takes away what it does not name, from running nodes too, and pods that
-# select it, as https://learn.microsoft.com/azure/aks/spot-node-pool tells people to, would never start again:
+# Azure adds them to a new spot pool. An update removes labels that it does not list, from running nodes too, and pods
+# that select them, as https://learn.microsoft.com/azure/aks/spot-node-pool recommends, would never start again:
 # https://github.com/Azure/AKS/issues/3152
 _SPOT_LABELS: Final = {taint.key: str(taint.value) for taint in CATALOG.spot_taints}
 

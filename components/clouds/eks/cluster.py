@@ -93,8 +93,8 @@ class EksCluster(ControlPlaneOutputs):
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
-        """What file systems, databases and load balancers beside the cluster are made with, and whom a registry of
-        another account lets pull: all of ``nodeRoleArns``."""
+        """Ids for file systems, databases and load balancers beside the cluster. A registry of another account must
+        allow all of ``nodeRoleArns`` to pull."""
         context, network = self._context, self._context.network
         own = [node_role_arn(context.settings, context.account)] if context.settings.autoscaler == "karpenter" else []
         return {
@@ -107,8 +107,8 @@ class EksCluster(ControlPlaneOutputs):
         }
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
-        """A managed node group; with the admin pool the add-ons whose pods run on it, which are there before other
-        nodes come and until they have gone."""
+        """A managed node group; with the admin pool also the add-ons that run on it, which exist before other nodes
+        and until these are deleted."""
         group = pools.node_pool(self._context, name, pool, self._needs, opts)
         if pool.role == "admin":
             self._needs = addons.on_admin_pool(name, self._context, group, opts)
@@ -139,26 +139,25 @@ class EksCluster(ControlPlaneOutputs):
 
 
 def _issuer(identities: Sequence[Mapping[str, Any]]) -> str:
-    """Who says who the pods are: https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html"""
+    """The OIDC issuer of service account tokens: https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html"""
     return str(identities[0]["oidcs"][0]["issuer"])
 
 
 def _groups(settings: Settings, exists: bool, parent: pulumi.Resource) -> RunningGroups | None:
-    """Nobody changes the size of the only group that there is under Karpenter."""
+    """``None`` with Karpenter: no autoscaler changes the admin pool, its only group."""
     if settings.autoscaler != "cluster-autoscaler":
         return None
     return RunningGroups(settings.cluster_name, exists, parent)
 
 
 def _refuse_unreachable() -> None:
-    """A network that comes with the cluster is one to which nothing leads yet: the update would stop after the admin
-    pool, when the first object in the cluster is due."""
+    """A new network is not connected to anything: the update would stop after the admin pool, at the first object in
+    the cluster."""
     raise pulumi.RunError(
-        "network.privateEndpoint: a new cluster is in a network of its own, and nothing leads there yet. Write "
-        "network.existing with a network that is reached from here; or for the "
-        "first `pulumi up` write privateEndpoint: false and your own address in authorizedNetworks; connect the "
-        "network (VPN, peering, Transit Gateway; its id is in `pulumi stack output network`); then write "
-        "privateEndpoint: true with the ranges that come that way."
+        "network.privateEndpoint: this stack creates the network, and nothing is connected to it yet. Write "
+        "network.existing with a network that you can reach. Or, for the first `pulumi up`, write privateEndpoint: "
+        "false and your own address in authorizedNetworks; connect the network (VPN, peering, Transit Gateway; its id "
+        "is in `pulumi stack output network`); then write privateEndpoint: true with the connected ranges."
     )
 
 
@@ -177,8 +176,8 @@ def _login() -> ProviderLogin:
     roles = [role for role in provider.get_object("assumeRoles") or () if isinstance(role, Mapping)]
     if len(roles) > 1:
         raise pulumi.RunError(
-            f"aws:assumeRoles: {len(roles)} roles one after the other, and the kubeconfig's credentials can take one. "
-            "Write the last one, and make the others a profile (aws:profile)."
+            f"aws:assumeRoles: {len(roles)} chained roles, but a kubeconfig supports one. "
+            "Write the last one, and configure the others as a profile (aws:profile)."
         )
     return ProviderLogin(profile=provider.get("profile"), role=str(roles[0]["roleArn"]) if roles else None)
 
@@ -195,16 +194,16 @@ def _inputs(
         "roleArn": role_arn,
         "version": minor,
         "vpcConfig": network,
-        # Access entries alone, no aws-auth ConfigMap; EKS makes one for whoever creates the cluster:
+        # Access entries alone, no aws-auth ConfigMap; EKS creates one for the cluster's creator:
         # https://docs.aws.amazon.com/eks/latest/userguide/access-entries.html
         "accessConfig": {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": True},
-        # The add-ons are declared, so that their versions and rights are ours.
+        # The program declares the add-ons, with their versions and roles.
         "bootstrapSelfManagedAddons": False,
         "kubernetesNetworkConfig": {"ipFamily": "ipv4", "serviceIpv4Cidr": settings.network.service_cidr},
         "encryptionConfig": {"provider": {"keyArn": key_arn}, "resources": ["secrets"]},
         "enabledClusterLogTypes": list(LOGS),
-        # Extended support costs six times as much, so only a written version stays that long; otherwise EKS
-        # upgrades: https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html
+        # Extended support costs six times as much, so only a pinned version uses it; otherwise EKS upgrades:
+        # https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html
         "upgradePolicy": {"supportType": "STANDARD" if settings.kubernetes.version is None else "EXTENDED"},
         "deletionProtection": settings.security.deletion_protection,
         "tags": dict(settings.labels),

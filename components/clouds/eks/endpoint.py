@@ -25,10 +25,10 @@ _NOT_IN_A_DESCRIPTION: Final = re.compile(r"[^A-Za-z0-9 ._\-:/()#,@\[\]+=&;{}!$*
 def vpc_config(
     name: str, settings: Settings, network: Network | ExistingNetwork, parent: pulumi.Resource
 ) -> eks.ClusterVpcConfig:
-    """The cluster's ``vpcConfig``: its subnets, and an endpoint that is never open to everybody.
+    """The cluster's ``vpcConfig``: its subnets, and an endpoint that is never open to everyone.
 
-    A private one is a set of addresses in the VPC, whose security group lets in the cluster's own nodes alone: another
-    group says who else may come from there, or by VPN or peering. That is everybody in the VPC unless ranges are given.
+    A private endpoint has addresses in the VPC, and EKS's security group allows only the cluster's nodes. A second
+    group allows other sources (VPC, VPN, peering): ``authorizedNetworks``, or the whole VPC by default.
     """
     config: eks.ClusterVpcConfig = {
         "subnetIds": list(network.private_subnets.values()),

@@ -1,7 +1,7 @@
-"""A VPC that is there already, with a private subnet in each zone: read and never changed.
+"""An existing VPC with a private subnet in each zone: read, never changed.
 
-What the control plane and nodes ask of it: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html.
-Subnets that another account shares are found in the same way.
+Requirements of control plane and nodes: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html.
+Subnets shared by another account are looked up in the same way.
 """
 
 from __future__ import annotations
@@ -63,13 +63,12 @@ class _Subnet:
 
 
 class ExistingNetwork:
-    """What ``network.Network`` is to a cluster, without a resource.
+    """``network.Network`` without resources.
 
-    A ``new`` cluster also wants as many free addresses as its pools at their maximum take; later its own nodes have
-    some of them.
+    A ``new`` cluster also needs free addresses for its pools at their maximum; later its nodes occupy some of them.
 
     Raises:
-        pulumi.RunError: it is not there, or does not fit: every reason at once, before anything is made.
+        pulumi.RunError: not found or unsuitable; lists all problems, before any resource is created.
     """
 
     def __init__(self, settings: Settings, parent: pulumi.Resource, *, new: bool) -> None:
@@ -142,7 +141,7 @@ def _problems(
 
 
 def _names(vpc: Mapping[str, Any]) -> Iterator[Problem]:
-    """Nodes find the control plane by its name, which leads to an address in the VPC.
+    """Nodes resolve the control plane's name to an address in the VPC.
 
     https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
     """
@@ -150,7 +149,7 @@ def _names(vpc: Mapping[str, Any]) -> Iterator[Problem]:
         if not vpc[key]:
             yield Problem(
                 "network.existing.network",
-                f"{vpc['id']} has {key} off, and its nodes would not find the control plane by name",
+                f"{vpc['id']} has {key} off, so nodes cannot resolve the control plane's name",
                 f"Run `aws ec2 modify-vpc-attribute --vpc-id {vpc['id']} {option}`, or use another VPC",
             )
 
@@ -185,12 +184,12 @@ def _zones(settings: Settings, subnets: Sequence[_Subnet]) -> Iterator[Problem]:
         if zone not in by_zone:
             has = ", ".join(sorted(by_zone))
             yield Problem(
-                _HERE, f"none is in {zone}, where the stack has nodes; there is one in {has}", f"Add one in {zone}"
+                _HERE, f"none is in {zone}, where the stack has nodes; the subnets are in {has}", f"Add one in {zone}"
             )
     if len(by_zone) < LEAST_CONTROL_PLANE_ZONES:
         yield Problem(
             _HERE,
-            f"all are in {', '.join(sorted(by_zone))}, and a control plane wants two zones, wherever the nodes are",
+            f"all are in {', '.join(sorted(by_zone))}, and a control plane needs two zones, wherever the nodes are",
             "Add a subnet in another zone of the region; `zones` says where nodes are",
         )
 
@@ -218,7 +217,7 @@ def _public(lookups: _Lookups, vpc: str) -> dict[str, pulumi.Input[str]]:
 
 
 def _warn_about_tags(subnets: Sequence[_Subnet], public: Mapping[str, Any], parent: pulumi.Resource) -> None:
-    """Say which tags load balancers miss; without any the controller goes by routes, from its release 2.12 on."""
+    """Warn about missing tags for load balancers; without tags the controller uses routes, from release 2.12 on."""
     untagged = [subnet.id for subnet in subnets if _INTERNAL not in (subnet.facts.get("tags") or {})]
     if untagged:
         pulumi.warn(

@@ -1,5 +1,5 @@
-"""Karpenter on the admin pool, in place of cluster-autoscaler: pools are objects in the cluster, machines come one by
-one. https://karpenter.sh/v1.14/
+"""Karpenter on the admin pool, in place of cluster-autoscaler: pools are objects in the cluster, and it launches
+instances directly. https://karpenter.sh/v1.14/
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NODES: Final = "karpenter-nodes"
 
 
 def node_role_arn(settings: Settings, account: CallerIdentity) -> pulumi.Output[str]:
-    """Who its nodes are, whether or not they are declared yet.
+    """The ARN of its nodes' role, whether or not it is declared yet.
 
     https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns
     """
@@ -47,8 +47,8 @@ def _node_role(settings: Settings) -> str:
 
 
 class Karpenter:
-    """Everything of Karpenter but its pools: the queue of interruptions, three roles' worth of rights, the release, and
-    what nodes are made from. ``node_pool`` then declares one pool."""
+    """Karpenter without its pools: interruption queue, IAM roles, Helm releases and EC2NodeClasses. ``node_pool``
+    declares one pool."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Karpenter:
         self._classes = self._node_classes(name, pools, profile, parent)
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
-        """One pool; on the way down it goes before Karpenter, which ends its machines first."""
+        """One pool; on destroy it is deleted before Karpenter, which terminates its instances first."""
         assert opts.parent is not None
         manifest = karpenter_objects.node_pool(
             pool,

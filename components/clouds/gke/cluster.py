@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 _PROFILES: Final = {"optimize-utilization": "OPTIMIZE_UTILIZATION", "balanced": "BALANCED"}
 
-# Without v2 network policies have no effect, and multi-networking (GPUDirect) cannot be had:
+# Without v2 network policies have no effect, and multi-networking (GPUDirect) is unsupported:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/dataplane-v2
 _DATAPLANES: Final = {"v2": "ADVANCED_DATAPATH", "legacy": "LEGACY_DATAPATH"}
 
-# GKE deletes this pool as soon as the cluster exists; e2-medium is what it would choose by itself.
+# GKE deletes this pool as soon as the cluster exists; e2-medium is GKE's default.
 _TEMPORARY_POOL_MACHINE: Final = "e2-medium"
 _TEMPORARY_POOL_DISK_GB: Final = 20
 
@@ -74,7 +74,7 @@ class GkeCluster(ControlPlaneOutputs):
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
-        """What databases, file stores and peerings beside the cluster are made with."""
+        """Ids for databases, file stores and peerings beside the cluster."""
         return {
             "network": self._network.network,
             "subnetwork": self._network.subnetwork,
@@ -83,7 +83,7 @@ class GkeCluster(ControlPlaneOutputs):
         }
 
     def _issuer(self) -> pulumi.Output[str]:
-        """Who says who the pods are: https://cloud.google.com/iam/docs/workload-identity-federation-with-kubernetes"""
+        """The OIDC issuer of service account tokens: https://cloud.google.com/iam/docs/workload-identity-federation-with-kubernetes"""
         settings = self._context.settings
         place = f"projects/{settings.project}/locations/{location(settings)}/clusters"
         return self.name.apply(lambda name: f"https://container.googleapis.com/v1/{place}/{name}")
@@ -121,10 +121,10 @@ class GkeCluster(ControlPlaneOutputs):
 
 
 def _ignored_changes(settings: Settings) -> list[str]:
-    """What a cluster keeps as it was created with.
+    """Inputs that keep the value of the cluster's creation.
 
-    The temporary pool's own, which no longer exists when they are compared; and the dataplane, unless the stack file
-    says which: another one replaces the cluster, and clusters made before there was a choice have the legacy one.
+    Those of the temporary pool, which no longer exists; and the dataplane, unless the stack file sets it: a change
+    replaces the cluster, and clusters older than the setting have the legacy one.
     """
     temporary_pool = ["initialNodeCount", "nodeConfig", "nodePools", "nodeVersion"]
     return temporary_pool + (["datapathProvider"] if settings.network.dataplane is None else [])

@@ -1,6 +1,6 @@
-"""A subnet that is there already, of the cluster's project or of a Shared VPC's host project: read and never changed.
+"""An existing subnet of the cluster's project or of a Shared VPC's host project: read, never changed.
 
-What a Shared VPC wants beforehand is for its host project: roles of service agents, firewall rules for what GKE opens.
+A Shared VPC requires setup in its host project: roles of service agents, firewall rules for GKE.
 https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-shared-vpc
 """
 
@@ -22,10 +22,10 @@ _SUBNETWORK: Final = "gcp:compute/getSubnetwork:getSubnetwork"
 
 
 class ExistingNetwork:
-    """What ``network.Network`` is to a cluster, without a resource.
+    """``network.Network`` without resources.
 
     Raises:
-        pulumi.RunError: there is no such subnet, or it does not fit: every reason at once, before anything is made.
+        pulumi.RunError: no such subnet, or an unsuitable one; lists all problems, before any resource is created.
     """
 
     def __init__(self, settings: Settings, parent: pulumi.Resource) -> None:
@@ -47,7 +47,7 @@ class ExistingNetwork:
         if not subnet.get("privateIpGoogleAccess"):
             pulumi.warn(
                 f"network.existing.subnets: '{arguments['name']}' has no Private Google Access, so the nodes reach "
-                "Google's registries through its NAT, if it has one, or not at all",
+                "Google's registries only through NAT",
                 parent,
             )
         self.network: str = subnet["network"]

@@ -65,7 +65,7 @@ def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Res
             "deleteRetentionPolicy": undelete,
             "containerDeleteRetentionPolicy": undelete,
         },
-        # It is part of the account, and goes and stays with it.
+        # It is part of the account and shares its lifecycle.
         pulumi.ResourceOptions(parent=parent, retain_on_delete=True),
     )
     container = declare(

@@ -53,17 +53,17 @@ def registry(context: Context, name: str, setting: Registry, parent: pulumi.Reso
 
 
 def grant_pull(context: Context, name: str, registry: str, parent: pulumi.Resource) -> None:
-    """Let the nodes' identity pull from a registry that is there, of whatever subscription of the tenant."""
+    """Grant the nodes' identity to pull from an existing registry of any subscription of the tenant."""
     _assign(name, context, registry.split("/")[2], f"{context.settings.cluster_name}/{registry}", registry, parent)
 
 
 def _assign(
     name: str, context: Context, subscription: str, key: str, registry: pulumi.Input[str], parent: pulumi.Resource
 ) -> None:
-    """Both roles by which a registry may let its images be read. It honours one of them and ignores the other.
+    """Both roles that can allow pulls. A registry honours one of them, by its permissions mode.
 
-    Which one is its permissions mode: the older honours AcrPull, and Azure is making the other the default, for
-    registries that are there as well. The provider's version of the API cannot say it.
+    The older mode honours AcrPull; Azure is making the other the default, for existing registries too. The provider's
+    API version does not expose the mode.
     https://learn.microsoft.com/azure/aks/aks-service-permissions#aks-node-mapped-identity,
     https://github.com/Azure/acr/issues/883
     """

@@ -1,4 +1,4 @@
-"""Who pods are to AWS: a role of their own for each service account, by EKS Pod Identity."""
+"""AWS identities of pods: a role per service account, by EKS Pod Identity."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WRITE: Final = (
     "s3:AbortMultipartUpload",
     "s3:ListMultipartUploadParts",
 )
-"""Not ``DeleteObjectVersion``: what pods delete can be had back.
+"""Not ``DeleteObjectVersion``: deleted objects can be restored.
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html"""
 SECRET: Final = ("secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret")
 

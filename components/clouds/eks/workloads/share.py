@@ -28,7 +28,7 @@ _MOUNT: Final = (
 def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Resource) -> Share:
     """The file system, and a mount target in each zone that has nodes. It grows by itself; what is in it is paid."""
     settings = context.settings
-    # By it a later stack finds the file system again; two of one token cannot be.
+    # Unique per account; a later stack finds the file system by it.
     token = f"{settings.cluster_name}-shared"
     tags = {**settings.labels, "Name": token}
     # https://docs.aws.amazon.com/efs/latest/ug/performance.html#throughput-modes: paid for by use, like the storage
@@ -48,7 +48,7 @@ def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Res
             "fileSystemId": files.id,
             "policy": pulumi.Output.all(files.output("arn"), mounts.arn).apply(lambda arns: _policy(*arns)),
         },
-        # It is part of the file system, and goes and stays with it.
+        # It is part of the file system and shares its lifecycle.
         pulumi.ResourceOptions(parent=parent, retain_on_delete=True),
     )
     group = declare(
@@ -97,9 +97,9 @@ def _retained_id(token: str, parent: pulumi.Resource) -> str:
 
 
 def _policy(arn: str, mounts: str) -> str:
-    """The role ``mounts``, by a mount target, which the security group guards, and by TLS.
+    """Allows the role ``mounts`` through a mount target, which the security group protects, and requires TLS.
 
-    A pod with an NFS client of its own is another role or nobody, whom a file system lets in only without a policy.
+    A pod with its own NFS client has another role or none, which a file system allows only without a policy.
 
     https://docs.aws.amazon.com/efs/latest/ug/iam-access-control-nfs-efs.html,
     https://docs.aws.amazon.com/efs/latest/ug/access-control-block-public-access.html

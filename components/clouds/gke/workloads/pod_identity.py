@@ -1,6 +1,6 @@
-"""Who pods are to Google: a service account of the cluster is a principal itself, and gets roles as people do.
+"""Google identities of pods: a Kubernetes service account is an IAM principal itself and is granted roles.
 
-No Google service account and no annotation is between them.
+It needs no Google service account and no annotation.
 https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity
 """
 

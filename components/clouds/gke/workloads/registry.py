@@ -21,7 +21,7 @@ _UNTAGGED_DAYS: Final = 30
 
 
 def registry(context: Context, name: str, setting: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
-    """The repository, called like the cluster; its address."""
+    """The repository, named after the cluster; its address."""
     settings = context.settings
     days = setting.untagged_days or _UNTAGGED_DAYS
     # https://cloud.google.com/artifact-registry/docs/repositories/cleanup-policy
@@ -54,7 +54,7 @@ def registry(context: Context, name: str, setting: Registry, parent: pulumi.Reso
 
 
 def grant_pull(context: Context, name: str, repository: str, parent: pulumi.Resource) -> None:
-    """Let the nodes read a repository of another project; whoever runs the program has to be allowed to say so there.
+    """Grant the nodes read access to a repository of another project; the deployer needs the permission to grant it.
 
     https://cloud.google.com/artifact-registry/docs/integrate-gke
     """
