@@ -1,11 +1,11 @@
-"""The gate's rules on pods for a cluster of another program: manifests for ``kubectl apply``.
+"""The gate's rules on pods for a cluster of which no program of ours knows: manifests for ``kubectl apply``.
 
 ``python -m components.admission_manifests [Pulumi.<stack>.yaml]`` prints ValidatingAdmissionPolicies that refuse pods
 
 - which tolerate every taint (the gate's ``no-blanket-toleration``), and
 - which tolerate the GPU taint without asking for a GPU (``gpu-nodes-for-gpus``),
 
-and warn about workloads with such pods. With a stack file that describes the cluster's pools, the policies
+and warn whoever submits a workload with such pods. With a stack file that describes the cluster's pools, the policies
 on placement and sizes of our own clusters come along. DaemonSets' pods and ``kube-system`` are exempt; pods that run
 already are left alone.
 
@@ -107,26 +107,23 @@ def of_stack(path: Path) -> Iterator[Mapping[str, Any]]:
     """
     settings = from_stack_file(path)
     cloud = load_cloud(settings.cloud)
-    for admission_policy in manifests(
+    for made in manifests(
         settings.gpu_pools,
         adds_gpu_toleration=cloud.adds_gpu_toleration,
         ends_running_pods=cloud.ends_running_pods,
     ):
-        yield admission_policy.policy
-        yield admission_policy.binding
+        yield made.policy
+        yield made.binding
 
 
 def main(arguments: list[str]) -> int:
     """Print the manifests; 1 for a stack file that is not valid."""
     try:
-        documents = [
-            *pod_rules(),
-            *(admission_policy for name in arguments[:1] for admission_policy in of_stack(Path(name))),
-        ]
+        documents = [*pod_rules(), *(made for name in arguments[:1] for made in of_stack(Path(name)))]
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    # Without shared objects PyYAML writes no anchors, which are unusual in manifests.
+    # What occurs several times is written out each time: people expect no anchors in a manifest.
     plain = [json.loads(json.dumps(document)) for document in documents]
     sys.stdout.write(yaml.safe_dump_all(plain, sort_keys=False, width=4096))
     return 0
