@@ -90,9 +90,7 @@ def team_of(offer: Offer, asked: JobRequest) -> TeamOffer | None:
     team = next((team for team in offer.teams if team.name == asked.namespace), None)
     gpus = asked.request.gpus * asked.workers
     if team is not None and gpus > team.gpus:
-        raise AskError(
-            f"{gpus} GPUs at once exceed the quota of team {team.name}, {team.gpus}; request fewer GPUs"
-        )
+        raise AskError(f"{gpus} GPUs at once exceed the quota of team {team.name}, {team.gpus}; request fewer GPUs")
     return team
 
 

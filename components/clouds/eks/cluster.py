@@ -176,7 +176,7 @@ def _login() -> ProviderLogin:
     roles = [role for role in provider.get_object("assumeRoles") or () if isinstance(role, Mapping)]
     if len(roles) > 1:
         raise pulumi.RunError(
-            f"aws:assumeRoles: {len(roles)} chained roles, but a kubeconfig supports one. "
+            f"aws:assumeRoles: {len(roles)} roles in a chain, but a kubeconfig supports one. "
             "Write the last one, and configure the others as a profile (aws:profile)."
         )
     return ProviderLogin(profile=provider.get("profile"), role=str(roles[0]["roleArn"]) if roles else None)
