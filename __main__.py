@@ -51,10 +51,10 @@ access = Access("access", AccessArgs(cluster=cluster, entries=settings.access, t
 Teams("teams", TeamsArgs(cluster=cluster, teams=settings.teams, namespaces=access.namespaces), guarded())
 GpuAdmission("gpu-admission", GpuAdmissionArgs(cluster=cluster, pools=gpu_pools), guarded())
 workloads = declare_workloads(cluster, admin_pool, access.namespaces, guarded())
-offer = PublishedOfferArgs(cluster=cluster, pools=gpu_pools, addresses=workloads)
-PublishedOffer("offer", offer, guarded())
+PublishedOffer("offer", PublishedOfferArgs(cluster=cluster, pools=gpu_pools, addresses=workloads), guarded())
 
-told = {"clusterName": cluster.handle.name, "kubeconfig": cluster.kubeconfig, "network": dict(cluster.handle.network)}
+pulumi.export("clusterName", cluster.handle.name)
+pulumi.export("kubeconfig", cluster.kubeconfig)
 pulumi.export("autoscaling", {name: pool.as_output() for name, pool in autoscaler.pools.items()})
-for key, value in {**told, **outputs.of_settings(settings), **workloads}.items():
+for key, value in {"network": dict(cluster.handle.network), **outputs.of_settings(settings), **workloads}.items():
     pulumi.export(key, value)

@@ -1,4 +1,4 @@
-"""Who may do what in the cluster: Kubernetes' own user-facing roles, bound to those whom the cloud lets in.
+"""Access inside the cluster: Kubernetes' user-facing roles, bound to the principals that the cloud admits.
 
 https://kubernetes.io/docs/reference/access-authn-authz/rbac/#user-facing-roles
 """
@@ -17,14 +17,16 @@ from components.settings.access import Access as AccessSetting
 from components.settings.teams import Team
 from facts.concepts.kubernetes import DEFAULT_NAMESPACE
 
+_VIEWER: Final = "cluster-resource-viewer"
+_FORMER_VIEWER: Final = "surroundings"
 _API: Final = "rbac.authorization.k8s.io"
 _ROLES: Final = {"admin": "cluster-admin", "developer": "edit", "viewer": "view"}
 
-# What is in no namespace, and so in neither ``edit`` nor ``view``: a job that waits is understood by looking at nodes.
-SURROUNDINGS: Final[dict[str, Any]] = {
+# Cluster-scoped resources are in neither ``edit`` nor ``view``, but nodes explain why a job waits.
+CLUSTER_RESOURCE_VIEWER: Final[dict[str, Any]] = {
     "apiVersion": f"{_API}/v1",
     "kind": "ClusterRole",
-    "metadata": {"name": "gpucluster:surroundings"},
+    "metadata": {"name": f"gpucluster:{_VIEWER}"},
     "rules": [
         {"apiGroups": [""], "resources": ["nodes", "namespaces"], "verbs": ["get", "list", "watch"]},
         {"apiGroups": ["metrics.k8s.io"], "resources": ["nodes"], "verbs": ["get", "list"]},
@@ -39,7 +41,7 @@ SURROUNDINGS: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class AccessArgs:
-    """Everybody who is let into ``cluster``, and the namespaces of its teams."""
+    """The stack file's ``access`` (``entries``) and ``teams`` for ``cluster``; each team has a namespace."""
 
     cluster: Cluster
     entries: Sequence[AccessSetting]
@@ -47,44 +49,50 @@ class AccessArgs:
 
 
 class Access(pulumi.ComponentResource):
-    """Namespaces, and bindings of roles in them; nothing at all for nobody."""
+    """Namespaces and role bindings; without entries and teams it declares nothing.
+
+    ``namespaces``: name of a namespace → its resource; ``default`` is not among them.
+    """
 
     namespaces: Mapping[str, pulumi.Resource]
 
     def __init__(self, name: str, args: AccessArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:Access", name, None, opts)
         objects, cloud = args.cluster.objects, args.cluster.cloud
-        made = {
+        self.namespaces = {
             namespace: objects.namespace(namespace, self, name=f"{name}-namespace-{namespace}", kept=True)
             for namespace in namespaces(args.entries, args.teams)
             if namespace != DEFAULT_NAMESPACE
         }
-        self.namespaces = made
         if args.entries:
-            surroundings = objects.declare(f"{name}-surroundings", SURROUNDINGS, self)
+            viewer = objects.declare(
+                f"{name}-{_VIEWER}", CLUSTER_RESOURCE_VIEWER, self, renamed_from=f"{name}-{_FORMER_VIEWER}"
+            )
             for entry in args.entries:
                 for binding in bindings(entry, cloud.subject(entry)):
-                    wanted = made.get(binding["metadata"].get("namespace", ""))
-                    after = [surroundings] if wanted is None else [surroundings, wanted]
-                    objects.declare(f"{name}-{_called(entry, binding)}", binding, self, *after)
-        self.register_outputs({"namespaces": list(made)})
+                    namespace = self.namespaces.get(binding["metadata"].get("namespace", ""))
+                    after = [viewer] if namespace is None else [viewer, namespace]
+                    suffix = _suffix(binding)
+                    former = f"{name}-{entry.name}-{_FORMER_VIEWER}" if suffix == _VIEWER else None
+                    objects.declare(f"{name}-{entry.name}-{suffix}", binding, self, *after, renamed_from=former)
+        self.register_outputs({"namespaces": list(self.namespaces)})
 
 
 def namespaces(entries: Sequence[AccessSetting], teams: Sequence[Team] = ()) -> list[str]:
-    """All that are named, each once."""
-    named = [namespace for entry in entries for namespace in entry.namespaces]
-    return list(dict.fromkeys((*named, *(team.name for team in teams))))
+    """The namespaces of all entries and teams, each once."""
+    names = [namespace for entry in entries for namespace in entry.namespaces]
+    return list(dict.fromkeys((*names, *(team.name for team in teams))))
 
 
 def bindings(entry: AccessSetting, subject: Subject) -> Iterator[dict[str, Any]]:
-    """What gives an entry its role. The role is part of each name: Kubernetes changes no binding's role."""
+    """The entry's role bindings. Each name contains the role, because a binding's ``roleRef`` is immutable."""
     role = _ROLES[entry.role]
     for namespace in entry.namespaces:
         yield _binding(f"gpucluster:{entry.name}:{role}", role, subject, namespace)
     if not entry.namespaces:
         yield _binding(f"gpucluster:{entry.name}:{role}", role, subject)
     if entry.role != "admin":
-        yield _binding(f"gpucluster:{entry.name}:surroundings", SURROUNDINGS["metadata"]["name"], subject)
+        yield _binding(f"gpucluster:{entry.name}:{_VIEWER}", CLUSTER_RESOURCE_VIEWER["metadata"]["name"], subject)
 
 
 def _binding(name: str, role: str, subject: Subject, namespace: str | None = None) -> dict[str, Any]:
@@ -97,6 +105,7 @@ def _binding(name: str, role: str, subject: Subject, namespace: str | None = Non
     }
 
 
-def _called(entry: AccessSetting, binding: Mapping[str, Any]) -> str:
+def _suffix(binding: Mapping[str, Any]) -> str:
+    """The end of the name of a binding's Pulumi resource."""
     role, namespace = binding["roleRef"]["name"].rpartition(":")[2], binding["metadata"].get("namespace")
-    return f"{entry.name}-{role}" + (f"-in-{namespace}" if namespace else "")
+    return role + (f"-in-{namespace}" if namespace else "")

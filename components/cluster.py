@@ -1,4 +1,4 @@
-"""The cluster: its network, its identity and its control plane, and the way in."""
+"""The cluster: network, identities, control plane and kubeconfig."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ClusterArgs:
 class Cluster(pulumi.ComponentResource):
     """A cluster without pools.
 
-    ``handle`` declares pools in it, ``objects`` declares objects in it, ``kubeconfig`` (secret) is for people.
+    ``handle`` declares pools in it, ``objects`` declares objects in it, ``kubeconfig`` (secret) is for users.
     """
 
     settings: Settings

@@ -1,4 +1,4 @@
-"""What governs the size of every pool, and what it needs. Where the cloud runs the autoscaler, that is nothing."""
+"""The autoscaler of all pools; it declares nothing where the cloud runs the autoscaler."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.clouds.base import NodePools, PoolGovernance
+from components.clouds.base import AdminObjects, NodePools, PoolGovernance
 from components.cluster import Cluster
 from facts.concepts.pool import Pool
 
@@ -22,7 +22,7 @@ class ClusterAutoscalerArgs:
 
 
 class ClusterAutoscaler(pulumi.ComponentResource):
-    """The autoscaler of a cluster; ``pools`` says per pool who decides its size, between which limits and when.
+    """The autoscaler of a cluster; ``pools`` describes per pool what decides its size, its limits and delays.
 
     ``node_pools`` declares these pools.
     """
@@ -33,6 +33,7 @@ class ClusterAutoscaler(pulumi.ComponentResource):
     def __init__(self, name: str, args: ClusterAutoscalerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:ClusterAutoscaler", name, None, opts)
         cluster = args.cluster
-        self.node_pools = cluster.handle.autoscaler(name, args.pools, cluster.objects, self, args.admin_pool)
+        objects = AdminObjects(name=name, objects=cluster.objects, parent=self, admin_pool=args.admin_pool)
+        self.node_pools = cluster.handle.autoscaler(args.pools, objects)
         self.pools = {pool.name: cluster.cloud.governance(pool, cluster.settings) for pool in args.pools}
         self.register_outputs({"pools": {pool: governance.as_output() for pool, governance in self.pools.items()}})

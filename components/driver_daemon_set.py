@@ -1,4 +1,4 @@
-"""What makes GPUs usable on nodes where the cloud leaves that to the cluster: driver installers, device plugins."""
+"""DaemonSets that make GPUs usable where the cloud does not: driver installers and device plugins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VARIANT_LABEL: Final = "gpucluster.dev/driver"
 
 @dataclass(frozen=True, kw_only=True)
 class DriverDaemonSetArgs:
-    """All GPU ``pools`` of ``cluster``; those whose cloud does everything are left alone."""
+    """All GPU ``pools`` of ``cluster``; those whose cloud installs everything get no DaemonSet."""
 
     cluster: Cluster
     pools: Sequence[Pool]
@@ -55,9 +55,9 @@ def config_map(daemon: GpuDaemon) -> dict[str, Any]:
 
 
 def daemon_set(daemon: GpuDaemon, *, critical: bool = True) -> dict[str, Any]:
-    """The DaemonSet that runs the pod on every present and future node of the daemon's pools, and nowhere else.
+    """The DaemonSet that runs the pod on all nodes of the daemon's pools, and on no other.
 
-    What is ``critical`` makes room for itself on a full node; anything else waits until a job has ended there.
+    A ``critical`` pod preempts others on a full node; any other waits until a job ends there.
     """
     labels = _labels(daemon)
     only_these_pools = {"key": POOL_LABEL, "operator": "In", "values": [pool.name for pool in daemon.pools]}

@@ -1,4 +1,4 @@
-"""The pools of a cluster: GPU nodes that cost nothing while nobody asks for a GPU, and what they stand beside."""
+"""The pools of a cluster: GPU pools that scale from zero, CPU pools and the admin pool."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pulumi
 
+from components.clouds.base import AdminObjects
 from components.cluster import Cluster
 from components.cluster_autoscaler import ClusterAutoscaler
 from facts.concepts.pool import Pool, as_node_group
@@ -21,8 +22,8 @@ class AdminPoolArgs:
 
 
 class AdminPool(pulumi.ComponentResource):
-    """The one pool that never goes away: home of the cluster's own pods, so that none of them keeps a GPU node alive.
-    The default class of volumes comes with it.
+    """The permanent pool for system pods, so that none of them keeps a GPU node alive. It also declares the default
+    StorageClass.
 
     It has no taint; every other pool waits for it (see ``NodePoolArgs``).
     """
@@ -34,7 +35,9 @@ class AdminPool(pulumi.ComponentResource):
         pool = args.pool
         cluster = args.cluster
         self.pool = cluster.handle.node_pool(f"{name}-pool", pool, pulumi.ResourceOptions(parent=self))
-        cluster.handle.storage(f"{name}-storage", cluster.objects, self, self.pool)
+        cluster.handle.storage(
+            AdminObjects(name=f"{name}-storage", objects=cluster.objects, parent=self, admin_pool=self.pool)
+        )
         self.register_outputs({"name": pool.name, "machineType": pool.machine_type, "nodes": pool.min_nodes})
 
 
@@ -80,7 +83,7 @@ class GpuNodePool(pulumi.ComponentResource):
 
 
 class CpuNodePool(pulumi.ComponentResource):
-    """An autoscaled pool without GPUs, beside the admin pool: inference front ends, data preparation, anything else."""
+    """An autoscaled pool without GPUs: inference front ends, data preparation."""
 
     pool: pulumi.CustomResource
 

@@ -1,4 +1,4 @@
-"""What the program tells people: pools, a job per pool that is ready to apply, what it costs."""
+"""The stack's outputs: pools, a Job manifest per pool, cost, quotas."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def of_settings(settings: Settings) -> dict[str, Any]:
 
 
 def raw(settings: Settings) -> dict[str, Any]:
-    """What the stack file hands to the provider beside its settings; nothing where it hands over nothing."""
+    """The stack file's ``raw`` inputs; empty without any."""
     entries = {pool.name: dict(pool.raw) for pool in settings.pools if pool.raw}
     return {"raw": {"cluster": dict(settings.raw), "pools": entries}} if settings.raw or entries else {}
 
@@ -85,7 +85,7 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
         "spec": {
             "parallelism": pods,
             "completions": pods,
-            # A spot node may be taken away while the pod runs; that is no fault of the job.
+            # A spot node may be reclaimed while the pod runs; that is not the job's failure.
             "backoffLimit": _RETRIES_ON_SPOT if spec.spot else 0,
             "template": {
                 "metadata": {"annotations": _undisturbed(spec, autoscaler)},
@@ -103,45 +103,49 @@ def gpu_job(spec: Pool, autoscaler: str) -> dict[str, Any]:
 def _undisturbed(spec: Pool, autoscaler: str) -> dict[str, str]:
     """Annotations that keep a job on its node until it ends.
 
-    Half idle, its node is not to be emptied under it. And Karpenter ends a node as soon as the cloud announces
-    maintenance for it, weeks ahead: https://karpenter.sh/v1.14/concepts/disruption/#interruption. A spot machine goes
-    two minutes after its warning anyway; a pod that holds it only loses the time to end well.
+    The autoscaler must not drain a half-idle node with a job. Karpenter ends a node as soon as the cloud announces
+    maintenance for it, weeks ahead: https://karpenter.sh/v1.14/concepts/disruption/#interruption. A spot
+    instance ends two minutes after its warning anyway; holding it would only cost the pod its time to shut down.
     """
-    held = {DO_NOT_DISRUPT: "true"} if autoscaler == "karpenter" and not spec.spot else {}
-    return {SAFE_TO_EVICT: "false", **held}
+    undisrupted = {DO_NOT_DISRUPT: "true"} if autoscaler == "karpenter" and not spec.spot else {}
+    return {SAFE_TO_EVICT: "false", **undisrupted}
 
 
 def cost(settings: Settings) -> dict[str, Any]:
     """List prices in US dollars an hour; ``None`` where one is not known, and ``notes`` say which."""
     notes = [
         "list prices without traffic, logging, discounts and taxes",
-        "maximum counts spot and fallback twins both",
-        "a spot node whose price is not known counts at its on-demand price, which it never exceeds",
+        "maximum counts both spot pools and their on-demand fallbacks",
+        "a spot node without a known price counts at its on-demand price, which it never exceeds",
     ]
     if settings.unpriced:
         notes.append(f"no known price: {', '.join(settings.unpriced)}")
     if settings.workloads.notebook is not None:
-        notes.append(f"without people's home volumes, {settings.workloads.notebook.home_gb} GB each, which stay")
+        notes.append(
+            f"without the notebook users' home volumes, {settings.workloads.notebook.home_gb} GB each (retained)"
+        )
     known = catalog.of(settings.cloud)
     if settings.workloads.shared_volume is not None and known.prices.volume is None:
-        notes.append("without the shared volume: what is in it is paid for as long as it exists")
-    if standing := fees(known, settings.region, settings.workloads, settings.network):
-        notes.append(f"idle includes up to {sum(standing.values()):.2f} for {', '.join(standing)}, used or not")
+        notes.append("without the shared volume, which is billed by its content as long as it exists")
+    if fixed_fees := fees(known, settings.region, settings.workloads, settings.network):
+        notes.append(f"idle includes up to {sum(fixed_fees.values()):.2f} for {', '.join(fixed_fees)}, used or not")
     if known.prices.disk(settings.region, settings.admin_pool.disk_gb) is None:
         notes.append(f"without the nodes' boot disks: their price in {settings.region} is not known")
     support = support_of(known, settings.kubernetes.version)
     if support is not None and known.prices.extended_support is not None:
         fee, version = known.prices.extended_support.usd, settings.kubernetes.version
-        notes.append(f"Kubernetes {version}: from {support.extended} on, its control plane costs {fee:.2f} an hour")
+        notes.append(
+            f"Kubernetes {version}: from {support.extended} its control plane costs {fee:.2f}/h (extended support)"
+        )
     floor: float | None = 0.0
     if settings.workloads.services:
         from components.workloads.inference_service import floor_usd  # with its planner, which few stacks need
 
         floor = floor_usd(settings)
     if floor is None:
-        notes.append("without the services' replicas that always run: a price of their nodes is not known")
+        notes.append("without the services' minimum replicas: a price of their nodes is not known")
     elif floor:
-        notes.append(f"idle includes {floor:.2f} for the services' replicas that always run (min)")
+        notes.append(f"idle includes {floor:.2f} for the services' minimum replicas")
     idle = settings.cost_idle_hourly
     return {
         "idleHourlyUsd": _cents(None if idle is None else idle + (floor or 0.0)),
@@ -152,9 +156,9 @@ def cost(settings: Settings) -> dict[str, Any]:
 
 
 def quotas(settings: Settings) -> list[dict[str, Any]]:
-    """What the stack with every pool at its maximum needs of the account's limits.
+    """The account quotas that the stack needs with every pool at its maximum.
 
-    ``instead`` is the limit that counts where the account has never been given the one that is named.
+    ``instead`` is the quota that applies if the account never received the named one.
     """
     return [
         {

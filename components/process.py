@@ -27,8 +27,8 @@ def run_without_delay() -> None:
     interrupt ends the process at once. Nothing is lost: the state is the engine's, and Ctrl-C reaches the program only
     through the engine.
 
-    What is imported stays to the end: Python is told so, and does not search it for garbage while the program runs and
-    once more when it ends, a twelfth of a small preview (https://docs.python.org/3/library/gc.html#gc.freeze).
+    Imported objects live to the end: frozen, they are not searched for garbage while the program runs and when it ends,
+    a twelfth of a small preview (https://docs.python.org/3/library/gc.html#gc.freeze).
 
     Of every step of every resource the SDK sends the engine a debug message, and waits until the engine has it
     (https://github.com/pulumi/pulumi/blob/master/sdk/python/lib/pulumi/log.py): a fifteenth of a small preview, for

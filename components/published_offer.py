@@ -1,5 +1,4 @@
-"""Publishes in the cluster what its pools offer, for the command ``gpu`` and whoever else wants to know: an empty pool
-shows nothing of itself in Kubernetes."""
+"""Publishes the pool inventory in the cluster, for ``gpu`` and other clients: Kubernetes has no empty pools."""
 
 from __future__ import annotations
 
@@ -29,9 +28,9 @@ from facts.concepts.pool import Pool, gpus_per_pod
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 _MIB: Final = 1024 * 1024
-_KEPT_BACK: Final = Resources(milli_cpu=200, memory_mib=256)
-"""Of each node, beside what the catalogue says that its own pods ask for: clouds publish no list of them, and change it
-between versions. A pod that asks for all that is offered must fit."""
+_RESERVE: Final = Resources(milli_cpu=200, memory_mib=256)
+"""Held back on each node, beside the catalogue's requests of system pods: clouds publish no complete list of these, and
+change them between versions. A pod that requests everything published must fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +43,7 @@ class PublishedOfferArgs:
 
 
 class PublishedOffer(pulumi.ComponentResource):
-    """A ConfigMap (``facts/concepts/offer.py``) that every authenticated user may read, and nothing beside it."""
+    """A ConfigMap (``facts/concepts/offer.py``) that every authenticated user may read."""
 
     def __init__(self, name: str, args: PublishedOfferArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:PublishedOffer", name, None, opts)
@@ -64,23 +63,26 @@ class PublishedOffer(pulumi.ComponentResource):
 
 
 def daemons_of(cloud: Cloud, settings: Settings, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
-    """Our pods on every GPU node."""
+    """The program's DaemonSets on GPU nodes."""
     exporters = cloud.gpu_exporters(pools) if settings.workloads.monitoring is not None else ()
     return (*cloud.gpu_daemons(pools), *exporters)
 
 
 def queued(settings: Settings) -> tuple[str, ...]:
-    """Namespaces whose jobs may wait in the queue, if there is one: everybody's, and those of the teams."""
+    """Namespaces with a queue: the default one and the teams'; empty without a queue."""
     return (DEFAULT_NAMESPACE, *(team.name for team in settings.teams)) if settings.workloads.queue is not None else ()
 
 
 def offer(
     settings: Settings, pools: Sequence[Pool], daemons: Sequence[GpuDaemon], addresses: Mapping[str, str]
 ) -> Offer:
-    """What the stack's cluster offers; ``daemons`` are ours, and take their part of each node."""
-    wanted, volume = settings.workloads.checkpoints, settings.workloads.shared_volume
+    """The stack's pool inventory; ``daemons`` reserve resources on each node."""
+    checkpoints, volume = settings.workloads.checkpoints, settings.workloads.shared_volume
     accounts = dict.fromkeys(
-        (*(each.service_account for each in settings.identities), *((wanted.service_account,) if wanted else ()))
+        (
+            *(each.service_account for each in settings.identities),
+            *((checkpoints.service_account,) if checkpoints else ()),
+        )
     )
     return Offer(
         stack=settings.stack,
@@ -91,8 +93,8 @@ def offer(
         registry=addresses.get("registry"),
         accounts=tuple(accounts),
         account_labels=catalog.of(settings.cloud).account_labels if accounts else {},
-        checkpoints=CheckpointsOffer(url=addresses["checkpoints"], service_account=wanted.service_account)
-        if wanted is not None and "checkpoints" in addresses
+        checkpoints=CheckpointsOffer(url=addresses["checkpoints"], service_account=checkpoints.service_account)
+        if checkpoints is not None and "checkpoints" in addresses
         else None,
         teams=tuple(
             TeamOffer(name=team.name, gpus=team.gpus, priority_class=PRIORITY_CLASSES.get(team.priority))
@@ -105,7 +107,7 @@ def offer(
 
 def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolOffer:
     known = catalog.of(settings.cloud)
-    room = _room(settings.cloud, pool, [daemon for daemon in daemons if pool in daemon.pools])
+    free_per_pod = _free_per_pod(settings.cloud, pool, [daemon for daemon in daemons if pool in daemon.pools])
     return PoolOffer(
         name=pool.name,
         gpu=pool.gpus.type,
@@ -117,8 +119,8 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
         max_nodes=pool.max_nodes,
         spot=pool.spot,
         preference=pool.preference,
-        milli_cpu=None if room is None else room.milli_cpu,
-        memory_mib=None if room is None else room.memory_mib,
+        milli_cpu=None if free_per_pod is None else free_per_pod.milli_cpu,
+        memory_mib=None if free_per_pod is None else free_per_pod.memory_mib,
         disk_mib=None if known.disk_mib is None else known.disk_mib(pool.image, pool.disk_gb),
         hourly_usd=pool.hourly_usd,
         idle_minutes=settings.idle_minutes_of(pool),
@@ -132,24 +134,24 @@ def _pool(settings: Settings, pool: Pool, daemons: Sequence[GpuDaemon]) -> PoolO
     )
 
 
-def _room(cloud: str, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resources | None:
-    """What a pod can ask for and be sure to fit: of several machine types the least, without the nodes' own pods."""
+def _free_per_pod(cloud: str, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resources | None:
+    """What a pod can request on every machine type of the pool, without the system pods; ``None`` if unknown."""
     known = catalog.of(cloud)
     machines = [known.machines.get(type) for type in pool.machine_types]
     free = [known.allocatable(machine) for machine in machines if machine is not None]
     if not free or len(free) < len(machines):
         return None
     own = [pod for pod in known.system_pods if pod.per_node]
-    taken = [_KEPT_BACK, *(pod.request for pod in (*own, *known.gpu_node_pods))]
-    taken += [_request(daemon.pod) for daemon in daemons]
+    requested = [_RESERVE, *(pod.request for pod in (*own, *known.gpu_node_pods))]
+    requested += [_request(daemon.pod) for daemon in daemons]
     return Resources(
-        milli_cpu=max(0, min(each.milli_cpu for each in free) - sum(each.milli_cpu for each in taken)),
-        memory_mib=max(0, min(each.memory_mib for each in free) - sum(each.memory_mib for each in taken)),
+        milli_cpu=max(0, min(each.milli_cpu for each in free) - sum(each.milli_cpu for each in requested)),
+        memory_mib=max(0, min(each.memory_mib for each in free) - sum(each.memory_mib for each in requested)),
     )
 
 
 def _request(pod: Any) -> Resources:
-    """What a pod asks for: its containers together, or its largest init container."""
+    """A pod's requests: of all containers together, or of its largest init container."""
 
     def amounts(containers: str, resource: str) -> Iterator[float]:
         for container in pod.get(containers, ()):

@@ -119,8 +119,10 @@ class ClusterObjects:
         owns_cloud_resources: bool = False,
         kept: bool = False,
         as_made: Sequence[str] = (),
+        renamed_from: str | None = None,
     ) -> CustomResource:
         """An object from its manifest; it keeps the properties ``as_made`` (paths) that it was made with.
+        ``renamed_from`` is the resource's name in earlier versions of the program.
 
         It goes with the cluster, without a call to its API server, unless it ``owns_cloud_resources`` (nodes, load
         balancers, volumes) that would be left behind. What is ``kept`` stays in the cluster when it is no longer
@@ -129,6 +131,10 @@ class ClusterObjects:
         options = self._options(parent, after, owns_cloud_resources, kept)
         if as_made:
             options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(ignore_changes=list(as_made)))
+        if renamed_from is not None:
+            options = pulumi.ResourceOptions.merge(
+                options, pulumi.ResourceOptions(aliases=[pulumi.Alias(name=renamed_from)])
+            )
         return CustomResource(object_token(manifest), name, manifest, options)
 
     def namespace(

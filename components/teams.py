@@ -1,4 +1,4 @@
-"""Teams: a quota of GPUs for each one's namespace, and how urgent its pods may be.
+"""Teams: a namespace with a GPU quota and a priority for each.
 
 https://kubernetes.io/docs/concepts/policy/resource-quotas/ (of extended resources: ``requests.`` alone),
 https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/.
@@ -20,18 +20,18 @@ from facts.concepts.offer import PRIORITY_CLASSES
 # Above and below a pod that names no class. Autoscalers start no node for pods below -10:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md#how-does-cluster-autoscaler-work-with-pod-priority-and-preemption
 _VALUES: Final[Mapping[Priority, int]] = {"low": -1, "high": 1000}
-_OF_THE_SYSTEM: Final = ("system-cluster-critical", "system-node-critical")
+_SYSTEM_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
 _MIG: Final = f"{GPU_RESOURCE.partition('/')[0]}/mig-"
 
 # What a pod counts with that asks for nothing, where a quota would otherwise refuse it. No ``max`` of GPUs here: a
 # LimitRange refuses every container that has no limit of the resource, or gives it the largest one as its own
 # (https://kubernetes.io/docs/concepts/policy/limit-range/), and with it a GPU.
-_USUAL_REQUESTS: Final = {"cpu": "100m", "memory": "256Mi"}
+_DEFAULT_REQUESTS: Final = {"cpu": "100m", "memory": "256Mi"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TeamsArgs:
-    """The ``teams`` of ``cluster``, and what was declared for each one's namespace."""
+    """The ``teams`` of ``cluster``, and the resources of their namespaces by name."""
 
     cluster: Cluster
     teams: Sequence[Team]
@@ -39,7 +39,7 @@ class TeamsArgs:
 
 
 class Teams(pulumi.ComponentResource):
-    """Quotas, usual requests and PriorityClasses; nothing at all for no team."""
+    """ResourceQuotas, default requests and PriorityClasses; without teams it declares nothing."""
 
     def __init__(self, name: str, args: TeamsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:Teams", name, None, opts)
@@ -54,7 +54,7 @@ class Teams(pulumi.ComponentResource):
 
 
 def priority_classes() -> Iterator[dict[str, Any]]:
-    """They order the pods that wait; a running job is never ended for another's sake."""
+    """They order pending pods; a running job is never preempted."""
     for priority, value in _VALUES.items():
         yield {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -70,12 +70,12 @@ def manifests(team: Team) -> Iterator[dict[str, Any]]:
     """The objects in the team's namespace."""
     hard: dict[str, str] = {f"requests.{GPU_RESOURCE}": str(team.gpus)}
     hard |= {f"requests.{_MIG}{profile}": str(count) for profile, count in team.mig_slices.items()}
-    asked = {"cpu": None if team.cpus is None else str(team.cpus), "memory": team.memory}
-    hard |= {f"requests.{resource}": most for resource, most in asked.items() if most is not None}
+    limits = {"cpu": None if team.cpus is None else str(team.cpus), "memory": team.memory}
+    hard |= {f"requests.{resource}": most for resource, most in limits.items() if most is not None}
     yield _object("v1", "ResourceQuota", "team", team, {"hard": hard})
-    usual = {resource: _USUAL_REQUESTS[resource] for resource, most in asked.items() if most is not None}
-    if usual:
-        yield _object("v1", "LimitRange", "team", team, {"limits": [{"type": "Container", "defaultRequest": usual}]})
+    defaults = {resource: _DEFAULT_REQUESTS[resource] for resource, most in limits.items() if most is not None}
+    if defaults:
+        yield _object("v1", "LimitRange", "team", team, {"limits": [{"type": "Container", "defaultRequest": defaults}]})
     yield _object(
         "v1",
         "ResourceQuota",
@@ -91,7 +91,7 @@ def _forbidden(priority: Priority) -> dict[str, Any]:
     if priority == "low":
         return {**classes, "operator": "NotIn", "values": [PRIORITY_CLASSES["low"]]}
     above = () if priority == "high" else (PRIORITY_CLASSES["high"],)
-    return {**classes, "operator": "In", "values": [*above, *_OF_THE_SYSTEM]}
+    return {**classes, "operator": "In", "values": [*above, *_SYSTEM_CLASSES]}
 
 
 def _object(version: str, kind: str, name: str, team: Team, spec: Mapping[str, Any]) -> dict[str, Any]:

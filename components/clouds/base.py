@@ -1,7 +1,7 @@
-"""What a cloud is to the components.
+"""The interface between components and clouds.
 
-A cloud is a package below ``components.clouds`` whose module ``cloud`` makes its resources. It is imported on first
-use, so a stack on one cloud never loads another's modules.
+A cloud is a package below ``components.clouds`` with a module ``cloud``. It is imported on first use, so a stack on one
+cloud never loads another's modules.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from facts.catalog import PLUGINS
 from facts.concepts.pool import Pool
@@ -17,20 +17,18 @@ from facts.concepts.pool import Pool
 if TYPE_CHECKING:
     import pulumi
 
-    from components.resources import ClusterObjects
+    from components.resources import ClusterObjects, CustomResource, Inputs
     from components.settings import Settings
     from components.settings.access import Access
     from components.settings.workloads import Checkpoints, Registry, SharedVolume
-
-_Context = TypeVar("_Context")
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuDaemon:
     """A DaemonSet in ``kube-system`` that makes the GPUs of ``pools`` usable: a driver installer, a device plugin.
 
-    ``app`` names what it is, ``variant`` distinguishes several of one app. ``pod`` is the pod spec without placement,
-    which the caller adds from the pools. ``files`` become a ConfigMap of the DaemonSet's name, for ``pod`` to mount.
+    ``variant`` distinguishes several DaemonSets of one ``app``. ``pod`` is the pod spec without placement, which the
+    caller adds from the pools. ``files`` become a ConfigMap with the DaemonSet's name, which ``pod`` mounts.
     """
 
     app: str
@@ -47,7 +45,7 @@ class GpuDaemon:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolGovernance:
-    """What decides the size of one pool, for the people who pay for it (counts are totals over the pool's zones)."""
+    """How the size of one pool is decided, for the stack output ``autoscaling``; counts are totals over zones."""
 
     governed_by: str
     min_nodes: int
@@ -73,12 +71,12 @@ class PoolGovernance:
 
 
 def reaches_zero(pool: Pool, *, untainted: str) -> str:
-    """Whether the pool goes down to no node, and why; ``untainted`` says it of a minimum of 0 with no taint."""
+    """Whether the pool scales to zero, and why; ``untainted`` is the text for a minimum of 0 without a taint."""
     if pool.min_nodes > 0:
-        return f"no: the stack file asks for at least {pool.min_nodes} nodes"
-    repelling = ", ".join(str(taint) for taint in pool.taints if taint.effect != "PreferNoSchedule")
-    if repelling:
-        return f"yes: the minimum is 0 and the taints {repelling} keep system pods away"
+        return f"no: the minimum is {pool.min_nodes}"
+    taints = ", ".join(str(taint) for taint in pool.taints if taint.effect != "PreferNoSchedule")
+    if taints:
+        return f"yes: the minimum is 0 and the taints {taints} keep system pods away"
     return untainted
 
 
@@ -92,9 +90,8 @@ class Bucket:
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """Files that many nodes mount at once, as a CSI volume: who mounts (``driver``), what (``handle``, ``attributes``)
-    and how (``options``). ``size_gib`` is what is paid for; ``None`` where it grows. It can be mounted once all of
-    ``ready`` is there.
+    """Files that many nodes mount at once, as a CSI volume: ``driver``, ``handle``, volume ``attributes`` and mount
+    ``options``. ``size_gib`` is the billed size, ``None`` where it grows. It can be mounted once ``ready`` exists.
     """
 
     driver: str
@@ -107,9 +104,8 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """What pods may reach in the cloud: buckets to ``read`` or to ``write`` (read, too), and ``secrets`` to read.
-
-    By the names that the cloud knows them by. ``own`` are buckets of this stack to write.
+    """What pods may access in the cloud, by the cloud's names: buckets to ``read`` or ``write`` (includes read), and
+    ``secrets`` to read. ``own`` are buckets of this stack to write, by key.
     """
 
     read: Sequence[str] = ()
@@ -118,65 +114,65 @@ class Reach:
     own: Mapping[str, Bucket] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class WorkloadResources(Generic[_Context]):
-    """What a cloud has for jobs beside the cluster of ``context``, each declared as children of ``parent``.
+@dataclass(frozen=True, kw_only=True)
+class WorkloadResources:
+    """A cloud's resources for jobs: functions that declare them as children of the last argument, from a name and a
+    setting.
 
-    ``make_registry``, ``make_bucket``, ``make_share``, ``grant`` and ``let_pull`` are the cloud's own.
+    - ``registry``: a private registry, from which the nodes may pull ``<address>/<image>:<tag>``; its address
+    - ``bucket``: a private, encrypted bucket, to which nothing has access yet
+    - ``share``: encrypted files that only the cluster's nodes can mount
+    - ``pod_identity``: the identity of a service account (namespace, name); the annotations that it needs
+    - ``grant_pull``: lets the nodes pull from a registry of another project or account; ``None`` where only that
+      registry's owner can grant it
     """
 
-    context: _Context
-    make_registry: Callable[[str, _Context, Registry, pulumi.Resource], pulumi.Output[str]]
-    make_bucket: Callable[[str, _Context, Checkpoints, pulumi.Resource], Bucket]
-    make_share: Callable[[str, _Context, SharedVolume, pulumi.Resource], Share]
-    grant: Callable[[str, _Context, tuple[str, str], Reach, pulumi.Resource], Mapping[str, pulumi.Input[str]]]
-    let_pull: Callable[[str, _Context, str, pulumi.Resource], None] | None = None
+    registry: Callable[[str, Registry, pulumi.Resource], pulumi.Output[str]]
+    bucket: Callable[[str, Checkpoints, pulumi.Resource], Bucket]
+    share: Callable[[str, SharedVolume, pulumi.Resource], Share]
+    pod_identity: Callable[[str, tuple[str, str], Reach, pulumi.Resource], Mapping[str, pulumi.Input[str]]]
+    grant_pull: Callable[[str, str, pulumi.Resource], None] | None = None
 
-    def registry(self, name: str, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
-        """A private registry from which the nodes may pull; its address: an image is ``<address>/<image>:<tag>``."""
-        return self.make_registry(name, self.context, wanted, parent)
 
-    def pulls(self, name: str, registry: str, parent: pulumi.Resource) -> None:
-        """The nodes' right to pull from a registry of another project or account, where this side gives it."""
-        assert self.let_pull is not None, "settings refuse it where it is not"
-        self.let_pull(name, self.context, registry, parent)
+@dataclass(frozen=True, kw_only=True)
+class AdminObjects:
+    """Declares objects inside the cluster as children of ``parent``, a component called ``name``.
 
-    def bucket(self, name: str, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
-        """A private, encrypted bucket that nobody may reach yet."""
-        return self.make_bucket(name, self.context, wanted, parent)
+    Objects with pods wait for ``admin_pool``, whose nodes they run on.
+    """
 
-    def share(self, name: str, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
-        """Encrypted files that nobody but the cluster's nodes can mount."""
-        return self.make_share(name, self.context, wanted, parent)
+    name: str
+    objects: ClusterObjects
+    parent: pulumi.Resource
+    admin_pool: pulumi.Resource
 
-    def pod_identity(
-        self, name: str, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
-    ) -> Mapping[str, pulumi.Input[str]]:
-        """Who the pods of a service account (namespace, name) are, without a key; the account's annotations."""
-        return self.grant(name, self.context, account, reach, parent)
+    def declare(self, suffix: str, manifest: Inputs, *after: pulumi.Resource) -> CustomResource:
+        """The object ``<name>-<suffix>``, or ``<name>`` without a suffix."""
+        name = f"{self.name}-{suffix}" if suffix else self.name
+        return self.objects.declare(name, manifest, self.parent, *after)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Whom a role in the cluster is bound to, as the API server knows who the cloud let in."""
+    """The subject of a role binding: a principal as the API server names it."""
 
     kind: Literal["User", "Group"]
     name: str
 
 
 class NodePools(Protocol):
-    """Whatever declares pools."""
+    """Declares pools."""
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
-        """Declare what the pool consists of, as children by ``opts``, and return the pool's main resource.
+        """Declare the pool's resources with ``opts``, and return its main resource.
 
-        The admin pool is declared first, and the nodes of every other pool come after its nodes.
+        The admin pool is declared first; every other pool waits for its nodes.
         """
         ...
 
 
 class CloudCluster(NodePools, Protocol):
-    """A declared cluster. It declares its admin pool itself; the others are declared by what ``autoscaler`` returns."""
+    """A declared cluster. It declares the admin pool; the result of ``autoscaler`` declares the others."""
 
     @property
     def resource(self) -> pulumi.Resource:
@@ -195,37 +191,26 @@ class CloudCluster(NodePools, Protocol):
 
     @property
     def authority(self) -> pulumi.Output[str]:
-        """The CA of its control plane (PEM, base64), which no other cluster has, whichever way in there is."""
+        """The CA of its control plane (PEM, base64), unique to the cluster and independent of the endpoint."""
         ...
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
-        """What other programs refer to: the network, its parts, who the nodes are; by names that the cloud uses."""
+        """The stack output ``network``: the network, its parts and the nodes' identity, by the cloud's names."""
         ...
 
     @property
-    def workloads(self) -> WorkloadResources[Any]:
-        """What jobs need beside the cluster."""
+    def workloads(self) -> WorkloadResources:
+        """The cloud's resources for jobs beside the cluster."""
         ...
 
-    def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
-        """Declare the default StorageClass among the ``objects`` in the cluster, which wait for ``admin_pool``; nothing
-        where the cloud's own encrypts."""
+    def storage(self, objects: AdminObjects) -> None:
+        """Declare the default StorageClass; nothing where the cloud's own class encrypts."""
         ...
 
-    def autoscaler(
-        self,
-        name: str,
-        pools: Sequence[Pool],
-        objects: ClusterObjects,
-        parent: pulumi.Resource,
-        admin_pool: pulumi.Resource,
-    ) -> NodePools:
-        """Declare what scales ``pools``: its identity in the cloud and its ``objects`` in the cluster, which wait for
-        ``admin_pool``; nothing where the cloud's own autoscaler needs no more than the pools' limits.
-
-        What is returned declares these pools.
-        """
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
+        """Declare the autoscaler of ``pools``: its cloud identity and its ``objects`` in the cluster; nothing where the
+        cloud runs the autoscaler itself. The result declares these pools."""
         ...
 
 
@@ -244,7 +229,7 @@ class Cloud(Protocol):
 
     @property
     def ends_running_pods(self) -> bool:
-        """Whether the autoscaler ends running GPU pods to empty a node of which less than half is in use."""
+        """Whether the autoscaler evicts running GPU pods from a node of which less than half is in use."""
         ...
 
     def cluster(self, name: str, settings: Settings, parent: pulumi.Resource) -> CloudCluster:
@@ -252,24 +237,24 @@ class Cloud(Protocol):
         ...
 
     def gpu_daemons(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
-        """What has to run on the nodes of ``pools`` before their GPUs are usable; nothing where the cloud does it."""
+        """DaemonSets that make the GPUs of ``pools`` usable; none where the cloud does it."""
         ...
 
     def gpu_exporters(self, pools: Sequence[Pool]) -> Sequence[GpuDaemon]:
-        """What tells Prometheus what the GPUs of ``pools`` do."""
+        """DaemonSets that export GPU metrics of ``pools`` to Prometheus."""
         ...
 
     def subject(self, entry: Access) -> Subject:
-        """Who a role in the cluster is bound to, so that ``entry`` has it."""
+        """The subject of role bindings for ``entry``."""
         ...
 
     def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
-        """What the cluster's autoscaler does with ``pool``."""
+        """How the cluster's autoscaler treats ``pool``."""
         ...
 
 
 def cloud_names() -> Sequence[str]:
-    """The clouds there are, sorted."""
+    """The supported clouds, sorted."""
     return sorted(PLUGINS)
 
 
@@ -277,7 +262,7 @@ def load_cloud(name: str) -> Cloud:
     """The cloud called ``name``.
 
     Raises:
-        ValueError: there is no such cloud; the message lists those there are.
+        ValueError: unknown cloud; the message lists the supported ones.
     """
     if name not in PLUGINS:
         raise ValueError(f"cloud: '{name}' is not supported; write one of {', '.join(cloud_names())}")

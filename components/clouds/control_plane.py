@@ -1,4 +1,4 @@
-"""What every cloud's cluster tells of its control plane, whatever it was declared with."""
+"""The outputs of a control plane that are the same on all clouds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from components.resources import CustomResource
 
 
 class ControlPlaneOutputs:
-    """Half of a ``CloudCluster``; whoever inherits it sets the three attributes."""
+    """Base class of each ``CloudCluster``; subclasses set the three attributes."""
 
     _resource: CustomResource
     _kubeconfig: pulumi.Output[str]
@@ -26,10 +26,10 @@ class ControlPlaneOutputs:
 
     @property
     def kubeconfig(self) -> pulumi.Output[str]:
-        """Secret: it says where the control plane is, although it holds no credential."""
+        """Secret, because it contains the endpoint; it holds no credential."""
         return self._kubeconfig
 
     @property
     def authority(self) -> pulumi.Output[str]:
-        """The CA that the control plane was made with."""
+        """The CA of the control plane."""
         return self._authority

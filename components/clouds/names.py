@@ -1,4 +1,4 @@
-"""Names within a cloud's limits: a name that is too long keeps a digest, so that two names never become one."""
+"""Names within a cloud's limits: a shortened name contains a digest, so that two names never become one."""
 
 from __future__ import annotations
 

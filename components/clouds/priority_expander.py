@@ -19,23 +19,23 @@ CONFIG_MAP: Final = "cluster-autoscaler-priority-expander"
 NAMESPACE: Final = "kube-system"
 
 _REST: Final = {1: [".*"]}
-"""Every other group comes last, such as an admin pool that may grow: one that nothing matches would never be chosen
-while another fits (https://github.com/kubernetes/autoscaler/issues/2768)."""
+"""Other groups come last, such as an admin pool that may grow: a group without a match is never chosen while another
+fits (https://github.com/kubernetes/autoscaler/issues/2768)."""
 
 _STEP: Final = 10
-"""Room between two priorities for pools that are declared elsewhere."""
+"""Gap between two priorities, for pools that are declared elsewhere."""
 
 
 def in_order(pools: Sequence[Pool]) -> list[list[Pool]]:
-    """The pools as they are to be tried, those that nothing tells apart side by side.
+    """The pools in fallback order; pools of equal rank share a list.
 
-    First choices come before fallbacks, then machines that are reserved, and paid for whether used or not, then spot
-    before on-demand, then nodes with fewer GPUs, then cheaper ones.
+    First choices come before fallbacks, then reserved machines (paid for, used or not), then spot before on-demand,
+    then fewer GPUs per node, then the cheaper.
     """
-    alike: dict[tuple[float, ...], list[Pool]] = defaultdict(list)
+    by_rank: dict[tuple[float, ...], list[Pool]] = defaultdict(list)
     for pool in pools:
-        alike[_rank(pool)].append(pool)
-    return [alike[rank] for rank in sorted(alike)]
+        by_rank[_rank(pool)].append(pool)
+    return [by_rank[rank] for rank in sorted(by_rank)]
 
 
 def priorities(pools: Sequence[Pool], pattern: Callable[[Pool], str]) -> dict[int, list[str]]:
@@ -48,7 +48,7 @@ def priorities(pools: Sequence[Pool], pattern: Callable[[Pool], str]) -> dict[in
 
 
 def priority_config_map(priorities: Mapping[int, Sequence[str]]) -> dict[str, Any]:
-    """The object that the expander reads, and reads again whenever it changes; groups of no pool come last."""
+    """The ConfigMap of the expander, which rereads it on changes; other groups come last."""
     all_groups = {**priorities, **_REST}
     best_first = {number: list(all_groups[number]) for number in sorted(all_groups, reverse=True)}
     return {

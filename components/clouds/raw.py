@@ -1,4 +1,4 @@
-"""What a stack file hands to the provider as it is, beside what the program says."""
+"""``raw`` of a stack file: provider inputs beside those that the program sets."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def beside(inputs: _Inputs, raw: Mapping[str, Any], where: str) -> _Inputs:
 
 
 def _beside(inputs: Mapping[str, Any], raw: Mapping[str, Any], where: str) -> dict[str, Any]:
-    found = dict(inputs)
+    merged = dict(inputs)
     for key, value in raw.items():
-        own = found.get(key)
+        own = merged.get(key)
         if own is None:
-            found[key] = value
+            merged[key] = value
         elif isinstance(own, Mapping) and isinstance(value, Mapping):
-            found[key] = _beside(own, value, f"{where}.{key}")
+            merged[key] = _beside(own, value, f"{where}.{key}")
         else:
             raise pulumi.RunError(
-                f"{where}.{key}: the program sets it itself. Leave it out; docs/configuration.md lists the settings."
+                f"{where}.{key}: the program sets this input. Remove it; docs/configuration.md lists the settings."
             )
-    return found
+    return merged

@@ -1,4 +1,4 @@
-"""Charts of others on the admin pool: pinned, in a namespace of their own, none of their pods elsewhere."""
+"""Third-party charts on the admin pool: pinned, each in its own namespace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from facts.catalog.model import Resources
 from facts.concepts.pool import ROLE_LABEL
 
 ON_ADMIN: Final = {ROLE_LABEL: "admin"}
-"""The selector of nodes that every pod of a chart gets."""
+"""The node selector of every pod of a chart."""
 
 REACHED_PORT: Final = 10250
 """For what the control plane asks of a pod (webhooks, APIs of others): a control plane behind a firewall is let through
@@ -30,25 +30,25 @@ _PASSWORD_BYTES: Final = 24
 def release(
     cluster: Cluster, chart: Chart, values: Mapping[str, Any], parent: pulumi.Resource, *after: pulumi.Resource
 ) -> CustomResource:
-    """The chart with these ``values``, installed after what it needs."""
+    """The chart with these ``values``, installed after its dependencies."""
     return cluster.objects.helm_release(chart.name, {**chart.where, "values": values}, parent, *after)
 
 
-def requests(asked: Resources, *, limited: bool = True) -> dict[str, Any]:
-    """A container's ``resources``; ``limited``: it gets no more memory than twice what it asks for."""
-    given = {"cpu": f"{asked.milli_cpu}m", "memory": f"{asked.memory_mib}Mi"}
-    return {"requests": given, **({"limits": {"memory": f"{2 * asked.memory_mib}Mi"}} if limited else {})}
+def requests(resources: Resources, *, limited: bool = True) -> dict[str, Any]:
+    """A container's ``resources``; ``limited``: with a memory limit of twice its request."""
+    requested = {"cpu": f"{resources.milli_cpu}m", "memory": f"{resources.memory_mib}Mi"}
+    return {"requests": requested, **({"limits": {"memory": f"{2 * resources.memory_mib}Mi"}} if limited else {})}
 
 
 def password(
     cluster: Cluster, name: str, space: str, keys: Mapping[str, str], parent: pulumi.Resource, *after: pulumi.Resource
 ) -> CustomResource:
-    """A Secret with what ``keys`` say, and a password under the key ``password``, generated when it is made.
+    """A Secret with ``keys`` and a generated password under the key ``password``.
 
-    It is secret in the state, too, and stays as it was made: the next run's is not used.
+    It is secret in the state, too, and keeps the password of its creation.
     """
-    made = {**keys, "password": secrets.token_urlsafe(_PASSWORD_BYTES)}
-    data = {key: base64.b64encode(value.encode()).decode() for key, value in made.items()}
+    content = {**keys, "password": secrets.token_urlsafe(_PASSWORD_BYTES)}
+    data = {key: base64.b64encode(value.encode()).decode() for key, value in content.items()}
     manifest = {
         "apiVersion": "v1",
         "kind": "Secret",

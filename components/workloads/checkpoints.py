@@ -20,7 +20,7 @@ class CheckpointBucketArgs:
 
 
 class CheckpointBucket(pulumi.ComponentResource):
-    """A private, encrypted bucket. Nobody may reach it until a ``PodIdentity`` says so."""
+    """A private, encrypted bucket. No pod has access until a ``PodIdentity`` grants it."""
 
     bucket: Bucket
 

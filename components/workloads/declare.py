@@ -23,12 +23,12 @@ from facts.concepts.offer import QUEUE
 def declare_workloads(
     cluster: Cluster,
     admin_pool: pulumi.Resource,
-    peoples: Mapping[str, pulumi.Resource],
+    user_namespaces: Mapping[str, pulumi.Resource],
     opts: pulumi.ResourceOptions,
 ) -> Mapping[str, pulumi.Output[Any]]:
-    """Declare what the stack file asks for; the stack's outputs about it. Nothing where it asks for nothing.
+    """Declare the stack file's ``workloads`` and ``identities``; the stack's outputs about them.
 
-    What runs by itself waits for ``admin_pool``; ``peoples`` are the namespaces that the program makes for people.
+    Pods wait for ``admin_pool``; ``user_namespaces`` are those of ``access`` and ``teams``, by name.
     """
     settings, outputs = cluster.settings, dict[str, pulumi.Output[Any]]()
     reach = {
@@ -47,23 +47,23 @@ def declare_workloads(
         account = checkpoints.service_account
         reach[account] = replace(reach.get(account, Reach()), own={"checkpoints": bucket})
     named = [*(account.partition("/")[0] for account in reach), *(service.namespace for service in services)]
-    namespaces = _namespaces(cluster, [*named, *([volume.namespace] if volume is not None else [])], peoples)
+    namespaces = _namespaces(cluster, [*named, *([volume.namespace] if volume is not None else [])], user_namespaces)
     if reach:
         _declare_identities(cluster, reach, namespaces, opts)
     if volume is not None:
         from components.workloads.shared_volume import SharedVolume, SharedVolumeArgs
 
-        wanted = SharedVolumeArgs(cluster=cluster, volume=volume, namespace=namespaces.get(volume.namespace))
-        outputs["sharedVolume"] = pulumi.Output.from_input(SharedVolume("shared-volume", wanted, opts).claim)
+        volume_args = SharedVolumeArgs(cluster=cluster, volume=volume, namespace=namespaces.get(volume.namespace))
+        outputs["sharedVolume"] = pulumi.Output.from_input(SharedVolume("shared-volume", volume_args, opts).claim)
     if services:
         url = outputs.get("checkpoints")
         outputs["services"] = pulumi.Output.from_input(_declare_services(cluster, admin_pool, namespaces, url, opts))
-    told = _declare_tools(cluster, admin_pool, opts, peoples)
-    return {**outputs, **{key: pulumi.Output.from_input(use) for key, use in told.items()}}
+    usage = _declare_tools(cluster, admin_pool, opts, user_namespaces)
+    return {**outputs, **{key: pulumi.Output.from_input(text) for key, text in usage.items()}}
 
 
-def charts_of(wanted: Workloads) -> Sequence[Chart]:
-    """The charts of others that a stack with these keys installs."""
+def charts_of(workloads: Workloads) -> Sequence[Chart]:
+    """The third-party charts of a stack with these keys."""
     from components.workloads import dashboard, keda, monitoring, notebook, queue
 
     known = {
@@ -73,21 +73,23 @@ def charts_of(wanted: Workloads) -> Sequence[Chart]:
         "notebook": (notebook.CHART,),
         "dashboard": (dashboard.CHART,),
     }
-    return [chart for key in wanted.tools for chart in known[key]]
+    return [chart for key in workloads.tools for chart in known[key]]
 
 
 def _declare_registries(cluster: Cluster, opts: pulumi.ResourceOptions) -> dict[str, pulumi.Output[Any]]:
-    wanted = cluster.settings.workloads
-    if wanted.registry is None and not wanted.pull_from:
+    workloads = cluster.settings.workloads
+    if workloads.registry is None and not workloads.pull_from:
         return {}
     from components.workloads.registry import ContainerRegistry, ContainerRegistryArgs, PullRights, PullRightsArgs
 
     outputs = dict[str, pulumi.Output[Any]]()
-    if wanted.registry is not None:
-        made = ContainerRegistry("registry", ContainerRegistryArgs(cluster=cluster, registry=wanted.registry), opts)
-        outputs["registry"] = made.address
-    if wanted.pull_from:
-        PullRights("pulls", PullRightsArgs(cluster=cluster, registries=wanted.pull_from), opts)
+    if workloads.registry is not None:
+        resource = ContainerRegistry(
+            "registry", ContainerRegistryArgs(cluster=cluster, registry=workloads.registry), opts
+        )
+        outputs["registry"] = resource.address
+    if workloads.pull_from:
+        PullRights("pulls", PullRightsArgs(cluster=cluster, registries=workloads.pull_from), opts)
     return outputs
 
 
@@ -99,12 +101,12 @@ def _declare_identities(
 ) -> None:
     from components.workloads.pod_identity import PodIdentity, PodIdentityArgs
 
-    for account, reached in reach.items():
+    for account, reach_of_account in reach.items():
         namespace, _, name = account.partition("/")
         PodIdentity(
             f"{namespace}.{name}",
             PodIdentityArgs(
-                cluster=cluster, account=(namespace, name), reach=reached, namespace=namespaces.get(namespace)
+                cluster=cluster, account=(namespace, name), reach=reach_of_account, namespace=namespaces.get(namespace)
             ),
             opts,
         )
@@ -125,14 +127,14 @@ def _declare_services(
     addresses: dict[str, str] = {}
     for service in cluster.settings.workloads.services:
         namespace = namespaces.get(service.namespace)
-        wants = InferenceServiceArgs(
+        args = InferenceServiceArgs(
             cluster=cluster,
             service=service,
             after=[scaler.ready, *([] if namespace is None else [namespace])],
             checkpoints=checkpoints,
         )
-        made_of = InferenceService(f"service-{service.namespace}.{service.name}", wants, opts)
-        addresses[service.name] = made_of.address
+        resource = InferenceService(f"service-{service.namespace}.{service.name}", args, opts)
+        addresses[service.name] = resource.address
     return addresses
 
 
@@ -140,56 +142,53 @@ def _declare_tools(
     cluster: Cluster,
     admin_pool: pulumi.Resource,
     opts: pulumi.ResourceOptions,
-    peoples: Mapping[str, pulumi.Resource],
+    user_namespaces: Mapping[str, pulumi.Resource],
 ) -> dict[str, str]:
-    """What runs on the admin pool for people, after its nodes and the default class, which a claim takes once.
-
-    What a person does to use each, by its key.
-    """
+    """Declare the tools on the admin pool, after its nodes and the default StorageClass. Key → how to use the tool."""
     after = (admin_pool,)
-    wanted, pools = cluster.settings.workloads, cluster.settings.gpu_pools
-    told: dict[str, str] = {}
-    if wanted.monitoring is not None:
+    workloads, pools = cluster.settings.workloads, cluster.settings.gpu_pools
+    usage: dict[str, str] = {}
+    if workloads.monitoring is not None:
         from components.workloads import monitoring
 
-        measured = monitoring.GpuMonitoringArgs(cluster=cluster, monitoring=wanted.monitoring, pools=pools, after=after)
-        monitoring.GpuMonitoring("monitoring", measured, opts)
-        told["monitoring"] = _forward(monitoring.CHART, monitoring.GRAFANA, 3000)
-    if wanted.queue is not None:
+        args = monitoring.GpuMonitoringArgs(cluster=cluster, monitoring=workloads.monitoring, pools=pools, after=after)
+        monitoring.GpuMonitoring("monitoring", args, opts)
+        usage["monitoring"] = _forward(monitoring.CHART, monitoring.GRAFANA, 3000)
+    if workloads.queue is not None:
         from components.workloads import queue
         from facts.jobs.job import QUEUE_LABEL
 
-        namespaces = {name: peoples.get(name) for name in queued(cluster.settings)}
-        shared = queue.JobQueueArgs(
-            cluster=cluster, queue=wanted.queue, pools=pools, namespaces=namespaces, after=after
+        namespaces = {name: user_namespaces.get(name) for name in queued(cluster.settings)}
+        args = queue.JobQueueArgs(
+            cluster=cluster, queue=workloads.queue, pools=pools, namespaces=namespaces, after=after
         )
-        queue.JobQueue("queue", shared, opts)
-        told["queue"] = f"label {QUEUE_LABEL}={QUEUE} on a Job; gpu submit sets it"
-    if wanted.notebook is not None:
+        queue.JobQueue("queue", args, opts)
+        usage["queue"] = f"label {QUEUE_LABEL}={QUEUE} on a Job; gpu submit sets it"
+    if workloads.notebook is not None:
         from components.workloads import notebook
 
-        offered = notebook.NotebookHubArgs(cluster=cluster, notebook=wanted.notebook, pools=pools, after=after)
-        notebook.NotebookHub("notebook", offered, opts)
-        told["notebook"] = _forward(notebook.CHART, notebook.SERVICE, 8000)
-    if wanted.dashboard is not None:
+        args = notebook.NotebookHubArgs(cluster=cluster, notebook=workloads.notebook, pools=pools, after=after)
+        notebook.NotebookHub("notebook", args, opts)
+        usage["notebook"] = _forward(notebook.CHART, notebook.SERVICE, 8000)
+    if workloads.dashboard is not None:
         from components.workloads import dashboard
 
-        shown = dashboard.ClusterDashboardArgs(cluster=cluster, dashboard=wanted.dashboard, after=after)
-        dashboard.ClusterDashboard("dashboard", shown, opts)
-        told["dashboard"] = _forward(dashboard.CHART, dashboard.SERVICE, 8080)
-    return told
+        args = dashboard.ClusterDashboardArgs(cluster=cluster, dashboard=workloads.dashboard, after=after)
+        dashboard.ClusterDashboard("dashboard", args, opts)
+        usage["dashboard"] = _forward(dashboard.CHART, dashboard.SERVICE, 8080)
+    return usage
 
 
 def _namespaces(
-    cluster: Cluster, names: list[str], peoples: Mapping[str, pulumi.Resource]
+    cluster: Cluster, names: list[str], user_namespaces: Mapping[str, pulumi.Resource]
 ) -> Mapping[str, pulumi.Resource]:
     return {
-        name: peoples.get(name) or cluster.objects.namespace(name, cluster)
+        name: user_namespaces.get(name) or cluster.objects.namespace(name, cluster)
         for name in dict.fromkeys(names)
         if name != DEFAULT_NAMESPACE
     }
 
 
 def _forward(chart: Chart, service: str, port: int) -> str:
-    """The command that brings the chart's ``service`` to a person's own ``port``."""
+    """The command that forwards ``port`` to the chart's ``service``."""
     return f"kubectl -n {chart.namespace} port-forward svc/{service} {port}:80"

@@ -12,7 +12,7 @@ import pulumi
 from components.cluster import Cluster
 from components.published_offer import offer
 from components.settings import Settings
-from components.settings.services import InferenceService as Wanted
+from components.settings.services import InferenceService as InferenceServiceSetting
 from components.workloads.keda import PROXY, PROXY_PORT, SCALER
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import Offer
@@ -39,13 +39,13 @@ class InferenceServiceArgs:
     """
 
     cluster: Cluster
-    service: Wanted
+    service: InferenceServiceSetting
     after: Sequence[pulumi.Resource] = ()
     checkpoints: pulumi.Input[str] | None = None
 
 
 class InferenceService(pulumi.ComponentResource):
-    """A Deployment with its Services and PodDisruptionBudget, and what tells KEDA about it.
+    """A Deployment with its Services, PodDisruptionBudget and KEDA objects.
 
     ``address`` is where it is called: a proxy that holds requests until a replica is ready, so a caller needs patience
     for the first one.
@@ -55,147 +55,149 @@ class InferenceService(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: InferenceServiceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:InferenceService", name, None, opts)
-        wanted, objects, settings = args.service, args.cluster.objects, args.cluster.settings
-        self.address = f"http://{wanted.name}.{wanted.namespace}:{PROXY_PORT}"
+        service, objects, settings = args.service, args.cluster.objects, args.cluster.settings
+        self.address = f"http://{service.name}.{service.namespace}:{PROXY_PORT}"
         try:
-            there, fit = placed(settings, wanted)
+            stack_offer, fit = placed(settings, service)
         except NothingFits as error:
-            raise pulumi.RunError(f"workloads.services: {wanted.name}: {error}") from None
+            raise pulumi.RunError(f"workloads.services: {service.name}: {error}") from None
         bucket = settings.workloads.checkpoints
         account = "" if bucket is None else bucket.service_account.partition("/")[2]
-        pods = _deployment(wanted, fit, _pod(wanted, fit, there, args.checkpoints, account))
+        pods = _deployment(service, fit, _pod(service, fit, stack_offer, args.checkpoints, account))
         deployment = objects.declare(f"{name}-pods", pods, self, *args.after, as_made=("spec.replicas",))
         for suffix, manifest in {
-            "target": _target(wanted),
-            "service": _front(wanted),
-            "budget": _budget(wanted),
-            "route": _route(wanted),
+            "target": _pods_service(service),
+            "service": _service(service),
+            "budget": _budget(service),
+            "route": _route(service),
         }.items():
             objects.declare(f"{name}-{suffix}", manifest, self, *args.after)
-        objects.declare(f"{name}-scaling", _scaling(wanted), self, deployment)
+        objects.declare(f"{name}-scaling", _scaling(service), self, deployment)
         self.register_outputs({"address": self.address})
 
 
-def placed(settings: Settings, wanted: Wanted) -> tuple[Offer, Fit]:
-    """What the stack offers, and the cheapest pools of it that take one replica.
+def placed(settings: Settings, service: InferenceServiceSetting) -> tuple[Offer, Fit]:
+    """The stack's pool inventory, and the cheapest pools that fit one replica.
 
     Raises:
-        NothingFits: none does.
+        NothingFits: none fits.
     """
-    there = offer(settings, settings.gpu_pools, (), {})
+    stack_offer = offer(settings, settings.gpu_pools, (), {})
     request = PodRequest(
-        gpus=wanted.gpus,
-        gpu=wanted.gpu,
-        spot=wanted.spot,
-        memory_mib=(wanted.memory_gib or 0) * _MIB_PER_GIB,
-        pods=max(1, wanted.min),
+        gpus=service.gpus,
+        gpu=service.gpu,
+        spot=service.spot,
+        memory_mib=(service.memory_gib or 0) * _MIB_PER_GIB,
+        pods=max(1, service.min),
     )
-    return there, place(there, request)
+    return stack_offer, place(stack_offer, request)
 
 
 def floor_usd(settings: Settings) -> float | None:
     """What the replicas that always run cost in an hour, by list prices; ``None`` if one is not known."""
     total = 0.0
-    for wanted in settings.workloads.services:
-        if wanted.min:
-            _, fit = placed(settings, wanted)
+    for service in settings.workloads.services:
+        if service.min:
+            _, fit = placed(settings, service)
             if fit.hourly_usd is None:
                 return None
-            total += math.ceil(wanted.min / fit.pods_per_node) * fit.hourly_usd
+            total += math.ceil(service.min / fit.pods_per_node) * fit.hourly_usd
     return total
 
 
-def _pod(wanted: Wanted, fit: Fit, there: Offer, checkpoints: pulumi.Input[str] | None, account: str) -> dict[str, Any]:
-    requests = {"requests": {"memory": f"{wanted.memory_gib}Gi"}} if wanted.memory_gib else {}
+def _pod(
+    service: InferenceServiceSetting, fit: Fit, stack_offer: Offer, checkpoints: pulumi.Input[str] | None, account: str
+) -> dict[str, Any]:
+    requests = {"requests": {"memory": f"{service.memory_gib}Gi"}} if service.memory_gib else {}
     container: dict[str, Any] = {
         "name": "main",
-        "image": wanted.image,
-        "ports": [{"name": "http", "containerPort": wanted.port}],
+        "image": service.image,
+        "ports": [{"name": "http", "containerPort": service.port}],
         "readinessProbe": {
-            "httpGet": {"path": wanted.health, "port": "http"},
+            "httpGet": {"path": service.health, "port": "http"},
             "periodSeconds": _READINESS_SECONDS,
         },
-        "resources": {**requests, "limits": {GPU_RESOURCE: wanted.gpus}},
+        "resources": {**requests, "limits": {GPU_RESOURCE: service.gpus}},
         "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
-        **({"command": list(wanted.command)} if wanted.command else {}),
+        **({"command": list(service.command)} if service.command else {}),
     }
     spec: dict[str, Any] = {
         **placement([pool.name for pool in fit.pools], fit.taints),
         "containers": [container],
         "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}],
     }
-    labels: dict[str, str] = {_APP: wanted.name}
-    if wanted.checkpoint is not None and checkpoints is not None:
-        container["env"] = [{"name": CHECKPOINTS, "value": pulumi.Output.concat(checkpoints, "/", wanted.checkpoint)}]
+    labels: dict[str, str] = {_APP: service.name}
+    if service.checkpoint is not None and checkpoints is not None:
+        container["env"] = [{"name": CHECKPOINTS, "value": pulumi.Output.concat(checkpoints, "/", service.checkpoint)}]
         spec["serviceAccountName"] = account
-        labels |= there.account_labels
+        labels |= stack_offer.account_labels
     return {"metadata": {"labels": labels}, "spec": spec}
 
 
-def _deployment(wanted: Wanted, fit: Fit, pod: dict[str, Any]) -> dict[str, Any]:
+def _deployment(service: InferenceServiceSetting, fit: Fit, pod: dict[str, Any]) -> dict[str, Any]:
     # One more at first, if the pools have room for it; else the old one goes before the new one comes.
-    room = fit.most_pods > wanted.max
+    room = fit.most_pods > service.max
     rolling = {"maxSurge": 1, "maxUnavailable": 0} if room else {"maxSurge": 0, "maxUnavailable": 1}
     spec = {
-        "replicas": wanted.min,
-        "selector": {"matchLabels": {_APP: wanted.name}},
+        "replicas": service.min,
+        "selector": {"matchLabels": {_APP: service.name}},
         "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling},
         "template": pod,
     }
-    metadata = {**_metadata(wanted), "annotations": _NOT_AWAITED}
+    metadata = {**_metadata(service), "annotations": _NOT_AWAITED}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
-def _target(wanted: Wanted) -> dict[str, Any]:
+def _pods_service(service: InferenceServiceSetting) -> dict[str, Any]:
     """The replicas themselves, for the proxy."""
     ports = [{"name": "http", "port": _HTTP_PORT, "targetPort": "http"}]
-    spec = {"selector": {_APP: wanted.name}, "ports": ports}
+    spec = {"selector": {_APP: service.name}, "ports": ports}
     # With no replica there is no endpoint, which Pulumi would wait for.
-    metadata = {**_metadata(wanted, "-pods"), "annotations": _NOT_AWAITED}
+    metadata = {**_metadata(service, "-pods"), "annotations": _NOT_AWAITED}
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
-def _front(wanted: Wanted) -> dict[str, Any]:
+def _service(service: InferenceServiceSetting) -> dict[str, Any]:
     """The name by which it is called: https://keda.sh/http-add-on/0.15/user-guide/autoscale-an-app/"""
     spec = {"type": "ExternalName", "externalName": PROXY}
-    return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(wanted), "spec": spec}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(service), "spec": spec}
 
 
-def _budget(wanted: Wanted) -> dict[str, Any]:
-    """One replica at a time is moved; a budget that forbids it would keep its node for ever."""
-    spec = {"maxUnavailable": 1, "selector": {"matchLabels": {_APP: wanted.name}}}
-    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": _metadata(wanted), "spec": spec}
+def _budget(service: InferenceServiceSetting) -> dict[str, Any]:
+    """One replica at a time may be evicted; a stricter budget would keep its node forever."""
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": {_APP: service.name}}}
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": _metadata(service), "spec": spec}
 
 
-def _route(wanted: Wanted) -> dict[str, Any]:
-    called = f"{wanted.name}.{wanted.namespace}"
+def _route(service: InferenceServiceSetting) -> dict[str, Any]:
+    address = f"{service.name}.{service.namespace}"
     spec = {
-        "target": {"service": f"{wanted.name}-pods", "port": _HTTP_PORT},
-        "rules": [{"hosts": [wanted.name, called, f"{called}.svc", f"{called}.svc.cluster.local"]}],
-        "scalingMetric": {"concurrency": {"targetValue": wanted.concurrency}},
+        "target": {"service": f"{service.name}-pods", "port": _HTTP_PORT},
+        "rules": [{"hosts": [service.name, address, f"{address}.svc", f"{address}.svc.cluster.local"]}],
+        "scalingMetric": {"concurrency": {"targetValue": service.concurrency}},
         "timeouts": {"readiness": _COLD_START, "request": "0s"},
     }
     return {
         "apiVersion": "http.keda.sh/v1beta1",
         "kind": "InterceptorRoute",
-        "metadata": _metadata(wanted),
+        "metadata": _metadata(service),
         "spec": spec,
     }
 
 
-def _scaling(wanted: Wanted) -> dict[str, Any]:
+def _scaling(service: InferenceServiceSetting) -> dict[str, Any]:
     """https://keda.sh/docs/2.20/reference/scaledobject-spec/"""
     spec = {
-        "scaleTargetRef": {"name": wanted.name},
-        "minReplicaCount": wanted.min,
-        "maxReplicaCount": wanted.max,
-        "cooldownPeriod": 60 * wanted.idle_minutes,
+        "scaleTargetRef": {"name": service.name},
+        "minReplicaCount": service.min,
+        "maxReplicaCount": service.max,
+        "cooldownPeriod": 60 * service.idle_minutes,
         "triggers": [
-            {"type": "external-push", "metadata": {"scalerAddress": SCALER, "interceptorRoute": wanted.name}},
+            {"type": "external-push", "metadata": {"scalerAddress": SCALER, "interceptorRoute": service.name}},
         ],
     }
-    return {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": _metadata(wanted), "spec": spec}
+    return {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": _metadata(service), "spec": spec}
 
 
-def _metadata(wanted: Wanted, suffix: str = "") -> dict[str, Any]:
-    return {"name": f"{wanted.name}{suffix}", "namespace": wanted.namespace, "labels": {_APP: wanted.name}}
+def _metadata(service: InferenceServiceSetting, suffix: str = "") -> dict[str, Any]:
+    return {"name": f"{service.name}{suffix}", "namespace": service.namespace, "labels": {_APP: service.name}}

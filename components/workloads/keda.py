@@ -1,7 +1,7 @@
-"""KEDA, which scales services by their requests, to no replica and back, and the proxy that holds a request meanwhile.
+"""KEDA, which scales services by their requests, to zero and back, and the proxy that holds requests meanwhile.
 
-KEDA alone cannot wake an HTTP server by a request: with no pod there is nobody to count one. Its HTTP add-on puts a
-proxy in front, which does. https://keda.sh/http-add-on/0.15/
+KEDA alone cannot start an HTTP server on a request: without a pod nothing counts requests. The proxy of its HTTP add-on
+does. https://keda.sh/http-add-on/0.15/
 
 The charts' values: https://github.com/kedacore/charts/tree/main/keda,
 https://github.com/kedacore/charts/tree/main/http-add-on
@@ -16,7 +16,7 @@ import pulumi
 
 from components.cluster import Cluster
 from components.resources import Chart
-from components.settings.tools import Keda as Wanted
+from components.settings.tools import Keda as KedaSetting
 from components.workloads.charts import ON_ADMIN, REACHED_PORT, release, requests
 
 _REPOSITORY: Final = "https://kedacore.github.io/charts"
@@ -55,7 +55,7 @@ class Keda(pulumi.ComponentResource):
 
 def values() -> dict[str, Any]:
     """KEDA's values. By default it would ask for more than a small admin node has."""
-    pods = Wanted.pods
+    pods = KedaSetting.pods
     return {
         "nodeSelector": ON_ADMIN,
         # The chart's own limits, 1000 MiB each, stay: what KEDA needs grows with what it watches.
@@ -71,7 +71,7 @@ def values() -> dict[str, Any]:
 
 def http_values() -> dict[str, Any]:
     """The add-on's values. By default each part would be there three times, but for its operator."""
-    pods = Wanted.pods
+    pods = KedaSetting.pods
     return {
         "operator": {"nodeSelector": ON_ADMIN, "replicas": 1, "resources": requests(pods["http-operator"])},
         "scaler": {"nodeSelector": ON_ADMIN, "replicas": 1, "resources": requests(pods["scaler"])},

@@ -29,7 +29,7 @@ _VARIABLE: Final = "NOTEBOOK_PASSWORD"
 # An empty pool takes minutes to have a node, and the image is some 10 GB.
 _START_SECONDS: Final = 1800
 # The hub counts traffic and what is printed as signs of life. So a tab left open, which asks all the time, would keep a
-# GPU for ever, and a program that computes in silence would be ended:
+# GPU forever, and a program that computes in silence would be ended:
 # https://github.com/jupyterlab/jupyterlab/issues/19796, https://github.com/jupyterhub/jupyterhub-idle-culler/issues/55
 # The notebook's server knows better, and ends itself; a directory that the usual images leave to others.
 # https://jupyter-server.readthedocs.io/en/latest/other/full-config.html

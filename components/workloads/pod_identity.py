@@ -1,4 +1,4 @@
-"""Who the pods of a service account are in the cloud, without a key."""
+"""Cloud identities of service accounts, without keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from components.cluster import Cluster
 
 @dataclass(frozen=True, kw_only=True)
 class PodIdentityArgs:
-    """The pods of service account ``account`` (namespace, name) in ``cluster`` may reach ``reach``.
+    """The pods of service account ``account`` (namespace, name) in ``cluster`` may access ``reach``.
 
     ``namespace`` is the object that the account waits for, where the program makes it.
     """
@@ -24,7 +24,7 @@ class PodIdentityArgs:
 
 
 class PodIdentity(pulumi.ComponentResource):
-    """A service account, and its rights in the cloud."""
+    """A service account and its cloud permissions."""
 
     def __init__(self, name: str, args: PodIdentityArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:PodIdentity", name, None, opts)

@@ -22,19 +22,19 @@ CHART: Final = Chart(
 )
 _API: Final = "kueue.x-k8s.io/v1beta2"
 _READY: Final = "1h"
-"""How long all pods of a job may take to run. Then those that do give their GPUs back, and the job waits again."""
+"""How long until all pods of a job run. After that it releases its GPUs and is queued again."""
 
-_READY_WHEN_LENT: Final = "168h"
-"""The same where machines are lent, each when there is one, however late: a wait that is broken off begins anew.
+_READY_FLEX_START: Final = "168h"
+"""The same for flex-start, where capacity may take days: an aborted wait starts again.
 https://cloud.google.com/kubernetes-engine/docs/concepts/dws
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobQueueArgs:
-    """A queue for the GPU ``pools`` of ``cluster``, in namespaces (``None``: that was there before).
+    """A queue for the GPU ``pools`` of ``cluster``, in ``namespaces`` (name → resource, ``None`` if it exists anyway).
 
-    It waits for the admin pool (``after``).
+    ``after`` is the admin pool.
     """
 
     cluster: Cluster
@@ -45,20 +45,22 @@ class JobQueueArgs:
 
 
 class JobQueue(pulumi.ComponentResource):
-    """Kueue, a flavor for each pool, and a queue that all namespaces share, called the same in each."""
+    """Kueue, a ResourceFlavor per pool, and a ClusterQueue with a LocalQueue of the same name in each namespace."""
 
     def __init__(self, name: str, args: JobQueueArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:JobQueue", name, None, opts)
         objects = args.cluster.objects
-        space = objects.namespace(CHART.namespace, self)
-        installed = release(args.cluster, CHART, values(args.queue, args.pools), self, space, *args.after)
+        namespace = objects.namespace(CHART.namespace, self)
+        installed = release(args.cluster, CHART, values(args.queue, args.pools), self, namespace, *args.after)
         flavors = [
             objects.declare(f"{name}-{manifest['metadata']['name']}", manifest, self, installed)
             for manifest in flavors_of(args.pools)
         ]
         shared = objects.declare(f"{name}-shared", cluster_queue(args.pools), self, installed, *flavors)
-        for each, made in args.namespaces.items():
-            objects.declare(f"{name}-in-{each}", _local_queue(each), self, shared, *([] if made is None else [made]))
+        for each, namespace in args.namespaces.items():
+            objects.declare(
+                f"{name}-in-{each}", _local_queue(each), self, shared, *([] if namespace is None else [namespace])
+            )
         self.register_outputs({"queue": QUEUE, "namespaces": list(args.namespaces)})
 
 
@@ -68,8 +70,8 @@ def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
     Its API for who waits before whom listens on 8082, which the chart's Service does not let one change: behind a
     firewall it is not reached (docs/workloads.md says what to do), and nothing of the program asks it.
     """
-    lent = any(pool.rung == "flex-start" for pool in pools)
-    ready = _READY_WHEN_LENT if lent else _READY
+    flex_start = any(pool.rung == "flex-start" for pool in pools)
+    ready = _READY_FLEX_START if flex_start else _READY
     configuration = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -98,18 +100,18 @@ def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
 
 
 def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
-    """A kind of GPUs for each pool, of which its quota counts.
+    """A ResourceFlavor per pool, which carries the pool's quota.
 
-    Its labels select all pools of that GPU type and size: Kueue gives a job the same flavor over and over, also where
-    the cloud has no machine for it (https://github.com/kubernetes-sigs/kueue/issues/2560), and the next rung of a
-    ladder, or another zone, is the autoscaler's to take.
-    Whoever is admitted tolerates the GPU taint. What keeps jobs off a pool (a larger size, shared GPUs, spot) a job has
-    to tolerate by itself, or it gets another: its pods would be refused for more (docs/adr/0001-size-isolation.md).
+    Its labels select all pools of that GPU type and size: Kueue assigns a job the same flavor again, even if the cloud
+    has no capacity for it (https://github.com/kubernetes-sigs/kueue/issues/2560), and the autoscaler chooses the next
+    capacity type or zone. Admitted jobs get the toleration of the GPU taint. A job must itself tolerate other taints
+    (larger size, shared GPUs, spot), or gets another flavor: admission would refuse its pods
+    (docs/adr/0001-size-isolation.md).
     https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/#resourceflavor-taints
     """
     for pool in pools:
-        kept_off = [taint for taint in pool.taints if taint != GPU_TAINT]
-        taints = [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in kept_off]
+        other_taints = [taint for taint in pool.taints if taint != GPU_TAINT]
+        taints = [{"key": taint.key, "value": taint.value or "", "effect": taint.effect} for taint in other_taints]
         yield {
             "apiVersion": _API,
             "kind": "ResourceFlavor",
@@ -123,7 +125,7 @@ def flavors_of(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:
 
 
 def cluster_queue(pools: Sequence[Pool]) -> dict[str, Any]:
-    """What all pools have at their maximum, the cheapest GPU first."""
+    """The GPUs of all pools at their maximum, the cheapest first."""
     ordered = sorted(pools, key=lambda pool: (_price(pool), pool.preference, pool.name))
     return {
         "apiVersion": _API,
@@ -155,10 +157,10 @@ def _price(pool: Pool) -> float:
     return float("inf") if pool.hourly_usd is None else pool.hourly_usd / pool.allocatable_gpus
 
 
-def _local_queue(space: str) -> dict[str, Any]:
+def _local_queue(namespace: str) -> dict[str, Any]:
     return {
         "apiVersion": _API,
         "kind": "LocalQueue",
-        "metadata": {"name": QUEUE, "namespace": space},
+        "metadata": {"name": QUEUE, "namespace": namespace},
         "spec": {"clusterQueue": QUEUE},
     }

@@ -44,8 +44,10 @@ class PullRights(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: PullRightsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("gpucluster:index:PullRights", name, None, opts)
+        grant_pull = args.cluster.handle.workloads.grant_pull
+        assert grant_pull is not None, "settings refuse pullFrom on such a cloud"
         for registry in args.registries:
             digits = hashlib.sha256(registry.encode()).hexdigest()[:6]
-            called = f"{name}-{registry.rpartition('/')[2]}-{digits}"
-            args.cluster.handle.workloads.pulls(called, registry, self)
+            full_name = f"{name}-{registry.rpartition('/')[2]}-{digits}"
+            grant_pull(full_name, registry, self)
         self.register_outputs({"registries": list(args.registries)})

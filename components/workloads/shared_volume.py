@@ -9,10 +9,10 @@ import pulumi
 
 from components.clouds.base import Share
 from components.cluster import Cluster
-from components.settings.workloads import SharedVolume as Wanted
+from components.settings.workloads import SharedVolume as SharedVolumeSetting
 from facts.concepts.offer import SHARED_CLAIM
 
-# Of a claim on a volume that grows Kubernetes wants a size all the same, and no one holds it to it.
+# Kubernetes requires a size even for a volume that grows, and does not enforce it.
 _ANY_SIZE_GIB: Final = 1
 
 
@@ -21,12 +21,12 @@ class SharedVolumeArgs:
     """The ``volume`` of ``cluster``; its claim waits for ``namespace`` where the program makes that."""
 
     cluster: Cluster
-    volume: Wanted
+    volume: SharedVolumeSetting
     namespace: pulumi.Resource | None = None
 
 
 class SharedVolume(pulumi.ComponentResource):
-    """A volume that many pods mount at once, for the one claim ``shared``; who has no right to pods there cannot."""
+    """A volume that many pods mount at once, by the claim ``shared`` in one namespace."""
 
     claim: str
 
@@ -35,16 +35,16 @@ class SharedVolume(pulumi.ComponentResource):
         namespace, objects = args.volume.namespace, args.cluster.objects
         self.claim = f"{namespace}/{SHARED_CLAIM}"
         share = args.cluster.handle.workloads.share(name, args.volume, self)
-        called = f"{namespace}-{SHARED_CLAIM}"
+        volume_name = f"{namespace}-{SHARED_CLAIM}"
         size = {"storage": f"{share.size_gib or _ANY_SIZE_GIB}Gi"}
-        volume = objects.declare(f"{name}-volume", _volume(called, namespace, size, share), self, *share.ready)
+        volume = objects.declare(f"{name}-volume", _volume(volume_name, namespace, size, share), self, *share.ready)
         after = [volume] if args.namespace is None else [volume, args.namespace]
-        objects.declare(f"{name}-claim", _claim(called, namespace, size), self, *after)
+        objects.declare(f"{name}-claim", _claim(volume_name, namespace, size), self, *after)
         self.register_outputs({"claim": self.claim})
 
 
-def _volume(called: str, namespace: str, size: dict[str, str], share: Share) -> dict[str, Any]:
-    """Kept (``Retain``) and for one claim alone, so that no other takes it first.
+def _volume(volume_name: str, namespace: str, size: dict[str, str], share: Share) -> dict[str, Any]:
+    """Retained, and reserved for one claim, so that no other binds it first.
 
     https://kubernetes.io/docs/concepts/storage/persistent-volumes/#reserving-a-persistentvolume
     """
@@ -52,7 +52,7 @@ def _volume(called: str, namespace: str, size: dict[str, str], share: Share) -> 
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": called},
+        "metadata": {"name": volume_name},
         "spec": {
             "capacity": size,
             "accessModes": ["ReadWriteMany"],

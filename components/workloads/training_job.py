@@ -1,4 +1,4 @@
-"""A program that trains on GPUs, declared by a Pulumi program: what ``gpu submit`` makes, with the same builder."""
+"""A training job, declared by a Pulumi program: the same Job as ``gpu submit`` creates."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from facts.jobs.job import TrainingJobSpec, manifests
 from facts.jobs.plan import JobRequest, place, training_job
 from facts.jobs.sweep import Sweep
 
-# Placement follows the pools that there are: a job that runs keeps its own. A Job's template cannot be changed, so that
-# a new pool would end it and make it anew. https://kubernetes.io/docs/concepts/workloads/controllers/job/
-_AS_MADE: Final = (
+# Placement depends on the pools and a Job's template is immutable, so a new pool would replace a running job. https://kubernetes.io/docs/concepts/workloads/controllers/job/
+_IGNORED_CHANGES: Final = (
     "spec.template.metadata.annotations",
     *(f"spec.template.spec.{field}" for field in ("affinity", "tolerations", "terminationGracePeriodSeconds")),
 )
@@ -31,15 +30,15 @@ class TrainingJobArgs:
     """``command`` in ``image``, on the cheapest pools of ``cluster`` that take ``gpus`` of type ``gpu``.
 
     ``gpu`` is a type's name or a part of it (``a100``), any unless given. With several ``workers`` torchrun's variables
-    are set; a ``sweep`` runs once for each combination. ``retries`` count failures of the program: a node that is taken
-    away is none, and SIGTERM comes ``grace_seconds`` before the end, or as early as the cloud announces it.
+    are set; a ``sweep`` runs once for each combination. ``retries`` count failures of the program, not
+    reclaimed nodes. SIGTERM comes ``grace_seconds`` before SIGKILL, on spot at most the cloud's notice.
 
     ``checkpoints`` is the URL of the stack's bucket (``CheckpointBucket``): the program finds its own place in it in
     ``CHECKPOINTS``, the same after every restart, and reads and writes it as the bucket's service account.
 
     Raises:
-        NothingFits: no pool takes it; the message names the nearest.
-        AskError: ``name`` or the combination of arguments means nothing.
+        NothingFits: no pool fits; the message names the nearest.
+        AskError: an invalid ``name`` or combination of arguments.
     """
 
     cluster: Cluster
@@ -62,9 +61,9 @@ class TrainingJobArgs:
 
 
 class TrainingJob(pulumi.ComponentResource):
-    """An indexed Job of the component's name, and for several workers the Service by which they find each other.
+    """An indexed Job of the component's name, and a headless Service for several workers.
 
-    Pulumi does not wait for its end. Changed arguments end it and make it anew; changed pools do not.
+    Pulumi does not wait for its completion. Changed arguments replace it; changed pools do not.
     """
 
     pools: tuple[str, ...]
@@ -74,20 +73,20 @@ class TrainingJob(pulumi.ComponentResource):
         job = _job(name, args)
         self.pools = job.pools
         objects = args.cluster.objects
-        # The Service first: the workers look for it as soon as they run.
-        made, *services = manifests(job)
+        # The Service first: the workers need it as soon as they run.
+        job_manifest, *services = manifests(job)
         first = [objects.declare(f"{name}-service", service, self) for service in services]
-        objects.declare(f"{name}-job", made, self, *first, as_made=_AS_MADE)
+        objects.declare(f"{name}-job", job_manifest, self, *first, as_made=_IGNORED_CHANGES)
         self.register_outputs({"job": f"{args.namespace}/{name}", "pools": list(job.pools)})
 
 
 def _job(name: str, args: TrainingJobArgs) -> TrainingJobSpec:
     settings = args.cluster.settings
     pools = settings.gpu_pools
-    # What only the cloud knows is put in below; until then any text stands for it.
-    known = {"checkpoints": ""} if args.checkpoints is not None else {}
-    offered = offer(settings, pools, daemons_of(args.cluster.cloud, settings, pools), known)
-    asked = JobRequest(
+    # A placeholder; the real URL is an output and set below.
+    addresses = {"checkpoints": ""} if args.checkpoints is not None else {}
+    stack_offer = offer(settings, pools, daemons_of(args.cluster.cloud, settings, pools), addresses)
+    job_request = JobRequest(
         request=PodRequest(
             gpus=args.gpus,
             gpu=args.gpu,
@@ -107,9 +106,9 @@ def _job(name: str, args: TrainingJobArgs) -> TrainingJobSpec:
         grace_seconds=args.grace_seconds,
         env=args.env,
     )
-    job = training_job(asked, place(offered, asked.request), "", offered)
-    # Outputs stand in a manifest like text.
-    later: dict[str, Any] = {"image": args.image}
+    job = training_job(job_request, place(stack_offer, job_request.request), "", stack_offer)
+    # Outputs may take the place of strings in a manifest.
+    outputs: dict[str, Any] = {"image": args.image}
     if job.checkpoints is not None and args.checkpoints is not None:
-        later["checkpoints"] = pulumi.Output.concat(args.checkpoints, "/", name)
-    return replace(job, annotations=_NOT_AWAITED, kept_seconds=None, **later)
+        outputs["checkpoints"] = pulumi.Output.concat(args.checkpoints, "/", name)
+    return replace(job, annotations=_NOT_AWAITED, kept_seconds=None, **outputs)

@@ -107,7 +107,7 @@ def misses(offer: Offer, request: PodRequest) -> list[Miss]:
         for pool in pools:
             lacks = tuple(_lacks(pool, request))
             if not lacks and room < request.pods:
-                lacks = (f"has room for {room} such pods at once, not {request.pods}",)
+                lacks = (f"room for {room} such pod{'' if room == 1 else 's'} at once, not {request.pods}",)
             if lacks:
                 found.append(Miss(pool=pool, lacks=lacks))
     return sorted(found, key=lambda miss: (len(miss.lacks), -miss.pool.gpus_per_pod, miss.pool.hourly_usd or math.inf))
@@ -145,21 +145,21 @@ def _sizes(offer: Offer) -> Iterator[Sequence[PoolOffer]]:
 
 def _lacks(pool: PoolOffer, request: PodRequest) -> Iterator[str]:
     if request.gpu is not None and not names(pool.gpu, request.gpu):
-        yield f"has {pool.gpu}, not {request.gpu}"
+        yield f"{pool.gpu}, not {request.gpu}"
     if request.gpus > pool.gpus_per_pod:
-        yield f"gives a pod {pool.gpus_per_pod} GPU(s) at most, not {request.gpus}"
+        yield f"at most {pool.gpus_per_pod} GPU{'' if pool.gpus_per_pod == 1 else 's'} per pod, not {request.gpus}"
     if request.spot is True and not pool.spot:
-        yield "is on demand, not spot"
+        yield "on-demand, not spot"
     if request.spot is False and pool.spot:
-        yield "is spot, not on demand"
+        yield "spot, not on-demand"
     if pool.milli_cpu is not None and request.milli_cpu > pool.milli_cpu:
-        yield f"leaves a pod {pool.milli_cpu / 1000:g} CPUs, not {request.milli_cpu / 1000:g}"
+        yield f"at most {pool.milli_cpu / 1000:g} CPU per pod, not {request.milli_cpu / 1000:g}"
     for has, asked, what in (
         (pool.memory_mib, request.memory_mib, "memory"),
         (pool.disk_mib, request.disk_mib, "ephemeral storage"),
     ):
         if has is not None and asked > has:
-            yield f"leaves a pod {gib(has)} of {what}, not {gib(asked)}"
+            yield f"at most {gib(has)} of {what} per pod, not {gib(asked)}"
 
 
 def _enough_gpus_in_smaller(offer: Offer, pool: PoolOffer, request: PodRequest) -> bool:

@@ -31,7 +31,7 @@ class NothingFits(Exception):
         super().__init__(
             "the cluster has no GPU pool"
             if nearest is None
-            else f"no pool takes it; the nearest is {nearest.pool.name}, which {', and '.join(nearest.lacks)}"
+            else f"no pool fits; the nearest is {nearest.pool.name}: {'; '.join(nearest.lacks)}"
         )
         self.misses = tuple(found)
 
@@ -66,7 +66,7 @@ class JobRequest:
         if self.sweep is not None and self.workers > 1:
             raise AskError("--sweep and --workers: a sweep's runs have one worker each; leave one of them out")
         if self.sweep is not None and not self.command:
-            raise AskError("--sweep: write the program behind --, so that it can be given the values")
+            raise AskError("--sweep: write the program after --; its arguments receive the values")
 
 
 def place(offer: Offer, request: PodRequest) -> Fit:
@@ -90,9 +90,7 @@ def team_of(offer: Offer, asked: JobRequest) -> TeamOffer | None:
     team = next((team for team in offer.teams if team.name == asked.namespace), None)
     gpus = asked.request.gpus * asked.workers
     if team is not None and gpus > team.gpus:
-        raise AskError(
-            f"{gpus} GPUs at once: team {team.name} may have {team.gpus}; ask for fewer, or the administrator for more"
-        )
+        raise AskError(f"{gpus} GPUs at once exceed the quota of team {team.name}, {team.gpus}; request fewer GPUs")
     return team
 
 
@@ -154,8 +152,8 @@ def _at_once(asked: JobRequest, fit: Fit, team: TeamOffer | None, *, queued: boo
     most = fit.most_pods_of_one_pool if queued else fit.most_pods
     if queued and asked.workers > most:
         raise AskError(
-            f"--workers {asked.workers}: the queue gives a job GPUs of one pool, and the largest of "
-            f"{', '.join(pool.name for pool in fit.pools)} has room for {most} such pods; ask for fewer"
+            f"--workers {asked.workers}: the queue admits a job to one pool, and the largest of "
+            f"{', '.join(pool.name for pool in fit.pools)} has room for {most} such pods; request fewer"
         )
     if queued and team is not None:
         most = min(most, team.gpus // max(1, asked.request.gpus))

@@ -79,7 +79,7 @@ def parse(written: Iterable[str]) -> Sweep | None:
         return None
     sweep = Sweep(axes)
     if sweep.runs > MOST:
-        raise SweepError(f"--sweep: {sweep.runs} runs are more than one Job can have ({MOST}); leave out some values")
+        raise SweepError(f"--sweep: {sweep.runs} runs exceed the maximum of one Job, {MOST}; remove some values")
     return sweep
 
 
@@ -87,13 +87,13 @@ def _values(one: str, listed: str) -> tuple[str, ...]:
     if match := _RANGE.fullmatch(listed):
         first, last = int(match[1]), int(match[2])
         if last < first:
-            raise SweepError(f"--sweep {one}: is empty; write the smaller number first ({last}..{first})")
+            raise SweepError(f"--sweep {one}: empty range; write the smaller number first ({last}..{first})")
         if last - first >= MOST:
-            raise SweepError(f"--sweep {one}: has more than {MOST} values, the most that one Job can have")
+            raise SweepError(f"--sweep {one}: more than {MOST} values, the maximum of one Job")
         return tuple(map(str, range(first, last + 1)))
     values = tuple(value.strip() for value in listed.split(","))
     if not all(values):
-        raise SweepError(f"--sweep {one}: is empty, or has an empty value; write name=value,value")
+        raise SweepError(f"--sweep {one}: an empty value; write name=value,value")
     if len(set(values)) < len(values):
-        raise SweepError(f"--sweep {one}: has a value twice; write each once")
+        raise SweepError(f"--sweep {one}: duplicate value; write each once")
     return values

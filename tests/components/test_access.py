@@ -9,7 +9,7 @@ import pytest
 
 from components.access import bindings
 from components.clouds.base import Subject
-from components.clouds.eks.people import refuse_the_maker
+from components.clouds.eks.access import refuse_cluster_creator
 from components.settings.access import Access
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, problems
@@ -79,11 +79,37 @@ def test_roles_are_bound_where_they_hold_and_nowhere_else(cloud: str) -> None:
         "cluster-admin": {""},
         "edit": {"default", "research"},
         "view": {""},
-        "gpucluster:surroundings": {""},
+        "gpucluster:cluster-resource-viewer": {""},
     }
     research = {subject for subject, role, _ in found if role == "edit"}
     assert len(research) == 1
-    assert {role for subject, role, _ in found if subject in research} == {"edit", "gpucluster:surroundings"}
+    assert {role for subject, role, _ in found if subject in research} == {"edit", "gpucluster:cluster-resource-viewer"}
+
+
+@each_cloud
+def test_objects_renamed_since_earlier_versions_keep_their_place_in_the_state(cloud: str) -> None:
+    viewer = "cluster-resource-viewer"
+    renamed = [one for one in program(cloud).resources if one.name.startswith("access-") and one.name.endswith(viewer)]
+    assert "access-cluster-resource-viewer" in {one.name for one in renamed}
+    assert len(renamed) == 1 + len([entry for entry in _access(cloud) if entry["role"] != "admin"])
+    for one in renamed:
+        former = one.name.removesuffix(viewer) + "surroundings"
+        assert [f'name: "{former}"' in alias for alias in one.aliases] == [True], one.name
+
+
+@each_cloud
+def test_new_bindings_wait_for_the_role_that_they_bind(cloud: str) -> None:
+    """Replaced objects have other names, so they are created before the former ones go: access never lapses."""
+    recording = program(cloud)
+    role = recording.named("access-cluster-resource-viewer")
+    bindings = [
+        one
+        for one in recording.resources
+        if one.inputs.get("roleRef", {}).get("name") == role.inputs["metadata"]["name"]
+    ]
+    assert bindings
+    assert all(role.urn in one.depends_on for one in bindings)
+    assert not any(one.delete_before_replace for one in (role, *bindings))
 
 
 @each_cloud
@@ -169,7 +195,7 @@ def test_nobody_has_two_entries(twice: str) -> None:
 def test_whoever_makes_a_cluster_is_no_entry_of_it(caller: str, refused: bool) -> None:
     settings = load_stack("eks", access=[{"name": "ci", "who": PEOPLE["eks"][1], "role": "admin"}])
     if not refused:
-        refuse_the_maker(settings, caller)
+        refuse_cluster_creator(settings, caller)
         return
     with pytest.raises(pulumi.RunError, match=r"access\[0\]\.who"):
-        refuse_the_maker(settings, caller)
+        refuse_cluster_creator(settings, caller)

@@ -34,9 +34,9 @@ def test_it_creates_nothing_where_the_cloud_manages_the_autoscaler() -> None:
     ("pool", "reason"),
     [
         (specs.gpu_pool(), "yes: the minimum is 0 and the taints nvidia.com/gpu=present:NoSchedule keep"),
-        (specs.cpu_pool(), "it has no taint, so a system pod may hold its last node"),
-        (specs.cpu_pool(min_nodes=2), "no: the stack file asks for at least 2 nodes"),
-        (specs.cpu_pool(taints=(Taint("a", "b", "PreferNoSchedule"),)), "it has no taint"),
+        (specs.cpu_pool(), "the pool has no taint, so a system pod may keep its last node"),
+        (specs.cpu_pool(min_nodes=2), "no: the minimum is 2"),
+        (specs.cpu_pool(taints=(Taint("a", "b", "PreferNoSchedule"),)), "the pool has no taint"),
     ],
 )
 def test_why_a_pool_reaches_zero_or_does_not(pool: Pool, reason: str) -> None:

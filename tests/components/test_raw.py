@@ -95,7 +95,7 @@ def test_nothing_that_the_program_sets_can_be_set_again(cloud: str) -> None:
                 nested = {key: nested}
             if one.owner(path) is None and value is not None:
                 assert resource is not None
-                with pytest.raises(pulumi.RunError, match="the program sets it itself"):
+                with pytest.raises(pulumi.RunError, match="the program sets this input"):
                     beside(resource.inputs, nested, "raw")
 
 

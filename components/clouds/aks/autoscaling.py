@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from schemas import aks
 
 DEFAULT_EXPANDER: Final = "priority"
-"""AKS's own is ``random``: it would not try spot before its on-demand twin."""
+"""AKS's default is ``random``, which does not prefer spot to its on-demand fallback."""
 
 _CHOICE: Final = {
     "priority": "the pool of the highest priority whose nodes fit the pending pods: first choices before fallbacks, "
@@ -30,20 +30,19 @@ _CHOICE: Final = {
 }
 
 _PROVISION_MINUTES: Final = 10
-"""How long a pool may owe a node before another pool is tried. Azure's own 15 minutes are the time for which a pool out
-of stock holds up its fallback: https://github.com/kubernetes/autoscaler/issues/8323. A node has registered long before:
-its driver is part of how it starts."""
+"""How long a scale-up may take before another pool is tried. A pool without capacity delays its fallback by this time;
+Azure's default is 15 minutes: https://github.com/kubernetes/autoscaler/issues/8323. Nodes register much earlier."""
 
 _PACKED_BELOW: Final = 0.5
 """The share of its GPUs in use below which a node is emptied if its pods fit elsewhere. The profile has no value for
 it, so it is the autoscaler's own ``--scale-down-gpu-utilization-threshold``; CPU nodes have the same by the profile's
 ``scaleDownUtilizationThreshold``: https://learn.microsoft.com/azure/aks/cluster-autoscaler"""
 
-_UNTAINTED: Final = "yes when only DaemonSets are left; system pods without a disruption budget are moved away"
+_UNTAINTED: Final = "yes, with DaemonSet pods only; system pods without a disruption budget are moved"
 
 
 def expander(settings: Settings) -> str:
-    """How the autoscaler chooses among pools that fit."""
+    """The expander: how the autoscaler chooses among pools that fit."""
     return settings.expander or DEFAULT_EXPANDER
 
 
@@ -53,14 +52,14 @@ def profile(settings: Settings) -> aks.ManagedClusterPropertiesAutoScalerProfile
     return {
         "expander": expander(settings),
         "scaleDownUnneededTime": idle,
-        # A new node anywhere holds up the removal of all others, in every pool: Azure has no such time by pool.
-        # Shorter than the idle time it costs nothing, as that runs on meanwhile.
+        # A new node delays scale-down of every pool: Azure has no such delay per pool. It costs nothing while it is
+        # shorter than the idle time, which runs at the same time.
         "scaleDownDelayAfterAdd": "1m",
         "maxNodeProvisionTime": f"{_PROVISION_MINUTES}m",
-        # Either of these would keep an idle GPU node for the sake of a pod that can run elsewhere.
+        # Either of these would keep an idle GPU node for a pod that can run elsewhere.
         "skipNodesWithSystemPods": "false",
         "skipNodesWithLocalStorage": "false",
-        # Zones differ in what they have: a node where there is one, rather than as many in each.
+        # Capacity differs between zones: take a node where one is available instead of balancing.
         "balanceSimilarNodeGroups": "false",
     }
 
@@ -71,7 +70,7 @@ def order(pools: Sequence[Pool]) -> dict[str, Any]:
 
 
 def governance(pool: Pool, settings: Settings) -> PoolGovernance:
-    """The limits and habits that apply to ``pool``."""
+    """Limits and behaviour of the autoscaler for ``pool``."""
     minutes = settings.idle_minutes
     return PoolGovernance(
         governed_by=f"AKS managed cluster autoscaler, expander {expander(settings)}",
@@ -80,8 +79,8 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
         location_policy="one scale set over the pool's zones; Azure chooses the zone of a node",
         choice=_CHOICE[expander(settings)],
         scale_up=_scale_up(pool),
-        scale_down=f"{minutes} minutes after the last pod of the node ended; one time for all pools of the cluster. A "
-        f"node with less than {_PACKED_BELOW:.0%} in use is emptied, too, if its pods fit elsewhere and none has "
+        scale_down=f"{minutes} minutes after the last pod of the node ended, the same for all pools of the cluster. A "
+        f"node with less than {_PACKED_BELOW:.0%} in use is drained, too, if its pods fit elsewhere and none has "
         f'the annotation {SAFE_TO_EVICT}: "false"',
         reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
     )
@@ -91,5 +90,5 @@ def _scale_up(pool: Pool) -> str:
     reason = "a pending pod that fits this pool's labels, taints and free capacity"
     if pool.gpu_part is not None and pool.gpu_part.mig is not None:
         # https://github.com/Azure/AKS/issues/3427
-        reason += "; the autoscaler counts a new node's whole GPUs, so a burst may start more nodes than it fills"
-    return f"{reason}; a pool that has no node to give is passed over after {_PROVISION_MINUTES} minutes"
+        reason += "; the autoscaler counts whole GPUs of a new node, so a burst may start more nodes than needed"
+    return f"{reason}; a pool without capacity is skipped after {_PROVISION_MINUTES} minutes"

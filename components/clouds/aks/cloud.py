@@ -7,7 +7,7 @@ from typing import Final
 
 import pulumi
 
-from components.clouds.aks import autoscaling, drivers, people
+from components.clouds.aks import access, autoscaling, drivers
 from components.clouds.aks.cluster import AksCluster
 from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance, Subject
 from components.clouds.gpu_exporter import gpu_exporter
@@ -42,7 +42,7 @@ class Aks:
 
     def subject(self, entry: Access) -> Subject:
         """A group of Entra by its object id."""
-        return people.subject(entry)
+        return access.subject(entry)
 
     def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
         """What the managed autoscaler does with ``pool``."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from components.clouds.aks import autoscaling, maintenance, people, pools, roles
+from components.clouds.aks import access, autoscaling, maintenance, pools, roles
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.encryption import Encryption
@@ -18,13 +18,12 @@ from components.clouds.aks.kubeconfig import endpoint, kubeconfig
 from components.clouds.aks.network import Network, profile
 from components.clouds.aks.running_pools import RunningPools, count
 from components.clouds.aks.workloads.bucket import bucket
-from components.clouds.aks.workloads.pod_identity import grant
-from components.clouds.aks.workloads.registry import let_pull, registry
+from components.clouds.aks.workloads.pod_identity import pod_identity
+from components.clouds.aks.workloads.registry import grant_pull, registry
 from components.clouds.aks.workloads.share import share
-from components.clouds.base import NodePools, WorkloadResources
+from components.clouds.base import AdminObjects, NodePools, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
 from components.clouds.raw import beside
-from components.resources import ClusterObjects
 from components.settings import Settings
 from facts.catalog.aks.naming import dns_prefix
 from facts.concepts.pool import Pool
@@ -32,8 +31,8 @@ from facts.concepts.pool import Pool
 if TYPE_CHECKING:
     from schemas import aks
 
-# How far behind the newest version the cluster stays. Azure's slowest, ``patch``, stays on one minor version until that
-# is out of support, so the second slowest is as slow as it gets: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
+# Azure's slowest channel, ``patch``, keeps one minor version until that is out of support, so ``stable`` is the slowest
+# usable one: https://learn.microsoft.com/azure/aks/auto-upgrade-cluster
 _CHANNELS: Final = {"rapid": "rapid", "regular": "stable", "stable": "stable"}
 _PINNED: Final = "none"
 """The channel of a pinned version. Any other leaves it behind, and the next update would ask for a downgrade, which
@@ -41,11 +40,10 @@ Azure refuses (https://github.com/rancher/rancher/issues/24071); nor does Azure 
 pools while it upgrades by itself."""
 
 # https://learn.microsoft.com/azure/aks/private-clusters: its name is in a private zone, linked to this network alone.
-_OUT_OF_REACH: Final = (
-    "network.privateEndpoint: only the cluster's own network reaches and names the control plane, and nothing leads to "
-    "a network that is still to be made: the update would end at the first object in the cluster. Write "
-    "network.existing with a network that is reached from here, or privateEndpoint: false with your address in "
-    "authorizedNetworks."
+_UNREACHABLE: Final = (
+    "network.privateEndpoint: a private control plane is reachable only from inside its network, and this stack would "
+    "create that network. Write network.existing with a network that you can reach, or privateEndpoint: false with "
+    "your address in authorizedNetworks."
 )
 
 # "Only the load balancer that AKS makes": https://learn.microsoft.com/azure/aks/api-server-authorized-ip-ranges
@@ -55,18 +53,18 @@ _LOAD_BALANCER_ONLY: Final = "0.0.0.0/32"
 class AksCluster(ControlPlaneOutputs):
     """The ``CloudCluster`` of Azure; all its resources are children of ``parent``.
 
-    Azure creates no cluster without a system pool, so the admin pool is part of the cluster's own inputs. A pool apart,
-    beside a first one that Azure insists on, would leave that one running for ever: it cannot be empty, and nothing in
-    this API removes it as GKE removes its default pool. The price: Azure never changes the machines, the disks and the
-    zones of a pool (https://learn.microsoft.com/azure/aks/create-node-pools#limitations), so those of the admin pool
-    last as long as the cluster, and a stack file that changes them ends in Azure's error. Its size can change.
+    Azure creates no cluster without a system pool, so the admin pool is part of the cluster's own inputs. A separate
+    admin pool would leave that first pool running forever: it cannot be empty, and this API cannot remove it as GKE
+    removes its default pool. The price: Azure never changes machine type, disk and zones of a pool
+    (https://learn.microsoft.com/azure/aks/create-node-pools#limitations), so those of the admin pool are fixed, and
+    Azure rejects a stack file that changes them. Its size can change.
     """
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         existing = ExistingNetwork(settings, parent) if settings.network.existing else None
         running_pools = RunningPools(settings, parent)
         if settings.network.private_endpoint and existing is None and not running_pools.cluster_exists:
-            raise pulumi.RunError(_OUT_OF_REACH)
+            raise pulumi.RunError(_UNREACHABLE)
         group = declare(
             "azure-native:resources:ResourceGroup",
             f"{name}-group",
@@ -81,19 +79,21 @@ class AksCluster(ControlPlaneOutputs):
         self._node_identity = identities.nodes.id
         encryption = Encryption(name, settings, group_name, identities, parent)
         rights = [*identities.ready, *encryption.ready]
-        itself = roles.holding(identities.control_plane.id, rights)
+        identity = roles.holding(identities.control_plane.id, rights)
         admin_nodes = count(settings.admin_pool, running_pools.find(settings.admin_pool, rights))
         self._resource = declare(
             "azure-native:containerservice:ManagedCluster",
             f"{name}-control-plane",
             beside(
-                _inputs(settings, group_name, network, identities, encryption, itself, admin_nodes), settings.raw, "raw"
+                _inputs(settings, group_name, network, identities, encryption, identity, admin_nodes),
+                settings.raw,
+                "raw",
             ),
             pulumi.ResourceOptions(
                 parent=parent,
                 depends_on=[*rights, deployer],
                 protect=settings.security.deletion_protection,
-                ignore_changes=_kept(settings),
+                ignore_changes=_ignored_changes(settings),
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="45m"),
             ),
             outputs=["name"],
@@ -106,15 +106,17 @@ class AksCluster(ControlPlaneOutputs):
             nodes=identities.nodes,
             running_pools=running_pools,
         )
-        way_in = _way_in(self._context, parent)
-        self._authority = way_in.apply(lambda found: found[1])
-        self._kubeconfig = pulumi.Output.secret(way_in.apply(lambda found: kubeconfig(settings.cluster_name, *found)))
-        people.let_in(name, settings, self._resource, parent)
+        endpoint_and_authority = _endpoint_and_authority(self._context, parent)
+        self._authority = endpoint_and_authority.apply(lambda answer: answer[1])
+        self._kubeconfig = pulumi.Output.secret(
+            endpoint_and_authority.apply(lambda answer: kubeconfig(settings.cluster_name, *answer))
+        )
+        access.grant(name, settings, self._resource, parent)
         self._last: Sequence[pulumi.Resource] = maintenance.windows(self._context, name, parent)[-1:]
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
-        """What databases, file shares, peerings and grants beside the cluster are made with."""
+        """Ids for databases, file shares, peerings and grants beside the cluster."""
         issuer = self._resource.output("oidcIssuerProfile")
         return {
             "resourceGroup": self._context.group,
@@ -143,39 +145,38 @@ class AksCluster(ControlPlaneOutputs):
         return declared
 
     @property
-    def workloads(self) -> WorkloadResources[Context]:
+    def workloads(self) -> WorkloadResources:
         """What jobs need beside the cluster, and beside the pools that are declared by now."""
-        made_last = partial(share, after=self._last)
-        return WorkloadResources(self._context, registry, bucket, made_last, grant, let_pull)
+        context = self._context
+        return WorkloadResources(
+            registry=partial(registry, context),
+            bucket=partial(bucket, context),
+            share=partial(share, context, after=self._last),
+            pod_identity=partial(pod_identity, context),
+            grant_pull=partial(grant_pull, context),
+        )
 
-    def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
+    def storage(self, objects: AdminObjects) -> None:
         """Nothing: Azure encrypts every disk. https://learn.microsoft.com/azure/virtual-machines/disk-encryption"""
 
-    def autoscaler(
-        self,
-        name: str,
-        pools: Sequence[Pool],
-        objects: ClusterObjects,
-        parent: pulumi.Resource,
-        admin_pool: pulumi.Resource,
-    ) -> NodePools:
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """The order of the pools, for the ``priority`` expander; Azure runs the autoscaler itself."""
         if autoscaling.expander(self._context.settings) == "priority" and pools:
-            objects.declare(f"{name}-order", autoscaling.order(pools), parent)
+            objects.declare("order", autoscaling.order(pools))
         return self
 
 
-def _way_in(context: Context, parent: pulumi.Resource) -> pulumi.Output[tuple[str, str]]:
+def _endpoint_and_authority(context: Context, parent: pulumi.Resource) -> pulumi.Output[tuple[str, str]]:
     """The control plane's URL and CA."""
     answer = pulumi.runtime.invoke_output(
         "azure-native:containerservice:listManagedClusterUserCredentials",
         {"resourceGroupName": context.group, "resourceName": context.control_plane.output("name")},
         pulumi.InvokeOutputOptions(parent=parent, depends_on=[context.control_plane]),
     )
-    return answer.apply(lambda found: endpoint(found["kubeconfigs"]))
+    return answer.apply(lambda answer: endpoint(answer["kubeconfigs"]))
 
 
-def _kept(settings: Settings) -> list[str]:
+def _ignored_changes(settings: Settings) -> list[str]:
     """Another way out would cut the connections of running jobs: a cluster keeps the one that the existing subnet had
     when it was made."""
     return [] if settings.network.existing is None else ["networkProfile.outboundType"]
@@ -187,10 +188,10 @@ def _inputs(
     network: Network | ExistingNetwork,
     identities: ClusterIdentities,
     encryption: Encryption,
-    itself: pulumi.Input[str],
+    identity: pulumi.Input[str],
     admin_nodes: pulumi.Input[int],
 ) -> aks.ManagedCluster:
-    """``itself`` is the id of the control plane's identity, known once it has its rights."""
+    """``identity`` is the id of the control plane's identity, known once it has its rights."""
     security: aks.ManagedClusterSecurityProfile = {"workloadIdentity": {"enabled": True}}
     inputs: aks.ManagedCluster = {
         "resourceGroupName": group,
@@ -201,7 +202,7 @@ def _inputs(
         "sku": {"name": "Base", "tier": "Standard"},
         "dnsPrefix": dns_prefix(settings.cluster_name),
         "nodeResourceGroup": f"{settings.cluster_name}-nodes",
-        "identity": {"type": "UserAssigned", "userAssignedIdentities": [itself]},
+        "identity": {"type": "UserAssigned", "userAssignedIdentities": [identity]},
         "identityProfile": {
             "kubeletidentity": {
                 "resourceId": identities.nodes.id,
@@ -247,6 +248,6 @@ def _api_access(settings: Settings, network: Network | ExistingNetwork) -> aks.M
             "privateDNSZone": "system",
             "enablePrivateClusterPublicFQDN": False,
         }
-    # Never empty, which Azure takes for everybody. The nodes reach the control plane from the NAT's address.
+    # Never empty: Azure treats an empty list as open to everyone. Nodes connect from the NAT's address.
     own = network.egress or [_LOAD_BALANCER_ONLY]
     return {**access, "authorizedIPRanges": [*(allowed.cidr for allowed in settings.network.authorized_networks), *own]}

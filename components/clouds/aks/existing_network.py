@@ -1,4 +1,4 @@
-"""A virtual network that is there already: read and never changed. The control plane is granted the use of the subnet.
+"""An existing virtual network: read, never changed. The control plane is granted the use of the subnet.
 
 https://learn.microsoft.com/azure/aks/configure-azure-cni-overlay
 """
@@ -21,32 +21,32 @@ _NETWORK: Final = "azure-native:network:getVirtualNetwork"
 
 
 class ExistingNetwork:
-    """What ``network.Network`` is to a cluster, without a resource. ``outbound`` is how its nodes get out;
+    """``network.Network`` without resources. ``outbound`` is its nodes' outbound type;
     ``linked`` is the network's id if the control plane's identity has to link the zone with the cluster's name to it.
 
     Raises:
-        pulumi.RunError: there is no such subnet, or it does not fit: every reason at once, before anything is made.
+        pulumi.RunError: no such subnet, or an unsuitable one; lists all problems, before any resource is created.
     """
 
     def __init__(self, settings: Settings, parent: pulumi.Resource) -> None:
         existing = settings.network.existing
-        written = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
+        parts = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
         assert existing is not None
-        assert written is not None  # settings refuse any other
-        asked = {"resourceGroupName": written["group"], "virtualNetworkName": written["name"]}
+        assert parts is not None  # settings refuse any other
+        arguments = {"resourceGroupName": parts["group"], "virtualNetworkName": parts["name"]}
         try:
-            found = pulumi.runtime.invoke(_NETWORK, asked, pulumi.InvokeOptions(parent=parent)).value
+            network = pulumi.runtime.invoke(_NETWORK, arguments, pulumi.InvokeOptions(parent=parent)).value
         except Exception as error:
             raise pulumi.RunError(f"network.existing.network: {existing.network}: {error}") from error
-        subnets = {each["name"]: each for each in found.get("subnets") or ()}
+        subnets = {each["name"]: each for each in network.get("subnets") or ()}
         subnet = subnets.get(existing.subnets[0])
-        problems = [*_place(settings, found, subnets), *(_room(settings, subnet) if subnet else ())]
+        problems = [*_place(settings, network, subnets), *(_room(settings, subnet) if subnet else ())]
         if problems or subnet is None:
             raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
         self.subnet: pulumi.Output[str] = pulumi.Output.from_input(str(subnet["id"]))
         self.egress: list[pulumi.Input[str]] = []
         self.outbound = _outbound(subnet)
-        self.linked = existing.network if settings.network.private_endpoint and _own_dns(found) else None
+        self.linked = existing.network if settings.network.private_endpoint and _own_dns(network) else None
 
 
 def _outbound(subnet: Mapping[str, Any]) -> str:
@@ -71,7 +71,7 @@ def _place(settings: Settings, network: Mapping[str, Any], subnets: Mapping[str,
     if network["location"] != settings.region:
         yield Problem(
             "network.existing.network",
-            f"the network is in {network['location']}, and the cluster is to be in {settings.region}",
+            f"the network is in {network['location']}, the cluster in {settings.region}",
             f"Write region: {network['location']}, or a network there",
         )
     if existing.subnets[0] not in subnets:
@@ -81,16 +81,18 @@ def _place(settings: Settings, network: Mapping[str, Any], subnets: Mapping[str,
             f"the network has no subnet '{existing.subnets[0]}'",
             f"Write one that it has: {has}",
         )
-    for taken in network["addressSpace"]["addressPrefixes"]:
-        for key, own in (("podCidr", settings.network.pod_cidr), ("serviceCidr", settings.network.service_cidr)):
-            if own and ":" not in taken and ip_network(own).overlaps(ip_network(taken)):
-                yield Problem(f"network.{key}", f"{own} overlaps with {taken} of the network", "Choose another range")
+    for prefix in network["addressSpace"]["addressPrefixes"]:
+        for key, own_range in (("podCidr", settings.network.pod_cidr), ("serviceCidr", settings.network.service_cidr)):
+            if own_range and ":" not in prefix and ip_network(own_range).overlaps(ip_network(prefix)):
+                yield Problem(
+                    f"network.{key}", f"{own_range} overlaps with {prefix} of the network", "Choose another range"
+                )
 
 
 def _room(settings: Settings, subnet: Mapping[str, Any]) -> Iterator[Problem]:
-    kept = catalog.of(settings.cloud).kept_addresses
-    written = [subnet.get("addressPrefix"), *(subnet.get("addressPrefixes") or ())]
-    ranges = [IPv4Network(text) for text in dict.fromkeys(written) if text and ":" not in text]
-    room = sum(each.num_addresses - kept for each in ranges)
+    reserved = catalog.of(settings.cloud).kept_addresses
+    prefixes = [subnet.get("addressPrefix"), *(subnet.get("addressPrefixes") or ())]
+    ranges = [IPv4Network(text) for text in dict.fromkeys(prefixes) if text and ":" not in text]
+    room = sum(each.num_addresses - reserved for each in ranges)
     if room < settings.max_nodes:
         yield common.existing_too_small("subnets", subnet["name"], ranges[0], room, settings.max_nodes)

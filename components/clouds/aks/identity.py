@@ -1,4 +1,4 @@
-"""Who the control plane and the nodes are, and what they may do. No secret and no service principal exists anywhere.
+"""Identities of the control plane and the nodes, and their roles. No secret and no service principal exists.
 
 https://learn.microsoft.com/azure/aks/managed-identity-overview
 """
@@ -19,11 +19,10 @@ from components.settings.limits.aks.pools import RESERVATION
 class ManagedIdentity:
     """A user-assigned managed identity; ``id`` names it in Azure, ``principal`` is its object id in Entra.
 
-    It keeps the tags that it was made with. Of a resource that is to be updated the provider's preview knows no more
-    than name and location (``Update`` in
+    It keeps the tags of its creation. The preview of an update knows only a resource's name and location (``Update`` in
     https://github.com/pulumi/pulumi-azure-native/blob/master/provider/pkg/provider/provider.go), and each of its role
     assignments would show as replaced (https://github.com/pulumi/pulumi-azure-native/issues/1080), at which a protected
-    stack stops. It costs nothing, so that no bill lacks a tag.
+    stack stops. It is free, so no bill lacks a tag.
     """
 
     def __init__(
@@ -50,8 +49,8 @@ class ClusterIdentities:
     """The control plane's identity and the nodes'; ``ready`` are the control plane's rights.
 
     The control plane may use the nodes' subnet and reservations, link its zone to the network ``linked`` (an id;
-    ``None`` where it need not), and give the nodes their identity; the nodes may do nothing until somebody grants them
-    something, such as to pull from a registry.
+    ``None`` where it need not), and assign the nodes' identity. The nodes have no role until one is granted,
+    such as to pull from a registry.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class ClusterIdentities:
         self.control_plane = ManagedIdentity(name, settings, group, "control-plane", parent)
         self.nodes = ManagedIdentity(name, settings, group, "nodes", parent)
 
-        def may(purpose: str, role: str, scope: pulumi.Input[str], key: str | None = None) -> CustomResource:
+        def grant(purpose: str, role: str, scope: pulumi.Input[str], key: str | None = None) -> CustomResource:
             return roles.assignment(
                 f"{name}-control-plane-{purpose}",
                 subscription=settings.project,
@@ -78,30 +77,30 @@ class ClusterIdentities:
             )
 
         self.ready: list[CustomResource] = [
-            may("subnet", roles.NETWORK_CONTRIBUTOR, subnet),
+            grant("subnet", roles.NETWORK_CONTRIBUTOR, subnet),
             # https://learn.microsoft.com/azure/aks/pre-created-kubelet-managed-identity
-            may("nodes", roles.MANAGED_IDENTITY_OPERATOR, self.nodes.id),
+            grant("nodes", roles.MANAGED_IDENTITY_OPERATOR, self.nodes.id),
         ]
         if linked is not None:
-            self.ready.append(may("network", roles.NETWORK_CONTRIBUTOR, linked))
+            self.ready.append(grant("network", roles.NETWORK_CONTRIBUTOR, linked))
         # Azure asks for no less, and for all of the group: a reservation is best in one of its own.
         # https://learn.microsoft.com/azure/aks/use-capacity-reservation-groups
-        for number, reserved in enumerate(reservation_groups(settings), start=1):
-            key = f"reservations/{reserved.lower()}"
-            self.ready.append(may(f"reservations-{number}", roles.CONTRIBUTOR, reserved, key))
+        for number, reservation_group in enumerate(reservation_groups(settings), start=1):
+            key = f"reservations/{reservation_group.lower()}"
+            self.ready.append(grant(f"reservations-{number}", roles.CONTRIBUTOR, reservation_group, key))
 
 
 def reservation_groups(settings: Settings) -> list[str]:
     """The resource groups (ids) of the reservations that the pools consume, each once."""
-    written = (RESERVATION.fullmatch(pool.gpus.reservation or "") for pool in settings.gpu_pools)
-    return list({match["group"].lower(): match["group"] for match in written if match is not None}.values())
+    matches = (RESERVATION.fullmatch(pool.gpus.reservation or "") for pool in settings.gpu_pools)
+    return list({match["group"].lower(): match["group"] for match in matches if match is not None}.values())
 
 
 def grant_deployer(name: str, settings: Settings, group: CustomResource, parent: pulumi.Resource) -> CustomResource:
-    """Let whoever runs the program for the first time administer the objects in the cluster.
+    """Grant the principal of the first deployment the administration of objects in the cluster.
 
-    With Entra in charge even the owner of the subscription may do nothing inside, so the first update would end at the
-    first object. The right is on the resource group, so it has spread when the cluster is there; others need
+    With Entra even the subscription's owner has no access inside, so the first update would fail at the first object.
+    The role is on the resource group, so it is effective before the cluster exists; other principals need
     ``Azure Kubernetes Service RBAC Cluster Admin`` themselves: https://learn.microsoft.com/azure/aks/manage-azure-rbac
     """
     deployer = pulumi.runtime.invoke_output(
@@ -113,9 +112,9 @@ def grant_deployer(name: str, settings: Settings, group: CustomResource, parent:
         key=f"{settings.cluster_name}/deployer",
         role=roles.AKS_RBAC_CLUSTER_ADMIN,
         scope=group.id,
-        principal=deployer.apply(lambda found: found["objectId"]),
+        principal=deployer.apply(lambda client: client["objectId"]),
         # A person or a workload: Azure looks it up.
         principal_type=None,
-        # The next person who runs the program takes nobody's place.
+        # A later deployer does not replace the first one.
         opts=pulumi.ResourceOptions(parent=parent, ignore_changes=["principalId"]),
     )

@@ -27,9 +27,9 @@ def endpoint(kubeconfigs: Sequence[Mapping[str, str]]) -> tuple[str, str]:
 
 
 def kubeconfig(context: str, server: str, ca_pem_base64: str) -> str:
-    """A kubeconfig, as JSON (which is YAML), that logs in as whoever ``az login`` has logged in.
+    """A kubeconfig, as JSON (which is YAML), that uses the login of ``az login``.
 
-    What Azure answers asks for a code from a browser, which a program cannot give.
+    Azure's own kubeconfig needs a code from a browser, which a program cannot enter.
     """
     cluster = {"server": server, "certificate-authority-data": ca_pem_base64}
     credential_plugin = {

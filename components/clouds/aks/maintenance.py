@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _RELEASES: Final = "default"
 # What Azure calls a window → what it is for: Azure's own weekly releases, new versions of Kubernetes, new images.
-_CALLED: Final = {
+_PURPOSES: Final = {
     _RELEASES: "releases",
     "aksManagedAutoUpgradeSchedule": "versions",
     "aksManagedNodeOSUpgradeSchedule": "images",
@@ -40,7 +40,7 @@ GPU_UPGRADES: Final[aks.AgentPoolUpgradeSettings] = {
 
 def windows(context: Context, name: str, parent: pulumi.Resource) -> list[CustomResource]:
     """The windows of a cluster, one after the other like everything that changes it."""
-    made: list[CustomResource] = []
+    declared: list[CustomResource] = []
     for config_name, when in maintenance_inputs(context.settings.maintenance).items():
         inputs: aks.MaintenanceConfiguration = {
             "resourceGroupName": context.group,
@@ -49,24 +49,24 @@ def windows(context: Context, name: str, parent: pulumi.Resource) -> list[Custom
         }
         window = declare(
             "azure-native:containerservice:MaintenanceConfiguration",
-            f"{name}-{_CALLED[config_name]}-window",
+            f"{name}-{_PURPOSES[config_name]}-window",
             cast("aks.MaintenanceConfiguration", {**inputs, **when}),
-            pulumi.ResourceOptions(parent=parent, depends_on=made[-1:], deleted_with=context.control_plane),
+            pulumi.ResourceOptions(parent=parent, depends_on=declared[-1:], deleted_with=context.control_plane),
         )
-        made.append(window)
-    return made
+        declared.append(window)
+    return declared
 
 
 def maintenance_inputs(maintenance: Maintenance) -> dict[str, Mapping[str, Any]]:
     """When each of Azure's configurations, by the name that Azure gives it, lets it change something."""
     window = {"maintenanceWindow": _window(maintenance)}
-    return {name: _hours(maintenance) if name == _RELEASES else window for name in _CALLED}
+    return {name: _hours(maintenance) if name == _RELEASES else window for name in _PURPOSES}
 
 
 def _window(maintenance: Maintenance) -> aks.MaintenanceWindow:
-    """Azure wants four hours at least, and does not always keep to them.
+    """Azure requires at least four hours, and may exceed them.
 
-    Whether the end of an exclusion belongs to it is not said, so it ends the day after its last.
+    Azure does not document whether the end date of an exclusion is inclusive, so it is the day after the last one.
     """
     window: aks.MaintenanceWindow = {
         "schedule": {"weekly": {"dayOfWeek": maintenance.day.capitalize(), "intervalWeeks": 1}},

@@ -26,7 +26,7 @@ def profile(settings: Settings, outbound: str) -> aks.ContainerServiceNetworkPro
     """The cluster's ``networkProfile``; ``outbound`` is how its nodes get out."""
     assert settings.network.pod_cidr is not None  # it has a default
     services = ip_network(settings.network.service_cidr)
-    found: aks.ContainerServiceNetworkProfile = {
+    network_profile: aks.ContainerServiceNetworkProfile = {
         "networkPlugin": "azure",
         "networkPluginMode": "overlay",
         "podCidr": settings.network.pod_cidr,
@@ -36,9 +36,9 @@ def profile(settings: Settings, outbound: str) -> aks.ContainerServiceNetworkPro
         "outboundType": outbound,
     }
     if settings.network.dataplane == "cilium":
-        found["networkDataplane"] = "cilium"
-        found["networkPolicy"] = "cilium"
-    return found
+        network_profile["networkDataplane"] = "cilium"
+        network_profile["networkPolicy"] = "cilium"
+    return network_profile
 
 
 class Network:

@@ -32,8 +32,8 @@ _UPGRADE_BY_SURPLUS: Final[aks.AgentPoolUpgradeSettings] = {"maxSurge": "1", "ma
 # https://learn.microsoft.com/azure/aks/use-trusted-launch
 _TRUSTED_LAUNCH: Final[aks.AgentPoolSecurityProfile] = {"enableVTPM": True, "enableSecureBoot": True}
 
-# Azure gives them to a new spot pool. An update takes away what it does not name, from running nodes too, and pods that
-# select it, as https://learn.microsoft.com/azure/aks/spot-node-pool tells people to, would never start again:
+# Azure adds them to a new spot pool. An update removes labels that it does not list, from running nodes too, and pods
+# that select them, as https://learn.microsoft.com/azure/aks/spot-node-pool recommends, would never start again:
 # https://github.com/Azure/AKS/issues/3152
 _SPOT_LABELS: Final = {taint.key: str(taint.value) for taint in CATALOG.spot_taints}
 
@@ -130,15 +130,18 @@ def _inputs(context: Context, pool: Pool, running: RunningPool) -> aks.AgentPool
 
 
 def _upgrade(pool: Pool) -> aks.AgentPoolUpgradeSettings:
-    usual = GPU_UPGRADES if pool.gpu_part else _UPGRADE_BY_SURPLUS
-    wanted = pool.upgrade
-    if wanted is None:
-        return usual
-    settings: aks.AgentPoolUpgradeSettings = {**usual}
-    if wanted.max_surge is not None or wanted.max_unavailable is not None:
-        settings["maxSurge"], settings["maxUnavailable"] = str(wanted.max_surge or 0), str(wanted.max_unavailable or 0)
-    if wanted.drain_minutes is not None:
-        settings["drainTimeoutInMinutes"] = wanted.drain_minutes
+    default = GPU_UPGRADES if pool.gpu_part else _UPGRADE_BY_SURPLUS
+    upgrade = pool.upgrade
+    if upgrade is None:
+        return default
+    settings: aks.AgentPoolUpgradeSettings = {**default}
+    if upgrade.max_surge is not None or upgrade.max_unavailable is not None:
+        settings["maxSurge"], settings["maxUnavailable"] = (
+            str(upgrade.max_surge or 0),
+            str(upgrade.max_unavailable or 0),
+        )
+    if upgrade.drain_minutes is not None:
+        settings["drainTimeoutInMinutes"] = upgrade.drain_minutes
     return settings
 
 

@@ -82,12 +82,12 @@ def holding(value: pulumi.Output[str], assignments: Sequence[CustomResource]) ->
     Only new ones are waited for. If one takes longer, the next update goes on from there.
     """
 
-    async def waited(known: Sequence[Any]) -> str:
-        seconds = max(remaining(created_on, datetime.now(timezone.utc)) for created_on in known[1:])
+    async def waited(values: Sequence[Any]) -> str:
+        seconds = max(remaining(created_on, datetime.now(timezone.utc)) for created_on in values[1:])
         if seconds > 0:
             pulumi.log.info(f"waiting {seconds:.0f} s until Azure's new role assignments hold")
             await asyncio.sleep(seconds)
-        return str(known[0])
+        return str(values[0])
 
     return pulumi.Output.all(value, *(each.output("createdOn") for each in assignments)).apply(waited)
 
@@ -97,8 +97,8 @@ def remaining(created_on: str | None, now: datetime) -> float:
     if created_on is None:
         return 0.0
     # Azure writes more digits of a second than Python reads.
-    made = datetime.strptime(created_on[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
-    return min(max(_HOLDS_AFTER_SECONDS - (now - made).total_seconds(), 0.0), _HOLDS_AFTER_SECONDS)
+    created = datetime.strptime(created_on[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
+    return min(max(_HOLDS_AFTER_SECONDS - (now - created).total_seconds(), 0.0), _HOLDS_AFTER_SECONDS)
 
 
 def role_definition(subscription: str, role: str) -> str:

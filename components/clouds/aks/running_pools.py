@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import pulumi
 
-from components.clouds.looked_up import looked_up
+from components.clouds.data_lookup import data_lookup
 from components.settings import Settings
 from facts.catalog.aks.naming import pool_name
 from facts.concepts.pool import Pool
@@ -48,9 +48,9 @@ class RunningPools:
         # Both have the same name (``AksCluster``), known before either is declared.
         self._place = {"resourceGroupName": settings.cluster_name, "resourceName": settings.cluster_name}
         self._parent = parent
-        found = _found(_CLUSTER, self._place, parent)
-        self.cluster_exists = bool(found)
-        profiles = found.get("agentPoolProfiles") or ()
+        resource = _look_up(_CLUSTER, self._place, parent)
+        self.cluster_exists = bool(resource)
+        profiles = resource.get("agentPoolProfiles") or ()
         self._names = frozenset(profile["name"] for profile in profiles)
 
     def find(self, pool: Pool, after: Sequence[pulumi.Resource]) -> RunningPool:
@@ -58,41 +58,41 @@ class RunningPools:
         name = pool_name(pool.name)
         if not pool.autoscaled or name not in self._names:
             return None
-        return looked_up(_POOL, {**self._place, "agentPoolName": name}, self._parent, after)
+        return data_lookup(_POOL, {**self._place, "agentPoolName": name}, self._parent, after)
 
 
 def count(pool: Pool, running: RunningPool) -> pulumi.Input[int]:
     """What to send as the pool's ``count``: the nodes that it has, of any other its minimum."""
-    return pool.min_nodes if running is None else running.apply(lambda its: int(its["count"]))
+    return pool.min_nodes if running is None else running.apply(lambda pool_state: int(pool_state["count"]))
 
 
-def version(pool: Pool, running: RunningPool, wanted: str) -> pulumi.Input[str]:
-    """``wanted``, or what the nodes run of a GPU pool that has any."""
+def version(pool: Pool, running: RunningPool, target: str) -> pulumi.Input[str]:
+    """``target``, or what the nodes run of a GPU pool that has any."""
     if pool.gpu_part is None or running is None:
-        return wanted
-    return running.apply(lambda its: _kept(its, pool, wanted))
+        return target
+    return running.apply(lambda pool_state: _running_version(pool_state, pool, target))
 
 
-def _kept(running: Mapping[str, Any], pool: Pool, wanted: str) -> str:
+def _running_version(running: Mapping[str, Any], pool: Pool, target: str) -> str:
     nodes = int(running["count"])
     if not nodes:
-        return wanted
-    runs = str(running["currentOrchestratorVersion"])
-    if runs == wanted or runs.startswith(f"{wanted}."):
-        return wanted
+        return target
+    current = str(running["currentOrchestratorVersion"])
+    if current == target or current.startswith(f"{target}."):
+        return target
     pulumi.info(f"pool {pool.name} has nodes ({nodes}): run `up` again when it has none to change Kubernetes version")
-    return runs
+    return current
 
 
-def _found(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
+def _look_up(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
     """The answer to a look-up, empty if there is no such resource.
 
     There is no look-up that says so without failing: https://github.com/pulumi/pulumi/issues/12346.
     """
     try:
-        found: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, pulumi.InvokeOptions(parent=parent)).value
+        resource: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, pulumi.InvokeOptions(parent=parent)).value
     except Exception as error:
         if _NOT_THERE in str(error):
             return {}
         raise
-    return found
+    return resource

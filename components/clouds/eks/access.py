@@ -1,63 +1,64 @@
-"""Who reaches the control plane: nodes from inside the VPC, and the stack file's ranges.
+"""Access for people and pipelines: an access entry maps an IAM role or user to a Kubernetes group.
 
-https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
+No AWS access policy can list nodes without reading secrets, so Kubernetes roles are bound to the groups: https://docs.aws.amazon.com/eks/latest/userguide/create-k8s-group-access-entry.html
 """
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
-
 import pulumi
 
+from components.clouds.base import Subject
 from components.clouds.eks.declare import declare
-from components.clouds.eks.existing_network import ExistingNetwork
-from components.clouds.eks.network import Network
+from components.resources import CustomResource
 from components.settings import Settings
-
-if TYPE_CHECKING:
-    from schemas import eks
-
-# https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_IpRange.html (Description)
-_NOT_IN_A_DESCRIPTION: Final = re.compile(r"[^A-Za-z0-9 ._\-:/()#,@\[\]+=&;{}!$*]")
+from components.settings.access import Access
 
 
-def vpc_config(
-    name: str, settings: Settings, network: Network | ExistingNetwork, parent: pulumi.Resource
-) -> eks.ClusterVpcConfig:
-    """The cluster's ``vpcConfig``: its subnets, and an endpoint that is never open to everybody.
+def subject(entry: Access) -> Subject:
+    """The entry's own group."""
+    return Subject(kind="Group", name=f"gpucluster:{entry.name}")
 
-    A private one is a set of addresses in the VPC, whose security group lets in the cluster's own nodes alone: another
-    group says who else may come from there, or by VPN or peering. That is everybody in the VPC unless ranges are given.
+
+def grant(
+    name: str, settings: Settings, cluster_name: pulumi.Input[str], parent: pulumi.Resource
+) -> list[CustomResource]:
+    """An access entry for each principal of ``access``."""
+    return [
+        declare(
+            "aws:eks/accessEntry:AccessEntry",
+            f"{name}-{entry.name}-access",
+            {
+                "clusterName": cluster_name,
+                "principalArn": entry.who,
+                "kubernetesGroups": [subject(entry).name],
+                "tags": dict(settings.labels),
+            },
+            pulumi.ResourceOptions(parent=parent),
+        )
+        for entry in settings.access
+    ]
+
+
+def refuse_cluster_creator(settings: Settings, caller: str) -> None:
+    """EKS creates an access entry for the creator of a cluster, and refuses a second one for the same principal.
+
+    ``caller`` is the ARN of the creator.
+
+    Raises:
+        pulumi.RunError: the caller's role or user is in ``access``.
     """
-    config: eks.ClusterVpcConfig = {
-        "subnetIds": list(network.private_subnets.values()),
-        "endpointPrivateAccess": True,
-        "endpointPublicAccess": not settings.network.private_endpoint,
-    }
-    allowed = {each.cidr: each.name for each in settings.network.authorized_networks}
-    if not settings.network.private_endpoint:
-        return {**config, "publicAccessCidrs": list(allowed)}
-    allowed = allowed or dict.fromkeys(network.ranges, "the network")
-    group = declare(
-        "aws:ec2/securityGroup:SecurityGroup",
-        f"{name}-access-security-group",
-        {
-            "vpcId": network.vpc,
-            "description": f"Who reaches the control plane of cluster {settings.cluster_name}",
-            "ingress": [
-                {
-                    "description": _NOT_IN_A_DESCRIPTION.sub("-", who),
-                    "protocol": "tcp",
-                    "fromPort": 443,
-                    "toPort": 443,
-                    "cidrBlocks": [cidr],
-                }
-                for cidr, who in allowed.items()
-            ],
-            "egress": [],
-            "tags": {**settings.labels, "Name": f"{settings.cluster_name}-control-plane"},
-        },
-        pulumi.ResourceOptions(parent=parent),
-    )
-    return {**config, "securityGroupIds": [group.id]}
+    for index, entry in enumerate(settings.access):
+        if principal(caller) == principal(entry.who):
+            raise pulumi.RunError(
+                f"access[{index}].who: {caller} creates the cluster and is its admin already; EKS allows one access "
+                "entry for each principal. Remove this entry."
+            )
+
+
+def principal(arn: str) -> str:
+    """The account and name of a role or user; of a session, those of its role (its ARN has no path)."""
+    account, kind_and_name = arn.split(":")[4], arn.split(":", 5)[5]
+    kind, *path = kind_and_name.split("/")
+    if kind == "assumed-role":
+        return f"{account}/role/{path[0]}"
+    return f"{account}/{kind}/{path[-1] if path else ''}"

@@ -1,4 +1,4 @@
-"""What an autoscaler inside the cluster does with a pool, in words. Profile and limits are ours, the habits upstream's.
+"""How the autoscaler inside the cluster treats a pool. Limits come from the stack, behaviour from upstream.
 
 https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md and
 https://karpenter.sh/v1.14/concepts/disruption/
@@ -13,14 +13,14 @@ from components.clouds.eks import cluster_autoscaler
 from components.settings import Settings
 from facts.concepts.pool import Pool
 
-_UNTAINTED: Final = "yes when no pod is left; it has no taint, so another pod may hold its last node"
+_UNTAINTED: Final = "yes, without pods; the pool has no taint, so another pod may keep its last node"
 
 
 def governance(pool: Pool, settings: Settings) -> PoolGovernance:
-    """The limits and habits that apply to ``pool``."""
+    """Limits and behaviour of the autoscaler for ``pool``."""
     minutes = pool.unneeded_minutes or settings.idle_minutes
     return PoolGovernance(
-        governed_by=_governor(settings),
+        governed_by=_autoscaler(settings),
         min_nodes=pool.min_nodes,
         max_nodes=pool.max_nodes,
         location_policy=_location(pool, settings),
@@ -32,13 +32,13 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
 
 
 def _earlier(pool: Pool, settings: Settings) -> str:
-    """Who else ends a node with its pods (docs/eks.md)."""
+    """What else removes a node with its pods (docs/eks.md)."""
     if settings.autoscaler == "karpenter":
-        return "; as soon as AWS announces maintenance, unless a pod says karpenter.sh/do-not-disrupt"
-    return "; when AWS expects to need the spot machine, after another one has started" if pool.spot else ""
+        return "; as soon as AWS announces maintenance, unless a pod has the annotation karpenter.sh/do-not-disrupt"
+    return "; when AWS recommends rebalancing the spot instance, after a replacement has started" if pool.spot else ""
 
 
-def _governor(settings: Settings) -> str:
+def _autoscaler(settings: Settings) -> str:
     if settings.autoscaler == "karpenter":
         return "Karpenter on the admin pool"
     return f"cluster-autoscaler on the admin pool, profile {settings.autoscaling_profile}"
@@ -47,7 +47,7 @@ def _governor(settings: Settings) -> str:
 def _choice(settings: Settings) -> str:
     if settings.autoscaler == "karpenter" or cluster_autoscaler.uses_priorities(settings):
         return "the first pool that fits: reserved first, spot before on-demand, fewer GPUs before more, cheaper first"
-    return f"whatever the expander '{settings.expander}' picks among the pools that fit"
+    return f"the pool that the expander '{settings.expander}' picks among those that fit"
 
 
 def _location(pool: Pool, settings: Settings) -> str:
@@ -55,4 +55,4 @@ def _location(pool: Pool, settings: Settings) -> str:
         return f"{pool.zones[0]} only"
     if settings.autoscaler == "karpenter":
         return "the zone with the cheapest machine, or the one the pod asks for"
-    return "wherever its Auto Scaling group finds machines, evenly while all zones have some"
+    return "where its Auto Scaling group finds capacity, evenly while all zones have some"

@@ -8,7 +8,7 @@ from typing import Final
 import pulumi
 
 from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance, Subject
-from components.clouds.eks import autoscaling, drivers, people
+from components.clouds.eks import access, autoscaling, drivers
 from components.clouds.eks.cluster import EksCluster
 from components.clouds.gpu_exporter import gpu_exporter
 from components.settings import Settings
@@ -43,7 +43,7 @@ class Eks:
 
     def subject(self, entry: Access) -> Subject:
         """The group that its access entry is in."""
-        return people.subject(entry)
+        return access.subject(entry)
 
     def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
         """What the autoscaler in the cluster does with ``pool``."""

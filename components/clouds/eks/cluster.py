@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 
-from components.clouds.base import NodePools, WorkloadResources
+from components.clouds.base import AdminObjects, NodePools, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
-from components.clouds.eks import addons, cluster_autoscaler, disk_key, people, pools, storage
-from components.clouds.eks.access import vpc_config
+from components.clouds.eks import access, addons, cluster_autoscaler, disk_key, pools, storage
 from components.clouds.eks.context import Context
 from components.clouds.eks.control_plane_logs import LOGS, log_group
 from components.clouds.eks.declare import declare
 from components.clouds.eks.encryption import secrets_key
+from components.clouds.eks.endpoint import vpc_config
 from components.clouds.eks.existing_network import ExistingNetwork
 from components.clouds.eks.identity import CallerIdentity, cluster_role, node_role
 from components.clouds.eks.karpenter import Karpenter, node_role_arn
@@ -23,11 +24,11 @@ from components.clouds.eks.network import Network
 from components.clouds.eks.running_groups import RunningGroups, cluster_exists
 from components.clouds.eks.version import cluster_minor
 from components.clouds.eks.workloads.bucket import bucket
-from components.clouds.eks.workloads.pod_identity import grant
+from components.clouds.eks.workloads.pod_identity import pod_identity
 from components.clouds.eks.workloads.registry import registry
 from components.clouds.eks.workloads.share import share
 from components.clouds.raw import beside
-from components.resources import ClusterObjects, CustomResource
+from components.resources import CustomResource
 from components.settings import Settings
 from facts.concepts.pool import Pool
 
@@ -41,10 +42,10 @@ class EksCluster(ControlPlaneOutputs):
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
         exists = cluster_exists(settings.cluster_name, parent)
         if settings.network.private_endpoint and settings.network.existing is None and not exists:
-            _refuse_out_of_reach()
+            _refuse_unreachable()
         account = CallerIdentity(parent)
         if settings.access and not exists:
-            people.refuse_the_maker(settings, account.caller)
+            access.refuse_cluster_creator(settings, account.caller)
         minor = cluster_minor(settings, parent, exists=exists)
         network = (
             ExistingNetwork(settings, parent, new=not exists)
@@ -81,9 +82,9 @@ class EksCluster(ControlPlaneOutputs):
             groups=_groups(settings, exists, parent),
             file_mounts=addons.file_mounts(name, settings, account, parent),
         )
-        self._authority = self._resource.output("certificateAuthority").apply(lambda found: str(found["data"]))
+        self._authority = self._resource.output("certificateAuthority").apply(lambda authority: str(authority["data"]))
         self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
-        people.let_in(name, settings, self._context.name, parent)
+        access.grant(name, settings, self._context.name, parent)
         self._needs: Sequence[pulumi.Resource] = [
             *nodes.ready,
             *addons.before_nodes(name, self._context, parent),
@@ -92,8 +93,8 @@ class EksCluster(ControlPlaneOutputs):
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
-        """What file systems, databases and load balancers beside the cluster are made with, and whom a registry of
-        another account lets pull: all of ``nodeRoleArns``."""
+        """Ids for file systems, databases and load balancers beside the cluster. A registry of another account must
+        allow all of ``nodeRoleArns`` to pull."""
         context, network = self._context, self._context.network
         own = [node_role_arn(context.settings, context.account)] if context.settings.autoscaler == "karpenter" else []
         return {
@@ -106,59 +107,57 @@ class EksCluster(ControlPlaneOutputs):
         }
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> pulumi.CustomResource:
-        """A managed node group; with the admin pool the add-ons whose pods run on it, which are there before other
-        nodes come and until they have gone."""
+        """A managed node group; with the admin pool also the add-ons that run on it, which exist before other nodes
+        and until these are deleted."""
         group = pools.node_pool(self._context, name, pool, self._needs, opts)
         if pool.role == "admin":
             self._needs = addons.on_admin_pool(name, self._context, group, opts)
         return group
 
     @property
-    def workloads(self) -> WorkloadResources[Context]:
+    def workloads(self) -> WorkloadResources:
         """What jobs need beside the cluster."""
-        return WorkloadResources(self._context, registry, bucket, share, grant)
+        context = self._context
+        return WorkloadResources(
+            registry=partial(registry, context),
+            bucket=partial(bucket, context),
+            share=partial(share, context),
+            pod_identity=partial(pod_identity, context),
+        )
 
-    def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
+    def storage(self, objects: AdminObjects) -> None:
         """An encrypted class of our own."""
         key = self._context.settings.security.disk_key
-        objects.declare(name, storage.default_class(key), parent, admin_pool)
+        objects.declare("", storage.default_class(key), objects.admin_pool)
 
-    def autoscaler(
-        self,
-        name: str,
-        pools: Sequence[Pool],
-        objects: ClusterObjects,
-        parent: pulumi.Resource,
-        admin_pool: pulumi.Resource,
-    ) -> NodePools:
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Cluster-autoscaler for node groups, or Karpenter with pools of its own, on the admin pool."""
         if self._context.settings.autoscaler == "karpenter":
-            return Karpenter(name, self._context, pools, objects, parent, admin_pool)
-        cluster_autoscaler.declare(name, self._context, pools, objects, parent, admin_pool)
+            return Karpenter(self._context, pools, objects)
+        cluster_autoscaler.declare(self._context, pools, objects)
         return self
 
 
 def _issuer(identities: Sequence[Mapping[str, Any]]) -> str:
-    """Who says who the pods are: https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html"""
+    """The OIDC issuer of service account tokens: https://docs.aws.amazon.com/eks/latest/userguide/iam-roles-for-service-accounts.html"""
     return str(identities[0]["oidcs"][0]["issuer"])
 
 
 def _groups(settings: Settings, exists: bool, parent: pulumi.Resource) -> RunningGroups | None:
-    """Nobody changes the size of the only group that there is under Karpenter."""
+    """``None`` with Karpenter: no autoscaler changes the admin pool, its only group."""
     if settings.autoscaler != "cluster-autoscaler":
         return None
     return RunningGroups(settings.cluster_name, exists, parent)
 
 
-def _refuse_out_of_reach() -> None:
-    """A network that comes with the cluster is one to which nothing leads yet: the update would stop after the admin
-    pool, when the first object in the cluster is due."""
+def _refuse_unreachable() -> None:
+    """A new network is not connected to anything: the update would stop after the admin pool, at the first object in
+    the cluster."""
     raise pulumi.RunError(
-        "network.privateEndpoint: a new cluster is in a network of its own, and nothing leads there yet. Write "
-        "network.existing with a network that is reached from here; or for the "
-        "first `pulumi up` write privateEndpoint: false and your own address in authorizedNetworks; connect the "
-        "network (VPN, peering, Transit Gateway; its id is in `pulumi stack output network`); then write "
-        "privateEndpoint: true with the ranges that come that way."
+        "network.privateEndpoint: this stack creates the network, and nothing is connected to it yet. Write "
+        "network.existing with a network that you can reach. Or, for the first `pulumi up`, write privateEndpoint: "
+        "false and your own address in authorizedNetworks; connect the network (VPN, peering, Transit Gateway; its id "
+        "is in `pulumi stack output network`); then write privateEndpoint: true with the connected ranges."
     )
 
 
@@ -177,8 +176,8 @@ def _login() -> ProviderLogin:
     roles = [role for role in provider.get_object("assumeRoles") or () if isinstance(role, Mapping)]
     if len(roles) > 1:
         raise pulumi.RunError(
-            f"aws:assumeRoles: {len(roles)} roles one after the other, and the kubeconfig's credentials can take one. "
-            "Write the last one, and make the others a profile (aws:profile)."
+            f"aws:assumeRoles: {len(roles)} roles in a chain, but a kubeconfig supports one. "
+            "Write the last one, and configure the others as a profile (aws:profile)."
         )
     return ProviderLogin(profile=provider.get("profile"), role=str(roles[0]["roleArn"]) if roles else None)
 
@@ -188,23 +187,23 @@ def _inputs(
     minor: str,
     role_arn: pulumi.Output[Any],
     key_arn: pulumi.Input[str],
-    access: eks.ClusterVpcConfig,
+    network: eks.ClusterVpcConfig,
 ) -> eks.Cluster:
     return {
         "name": settings.cluster_name,
         "roleArn": role_arn,
         "version": minor,
-        "vpcConfig": access,
-        # Access entries alone, no aws-auth ConfigMap; EKS makes one for whoever creates the cluster:
+        "vpcConfig": network,
+        # Access entries alone, no aws-auth ConfigMap; EKS creates one for the cluster's creator:
         # https://docs.aws.amazon.com/eks/latest/userguide/access-entries.html
         "accessConfig": {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": True},
-        # The add-ons are declared, so that their versions and rights are ours.
+        # The program declares the add-ons, with their versions and roles.
         "bootstrapSelfManagedAddons": False,
         "kubernetesNetworkConfig": {"ipFamily": "ipv4", "serviceIpv4Cidr": settings.network.service_cidr},
         "encryptionConfig": {"provider": {"keyArn": key_arn}, "resources": ["secrets"]},
         "enabledClusterLogTypes": list(LOGS),
-        # Extended support costs six times as much, so only a written version stays that long; otherwise EKS
-        # upgrades: https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html
+        # Extended support costs six times as much, so only a pinned version uses it; otherwise EKS upgrades:
+        # https://docs.aws.amazon.com/eks/latest/userguide/kubernetes-versions.html
         "upgradePolicy": {"supportType": "STANDARD" if settings.kubernetes.version is None else "EXTENDED"},
         "deletionProtection": settings.security.deletion_protection,
         "tags": dict(settings.labels),

@@ -1,4 +1,4 @@
-"""Kubernetes' cluster-autoscaler on the admin pool: what it may do in the account, and how it decides.
+"""Kubernetes' cluster-autoscaler on the admin pool: its IAM permissions, and its command line.
 
 https://github.com/kubernetes/autoscaler/tree/master/cluster-autoscaler/cloudprovider/aws
 """
@@ -10,12 +10,12 @@ from typing import Final
 
 import pulumi
 
+from components.clouds.base import AdminObjects
 from components.clouds.eks import autoscaler_objects, policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.identity import associate, pod_role
 from components.clouds.eks.version import release
 from components.clouds.priority_expander import Pool, priorities, priority_config_map
-from components.resources import ClusterObjects
 from components.settings import Settings
 from facts.catalog.eks import node_tags
 from facts.catalog.eks.versions import CLUSTER_AUTOSCALERS
@@ -33,13 +33,13 @@ READ_ACTIONS: Final = (
     "ec2:DescribeLaunchTemplateVersions",
     "ec2:GetInstanceTypesFromInstanceRequirements",
 )
-"""None of these can be limited to one group."""
+"""These cannot be limited to one group."""
 
 WRITE_ACTIONS: Final = ("autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup")
 
 DEFAULT_EXPANDER: Final = "priority"
 
-# EKS's labels that tell groups apart, of which the autoscaler passes over ``nodegroup`` alone by itself:
+# EKS's labels that differ between groups; by default the autoscaler ignores only ``nodegroup``:
 # https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/processors/nodegroupset/aws_nodegroups.go
 _LABELS_OF_A_GROUP: Final = tuple(
     f"eks.amazonaws.com/{name}" for name in ("sourceLaunchTemplateId", "sourceLaunchTemplateVersion", "nodegroup-image")
@@ -48,18 +48,13 @@ _LABELS_OF_A_GROUP: Final = tuple(
 _UUID: Final = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
-def declare(
-    name: str,
-    context: Context,
-    pools: Sequence[Pool],
-    objects: ClusterObjects,
-    parent: pulumi.Resource,
-    admin_pool: pulumi.Resource,
-) -> None:
-    """The role of the autoscaler and its objects in the cluster, which wait for ``admin_pool``."""
-    settings = context.settings
-    where = pulumi.Output.all(context.account.partition, context.account.id)
-    document = where.apply(lambda found: rights(found[0], found[1], settings.region, settings.cluster_name))
+def declare(context: Context, pools: Sequence[Pool], objects: AdminObjects) -> None:
+    """The autoscaler's IAM role and its objects in the cluster."""
+    settings, name, parent = context.settings, objects.name, objects.parent
+    partition_and_account = pulumi.Output.all(context.account.partition, context.account.id)
+    document = partition_and_account.apply(
+        lambda known: rights(known[0], known[1], settings.region, settings.cluster_name)
+    )
     role = pod_role(name, "cluster-autoscaler", settings, context.account, parent, document=document)
     account = (autoscaler_objects.NAMESPACE, autoscaler_objects.NAME)
     # Credentials are injected when a pod starts, so the association comes before the Deployment.
@@ -67,42 +62,42 @@ def declare(
         f"{name}-identity", role, context.name, account, settings, pulumi.ResourceOptions(parent=parent)
     )
     before = [
-        objects.declare(f"{name}-{manifest['kind'].lower()}", manifest, parent, admin_pool)
+        objects.declare(manifest["kind"].lower(), manifest, objects.admin_pool)
         for manifest in autoscaler_objects.access()
     ]
     if uses_priorities(settings):
         order = priority_config_map(priorities(pools, group_pattern))
-        before.append(objects.declare(f"{name}-order", order, parent, admin_pool))
+        before.append(objects.declare("order", order, objects.admin_pool))
     image = f"{IMAGE}:{release(CLUSTER_AUTOSCALERS, context.minor)}"
     deployment = autoscaler_objects.deployment(image, flags(settings), settings.region)
-    objects.declare(f"{name}-deployment", deployment, parent, identity, *before)
-    objects.declare(f"{name}-budget", autoscaler_objects.disruption_budget(), parent, admin_pool)
+    objects.declare("deployment", deployment, identity, *before)
+    objects.declare("budget", autoscaler_objects.disruption_budget(), objects.admin_pool)
 
 
 def rights(partition: str, account: str, region: str, cluster_name: str) -> str:
-    """The policy: read everything of its kind, describe the cluster's node groups, change those that EKS tagged so.
+    """The policy document: describe groups and instances, describe the cluster's node groups, scale the tagged ones.
 
     https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelastickubernetesservice.html
     """
-    ours = {
+    owned = {
         "StringEquals": {
             f"aws:ResourceTag/{node_tags.ENABLED}": "true",
             f"aws:ResourceTag/{node_tags.owned(cluster_name)}": "owned",
         }
     }
     return policy.document(
-        policy.allow("See", READ_ACTIONS, "*"),
+        policy.allow("AllowRead", READ_ACTIONS, "*"),
         policy.allow(
-            "SeeGroups",
+            "AllowDescribingNodeGroups",
             ["eks:DescribeNodegroup"],
             f"arn:{partition}:eks:{region}:{account}:nodegroup/{cluster_name}/*",
         ),
-        policy.allow("Scale", WRITE_ACTIONS, "*", ours),
+        policy.allow("AllowScaling", WRITE_ACTIONS, "*", owned),
     )
 
 
 def uses_priorities(settings: Settings) -> bool:
-    """Whether the order of pools decides, as it does unless the stack file names another expander."""
+    """Whether pools are tried in fallback order: unless the stack file names another expander."""
     return (settings.expander or DEFAULT_EXPANDER) == "priority"
 
 
@@ -117,19 +112,19 @@ def flags(settings: Settings) -> list[str]:
         f"--namespace={autoscaler_objects.NAMESPACE}",
         f"--cluster-name={settings.cluster_name}",
         f"--node-group-auto-discovery=asg:tag={tags}",
-        # Where priorities are equal (zones of one pool), the node that the pod fills best.
+        # Among equal priorities (zones of one pool), the node with the least waste.
         f"--expander={'priority,least-waste' if uses_priorities(settings) else settings.expander}",
         # The groups of one pool in several zones grow evenly; they differ in the pool's label and in what EKS adds.
         "--balance-similar-node-groups=true",
         *(f"--balancing-ignore-label={label}" for label in (POOL_LABEL, *_LABELS_OF_A_GROUP)),
         f"--scale-down-unneeded-time={minutes}m",
         f"--scale-down-delay-after-add={minutes}m",
-        # After a node of the same group: else jobs that keep coming for one pool keep the idle nodes of all.
+        # Per group: otherwise a steady stream of jobs for one pool keeps the idle nodes of all pools.
         # https://github.com/kubernetes/autoscaler/issues/3071
         "--scale-down-delay-type-local=true",
-        # An idle GPU node goes; one that computes is never emptied to pack its pods elsewhere.
+        # Idle GPU nodes are removed; a busy one is never drained to pack its pods elsewhere.
         "--scale-down-gpu-utilization-threshold=0.001",
-        # Pods with an emptyDir, and those of kube-system (which have a home on the admin pool), keep no node alive.
+        # Pods with an emptyDir, and those of kube-system (which fit on the admin pool), keep no node alive.
         "--skip-nodes-with-local-storage=false",
         "--skip-nodes-with-system-pods=false",
     ]

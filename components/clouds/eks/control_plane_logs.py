@@ -1,4 +1,4 @@
-"""The log group of a control plane, with an end to what it keeps.
+"""The log group of a control plane, with a retention time.
 
 https://docs.aws.amazon.com/eks/latest/userguide/control-plane-logs.html
 """
@@ -18,28 +18,28 @@ _DAYS: Final = 30
 
 
 def log_group(name: str, settings: Settings, parent: pulumi.Resource, *, new: bool) -> CustomResource:
-    """The group, declared before the cluster: EKS would make it itself, and keep what is in it for ever.
+    """The log group, declared before the cluster: otherwise EKS creates one without a retention time.
 
-    EKS writes late logs when a cluster has gone, and makes the group again, where a ``new`` cluster of the same name
-    finds it: https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2763. That one is taken over as it is;
-    the next update gives it its tags and its end.
+    EKS writes late logs after a cluster was deleted and recreates the group, so that a ``new`` cluster of the same name
+    finds one: https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2763. It is imported as it
+    is; the next update sets tags and retention.
     """
-    called = f"/aws/eks/{settings.cluster_name}/cluster"
+    log_group_name = f"/aws/eks/{settings.cluster_name}/cluster"
     options = pulumi.ResourceOptions(parent=parent)
-    if new and called in _existing(called, parent):
-        left = pulumi.ResourceOptions(import_=called, ignore_changes=["retentionInDays", "tags"])
-        options = pulumi.ResourceOptions.merge(options, left)
+    if new and log_group_name in _existing(log_group_name, parent):
+        retained = pulumi.ResourceOptions(import_=log_group_name, ignore_changes=["retentionInDays", "tags"])
+        options = pulumi.ResourceOptions.merge(options, retained)
     return declare(
         "aws:cloudwatch/logGroup:LogGroup",
         f"{name}-control-plane-logs",
-        {"name": called, "retentionInDays": _DAYS, "tags": dict(settings.labels)},
+        {"name": log_group_name, "retentionInDays": _DAYS, "tags": dict(settings.labels)},
         options,
     )
 
 
 def _existing(prefix: str, parent: pulumi.Resource) -> list[str]:
-    """Names of log groups that begin so."""
-    found = pulumi.runtime.invoke(
+    """Names of the log groups with this prefix."""
+    log_groups = pulumi.runtime.invoke(
         "aws:cloudwatch/getLogGroups:getLogGroups", {"logGroupNamePrefix": prefix}, pulumi.InvokeOptions(parent=parent)
     )
-    return list(found.value["logGroupNames"])
+    return list(log_groups.value["logGroupNames"])

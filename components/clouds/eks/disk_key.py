@@ -1,8 +1,8 @@
-"""The customer's key of disks, and who may use it.
+"""The customer's key for disks, and the permissions to use it.
 
-Whoever starts a machine or makes a volume has to be allowed to: the roles of Auto Scaling and of spot machines, to
-which policies cannot be attached, by grants on the key; controllers by their own roles, which the key's policy has to
-let count, as KMS's default one does (https://docs.aws.amazon.com/kms/latest/developerguide/key-policy-default.html).
+Every principal that launches instances or creates volumes needs it: the service-linked roles of Auto Scaling and spot,
+to which no policy can be attached, by grants on the key; controllers by their own roles, which the key policy must
+allow, as KMS's default does (https://docs.aws.amazon.com/kms/latest/developerguide/key-policy-default.html).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _SPOT: Final = f"{_ROLES}/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
 
 
 def grants(name: str, settings: Settings, account: CallerIdentity, parent: pulumi.Resource) -> list[pulumi.Resource]:
-    """Let the account's own roles start machines with such disks; nothing without a key.
+    """Grants for the account's service-linked roles to launch instances with such disks; none without a key.
 
-    Auto Scaling's starts those of node groups. That of spot machines needs the key for every spot machine; whether also
-    for those of Karpenter's instant fleets, AWS does not say, and the grant does no harm there. Both roles are there
-    before (README, "once per account").
+    Auto Scaling's role launches those of node groups. The role for spot needs the key for every spot instance; AWS does
+    not document whether also for Karpenter's instant fleets, where the grant is harmless. Both roles must exist before
+    (README, "once per account").
     """
     key, pools = settings.security.disk_key, (settings.admin_pool, *settings.pools)
     if key is None:
@@ -63,13 +63,13 @@ def grants(name: str, settings: Settings, account: CallerIdentity, parent: pulum
 
 
 def uses(key: str | None) -> Sequence[policy.Statement]:
-    """What a controller needs that makes encrypted disks: https://docs.aws.amazon.com/eks/latest/userguide/ebs-csi.html,
+    """Statements for a controller that creates encrypted disks: https://docs.aws.amazon.com/eks/latest/userguide/ebs-csi.html,
     https://karpenter.sh/v1.14/troubleshooting/#node-terminates-before-ready-on-failed-encrypted-ebs-volume."""
     if key is None:
         return ()
     use = ("kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*")
     for_disks = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
     return (
-        policy.allow("EncryptDisks", use, key),
-        policy.allow("LetDisksUseTheKey", ("kms:CreateGrant", "kms:ListGrants", "kms:RevokeGrant"), key, for_disks),
+        policy.allow("AllowDiskEncryption", use, key),
+        policy.allow("AllowDiskKeyGrants", ("kms:CreateGrant", "kms:ListGrants", "kms:RevokeGrant"), key, for_disks),
     )

@@ -15,7 +15,7 @@ from components.clouds.eks.declare import declare
 from components.clouds.eks.identity import ServiceRole
 from components.settings import Settings
 
-_DAYS_TO_CHANGE_ONES_MIND = 30
+_DELETION_WINDOW_DAYS = 30
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def secrets_key(name: str, settings: Settings, role: ServiceRole, parent: pulumi
             {
                 "description": f"Kubernetes secrets of cluster {settings.cluster_name}",
                 "enableKeyRotation": True,
-                "deletionWindowInDays": _DAYS_TO_CHANGE_ONES_MIND,
+                "deletionWindowInDays": _DELETION_WINDOW_DAYS,
                 "tags": dict(settings.labels),
             },
             options,
@@ -62,4 +62,4 @@ def secrets_key(name: str, settings: Settings, role: ServiceRole, parent: pulumi
 
 def _use_of(key_arn: str) -> str:
     actions = ("kms:Encrypt", "kms:Decrypt", "kms:ListGrants", "kms:DescribeKey")
-    return policy.document(policy.allow("EncryptSecrets", actions, key_arn))
+    return policy.document(policy.allow("AllowSecretsEncryption", actions, key_arn))

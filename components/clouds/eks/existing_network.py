@@ -1,7 +1,7 @@
-"""A VPC that is there already, with a private subnet in each zone: read and never changed.
+"""An existing VPC with a private subnet in each zone: read, never changed.
 
-What the control plane and nodes ask of it: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html.
-Subnets that another account shares are found in the same way.
+Requirements of control plane and nodes: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html.
+Subnets shared by another account are looked up in the same way.
 """
 
 from __future__ import annotations
@@ -63,21 +63,20 @@ class _Subnet:
 
 
 class ExistingNetwork:
-    """What ``network.Network`` is to a cluster, without a resource.
+    """``network.Network`` without resources.
 
-    A ``new`` cluster also wants as many free addresses as its pools at their maximum take; later its own nodes have
-    some of them.
+    A ``new`` cluster also needs free addresses for its pools at their maximum; later its nodes occupy some of them.
 
     Raises:
-        pulumi.RunError: it is not there, or does not fit: every reason at once, before anything is made.
+        pulumi.RunError: not found or unsuitable; lists all problems, before any resource is created.
     """
 
     def __init__(self, settings: Settings, parent: pulumi.Resource, *, new: bool) -> None:
         existing = settings.network.existing
         assert existing is not None
-        look = _LookUps(parent)
-        vpc = look.one(_VPC, "network.existing.network", existing.network, {"id": existing.network})
-        subnets = _subnets(look, existing.network, existing.subnets)
+        lookups = _Lookups(parent)
+        vpc = lookups.one(_VPC, "network.existing.network", existing.network, {"id": existing.network})
+        subnets = _subnets(lookups, existing.network, existing.subnets)
         problems = list(_problems(settings, vpc, subnets, new=new))
         if problems:
             raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
@@ -87,11 +86,11 @@ class ExistingNetwork:
         self.public_subnets: Mapping[str, pulumi.Input[str]] = {}
         self.ready: list[pulumi.Resource] = []
         if LOAD_BALANCER in settings.addons:
-            self.public_subnets = _public(look, existing.network)
-            _tell(subnets, self.public_subnets, parent)
+            self.public_subnets = _public(lookups, existing.network)
+            _warn_about_tags(subnets, self.public_subnets, parent)
 
 
-class _LookUps:
+class _Lookups:
     """The provider's functions, whose errors name the key that they are about."""
 
     def __init__(self, parent: pulumi.Resource) -> None:
@@ -99,17 +98,17 @@ class _LookUps:
 
     def one(self, token: str, key: str, what: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
-            found: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, self._options).value
+            properties: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, self._options).value
         except Exception as error:
             raise pulumi.RunError(f"{key}: '{what}': {error}") from error
-        return found
+        return properties
 
 
-def _subnets(look: _LookUps, vpc: str, ids: Sequence[str]) -> list[_Subnet]:
-    facts = {id: look.one(_SUBNET, _HERE, id, {"id": id}) for id in ids}
+def _subnets(lookups: _Lookups, vpc: str, ids: Sequence[str]) -> list[_Subnet]:
+    facts = {id: lookups.one(_SUBNET, _HERE, id, {"id": id}) for id in ids}
     tables = [
-        look.one(_ROUTE_TABLE, _HERE, id, {"routeTableId": id})
-        for id in look.one(_ROUTE_TABLES, "network.existing.network", vpc, {"vpcId": vpc})["ids"]
+        lookups.one(_ROUTE_TABLE, _HERE, id, {"routeTableId": id})
+        for id in lookups.one(_ROUTE_TABLES, "network.existing.network", vpc, {"vpcId": vpc})["ids"]
     ]
     own = {each["subnetId"]: table for table in tables for each in table["associations"] if each.get("subnetId")}
     # A subnet that is associated with none goes by the VPC's:
@@ -123,11 +122,11 @@ def _problems(
 ) -> Iterator[Problem]:
     yield from _names(vpc)
     ranges = _ranges(vpc)
-    for taken in ranges:
-        if IPv4Network(settings.network.service_cidr).overlaps(IPv4Network(taken)):
+    for vpc_range in ranges:
+        if IPv4Network(settings.network.service_cidr).overlaps(IPv4Network(vpc_range)):
             yield Problem(
                 "network.serviceCidr",
-                f"{settings.network.service_cidr} overlaps with {taken} of {vpc['id']}",
+                f"{settings.network.service_cidr} overlaps with {vpc_range} of {vpc['id']}",
                 "Write another range inside 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
             )
     for subnet in subnets:
@@ -142,7 +141,7 @@ def _problems(
 
 
 def _names(vpc: Mapping[str, Any]) -> Iterator[Problem]:
-    """Nodes find the control plane by its name, which leads to an address in the VPC.
+    """Nodes resolve the control plane's name to an address in the VPC.
 
     https://docs.aws.amazon.com/eks/latest/userguide/cluster-endpoint.html
     """
@@ -150,7 +149,7 @@ def _names(vpc: Mapping[str, Any]) -> Iterator[Problem]:
         if not vpc[key]:
             yield Problem(
                 "network.existing.network",
-                f"{vpc['id']} has {key} off, and its nodes would not find the control plane by name",
+                f"{vpc['id']} has {key} off, so nodes cannot resolve the control plane's name",
                 f"Run `aws ec2 modify-vpc-attribute --vpc-id {vpc['id']} {option}`, or use another VPC",
             )
 
@@ -176,21 +175,21 @@ def _zones(settings: Settings, subnets: Sequence[_Subnet]) -> Iterator[Problem]:
     by_zone: dict[str, list[_Subnet]] = {}
     for subnet in subnets:
         by_zone.setdefault(subnet.zone, []).append(subnet)
-    for zone, found in by_zone.items():
-        if len(found) > 1:
+    for zone, in_zone in by_zone.items():
+        if len(in_zone) > 1:
             yield Problem(
-                _HERE, f"{' and '.join(map(str, found))} are both in {zone}", "Write one subnet for each zone"
+                _HERE, f"{' and '.join(map(str, in_zone))} are both in {zone}", "Write one subnet for each zone"
             )
     for zone in settings.zones:
         if zone not in by_zone:
             has = ", ".join(sorted(by_zone))
             yield Problem(
-                _HERE, f"none is in {zone}, where the stack has nodes; there is one in {has}", f"Add one in {zone}"
+                _HERE, f"none is in {zone}, where the stack has nodes; the subnets are in {has}", f"Add one in {zone}"
             )
     if len(by_zone) < LEAST_CONTROL_PLANE_ZONES:
         yield Problem(
             _HERE,
-            f"all are in {', '.join(sorted(by_zone))}, and a control plane wants two zones, wherever the nodes are",
+            f"all are in {', '.join(sorted(by_zone))}, and a control plane needs two zones, wherever the nodes are",
             "Add a subnet in another zone of the region; `zones` says where nodes are",
         )
 
@@ -210,15 +209,15 @@ def _ranges(vpc: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys((vpc["cidrBlock"], *more)))
 
 
-def _public(look: _LookUps, vpc: str) -> dict[str, pulumi.Input[str]]:
+def _public(lookups: _Lookups, vpc: str) -> dict[str, pulumi.Input[str]]:
     """The VPC's subnets for load balancers that the internet reaches, by zone."""
     filters = [{"name": "vpc-id", "values": [vpc]}, {"name": "tag-key", "values": [_PUBLIC]}]
-    ids = look.one(_SUBNETS, "network.existing.network", vpc, {"filters": filters})["ids"]
-    return {look.one(_SUBNET, _HERE, id, {"id": id})["availabilityZone"]: id for id in ids}
+    ids = lookups.one(_SUBNETS, "network.existing.network", vpc, {"filters": filters})["ids"]
+    return {lookups.one(_SUBNET, _HERE, id, {"id": id})["availabilityZone"]: id for id in ids}
 
 
-def _tell(subnets: Sequence[_Subnet], public: Mapping[str, Any], parent: pulumi.Resource) -> None:
-    """Say which tags load balancers miss; without any the controller goes by routes, from its release 2.12 on."""
+def _warn_about_tags(subnets: Sequence[_Subnet], public: Mapping[str, Any], parent: pulumi.Resource) -> None:
+    """Warn about missing tags for load balancers; without tags the controller uses routes, from release 2.12 on."""
     untagged = [subnet.id for subnet in subnets if _INTERNAL not in (subnet.facts.get("tags") or {})]
     if untagged:
         pulumi.warn(

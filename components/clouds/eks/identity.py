@@ -1,6 +1,6 @@
-"""Who the control plane, the nodes and the pods are. Every right belongs to a role; no access key exists anywhere.
+"""IAM roles of the control plane, the nodes and pods. No access key exists.
 
-Nodes have the three policies that a node needs; whatever a pod needs beyond that belongs to its service account, by EKS
+Nodes have the three policies that a node needs; further permissions of pods belong to their service accounts, by EKS
 Pod Identity: https://docs.aws.amazon.com/eks/latest/userguide/pod-identities.html
 """
 
@@ -37,17 +37,17 @@ _CALLER: Final = "aws:index/getCallerIdentity:getCallerIdentity"
 
 
 class CallerIdentity:
-    """The account that the program runs in: its ``id`` and the ARN of whoever runs the program (``caller``), known at
-    once, and its ``partition`` (``aws``, ``aws-us-gov``, ``aws-cn``)."""
+    """The account of the program: its ``id`` and the principal's ARN (``caller``), known at once, and its
+    ``partition`` (``aws``, ``aws-us-gov``, ``aws-cn``)."""
 
     def __init__(self, parent: pulumi.Resource) -> None:
-        found = pulumi.runtime.invoke(_CALLER, {}, pulumi.InvokeOptions(parent=parent)).value
-        self.id = str(found["accountId"])
-        self.caller = str(found["arn"])
+        identity = pulumi.runtime.invoke(_CALLER, {}, pulumi.InvokeOptions(parent=parent)).value
+        self.id = str(identity["accountId"])
+        self.caller = str(identity["arn"])
         partition = pulumi.runtime.invoke_output(
             "aws:index/getPartition:getPartition", {}, pulumi.InvokeOutputOptions(parent=parent)
         )
-        self.partition: pulumi.Output[str] = partition.apply(lambda found: str(found["partition"]))
+        self.partition: pulumi.Output[str] = partition.apply(lambda answer: str(answer["partition"]))
 
     def managed_policy(self, path: str) -> pulumi.Output[str]:
         """The ARN of a policy that AWS maintains; ``path`` is its name, with its path if it has one."""
@@ -57,8 +57,8 @@ class CallerIdentity:
 class ServiceRole:
     """A role that ``service`` may assume, with policies of AWS (``managed``) and one of its own (``document``).
 
-    ``arn`` and ``role_name`` are known once it exists; ``ready`` are its policies: whoever uses the role waits for
-    them. On the way down they outlive their user, which needs them to clean up.
+    ``arn`` and ``role_name`` are known once it exists; ``ready`` are its policies, for which users of the role wait. On
+    destroy they outlive the user, which needs them to clean up.
     """
 
     def __init__(
@@ -97,8 +97,8 @@ class ServiceRole:
             for path in managed
         ]
         if document is not None:
-            own: eks.RolePolicy = {"role": self.role_name, "name": purpose, "policy": document}
-            self.ready.append(declare("aws:iam/rolePolicy:RolePolicy", f"{name}-policy", own, options))
+            inline: eks.RolePolicy = {"role": self.role_name, "name": purpose, "policy": document}
+            self.ready.append(declare("aws:iam/rolePolicy:RolePolicy", f"{name}-policy", inline, options))
 
 
 def role_name(cluster_name: str, purpose: str) -> str:
@@ -107,7 +107,7 @@ def role_name(cluster_name: str, purpose: str) -> str:
 
 
 def cluster_role(name: str, settings: Settings, account: CallerIdentity, parent: pulumi.Resource) -> ServiceRole:
-    """What the control plane does in the account: network interfaces, load balancers."""
+    """The control plane's role, for network interfaces and load balancers."""
     return ServiceRole(
         f"{name}-control-plane-role",
         "control-plane",
@@ -122,7 +122,7 @@ def cluster_role(name: str, settings: Settings, account: CallerIdentity, parent:
 def node_role(
     name: str, settings: Settings, account: CallerIdentity, parent: pulumi.Resource, *, purpose: str = "nodes"
 ) -> ServiceRole:
-    """What a node may do."""
+    """The nodes' role."""
     return ServiceRole(
         f"{name}-node-role", purpose, "ec2.amazonaws.com", settings, account, parent, managed=NODE_POLICIES
     )
@@ -138,7 +138,7 @@ def pod_role(
     managed: Sequence[str] = (),
     document: pulumi.Input[str] | None = None,
 ) -> ServiceRole:
-    """What the pods of one service account may do; an association gives it to them."""
+    """A role for the pods of one service account; ``associate`` assigns it."""
     return ServiceRole(
         f"{name}-role",
         purpose,
@@ -159,7 +159,7 @@ def associate(
     settings: Settings,
     opts: pulumi.ResourceOptions,
 ) -> CustomResource:
-    """Give ``role`` to the pods of ``service_account`` (namespace, name)."""
+    """Assign ``role`` to the pods of ``service_account`` (namespace, name)."""
     namespace, account = service_account
     return declare(
         "aws:eks/podIdentityAssociation:PodIdentityAssociation",

@@ -31,7 +31,7 @@ EVENTS: Final = {
 _QUEUE_NAME_LIMIT: Final = 80
 _RULE_NAME_LIMIT: Final = 64
 # After that a warning of two minutes is stale.
-_KEPT_SECONDS: Final = 300
+_RETENTION_SECONDS: Final = 300
 
 
 def queue_name(cluster_name: str) -> str:
@@ -49,7 +49,7 @@ class InterruptionQueue:
             f"{name}-interruptions",
             {
                 "name": queue_name(settings.cluster_name),
-                "messageRetentionSeconds": _KEPT_SECONDS,
+                "messageRetentionSeconds": _RETENTION_SECONDS,
                 "sqsManagedSseEnabled": True,
                 "tags": dict(settings.labels),
             },
@@ -62,7 +62,7 @@ class InterruptionQueue:
         rules = list(names.values())
         senders: eks.QueuePolicy = {
             "queueUrl": queue.output("url"),
-            "policy": arn.apply(lambda found: _senders(found, rules)),
+            "policy": arn.apply(lambda queue_arn: _senders(queue_arn, rules)),
         }
         self.ready: list[pulumi.Resource] = [
             declare("aws:sqs/queuePolicy:QueuePolicy", f"{name}-interruptions-senders", senders, options)
@@ -86,7 +86,7 @@ class InterruptionQueue:
 
 
 def _senders(queue_arn: str, rules: Sequence[str]) -> str:
-    """The queue's policy: what it is told ends nodes, so it is told by the cluster's own rules alone.
+    """The queue's policy: its messages terminate nodes, so only the cluster's own rules may send them.
 
     https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html
     """
@@ -94,7 +94,7 @@ def _senders(queue_arn: str, rules: Sequence[str]) -> str:
     sources = [f"arn:{partition}:events:{region}:{account}:rule/{rule}" for rule in rules]
     return policy.document(
         {
-            "Sid": "Events",
+            "Sid": "AllowEventBridge",
             "Effect": "Allow",
             "Principal": {"Service": "events.amazonaws.com"},
             "Action": "sqs:SendMessage",
@@ -102,7 +102,7 @@ def _senders(queue_arn: str, rules: Sequence[str]) -> str:
             "Condition": {"ArnEquals": {"aws:SourceArn": sources}},
         },
         {
-            "Sid": "EncryptedOnly",
+            "Sid": "DenyInsecureTransport",
             "Effect": "Deny",
             "Principal": "*",
             "Action": "sqs:*",

@@ -1,5 +1,5 @@
-"""Karpenter on the admin pool, in place of cluster-autoscaler: pools are objects in the cluster, machines come one by
-one. https://karpenter.sh/v1.14/
+"""Karpenter on the admin pool, in place of cluster-autoscaler: pools are objects in the cluster, and it launches
+instances directly. https://karpenter.sh/v1.14/
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pulumi
 
+from components.clouds.base import AdminObjects
 from components.clouds.eks import karpenter_objects
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
@@ -16,7 +17,7 @@ from components.clouds.eks.identity import CallerIdentity, associate, node_role,
 from components.clouds.eks.interruptions import InterruptionQueue, queue_name
 from components.clouds.eks.karpenter_rights import RightsScope, rights
 from components.clouds.eks.version import release
-from components.resources import Chart, ClusterObjects, CustomResource
+from components.resources import Chart, CustomResource
 from components.settings import Settings
 from facts.catalog.eks.versions import KARPENTERS
 from facts.concepts.pool import ROLE_LABEL, Pool
@@ -33,7 +34,7 @@ _NODES: Final = "karpenter-nodes"
 
 
 def node_role_arn(settings: Settings, account: CallerIdentity) -> pulumi.Output[str]:
-    """Who its nodes are, whether or not they are declared yet.
+    """The ARN of its nodes' role, whether or not it is declared yet.
 
     https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-arns
     """
@@ -46,20 +47,18 @@ def _node_role(settings: Settings) -> str:
 
 
 class Karpenter:
-    """Everything of Karpenter but its pools: the queue of interruptions, three roles' worth of rights, the release, and
-    what nodes are made from. ``node_pool`` then declares one pool."""
+    """Karpenter without its pools: interruption queue, IAM roles, Helm releases and EC2NodeClasses. ``node_pool``
+    declares one pool."""
 
     def __init__(
         self,
-        name: str,
         context: Context,
         pools: Sequence[Pool],
-        objects: ClusterObjects,
-        parent: pulumi.Resource,
-        admin_pool: pulumi.Resource,
+        objects: AdminObjects,
     ) -> None:
         settings = context.settings
-        self._context, self._objects = context, objects
+        name, parent = objects.name, objects.parent
+        self._context, self._objects = context, objects.objects
         self._weights = karpenter_objects.weights(pools)
         options = pulumi.ResourceOptions(parent=parent)
         queue = InterruptionQueue(name, settings, parent)
@@ -82,11 +81,11 @@ class Karpenter:
             },
             options,
         )
-        document = pulumi.Output.all(context.account.partition, context.account.id).apply(
-            lambda found: rights(
+        policy_document = pulumi.Output.all(context.account.partition, context.account.id).apply(
+            lambda account: rights(
                 RightsScope(
-                    partition=found[0],
-                    account=found[1],
+                    partition=account[0],
+                    account=account[1],
                     region=settings.region,
                     cluster=settings.cluster_name,
                     queue=queue_name(settings.cluster_name),
@@ -96,26 +95,26 @@ class Karpenter:
                 )
             )
         )
-        role = pod_role(name, "karpenter", settings, context.account, parent, document=document)
+        role = pod_role(name, "karpenter", settings, context.account, parent, document=policy_document)
         identity = associate(f"{name}-identity", role, context.name, (NAMESPACE, NAME), settings, options)
         # An association takes seconds to have an effect, and none on pods that are there already, so another release is
         # between it and Karpenter: https://docs.aws.amazon.com/eks/latest/APIReference/API_CreatePodIdentityAssociation.html
-        definitions = objects.helm_release(f"{name}-definitions", self._chart(_DEFINITIONS), parent, identity)
-        self._release = objects.helm_release(
+        definitions = self._objects.helm_release(f"{name}-definitions", self._chart(_DEFINITIONS), parent, identity)
+        self._release = self._objects.helm_release(
             f"{name}-release",
             self._release_inputs(queue),
             parent,
-            admin_pool,
+            objects.admin_pool,
             definitions,
             entry,
             profile,
             *nodes.ready,
             *queue.ready,
         )
-        self._classes = self._node_classes(name, pools, profile, objects, parent)
+        self._classes = self._node_classes(name, pools, profile, parent)
 
     def node_pool(self, name: str, pool: Pool, opts: pulumi.ResourceOptions) -> CustomResource:
-        """One pool; on the way down it goes before Karpenter, which ends its machines first."""
+        """One pool; on destroy it is deleted before Karpenter, which terminates its instances first."""
         assert opts.parent is not None
         manifest = karpenter_objects.node_pool(
             pool,
@@ -123,20 +122,19 @@ class Karpenter:
             unneeded_minutes=pool.unneeded_minutes or self._context.settings.idle_minutes,
             maintenance=self._context.settings.maintenance,
         )
-        made_of = self._classes[karpenter_objects.class_name(pool)]
-        return self._objects.declare(name, manifest, opts.parent, made_of, owns_cloud_resources=True)
+        node_class = self._classes[karpenter_objects.class_name(pool)]
+        return self._objects.declare(name, manifest, opts.parent, node_class, owns_cloud_resources=True)
 
     def _node_classes(
         self,
         name: str,
         pools: Sequence[Pool],
         profile: CustomResource,
-        objects: ClusterObjects,
         parent: pulumi.Resource,
     ) -> dict[str, CustomResource]:
         context = self._context
         return {
-            karpenter_objects.class_name(pool): objects.declare(
+            karpenter_objects.class_name(pool): self._objects.declare(
                 f"{name}-{karpenter_objects.class_name(pool)}",
                 karpenter_objects.node_class(
                     pool,

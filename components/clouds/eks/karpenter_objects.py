@@ -1,4 +1,4 @@
-"""Karpenter's objects: what machines are made from (EC2NodeClass) and which pools there are (NodePool).
+"""Karpenter's objects: EC2NodeClass and NodePool.
 
 https://karpenter.sh/v1.14/concepts/nodeclasses/ and https://karpenter.sh/v1.14/concepts/nodepools/
 """
@@ -26,10 +26,10 @@ _MAX_PODS: Final = 110
 
 
 def class_name(pool: Pool) -> str:
-    """The name of what the pool's nodes are made from: its own, whatever that is.
+    """The name of the pool's EC2NodeClass: the pool's own.
 
-    A class that goes waits for the last node made from it, so one named after a disk would hold an update that changes
-    the disk until a running job has ended:
+    The deletion of a class waits for its last node, so with a class named after the disk an update of the disk would
+    wait for a running job:
     https://github.com/aws/karpenter-provider-aws/blob/v1.14.1/pkg/controllers/nodeclass/controller.go (``finalize``).
     """
     return pool.name
@@ -62,8 +62,8 @@ def node_class(
         ],
         "tags": dict(tags),
     }
-    # With addresses in prefixes a node takes more pods than its interfaces could address one by one, which is how many
-    # Karpenter and the image count unless told.
+    # With prefix delegation a node takes more pods than it has single addresses, which is the default of Karpenter and
+    # of the image.
     if all(takes_prefixes(machine_type) for machine_type in pool.machine_types):
         machines = [catalog.of("eks").machines.get(name) for name in pool.machine_types]
         spec["kubelet"] = {"maxPods": min(_MAX_PODS, *(max_pods(machine) for machine in machines if machine))}
@@ -113,11 +113,11 @@ def node_pool(pool: Pool, *, weight: int, unneeded_minutes: int, maintenance: Ma
 
 
 def _renewals(pool: Pool, maintenance: Maintenance) -> list[dict[str, Any]]:
-    """Working nodes that a newer image or another disk may replace at a time, and when.
+    """Disruption budgets: how many busy nodes a newer image or another disk may replace at a time, and when.
 
-    A GPU job is never ended for one: its node goes when it is idle. A CPU pool's nodes may never be idle, and would
-    keep the image that they started with, so one at a time goes in the stack's window; a pod that must not move says
-    ``karpenter.sh/do-not-disrupt``. Of several budgets the strictest holds, and a schedule says when one holds, in UTC:
+    A GPU node is replaced only when idle. A CPU pool's nodes may never be idle, so one at a time is replaced in the
+    stack's maintenance window; a pod that must not move has the annotation ``karpenter.sh/do-not-disrupt``. The
+    strictest active budget applies; schedules are in UTC:
     https://karpenter.sh/v1.14/concepts/disruption/#nodepool-disruption-budgets
     """
     if pool.role == "gpu":

@@ -1,7 +1,8 @@
-"""What Karpenter may do in the account: make, tag and end machines of this cluster, and see what there is.
+"""Karpenter's IAM permissions: launch, tag and terminate instances of this cluster, and describe resources.
 
-After https://karpenter.sh/v1.14/reference/cloudformation/, without the rights for what the program does not use:
-managing instance profiles (the one that nodes get is declared), placement groups, zonal shift.
+After https://karpenter.sh/v1.14/reference/cloudformation/, without permissions for features that the
+program does not use: managing instance profiles (the nodes' own is declared), placement groups, zonal shift. Statement
+ids are those of that template.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ READ_ACTIONS: Final = (
 )
 QUEUE_ACTIONS: Final = ("sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage")
 
-_MADE: Final = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
+_CREATED: Final = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
 _USED: Final = ("security-group", "subnet")
 _NODE_POOL: Final = "karpenter.sh/nodepool"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RightsScope:
-    """What the rights are limited to; everything by its name, so that they are known before anything exists.
+    """The scope of the permissions, by names, which are known before the resources exist.
 
-    ``node_role`` is a name with its path, ``/name``. ``spot``: whether any pool has spot machines. ``disk_key`` is the
-    customer's own, if there is one.
+    ``node_role`` is a name with its path, ``/name``. ``spot``: whether any pool uses spot. ``disk_key`` is the
+    customer's key, if any.
     """
 
     partition: str
@@ -62,36 +63,41 @@ class RightsScope:
 
 
 def rights(scope: RightsScope) -> str:
-    """The policy of the controller."""
+    """The controller's policy document."""
     iam = f"arn:{scope.partition}:iam::{scope.account}"
     requested = _tagged("Request", scope.cluster, {"aws:RequestTag/eks:eks-cluster-name": scope.cluster})
-    ours = _tagged("Resource", scope.cluster, {})
-    in_making = {"ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"]}
+    owned = _tagged("Resource", scope.cluster, {})
+    on_creation = {"ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"]}
     return policy.document(
         policy.allow(
-            "UseForInstances",
+            "AllowScopedEC2InstanceAccessActions",
             ["ec2:RunInstances", "ec2:CreateFleet"],
             [*scope.public("image", "snapshot"), *scope.ec2(*_USED), scope.reservations()],
         ),
-        policy.allow("UseTemplates", ["ec2:RunInstances", "ec2:CreateFleet"], scope.ec2("launch-template"), ours),
         policy.allow(
-            "MakeInstances",
+            "AllowScopedEC2LaunchTemplateAccessActions",
+            ["ec2:RunInstances", "ec2:CreateFleet"],
+            scope.ec2("launch-template"),
+            owned,
+        ),
+        policy.allow(
+            "AllowScopedEC2InstanceActionsWithTags",
             ["ec2:RunInstances", "ec2:CreateFleet", "ec2:CreateLaunchTemplate"],
-            scope.ec2(*_MADE),
+            scope.ec2(*_CREATED),
             requested,
         ),
         policy.allow(
-            "TagInMaking",
+            "AllowScopedResourceCreationTagging",
             ["ec2:CreateTags"],
-            scope.ec2(*_MADE),
-            {**requested, "StringEquals": {**requested["StringEquals"], **in_making}},
+            scope.ec2(*_CREATED),
+            {**requested, "StringEquals": {**requested["StringEquals"], **on_creation}},
         ),
         policy.allow(
-            "TagInstances",
+            "AllowScopedResourceTagging",
             ["ec2:CreateTags"],
             scope.ec2("instance"),
             {
-                **ours,
+                **owned,
                 "StringEqualsIfExists": {"aws:RequestTag/eks:eks-cluster-name": scope.cluster},
                 "ForAllValues:StringEquals": {
                     "aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"]
@@ -99,49 +105,53 @@ def rights(scope: RightsScope) -> str:
             },
         ),
         policy.allow(
-            "EndInstances",
+            "AllowScopedDeletion",
             ["ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"],
             scope.ec2("instance", "launch-template"),
-            ours,
+            owned,
         ),
-        policy.allow("See", READ_ACTIONS, "*", {"StringEquals": {"aws:RequestedRegion": scope.region}}),
         policy.allow(
-            "FindImages", ["ssm:GetParameter"], f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*"
+            "AllowRegionalReadActions", READ_ACTIONS, "*", {"StringEquals": {"aws:RequestedRegion": scope.region}}
         ),
-        policy.allow("SeePrices", ["pricing:GetProducts"], "*"),
         policy.allow(
-            "HearOfInterruptions",
+            "AllowSSMReadActions",
+            ["ssm:GetParameter"],
+            f"arn:{scope.partition}:ssm:{scope.region}::parameter/aws/service/*",
+        ),
+        policy.allow("AllowPricingReadActions", ["pricing:GetProducts"], "*"),
+        policy.allow(
+            "AllowInterruptionQueueActions",
             QUEUE_ACTIONS,
             f"arn:{scope.partition}:sqs:{scope.region}:{scope.account}:{scope.queue}",
         ),
         policy.allow(
-            "GiveNodesTheirRole",
+            "AllowPassingInstanceRole",
             ["iam:PassRole"],
             f"{iam}:role{scope.node_role}",
             {"StringEquals": {"iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]}},
         ),
-        policy.allow("SeeProfiles", ["iam:GetInstanceProfile"], f"{iam}:instance-profile/*"),
-        policy.allow("ListProfiles", ["iam:ListInstanceProfiles"], "*"),
+        policy.allow("AllowInstanceProfileReadActions", ["iam:GetInstanceProfile"], f"{iam}:instance-profile/*"),
+        policy.allow("AllowUnscopedInstanceProfileListAction", ["iam:ListInstanceProfiles"], "*"),
         policy.allow(
-            "FindTheControlPlane",
+            "AllowAPIServerEndpointDiscovery",
             ["eks:DescribeCluster"],
             f"arn:{scope.partition}:eks:{scope.region}:{scope.account}:cluster/{scope.cluster}",
         ),
-        *(_first_spot(iam) if scope.spot else ()),
+        *(_spot_service_linked_role(iam) if scope.spot else ()),
         *disk_key.uses(scope.disk_key),
     )
 
 
-def _first_spot(iam: str) -> Iterator[policy.Statement]:
-    """The right to make the account's role for spot machines, which EC2 makes with its caller's rights.
+def _spot_service_linked_role(iam: str) -> Iterator[policy.Statement]:
+    """The permission to create the account's service-linked role for spot instances, which EC2 creates for its caller.
 
-    Without it an account that never had a spot machine gets none:
-    https://karpenter.sh/v1.14/troubleshooting/#missing-service-linked-role. The role is not declared, because an
-    account has one and a second stack could not make it. Auto Scaling has the same right:
+    Without it an account that never used spot gets no instance:
+    https://karpenter.sh/v1.14/troubleshooting/#missing-service-linked-role. The role is not declared, because
+    an account has only one and a second stack could not create it. Auto Scaling has the same permission:
     https://docs.aws.amazon.com/aws-managed-policy/latest/reference/AutoScalingServiceRolePolicy.html
     """
     yield policy.allow(
-        "MakeTheRoleOfSpot",
+        "AllowSpotServiceLinkedRole",
         ["iam:CreateServiceLinkedRole"],
         f"{iam}:role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot",
         {"StringEquals": {"iam:AWSServiceName": "spot.amazonaws.com"}},
@@ -149,7 +159,7 @@ def _first_spot(iam: str) -> Iterator[policy.Statement]:
 
 
 def _tagged(kind: str, cluster: str, further: dict[str, str]) -> dict[str, Any]:
-    """A condition on the tags that Karpenter puts on whatever it makes, in the request or on the resource."""
+    """A condition on Karpenter's tags, in the request or on the resource."""
     return {
         "StringEquals": {f"aws:{kind}Tag/kubernetes.io/cluster/{cluster}": "owned", **further},
         "StringLike": {f"aws:{kind}Tag/{_NODE_POOL}": "*"},

@@ -1,8 +1,8 @@
-"""Rights of the AWS Load Balancer Controller, which people install themselves (README), for its service account alone.
+"""IAM permissions of the AWS Load Balancer Controller, for its service account only; users install it (README).
 
-Those of the controller's own policy, release 3.5, without its support of IP pools and of local gateways:
-https://github.com/kubernetes-sigs/aws-load-balancer-controller/blob/main/docs/install/iam_policy.json. Where that asks
-for the controller's tag it has to be this cluster's here, and security groups are those of this cluster's network.
+After the controller's own policy, release 3.5, without IP pools and local gateways:
+https://github.com/kubernetes-sigs/aws-load-balancer-controller/blob/main/docs/install/iam_policy.json. Where that
+requires the controller's tag, this policy requires this cluster's, and security groups must be in its VPC.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from components.clouds.eks.context import Context
 CONTROLLER: Final = ("kube-system", "aws-load-balancer-controller")
 """Namespace and service account, as the controller's chart has them."""
 
-# The controller puts this tag on whatever it makes, but not on listeners and rules of earlier releases.
+# The controller tags its resources with it, except listeners and rules of earlier releases.
 _TAG: Final = "elbv2.k8s.aws/cluster"
 
 _READ: Final = (
@@ -89,72 +89,77 @@ _CHANGE: Final = (
     "elasticloadbalancing:SetSubnets",
 )
 _TARGETS: Final = ("elasticloadbalancing:DeregisterTargets", "elasticloadbalancing:RegisterTargets")
-_DOORS: Final = ("ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress")
+_INGRESS_ACTIONS: Final = ("ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress")
 
 
 def controller_policy(context: Context) -> pulumi.Output[str]:
-    """What the controller may do, as a policy document."""
+    """The controller's policy document."""
     cluster, region = context.settings.cluster_name, context.settings.region
 
-    def document(found: list[Any]) -> str:
-        partition, account, vpc = found
+    def document(values: list[Any]) -> str:
+        partition, account, vpc = values
         ec2 = f"arn:{partition}:ec2:{region}:{account}"
         elb = f"arn:{partition}:elasticloadbalancing:{region}:{account}"
         groups, network = f"{ec2}:security-group/*", f"{ec2}:vpc/{vpc}"
         balancers = [f"{elb}:{kind}/*" for kind in ("loadbalancer", "targetgroup")]
         of_listeners = [f"{elb}:{kind}/*" for kind in ("listener", "listener-rule")]
-        made_here = {f"aws:RequestTag/{_TAG}": cluster}
-        ours = {f"aws:ResourceTag/{_TAG}": cluster}
-        not_the_tag_itself = {"Null": {f"aws:RequestTag/{_TAG}": "true"}}
-        change_tags = {"StringEquals": ours, **not_the_tag_itself}
+        requested_tag = {f"aws:RequestTag/{_TAG}": cluster}
+        owned = {f"aws:ResourceTag/{_TAG}": cluster}
+        without_cluster_tag = {"Null": {f"aws:RequestTag/{_TAG}": "true"}}
+        change_tags = {"StringEquals": owned, **without_cluster_tag}
         return policy.document(
-            policy.allow("See", _READ, "*"),
-            policy.allow("CertificatesAndFirewalls", _CERTIFICATES_AND_FIREWALLS, "*"),
-            # ELB makes the role of an account's first load balancer with its caller's rights.
+            policy.allow("AllowRead", _READ, "*"),
+            policy.allow("AllowCertificatesAndFirewalls", _CERTIFICATES_AND_FIREWALLS, "*"),
+            # ELB creates this role with the first load balancer of an account, for its caller.
             policy.allow(
-                "MakeTheRoleOfLoadBalancers",
+                "AllowLoadBalancerServiceLinkedRole",
                 ["iam:CreateServiceLinkedRole"],
                 "*",
                 {"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}},
             ),
-            # Nodes are behind the group that EKS made, which does not carry the tag.
-            policy.allow("OpenNodes", _DOORS, groups, {"ArnEquals": {"ec2:Vpc": network}}),
-            policy.allow("RulesOfGroups", _DOORS, f"{ec2}:security-group-rule/*"),
-            policy.allow("MakeGroups", ["ec2:CreateSecurityGroup"], [groups, network]),
+            # The nodes' security group was created by EKS and does not have the tag.
+            policy.allow("AllowNodeIngress", _INGRESS_ACTIONS, groups, {"ArnEquals": {"ec2:Vpc": network}}),
+            policy.allow("AllowSecurityGroupRules", _INGRESS_ACTIONS, f"{ec2}:security-group-rule/*"),
+            policy.allow("AllowCreatingSecurityGroups", ["ec2:CreateSecurityGroup"], [groups, network]),
             policy.allow(
-                "TagGroupsInMaking",
+                "AllowTaggingNewSecurityGroups",
                 ["ec2:CreateTags"],
                 groups,
-                {"StringEquals": {"ec2:CreateAction": "CreateSecurityGroup", **made_here}},
+                {"StringEquals": {"ec2:CreateAction": "CreateSecurityGroup", **requested_tag}},
             ),
-            policy.allow("TagGroups", ["ec2:CreateTags", "ec2:DeleteTags"], groups, change_tags),
-            policy.allow("RemoveGroups", ["ec2:DeleteSecurityGroup"], groups, {"StringEquals": ours}),
+            policy.allow("AllowTaggingSecurityGroups", ["ec2:CreateTags", "ec2:DeleteTags"], groups, change_tags),
+            policy.allow("AllowDeletingSecurityGroups", ["ec2:DeleteSecurityGroup"], groups, {"StringEquals": owned}),
             policy.allow(
-                "Make",
+                "AllowCreatingLoadBalancers",
                 ["elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:CreateTargetGroup"],
                 "*",
-                {"StringEquals": made_here},
+                {"StringEquals": requested_tag},
             ),
             policy.allow(
-                "TagInMaking",
+                "AllowTaggingNewLoadBalancers",
                 ["elasticloadbalancing:AddTags"],
                 balancers,
                 {
                     "StringEquals": {
                         "elasticloadbalancing:CreateAction": ["CreateTargetGroup", "CreateLoadBalancer"],
-                        **made_here,
+                        **requested_tag,
                     }
                 },
             ),
             policy.allow(
-                "Tag", ["elasticloadbalancing:AddTags", "elasticloadbalancing:RemoveTags"], balancers, change_tags
+                "AllowTaggingLoadBalancers",
+                ["elasticloadbalancing:AddTags", "elasticloadbalancing:RemoveTags"],
+                balancers,
+                change_tags,
             ),
             policy.allow(
-                "TagListeners", ["elasticloadbalancing:AddTags", "elasticloadbalancing:RemoveTags"], of_listeners
+                "AllowTaggingListeners",
+                ["elasticloadbalancing:AddTags", "elasticloadbalancing:RemoveTags"],
+                of_listeners,
             ),
-            policy.allow("Change", _CHANGE, "*", {"StringEquals": ours}),
-            policy.allow("Targets", _TARGETS, f"{elb}:targetgroup/*"),
-            policy.allow("ListenersAndRules", _LISTENERS_AND_RULES, "*"),
+            policy.allow("AllowChangingLoadBalancers", _CHANGE, "*", {"StringEquals": owned}),
+            policy.allow("AllowRegisteringTargets", _TARGETS, f"{elb}:targetgroup/*"),
+            policy.allow("AllowListenersAndRules", _LISTENERS_AND_RULES, "*"),
         )
 
     return pulumi.Output.all(context.account.partition, context.account.id, context.network.vpc).apply(document)

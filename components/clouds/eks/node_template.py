@@ -76,8 +76,10 @@ def launch_template(context: Context, name: str, pool: Pool, opts: pulumi.Resour
         inputs["userData"] = base64.b64encode(shared_gpus(gpus.time_sharing).encode()).decode()
     # A new version replaces every node of a group, and a label on the bill is not worth that:
     # https://github.com/terraform-aws-modules/terraform-aws-eks/issues/2514
-    kept = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["tagSpecifications"]))
-    return declare("aws:ec2/launchTemplate:LaunchTemplate", f"{name}-template", inputs, kept, outputs=["latestVersion"])
+    options = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(ignore_changes=["tagSpecifications"]))
+    return declare(
+        "aws:ec2/launchTemplate:LaunchTemplate", f"{name}-template", inputs, options, outputs=["latestVersion"]
+    )
 
 
 METADATA_OPTIONS: Final[eks.LaunchTemplateMetadataOptions] = {

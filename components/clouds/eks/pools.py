@@ -41,7 +41,7 @@ _CAPACITY_TYPES: Final[Mapping[Rung, str]] = {"spot": "SPOT", "capacity-block": 
 def node_pool(
     context: Context, name: str, pool: Pool, needs: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions
 ) -> CustomResource:
-    """One pool, whose group waits for what its nodes ``need`` to become ready; the admin pool never goes away."""
+    """One pool as a managed node group, which waits for ``needs``; the admin pool is permanent."""
     template = launch_template(context, name, pool, opts)
     version = context.control_plane.output("version")
     template_version = template.output("latestVersion").apply(lambda latest: str(int(latest)))
@@ -72,10 +72,10 @@ def node_pool(
         "tags": dict(context.settings.labels),
     }
     if gpus is not None:
-        _tell(pool, gpus, version, template_version, image_type)
+        _report_deferred_changes(pool, gpus, version, template_version, image_type)
     if pool.role != "admin":
         inputs["taints"] = [eks_taint(taint) for taint in pool.taints]
-    behaviour = pulumi.ResourceOptions(
+    options = pulumi.ResourceOptions(
         depends_on=list(needs),
         # Two groups of one name cannot exist side by side.
         delete_before_replace=True,
@@ -85,11 +85,11 @@ def node_pool(
         "aws:eks/nodeGroup:NodeGroup",
         name,
         beside(inputs, pool.raw, f"{pool.declared_at}.raw"),
-        pulumi.ResourceOptions.merge(opts, behaviour),
+        pulumi.ResourceOptions.merge(opts, options),
         outputs=["resources"],
     )
     tags = _Tags(name, group, opts)
-    # Machines take them from their group when they start; a template that changed would replace those that run.
+    # Instances get them from their group at launch; a changed template would replace running ones.
     tags.put("label", context.settings.labels, on_machines=True)
     if pool.autoscaled and context.settings.autoscaler == "cluster-autoscaler":
         tags.put("tag", node_tags.node_template(pool), on_machines=False)
@@ -98,15 +98,15 @@ def node_pool(
 
 def _update(pool: Pool) -> eks.NodeGroupUpdateConfig:
     """https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupUpdateConfig.html"""
-    usual = _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS
+    default = _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS
     if pool.upgrade is None:
-        return usual
-    in_place = usual if pool.upgrade.max_surge is None else _UPGRADE_IN_PLACE
+        return default
+    in_place = default if pool.upgrade.max_surge is None else _UPGRADE_IN_PLACE
     return {**in_place, "maxUnavailable": pool.upgrade.max_unavailable or 1}
 
 
 def _nodes(pool: Pool, running: pulumi.Output[RunningGroup] | None) -> pulumi.Input[int]:
-    """The size that is sent with every change: the autoscaler's, unless the minimum is larger.
+    """The desired size of every update: the autoscaler's, unless the minimum is larger.
 
     EKS refuses a minimum above the size that a group has:
     https://github.com/hashicorp/terraform-provider-aws/issues/18310
@@ -114,31 +114,31 @@ def _nodes(pool: Pool, running: pulumi.Output[RunningGroup] | None) -> pulumi.In
     return pool.min_nodes if running is None else running.apply(lambda group: max(group.nodes, pool.min_nodes))
 
 
-def _tell(
+def _report_deferred_changes(
     pool: Pool,
     running: pulumi.Output[RunningGroup],
     version: pulumi.Output[str],
     template_version: pulumi.Output[str],
     image_type: str,
 ) -> None:
-    """Say what waits for the group to be empty."""
+    """Report the changes that wait until the group has no nodes."""
 
-    def say(found: Sequence[object]) -> None:
-        group, its_version, its_template = found
+    def report(values: Sequence[object]) -> None:
+        group, target_version, target_template = values
         assert isinstance(group, RunningGroup)
-        wanted = RunningGroup(
+        target = RunningGroup(
             nodes=group.nodes,
-            version=str(its_version),
-            template_version=str(its_template),
+            version=str(target_version),
+            template_version=str(target_template),
             image_type=image_type,
             machine_types=pool.machine_types,
         )
-        if group.nodes and (later := group.said(wanted)):
+        if group.nodes and (differences := group.differences(target)):
             pulumi.info(
-                f"pool {pool.name} has nodes ({group.nodes}): run `up` again when it has none to change {later}"
+                f"pool {pool.name} has nodes ({group.nodes}): run `up` again when it has none to change {differences}"
             )
 
-    pulumi.Output.all(running, version, template_version).apply(say)
+    pulumi.Output.all(running, version, template_version).apply(report)
 
 
 class _Tags:
@@ -146,8 +146,8 @@ class _Tags:
 
     def __init__(self, name: str, group: CustomResource, opts: pulumi.ResourceOptions) -> None:
         self._name = name
-        self._scaling_group = group.output("resources").apply(lambda found: found[0]["autoscalingGroups"][0]["name"])
-        # A group takes its tags with it; removing dozens of them one by one first would only take time.
+        self._scaling_group = group.output("resources").apply(lambda values: values[0]["autoscalingGroups"][0]["name"])
+        # A group is deleted with its tags; deleting them one by one first would only take time.
         self._with_group = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(deleted_with=group))
 
     def put(self, kind: str, tags: Mapping[str, str], *, on_machines: bool) -> None:

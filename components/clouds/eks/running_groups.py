@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 import pulumi
 
-from components.clouds.looked_up import looked_up
+from components.clouds.data_lookup import data_lookup
 
 _CLUSTERS: Final = "aws:eks/getClusters:getClusters"
 _NODE_GROUPS: Final = "aws:eks/getNodeGroups:getNodeGroups"
@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, kw_only=True)
 class RunningGroup:
-    """A node group that exists: how many ``nodes`` it is to have at this moment, and what they were made from."""
+    """An existing node group: its desired number of ``nodes`` now, and what they were launched from."""
 
     nodes: int
     version: str
@@ -36,20 +36,20 @@ class RunningGroup:
     image_type: str
     machine_types: tuple[str, ...]
 
-    def said(self, wanted: RunningGroup) -> str:
-        """What of ``wanted`` these nodes do not have, in words; empty if nothing."""
-        later = {
-            "machine types": self.machine_types != wanted.machine_types,
-            "image": self.image_type != wanted.image_type,
-            "Kubernetes version": self.version != wanted.version,
-            "launch template (disk, reservation)": self.template_version != wanted.template_version,
+    def differences(self, target: RunningGroup) -> str:
+        """What of ``target`` these nodes do not have yet, separated by commas; empty if nothing."""
+        differing = {
+            "machine types": self.machine_types != target.machine_types,
+            "image": self.image_type != target.image_type,
+            "Kubernetes version": self.version != target.version,
+            "launch template (disk, reservation)": self.template_version != target.template_version,
         }
-        return ", ".join(what for what, differs in later.items() if differs)
+        return ", ".join(what for what, differs in differing.items() if differs)
 
 
 def cluster_exists(cluster_name: str, parent: pulumi.Resource) -> bool:
     """Whether the account has a cluster of that name in the region."""
-    return cluster_name in _now(_CLUSTERS, {}, parent)["names"]
+    return cluster_name in _look_up(_CLUSTERS, {}, parent)["names"]
 
 
 class RunningGroups:
@@ -57,36 +57,36 @@ class RunningGroups:
 
     def __init__(self, cluster_name: str, exists: bool, parent: pulumi.Resource) -> None:
         self._cluster, self._parent = cluster_name, parent
-        names = _now(_NODE_GROUPS, {"clusterName": cluster_name}, parent)["names"] if exists else ()
+        names = _look_up(_NODE_GROUPS, {"clusterName": cluster_name}, parent)["names"] if exists else ()
         self._names = frozenset(names)
 
     def get(self, name: str, after: Sequence[pulumi.Resource]) -> pulumi.Output[RunningGroup] | None:
         """The group called ``name``, looked at when all of ``after`` is up to date; ``None`` if there is none."""
         if name not in self._names:
             return None
-        asked = {"clusterName": self._cluster, "nodeGroupName": name}
-        group = looked_up(_NODE_GROUP, asked, self._parent, after)
+        arguments = {"clusterName": self._cluster, "nodeGroupName": name}
+        group = data_lookup(_NODE_GROUP, arguments, self._parent, after)
         # EKS's own record of the size lags behind the autoscaler's changes:
         # https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupScalingConfig.html
-        scaling_group = looked_up(_SCALING_GROUP, {"name": group.apply(_scaling_group)}, self._parent)
-        return pulumi.Output.all(group, scaling_group).apply(lambda found: _running(*found))
+        scaling_group = data_lookup(_SCALING_GROUP, {"name": group.apply(_scaling_group)}, self._parent)
+        return pulumi.Output.all(group, scaling_group).apply(lambda answers: _running(*answers))
 
 
 def unless_running(
     group: pulumi.Output[RunningGroup] | None,
-    kept: Callable[[RunningGroup], Value],
-    wanted: pulumi.Input[Value],
+    running_value: Callable[[RunningGroup], Value],
+    target: pulumi.Input[Value],
 ) -> pulumi.Input[Value]:
-    """``wanted``, or what is to be ``kept`` of a group as long as it has nodes."""
+    """``target``, or ``running_value`` of a group that has nodes."""
     if group is None:
-        return wanted
-    # Without nodes nothing is looked at but what is wanted, so that a preview does not wait for what it would not use.
-    return group.apply(lambda running: kept(running) if running.nodes else wanted)
+        return target
+    # Without nodes only ``target`` is used, so that a preview does not wait for anything else.
+    return group.apply(lambda running: running_value(running) if running.nodes else target)
 
 
-def _now(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, pulumi.InvokeOptions(parent=parent)).value
-    return found
+def _look_up(token: str, arguments: Mapping[str, Any], parent: pulumi.Resource) -> Mapping[str, Any]:
+    answer: Mapping[str, Any] = pulumi.runtime.invoke(token, arguments, pulumi.InvokeOptions(parent=parent)).value
+    return answer
 
 
 def _scaling_group(group: Mapping[str, Any]) -> str:

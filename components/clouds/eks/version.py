@@ -24,17 +24,17 @@ def cluster_minor(settings: Settings, parent: pulumi.Resource, *, exists: bool) 
     Raises:
         pulumi.RunError: the stack file names a lower one than the cluster runs.
     """
-    wanted = kubernetes_minor(settings.kubernetes.version, settings.kubernetes.channel)
+    target = kubernetes_minor(settings.kubernetes.version, settings.kubernetes.channel)
     if not exists:
-        return wanted
+        return target
     options = pulumi.InvokeOptions(parent=parent)
-    found = pulumi.runtime.invoke(_CLUSTER, {"name": settings.cluster_name}, options).value
-    running = str(found["version"])
-    if _number(running) <= _number(wanted):
-        return wanted
+    cluster = pulumi.runtime.invoke(_CLUSTER, {"name": settings.cluster_name}, options).value
+    running = str(cluster["version"])
+    if _number(running) <= _number(target):
+        return target
     if settings.kubernetes.version is not None:
         raise pulumi.RunError(
-            f"kubernetes.version: cluster {settings.cluster_name} runs {running}, and {wanted} would send its control "
+            f"kubernetes.version: cluster {settings.cluster_name} runs {running}, and {target} would send its control "
             f"plane back under nodes that are newer. Write '{running}'; a rollback is a step of its own: "
             "https://docs.aws.amazon.com/eks/latest/userguide/rollback-cluster.html"
         )

@@ -1,4 +1,4 @@
-"""What GKE's managed cluster autoscaler does with a pool. It runs outside the cluster; profile and limits are ours.
+"""How GKE's managed cluster autoscaler treats a pool. Google runs it; profile and limits come from the stack.
 
 https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler
 """
@@ -17,20 +17,19 @@ _SCALE_DOWN: Final = {
     "balanced": "about 10 minutes after the last pod of the node ended",
     "optimize-utilization": "sooner than the about 10 minutes of the balanced profile; Google publishes no figure",
 }
-_UNTAINTED: Final = "yes when no pod is left; it has no taint, so a system pod may hold its last node"
+_UNTAINTED: Final = "yes, without pods; the pool has no taint, so a system pod may keep its last node"
 _CHOICE: Final = (
-    "of the pools whose nodes fit the pending pods one with an unused reservation of this project, else the least "
-    "expensive, so usually spot before its on-demand twin; among several spot pools Google does not promise the "
-    "cheapest"
+    "among the pools that fit the pending pods: one with an unused reservation of this project, else the least "
+    "expensive, so usually spot before its on-demand fallback; among several spot pools not always the cheapest"
 )
-_KEPT: Final = (
-    "; its minimum of {} nodes is kept, not made: it starts with them, and after raising minNodes somebody resizes it "
-    "once (gcloud container clusters resize)"
+_MINIMUM_NOTE: Final = (
+    "; the autoscaler keeps the minimum of {} nodes but does not create them: the pool starts with them, and after "
+    "raising minNodes resize it once (gcloud container clusters resize)"
 )
 
 
 def governance(pool: Pool, profile: str) -> PoolGovernance:
-    """The limits and habits that apply to ``pool``."""
+    """Limits and behaviour of the autoscaler for ``pool``."""
     return PoolGovernance(
         governed_by=f"GKE managed cluster autoscaler, profile {profile}",
         min_nodes=pool.min_nodes,
@@ -38,7 +37,7 @@ def governance(pool: Pool, profile: str) -> PoolGovernance:
         location_policy=location_policy(pool),
         choice=_CHOICE,
         scale_up="a pending pod that fits this pool's labels, taints and free capacity"
-        + (_KEPT.format(pool.min_nodes) if pool.min_nodes else ""),
+        + (_MINIMUM_NOTE.format(pool.min_nodes) if pool.min_nodes else ""),
         scale_down=_SCALE_DOWN[profile],
         reaches_zero=reaches_zero(pool, untainted=_UNTAINTED),
     )

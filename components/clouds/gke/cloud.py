@@ -8,7 +8,7 @@ from typing import Final
 import pulumi
 
 from components.clouds.base import Cloud, CloudCluster, GpuDaemon, PoolGovernance, Subject
-from components.clouds.gke import autoscaling, drivers, people
+from components.clouds.gke import access, autoscaling, drivers
 from components.clouds.gke.cluster import GkeCluster
 from components.clouds.gpu_exporter import gpu_exporter
 from components.settings import Settings
@@ -44,7 +44,7 @@ class Gke:
 
     def subject(self, entry: Access) -> Subject:
         """Groups and accounts by their addresses, as Google's credentials name them."""
-        return people.subject(entry)
+        return access.subject(entry)
 
     def governance(self, pool: Pool, settings: Settings) -> PoolGovernance:
         """What the managed autoscaler does with ``pool``."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pulumi
 
-from components.clouds.base import NodePools, WorkloadResources
+from components.clouds.base import AdminObjects, NodePools, WorkloadResources
 from components.clouds.control_plane import ControlPlaneOutputs
-from components.clouds.gke import maintenance, people, pools, storage
+from components.clouds.gke import access, maintenance, pools, storage
 from components.clouds.gke.context import Context, location
 from components.clouds.gke.declare import declare
 from components.clouds.gke.existing_network import ExistingNetwork
@@ -18,11 +19,11 @@ from components.clouds.gke.kubeconfig import kubeconfig
 from components.clouds.gke.network import Network
 from components.clouds.gke.node_config import node_config
 from components.clouds.gke.workloads.bucket import bucket
-from components.clouds.gke.workloads.pod_identity import grant
-from components.clouds.gke.workloads.registry import let_pull, registry
+from components.clouds.gke.workloads.pod_identity import pod_identity
+from components.clouds.gke.workloads.registry import grant_pull, registry
 from components.clouds.gke.workloads.share import share
 from components.clouds.raw import beside
-from components.resources import ClusterObjects, CustomResource
+from components.resources import CustomResource
 from components.settings import Settings
 from facts.concepts.pool import Pool
 
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
 
 _PROFILES: Final = {"optimize-utilization": "OPTIMIZE_UTILIZATION", "balanced": "BALANCED"}
 
-# Without v2 network policies have no effect, and multi-networking (GPUDirect) cannot be had:
+# Without v2 network policies have no effect, and multi-networking (GPUDirect) is unsupported:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/dataplane-v2
 _DATAPLANES: Final = {"v2": "ADVANCED_DATAPATH", "legacy": "LEGACY_DATAPATH"}
 
-# GKE deletes this pool as soon as the cluster exists; e2-medium is what it would choose by itself.
+# GKE deletes this pool as soon as the cluster exists; e2-medium is GKE's default.
 _TEMPORARY_POOL_MACHINE: Final = "e2-medium"
 _TEMPORARY_POOL_DISK_GB: Final = 20
 
@@ -59,7 +60,7 @@ class GkeCluster(ControlPlaneOutputs):
                 parent=parent,
                 depends_on=needs,
                 protect=settings.security.deletion_protection,
-                ignore_changes=_kept(settings),
+                ignore_changes=_ignored_changes(settings),
                 custom_timeouts=pulumi.CustomTimeouts(create="45m", update="90m", delete="45m"),
             ),
             outputs=["endpoint", "masterAuth"],
@@ -67,13 +68,13 @@ class GkeCluster(ControlPlaneOutputs):
         self._context = Context(settings=settings, control_plane=self._resource, node_account=identity.email)
         self._authority = self._resource.output("masterAuth").apply(lambda auth: str(auth["clusterCaCertificate"]))
         self._kubeconfig = _kubeconfig(settings, self._resource, self._authority)
-        people.let_in(name, settings, parent)
+        access.grant(name, settings, parent)
         self._network = network
         self._first: list[pulumi.Resource] = []
 
     @property
     def network(self) -> Mapping[str, pulumi.Input[Any]]:
-        """What databases, file stores and peerings beside the cluster are made with."""
+        """Ids for databases, file stores and peerings beside the cluster."""
         return {
             "network": self._network.network,
             "subnetwork": self._network.subnetwork,
@@ -82,7 +83,7 @@ class GkeCluster(ControlPlaneOutputs):
         }
 
     def _issuer(self) -> pulumi.Output[str]:
-        """Who says who the pods are: https://cloud.google.com/iam/docs/workload-identity-federation-with-kubernetes"""
+        """The OIDC issuer of service account tokens: https://cloud.google.com/iam/docs/workload-identity-federation-with-kubernetes"""
         settings = self._context.settings
         place = f"projects/{settings.project}/locations/{location(settings)}/clusters"
         return self.name.apply(lambda name: f"https://container.googleapis.com/v1/{place}/{name}")
@@ -96,45 +97,47 @@ class GkeCluster(ControlPlaneOutputs):
         return declared
 
     @property
-    def workloads(self) -> WorkloadResources[Context]:
+    def workloads(self) -> WorkloadResources:
         """What jobs need beside the cluster."""
-        return WorkloadResources(self._context, registry, bucket, share, grant, let_pull)
+        context = self._context
+        return WorkloadResources(
+            registry=partial(registry, context),
+            bucket=partial(bucket, context),
+            share=partial(share, context),
+            pod_identity=partial(pod_identity, context),
+            grant_pull=partial(grant_pull, context),
+        )
 
-    def storage(self, name: str, objects: ClusterObjects, parent: pulumi.Resource, admin_pool: pulumi.Resource) -> None:
+    def storage(self, objects: AdminObjects) -> None:
         """With a key of the customer's, a class of volumes that are encrypted with it; else nothing, as Google encrypts
         every disk: https://cloud.google.com/compute/docs/disks/disk-encryption"""
         key = self._context.settings.security.disk_key
         if key is not None:
-            objects.declare(f"{name}-default-class", storage.default_class(key), parent)
+            objects.declare("default-class", storage.default_class(key))
 
-    def autoscaler(
-        self,
-        name: str,
-        pools: Sequence[Pool],
-        objects: ClusterObjects,
-        parent: pulumi.Resource,
-        admin_pool: pulumi.Resource,
-    ) -> NodePools:
+    def autoscaler(self, pools: Sequence[Pool], objects: AdminObjects) -> NodePools:
         """Nothing more than the pools: Google runs the autoscaler, and a pool's limits are all it needs."""
         return self
 
 
-def _kept(settings: Settings) -> list[str]:
-    """What a cluster keeps as it was created with.
+def _ignored_changes(settings: Settings) -> list[str]:
+    """Inputs that keep the value of the cluster's creation.
 
-    The temporary pool's own, which no longer exists when they are compared; and the dataplane, unless the stack file
-    says which: another one replaces the cluster, and clusters made before there was a choice have the legacy one.
+    Those of the temporary pool, which no longer exists; and the dataplane, unless the stack file sets it: a change
+    replaces the cluster, and clusters older than the setting have the legacy one.
     """
-    of_the_temporary_pool = ["initialNodeCount", "nodeConfig", "nodePools", "nodeVersion"]
-    return of_the_temporary_pool + (["datapathProvider"] if settings.network.dataplane is None else [])
+    temporary_pool = ["initialNodeCount", "nodeConfig", "nodePools", "nodeVersion"]
+    return temporary_pool + (["datapathProvider"] if settings.network.dataplane is None else [])
 
 
 def _kubeconfig(settings: Settings, cluster: CustomResource, authority: pulumi.Output[str]) -> pulumi.Output[str]:
     context = f"gke_{settings.project}_{location(settings)}_{settings.cluster_name}"
     if settings.network.dns_endpoint:
-        ways = cluster.output("controlPlaneEndpointsConfig")
+        endpoint_config = cluster.output("controlPlaneEndpointsConfig")
         return pulumi.Output.secret(
-            ways.apply(lambda found: kubeconfig(context, found["dnsEndpointConfig"]["endpoint"], None))
+            endpoint_config.apply(
+                lambda endpoints: kubeconfig(context, endpoints["dnsEndpointConfig"]["endpoint"], None)
+            )
         )
     return pulumi.Output.secret(
         pulumi.Output.all(cluster.output("endpoint"), authority).apply(
@@ -209,7 +212,7 @@ def _inputs(settings: Settings, network: Network | ExistingNetwork, identity: No
     further_zones = settings.zones if settings.regional else settings.zones[1:]
     if further_zones:
         inputs["nodeLocations"] = list(further_zones)
-    if (groups := people.authenticator_groups(settings)) is not None:
+    if (groups := access.authenticator_groups(settings)) is not None:
         inputs["authenticatorGroupsConfig"] = groups
     if settings.kubernetes.version is not None:
         inputs["minMasterVersion"] = settings.kubernetes.version

@@ -1,6 +1,6 @@
-"""A subnet that is there already, of the cluster's project or of a Shared VPC's host project: read and never changed.
+"""An existing subnet of the cluster's project or of a Shared VPC's host project: read, never changed.
 
-What a Shared VPC wants beforehand is for its host project: roles of service agents, firewall rules for what GKE opens.
+A Shared VPC requires setup in its host project: roles of service agents, firewall rules for GKE.
 https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-shared-vpc
 """
 
@@ -22,36 +22,36 @@ _SUBNETWORK: Final = "gcp:compute/getSubnetwork:getSubnetwork"
 
 
 class ExistingNetwork:
-    """What ``network.Network`` is to a cluster, without a resource.
+    """``network.Network`` without resources.
 
     Raises:
-        pulumi.RunError: there is no such subnet, or it does not fit: every reason at once, before anything is made.
+        pulumi.RunError: no such subnet, or an unsuitable one; lists all problems, before any resource is created.
     """
 
     def __init__(self, settings: Settings, parent: pulumi.Resource) -> None:
         existing = settings.network.existing
-        written = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
+        parts = EXISTING_NETWORK.fullmatch(existing.network) if existing else None
         assert existing is not None
-        assert written is not None  # settings refuse any other
-        project = written["project"] or settings.project
-        asked = {"project": project, "region": settings.region, "name": existing.subnets[0]}
+        assert parts is not None  # settings refuse any other
+        project = parts["project"] or settings.project
+        arguments = {"project": project, "region": settings.region, "name": existing.subnets[0]}
         try:
-            found = pulumi.runtime.invoke(_SUBNETWORK, asked, pulumi.InvokeOptions(parent=parent)).value
+            subnet = pulumi.runtime.invoke(_SUBNETWORK, arguments, pulumi.InvokeOptions(parent=parent)).value
         except Exception as error:
             raise pulumi.RunError(
-                f"network.existing.subnets: '{asked['name']}' in {asked['region']} of project {project}: {error}"
+                f"network.existing.subnets: '{arguments['name']}' in {settings.region}, project {project}: {error}"
             ) from error
-        problems = list(_problems(settings, found, f"projects/{project}/global/networks/{written['name']}"))
+        problems = list(_problems(settings, subnet, f"projects/{project}/global/networks/{parts['name']}"))
         if problems:
             raise pulumi.RunError(str(SettingsError(problems, stack=settings.stack)))
-        if not found.get("privateIpGoogleAccess"):
+        if not subnet.get("privateIpGoogleAccess"):
             pulumi.warn(
-                f"network.existing.subnets: '{asked['name']}' has no Private Google Access, so the nodes reach "
-                "Google's registries through its NAT, if it has one, or not at all",
+                f"network.existing.subnets: '{arguments['name']}' has no Private Google Access, so the nodes reach "
+                "Google's registries only through NAT",
                 parent,
             )
-        self.network: str = found["network"]
-        self.subnetwork: str = found["selfLink"]
+        self.network: str = subnet["network"]
+        self.subnetwork: str = subnet["selfLink"]
         self.pod_range, self.service_range = str(existing.pod_range), str(existing.service_range)
         self.ready: list[pulumi.Resource] = []
 
@@ -84,10 +84,10 @@ def _problems(settings: Settings, subnet: Mapping[str, Any], network: str) -> It
             if room < nodes:
                 yield common.existing_too_small(key, str(name), pods, room, nodes)
     control_plane = settings.network.control_plane_cidr
-    for taken in (str(primary), *ranges.values()):
-        if control_plane is not None and IPv4Network(control_plane).overlaps(IPv4Network(taken)):
+    for subnet_range in (str(primary), *ranges.values()):
+        if control_plane is not None and IPv4Network(control_plane).overlaps(IPv4Network(subnet_range)):
             yield Problem(
                 "network.controlPlaneCidr",
-                f"{control_plane} overlaps with {taken} of the subnet",
+                f"{control_plane} overlaps with {subnet_range} of the subnet",
                 "Choose another range",
             )

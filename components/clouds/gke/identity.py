@@ -1,4 +1,4 @@
-"""Who the nodes are, and who may use the key that encrypts secrets. No key file exists anywhere."""
+"""The nodes' service account, and grants on encryption keys. No key file exists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NODE_ROLES: Final = ("roles/container.defaultNodeServiceAccount", "roles/artifac
 https://cloud.google.com/kubernetes-engine/docs/how-to/service-accounts"""
 
 STREAMING_ROLE: Final = "roles/serviceusage.serviceUsageConsumer"
-"""What a node that streams images needs too, in every project that holds one: without it their pods do not start.
+"""Needed to stream images, in every project that holds some: without it pods do not start.
 https://cloud.google.com/kubernetes-engine/docs/how-to/image-streaming#requirements,
 https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2251"""
 
@@ -25,9 +25,9 @@ _ACCOUNT_SUFFIX: Final = "-nodes"
 
 
 class NodeIdentity:
-    """A service account for the nodes alone, with ``NODE_ROLES``; ``email`` names it, ``ready`` are its grants.
+    """A service account for the nodes only, with ``NODE_ROLES``: its ``email``, and its grants (``ready``).
 
-    Where a pool streams images it has ``STREAMING_ROLE``, too, also in the projects that images are pulled from.
+    If a pool streams images it also has ``STREAMING_ROLE``, in the projects of ``pullFrom``, too.
     """
 
     def __init__(self, name: str, settings: Settings, parent: pulumi.Resource) -> None:
@@ -46,20 +46,20 @@ class NodeIdentity:
         self.ready: list[pulumi.Resource] = [
             declare(
                 "gcp:projects/iAMMember:IAMMember",
-                f"{name}-node-{called}",
+                f"{name}-node-{suffix}",
                 {"project": project, "role": role, "member": account.output("member")},
                 pulumi.ResourceOptions(parent=parent),
             )
-            for called, role, project in _grants(settings)
+            for suffix, role, project in _grants(settings)
         ]
 
 
 def _grants(settings: Settings) -> Iterator[tuple[str, str, str]]:
-    """What the nodes may do: a name, a role and the project it is for."""
-    streamed = any(pool.image_streaming for pool in settings.gpu_pools)
-    for role in (*NODE_ROLES, STREAMING_ROLE) if streamed else NODE_ROLES:
+    """The nodes' grants: name suffix, role and project."""
+    streams = any(pool.image_streaming for pool in settings.gpu_pools)
+    for role in (*NODE_ROLES, STREAMING_ROLE) if streams else NODE_ROLES:
         yield role.rpartition(".")[2].lower(), role, settings.project
-    if streamed:
+    if streams:
         # Repositories are called projects/<project>/….
         others = {registry.split("/")[1] for registry in settings.workloads.pull_from}
         for project in sorted(others - {settings.project}):
@@ -67,7 +67,7 @@ def _grants(settings: Settings) -> Iterator[tuple[str, str, str]]:
 
 
 def grant_kms_key(name: str, settings: Settings, key: str, parent: pulumi.Resource) -> pulumi.Resource:
-    """Let GKE's own service agent use ``key``; without it the cluster's creation fails.
+    """Grant GKE's service agent the use of ``key``; without it the cluster's creation fails.
 
     https://cloud.google.com/kubernetes-engine/docs/how-to/encrypting-secrets
     """
@@ -75,7 +75,7 @@ def grant_kms_key(name: str, settings: Settings, key: str, parent: pulumi.Resour
 
 
 def grant_disk_key(name: str, settings: Settings, key: str, parent: pulumi.Resource) -> pulumi.Resource:
-    """Let Compute Engine's service agent use ``key``; without it no node starts and no volume is made.
+    """Grant Compute Engine's service agent the use of ``key``; without it no node starts and no volume is created.
 
     https://cloud.google.com/kubernetes-engine/docs/how-to/using-cmek
     """
@@ -101,7 +101,7 @@ def project_number(settings: Settings, parent: pulumi.Resource) -> pulumi.Output
         {"projectId": settings.project},
         pulumi.InvokeOutputOptions(parent=parent),
     )
-    return project.apply(lambda found: str(found["number"]))
+    return project.apply(lambda project: str(project["number"]))
 
 
 def account_id(cluster_name: str) -> str:

@@ -12,8 +12,8 @@ def kubeconfig(context: str, endpoint: str, ca_pem_base64: str | None) -> str:
     ``ca_pem_base64`` is the cluster's CA, which proves its addresses; ``None`` for its endpoint by name, whose
     certificate is of a public authority: https://github.com/hashicorp/terraform-provider-kubernetes/issues/2637.
 
-    The plugin takes the application-default credentials, as the Google Cloud provider does, so that whoever makes the
-    cluster is who declares the objects in it.
+    The plugin takes the application-default credentials, as the Google Cloud provider does, so that the
+    same principal creates the cluster and its objects.
 
     https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl
     """

@@ -21,7 +21,7 @@ _FIRST_WEEK: Final = datetime(2024, 1, 1)
 def policy(maintenance: Maintenance) -> gke.MaintenancePolicy:
     """The cluster's ``maintenancePolicy``; the days of a recurrence are those of UTC."""
     opens = _FIRST_WEEK + timedelta(days=maintenance.weekday, hours=maintenance.opens)
-    found: gke.MaintenancePolicy = {
+    policy: gke.MaintenancePolicy = {
         "recurringWindow": {
             "startTime": _text(opens),
             "endTime": _text(opens + timedelta(hours=maintenance.hours)),
@@ -29,7 +29,7 @@ def policy(maintenance: Maintenance) -> gke.MaintenancePolicy:
         }
     }
     if maintenance.exclusions:
-        found["maintenanceExclusions"] = [
+        policy["maintenanceExclusions"] = [
             {
                 "exclusionName": each.name,
                 "startTime": f"{each.first}T00:00:00Z",
@@ -38,7 +38,7 @@ def policy(maintenance: Maintenance) -> gke.MaintenancePolicy:
             }
             for each in maintenance.exclusions
         ]
-    return found
+    return policy
 
 
 def _text(moment: datetime) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pulumi
 
 from components.clouds.gke.declare import declare
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings import Settings
 
 POD_RANGE: Final = "pods"
@@ -112,4 +112,4 @@ def _options(settings: Settings, parent: pulumi.Resource) -> pulumi.ResourceOpti
     volume = settings.workloads.shared_volume
     if volume is None:
         return pulumi.ResourceOptions(parent=parent)
-    return lasting(volume, f"projects/{settings.project}/global/networks/{settings.cluster_name}", parent)
+    return retained(volume, f"projects/{settings.project}/global/networks/{settings.cluster_name}", parent)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 IMAGE_TYPES: Final[Mapping[Image, str]] = {"cos": "COS_CONTAINERD", "ubuntu": "UBUNTU_CONTAINERD"}
 
-# GKE leaves their local SSDs unused unless told; they become pods' ephemeral storage. Machines of the third generation
-# and later (A3, A4 …) use theirs by themselves:
+# GKE does not use their local SSDs by default; here they become ephemeral storage. Machines of the third generation and
+# later (A3, A4 …) use theirs by default:
 # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1beta1/NodeConfig#ephemeralstoragelocalssdconfig
 _SSDS_UNUSED: Final = "a2-ultragpu-"
 

@@ -27,13 +27,13 @@ _UPGRADE_BY_SURPLUS: Final[gke.ClusterNodePoolUpgradeSettings] = {
 }
 
 
-# An upgrade drains a node within an hour, whatever runs on it. So a pool with GPUs stays at its version until Google no
-# longer supports that, or until somebody upgrades it:
+# An upgrade drains a node within an hour, whatever runs on it. So a GPU pool keeps its version until Google ends
+# its support, or until you upgrade it:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/maintenance-windows-and-exclusions
 _NO_UPGRADES_BY_ITSELF: Final[gke.NodePoolMaintenancePolicy] = {"exclusionUntilEndOfSupports": [{"enabled": True}]}
 
-# Changed, these would replace all nodes, with whatever runs there: a pool keeps what it was created with.
-_KEPT: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.gvnic")
+# A change would replace all nodes with their jobs, so a pool keeps the values of its creation.
+_IMMUTABLE: Final = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.gvnic")
 
 # Google changes these by draining and replacing the nodes, with the jobs on them, and the provider says update.
 # As a replacement, a preview says it: https://github.com/GoogleCloudPlatform/magic-modules/pull/9575
@@ -74,7 +74,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         "cluster": context.control_plane.output("name"),
         "location": location(settings),
         "nodeLocations": list(pool.zones),
-        # A machine that is lent is not replaced, as another would have to be waited for.
+        # A flex-start node is not repaired: a replacement would wait for capacity.
         "management": {"autoRepair": pool.rung != "flex-start", "autoUpgrade": True},
         "upgradeSettings": _upgrade(pool),
         "nodeConfig": config,
@@ -92,27 +92,27 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         inputs["autoscaling"] = _autoscaling(pool)
     else:
         inputs["nodeCount"] = pool.nodes_per_zone
-    behaviour = pulumi.ResourceOptions(
-        # After creation the autoscaler owns the size; only that of a pool without one is ours to change.
-        ignore_changes=[*_KEPT, *(("initialNodeCount", "nodeCount") if pool.autoscaled else ())],
+    options = pulumi.ResourceOptions(
+        # The autoscaler owns the size after creation; without one the program does.
+        ignore_changes=[*_IMMUTABLE, *(("initialNodeCount", "nodeCount") if pool.autoscaled else ())],
         replace_on_changes=[*_RECREATES_NODES, "placementPolicy"] if pool.gpu_part else [],
-        # It goes with its cluster, by one request: nodes that came while pools are deleted one by one would stay.
+        # Deleted with its cluster by one request: nodes created while pools are deleted one by one would remain.
         deleted_with=context.control_plane,
         # Two pools of one name cannot exist side by side.
         delete_before_replace=True,
         custom_timeouts=pulumi.CustomTimeouts(create="30m", update="60m", delete="30m"),
     )
     inputs = beside(inputs, pool.raw, f"{pool.declared_at}.raw")
-    return declare("gcp:container/nodePool:NodePool", name, inputs, pulumi.ResourceOptions.merge(opts, behaviour))
+    return declare("gcp:container/nodePool:NodePool", name, inputs, pulumi.ResourceOptions.merge(opts, options))
 
 
 def _upgrade(pool: Pool) -> gke.ClusterNodePoolUpgradeSettings:
-    """As the pool says; of the other number then none."""
-    wanted = pool.upgrade
-    if wanted is None:
+    """The pool's setting; a number that it omits is 0."""
+    upgrade = pool.upgrade
+    if upgrade is None:
         return _UPGRADE_IN_PLACE if pool.gpu_part else _UPGRADE_BY_SURPLUS
-    surge, missing = wanted.max_surge or 0, wanted.max_unavailable or 0
-    return {"strategy": "SURGE", "maxSurge": surge, "maxUnavailable": missing}
+    surge, unavailable = upgrade.max_surge or 0, upgrade.max_unavailable or 0
+    return {"strategy": "SURGE", "maxSurge": surge, "maxUnavailable": unavailable}
 
 
 def location_policy(pool: Pool) -> str:

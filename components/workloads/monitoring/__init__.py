@@ -1,4 +1,4 @@
-"""What GPUs do and cost: an exporter on GPU nodes, Prometheus and Grafana on the admin pool.
+"""GPU metrics and cost: an exporter on GPU nodes, Prometheus and Grafana on the admin pool.
 
 The chart's values: https://github.com/prometheus-community/helm-charts/tree/main/charts/kube-prometheus-stack
 """
@@ -34,10 +34,10 @@ LOGIN: Final = "grafana-login"
 """The Secret with Grafana's user and password."""
 
 _HERE: Final = Path(__file__).parent
-_UNSAID_IDLE_MINUTES: Final = 15
+_DEFAULT_IDLE_MINUTES: Final = 15
 """Where a cloud does not say how long a node stays idle:
 https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler"""
-_UNUSUALLY_IDLE_MINUTES: Final = 30
+_GRACE_MINUTES: Final = 30
 """Beyond the time after which an autoscaler takes a node away by itself."""
 
 
@@ -59,7 +59,7 @@ class GpuMonitoring(pulumi.ComponentResource):
         cluster, objects = args.cluster, args.cluster.objects
         for daemon in cluster.cloud.gpu_exporters(args.pools):
             files = objects.declare(f"{name}-{daemon.name}-files", config_map(daemon), self)
-            # It waits for room on a node where a job runs, instead of ending the job.
+            # Not critical: on a full node it waits instead of preempting a job.
             objects.declare(f"{name}-{daemon.name}", daemon_set(daemon, critical=False), self, files)
         space = objects.namespace(CHART.namespace, self)
         needs: list[pulumi.Resource] = [
@@ -73,17 +73,17 @@ class GpuMonitoring(pulumi.ComponentResource):
 
 def rules(settings: Settings, pools: Sequence[Pool]) -> dict[str, Any]:
     """Prometheus' rules for these pools: those of ``rules.yaml``, and what their nodes cost."""
-    written: dict[str, Any] = yaml.safe_load((_HERE / "rules.yaml").read_text(encoding="utf-8"))
-    for group in written["groups"]:
+    document: dict[str, Any] = yaml.safe_load((_HERE / "rules.yaml").read_text(encoding="utf-8"))
+    for group in document["groups"]:
         for rule in group["rules"]:
             if rule.get("alert") == "GpuPoolNotBackAtZero":
-                rule["for"] = f"{_idle_minutes(settings, pools) + _UNUSUALLY_IDLE_MINUTES}m"
-    return {"groups": [{"name": "gpucluster-pools", "rules": list(_facts(pools))}, *written["groups"]]}
+                rule["for"] = f"{_idle_minutes(settings, pools) + _GRACE_MINUTES}m"
+    return {"groups": [{"name": "gpucluster-pools", "rules": list(_facts(pools))}, *document["groups"]]}
 
 
 def _idle_minutes(settings: Settings, pools: Sequence[Pool]) -> int:
     """The longest that a node of them stays idle on purpose."""
-    return max(settings.idle_minutes_of(pool) or _UNSAID_IDLE_MINUTES for pool in pools)
+    return max(settings.idle_minutes_of(pool) or _DEFAULT_IDLE_MINUTES for pool in pools)
 
 
 def _facts(pools: Sequence[Pool]) -> Iterator[dict[str, Any]]:

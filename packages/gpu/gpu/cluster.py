@@ -1,4 +1,4 @@
-"""The cluster as a user's kubeconfig reaches it: plain objects in and out, failures in words."""
+"""A client for the cluster of the user's kubeconfig: plain objects in and out, errors for users."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _JSON: Final = "application/json"
 
 
 class ClusterError(Exception):
-    """The cluster cannot be used, or refuses; the message says what to do. ``status`` is HTTP's, 0 with no answer."""
+    """Unreachable, or a request was refused; the message says what to do. ``status``: HTTP, 0 without answer."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -32,39 +32,37 @@ class ClusterError(Exception):
 
 @dataclass(frozen=True)
 class Reply:
-    """An object as it is stored, and the warnings of the cluster's admission."""
+    """An object as stored, and the warnings of admission."""
 
     stored: Object
     warnings: tuple[str, ...] = ()
 
 
 class ClusterClient:
-    """One cluster, by a context of the kubeconfig; the current one unless named."""
+    """One cluster, by a context of the kubeconfig. Default: the current one."""
 
     def __init__(self, context: str | None = None) -> None:
-        """Read the kubeconfig; the cluster is not asked yet.
+        """Read the kubeconfig, without a request to the cluster.
 
         Raises:
-            ClusterError: there is no kubeconfig, no such context, or its credentials cannot be had.
+            ClusterError: no kubeconfig, no such context, or no credentials.
         """
-        # The library takes a second to load: `gpu --help` and errors in arguments do without it.
+        # Imported late: it takes a second to load, and `gpu --help` does not need it.
         from kubernetes import config
 
         try:
             listed: Any = config.list_kube_config_contexts()
         except (config.ConfigException, OSError) as error:
-            raise ClusterError(f"no usable kubeconfig: {error}; set KUBECONFIG to the stack's") from error
+            raise ClusterError(f"no usable kubeconfig: {error}; set KUBECONFIG to the stack's kubeconfig") from error
         contexts, current = listed
         known = {each["name"]: each for each in contexts}
         if context is not None and context not in known:
-            raise ClusterError(
-                f"--context {context}: there is no such context; write one of {', '.join(sorted(known))}"
-            )
+            raise ClusterError(f"--context {context}: no such context; write one of {', '.join(sorted(known))}")
         chosen = known[context] if context is not None else current
         self.context: str = chosen["name"]
         self.namespace: str = chosen["context"].get("namespace") or "default"
         self.others: int = len(known) - 1
-        """Contexts that the kubeconfig has besides."""
+        """Number of other contexts in the kubeconfig."""
 
     @cached_property
     def _client(self) -> ApiClient:
@@ -76,27 +74,27 @@ class ClusterClient:
             raise ClusterError(f"context {self.context}: {error}") from error
 
     def offer(self) -> Offer:
-        """What the cluster offers.
+        """The GPU pools that the cluster publishes, and what jobs can use beside them.
 
         Raises:
-            ClusterError: it is not a cluster of ours, or of an older program.
-            OfferError: what is published cannot be read.
+            ClusterError: another kind of cluster, or an older version of the program.
+            OfferError: the ConfigMap is unreadable.
         """
-        found = self.find(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}")
-        if found is None:
+        config_map = self.find(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}")
+        if config_map is None:
             raise ClusterError(
-                f"context {self.context}: the cluster publishes no pools (ConfigMap {NAMESPACE}/{CONFIG_MAP}); it is "
-                "another cluster (choose one with --context), or its program is older: run `pulumi up`",
+                f"context {self.context}: no ConfigMap {NAMESPACE}/{CONFIG_MAP}: this is another cluster (choose with "
+                "--context), or its stack is older (run `pulumi up`)",
                 404,
             )
-        return from_config_map(found)
+        return from_config_map(config_map)
 
     def get(self, path: str, **query: str) -> Object:
         """One object or a List. Raises ClusterError."""
         return self._send("GET", path, query=query).stored
 
     def find(self, path: str) -> Object | None:
-        """Like ``get``, but ``None`` for what does not exist, whatever else is refused raises."""
+        """Like ``get``, but ``None`` if the object does not exist."""
         try:
             return self.get(path)
         except ClusterError as error:
@@ -110,7 +108,7 @@ class ClusterClient:
         return items
 
     def list_if_allowed(self, path: str, **query: str) -> list[Object] | None:
-        """Like ``list``, but ``None`` where the user may not see it, or the cluster knows no such kind."""
+        """Like ``list``, but ``None`` if the user may not list it, or the cluster has no such kind."""
         try:
             return self.list(path, **query)
         except ClusterError as error:
@@ -119,11 +117,11 @@ class ClusterClient:
             raise
 
     def create(self, manifest: Object) -> Reply:
-        """Create a namespaced object as its manifest says."""
+        """Create a namespaced object from its manifest."""
         return self._send("POST", collection(manifest), manifest)
 
     def delete(self, path: str) -> None:
-        """Delete, with what depends on it; what is gone already is fine."""
+        """Delete an object and its dependents; one that does not exist is no error."""
         try:
             self._send("DELETE", path, {"propagationPolicy": "Background"})
         except ClusterError as error:
@@ -131,16 +129,15 @@ class ClusterClient:
                 raise
 
     def log(self, namespace: str, pod: str, since: str | None = None) -> list[tuple[str, str]]:
-        """What a pod has said, each line with its time as the node wrote it; with ``since``, one of these times, only
-        what follows it.
+        """A pod's log: (time, line), the time as the node wrote it. ``since``, one of these times: only later lines.
 
         Raises:
-            ClusterError: the container has not started, or its node is gone and the log with it (404).
+            ClusterError: the container has not started, or its node was deleted with the log (404).
         """
         query = {"timestamps": "true", **({"sinceTime": since} if since else {})}
         text = self._exchange("GET", f"{pod_path(namespace, pod)}/log", query=query).data.decode(errors="replace")
-        lines = [(time, said) for line in text.splitlines() for time, _, said in [line.partition(" ")]]
-        # The server looks at seconds: what was there already comes again.
+        lines = [(time, content) for line in text.splitlines() for time, _, content in [line.partition(" ")]]
+        # The server compares whole seconds, so known lines are returned again.
         known = max((index for index, (time, _) in enumerate(lines) if time == since), default=-1)
         return lines[known + 1 :]
 
@@ -173,24 +170,25 @@ class ClusterClient:
                 _request_timeout=_TIMEOUT,
             )
         except ApiException as error:
-            raise self._refused(error) from error
+            raise self._refused(error, method) from error
         except (HTTPError, OSError) as error:
             reason = str(getattr(error, "reason", error)).rpartition("): ")[2]
             raise ClusterError(
-                f"context {self.context}: the cluster does not answer: {reason}; is this the right context, and are "
-                "you connected to its network?"
+                f"context {self.context}: no answer from the cluster: {reason}. Check the context, and your connection "
+                "to its network"
             ) from error
         return answer[0] if isinstance(answer, tuple) else answer
 
-    def _refused(self, error: Any) -> ClusterError:
+    def _refused(self, error: Any, method: str) -> ClusterError:
         try:
             message = json.loads(error.body)["message"]
         except (TypeError, ValueError, KeyError):
             message = str(error.reason)
         if error.status == 401:
-            message = f"context {self.context}: your credentials were not accepted; log in to the cloud again"
+            message = f"context {self.context}: credentials rejected; log in to the cloud again"
         if error.status == 403 and "forbidden: User" in message:
-            message += "; ask the cluster's administrator for the role `edit` in the namespace"
+            role = "view" if method == "GET" else "edit"
+            message += f"; ask the administrator for the role `{role}` in the namespace"
         return ClusterError(message, int(error.status or 0))
 
 
@@ -210,7 +208,7 @@ def event_path(namespace: str) -> str:
 
 
 def collection(manifest: Mapping[str, Any]) -> str:
-    """Where an object of ours (a Job, a Service) is created."""
+    """The path where an object with this manifest (a Job, a Service) is created."""
     version = manifest["apiVersion"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     return _path(root, manifest["metadata"]["namespace"], manifest["kind"].lower() + "s", "")

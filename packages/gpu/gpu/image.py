@@ -1,4 +1,4 @@
-"""An image from the working directory: a Dockerfile (yours, or a template's), built and pushed by what is there."""
+"""An image of the working directory, from its Dockerfile or a template, built by docker, podman or buildah."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Final
 
 BUILDERS: Final = ("docker", "podman", "buildah")
 _LAST_LINES: Final = 15
-_LONGEST_ANSWER: Final = 60
+_TIMEOUT_SECONDS: Final = 60
 
 # CUDA 12.2 runs on every driver branch that clouds install by default today (R535 and later).
 _TEMPLATE: Final = """\
@@ -41,7 +41,7 @@ _IGNORED: Final = (
 
 
 class ImageError(Exception):
-    """There is no image; the message has the last words of what failed, and what to do."""
+    """No image could be built or pushed; the message has the last lines of the output, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ class Builder:
             self._run([*arguments, str(folder)], f"building {tag}")
 
     def push(self, tag: str) -> None:
-        """Push it. Raises ImageError, for example without rights in the registry."""
+        """Push the image. Raises ImageError, for example without permission in the registry."""
         self._run(["push", tag], f"pushing {tag}")
 
     def _ignoring(self, folder: Path, file: Path) -> list[str]:
-        """Docker finds the list beside the Dockerfile, the others are told."""
+        """Docker finds the ignore file beside the Dockerfile; the others need an option."""
         if any((folder / name).is_file() for name in (".dockerignore", ".containerignore")):
             return []
         ignore = file.with_name("Dockerfile.dockerignore")
@@ -78,22 +78,22 @@ class Builder:
 
     def _run(self, arguments: Sequence[str], doing: str) -> None:
         command = [self.name, *arguments]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        if done.returncode:
-            last = "\n".join(f"  {line}" for line in done.stdout.splitlines()[-_LAST_LINES:])
-            raise ImageError(f"{doing} failed (exit code {done.returncode}); its last lines:\n{last}")
+        process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if process.returncode:
+            last = "\n".join(f"  {line}" for line in process.stdout.splitlines()[-_LAST_LINES:])
+            raise ImageError(f"{doing} failed (exit code {process.returncode}); last lines:\n{last}")
 
 
 def dockerfile(folder: Path) -> str:
-    """What is built where the folder has no Dockerfile."""
+    """The Dockerfile for a folder without one."""
     return _TEMPLATE.format(requirements=_REQUIREMENTS if (folder / "requirements.txt").is_file() else "")
 
 
 def find_builder() -> Builder:
-    """The first that is there and answers: Docker's client may be there without its server.
+    """The first builder that works: Docker's client may be installed without its server.
 
     Raises:
-        ImageError: none does.
+        ImageError: none works.
     """
     silent = []
     for name in BUILDERS:
@@ -101,24 +101,24 @@ def find_builder() -> Builder:
             continue
         question = "version" if name == "docker" else "info"
         try:
-            done = subprocess.run([name, question], capture_output=True, timeout=_LONGEST_ANSWER, check=False)
+            process = subprocess.run([name, question], capture_output=True, timeout=_TIMEOUT_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired):
             silent.append(name)
             continue
-        if done.returncode == 0:
+        if process.returncode == 0:
             return Builder(name)
         silent.append(name)
     state = f"{', '.join(silent)} does not answer" if silent else f"none of {', '.join(BUILDERS)} is installed"
-    raise ImageError(f"nothing can build an image here: {state}; install one, or name an image with --image")
+    raise ImageError(f"cannot build an image: {state}; install one, or use --image")
 
 
 def tag_for(registry: str | None, name: str) -> str:
-    """A tag that no image had before.
+    """A new tag with the current time.
 
     Raises:
-        ImageError: there is no registry.
+        ImageError: no registry.
     """
     if not registry:
-        raise ImageError("the stack has no registry for images; name one with --registry, or an image with --image")
+        raise ImageError("the stack has no registry; name one with --registry, or an image with --image")
     stamp = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
     return f"{registry.rstrip('/')}/{name}:{stamp}"

@@ -1,8 +1,8 @@
-"""What a job costs by list prices: what it used, what waking its nodes took, and how long they stay after it.
+"""What a job costs at list prices: while its programs run, while its nodes are provisioned, and while they are idle.
 
-A pod pays for its share of a node, by GPUs. Prices are those that the cluster publishes now. Pods that are gone (a spot
-node was taken away) count as far as events still tell of them (``departed.py``). A node that is gone, or that the user
-may not see, does not say when it appeared.
+A pod pays for its share of a node's GPUs, at the prices that the cluster publishes now. Pods that were deleted with
+their node (a reclaimed spot node, for example) count as far as events still list them (``finished_pods.py``). The start
+of a node that was deleted, or that the user may not list, is unknown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any, Final
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import Offer, PoolOffer
 from facts.concepts.pool import POOL_LABEL
-from gpu.departed import departed
+from gpu.finished_pods import finished_pods
+from gpu.words import counted
 
 Object = Mapping[str, Any]
 _SECONDS_PER_HOUR: Final = 3600
@@ -23,27 +24,29 @@ _SECONDS_PER_HOUR: Final = 3600
 
 @dataclass(frozen=True, kw_only=True)
 class GpuCost:
-    """US dollars, and hours of one GPU. ``used``: programs ran. ``waking``: their nodes were up and they did not run
-    yet. ``tail``: at most, until their nodes go after them. ``notes`` say what is left out.
+    """US dollars, and hours of one GPU.
+
+    ``running``: containers ran. ``provisioning``: their nodes existed and they did not run yet. ``idle``: until
+    scale-down removes their nodes, at most. ``notes`` say what is not counted.
     """
 
     gpu_hours: float = 0.0
-    used: float = 0.0
-    waking: float = 0.0
-    tail: float = 0.0
+    running: float = 0.0
+    provisioning: float = 0.0
+    idle: float = 0.0
     notes: tuple[str, ...] = ()
 
     @property
     def total(self) -> float:
         """All parts."""
-        return self.used + self.waking + self.tail
+        return self.running + self.provisioning + self.idle
 
     def __add__(self, other: GpuCost) -> GpuCost:
         return GpuCost(
             gpu_hours=self.gpu_hours + other.gpu_hours,
-            used=self.used + other.used,
-            waking=self.waking + other.waking,
-            tail=self.tail + other.tail,
+            running=self.running + other.running,
+            provisioning=self.provisioning + other.provisioning,
+            idle=self.idle + other.idle,
             notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
         )
 
@@ -56,25 +59,25 @@ def of_job(
     now: datetime,
     events: Sequence[Object] = (),
 ) -> GpuCost:
-    """What a job's ``pods`` cost, and those that are gone as far as ``events`` of its namespace tell; notes say so."""
-    gone = departed(job, pods, events)
+    """What a job's ``pods`` cost, with those deleted pods that ``events`` of its namespace still list; notes say so."""
+    deleted = finished_pods(job, pods, events)
     status = job.get("status") or {}
-    ran = (status.get("succeeded") or 0) + (status.get("failed") or 0)
-    ended = sum((pod.get("status") or {}).get("phase") in ("Succeeded", "Failed") for pod in pods)
+    finished = (status.get("succeeded") or 0) + (status.get("failed") or 0)
+    existing = sum((pod.get("status") or {}).get("phase") in ("Succeeded", "Failed") for pod in pods)
     name = job["metadata"]["name"]
-    lost = ran - ended - len(gone)
+    lost = finished - existing - len(deleted)
     notes = (
-        *((f"{len(gone)} pods of {name} are gone: what they cost is told by events, at most",) if gone else ()),
-        *((f"at least {lost} pods of {name} are gone and not counted",) if lost > 0 else ()),
+        *((f"{counted(len(deleted), 'deleted pod')} of {name} estimated from events, at most",) if deleted else ()),
+        *((f"at least {counted(lost, 'deleted pod')} of {name} not counted",) if lost > 0 else ()),
     )
-    return of_pods([*pods, *gone], nodes, offer, now) + GpuCost(notes=notes)
+    return of_pods([*pods, *deleted], nodes, offer, now) + GpuCost(notes=notes)
 
 
 def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: datetime) -> GpuCost:
-    """What these pods cost until ``now``, with the end of their nodes to come."""
+    """What these pods cost until ``now``, and the idle time of their nodes that is still to come."""
     pools = {pool.name: pool for pool in offer.pools}
     by_name = {node["metadata"]["name"]: node for node in nodes}
-    total, last_on = GpuCost(), {}
+    total, idle_by_node = GpuCost(), {}
     for pod in pods:
         node_name = pod["spec"].get("nodeName")
         if not node_name:
@@ -82,41 +85,47 @@ def of_pods(pods: Iterable[Object], nodes: Sequence[Object], offer: Offer, now: 
         node = by_name.get(node_name)
         pool = _pool(pod, node, pools)
         if pool is None or pool.hourly_usd is None:
-            name = "of an unknown pool" if pool is None else f"of pool {pool.name}"
+            name = "an unknown pool" if pool is None else f"pool {pool.name}"
             price: float | None = None
-            total += GpuCost(notes=(f"the price of nodes {name} is not known: its pods count no dollars",))
+            total += GpuCost(notes=(f"node price of {name} unknown; its pods are not included",))
         else:
             price = pool.hourly_usd
         total += _while_up(pod, node, pool, price, now)
         if pool is not None and price is not None and pool.idle_minutes is None:
-            total += GpuCost(notes=("the cloud does not say how long idle nodes stay: no tail is counted",))
+            total += GpuCost(notes=("scale-down delay unknown on this cloud; idle time not included",))
         elif pool is not None and price is not None and pool.idle_minutes is not None:
-            last_on[node_name] = max(last_on.get(node_name, 0.0), _share(pod, pool) * price * pool.idle_minutes / 60)
-    return total + GpuCost(tail=sum(last_on.values()))
+            idle_by_node[node_name] = max(
+                idle_by_node.get(node_name, 0.0), _share(pod, pool) * price * pool.idle_minutes / 60
+            )
+    return total + GpuCost(idle=sum(idle_by_node.values()))
 
 
 def _while_up(pod: Object, node: Object | None, pool: PoolOffer | None, price: float | None, now: datetime) -> GpuCost:
-    """Used and waking of one pod."""
-    appeared = _time(node["metadata"]["creationTimestamp"]) if node is not None else None
-    made = _time(pod["metadata"]["creationTimestamp"])
-    placed = (each for each in _conditions(pod) if each["type"] == "PodScheduled" and each["status"] == "True")
-    bound = next((_time(each.get("lastTransitionTime")) for each in placed), None)
+    """The running and provisioning cost of one pod."""
+    node_created = _time(node["metadata"]["creationTimestamp"]) if node is not None else None
+    created = _time(pod["metadata"]["creationTimestamp"])
+    conditions = (each for each in _conditions(pod) if each["type"] == "PodScheduled" and each["status"] == "True")
+    scheduled = next((_time(each.get("lastTransitionTime")) for each in conditions), None)
     started, ended = _ran(pod)
-    # A node that was up before the pod was made was not woken for it.
-    waits_from = appeared if appeared is not None and made is not None and appeared >= made else bound
-    unseen = "a node that is gone, or not yours to see, counts as awake from when its pod was placed"
+    # A node that existed before the pod was not provisioned for it.
+    waits_from = (
+        node_created if node_created is not None and created is not None and node_created >= created else scheduled
+    )
+    unknown_start = (
+        "provisioning of a deleted node, or one that you may not list, counts from when its pod was scheduled"
+    )
     hourly = 0.0 if price is None or pool is None else price * _share(pod, pool)
     running = _hours(started, ended or now)
     return GpuCost(
         gpu_hours=running * _gpus(pod),
-        used=running * hourly,
-        waking=_hours(waits_from, started or ended or now) * hourly,
-        notes=(unseen,) if node is None else (),
+        running=running * hourly,
+        provisioning=_hours(waits_from, started or ended or now) * hourly,
+        notes=(unknown_start,) if node is None else (),
     )
 
 
 def _pool(pod: Object, node: Object | None, pools: Mapping[str, PoolOffer]) -> PoolOffer | None:
-    """By its node's label; where the node is gone, the dearest of those that the pod may use."""
+    """The pool in its node's label; of a deleted node, the most expensive pool that the pod may use."""
     if node is not None:
         return pools.get((node["metadata"].get("labels") or {}).get(POOL_LABEL, ""))
     allowed = [pools[name] for name in _allowed(pod) if name in pools]

@@ -1,4 +1,4 @@
-"""From a job to one that runs, with nothing half-made if that fails; and how people write what they ask for."""
+"""Creates a job's objects, all or none; parses quantities and names of the command line."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _MIB: Final = 1024 * 1024
 
 
 def create(cluster: ClusterClient, job: TrainingJobSpec) -> tuple[str, ...]:
-    """Create the job's objects; the warnings of the cluster's admission. Nothing is left if one is refused.
+    """Create the job's objects; the warnings of admission. If one object is refused, all are deleted.
 
     Raises:
-        ClusterError: the name is taken, a right is missing, or admission refuses it.
+        ClusterError: the name is taken, a permission is missing, or admission refuses the job.
     """
     first, *others = manifests(job)
     try:
@@ -30,7 +30,7 @@ def create(cluster: ClusterClient, job: TrainingJobSpec) -> tuple[str, ...]:
     except ClusterError as error:
         if error.status == 409:
             raise ClusterError(
-                f"a job {job.name} is there already in {job.namespace}; write another --name, or `gpu stop {job.name}`",
+                f"job {job.name} already exists in {job.namespace}; choose another --name, or `gpu stop {job.name}`",
                 409,
             ) from error
         raise
@@ -52,7 +52,7 @@ def create(cluster: ClusterClient, job: TrainingJobSpec) -> tuple[str, ...]:
 
 
 def name_for(command: Sequence[str], image: str | None) -> str:
-    """A name that tells what runs and is not taken: of the script, else of the image."""
+    """A unique name: of the script or else of the image, with a random suffix."""
     script = next((word for word in command if word.endswith((".py", ".sh"))), None)
     source = PurePath(script).stem if script else (image or (command[0] if command else "job")).rpartition("/")[2]
     stem = re.sub(r"[^a-z0-9]+", "-", source.partition(":")[0].lower()).strip("-")[: LONGEST_NAME - 6].strip("-")
@@ -61,22 +61,22 @@ def name_for(command: Sequence[str], image: str | None) -> str:
 
 def mebibytes(option: str, text: str) -> int:
     """``200Gi`` in MiB, rounded up. Raises AskError."""
-    return _more_than_nothing(option, text, math.ceil(_amount(option, text, "200Gi") / _MIB))
+    return _positive(option, text, math.ceil(_amount(option, text, "200Gi") / _MIB))
 
 
 def millicores(option: str, text: str) -> int:
     """``4`` or ``500m`` in thousandths of a core, rounded up. Raises AskError."""
-    return _more_than_nothing(option, text, math.ceil(_amount(option, text, "4 or 500m") * 1000))
+    return _positive(option, text, math.ceil(_amount(option, text, "4 or 500m") * 1000))
 
 
 def _amount(option: str, text: str, example: str) -> Decimal:
     try:
         return quantity(text)
     except (ValueError, ArithmeticError) as error:
-        raise AskError(f"{option} {text}: is no amount; write {example}") from error
+        raise AskError(f"{option} {text}: not a quantity; write for example {example}") from error
 
 
-def _more_than_nothing(option: str, text: str, amount: int) -> int:
+def _positive(option: str, text: str, amount: int) -> int:
     if amount <= 0:
-        raise AskError(f"{option} {text}: write more than nothing, or leave it out")
+        raise AskError(f"{option} {text}: must be more than 0; or omit it")
     return amount

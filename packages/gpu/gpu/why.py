@@ -1,7 +1,7 @@
-"""What a job waits for, in one line, and what to do about it: from its pods' conditions and the events around them.
+"""What a job waits for, in one line, and what to do about it: from its pods' conditions and the related events.
 
-Whose words they are: the scheduler's (``FailedScheduling``), the Job controller's (``FailedCreate``), the kubelet's,
-and those of autoscalers:
+Their messages come from the scheduler (``FailedScheduling``), the Job controller (``FailedCreate``), the kubelet and
+autoscalers:
 
 - cluster-autoscaler, which AKS and GKE run as well:
   https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/processors/status/eventing_scale_up_processor.go
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from facts.jobs.job import QUEUE_LABEL
+from gpu.words import counted
 
 Object = Mapping[str, Any]
 Kind = Literal[
@@ -30,12 +31,12 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Reason:
-    """``what`` in one line; ``remedy`` is empty where there is nothing to do. ``said`` are the words it comes from."""
+    """``summary`` in one line; ``remedy`` is empty if there is nothing to do; ``message`` is the original message."""
 
     kind: Kind
-    what: str
+    summary: str
     remedy: str = ""
-    said: str = ""
+    message: str = ""
 
 
 _IMAGE: Final = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
@@ -60,34 +61,34 @@ _NO_POOL: Final = re.compile(
     r"didn't match Pod's node affinity|untolerated taint|Insufficient |enough resources|incompatible", re.IGNORECASE
 )
 
-_TRY_LATER: Final = "wait, or stop it and choose another GPU or other zones: `gpu pools`, `gpu fit`"
+_TRY_LATER: Final = "wait, or stop the job and choose another GPU or other zones: `gpu pools`, `gpu fit`"
 _REMEDIES: Final[Mapping[str, str]] = {
-    "no-capacity": f"the cloud has none left there; {_TRY_LATER}",
-    "cloud-quota": "ask the cloud for more quota (`pulumi stack output quotas` says how much), or use less at once",
-    "pool-full": "wait until a node is free (`gpu list`), or raise the pool's maxNodes",
-    "no-pool": "ask for what a pool has: `gpu pools`, `gpu fit`",
+    "no-capacity": _TRY_LATER,
+    "cloud-quota": "request more quota (`pulumi stack output quotas` lists what the stack needs), or run less at once",
+    "pool-full": "wait until a node is free (`gpu list`), or raise maxNodes of a pool",
+    "no-pool": "request what a pool has: `gpu pools`, `gpu fit`",
 }
 
 
 def of_job(job: Object, pods: Sequence[Object], events: Iterable[Object], *, queues: bool = True) -> Reason:
-    """Why the job is where it is. ``events`` are those of its namespace, of nodes' claims and of the autoscaler.
+    """The job's state and its cause. ``events``: of its namespace, of NodeClaims and of the autoscaler, in any order.
 
-    ``queues``: whether the cluster has what starts jobs that wait in a queue.
+    ``queues``: whether Kueue is installed, which starts suspended jobs.
     """
     ended = _ended(job)
     if ended is not None:
         return ended if ended.kind == "succeeded" else _failed(ended, pods)
-    told = sorted(events, key=_when)
+    ordered = sorted(events, key=_when)
     if (job.get("spec") or {}).get("suspend"):
-        return _queued(job, told) if queues else _suspended(job)
-    pending = [pod for pod in pods if _phase(pod) == "Pending" and not _going(pod)]
-    running = [pod for pod in pods if _phase(pod) == "Running" and not _going(pod)]
+        return _queued(job, ordered) if queues else _suspended(job)
+    pending = [pod for pod in pods if _phase(pod) == "Pending" and not _terminating(pod)]
+    running = [pod for pod in pods if _phase(pod) == "Running" and not _terminating(pod)]
     if pending:
-        first = of_pod(pending[0], told)
-        return Reason(first.kind, _counted(first.what, len(pending), len(running)), first.remedy, first.said)
+        first = of_pod(pending[0], ordered)
+        return Reason(first.kind, _with_counts(first.summary, len(pending), len(running)), first.remedy, first.message)
     if running:
-        return Reason("running", f"{_pods(len(running))} running")
-    return _without_pods(job, pods, told)
+        return Reason("running", f"{counted(len(running), 'pod')} running")
+    return _without_pods(job, pods, ordered)
 
 
 def _suspended(job: Object) -> Reason:
@@ -95,94 +96,94 @@ def _suspended(job: Object) -> Reason:
     place = job["metadata"]
     remedy = (
         f"`kubectl patch job {place['name']} -n {place.get('namespace')} --type=merge -p "
-        """'{"spec":{"suspend":false}}'` lets it run"""
+        """'{"spec":{"suspend":false}}'` starts it"""
     )
     queue = (place.get("labels") or {}).get(QUEUE_LABEL)
-    where = f"it waits in the queue {queue}, and" if queue else "it is suspended, and"
-    return Reason("queued", f"{where} the cluster has no queues (Kueue): nothing starts it", remedy)
+    where = f"suspended in queue {queue}" if queue else "suspended"
+    return Reason("queued", f"{where}, but Kueue is not installed: nothing starts the job", remedy)
 
 
 def _queued(job: Object, events: Sequence[Object]) -> Reason:
-    """What Kueue says of the job's Workload, called ``job-<job>-<hash>``.
+    """Kueue's reason, from the events of the job's Workload, which is named ``job-<job>-<hash>``.
 
     https://github.com/kubernetes-sigs/kueue/blob/main/pkg/scheduler/flavorassigner/flavorassigner.go
     """
     mine = re.compile(rf"job-{re.escape(str(job['metadata']['name']))}-[0-9a-f]+")
-    said = [
+    messages = [
         str(event.get("message") or "")
         for event in events
         if (about := event.get("involvedObject") or {}).get("kind") == "Workload"
         and mine.fullmatch(str(about.get("name")))
         and event.get("reason") == "Pending"
     ]
-    if said and _TOO_MUCH.search(said[-1]):
-        what = "it asks for more GPUs than its queue may ever give out"
-        return Reason("queued", what, "ask for fewer, or raise the pools' maxNodes", said[-1])
-    what = "it is suspended: its queue has no room for it yet"
-    return Reason("queued", what, "wait; a queue starts it by itself", said[-1] if said else "")
+    message = messages[-1] if messages else ""
+    if _TOO_MUCH.search(message):
+        summary = "requests more GPUs than its queue's maximum capacity"
+        return Reason("queued", summary, "request fewer, or raise maxNodes of the pools", message)
+    return Reason("queued", "suspended until its queue has free quota", "wait; the queue starts the job", message)
 
 
 def of_pod(pod: Object, events: Sequence[Object]) -> Reason:
-    """Why a pod that is Pending is that; ``events`` oldest first."""
+    """Why a pod is Pending; ``events`` oldest first."""
     for status in [*_statuses(pod, "initContainerStatuses"), *_statuses(pod, "containerStatuses")]:
         waiting = (status.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") in _IMAGE:
-            said = waiting.get("message") or waiting["reason"]
             return Reason(
                 "image",
                 f"image {status.get('image') or '?'} cannot be pulled",
                 "correct its name, or give the nodes access to its registry, then submit again",
-                said,
+                waiting.get("message") or waiting["reason"],
             )
         if waiting.get("reason") == "CreateContainerConfigError":
-            return Reason("waiting", f"it cannot start: {waiting.get('message')}", "make what it refers to")
+            return Reason(
+                "waiting", f"the container cannot start: {waiting.get('message')}", "create the missing object"
+            )
     if pod["spec"].get("nodeName"):
-        return Reason("starting", f"its node {pod['spec']['nodeName']} is up; the image is being pulled")
+        return Reason("starting", f"pulling the image on node {pod['spec']['nodeName']}")
     return _unscheduled(pod, events)
 
 
 def _unscheduled(pod: Object, events: Sequence[Object]) -> Reason:
     mine = [event for event in events if _about(event, pod)]
-    words = [(str(event.get("reason")), str(event.get("message") or "")) for event in reversed(mine)]
+    messages = [(str(event.get("reason")), str(event.get("message") or "")) for event in reversed(mine)]
     condition = next((each for each in _conditions(pod) if each.get("type") == "PodScheduled"), {})
     scheduler = str(condition.get("message") or "")
-    # What was tried last counts: an autoscaler that failed once may have started a node since.
-    for reason, message in words:
+    # The latest attempt counts: an autoscaler that failed once may have started a node since.
+    for reason, message in messages:
         if reason in ("TriggeredScaleUp", "Nominated"):
-            claims = _claim_troubles(message, events)
-            return claims or Reason("scaling", "a node is being started for it", "", message)
+            return _claim_failure(message, events) or Reason("scaling", "provisioning a node", "", message)
         if reason in ("FailedScaleUp", "NotTriggerScaleUp") or (
             reason == "FailedScheduling" and message.startswith("Failed to schedule pod")
         ):
             return _refused(message, events)
     if "PodGroup" in scheduler or condition.get("reason") == "SchedulingGated":
-        return Reason("queued", "it is held back until its queue lets it run", "wait", scheduler)
-    said = scheduler or next((message for reason, message in words if reason == "FailedScheduling"), "")
-    return Reason("waiting", "no node has room for it, and the autoscaler has said nothing yet", "", said)
+        return Reason("queued", "held by a scheduling gate until its queue admits it", "wait", scheduler)
+    message = scheduler or next((message for reason, message in messages if reason == "FailedScheduling"), "")
+    return Reason("waiting", "no node fits; waiting for the autoscaler", "", message)
 
 
 def _refused(message: str, events: Sequence[Object]) -> Reason:
-    """An autoscaler's refusal: the part that says most."""
+    """Why the autoscaler did not scale up, as specific as its events allow."""
     if _BACKOFF.search(message):
         groups = [each for each in reversed(events) if each.get("reason") in ("FailedToScaleUpGroup", "FailedScaleUp")]
         for event in groups:
-            said = str(event.get("message"))
-            if (kind := _cause(said)) is not None:
-                return Reason(kind, _WORDS[kind], _REMEDIES[kind], said)
-        return Reason("no-capacity", "the last node did not start, and the autoscaler waits", _TRY_LATER, message)
+            failure = str(event.get("message"))
+            if (kind := _cause(failure)) is not None:
+                return Reason(kind, _SUMMARIES[kind], _REMEDIES[kind], failure)
+        return Reason("no-capacity", "the last scale-up failed; the autoscaler is in backoff", _TRY_LATER, message)
     kind = _cause(message)
     if kind is None:
         kind = "pool-full" if _FULL.search(message) else "no-pool" if _NO_POOL.search(message) else None
     if kind is None:
-        return Reason("waiting", "the autoscaler starts no node for it", _TRY_LATER, message)
-    return Reason(kind, _WORDS[kind], _REMEDIES[kind], message)
+        return Reason("waiting", "the autoscaler did not scale up", _TRY_LATER, message)
+    return Reason(kind, _SUMMARIES[kind], _REMEDIES[kind], message)
 
 
-_WORDS: Final[Mapping[str, str]] = {
-    "no-capacity": "the cloud has no such machine to give at the moment",
-    "cloud-quota": "the cloud account's quota is used up",
-    "pool-full": "its pools have all the nodes that they may have",
-    "no-pool": "no pool could run it, even with a new node",
+_SUMMARIES: Final[Mapping[str, str]] = {
+    "no-capacity": "the cloud is out of capacity for this machine type",
+    "cloud-quota": "cloud quota exceeded",
+    "pool-full": "all matching pools are at maxNodes",
+    "no-pool": "no pool fits, even with a new node",
 }
 
 
@@ -192,44 +193,46 @@ def _cause(message: str) -> Literal["no-capacity", "cloud-quota"] | None:
     return "no-capacity" if _CAPACITY.search(message) else None
 
 
-def _claim_troubles(nomination: str, events: Sequence[Object]) -> Reason | None:
-    """What became of the NodeClaim that a pod was nominated for."""
+def _claim_failure(nomination: str, events: Sequence[Object]) -> Reason | None:
+    """Why the NodeClaim failed that the pod was nominated for; ``None`` if it did not."""
     match = re.search(r"nodeclaim/([^\s,]+)", nomination)
     for event in reversed(events):
         about = event.get("involvedObject") or {}
         if match is None or about.get("kind") != "NodeClaim" or about.get("name") != match[1]:
             continue
-        said = str(event.get("message"))
-        kind = _cause(f"{event.get('reason')} {said}")
+        message = str(event.get("message"))
+        kind = _cause(f"{event.get('reason')} {message}")
         if kind is not None:
-            return Reason(kind, _WORDS[kind], _REMEDIES[kind], said)
+            return Reason(kind, _SUMMARIES[kind], _REMEDIES[kind], message)
     return None
 
 
 def _without_pods(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> Reason:
-    """No pod of it waits or runs: the Job controller could not make one, or has not yet."""
+    """No pod is pending or running: the Job controller could not create one, or has not yet."""
     if job["metadata"].get("deletionTimestamp"):
-        return Reason("stopping", "it is being removed")
+        return Reason("stopping", "terminating")
     if pods and any(_phase(pod) in ("Succeeded", "Failed") for pod in pods):
-        return Reason("running", "its pods have ended, and it is about to")
-    refused = [
+        return Reason("running", "its pods have finished; completing")
+    refusals = [
         event
         for event in events
         if event.get("reason") == "FailedCreate"
         and (event.get("involvedObject") or {}).get("uid") == job["metadata"].get("uid")
     ]
-    if not refused:
-        return Reason("waiting", "its pods have not been made yet")
-    said = str(refused[-1].get("message"))
-    if "exceeded quota" in said:
-        used = re.search(r"exceeded quota: [^,]+, (requested: .+)$", said)
+    if not refusals:
+        return Reason("waiting", "no pods created yet")
+    message = str(refusals[-1].get("message"))
+    if "exceeded quota" in message:
+        usage = re.search(r"exceeded quota: [^,]+, (requested: .+)$", message)
         return Reason(
             "namespace-quota",
-            f"the team's quota is used up ({used[1] if used else said})",
-            "wait for other jobs of the team to end (`gpu list`), or ask the administrator for more",
-            said,
+            f"team quota exceeded ({usage[1] if usage else message})",
+            "wait for other jobs of the team to finish (`gpu list`), or ask the administrator for more",
+            message,
         )
-    return Reason("failed", f"its pods are refused: {said}", "`gpu stop` it, mend that and submit again", said)
+    return Reason(
+        "failed", f"pod creation refused: {message}", "`gpu stop` it, fix the cause and submit again", message
+    )
 
 
 def _ended(job: Object) -> Reason | None:
@@ -237,19 +240,19 @@ def _ended(job: Object) -> Reason | None:
         if condition.get("status") != "True":
             continue
         if condition["type"] in ("Complete", "SuccessCriteriaMet"):
-            return Reason("succeeded", "it is done")
+            return Reason("succeeded", "Complete")
         if condition["type"] == "Failed":
             return Reason(
                 "failed",
-                f"it failed: {condition.get('reason')}",
-                "`gpu logs` shows its last words",
+                f"Failed: {condition.get('reason')}",
+                "`gpu logs` shows its output",
                 str(condition.get("message") or ""),
             )
     return None
 
 
 def _failed(reason: Reason, pods: Sequence[Object]) -> Reason:
-    """With the exit code of a container that ended badly."""
+    """``reason`` with the exit code of the container that failed."""
     for pod in pods:
         for status in _statuses(pod, "containerStatuses"):
             ended = (status.get("state") or {}).get("terminated") or {}
@@ -259,21 +262,17 @@ def _failed(reason: Reason, pods: Sequence[Object]) -> Reason:
                 if cause == "OOMKilled":
                     return Reason(
                         "failed",
-                        f"it ran out of memory (exit code {code})",
+                        f"Failed: out of memory (exit code {code})",
                         "submit it with more --memory",
-                        reason.said,
+                        reason.message,
                     )
-                return Reason("failed", f"its program ended with exit code {code}", reason.remedy, reason.said)
+                return Reason("failed", f"Failed: exit code {code}", reason.remedy, reason.message)
     return reason
 
 
-def _counted(what: str, pending: int, running: int) -> str:
-    others = f"; {_pods(running)} running" if running else ""
-    return f"{_pods(pending)} waiting: {what}{others}" if pending > 1 or running else what
-
-
-def _pods(count: int) -> str:
-    return f"{count} pod{'' if count == 1 else 's'}"
+def _with_counts(summary: str, pending: int, running: int) -> str:
+    others = f"; {counted(running, 'pod')} running" if running else ""
+    return f"{counted(pending, 'pod')} pending: {summary}{others}" if pending > 1 or running else summary
 
 
 def _about(event: Object, pod: Object) -> bool:
@@ -305,5 +304,5 @@ def _phase(pod: Object) -> str:
     return str((pod.get("status") or {}).get("phase"))
 
 
-def _going(pod: Object) -> bool:
+def _terminating(pod: Object) -> bool:
     return bool(pod["metadata"].get("deletionTimestamp"))

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from gpu import cli
-from gpu.cluster import ClusterClient, Reply
+from gpu.cluster import ClusterClient, ClusterError, Reply
 from gpu.commands import offer as offer_commands
 from gpu.commands import submission
 from packages.gpu.tests.offers import offer, pool
@@ -36,6 +36,8 @@ class FakeCluster(ClusterClient):
         return [{"metadata": {"labels": {"gpucluster.dev/pool": "t4-4"}}}] if self.sees_nodes else None
 
     def create(self, manifest: dict[str, Any]) -> Reply:
+        if manifest["metadata"]["namespace"] == "nowhere":
+            raise ClusterError('namespaces "nowhere" not found', 404)
         self.created.append(manifest)
         return Reply({**manifest, "metadata": {**manifest["metadata"], "uid": "u"}}, ("mind this",))
 
@@ -73,7 +75,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         ({"spot": True}, " spot"),
         ({"spot": True, "rung": "spot"}, " spot"),
         ({"rung": "reserved"}, " reserved"),
-        ({"rung": "flex-start", "max_run_hours": 24}, " flex-start (24 h at most)"),
+        ({"rung": "flex-start", "max_run_hours": 24}, " flex-start (up to 24 h)"),
         ({"rung": "capacity-block", "until": "2099-03-08"}, " capacity-block (until 2099-03-08)"),
         (
             {"rung": "capacity-block", "since": "2099-03-01", "until": "2099-03-08"},
@@ -81,8 +83,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         ),
     ],
 )
-def test_how_machines_are_had_is_said_unless_they_are_simply_bought(changes: dict[str, Any], said: str) -> None:
-    assert offer_commands.had(pool(**changes)) == said
+def test_the_capacity_type_is_shown_unless_it_is_on_demand(changes: dict[str, Any], said: str) -> None:
+    assert offer_commands.capacity(pool(**changes)) == said
 
 
 def test_pools_fit_80_columns_and_say_what_is_up(gpu: Run, cluster: type[FakeCluster]) -> None:
@@ -92,7 +94,12 @@ def test_pools_fit_80_columns_and_say_what_is_up(gpu: Run, cluster: type[FakeClu
     assert "1/3" in out
     assert "0/3" in out
     _, out, _ = gpu("pools", "--json")
-    assert {each["name"]: each["nodes"] for each in json.loads(out)} == {"t4-1": 0, "t4-4": 1}
+    pools = json.loads(out)
+    assert {each["name"]: each["nodes"] for each in pools} == {"t4-1": 0, "t4-4": 1}
+    assert all(key.isalnum() for pool in pools for key in pool), "camelCase, like the other commands"
+    assert pools[1]["gpusPerNode"] == 4
+    assert pools[1]["capacityType"] == "on-demand"
+    assert pools[1]["labels"]["gpucluster.dev/pool"] == "t4-4", "names of labels are not changed"
     cluster.sees_nodes = False
     _, out, _ = gpu("pools", "--json")
     assert {each["nodes"] for each in json.loads(out)} == {None}
@@ -101,7 +108,7 @@ def test_pools_fit_80_columns_and_say_what_is_up(gpu: Run, cluster: type[FakeClu
 def test_fit_answers_yes_and_no(gpu: Run, cluster: type[FakeCluster]) -> None:
     code, out, _ = gpu("fit", "--gpus", "4")
     assert code == 0
-    assert out.startswith("t4-4: 4 nvidia-t4 per node, $4.00 an hour per node; 1 node up")
+    assert out.startswith("t4-4: 4 nvidia-t4 per node, $4.00/h per node; 1 node up")
     code, out, _ = gpu("fit", "--gpus", "8", "--json")
     assert code == 1
     assert json.loads(out)["fits"] == []
@@ -145,12 +152,13 @@ def test_with_several_contexts_it_asks_which_is_meant(gpu: Run, cluster: type[Fa
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["submit"], 2, "behind --"),
+        (["submit"], 2, "after --"),
         (["submit", "--image", "x", "--sweep", "lr=", "--", "a"], 2, "empty"),
         (["submit", "--image", "x", "--memory", "lots"], 2, "--memory"),
         (["submit", "--image", "x", "--name", "No"], 2, "--name"),
         (["submit", "--image", "x", "-e", "A"], 2, "NAME=value"),
         (["submit", "--image", "x", "--gpus", "8"], 1, "the nearest is"),
+        (["submit", "--image", "x", "--team", "nowhere"], 3, "namespace nowhere does not exist"),
         (["submit", "--detach", "--", "python", "x.py"], 1, "--registry"),
         (["fit", "--gpus", "0"], 2, "greater"),
     ],
@@ -183,4 +191,4 @@ def test_without_a_cluster_it_says_how_to_name_one(gpu: Run, tmp_path: Path, mon
     assert "write one of here" in err
     code, _, err = gpu("pools")
     assert code == 3
-    assert "does not answer" in err
+    assert "no answer" in err

@@ -62,7 +62,7 @@ def test_pods_that_work_together_need_room_at_once() -> None:
     assert chosen(PodRequest(pods=6, memory_mib=30 * 1024), LARGE) == [["t4-4"]]
     assert chosen(PodRequest(pods=7, memory_mib=30 * 1024), LARGE) == []
     (miss,) = misses(offer(SMALL), PodRequest(pods=4))
-    assert miss.lacks == ("has room for 3 such pods at once, not 4",)
+    assert miss.lacks == ("room for 3 such pods at once, not 4",)
 
 
 def test_one_share_of_a_gpu_is_all_that_a_pod_gets() -> None:
@@ -72,13 +72,13 @@ def test_one_share_of_a_gpu_is_all_that_a_pod_gets() -> None:
     assert chosen(PodRequest(gpus=2), shared) == []
 
 
-def test_the_nearest_pool_has_the_fewest_things_against_it_and_all_are_told() -> None:
+def test_the_nearest_pool_lacks_the_fewest_things_and_all_are_listed() -> None:
     found = misses(offer(SMALL, LARGE, A100), PodRequest(gpus=2, gpu="a100", memory_mib=100 * 1024, spot=True))
     assert [miss.pool.name for miss in found] == ["t4-4", "a100-1", "t4-1"]
     assert found[1].lacks == (
-        "gives a pod 1 GPU(s) at most, not 2",
-        "is on demand, not spot",
-        "leaves a pod 16Gi of memory, not 100Gi",
+        "at most 1 GPU per pod, not 2",
+        "on-demand, not spot",
+        "at most 16Gi of memory per pod, not 100Gi",
     )
 
 

@@ -1,4 +1,4 @@
-"""Watching a job: Ctrl-C ends the watching, a second one asks, and only then ends the job; what is gone is said."""
+"""Following a job: Ctrl-C stops following, a second one asks before it stops the job; deleted logs are reported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer
 
-from gpu.cluster import ClusterClient
+from gpu.cluster import ClusterClient, ClusterError
 from gpu.commands import following, jobs
 
 
@@ -75,6 +75,24 @@ class Ended(ClusterClient):
         return [("2026-11-22T08:00:01Z", "its words")]
 
 
+def test_stop_with_an_unknown_name_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OneJob(FakeCluster):
+        deleted: list[str] = []  # noqa: RUF012  of all instances
+
+        def __init__(self, context: str | None = None) -> None:
+            self.namespace = "ml"
+
+        def find(self, path: str) -> dict[str, Any] | None:
+            return {} if path.endswith("/train") else None
+
+    monkeypatch.setattr(jobs, "ClusterClient", OneJob)
+    with pytest.raises(ClusterError, match="no job nope in ml; no job was stopped"):
+        jobs.stop(["train", "nope"])
+    assert OneJob.deleted == []
+    jobs.stop(["train"])
+    assert OneJob.deleted == ["/apis/batch/v1/namespaces/ml/jobs/train"]
+
+
 @pytest.mark.parametrize("no_follow", [True, False])
 def test_a_log_that_went_with_its_node_is_said_to_be_gone(
     no_follow: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -82,11 +100,11 @@ def test_a_log_that_went_with_its_node_is_said_to_be_gone(
     monkeypatch.setattr(jobs, "ClusterClient", Ended)
     with pytest.raises(typer.Exit) if no_follow else nullcontext():
         jobs.logs("train", index=0, no_follow=no_follow)
-    assert "gone with its node" in capsys.readouterr().err
+    assert "deleted with its node" in capsys.readouterr().err
     jobs.logs("train", index=1, no_follow=no_follow)
     said = capsys.readouterr()
     assert said.out == "its words\n"
-    assert "gone" not in said.err
+    assert "deleted" not in said.err
     with pytest.raises(typer.Exit) as refused:
         jobs.logs("train", index=2, no_follow=no_follow)
     assert refused.value.exit_code == 2

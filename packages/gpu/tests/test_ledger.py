@@ -1,4 +1,4 @@
-"""What a job costs: its share of its nodes' time, told by what the time was for."""
+"""What a job costs: its share of its nodes' running, provisioning and idle time."""
 
 from __future__ import annotations
 
@@ -55,50 +55,50 @@ def cost(
 
 
 def parts(found: GpuCost) -> tuple[float, float, float, float]:
-    return found.gpu_hours, found.used, found.waking, found.tail
+    return found.gpu_hours, found.running, found.provisioning, found.idle
 
 
-def test_used_waking_and_tail_are_shares_of_the_node_by_gpus() -> None:
-    # Of 4 GPUs at 8 dollars: 2 hours of use, 45 minutes from the node's appearance to the start, 30 idle minutes.
+def test_running_provisioning_and_idle_are_shares_of_the_node_by_gpus() -> None:
+    # Of 4 GPUs at 8 dollars: 2 hours running, 45 minutes from the node's creation to the start, 30 idle minutes.
     assert parts(cost(a_pod(gpus=1))) == (2, 4.0, 1.5, 1.0)
     assert parts(cost(a_pod(gpus=4))) == (8, 16.0, 6.0, 4.0)
 
 
-def test_a_node_that_was_up_before_was_not_woken_for_the_pod() -> None:
-    assert cost(a_pod(), nodes=(a_node(made="07:00"),)).waking == 1.0, "from its placement on"
+def test_a_node_that_existed_before_the_pod_was_not_provisioned_for_it() -> None:
+    assert cost(a_pod(), nodes=(a_node(made="07:00"),)).provisioning == 1.0, "from its placement on"
 
 
-def test_a_node_that_is_gone_counts_from_the_pods_placement_and_says_so() -> None:
+def test_a_deleted_node_counts_from_the_pods_scheduling_and_a_note_says_so() -> None:
     found = cost(a_pod(), nodes=())
-    assert (found.used, found.waking) == (4.0, 1.0)
-    assert any("gone" in note for note in found.notes)
+    assert (found.running, found.provisioning) == (4.0, 1.0)
+    assert any("deleted node" in note for note in found.notes)
 
 
 def test_what_runs_counts_until_now_and_what_waits_has_used_nothing() -> None:
-    assert cost(a_pod(ended=None)).used == 6.0
+    assert cost(a_pod(ended=None)).running == 6.0
     pulling = cost(a_pod(started=None, ended=None))
-    assert (pulling.gpu_hours, pulling.used, pulling.waking) == (0, 0, 7.5)
+    assert (pulling.gpu_hours, pulling.running, pulling.provisioning) == (0, 0, 7.5)
     assert parts(cost(a_pod(node=None))) == (0, 0, 0, 0)
 
 
-def test_pods_on_one_node_have_one_tail() -> None:
-    assert cost(a_pod("a"), a_pod("b")).tail == 1.0
-    assert cost(a_pod("a"), a_pod("b", node="n2"), nodes=(a_node(), a_node("n2"))).tail == 2.0
+def test_pods_on_one_node_share_its_idle_time() -> None:
+    assert cost(a_pod("a"), a_pod("b")).idle == 1.0
+    assert cost(a_pod("a"), a_pod("b", node="n2"), nodes=(a_node(), a_node("n2"))).idle == 2.0
 
 
-def test_what_is_not_known_counts_nothing_and_is_told() -> None:
+def test_unknown_prices_and_delays_count_nothing_and_a_note_says_so() -> None:
     unpriced = cost(a_pod(), pools=(pool("t4-4", size=4, hourly_usd=None),))
     assert parts(unpriced) == (2, 0, 0, 0)
     assert any("price" in note for note in unpriced.notes)
     endless = cost(a_pod(), pools=(pool("t4-4", size=4, hourly_usd=8.0, idle_minutes=None),))
-    assert (endless.used, endless.tail) == (4.0, 0)
+    assert (endless.running, endless.idle) == (4.0, 0)
     assert any("idle" in note for note in endless.notes)
 
 
-def test_pods_that_are_gone_are_told() -> None:
+def test_deleted_pods_are_reported() -> None:
     job = {"metadata": {"name": "train"}, "status": {"succeeded": 2, "failed": 1}}
     (note,) = of_job(job, [a_pod()], [a_node()], offer(LARGE), NOW).notes
-    assert note == "at least 2 pods of train are gone and not counted"
+    assert note == "at least 2 deleted pods of train not counted"
     whole = {"metadata": {"name": "train"}, "status": {"succeeded": 1}}
     assert of_job(whole, [a_pod()], [a_node()], offer(LARGE), NOW).notes == ()
 
@@ -129,18 +129,18 @@ def test_a_pod_that_its_node_took_along_costs_what_events_tell_of_it() -> None:
     found = of_job(reclaimed_job(), [], [], offer(LARGE), NOW, [*TAKEN, again])
     # The same as the pod itself would cost that ended when the job made the next one.
     assert parts(found) == parts(of_pods([a_pod()], [], offer(LARGE), NOW))
-    assert any("1 pods of train are gone: what they cost is told by events" in note for note in found.notes)
+    assert any("1 deleted pod of train estimated from events" in note for note in found.notes)
     killed = event("10:00", "Killing", pod="train-abcde")
-    assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, [*TAKEN, again, killed]).used == 2.0
+    assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, [*TAKEN, again, killed]).running == 2.0
 
 
 def test_a_pod_that_is_gone_before_it_started_woke_its_node_until_then_and_no_longer() -> None:
     placed, killed = TAKEN[:2], event("09:30", "Killing", pod="train-abcde")
     found = of_job(reclaimed_job(), [], [], offer(LARGE), NOW, [*placed, killed])
-    assert (found.used, found.waking) == (0, 2.0), "an hour of a quarter of 8 dollars"
+    assert (found.running, found.provisioning) == (0, 2.0), "an hour of a quarter of 8 dollars"
     done = reclaimed_job(completionTime=at("09:00"))
-    assert of_job(done, [], [], offer(LARGE), NOW, placed).waking == 1.0
-    assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, placed).waking == 7.0, (
+    assert of_job(done, [], [], offer(LARGE), NOW, placed).provisioning == 1.0
+    assert of_job(reclaimed_job(), [], [], offer(LARGE), NOW, placed).provisioning == 7.0, (
         "nothing tells of its end: until now"
     )
 
@@ -159,7 +159,7 @@ def test_another_worker_that_is_made_again_says_nothing_of_this_one() -> None:
     ]  # fmt: skip
     ended = reclaimed_job(completionTime=at("11:00"))
     other = event("10:00", "SuccessfulCreate", "Created pod: train-1-vwxyz")
-    assert of_job(ended, [], [], offer(LARGE), NOW, [*of_first, other]).used == 4.0
+    assert of_job(ended, [], [], offer(LARGE), NOW, [*of_first, other]).running == 4.0
 
 
 def test_a_pod_that_never_had_a_node_cost_nothing() -> None:

@@ -58,7 +58,7 @@ def test_a_job_that_its_team_may_never_run_is_refused_at_once(workers: int, refu
     there = replace(offer(SPOT), teams=(TeamOffer(name="team-a", gpus=4), TeamOffer(name="other", gpus=1)))
     found = asked(request=PodRequest(gpus=2, pods=workers), workers=workers)
     if refused:
-        with pytest.raises(AskError, match="6 GPUs at once: team team-a may have 4"):
+        with pytest.raises(AskError, match="6 GPUs at once exceed the quota of team team-a, 4"):
             team_of(there, found)
     else:
         assert team_of(there, found) == there.teams[0]
@@ -96,7 +96,7 @@ def test_nothing_is_left_of_what_is_refused(refused: str) -> None:
 
 def test_a_taken_name_is_left_alone_and_told() -> None:
     cluster = FakeCluster("Job", 409)
-    with pytest.raises(ClusterError, match=r"a job train is there already in team-a; write another --name"):
+    with pytest.raises(ClusterError, match=r"job train already exists in team-a; choose another --name"):
         create(cluster, job())
 
 
@@ -179,7 +179,7 @@ def test_another_account_has_its_own_rights_and_no_checkpoints() -> None:
 
 
 def test_what_no_pool_takes_names_the_nearest() -> None:
-    with pytest.raises(NothingFits, match=r"the nearest is t4-spot, which gives a pod 1 GPU"):
+    with pytest.raises(NothingFits, match=r"the nearest is t4-spot: at most 1 GPU per pod, not 8"):
         place(offer(SPOT), PodRequest(gpus=8))
     with pytest.raises(NothingFits, match="no GPU pool"):
         place(offer(), PodRequest())
@@ -192,7 +192,7 @@ def test_what_no_pool_takes_names_the_nearest() -> None:
         ({"name": "-x"}, "--name"),
         ({"name": "x" * 53}, "52"),
         ({"sweep": Sweep({"a": ("1",)}), "workers": 2}, "--workers"),
-        ({"sweep": Sweep({"a": ("1",)}), "command": ()}, "behind --"),
+        ({"sweep": Sweep({"a": ("1",)}), "command": ()}, "after --"),
     ],
 )
 def test_what_means_nothing_is_told(changes: dict[str, Any], said: str) -> None:

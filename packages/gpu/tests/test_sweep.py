@@ -68,7 +68,7 @@ def test_a_range_counts_its_ends_and_may_be_negative() -> None:
         (["lr="], "empty"),
         (["lr=1,,2"], "empty"),
         (["seed=3..1"], "1..3"),
-        (["lr=1,1"], "twice"),
+        (["lr=1,1"], "duplicate"),
         (["lr=1", "lr=2"], "taken"),
         (["PATH=1"], "taken"),
         ([f"seed=0..{MOST}"], str(MOST)),

@@ -102,7 +102,7 @@ TAINTED = 'Failed to schedule pod, incompatible with nodepool "t4", did not tole
 def test_a_pod_without_a_node(kind: str, events: list[dict[str, Any]]) -> None:
     reason = of_job(JOB, [pod()], events)
     assert reason.kind == kind
-    assert "\n" not in reason.what
+    assert "\n" not in reason.summary
     assert bool(reason.remedy) is (kind not in ("waiting", "scaling"))
 
 
@@ -118,11 +118,11 @@ def test_another_pods_events_say_nothing() -> None:
 
 
 @pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"])
-def test_an_image_that_cannot_be_had_is_named(reason: str) -> None:
+def test_an_image_that_cannot_be_pulled_is_named(reason: str) -> None:
     status = {"image": "example.com/none:1", "state": {"waiting": {"reason": reason, "message": "not found"}}}
-    found = of_job(JOB, [pod(node="n1", containerStatuses=[status])], [])
-    assert (found.kind, found.said) == ("image", "not found")
-    assert "example.com/none:1" in found.what
+    state = of_job(JOB, [pod(node="n1", containerStatuses=[status])], [])
+    assert (state.kind, state.message) == ("image", "not found")
+    assert "example.com/none:1" in state.summary
     creating = {"state": {"waiting": {"reason": "ContainerCreating"}}}
     assert of_job(JOB, [pod(node="n1", containerStatuses=[creating])], []).kind == "starting"
 
@@ -133,9 +133,9 @@ def test_the_namespaces_quota_is_told_from_any_other_refusal() -> None:
         'Error creating: pods "train-x" is forbidden: exceeded quota: gpus, requested: requests.nvidia.com/gpu=4, '
         "used: requests.nvidia.com/gpu=6, limited: requests.nvidia.com/gpu=8"
     )
-    found = of_job(JOB, [], [event("FailedCreate", said, 0, **about)])
-    assert found.kind == "namespace-quota"
-    assert "requested: requests.nvidia.com/gpu=4" in found.what
+    reason = of_job(JOB, [], [event("FailedCreate", said, 0, **about)])
+    assert reason.kind == "namespace-quota"
+    assert "requested: requests.nvidia.com/gpu=4" in reason.summary
     assert of_job(JOB, [], [event("FailedCreate", "admission webhook denied it", 0, **about)]).kind == "failed"
     assert of_job(JOB, [], [event("FailedCreate", said, 0, **{**about, "uid": "job-2"})]).kind == "waiting"
 
@@ -151,16 +151,16 @@ def test_where_there_are_no_queues_somebody_has_to_start_a_suspended_job() -> No
     for metadata in (named, {**named, "labels": {}}):
         job = {**JOB, "metadata": metadata, "spec": {"suspend": True}}
         lost = of_job(job, [], [], queues=False)
-        assert "no queues" in lost.what
+        assert "Kueue is not installed" in lost.summary
         assert "kubectl patch job train -n ml" in lost.remedy
-        assert "no queues" not in of_job(job, [], [], queues=True).what
+        assert "Kueue is not installed" not in of_job(job, [], [], queues=True).summary
 
 
 def test_some_wait_and_some_run() -> None:
-    found = of_job(JOB, [pod(), pod("Running", "pod-2", "n1"), pod("Running", "pod-3", "n1")], [TRIGGERED])
-    assert found.kind == "scaling"
-    assert found.what == "1 pod waiting: a node is being started for it; 2 pods running"
-    assert of_job(JOB, [pod("Running", node="n1")], []).what == "1 pod running"
+    reason = of_job(JOB, [pod(), pod("Running", "pod-2", "n1"), pod("Running", "pod-3", "n1")], [TRIGGERED])
+    assert reason.kind == "scaling"
+    assert reason.summary == "1 pod pending: provisioning a node; 2 pods running"
+    assert of_job(JOB, [pod("Running", node="n1")], []).summary == "1 pod running"
 
 
 def ended(condition: str, **more: str) -> dict[str, Any]:
@@ -177,9 +177,9 @@ def test_how_it_ended() -> None:
         status = {"state": {"terminated": {"exitCode": code, "reason": reason}}}
         return of_job(ended("Failed", reason="BackoffLimitExceeded"), [pod("Failed", containerStatuses=[status])], [])
 
-    assert failed(3, "Error").what == "its program ended with exit code 3"
+    assert failed(3, "Error").summary == "Failed: exit code 3"
     assert "--memory" in failed(137, "OOMKilled").remedy
-    assert "BackoffLimitExceeded" in of_job(ended("Failed", reason="BackoffLimitExceeded"), [], []).what
+    assert "BackoffLimitExceeded" in of_job(ended("Failed", reason="BackoffLimitExceeded"), [], []).summary
 
 
 def workload(message: str, name: str = "job-train-1a2b3") -> dict[str, Any]:
@@ -190,11 +190,11 @@ def test_a_queue_says_why_it_holds_a_job() -> None:
     suspended = {**JOB, "metadata": {**JOB["metadata"], "name": "train"}, "spec": {"suspend": True}}
     full = "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor t4-1, "
     full += "1 more needed"
-    found = of_job(suspended, [], [workload(full)])
-    assert (found.kind, found.said) == ("queued", full)
-    assert "no room for it yet" in found.what
+    reason = of_job(suspended, [], [workload(full)])
+    assert (reason.kind, reason.message) == ("queued", full)
+    assert "until its queue has free quota" in reason.summary
     never = "insufficient quota for nvidia.com/gpu in flavor t4-1, previously considered podsets requests (0) + "
     never += "current podset request (9) > maximum capacity (8)"
-    assert "may ever give out" in of_job(suspended, [], [workload(never)]).what
+    assert "maximum capacity" in of_job(suspended, [], [workload(never)]).summary
     other = of_job(suspended, [], [workload(never, "job-train-two-1a2b3")])
-    assert other.said == ""
+    assert other.message == ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from components.access import SURROUNDINGS, bindings
+from components.access import CLUSTER_RESOURCE_VIEWER, bindings
 from components.clouds.base import Subject
 from components.settings.access import Access
 from packages.rehearsal.tests.simulated_cluster import eventually, tools
@@ -30,7 +30,7 @@ LET_IN = {entry.who: UserInfo(f"somebody-in-{entry.who}", (entry.who,)) for entr
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     with ControlPlane(tmp_path_factory.mktemp("control-plane"), tools=tools()) as plane:
         plane.api.apply_manifest({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "red"}})
-        plane.api.apply_manifest(SURROUNDINGS)
+        plane.api.apply_manifest(CLUSTER_RESOURCE_VIEWER)
         for entry in ENTRIES:
             for binding in bindings(entry, Subject(kind="Group", name=entry.who)):
                 plane.api.apply_manifest(binding)

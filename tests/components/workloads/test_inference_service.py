@@ -100,6 +100,6 @@ def test_keda_comes_only_for_services_and_runs_on_the_admin_pool(cloud: str) -> 
     assert keda.CHART.name not in [each.inputs["chart"] for each in only(cloud).of_type(RELEASE)]
 
 
-def test_what_no_pool_takes_is_told_by_the_key() -> None:
-    with pytest.raises(Exception, match=r"workloads.services: demo: no pool takes it"):
+def test_a_service_that_fits_no_pool_is_reported_with_its_key() -> None:
+    with pytest.raises(Exception, match=r"workloads.services: demo: no pool fits"):
         with_service("gke", gpus=8)

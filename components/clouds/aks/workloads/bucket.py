@@ -13,7 +13,7 @@ from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.workloads.group import DataGroup
 from components.clouds.base import Bucket
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import Checkpoints
 
 if TYPE_CHECKING:
@@ -27,18 +27,18 @@ CREATED_WITH: Final = ("enableNfsV3", "isHnsEnabled")
 """https://learn.microsoft.com/rest/api/storagerp/storage-accounts/update has neither."""
 
 
-def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
+def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Resource) -> Bucket:
     """The container, in the cluster's region; its name for grants is its resource id."""
     settings = context.settings
-    group = DataGroup(name, context, "checkpoints", wanted, parent)
-    called = group.worldwide(NAME_LIMIT)
-    path = f"{group.id}/providers/Microsoft.Storage/storageAccounts/{called}"
+    group = DataGroup(name, context, "checkpoints", setting, parent)
+    account_name = group.worldwide(NAME_LIMIT)
+    path = f"{group.id}/providers/Microsoft.Storage/storageAccounts/{account_name}"
     account = declare(
         "azure-native:storage:StorageAccount",
         name,
         {
             "resourceGroupName": group.name,
-            "accountName": called,
+            "accountName": account_name,
             "location": settings.region,
             "kind": "StorageV2",
             "sku": {"name": "Standard_LRS"},
@@ -50,11 +50,11 @@ def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Reso
             "minimumTlsVersion": "TLS1_2",
             "tags": dict(settings.labels),
         },
-        lasting(wanted, path, parent, created_with=CREATED_WITH),
+        retained(setting, path, parent, created_with=CREATED_WITH),
         outputs=["primaryEndpoints"],
     )
     # https://learn.microsoft.com/azure/storage/blobs/soft-delete-blob-overview
-    undelete: aks.DeleteRetentionPolicy = {"enabled": True, "days": wanted.undelete_days}
+    undelete: aks.DeleteRetentionPolicy = {"enabled": True, "days": setting.undelete_days}
     blobs = declare(
         "azure-native:storage:BlobServiceProperties",
         f"{name}-undelete",
@@ -65,7 +65,7 @@ def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Reso
             "deleteRetentionPolicy": undelete,
             "containerDeleteRetentionPolicy": undelete,
         },
-        # It is part of the account, and goes and stays with it.
+        # It is part of the account and shares its lifecycle.
         pulumi.ResourceOptions(parent=parent, retain_on_delete=True),
     )
     container = declare(
@@ -77,7 +77,7 @@ def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Reso
             "containerName": CONTAINER,
             "publicAccess": "None",
         },
-        lasting(wanted, f"{path}/blobServices/default/containers/{CONTAINER}", parent, blobs),
+        retained(setting, f"{path}/blobServices/default/containers/{CONTAINER}", parent, blobs),
     )
-    url = account.output("primaryEndpoints").apply(lambda found: f"{found['blob']}{CONTAINER}")
+    url = account.output("primaryEndpoints").apply(lambda endpoints: f"{endpoints['blob']}{CONTAINER}")
     return Bucket(name=container.id, url=url)

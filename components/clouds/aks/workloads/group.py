@@ -12,23 +12,23 @@ import pulumi
 
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
-from components.clouds.lasting import lasting
 from components.clouds.names import worldwide
+from components.clouds.retained import retained
 from components.settings.workloads import Lasting
 
 
 class DataGroup:
     """A resource group for one of them: ``id`` is known beforehand, ``name`` once it exists."""
 
-    def __init__(self, name: str, context: Context, purpose: str, wanted: Lasting, parent: pulumi.Resource) -> None:
+    def __init__(self, name: str, context: Context, purpose: str, setting: Lasting, parent: pulumi.Resource) -> None:
         self._settings = settings = context.settings
-        called = f"{settings.cluster_name}-{purpose}"
-        self.id = f"/subscriptions/{settings.project}/resourceGroups/{called}"
+        group_name = f"{settings.cluster_name}-{purpose}"
+        self.id = f"/subscriptions/{settings.project}/resourceGroups/{group_name}"
         group = declare(
             "azure-native:resources:ResourceGroup",
             f"{name}-group",
-            {"resourceGroupName": called, "location": settings.region, "tags": dict(settings.labels)},
-            lasting(wanted, self.id, parent),
+            {"resourceGroupName": group_name, "location": settings.region, "tags": dict(settings.labels)},
+            retained(setting, self.id, parent),
             outputs=["name"],
         )
         self.name: pulumi.Output[Any] = group.output("name")

@@ -1,4 +1,4 @@
-"""Who pods are to Azure: a managed identity for each service account, which trusts the cluster's tokens for it.
+"""Azure identities of pods: a managed identity per service account, which trusts the cluster's tokens.
 
 https://learn.microsoft.com/azure/aks/workload-identity-overview: the pods need the label
 ``azure.workload.identity/use: "true"``, by which Azure's webhook gives them the token.
@@ -24,10 +24,10 @@ _AUDIENCE: Final = "api://AzureADTokenExchange"
 _ROLE_LIMIT: Final = 60
 
 
-def grant(
-    name: str, context: Context, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
+def pod_identity(
+    context: Context, name: str, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
 ) -> Mapping[str, pulumi.Input[str]]:
-    """The identity with its roles; the annotation that tells Azure's webhook which one it is."""
+    """The identity with its roles; the annotation for Azure's webhook with its client id."""
     settings = context.settings
     namespace, service_account = account
     role = shortened(f"pods-{namespace}_{service_account}", _ROLE_LIMIT)

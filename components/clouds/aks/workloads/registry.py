@@ -14,7 +14,7 @@ from components.clouds.aks import roles
 from components.clouds.aks.context import Context
 from components.clouds.aks.declare import declare
 from components.clouds.aks.workloads.group import DataGroup
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import Registry
 
 # https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules#microsoftcontainerregistry
@@ -24,52 +24,52 @@ _NAME_LIMIT: Final = 50
 _CREATED_WITH: Final = ("zoneRedundancy",)
 
 
-def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
+def registry(context: Context, name: str, setting: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
     """The registry, from which the nodes' identity may pull; its address."""
     settings = context.settings
-    group = DataGroup(name, context, "registry", wanted, parent)
-    called = group.worldwide(_NAME_LIMIT)
-    made = declare(
+    group = DataGroup(name, context, "registry", setting, parent)
+    full_name = group.worldwide(_NAME_LIMIT)
+    resource = declare(
         "azure-native:containerregistry:Registry",
         name,
         {
             "resourceGroupName": group.name,
-            "registryName": called,
+            "registryName": full_name,
             "location": settings.region,
             "sku": {"name": "Basic"},
             "adminUserEnabled": False,
             "tags": dict(settings.labels),
         },
-        lasting(
-            wanted,
-            f"{group.id}/providers/Microsoft.ContainerRegistry/registries/{called}",
+        retained(
+            setting,
+            f"{group.id}/providers/Microsoft.ContainerRegistry/registries/{full_name}",
             parent,
             created_with=_CREATED_WITH,
         ),
         outputs=["loginServer"],
     )
-    _assign(f"{name}-pull", context, settings.project, f"{settings.cluster_name}/registry", made.id, parent)
-    return made.output("loginServer")
+    _assign(f"{name}-pull", context, settings.project, f"{settings.cluster_name}/registry", resource.id, parent)
+    return resource.output("loginServer")
 
 
-def let_pull(name: str, context: Context, registry: str, parent: pulumi.Resource) -> None:
-    """Let the nodes' identity pull from a registry that is there, of whatever subscription of the tenant."""
+def grant_pull(context: Context, name: str, registry: str, parent: pulumi.Resource) -> None:
+    """Grant the nodes' identity to pull from an existing registry of any subscription of the tenant."""
     _assign(name, context, registry.split("/")[2], f"{context.settings.cluster_name}/{registry}", registry, parent)
 
 
 def _assign(
     name: str, context: Context, subscription: str, key: str, registry: pulumi.Input[str], parent: pulumi.Resource
 ) -> None:
-    """Both roles by which a registry may let its images be read. It honours one of them and ignores the other.
+    """Both roles that can allow pulls. A registry honours one of them, by its permissions mode.
 
-    Which one is its permissions mode: the older honours AcrPull, and Azure is making the other the default, for
-    registries that are there as well. The provider's version of the API cannot say it.
+    The older mode honours AcrPull; Azure is making the other the default, for existing registries too. The provider's
+    API version does not expose the mode.
     https://learn.microsoft.com/azure/aks/aks-service-permissions#aks-node-mapped-identity,
     https://github.com/Azure/acr/issues/883
     """
-    for called, role in ((name, roles.ACR_PULL), (f"{name}-read", roles.REPOSITORY_READER)):
+    for assignment_name, role in ((name, roles.ACR_PULL), (f"{name}-read", roles.REPOSITORY_READER)):
         roles.assignment(
-            called,
+            assignment_name,
             subscription=subscription,
             key=key,
             role=role,

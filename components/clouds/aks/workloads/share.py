@@ -16,7 +16,7 @@ from components.clouds.aks.declare import declare
 from components.clouds.aks.workloads.bucket import CREATED_WITH, NAME_LIMIT
 from components.clouds.aks.workloads.group import DataGroup
 from components.clouds.base import Share
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import SharedVolume
 from facts.catalog.aks.cloud import CATALOG
 
@@ -25,19 +25,19 @@ _INTERFACE: Final = "azure-native:network:getNetworkInterface"
 
 
 def share(
-    name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource, *, after: Sequence[pulumi.Resource]
+    context: Context, name: str, setting: SharedVolume, parent: pulumi.Resource, *, after: Sequence[pulumi.Resource]
 ) -> Share:
     """The share, in the cluster's region; its endpoint is made ``after`` what else changes the subnet."""
     settings = context.settings
-    group = DataGroup(name, context, _SHARE, wanted, parent)
-    called = group.worldwide(NAME_LIMIT, suffix="nfs")
-    path = f"{group.id}/providers/Microsoft.Storage/storageAccounts/{called}"
+    group = DataGroup(name, context, _SHARE, setting, parent)
+    account_name = group.worldwide(NAME_LIMIT, suffix="nfs")
+    path = f"{group.id}/providers/Microsoft.Storage/storageAccounts/{account_name}"
     account = declare(
         "azure-native:storage:StorageAccount",
         name,
         {
             "resourceGroupName": group.name,
-            "accountName": called,
+            "accountName": account_name,
             "location": settings.region,
             # NFS is with premium accounts alone: https://learn.microsoft.com/azure/storage/files/files-nfs-protocol
             "kind": "FileStorage",
@@ -52,10 +52,10 @@ def share(
             "publicNetworkAccess": "Disabled",
             "tags": dict(settings.labels),
         },
-        lasting(wanted, path, parent, created_with=CREATED_WITH),
+        retained(setting, path, parent, created_with=CREATED_WITH),
     )
     assert CATALOG.volume_gib is not None
-    size = wanted.size_gib or CATALOG.volume_gib[0]
+    size = setting.size_gib or CATALOG.volume_gib[0]
     files = declare(
         "azure-native:storage:FileShare",
         f"{name}-share",
@@ -67,9 +67,9 @@ def share(
             "shareQuota": size,
             "rootSquash": "NoRootSquash",
         },
-        lasting(wanted, f"{path}/fileServices/default/shares/{_SHARE}", parent),
+        retained(setting, f"{path}/fileServices/default/shares/{_SHARE}", parent),
     )
-    door = declare(
+    endpoint = declare(
         "azure-native:network:PrivateEndpoint",
         f"{name}-endpoint",
         {
@@ -96,7 +96,7 @@ def share(
         "resourceGroup": group.name,
         "storageAccount": account.output("accountName"),
         "shareName": files.output("shareName"),
-        "server": _address(door.output("networkInterfaces"), parent),
+        "server": _address(endpoint.output("networkInterfaces"), parent),
     }
     return Share(
         driver="file.csi.azure.com",
@@ -106,7 +106,7 @@ def share(
         # As AKS's own classes for NFS mount: https://learn.microsoft.com/azure/aks/azure-files-csi
         options=("vers=4", "minorversion=1", "sec=sys", "nconnect=4", "noresvport"),
         size_gib=size,
-        ready=[files, door],
+        ready=[files, endpoint],
     )
 
 
@@ -116,10 +116,10 @@ def _address(interfaces: pulumi.Output[Any], parent: pulumi.Resource) -> pulumi.
     The endpoint's own ``customDnsConfigs`` are empty once a policy has given it a group of DNS zones, as landing zones
     do: https://github.com/MicrosoftDocs/cloud-adoption-framework/issues/1020.
     """
-    path = interfaces.apply(lambda found: str(found[0]["id"]).split("/"))
-    asked = {
+    path = interfaces.apply(lambda interface: str(interface[0]["id"]).split("/"))
+    arguments = {
         "resourceGroupName": path.apply(lambda parts: parts[4]),
         "networkInterfaceName": path.apply(lambda parts: parts[-1]),
     }
-    found = pulumi.runtime.invoke_output(_INTERFACE, asked, pulumi.InvokeOutputOptions(parent=parent))
-    return found.apply(lambda its: str(its["ipConfigurations"][0]["privateIPAddress"]))
+    interface = pulumi.runtime.invoke_output(_INTERFACE, arguments, pulumi.InvokeOutputOptions(parent=parent))
+    return interface.apply(lambda properties: str(properties["ipConfigurations"][0]["privateIPAddress"]))

@@ -13,8 +13,8 @@ from components.clouds.base import Bucket
 from components.clouds.eks import policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
-from components.clouds.lasting import lasting
 from components.clouds.names import worldwide
+from components.clouds.retained import retained
 from components.settings.workloads import Checkpoints
 
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
@@ -22,75 +22,77 @@ _NAME_LIMIT: Final = 63
 _UNFINISHED_UPLOADS_DAYS: Final = 7
 
 
-def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
+def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Resource) -> Bucket:
     """The bucket, in the cluster's region.
 
     What is set on it comes one by one: S3 refuses two at once, and what it refused stays refused for minutes
     (https://github.com/hashicorp/terraform-provider-aws/issues/7628). All of it is kept with the bucket.
     """
     settings = context.settings
-    called = worldwide(settings.cluster_name, _NAME_LIMIT, context.account.id, settings.region, suffix="-checkpoints")
-    made = declare(
+    bucket_name = worldwide(
+        settings.cluster_name, _NAME_LIMIT, context.account.id, settings.region, suffix="-checkpoints"
+    )
+    resource = declare(
         "aws:s3/bucket:Bucket",
         name,
-        {"bucket": called, "forceDestroy": wanted.on_destroy == "delete", "tags": dict(settings.labels)},
-        lasting(wanted, called, parent),
+        {"bucket": bucket_name, "forceDestroy": setting.on_destroy == "delete", "tags": dict(settings.labels)},
+        retained(setting, bucket_name, parent),
         outputs=["arn"],
     )
-    kept = pulumi.ResourceOptions(parent=parent, retain_on_delete=wanted.on_destroy == "keep")
+    options = pulumi.ResourceOptions(parent=parent, retain_on_delete=setting.on_destroy == "keep")
 
     def after(previous: pulumi.Resource) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions.merge(kept, pulumi.ResourceOptions(depends_on=[previous]))
+        return pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(depends_on=[previous]))
 
-    it = made.output("bucket")
+    bucket_id = resource.output("bucket")
     public = declare(
         "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
         f"{name}-never-public",
         {
-            "bucket": it,
+            "bucket": bucket_id,
             "blockPublicAcls": True,
             "blockPublicPolicy": True,
             "ignorePublicAcls": True,
             "restrictPublicBuckets": True,
         },
-        kept,
+        options,
     )
     encrypted = declare(
         "aws:s3/bucketPolicy:BucketPolicy",
         f"{name}-tls",
-        {"bucket": it, "policy": made.output("arn").apply(_tls_only)},
+        {"bucket": bucket_id, "policy": resource.output("arn").apply(_tls_only)},
         after(public),
     )
     versions = declare(
         "aws:s3/bucketVersioning:BucketVersioning",
         f"{name}-versions",
-        {"bucket": it, "versioningConfiguration": {"status": "Enabled"}},
+        {"bucket": bucket_id, "versioningConfiguration": {"status": "Enabled"}},
         after(encrypted),
     )
     declare(
         "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
         f"{name}-expiry",
         {
-            "bucket": it,
+            "bucket": bucket_id,
             "rules": [
                 {
                     "id": "old-versions",
                     "status": "Enabled",
                     "filter": {"prefix": ""},
-                    "noncurrentVersionExpiration": {"noncurrentDays": wanted.undelete_days},
+                    "noncurrentVersionExpiration": {"noncurrentDays": setting.undelete_days},
                     "abortIncompleteMultipartUpload": {"daysAfterInitiation": _UNFINISHED_UPLOADS_DAYS},
                 }
             ],
         },
         after(versions),
     )
-    return Bucket(name=it, url=pulumi.Output.format("s3://{0}", it))
+    return Bucket(name=bucket_id, url=pulumi.Output.format("s3://{0}", bucket_id))
 
 
 def _tls_only(arn: str) -> str:
     return policy.document(
         {
-            "Sid": "EncryptedOnly",
+            "Sid": "DenyInsecureTransport",
             "Effect": "Deny",
             "Principal": "*",
             "Action": "s3:*",

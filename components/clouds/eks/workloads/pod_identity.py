@@ -1,4 +1,4 @@
-"""Who pods are to AWS: a role of their own for each service account, by EKS Pod Identity."""
+"""AWS identities of pods: a role per service account, by EKS Pod Identity."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ WRITE: Final = (
     "s3:AbortMultipartUpload",
     "s3:ListMultipartUploadParts",
 )
-"""Not ``DeleteObjectVersion``: what pods delete can be had back.
+"""Not ``DeleteObjectVersion``: deleted objects can be restored.
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html"""
 SECRET: Final = ("secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret")
 
 
-def grant(
-    name: str, context: Context, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
+def pod_identity(
+    context: Context, name: str, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
 ) -> Mapping[str, pulumi.Input[str]]:
     """The role and its association; the account needs no annotation."""
     settings = context.settings
     own = [bucket.name for bucket in reach.own.values()]
     document = pulumi.Output.all(context.account.partition, context.account.id, *own).apply(
-        lambda known: _document(known[0], known[1], settings.region, reach, known[2:])
+        lambda values: _document(values[0], values[1], settings.region, reach, values[2:])
     )
     purpose = shortened(f"pods-{account[0]}_{account[1]}", _PURPOSE_LIMIT)
     role = pod_role(name, purpose, settings, context.account, parent, document=document)
@@ -52,14 +52,14 @@ def _document(partition: str, account: str, region: str, reach: Reach, own: Sequ
     write = [*reach.write, *own]
     statements: list[policy.Statement] = []
     if reach.read or write:
-        statements.append(policy.allow("ListBuckets", LIST, arns([*reach.read, *write])))
+        statements.append(policy.allow("AllowListingBuckets", LIST, arns([*reach.read, *write])))
     if reach.read:
-        statements.append(policy.allow("ReadObjects", READ, arns(reach.read, "/*")))
+        statements.append(policy.allow("AllowReadingObjects", READ, arns(reach.read, "/*")))
     if write:
-        statements.append(policy.allow("WriteObjects", WRITE, arns(write, "/*")))
+        statements.append(policy.allow("AllowWritingObjects", WRITE, arns(write, "/*")))
     if reach.secrets:
         # AWS ends a secret's ARN with six characters of its own:
         # https://docs.aws.amazon.com/secretsmanager/latest/userguide/auth-and-access_iam-policies.html
         secrets = [f"arn:{partition}:secretsmanager:{region}:{account}:secret:{each}-??????" for each in reach.secrets]
-        statements.append(policy.allow("ReadSecrets", SECRET, secrets))
+        statements.append(policy.allow("AllowReadingSecrets", SECRET, secrets))
     return policy.document(*statements)

@@ -12,39 +12,39 @@ import pulumi
 
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import Registry
 
 _UNTAGGED_DAYS: Final = 30
 
 
-def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
+def registry(context: Context, name: str, setting: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
     """The repositories ``<cluster>/<image>``; the address before ``/<image>``.
 
     Scanned when pushed, which is free of charge: https://docs.aws.amazon.com/AmazonECR/latest/userguide/image-scanning.html
     """
     settings = context.settings
     addresses: list[pulumi.Output[str]] = []
-    for image in wanted.images:
-        called = f"{settings.cluster_name}/{image}"
+    for image in setting.images:
+        repository_name = f"{settings.cluster_name}/{image}"
         repository = declare(
             "aws:ecr/repository:Repository",
             f"{name}-{image}",
             {
-                "name": called,
-                "imageTagMutability": "MUTABLE" if wanted.mutable_tags else "IMMUTABLE",
+                "name": repository_name,
+                "imageTagMutability": "MUTABLE" if setting.mutable_tags else "IMMUTABLE",
                 "imageScanningConfiguration": {"scanOnPush": True},
-                "forceDelete": wanted.on_destroy == "delete",
+                "forceDelete": setting.on_destroy == "delete",
                 "tags": dict(settings.labels),
             },
-            lasting(wanted, called, parent),
+            retained(setting, repository_name, parent),
             outputs=["repositoryUrl"],
         )
         declare(
             "aws:ecr/lifecyclePolicy:LifecyclePolicy",
             f"{name}-{image}-untagged",
-            {"repository": repository.output("name"), "policy": _expiring(wanted.untagged_days or _UNTAGGED_DAYS)},
-            pulumi.ResourceOptions(parent=parent, retain_on_delete=wanted.on_destroy == "keep"),
+            {"repository": repository.output("name"), "policy": _expiring(setting.untagged_days or _UNTAGGED_DAYS)},
+            pulumi.ResourceOptions(parent=parent, retain_on_delete=setting.on_destroy == "keep"),
         )
         addresses.append(
             repository.output("repositoryUrl").apply(lambda url, end=f"/{image}": str(url).removesuffix(end))

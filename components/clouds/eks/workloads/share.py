@@ -13,7 +13,7 @@ from components.clouds.base import Share
 from components.clouds.eks import policy
 from components.clouds.eks.context import Context
 from components.clouds.eks.declare import declare
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import SharedVolume
 
 _NFS: Final = 2049
@@ -25,10 +25,10 @@ _MOUNT: Final = (
 )
 
 
-def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
+def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Resource) -> Share:
     """The file system, and a mount target in each zone that has nodes. It grows by itself; what is in it is paid."""
     settings = context.settings
-    # By it a later stack finds the file system again; two of one token cannot be.
+    # Unique per account; a later stack finds the file system by it.
     token = f"{settings.cluster_name}-shared"
     tags = {**settings.labels, "Name": token}
     # https://docs.aws.amazon.com/efs/latest/ug/performance.html#throughput-modes: paid for by use, like the storage
@@ -36,7 +36,7 @@ def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Reso
         "aws:efs/fileSystem:FileSystem",
         name,
         {"creationToken": token, "encrypted": True, "throughputMode": "elastic", "tags": tags},
-        lasting(wanted, _left_behind(token, parent) if wanted.adopt else None, parent),
+        retained(setting, _retained_id(token, parent) if setting.adopt else None, parent),
         outputs=["arn"],
     )
     mounts = context.file_mounts
@@ -48,7 +48,7 @@ def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Reso
             "fileSystemId": files.id,
             "policy": pulumi.Output.all(files.output("arn"), mounts.arn).apply(lambda arns: _policy(*arns)),
         },
-        # It is part of the file system, and goes and stays with it.
+        # It is part of the file system and shares its lifecycle.
         pulumi.ResourceOptions(parent=parent, retain_on_delete=True),
     )
     group = declare(
@@ -90,23 +90,23 @@ def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Reso
     return Share(driver="efs.csi.aws.com", handle=files.id, size_gib=None, options=("iam",), ready=[rights, *targets])
 
 
-def _left_behind(token: str, parent: pulumi.Resource) -> str:
+def _retained_id(token: str, parent: pulumi.Resource) -> str:
     """The id of the file system with that token."""
-    found: Any = pulumi.runtime.invoke(_FIND, {"creationToken": token}, pulumi.InvokeOptions(parent=parent)).value
-    return str(found["fileSystemId"])
+    file_system: Any = pulumi.runtime.invoke(_FIND, {"creationToken": token}, pulumi.InvokeOptions(parent=parent)).value
+    return str(file_system["fileSystemId"])
 
 
 def _policy(arn: str, mounts: str) -> str:
-    """The role ``mounts``, by a mount target, which the security group guards, and by TLS.
+    """Allows the role ``mounts`` through a mount target, which the security group protects, and requires TLS.
 
-    A pod with an NFS client of its own is another role or nobody, whom a file system lets in only without a policy.
+    A pod with its own NFS client has another role or none, which a file system allows only without a policy.
 
     https://docs.aws.amazon.com/efs/latest/ug/iam-access-control-nfs-efs.html,
     https://docs.aws.amazon.com/efs/latest/ug/access-control-block-public-access.html
     """
     return policy.document(
         {
-            "Sid": "ByTheDriverOnly",
+            "Sid": "AllowMountingByDriver",
             "Effect": "Allow",
             "Principal": {"AWS": mounts},
             "Action": list(_MOUNT),
@@ -114,7 +114,7 @@ def _policy(arn: str, mounts: str) -> str:
             "Condition": {"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},
         },
         {
-            "Sid": "EncryptedOnly",
+            "Sid": "DenyInsecureTransport",
             "Effect": "Deny",
             "Principal": {"AWS": "*"},
             "Action": "*",

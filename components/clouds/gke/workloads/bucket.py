@@ -12,8 +12,8 @@ import pulumi
 from components.clouds.base import Bucket
 from components.clouds.gke.context import Context
 from components.clouds.gke.declare import declare
-from components.clouds.lasting import lasting
 from components.clouds.names import worldwide
+from components.clouds.retained import retained
 from components.settings.workloads import Checkpoints
 
 # https://cloud.google.com/storage/docs/buckets#naming
@@ -22,31 +22,33 @@ _UNFINISHED_UPLOADS_DAYS: Final = 7
 _DAY: Final = 24 * 3600
 
 
-def bucket(name: str, context: Context, wanted: Checkpoints, parent: pulumi.Resource) -> Bucket:
+def bucket(context: Context, name: str, setting: Checkpoints, parent: pulumi.Resource) -> Bucket:
     """The bucket, in the cluster's region."""
     settings = context.settings
-    called = worldwide(settings.cluster_name, _NAME_LIMIT, settings.project, settings.region, suffix="-checkpoints")
-    made = declare(
+    bucket_name = worldwide(
+        settings.cluster_name, _NAME_LIMIT, settings.project, settings.region, suffix="-checkpoints"
+    )
+    resource = declare(
         "gcp:storage/bucket:Bucket",
         name,
         {
             "project": settings.project,
-            "name": called,
+            "name": bucket_name,
             # As the API answers.
             "location": settings.region.upper(),
             "uniformBucketLevelAccess": True,
             "publicAccessPrevention": "enforced",
-            "softDeletePolicy": {"retentionDurationSeconds": wanted.undelete_days * _DAY},
+            "softDeletePolicy": {"retentionDurationSeconds": setting.undelete_days * _DAY},
             "lifecycleRules": [
                 {
                     "action": {"type": "AbortIncompleteMultipartUpload"},
                     "condition": {"age": _UNFINISHED_UPLOADS_DAYS},
                 }
             ],
-            "forceDestroy": wanted.on_destroy == "delete",
+            "forceDestroy": setting.on_destroy == "delete",
             "labels": dict(settings.labels),
         },
-        lasting(wanted, called, parent),
+        retained(setting, bucket_name, parent),
         outputs=["url"],
     )
-    return Bucket(name=made.output("name"), url=made.output("url"))
+    return Bucket(name=resource.output("name"), url=resource.output("url"))

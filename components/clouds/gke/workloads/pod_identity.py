@@ -1,6 +1,6 @@
-"""Who pods are to Google: a service account of the cluster is a principal itself, and gets roles as people do.
+"""Google identities of pods: a Kubernetes service account is an IAM principal itself and is granted roles.
 
-No Google service account and no annotation is between them.
+It needs no Google service account and no annotation.
 https://cloud.google.com/kubernetes-engine/docs/concepts/workload-identity
 """
 
@@ -22,8 +22,8 @@ WRITE: Final = "roles/storage.objectUser"
 SECRET: Final = "roles/secretmanager.secretAccessor"
 
 
-def grant(
-    name: str, context: Context, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
+def pod_identity(
+    context: Context, name: str, account: tuple[str, str], reach: Reach, parent: pulumi.Resource
 ) -> Mapping[str, pulumi.Input[str]]:
     """The grants; the account needs no annotation."""
     settings = context.settings

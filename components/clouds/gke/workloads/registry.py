@@ -11,7 +11,7 @@ import pulumi
 
 from components.clouds.gke.context import Context
 from components.clouds.gke.declare import declare
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import Registry
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 _UNTAGGED_DAYS: Final = 30
 
 
-def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
-    """The repository, called like the cluster; its address."""
+def registry(context: Context, name: str, setting: Registry, parent: pulumi.Resource) -> pulumi.Output[str]:
+    """The repository, named after the cluster; its address."""
     settings = context.settings
-    days = wanted.untagged_days or _UNTAGGED_DAYS
+    days = setting.untagged_days or _UNTAGGED_DAYS
     # https://cloud.google.com/artifact-registry/docs/repositories/cleanup-policy
     untagged: gke.CleanupPolicy = {
         "id": "untagged",
@@ -39,12 +39,12 @@ def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resou
             "repositoryId": settings.cluster_name,
             "description": f"Images of cluster {settings.cluster_name}",
             "format": "DOCKER",
-            "dockerConfig": {"immutableTags": not wanted.mutable_tags},
+            "dockerConfig": {"immutableTags": not setting.mutable_tags},
             "cleanupPolicies": [untagged],
             "labels": dict(settings.labels),
         },
-        lasting(
-            wanted,
+        retained(
+            setting,
             f"projects/{settings.project}/locations/{settings.region}/repositories/{settings.cluster_name}",
             parent,
         ),
@@ -53,8 +53,8 @@ def registry(name: str, context: Context, wanted: Registry, parent: pulumi.Resou
     return repository.output("registryUri")
 
 
-def let_pull(name: str, context: Context, repository: str, parent: pulumi.Resource) -> None:
-    """Let the nodes read a repository of another project; whoever runs the program has to be allowed to say so there.
+def grant_pull(context: Context, name: str, repository: str, parent: pulumi.Resource) -> None:
+    """Grant the nodes read access to a repository of another project; the deployer needs the permission to grant it.
 
     https://cloud.google.com/artifact-registry/docs/integrate-gke
     """

@@ -12,7 +12,7 @@ import pulumi
 from components.clouds.base import Share
 from components.clouds.gke.context import Context
 from components.clouds.gke.declare import declare
-from components.clouds.lasting import lasting
+from components.clouds.retained import retained
 from components.settings.workloads import SharedVolume
 from facts.catalog.gke.cloud import CATALOG
 
@@ -21,21 +21,21 @@ _SHARE: Final = "shared"
 _TIER: Final = "BASIC_HDD"
 
 
-def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Resource) -> Share:
+def share(context: Context, name: str, setting: SharedVolume, parent: pulumi.Resource) -> Share:
     """The instance, in the first zone.
 
     How GKE's driver names one that is there: https://github.com/kubernetes-sigs/gcp-filestore-csi-driver/blob/master/docs/kubernetes/pre-provisioned-pv.md
     """
     settings = context.settings
-    zone, called = settings.zones[0], f"{settings.cluster_name}-{_SHARE}"
+    zone, instance_name = settings.zones[0], f"{settings.cluster_name}-{_SHARE}"
     assert CATALOG.volume_gib is not None
-    size = wanted.size_gib or CATALOG.volume_gib[0]
+    size = setting.size_gib or CATALOG.volume_gib[0]
     instance = declare(
         "gcp:filestore/instance:Instance",
         name,
         {
             "project": settings.project,
-            "name": called,
+            "name": instance_name,
             "location": zone,
             "tier": _TIER,
             "fileShares": {"name": _SHARE, "capacityGb": size},
@@ -45,8 +45,11 @@ def share(name: str, context: Context, wanted: SharedVolume, parent: pulumi.Reso
             "labels": dict(settings.labels),
         },
         # The control plane comes after the network, which the instance only names.
-        lasting(
-            wanted, f"projects/{settings.project}/locations/{zone}/instances/{called}", parent, context.control_plane
+        retained(
+            setting,
+            f"projects/{settings.project}/locations/{zone}/instances/{instance_name}",
+            parent,
+            context.control_plane,
         ),
     )
     address = instance.output("networks").apply(lambda networks: networks[0]["ipAddresses"][0])

@@ -1,4 +1,4 @@
-"""What every subcommand shares: options, exit codes, what is printed where."""
+"""What all subcommands share: options, exit codes, output."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from rich.console import Console
 from rich.markup import escape
 
 EXIT_NO: Final = 1
-"""The answer is no: nothing fits, the job failed."""
+"""No pool fits, or the job failed."""
 EXIT_BAD_INPUT: Final = 2
 EXIT_CLUSTER: Final = 3
 """The cluster cannot be reached, or refuses."""
 EXIT_INTERRUPTED: Final = 130
 
 ContextOption = Annotated[
-    str | None, typer.Option("--context", help="A context of your kubeconfig; the current one unless given.")
+    str | None, typer.Option("--context", help="A context of your kubeconfig. Default: the current one.")
 ]
 TeamOption = Annotated[
-    str | None, typer.Option("--team", "-n", help="The team's namespace; the context's unless given.")
+    str | None, typer.Option("--team", "-n", help="The team's namespace. Default: the context's namespace.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="The same as JSON on standard output.")]
-GpusOption = Annotated[int, typer.Option("--gpus", min=1, help="GPUs of each pod.")]
-GpuOption = Annotated[str | None, typer.Option("--gpu", help="A GPU type or a part of its name: a100, l4.")]
-MemoryOption = Annotated[str | None, typer.Option("--memory", help="Memory of each pod: 200Gi.")]
-CpusOption = Annotated[str | None, typer.Option("--cpus", help="CPUs of each pod: 8, 500m.")]
-DiskOption = Annotated[str | None, typer.Option("--disk", help="Ephemeral storage of each pod: 50Gi.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+GpusOption = Annotated[int, typer.Option("--gpus", min=1, help="GPUs per pod.")]
+GpuOption = Annotated[str | None, typer.Option("--gpu", help="A GPU type or part of its name: a100, l4.")]
+MemoryOption = Annotated[str | None, typer.Option("--memory", help="Memory per pod: 200Gi.")]
+CpusOption = Annotated[str | None, typer.Option("--cpus", help="CPUs per pod: 8, 500m.")]
+DiskOption = Annotated[str | None, typer.Option("--disk", help="Ephemeral storage per pod: 50Gi.")]
 SpotOption = Annotated[
-    bool | None, typer.Option("--spot/--no-spot", help="Only spot nodes, or only those on demand; either unless given.")
+    bool | None, typer.Option("--spot/--no-spot", help="Only spot nodes, or only on-demand nodes. Default: either.")
 ]
-WorkersOption = Annotated[int, typer.Option("--workers", min=1, help="Pods that work together, all at once.")]
+WorkersOption = Annotated[int, typer.Option("--workers", min=1, help="Pods that run together, all at once.")]
 
 
 def out() -> Console:
@@ -41,7 +41,7 @@ def out() -> Console:
 
 
 def err() -> Console:
-    """Standard error: what is no answer."""
+    """Standard error: everything that is not the answer."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -51,13 +51,13 @@ def print_json(value: Any) -> None:
 
 
 def fail(message: str, code: int) -> NoReturn:
-    """End with a message in words."""
+    """Print an error and exit with ``code``."""
     err().print(f"[bold red]error:[/] {escape(message)}")
     raise typer.Exit(code)
 
 
 def dollars(amount: float | None) -> str:
-    """``$1.20``, or ``?`` where it is not known."""
+    """``$1.20``, or ``?`` if unknown."""
     if amount is None:
         return "?"
     return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"

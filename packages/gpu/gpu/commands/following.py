@@ -1,4 +1,4 @@
-"""Watching a job from its first pod to its end, and its output."""
+"""Follow a job from its first pod to its end, and show its output."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gpu.why import Reason, of_job
 
 OWNER_LABEL: Final = "batch.kubernetes.io/controller-uid"
 _POLL_SECONDS: Final = 2.0
-_SECOND_THOUGHTS: Final = 3.0
+_CONFIRM_SECONDS: Final = 3.0
 _AUTOSCALER_NAMESPACE: Final = "kube-system"
-# NodeClaims have no namespace; their events are in this one.
+# Events of objects without a namespace, such as NodeClaims, are in this namespace.
 _CLUSTER_EVENTS: Final = "default"
 # Discovery, which every user may read: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#discovery-roles
 _KUEUE: Final = "/apis/kueue.x-k8s.io"
@@ -27,7 +27,7 @@ _KUEUE: Final = "/apis/kueue.x-k8s.io"
 
 @dataclass(frozen=True)
 class JobState:
-    """A job, its pods (oldest first) and why it is where it is."""
+    """A job, its pods (by index, oldest first) and the reason for its state."""
 
     job: Object
     pods: tuple[Object, ...]
@@ -35,13 +35,13 @@ class JobState:
 
 
 def job_of(cluster: ClusterClient, namespace: str, name: str) -> Object:
-    """The Job. Raises ClusterError, with where to look, if there is none."""
-    found = cluster.find(job_path(namespace, name))
-    if found is None:
+    """The Job. Raises ClusterError if there is none."""
+    job = cluster.find(job_path(namespace, name))
+    if job is None:
         raise ClusterError(
-            f"there is no job {name} in {namespace}; `gpu list` shows those there are (--team for another)", 404
+            f"no job {name} in {namespace}; `gpu list` shows the jobs (--team: those of another namespace)", 404
         )
-    return found
+    return job
 
 
 def pods_of(cluster: ClusterClient, job: Object) -> tuple[Object, ...]:
@@ -52,14 +52,14 @@ def pods_of(cluster: ClusterClient, job: Object) -> tuple[Object, ...]:
 
 
 def index_of(pod: Object) -> int:
-    """Which run or worker the pod is; 0 in a job of one."""
+    """The pod's completion index: its run or worker; 0 in a job of one pod."""
     return int((pod["metadata"].get("annotations") or {}).get(INDEX_ANNOTATION, 0))
 
 
 def events_around(cluster: ClusterClient, namespace: str) -> list[Object]:
-    """Events that say why pods of the namespace wait, as far as the user may see them."""
-    places = dict.fromkeys((namespace, _AUTOSCALER_NAMESPACE, _CLUSTER_EVENTS))
-    return [event for place in places for event in cluster.list_if_allowed(event_path(place)) or ()]
+    """Events of the namespace, the autoscaler and NodeClaims, as far as the user may list them."""
+    namespaces = dict.fromkeys((namespace, _AUTOSCALER_NAMESPACE, _CLUSTER_EVENTS))
+    return [event for each in namespaces for event in cluster.list_if_allowed(event_path(each)) or ()]
 
 
 def state_of(cluster: ClusterClient, namespace: str, name: str) -> JobState:
@@ -71,42 +71,42 @@ def state_of(cluster: ClusterClient, namespace: str, name: str) -> JobState:
 
 
 def has_queues(cluster: ClusterClient, *jobs: Object) -> bool:
-    """Whether the cluster has what resumes suspended jobs (Kueue's API); asked only if one of ``jobs`` is suspended."""
+    """Whether Kueue is installed, which resumes suspended jobs; looked up only if one of ``jobs`` is suspended."""
     return not any(job["spec"].get("suspend") for job in jobs) or cluster.find(_KUEUE) is not None
 
 
 @dataclass
 class Output:
-    """Prints what pods say, each line once."""
+    """Prints the pods' logs, each line once."""
 
     cluster: ClusterClient
     _last: dict[str, str] = field(default_factory=dict)
     _done: set[str] = field(default_factory=set)
 
     def show(self, pod: Object) -> None:
-        """Print what is new of a pod that runs or has run."""
-        place = pod["metadata"]
-        if place["uid"] in self._done or not has_output(pod):
+        """Print the new log lines of a pod that runs or has run."""
+        metadata = pod["metadata"]
+        if metadata["uid"] in self._done or not has_output(pod):
             return
         try:
-            lines = self.cluster.log(place["namespace"], place["name"], self._last.get(place["uid"]))
+            lines = self.cluster.log(metadata["namespace"], metadata["name"], self._last.get(metadata["uid"]))
         except ClusterError as error:
             if error.status != 404:
                 raise
-            err().print(f"[dim]the node of {place['name']} is gone, and what it said with it[/]")
-            self._done.add(place["uid"])
+            err().print(f"[dim]the log of {metadata['name']} was deleted with its node[/]")
+            self._done.add(metadata["uid"])
             return
-        for at, said in lines:
-            self._last[place["uid"]] = at
-            typer.echo(said)
+        for time_written, text in lines:
+            self._last[metadata["uid"]] = time_written
+            typer.echo(text)
         if pod["status"].get("phase") in ("Succeeded", "Failed"):
-            self._done.add(place["uid"])
+            self._done.add(metadata["uid"])
 
 
 def follow(cluster: ClusterClient, namespace: str, name: str, index: int = 0) -> None:
-    """Say what the job waits for until it runs, show what its pods of ``index`` say, and end with the job's end.
+    """Print what the job waits for until it runs, then the log of its pods of ``index``, until the job ends.
 
-    Ctrl-C ends the watching, not the job; a second one asks whether to end the job. Exits with 1 if the job failed.
+    Ctrl-C stops following, not the job; a second one asks whether to stop the job. Exits with 1 if the job failed.
     """
     try:
         _watch(cluster, namespace, name, index)
@@ -115,18 +115,18 @@ def follow(cluster: ClusterClient, namespace: str, name: str, index: int = 0) ->
 
 
 def _watch(cluster: ClusterClient, namespace: str, name: str, index: int) -> None:
-    say, output, told = err(), Output(cluster), ""
+    console, output, last = err(), Output(cluster), ""
     while True:
         state = state_of(cluster, namespace, name)
         reason = state.reason
-        if reason.what != told and reason.kind not in ("running", "starting"):
-            told = reason.what
-            say.print(f"[dim]{escape('; '.join(part for part in (reason.what, reason.remedy) if part))}[/]")
+        if reason.summary != last and reason.kind not in ("running", "starting"):
+            last = reason.summary
+            console.print(f"[dim]{escape('; '.join(part for part in (reason.summary, reason.remedy) if part))}[/]")
         for pod in state.pods:
             if index_of(pod) == index:
                 output.show(pod)
         if reason.kind in ("succeeded", "failed") and not any(index_of(pod) == index for pod in state.pods):
-            say.print(f"[dim]{escape(gone_with_its_pod(name))}[/]")
+            console.print(f"[dim]{escape(log_deleted(name))}[/]")
         if reason.kind == "succeeded":
             return
         if reason.kind == "failed":
@@ -135,26 +135,26 @@ def _watch(cluster: ClusterClient, namespace: str, name: str, index: int) -> Non
 
 
 def _leave(cluster: ClusterClient, namespace: str, name: str) -> None:
-    """Say that the job runs on, and wait for a moment for whoever wants it ended."""
-    say = err()
-    say.print(f"\njob {name} runs on; `gpu logs {name}` shows it again, `gpu stop {name}` ends it")
+    """Say that the job keeps running, and offer to stop it on a second Ctrl-C."""
+    console = err()
+    console.print(f"\njob {name} keeps running; follow it with `gpu logs {name}`, stop it with `gpu stop {name}`")
     if not sys.stdin.isatty():
         return
-    say.print(f"[dim]Ctrl-C within {_SECOND_THOUGHTS:g} seconds: end it now[/]")
+    console.print(f"[dim]press Ctrl-C again within {_CONFIRM_SECONDS:g} seconds to stop the job[/]")
     try:
-        time.sleep(_SECOND_THOUGHTS)
+        time.sleep(_CONFIRM_SECONDS)
     except KeyboardInterrupt:
-        if typer.confirm(f"\nend job {name}?", err=True):
+        if typer.confirm(f"\nstop job {name}?", err=True):
             cluster.delete(job_path(namespace, name))
-            say.print(f"stopped {name}")
+            console.print(f"stopped {name}")
 
 
 def has_output(pod: Object) -> bool:
-    """Whether its container runs or has run."""
+    """Whether a container of the pod runs or has run."""
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()
     return any((each.get("state") or {}).keys() & {"running", "terminated"} for each in statuses)
 
 
-def gone_with_its_pod(name: str) -> str:
-    """What to say of a job that has ended, whose pod and its log are gone with their node."""
-    return f"the pod of {name} is gone with its node, and what it said with it"
+def log_deleted(name: str) -> str:
+    """The message for a finished job whose pod was deleted with its node."""
+    return f"the log of {name} is no longer available: its pod was deleted with its node"

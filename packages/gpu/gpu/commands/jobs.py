@@ -1,4 +1,4 @@
-"""``gpu list``, ``logs``, ``why``, ``stop``, ``cost`` and ``shell``: jobs that are there."""
+"""``gpu list``, ``logs``, ``why``, ``stop``, ``cost`` and ``shell``: work with submitted jobs."""
 
 from __future__ import annotations
 
@@ -32,22 +32,23 @@ from gpu.commands.following import (
     Output,
     events_around,
     follow,
-    gone_with_its_pod,
     has_output,
     has_queues,
     index_of,
     job_of,
+    log_deleted,
     pods_of,
     state_of,
 )
 from gpu.ledger import GpuCost, of_job
+from gpu.words import counted
 
 JobArgument = Annotated[str, typer.Argument(help="The job's name.")]
-IndexOption = Annotated[int, typer.Option("--index", min=0, help="Which run of a sweep, or which worker.")]
+IndexOption = Annotated[int, typer.Option("--index", min=0, help="Index of the sweep's run, or of the worker.")]
 
 
 def list_jobs(team: TeamOption = None, context: ContextOption = None, json: JsonOption = False) -> None:
-    """The namespace's jobs that ask for GPUs, and what each waits for."""
+    """List the GPU jobs of a namespace, and what each waits for."""
     cluster = ClusterClient(context)
     namespace = team or cluster.namespace
     jobs = [job for job in cluster.list(job_path(namespace)) if gpus_of(job)]
@@ -61,29 +62,29 @@ def list_jobs(team: TeamOption = None, context: ContextOption = None, json: Json
         print_json(rows)
         return
     if not rows:
-        out().print(f"no job in {namespace} asks for GPUs")
+        out().print(f"no GPU jobs in namespace {namespace}")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("job", "GPUs", "done", "state"):
-        table.add_column(name, justify="right" if name in ("GPUs", "done") else "left", overflow="fold")
+    for name in ("job", "GPUs", "complete", "state"):
+        table.add_column(name, justify="right" if name in ("GPUs", "complete") else "left", overflow="fold")
     for row in rows:
-        table.add_row(row["name"], str(row["gpus"]), f"{row['succeeded']}/{row['runs']}", escape(row["what"]))
+        table.add_row(row["name"], str(row["gpus"]), f"{row['succeeded']}/{row['runs']}", escape(row["summary"]))
     out().print(table)
 
 
 def logs(
     name: JobArgument,
     index: IndexOption = 0,
-    no_follow: Annotated[bool, typer.Option("--no-follow", help="Print what there is and stop.")] = False,
+    no_follow: Annotated[bool, typer.Option("--no-follow", help="Print the output so far and exit.")] = False,
     team: TeamOption = None,
     context: ContextOption = None,
 ) -> None:
-    """A job's output, as it comes; Ctrl-C ends the watching, not the job."""
+    """Show a job's output as it is written. Ctrl-C stops following; the job keeps running."""
     cluster = ClusterClient(context)
     namespace = team or cluster.namespace
     runs = job_of(cluster, namespace, name)["spec"].get("completions") or 1
     if index >= runs:
-        fail(f"--index {index}: {name} has {runs} of them; write 0 to {runs - 1}", EXIT_BAD_INPUT)
+        fail(f"--index {index}: {name} has {counted(runs, 'run')}; write 0 to {runs - 1}", EXIT_BAD_INPUT)
     if not no_follow:
         follow(cluster, namespace, name, index)
         return
@@ -91,26 +92,26 @@ def logs(
     mine = [pod for pod in state.pods if index_of(pod) == index]
     pods = [pod for pod in mine if has_output(pod)]
     if not mine and state.reason.kind in ("succeeded", "failed"):
-        fail(gone_with_its_pod(name), EXIT_NO)
+        fail(log_deleted(name), EXIT_NO)
     if not pods:
-        fail(f"{name} has no output of index {index}; `gpu why {name}` says what it waits for", EXIT_NO)
+        fail(f"{name} has no output at index {index} yet; `gpu why {name}` shows what it waits for", EXIT_NO)
     output = Output(cluster)
     for pod in pods:
         output.show(pod)
 
 
 def why(name: JobArgument, team: TeamOption = None, context: ContextOption = None, json: JsonOption = False) -> None:
-    """What a job waits for, or how it ended, and what to do. Exit code 1 if it failed."""
+    """Explain what a job waits for, or how it ended, and what to do. Exit code 1 if it failed."""
     cluster = ClusterClient(context)
     reason = state_of(cluster, team or cluster.namespace, name).reason
     if json:
-        print_json({"kind": reason.kind, "what": reason.what, "remedy": reason.remedy, "said": reason.said})
+        print_json({"kind": reason.kind, "summary": reason.summary, "remedy": reason.remedy, "message": reason.message})
     else:
-        out().print(escape(f"{name}: {reason.what}"))
+        out().print(escape(f"{name}: {reason.summary}"))
         if reason.remedy:
             out().print(escape(f"  {reason.remedy}"))
-        if reason.said:
-            out().print(f"  [dim]{escape(reason.said)}[/]")
+        if reason.message:
+            out().print(f"  [dim]{escape(reason.message)}[/]")
     if reason.kind == "failed":
         raise typer.Exit(EXIT_NO)
 
@@ -120,23 +121,25 @@ def stop(
     team: TeamOption = None,
     context: ContextOption = None,
 ) -> None:
-    """End jobs and remove them, with their pods; their nodes go when they have been idle for long enough."""
+    """Stop jobs and delete them with their pods. Their nodes are removed after the scale-down delay."""
     cluster = ClusterClient(context)
     namespace = team or cluster.namespace
-    for name in names:
-        job_of(cluster, namespace, name)
+    missing = [name for name in names if cluster.find(job_path(namespace, name)) is None]
+    if missing:
+        nothing = "; no job was stopped" if len(names) > 1 else ""
+        raise ClusterError(f"no job {', '.join(missing)} in {namespace}{nothing}; `gpu list` shows the jobs", 404)
     for name in names:
         cluster.delete(job_path(namespace, name))
         err().print(f"stopped {name}")
 
 
 def cost(
-    name: Annotated[str | None, typer.Argument(help="A job's name; all of the team's unless given.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A job's name. Default: all jobs of the team.")] = None,
     team: TeamOption = None,
     context: ContextOption = None,
     json: JsonOption = False,
 ) -> None:
-    """What jobs cost at list prices: programs running, nodes waking up for them, nodes idle after them."""
+    """Show what jobs cost at list prices: running, provisioning of their nodes, and idle time before scale-down."""
     cluster = ClusterClient(context)
     namespace = team or cluster.namespace
     offer = cluster.offer()
@@ -154,10 +157,10 @@ def cost(
         print_json({"jobs": {job: _cost_json(each) for job, each in costs.items()}, "total": _cost_json(total)})
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("job", "GPU hours", "used", "waking", "tail, at most", "total"):
+    for column in ("job", "GPU hours", "running", "provisioning", "idle, at most", "total"):
         table.add_column(column, justify="left" if column == "job" else "right")
     for job, each in [*costs.items(), *([("all", total)] if len(costs) != 1 else [])]:
-        parts = (each.used, each.waking, each.tail, each.total)
+        parts = (each.running, each.provisioning, each.idle, each.total)
         table.add_row(job, f"{each.gpu_hours:.2f}", *(dollars(part) for part in parts))
     out().print(table)
     for note in total.notes:
@@ -165,7 +168,7 @@ def cost(
 
 
 def shell(name: JobArgument, index: IndexOption = 0, team: TeamOption = None, context: ContextOption = None) -> None:
-    """A shell in a running pod of the job, by kubectl."""
+    """Open a shell in a running pod of a job, with kubectl."""
     cluster = ClusterClient(context)
     namespace = team or cluster.namespace
     job = job_of(cluster, namespace, name)
@@ -173,10 +176,10 @@ def shell(name: JobArgument, index: IndexOption = 0, team: TeamOption = None, co
         pod for pod in pods_of(cluster, job) if index_of(pod) == index and pod["status"].get("phase") == "Running"
     ]
     if not running:
-        fail(f"no pod of {name} runs; `gpu why {name}` says what it waits for", EXIT_NO)
+        fail(f"no pod of {name} is running; `gpu why {name}` shows what it waits for", EXIT_NO)
     kubectl = shutil.which("kubectl")
     if kubectl is None:
-        raise ClusterError("kubectl is not installed, and a shell needs it")
+        raise ClusterError("`gpu shell` needs kubectl, which is not installed")
     pod = running[-1]["metadata"]["name"]
     arguments = ["--context", cluster.context, "--namespace", namespace, "exec", "-it", pod, "--", "sh", "-c"]
     try:
@@ -186,7 +189,7 @@ def shell(name: JobArgument, index: IndexOption = 0, team: TeamOption = None, co
 
 
 def gpus_of(job: Object) -> int:
-    """GPUs that each of its pods asks for."""
+    """GPUs that each of the job's pods requests."""
     containers = job["spec"]["template"]["spec"]["containers"]
     return sum(int(((each.get("resources") or {}).get("limits") or {}).get(GPU_RESOURCE, 0)) for each in containers)
 
@@ -199,16 +202,16 @@ def _row(job: Object, pods: list[Object], events: list[Object], *, queues: bool)
         "runs": job["spec"].get("completions") or 1,
         "succeeded": (job.get("status") or {}).get("succeeded") or 0,
         "kind": reason.kind,
-        "what": reason.what,
+        "summary": reason.summary,
     }
 
 
 def _cost_json(cost: GpuCost) -> dict[str, Any]:
     return {
         "gpuHours": cost.gpu_hours,
-        "usedUsd": cost.used,
-        "wakingUsd": cost.waking,
-        "tailAtMostUsd": cost.tail,
+        "runningUsd": cost.running,
+        "provisioningUsd": cost.provisioning,
+        "idleAtMostUsd": cost.idle,
         "totalUsd": cost.total,
         "notes": list(cost.notes),
     }

@@ -1,10 +1,10 @@
-"""``gpu pools`` and ``gpu fit``: what the cluster offers, and where something would run."""
+"""``gpu pools`` and ``gpu fit``: the cluster's GPU pools, and where a job would run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 import typer
 from rich.table import Table
@@ -30,32 +30,34 @@ from gpu.commands.common import (
     print_json,
 )
 from gpu.submit import mebibytes, millicores
+from gpu.words import counted
 
-_NODES = "/api/v1/nodes"
+_NODES: Final = "/api/v1/nodes"
+_JSON_NAMES: Final = {"rung": "capacityType"}
 
 
 def pools(context: ContextOption = None, json: JsonOption = False) -> None:
-    """The GPU pools: what a pod can ask for, what a node costs, how many there are and may be."""
+    """List the GPU pools: what a pod can request, what a node costs, how many nodes exist and may exist."""
     cluster = ClusterClient(context)
     offer = cluster.offer()
-    up = nodes_up(cluster)
+    nodes = nodes_up(cluster)
     if json:
-        print_json([{**asdict(pool), "nodes": None if up is None else up.get(pool.name, 0)} for pool in offer.pools])
+        print_json([_pool_json(pool, nodes) for pool in offer.pools])
         return
     console = out()
     console.print(f"{offer.cluster} ({offer.cloud}, {offer.region}), stack {offer.stack}")
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("pool", "GPU", "a pod gets at most", "$/h", "nodes", "idle node goes"):
+    for name in ("pool", "GPU", "max per pod", "$/h", "nodes", "scale-down"):
         table.add_column(name, justify="right" if name in ("$/h", "nodes") else "left", overflow="fold")
     for pool in offer.pools:
-        count = "?" if up is None else str(up.get(pool.name, 0))
+        count = "?" if nodes is None else str(nodes.get(pool.name, 0))
         table.add_row(
             pool.name,
-            f"{pool.gpus_per_node} {pool.gpu.removeprefix('nvidia-')}{had(pool)}",
+            f"{pool.gpus_per_node} {pool.gpu.removeprefix('nvidia-')}{capacity(pool)}",
             room(pool),
             dollars(pool.hourly_usd),
             f"{count}/{pool.max_nodes}",
-            f"after {pool.idle_minutes} min" if pool.idle_minutes is not None else "as the cloud likes",
+            f"after {pool.idle_minutes} min idle" if pool.idle_minutes is not None else "cloud default",
         )
     console.print(table)
 
@@ -71,22 +73,24 @@ def fit(
     context: ContextOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Where a job would run, for how much, and whether a node is up. Exit code 1 if no pool takes it."""
+    """Show where a job would run, its price, and whether a node is up. Exit code 1 if no pool fits."""
     request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, pods=workers)
     cluster = ClusterClient(context)
     offer = cluster.offer()
-    found, others = fits(offer, request), misses(offer, request)
-    up = nodes_up(cluster)
+    fitting, others = fits(offer, request), misses(offer, request)
+    nodes = nodes_up(cluster)
     if json:
-        print_json({"fits": [as_json(each, request, up) for each in found], "misses": [_miss(each) for each in others]})
-    elif found:
-        for each in found:
-            out().print(described(each, request, up))
+        print_json(
+            {"fits": [as_json(each, request, nodes) for each in fitting], "misses": [_miss(each) for each in others]}
+        )
+    elif fitting:
+        for each in fitting:
+            out().print(described(each, request, nodes))
     else:
         out().print(str(NothingFits(others)))
         for miss in others[1:]:
-            out().print(f"  {miss.pool.name} {', and '.join(miss.lacks)}")
-    if not found:
+            out().print(f"  {miss.pool.name}: {'; '.join(miss.lacks)}")
+    if not fitting:
         raise typer.Exit(EXIT_NO)
 
 
@@ -100,7 +104,7 @@ def request_of(
     spot: bool | None,
     pods: int = 1,
 ) -> PodRequest:
-    """What the options ask for. Raises AskError."""
+    """The options as a request. Raises AskError."""
     return PodRequest(
         gpus=gpus,
         gpu=gpu,
@@ -112,51 +116,51 @@ def request_of(
     )
 
 
-def described(fit: Fit, request: PodRequest, up: Mapping[str, int] | None) -> str:
-    """One line, or two: pools, size, price, and how it starts."""
+def described(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> str:
+    """One line: pools, size, price, and how soon it starts; ``nodes`` as of ``nodes_up``."""
     first = fit.pools[0]
-    names = ", then ".join(f"{pool.name}{_lasts(pool)}" for pool in fit.pools)
-    price = "" if fit.hourly_usd is None else f", {dollars(fit.hourly_usd)} an hour per node"
-    per_node = f", {fit.pods_per_node} such pods on a node" if fit.pods_per_node > 1 else ""
-    many = f", {-(-request.pods // fit.pods_per_node)} nodes" if request.pods > fit.pods_per_node else ""
-    return f"{names}: {first.gpus_per_node} {first.gpu} per node{price}{per_node}{many}; {_start(fit, up)}"
+    names = ", then ".join(f"{pool.name}{_limits(pool)}" for pool in fit.pools)
+    price = "" if fit.hourly_usd is None else f", {dollars(fit.hourly_usd)}/h per node"
+    per_node = f", {fit.pods_per_node} pods per node" if fit.pods_per_node > 1 else ""
+    total = f", {-(-request.pods // fit.pods_per_node)} nodes" if request.pods > fit.pods_per_node else ""
+    return f"{names}: {first.gpus_per_node} {first.gpu} per node{price}{per_node}{total}; {_start(fit, nodes)}"
 
 
-def _lasts(pool: PoolOffer) -> str:
-    """For how long one has its nodes, where that is limited."""
-    return had(pool).removeprefix(f" {pool.rung}") if pool.max_run_hours or pool.until else ""
+def _limits(pool: PoolOffer) -> str:
+    """How long its nodes are available, if that is limited."""
+    return capacity(pool).removeprefix(f" {pool.rung}") if pool.max_run_hours or pool.until else ""
 
 
-def as_json(fit: Fit, request: PodRequest, up: Mapping[str, int] | None) -> dict[str, Any]:
-    """The same for programs."""
-    nodes = -(-request.pods // fit.pods_per_node)
+def as_json(fit: Fit, request: PodRequest, nodes: Mapping[str, int] | None) -> dict[str, Any]:
+    """The same as JSON."""
+    needed = -(-request.pods // fit.pods_per_node)
     return {
         "pools": [pool.name for pool in fit.pools],
         "gpu": fit.pools[0].gpu,
         "gpusPerNode": fit.pools[0].gpus_per_node,
         "podsPerNode": fit.pods_per_node,
-        "nodes": nodes,
+        "nodes": needed,
         "hourlyUsdPerNode": fit.hourly_usd,
-        "hourlyUsd": None if fit.hourly_usd is None else round(nodes * fit.hourly_usd, 4),
-        "nodesUp": None if up is None else sum(up.get(pool.name, 0) for pool in fit.pools),
+        "hourlyUsd": None if fit.hourly_usd is None else round(needed * fit.hourly_usd, 4),
+        "nodesUp": None if nodes is None else sum(nodes.get(pool.name, 0) for pool in fit.pools),
         "largerThanNeeded": fit.larger,
     }
 
 
-def had(pool: PoolOffer) -> str:
-    """How its machines are had, as an adjective; nothing for those on demand."""
-    rung = "spot" if pool.spot else pool.rung
-    if rung == "on-demand":
+def capacity(pool: PoolOffer) -> str:
+    """The capacity type with a leading space, and its limits; empty for on-demand."""
+    capacity_type = "spot" if pool.spot else pool.rung
+    if capacity_type == "on-demand":
         return ""
-    limits = [f"{pool.max_run_hours} h at most"] if pool.max_run_hours else []
+    limits = [f"up to {pool.max_run_hours} h"] if pool.max_run_hours else []
     days = [f"from {pool.since}"] if pool.since else []
     days += [f"until {pool.until}"] if pool.until else []
     limits += [" ".join(days)] if days else []
-    return f" {rung}" + (f" ({', '.join(limits)})" if limits else "")
+    return f" {capacity_type}" + (f" ({', '.join(limits)})" if limits else "")
 
 
 def nodes_up(cluster: ClusterClient) -> dict[str, int] | None:
-    """Pool → its nodes; ``None`` for a user who may not see nodes."""
+    """Pool → number of its nodes; ``None`` for a user who may not list nodes."""
     nodes = cluster.list_if_allowed(_NODES, labelSelector=POOL_LABEL)
     if nodes is None:
         return None
@@ -168,22 +172,34 @@ def nodes_up(cluster: ClusterClient) -> dict[str, int] | None:
 
 
 def room(pool: PoolOffer) -> str:
-    """What one pod can ask for."""
+    """What one pod can request."""
     parts: Sequence[str] = (
-        f"{pool.gpus_per_pod} GPU",
+        counted(pool.gpus_per_pod, "GPU"),
         *([f"{pool.milli_cpu / 1000:g} CPU"] if pool.milli_cpu is not None else []),
         *([gib(pool.memory_mib)] if pool.memory_mib is not None else []),
     )
     return ", ".join(parts)
 
 
-def _start(fit: Fit, up: Mapping[str, int] | None) -> str:
-    if up is None:
-        return "whether a node is up is not yours to see"
-    nodes = sum(up.get(pool.name, 0) for pool in fit.pools)
-    if nodes:
-        return f"{nodes} node{'' if nodes == 1 else 's'} up: it starts at once if there is room"
-    return "no node is up: one is started first, which takes some minutes"
+def _start(fit: Fit, nodes: Mapping[str, int] | None) -> str:
+    if nodes is None:
+        return "you may not list nodes, so whether one is up is unknown"
+    count = sum(nodes.get(pool.name, 0) for pool in fit.pools)
+    if count:
+        return f"{counted(count, 'node')} up, starts at once if one has room"
+    return "no node up, provisioning takes some minutes"
+
+
+def _pool_json(pool: PoolOffer, nodes: Mapping[str, int] | None) -> dict[str, Any]:
+    return {
+        **{_JSON_NAMES.get(name) or _camel(name): value for name, value in asdict(pool).items()},
+        "nodes": None if nodes is None else nodes.get(pool.name, 0),
+    }
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(each.capitalize() for each in others)
 
 
 def _miss(miss: Any) -> dict[str, Any]:

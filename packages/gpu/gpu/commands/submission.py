@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 import yaml
+from rich.console import Console
 from rich.markup import escape
 
 from facts.concepts.offer import Offer
@@ -16,7 +18,7 @@ from facts.jobs.job import TrainingJobSpec, manifests
 from facts.jobs.plan import AskError, JobRequest, place, team_of, training_job
 from facts.jobs.sweep import parse
 from gpu import image as images
-from gpu.cluster import ClusterClient
+from gpu.cluster import ClusterClient, ClusterError
 from gpu.commands.common import (
     EXIT_BAD_INPUT,
     ContextOption,
@@ -41,7 +43,7 @@ _PLACEHOLDER: Final = "REGISTRY"
 
 
 def submit(
-    command: Annotated[list[str] | None, typer.Argument(help="Behind --: the program and its arguments.")] = None,
+    command: Annotated[list[str] | None, typer.Argument(help="After --: the program and its arguments.")] = None,
     gpus: GpusOption = 1,
     gpu: GpuOption = None,
     memory: MemoryOption = None,
@@ -53,49 +55,55 @@ def submit(
         list[str] | None,
         typer.Option(
             "--sweep",
-            help="A run for each value: lr=1e-3,1e-4 or seed=0..9; several combine. Each is a "
-            "variable of the program, and replaces {lr} in its arguments.",
+            help="One run per value: lr=1e-3,1e-4 or seed=0..9; several options combine. Each parameter is an "
+            "environment variable of the program and replaces {lr} in its arguments.",
         ),
     ] = None,
-    at_once: Annotated[int | None, typer.Option("--at-once", min=1, help="Runs of a sweep at the same time.")] = None,
+    at_once: Annotated[
+        int | None, typer.Option("--at-once", min=1, help="Runs of a sweep that may run at the same time.")
+    ] = None,
     image: Annotated[
         str | None, typer.Option("--image", help="Run this image instead of packaging the folder.")
     ] = None,
-    registry: Annotated[str | None, typer.Option("--registry", help="Where to push; the stack's unless given.")] = None,
-    name: Annotated[str | None, typer.Option("--name", help="The job's name; one is made up unless given.")] = None,
-    env: Annotated[list[str] | None, typer.Option("--env", "-e", help="A variable of the program: NAME=value.")] = None,
+    registry: Annotated[
+        str | None, typer.Option("--registry", help="Registry to push to. Default: the stack's.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="The job's name. Default: generated.")] = None,
+    env: Annotated[
+        list[str] | None, typer.Option("--env", "-e", help="Environment variable of the program: NAME=value.")
+    ] = None,
     retries: Annotated[
         int | None,
-        typer.Option(
-            "--retries", min=0, help="Failures of the program that are tried again; a node that is taken away is none."
-        ),
+        typer.Option("--retries", min=0, help="Retries after the program failed; a reclaimed node does not count."),
     ] = None,
     grace: Annotated[
         int | None,
         typer.Option(
-            "--grace", min=0, help="Seconds from SIGTERM to the end; on spot nodes no more than the cloud's notice."
+            "--grace", min=0, help="Seconds from SIGTERM to SIGKILL; on spot nodes at most the cloud's notice."
         ),
     ] = None,
     service_account: Annotated[
         str | None,
         typer.Option(
-            "--service-account", help="Whose rights the pods have; that of the stack's checkpoints unless given."
+            "--service-account", help="Service account of the pods. Default: that of the stack's checkpoints."
         ),
     ] = None,
     team: TeamOption = None,
     context: ContextOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print manifests for `kubectl apply` and stop.")] = False,
-    detach: Annotated[bool, typer.Option("--detach", "-d", help="Do not wait for the job's output.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask which cluster is meant.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print manifests for `kubectl apply` and exit.")] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", "-d", help="Exit after submitting, without following the output.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask to confirm the cluster.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a program on GPUs: package this folder (or take --image), make a Job that fits the pools, show its output."""
+    """Run a program on GPUs: package this folder (or use --image), create a Job that fits a pool, follow its output."""
     program = tuple(command or ())
     if not program and image is None:
-        fail("nothing to run: write the program behind --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)
+        fail("no program: write it after --, as in `gpu submit -- python train.py`", EXIT_BAD_INPUT)
     request = request_of(gpus=gpus, gpu=gpu, memory=memory, cpus=cpus, disk=disk, spot=spot, pods=workers)
     cluster = ClusterClient(context)
-    asked = JobRequest(
+    job_request = JobRequest(
         request=request,
         name=name or name_for(program, image),
         namespace=team or cluster.namespace,
@@ -109,60 +117,79 @@ def submit(
         service_account=service_account,
     )
     offer = cluster.offer()
-    team_of(offer, asked)  # before anything is built
+    team_of(offer, job_request)  # before anything is built
     fit = place(offer, request)
     if dry_run:
-        planned = image or _planned_tag(registry or offer.registry, asked.name)
-        typer.echo(_yaml(manifests(training_job(asked, fit, planned, offer))), nl=False)
+        planned = image or _planned_tag(registry or offer.registry, job_request.name)
+        typer.echo(_yaml(manifests(training_job(job_request, fit, planned, offer))), nl=False)
         return
     _confirm(cluster, offer, chosen=context is not None or yes)
-    say = err()
-    say.print(escape(described(fit, request, nodes_up(cluster))))
-    job = training_job(asked, fit, image or _built(registry or offer.registry, asked.name, say), offer)
+    console = err()
+    console.print(escape(described(fit, request, nodes_up(cluster))))
+    image = image or _built(registry or offer.registry, job_request.name, console)
+    job = training_job(job_request, fit, image, offer)
     if offer.checkpoints is not None and job.checkpoints is None:
-        whose = offer.checkpoints.service_account
-        say.print(f"[dim]without the stack's checkpoints: they are {escape(whose)}'s, which this job is not[/]")
-    for warning in create(cluster, job):
-        say.print(f"[yellow]warning:[/] {escape(warning)}")
-    say.print(f"job {job.name} in {job.namespace}; `gpu why {job.name}`, `gpu logs {job.name}`, `gpu stop {job.name}`")
+        account = offer.checkpoints.service_account
+        console.print(f"[dim]no access to the stack's checkpoints: only service account {escape(account)} has it[/]")
+    for warning in _created(cluster, job, offer):
+        console.print(f"[yellow]warning:[/] {escape(warning)}")
+    console.print(
+        f"job {job.name} created in {job.namespace}; `gpu why {job.name}`, `gpu logs {job.name}`, `gpu stop {job.name}`"
+    )
     if json:
         print_json(_as_json(job, as_json(fit, request, None)))
     elif not detach:
         follow(cluster, job.namespace, job.name)
 
 
+def _created(cluster: ClusterClient, job: TrainingJobSpec, offer: Offer) -> tuple[str, ...]:
+    """The warnings of admission; a missing namespace is reported with the stack's teams."""
+    try:
+        return create(cluster, job)
+    except ClusterError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+        teams = ", ".join(team.name for team in offer.teams) or "none"
+        raise ClusterError(
+            f"namespace {job.namespace} does not exist; the stack's teams: {teams}", error.status
+        ) from error
+
+
 def _yaml(documents: list[dict[str, Any]]) -> str:
-    # What occurs several times is written out each time: people expect no anchors in a manifest.
+    # Without shared objects PyYAML writes no anchors, which are unusual in manifests.
     plain = [json_module.loads(json_module.dumps(document)) for document in documents]
     return yaml.safe_dump_all(plain, sort_keys=False, width=4096)
 
 
 def _confirm(cluster: ClusterClient, offer: Offer, *, chosen: bool) -> None:
-    """Ask which cluster is meant where the kubeconfig has several and none was named."""
+    """Ask to confirm the cluster if the kubeconfig has several contexts and none was named."""
     if chosen or not cluster.others:
         return
-    what = f"context {cluster.context}: stack {offer.stack}, {offer.cloud} {offer.region}"
+    target = f"context {cluster.context}: stack {offer.stack}, {offer.cloud} {offer.region}"
     if not sys.stdin.isatty():
-        fail(f"your kubeconfig has several contexts; name one with --context, or say --yes to {what}", EXIT_BAD_INPUT)
-    typer.confirm(f"submit to {what}?", abort=True, err=True)
+        fail(
+            f"your kubeconfig has several contexts; name one with --context, or confirm {target} with --yes",
+            EXIT_BAD_INPUT,
+        )
+    typer.confirm(f"submit to {target}?", abort=True, err=True)
 
 
-def _variables(written: list[str]) -> dict[str, str]:
-    found = {}
-    for one in written:
-        variable, equals, value = one.partition("=")
+def _variables(options: list[str]) -> dict[str, str]:
+    variables = {}
+    for option in options:
+        variable, equals, value = option.partition("=")
         if not equals or not variable:
-            raise AskError(f"--env {one}: write NAME=value")
-        found[variable] = value
-    return found
+            raise AskError(f"--env {option}: write NAME=value")
+        variables[variable] = value
+    return variables
 
 
-def _built(registry: str | None, name: str, say: Any) -> str:
-    """Build and push the folder's image; nothing is in the cluster yet if that fails."""
+def _built(registry: str | None, name: str, console: Console) -> str:
+    """Build and push the folder's image. If that fails, nothing was created in the cluster."""
     tag, builder = images.tag_for(registry, name), images.find_builder()
-    say.print(f"building {tag} with {builder.name} …")
+    console.print(f"building {tag} with {builder.name} …")
     builder.build(Path.cwd(), tag)
-    say.print("pushing …")
+    console.print("pushing …")
     builder.push(tag)
     return tag
 

@@ -244,9 +244,9 @@ def test_its_rights_in_the_cluster_name_what_it_changes() -> None:
         (eks_specs.gpu_pool(unneeded_minutes=9), {"unneeded_minutes": 3}, "9 minutes"),
         (SPOT, {}, "us-west-2a only"),
         (SPOT, {}, "yes: the minimum is 0 and the taints nvidia.com/gpu=present:NoSchedule"),
-        (eks_specs.cpu_pool(), {}, "yes when no pod is left"),
-        (eks_specs.cpu_pool(taints=(Taint("a", "b", "PreferNoSchedule"),)), {}, "yes when no pod is left"),
-        (eks_specs.cpu_pool(min_nodes=2), {}, "no: the stack file asks for at least 2 nodes"),
+        (eks_specs.cpu_pool(), {}, "yes, without pods"),
+        (eks_specs.cpu_pool(taints=(Taint("a", "b", "PreferNoSchedule"),)), {}, "yes, without pods"),
+        (eks_specs.cpu_pool(min_nodes=2), {}, "no: the minimum is 2"),
     ],
 )
 def test_governance_says_what_was_declared(pool: Pool, cluster: dict[str, Any], phrase: str) -> None:

@@ -322,7 +322,7 @@ def test_it_changes_machines_of_its_own_cluster_alone() -> None:
             for action in statement["Action"]
         )
         condition = json.dumps(statement.get("Condition", {}))
-        uses_what_others_made = statement["Sid"] == "UseForInstances"
+        uses_what_others_made = statement["Sid"] == "AllowScopedEC2InstanceAccessActions"
         named = statement["Resource"] != "*" and not any(one.endswith("/*") for one in _listed(statement["Resource"]))
         assert reads or own_tag in condition or named or uses_what_others_made, statement
 
@@ -372,7 +372,9 @@ def test_only_who_has_spot_machines_may_make_their_role(pools: tuple[Pool, ...],
 
 
 def test_a_reservation_may_be_another_accounts() -> None:
-    (used,) = [one["Resource"] for one in statements(run(RESERVED)) if one["Sid"] == "UseForInstances"]
+    (used,) = [
+        one["Resource"] for one in statements(run(RESERVED)) if one["Sid"] == "AllowScopedEC2InstanceAccessActions"
+    ]
     accounts = {one.split(":")[5].partition("/")[0]: one.split(":")[4] for one in used}
     assert accounts["capacity-reservation"] == "*"
     assert accounts["subnet"].isdigit()

@@ -1,9 +1,9 @@
-"""How people and pipelines come into the cluster: as members of Entra's groups, to which Kubernetes' roles are bound.
+"""Access for people and pipelines: as members of Entra groups, to which Kubernetes roles are bound.
 
-Azure's roles for what is inside a cluster stay in force beside them
-(https://learn.microsoft.com/azure/aks/concepts-cluster-authorization: both may be used in one cluster, and the API
-server looks at its own bindings in every request). Bindings are there at once, know every kind of object, and are what
-a rehearsal can try. Groups alone: what the API server calls a user differs with the account's kind
+Azure RBAC for Kubernetes stays in force beside RBAC
+(https://learn.microsoft.com/azure/aks/concepts-cluster-authorization: a cluster can use both, and the API server checks
+its own bindings for every request). Bindings take effect at once, cover every kind of object, and can be rehearsed.
+Groups only, because the API server's name of a user depends on the kind of account
 (https://github.com/MicrosoftDocs/azure-docs/issues/40922). A pipeline's identity can be a member of a group.
 """
 
@@ -23,8 +23,8 @@ def subject(entry: Access) -> Subject:
     return Subject(kind="Group", name=entry.who)
 
 
-def let_in(name: str, settings: Settings, cluster: CustomResource, parent: pulumi.Resource) -> None:
-    """The right to ask Azure where the cluster is (``az aks get-credentials``), for everybody who has a role in it.
+def grant(name: str, settings: Settings, cluster: CustomResource, parent: pulumi.Resource) -> None:
+    """Grant all principals of ``access`` the permission to get a kubeconfig (``az aks get-credentials``).
 
     https://learn.microsoft.com/azure/aks/control-kubeconfig-access
     """

@@ -1,8 +1,8 @@
-"""How people and pipelines come into the cluster: IAM lets them reach it, and Kubernetes' own roles say what they may.
+"""Access for people and pipelines: IAM admits them to the cluster, and Kubernetes RBAC says what they may do.
 
-https://cloud.google.com/kubernetes-engine/docs/how-to/role-based-access-control: RBAC decides before IAM, and whoever
-logs in needs ``container.clusters.get`` at least, which Kubernetes Engine Cluster Viewer has. IAM has no cluster as a
-resource, so that role is the project's: it sees the other clusters there, too, and nothing inside them.
+https://cloud.google.com/kubernetes-engine/docs/how-to/role-based-access-control: RBAC decides before IAM. A
+login needs ``container.clusters.get``, which Kubernetes Engine Cluster Viewer has. IAM has no resource for a cluster,
+so the role is granted on the project: its members can list the other clusters there, but see nothing inside them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from components.settings.access import Access
 if TYPE_CHECKING:
     from schemas import gke
 
-_MAY_LOG_IN: Final = "roles/container.clusterViewer"
+_LOGIN_ROLE: Final = "roles/container.clusterViewer"
 _GROUP: Final = "group"
 
-# The one group whose members, groups themselves, GKE looks people up in; its name is Google's:
+# GKE recognises the groups that are members of this group; Google fixed its name:
 # https://cloud.google.com/kubernetes-engine/docs/how-to/google-groups-rbac
 _SECURITY_GROUP: Final = "gke-security-groups"
 
@@ -34,18 +34,18 @@ def subject(entry: Access) -> Subject:
 
 
 def authenticator_groups(settings: Settings) -> gke.AuthenticatorGroupsConfig | None:
-    """Where GKE looks for the groups of people; nothing if no group has a role."""
-    found = [subject(entry) for entry in settings.access]
-    domains = [who.name.rpartition("@")[2] for who in found if who.kind == "Group"]
+    """The security group with all groups that have a role; ``None`` if no group has one."""
+    subjects = [subject(entry) for entry in settings.access]
+    domains = [each.name.rpartition("@")[2] for each in subjects if each.kind == "Group"]
     return {"securityGroup": f"{_SECURITY_GROUP}@{domains[0]}"} if domains else None
 
 
-def let_in(name: str, settings: Settings, parent: pulumi.Resource) -> None:
-    """The right to log in, for everybody who has a role in the cluster."""
+def grant(name: str, settings: Settings, parent: pulumi.Resource) -> None:
+    """Grant all principals of ``access`` the permission to log in."""
     for entry in settings.access:
         declare(
             "gcp:projects/iAMMember:IAMMember",
             f"{name}-{entry.name}-log-in",
-            {"project": settings.project, "role": _MAY_LOG_IN, "member": entry.who},
+            {"project": settings.project, "role": _LOGIN_ROLE, "member": entry.who},
             pulumi.ResourceOptions(parent=parent),
         )

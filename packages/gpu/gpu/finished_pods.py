@@ -1,7 +1,7 @@
-"""Pods of a job that are gone, as far as events still tell of them: with its node a pod goes, but not what it cost.
+"""Finished pods of a job that were deleted with their node, rebuilt from events so that ``gpu cost`` counts them.
 
-The Job tells which pods it made, and each pod's events when it was placed and started. What is rebuilt is a pod as the
-ledger reads it. Events are kept for an hour, and the Job's are combined when it makes many pods at once:
+The Job's events list the pods that it created; each pod's events say when it was scheduled and started. Events are kept
+for an hour, and the Job controller combines them when it creates many pods at once:
 https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/ (``--event-ttl``)
 """
 
@@ -16,42 +16,44 @@ Object = Mapping[str, Any]
 # https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/controller/controller_utils.go
 _CREATED: Final = re.compile(r"Created pod: (\S+)")
 # https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/scheduler/schedule_one.go
-_PLACED: Final = re.compile(r"Successfully assigned \S+ to (\S+)")
+_SCHEDULED: Final = re.compile(r"Successfully assigned \S+ to (\S+)")
 _ENDING: Final = ("Killing", "NodeNotReady", "TaintManagerEviction", "Evicted", "Preempted", "Preempting", "Drained")
 
 
-def departed(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> list[dict[str, Any]]:
-    """The pods that the job made, that were placed, and that are not among ``pods`` any more.
+def finished_pods(job: Object, pods: Sequence[Object], events: Sequence[Object]) -> list[dict[str, Any]]:
+    """The job's pods that had a node and are no longer among ``pods``, as manifests with what the ledger reads.
 
-    Where nothing says when one ended, it ran until the job made another, or ended: at most.
+    Without an event for its end, a pod counts until the job created its successor or completed.
     """
-    there = {pod["metadata"]["name"] for pod in pods}
+    existing = {pod["metadata"]["name"] for pod in pods}
     uid = job["metadata"].get("uid")
-    made = sorted(
+    created_pods = sorted(
         (_at(event), match[1])
         for event in events
         if (event.get("involvedObject") or {}).get("uid") == uid
         and event.get("reason") == "SuccessfulCreate"
         and (match := _CREATED.fullmatch(event.get("message") or ""))
     )
-    found = []
-    for created, name in made:
-        if name not in there:
+    finished = []
+    for created, name in created_pods:
+        if name not in existing:
             own = [each for each in events if _about(each, job["metadata"].get("namespace"), name)]
-            # Of the same index, where the job has any: <job>-<index>-<random>.
-            later = next((when for when, other in made if when > created and _stem(other) == _stem(name)), None)
-            found += _rebuilt(job, name, created, own, later)
-    return found
+            # The successor has the same index, if the Job is indexed: <job>-<index>-<random>.
+            successor = next(
+                (when for when, other in created_pods if when > created and _stem(other) == _stem(name)), None
+            )
+            finished += _rebuilt(job, name, created, own, successor)
+    return finished
 
 
 def _rebuilt(
-    job: Object, name: str, created: str, events: Sequence[Object], later: str | None
+    job: Object, name: str, created: str, events: Sequence[Object], successor: str | None
 ) -> Iterator[dict[str, Any]]:
-    placed = [(_at(each), match[1]) for each in events if (match := _PLACED.match(each.get("message") or ""))]
-    if not placed:
+    scheduled = [(_at(each), match[1]) for each in events if (match := _SCHEDULED.match(each.get("message") or ""))]
+    if not scheduled:
         return
-    (when, node), started = placed[0], _first(events, "Started")
-    ended = _first(events, *_ENDING) or later or (job.get("status") or {}).get("completionTime")
+    (when, node), started = scheduled[0], _first(events, "Started")
+    ended = _first(events, *_ENDING) or successor or (job.get("status") or {}).get("completionTime")
     ran = {**({"startedAt": started} if started else {}), **({"finishedAt": ended} if ended else {})}
     state = {"terminated" if ended else "running": ran} if ran else {}
     yield {

@@ -1,0 +1,48 @@
+"""Looks up existing resources in the cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import pulumi
+
+Value = TypeVar("Value")
+
+
+def data_lookup(
+    token: str, arguments: Mapping[str, Any], parent: pulumi.Resource, after: Sequence[pulumi.Resource] = ()
+) -> pulumi.Output[Any]:
+    """The result of the function ``token``, called once all of ``after`` is up to date; in a preview, which changes
+    nothing, at once. There the engine returns no result while one of ``after`` does not exist yet
+    (``TestInvokeDependsOnPendingCustomResource`` in
+    https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/engine/lifecycletest/invoke_test.go), and a provider treats an
+    unknown property as changed, which may show as a replacement
+    (https://github.com/pulumi/pulumi-terraform-bridge/blob/main/pkg/tests/diff_test/detailed_diff_unknown_test.go).
+
+    The result depends on nothing: ``after`` only delays the call. The SDK would also make it a dependency, and a
+    resource that uses the result would then depend on ``after`` once more for each of its properties
+    (https://www.pulumi.com/docs/iac/concepts/functions/provider-functions/): in a chain of
+    pools as many paths as two to the power of its length, each of which the engine walks when it refuses a destroy
+    (``markAsDependency`` in https://github.com/pulumi/pulumi/blob/v3.259.0/pkg/resource/graph/dependency_graph.go).
+    """
+    depends_on = [] if pulumi.runtime.is_dry_run() else list(after)
+    options = pulumi.InvokeOutputOptions(parent=parent, depends_on=depends_on)
+    result = pulumi.runtime.invoke_output(token, dict(arguments), options)
+    return pulumi.Output(
+        set(),
+        _Deferred(lambda: result.future(with_unknowns=True)),
+        _Deferred(result.is_known),
+        _Deferred(result.is_secret),
+    )
+
+
+@dataclass(frozen=True)
+class _Deferred(Generic[Value]):
+    """Calls ``start`` when awaited, so that a failed result leaves no other unawaited."""
+
+    start: Callable[[], Awaitable[Value]]
+
+    def __await__(self) -> Generator[Any, Any, Value]:
+        return self.start().__await__()
