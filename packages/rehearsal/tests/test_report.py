@@ -100,6 +100,11 @@ def test_the_report_holds_what_the_docstring_promises(record: RunRecord) -> None
     assert gpu["series"][0] == 0
     assert max(gpu["series"]) == 1
     assert gpu["series"][-1] == 0
+    over_time = report["overTime"]
+    assert (max(over_time["pendingPods"]), max(over_time["runningPods"])) == (1, 1)
+    assert over_time["runningPods"][0] == 0
+    assert max(over_time["nodesHourlyUsd"]) == report["cost"]["peakHourlyUsd"]
+    assert {len(series) for series in over_time.values()} == {len(gpu["series"])}
     json.dumps(report)
 
 
