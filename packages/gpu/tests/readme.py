@@ -1,4 +1,4 @@
-"""The README's session with ``gpu``: on which stack, its commands, and what stands below each."""
+"""The session with ``gpu`` in docs/workloads.md: on which stack, its commands, and what stands below each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.stacks import ROOT
 
-_SECTION: Final = (ROOT / "README.md").read_text().partition("## Working on it: `gpu`")[2].partition("\n## ")[0]
+_SECTION: Final = (ROOT / "docs" / "workloads.md").read_text().partition("## What it looks like")[2].partition("\n## ")[0]
 _BLOCKS: Final = re.findall(r"^```\n(\$ .*?)^```$", _SECTION, re.MULTILINE | re.DOTALL)
 
 
@@ -23,9 +23,9 @@ SESSION: Final[list[tuple[str, str]]] = [step for block in _BLOCKS for step in _
 
 # Seen or not, as a job's watcher happens to look.
 _ON_THE_WAY: Final = (
-    "its pods have not been made yet",
-    "no node has room for it, and the autoscaler has said nothing yet",
-    "a node is being started for it",
+    "no pods created yet",
+    "no node fits; waiting for the autoscaler",
+    "provisioning a node",
 )
 
 
@@ -40,5 +40,5 @@ def comparable(command: str, printed: str) -> str:
     if command.startswith("gpu cost"):
         text = re.sub(r"\d+\.\d+", "N", re.sub(r" +", " ", text))
     if command.startswith("gpu submit"):
-        text = re.sub(r"; (no node is up|\d+ nodes? up).*", "", text)
+        text = re.sub(r"; (no node up|\d+ nodes? up).*", "", text)
     return text

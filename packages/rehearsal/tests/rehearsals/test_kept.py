@@ -1,4 +1,4 @@
-"""A cluster that a rehearsal leaves running: the commands that it prints, and the README's session with ``gpu``."""
+"""A cluster that a rehearsal leaves running: the commands that it prints, and the session with ``gpu`` of docs/workloads.md."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_readme_shows_what_people_see(kept: Kept) -> None:
 
 def _answer(kept: Kept, command: str, wanted: str) -> str:
     """What it prints; of what may be asked again the first answer that is wanted, or else the last."""
-    code = 1 if wanted.startswith("no pool takes it") else 0
+    code = 1 if wanted.startswith("no pool fits") else 0
     deadline = time.monotonic() + (PATIENCE if command.split()[1] in ASKS else 0)
     while (answer := comparable(command, kept.shell(command, code))) != wanted and time.monotonic() < deadline:
         time.sleep(0.5)
