@@ -122,7 +122,7 @@ def forbidden(edges: Mapping[str, Iterable[str]]) -> list[str]:
         for other in others
         if (own := part_of(one)) != (its := part_of(other))
         and EVERYTHING not in table()[own]
-        and its not in table()[own]
+        and not any(_inside(its, part) for part in table()[own])
     )
 
 

@@ -32,7 +32,7 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
 
 
 def _earlier(pool: Pool, settings: Settings) -> str:
-    """Who else ends a node with its pods (docs/eks.md)."""
+    """Who else ends a node with its pods (docs/operations.md)."""
     if settings.autoscaler == "karpenter":
         return "; as soon as AWS announces maintenance, unless a pod says karpenter.sh/do-not-disrupt"
     return "; when AWS expects to need the spot machine, after another one has started" if pool.spot else ""

@@ -39,7 +39,7 @@ def grants(name: str, settings: Settings, account: CallerIdentity, parent: pulum
 
     Auto Scaling's starts those of node groups. That of spot machines needs the key for every spot machine; whether also
     for those of Karpenter's instant fleets, AWS does not say, and the grant does no harm there. Both roles are there
-    before (README, "once per account").
+    before (docs/install-eks.md).
     """
     key, pools = settings.security.disk_key, (settings.admin_pool, *settings.pools)
     if key is None:

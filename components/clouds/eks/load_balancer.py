@@ -1,4 +1,4 @@
-"""Rights of the AWS Load Balancer Controller, which people install themselves (README), for its service account alone.
+"""Rights of the AWS Load Balancer Controller, which users install (docs/networking.md), for its service account alone.
 
 Those of the controller's own policy, release 3.5, without its support of IP pools and of local gateways:
 https://github.com/kubernetes-sigs/aws-load-balancer-controller/blob/main/docs/install/iam_policy.json. Where that asks
