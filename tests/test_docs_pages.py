@@ -11,11 +11,13 @@ from typing import Final
 import pytest
 import yaml
 
+from components.settings.quotas import listed
 from components.settings.read import from_stack_file
 from tests.stacks import ROOT
 
 LONGEST_CELL: Final = 120
 LONGEST_README: Final = 100
+README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
 _FENCE: Final = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 _CODE: Final = re.compile(r"`[^`\n]*`")
 _LINK: Final = re.compile(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$|(?:src|srcset)=\"([^\"]+)\"", re.MULTILINE)
@@ -78,7 +80,25 @@ def test_a_table_cell_holds_a_few_words(page: str) -> None:
 
 
 def test_the_readme_is_one_page() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= LONGEST_README
+    assert len(README.splitlines()) <= LONGEST_README
+
+
+def _printed(command: str) -> list[str]:
+    """What README shows below a command, without the lines that stand for others."""
+    block = re.findall(rf"^```\n\$ {re.escape(command)}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[0]
+    return [line for line in block.splitlines() if line and line != "…"]
+
+
+def test_the_readme_shows_the_quotas_that_are_printed() -> None:
+    printed = listed(from_stack_file(str(ROOT / "Pulumi.dev.yaml"))).splitlines()
+    assert [line for line in _printed("make quota STACK=dev") if line not in printed] == []
+
+
+def test_the_readme_shows_the_words_of_the_rule() -> None:
+    rule, title, _, remedy, *_ = _printed("make faults CASE=minimum-one")
+    section = (ROOT / "docs" / "policies.md").read_text().partition(f"## {rule.split()[1]}\n")[2].partition("\n## ")[0]
+    assert f"{title.strip()}." in section
+    assert remedy.strip().removeprefix("Fix: ") in section
 
 
 def test_code_and_settings_name_pages_that_exist() -> None:

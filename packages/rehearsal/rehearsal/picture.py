@@ -14,7 +14,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
-from rehearsal.report import write_atomically
 from rehearsal.stack import ROOT
 
 FIGURES: Final = ROOT / "docs" / "rehearsal.json"
@@ -47,9 +46,8 @@ def figures(report: Mapping[str, Any]) -> dict[str, Any]:
         "verdict": report["verdict"],
         "checks": [sum(check["passed"] for check in report["checks"]), len(report["checks"])],
         "stages": [{key: stage[key] for key in ("name", "seconds")} for stage in report["stages"]],
-        "pools": [{key: pool[key] for key in ("name", "gpu", "maxNodes", "series")} for pool in report["pools"]],
+        "pools": [{key: pool[key] for key in ("name", "gpu", "maxNodes")} for pool in report["pools"]],
         "overTime": report["overTime"],
-        "cost": {key: report["cost"][key] for key in ("idleHourlyUsd", "peakHourlyUsd", "maxHourlyUsd")},
     }
 
 
@@ -59,18 +57,20 @@ def draw(run: Mapping[str, Any], colours: Mapping[str, str]) -> str:
     over, height = run["overTime"], bottom + 40
     parts = [*_frame(run, colours, bottom)]
     y = _TOP
+    xs = [_x(second, run["seconds"]) for second in (*over["seconds"], run["seconds"])]
     for pool in run["pools"]:
-        notes = [(f"peak {max(pool['series'])}, max {pool['maxNodes']}", "dim")]
-        colour = "gpu" if pool["gpu"] else "admin"
-        parts += _row(y, pool["name"], notes, [(pool["series"], colour)], pool["maxNodes"], colours)
+        nodes = over["nodes"][pool["name"]]
+        notes = [(f"peak {max(nodes)}, max {pool['maxNodes']}", "dim")]
+        lines = [(nodes, "gpu" if pool["gpu"] else "admin")]
+        parts += _row(y, pool["name"], notes, xs, lines, pool["maxNodes"], colours)
         y += _ROW
     pods = {"running": over["runningPods"], "pending": over["pendingPods"]}
     notes = [(f"{max(series)} {state}", state) for state, series in pods.items()]
     most = max(1, *map(max, pods.values()))
-    parts += _row(y, "GPU pods", notes, [(series, state) for state, series in pods.items()], most, colours)
+    parts += _row(y, "GPU pods", notes, xs, [(series, state) for state, series in pods.items()], most, colours)
     usd = over["nodesHourlyUsd"]
     notes = [(f"peak ${max(usd):.2f}", "usd"), ("nodes, list price", "dim")]
-    parts += _row(y + _ROW, "$ per hour", notes, [(usd, "usd")], max(usd) or 1, colours)
+    parts += _row(y + _ROW, "$ per hour", notes, xs, [(usd, "usd")], max(usd) or 1, colours)
     title = escape(f"Rehearsal of {run['stackFile']}: {run['verdict']}")
     size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{title}" {_FONT}>'
@@ -101,27 +101,28 @@ def _frame(run: Mapping[str, Any], colours: Mapping[str, str], bottom: int) -> I
         yield _text(_x(second, seconds), bottom + 22, f"{second} s", colours["dim"], anchor="middle")
 
 
-def _row(y: int, name: str, notes: Texts, series: Lines, most: float, colours: Mapping[str, str]) -> Iterator[str]:
+def _row(
+    y: int, name: str, notes: Texts, xs: Sequence[float], lines: Lines, most: float, colours: Mapping[str, str]
+) -> Iterator[str]:
     base, height = y + _ROW - 4, _ROW - 10
     yield f'<path d="M{_LEFT} {base + 0.5}H{_RIGHT}" stroke="{colours["frame"]}"/>'
     yield _text(20, y + 28, name, colours["text"], size=13, weight=600)
     for line, (note, colour) in enumerate(notes):
         yield _text(_RIGHT + 12, y + 28 + 16 * line - 8 * (len(notes) - 1), note, colours[colour])
-    for values, colour in series:
+    for values, colour in lines:
         path = ""
-        for index, (previous, value) in enumerate(zip((0.0, *values), (*values, 0.0), strict=True)):
+        for x, previous, value in zip(xs, (0.0, *values), (*values, 0.0), strict=True):
             if value != previous:
-                x = f"{_LEFT + (_RIGHT - _LEFT) * index / len(values):.1f}"
                 path += f"{f'H{x}' if previous else f'M{x} {base}'}V{base - height * value / most:.1f}"
         style = f'fill="{colours[colour]}" fill-opacity="0.3" stroke="{colours[colour]}" stroke-width="1.5"'
         yield f'<path d="{path}" {style}/>'
 
 
-def _x(second: float, seconds: float) -> int:
-    return round(_LEFT + (_RIGHT - _LEFT) * min(1.0, second / seconds))
+def _x(second: float, seconds: float) -> float:
+    return round(_LEFT + (_RIGHT - _LEFT) * min(1.0, second / seconds), 1)
 
 
-def _text(x: int, y: int, text: str, colour: str, *, anchor: str = "start", size: int = 12, weight: int = 400) -> str:
+def _text(x: float, y: int, text: str, colour: str, *, anchor: str = "start", size: int = 12, weight: int = 400) -> str:
     style = f'fill="{colour}" text-anchor="{anchor}" font-size="{size}" font-weight="{weight}"'
     return f'<text x="{x}" y="{y}" {style}>{escape(text)}</text>'
 
@@ -133,7 +134,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--from", dest="report", type=Path, metavar="REPORT", help="a report.json to take figures from")
     options = parser.parse_args(arguments)
     if options.report:
-        write_atomically(FIGURES, figures(json.loads(options.report.read_text(encoding="utf-8"))))
+        shown = figures(json.loads(options.report.read_text(encoding="utf-8")))
+        lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in shown.items())
+        FIGURES.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
     run = json.loads(FIGURES.read_text(encoding="utf-8"))
     outdated = []
     for name, colours in COLOURS.items():

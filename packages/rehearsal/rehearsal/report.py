@@ -11,8 +11,8 @@ Schema version 1, all keys in camelCase, durations in seconds, money in US dolla
 - ``policyViolations``: ``{rule, level, resource, message}`` that the gate reported
 - ``pools``: ``{name, gpu, gpusPerNode, maxNodes, spot, hourlyUsd, nodes, peak, nodeSeconds, series}``; ``nodes`` counts
   all that ever existed, ``series`` the pool's size in equal slices of the timeline's ``seconds``
-- ``overTime``: ``{pendingPods, runningPods, nodesHourlyUsd}``: in the same slices, the most GPU pods pending and
-  running at once, and the highest list price of all nodes together
+- ``overTime``: ``{seconds, nodes, pendingPods, runningPods, nodesHourlyUsd}``: at each change (``seconds``),
+  pool → its nodes, GPU pods of users by phase, and the list price of all nodes together
 - ``workloads``: ``{id, title, accepted, warnings, message, pods}``; a pod: ``{name, pool, node, waitedSeconds, phase}``
 - ``applied``: ``{kind, namespace, name, accepted, warnings, message, pods}`` of each of the user's own manifests
 - ``machineTroubles``: ``{kind, name, pool, reason}``, each once: a Node whose GPUs never became usable, or a Pod for
@@ -255,37 +255,23 @@ def _pool(record: RunRecord, pool: Pool, end: float) -> dict[str, Any]:
     }
 
 
-def _over_time(record: RunRecord, end: float) -> dict[str, list[float]]:
+def _over_time(record: RunRecord, end: float) -> dict[str, Any]:
     pools = {pool.name: pool for pool in record.pools.all}
     nodes = [node for node in record.timeline.nodes if node.pool in pools]
     prices = {node.name: record.price(node, pools[node.pool]) or 0.0 for node in nodes}
     pods = [pod for pod in record.timeline.pods if pod.gpus and not pod.system_namespace]
-
-    def ended(pod: PodRecord) -> float:
-        return min(pod.finished or end, pod.gone or end)
-
-    def pending(moment: float) -> float:
-        return sum(pod.created <= moment < min(pod.running or end, ended(pod)) for pod in pods)
-
-    def running(moment: float) -> float:
-        return sum(pod.running is not None and pod.running <= moment < ended(pod) for pod in pods)
-
-    def price(moment: float) -> float:
-        return round(sum(prices[node.name] for node in nodes if node.exists_at(moment)), 4)
-
-    starts = [moment for pod in pods for moment in (pod.created, pod.running) if moment is not None]
+    starts = {pod.uid: end if pod.running is None else pod.running for pod in pods}
+    ends = {pod.uid: min(at for at in (pod.finished, pod.gone, end) if at is not None) for pod in pods}
+    lives = [(node.created, end if node.gone is None else node.gone) for node in nodes]
+    lives += [(pod.created, starts[pod.uid]) for pod in pods] + [(starts[pod.uid], ends[pod.uid]) for pod in pods]
+    moments = sorted({0.0, *(at for life in lives for at in life)})
     return {
-        "pendingPods": _highest(pending, starts, end),
-        "runningPods": _highest(running, starts, end),
-        "nodesHourlyUsd": _highest(price, [node.created for node in nodes], end),
+        "seconds": [round(at, 1) for at in moments],
+        "nodes": {name: [record.timeline.count(name, at) for at in moments] for name in pools},
+        "pendingPods": [sum(p.created <= at < min(starts[p.uid], ends[p.uid]) for p in pods) for at in moments],
+        "runningPods": [sum(starts[p.uid] <= at < ends[p.uid] for p in pods) for at in moments],
+        "nodesHourlyUsd": [round(sum(prices[n.name] for n in nodes if n.exists_at(at)), 4) for at in moments],
     }
-
-
-def _highest(value: Callable[[float], float], increases: Sequence[float], end: float) -> list[float]:
-    """The highest ``value`` in each slice, which it has at the slice's start or at one of ``increases``."""
-    width = end / SERIES_POINTS
-    slices = [(index * width, (index + 1) * width) for index in range(SERIES_POINTS)]
-    return [max(map(value, [start, *(at for at in increases if start <= at < stop)])) for start, stop in slices]
 
 
 def _workloads(record: RunRecord) -> list[dict[str, Any]]:

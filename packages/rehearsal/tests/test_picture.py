@@ -50,12 +50,13 @@ def test_each_pool_has_a_row_with_its_peak_and_maximum() -> None:
     shown = texts(run())
     for pool in run()["pools"]:
         assert pool["name"] in shown
-        assert f"peak {max(pool['series'])}, max {pool['maxNodes']}" in shown
+        assert f"peak {max(run()['overTime']['nodes'][pool['name']])}, max {pool['maxNodes']}" in shown
 
 
 def test_a_failed_run_without_any_pod_is_drawn_as_failed() -> None:
     failed = run() | {"verdict": "fail", "checks": [3, 29], "stack": "a<b"}
-    failed["overTime"] = {name: [0.0] * 60 for name in failed["overTime"]}
+    nothing = {key: [0.0] for key in ("seconds", "pendingPods", "runningPods", "nodesHourlyUsd")}
+    failed["overTime"] = nothing | {"nodes": {pool["name"]: [0] for pool in failed["pools"]}}
     assert {"FAIL · 3 of 29 checks", "make rehearse STACK=a<b", "peak $0.00"} <= set(texts(failed))
 
 

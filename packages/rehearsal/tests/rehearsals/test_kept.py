@@ -1,4 +1,4 @@
-"""A cluster that a rehearsal leaves running: the commands that it prints, and the session with ``gpu`` of docs/workloads.md."""
+"""A cluster that a rehearsal leaves running: the commands that it prints, and docs/workloads.md's session with ``gpu``."""
 
 from __future__ import annotations
 
