@@ -41,7 +41,7 @@ def figures(report: Mapping[str, Any]) -> dict[str, Any]:
     """What of a report the picture shows. Pools keep their order, the admin pool first."""
     return {
         "stack": report["stack"],
-        "stackFile": report["stackFile"],
+        "stackFile": Path(report["stackFile"]).name,
         "seconds": report["seconds"],
         "verdict": report["verdict"],
         "checks": [sum(check["passed"] for check in report["checks"]), len(report["checks"])],
@@ -65,7 +65,7 @@ def draw(run: Mapping[str, Any], colours: Mapping[str, str]) -> str:
         parts += _row(y, pool["name"], notes, xs, lines, pool["maxNodes"], colours)
         y += _ROW
     pods = {"running": over["runningPods"], "pending": over["pendingPods"]}
-    notes = [(f"{max(series)} {state}", state) for state, series in pods.items()]
+    notes = [(f"up to {max(series)} {state}", state) for state, series in pods.items()]
     most = max(1, *map(max, pods.values()))
     parts += _row(y, "GPU pods", notes, xs, [(series, state) for state, series in pods.items()], most, colours)
     usd = over["nodesHourlyUsd"]
