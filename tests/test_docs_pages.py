@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-import yaml
 
 from components.settings.quotas import listed
 from components.settings.read import from_stack_file
@@ -124,13 +123,15 @@ def test_code_and_settings_name_pages_that_exist() -> None:
     assert {page for page in named if not (ROOT / page).exists()} == set()
 
 
-@pytest.mark.parametrize("cloud", ["gke", "eks", "aks"])
-def test_the_stack_file_of_an_install_page_is_valid(cloud: str, tmp_path: Path) -> None:
-    (text,) = re.findall(r"^```yaml\n(config:.*?)^```$", (ROOT / f"docs/install-{cloud}.md").read_text(), re.M | re.S)
+@pytest.mark.parametrize(
+    ("page", "cloud"), [("README", "gke"), *((f"docs/install-{cloud}", cloud) for cloud in ("gke", "eks", "aks"))]
+)
+def test_the_stack_file_of_a_page_is_valid(page: str, cloud: str, tmp_path: Path) -> None:
+    (text,) = re.findall(r"^```yaml\n(config:.*?)^```$", (ROOT / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL)
     file = tmp_path / "Pulumi.dev.yaml"
     file.write_text(text)
     settings = from_stack_file(str(file))
-    assert settings.cloud == cloud == yaml.safe_load(text)["config"]["gpucluster:cloud"]
+    assert settings.cloud == cloud
     assert "t4-1" in {pool.name for pool in settings.gpu_pools}, "the pool whose job the page runs"
 
 

@@ -1,4 +1,4 @@
-"""The session with ``gpu`` in docs/workloads.md: on which stack, its commands, and what stands below each."""
+"""The session with ``gpu`` in docs/workloads.md: its stack, its commands and their output."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ STACK: Final = ROOT / re.findall(r"`make rehearse STACK=(\S+) KEEP=1`", _SECTION
 SESSION: Final[list[tuple[str, str]]] = [step for block in _BLOCKS for step in _steps(block)]
 """Commands in their order, each with what it prints."""
 
-# Seen or not, as a job's watcher happens to look.
-_ON_THE_WAY: Final = (
+# States that following a job may miss.
+_TRANSIENT: Final = (
     "no pods created yet",
     "no node fits; waiting for the autoscaler",
     "provisioning a node",
@@ -31,15 +31,15 @@ _ON_THE_WAY: Final = (
 
 
 def comparable(command: str, printed: str) -> str:
-    """What of a command's output does not depend on when it is asked.
+    """The part of a command's output that does not depend on timing.
 
-    Left out are spaces at a line's end, lines that come and go, whether a node is up where a job is submitted, and what
-    grows while a job runs: its hours, its money and the width of their columns.
+    Removed: trailing spaces, transient states, whether a node is up when a job is submitted, and what grows while a job
+    runs (hours, dollars and the width of their columns).
     """
-    lines = [line.rstrip() for line in printed.strip().splitlines() if line not in _ON_THE_WAY]
+    lines = [line.rstrip() for line in printed.strip().splitlines() if line not in _TRANSIENT]
     text = "\n".join(lines)
     if command.startswith("gpu cost"):
         text = re.sub(r"\d+\.\d+", "N", re.sub(r" +", " ", text))
     if command.startswith("gpu submit"):
-        text = re.sub(r"; (no node up|\d+ nodes? up).*", "", text)
+        text = re.sub(r"; (no node|\d+ nodes?) up.*", "", text)
     return text
