@@ -40,23 +40,18 @@ COLOURS: Final = {
 def figures(report: Mapping[str, Any]) -> dict[str, Any]:
     """What of a report the picture shows. Pools keep their order, the admin pool first."""
     return {
-        "stack": report["stack"],
+        **{key: report[key] for key in ("stack", "seconds", "verdict", "overTime")},
         "stackFile": Path(report["stackFile"]).name,
-        "seconds": report["seconds"],
-        "verdict": report["verdict"],
         "checks": [sum(check["passed"] for check in report["checks"]), len(report["checks"])],
         "stages": [{key: stage[key] for key in ("name", "seconds")} for stage in report["stages"]],
         "pools": [{key: pool[key] for key in ("name", "gpu", "maxNodes")} for pool in report["pools"]],
-        "overTime": report["overTime"],
     }
 
 
 def draw(run: Mapping[str, Any], colours: Mapping[str, str]) -> str:
     """One SVG: pools, pods and price over the same time, the verdict in the corner."""
-    bottom = _TOP + (len(run["pools"]) + 2) * _ROW
-    over, height = run["overTime"], bottom + 40
+    y, bottom, over = _TOP, _TOP + (len(run["pools"]) + 2) * _ROW, run["overTime"]
     parts = [*_frame(run, colours, bottom)]
-    y = _TOP
     xs = [_x(second, run["seconds"]) for second in (*over["seconds"], run["seconds"])]
     for pool in run["pools"]:
         nodes = over["nodes"][pool["name"]]
@@ -72,7 +67,7 @@ def draw(run: Mapping[str, Any], colours: Mapping[str, str]) -> str:
     notes = [(f"peak ${max(usd):.2f}", "usd"), ("nodes, list price", "dim")]
     parts += _row(y + _ROW, "$ per hour", notes, xs, [(usd, "usd")], max(usd) or 1, colours)
     title = escape(f"Rehearsal of {run['stackFile']}: {run['verdict']}")
-    size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
+    size = f'viewBox="0 0 {WIDTH} {bottom + 40}" width="{WIDTH}" height="{bottom + 40}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{title}" {_FONT}>'
     return "\n".join((head, *parts, "</svg>\n"))
 
@@ -141,10 +136,10 @@ def main(arguments: list[str] | None = None) -> int:
     outdated = []
     for name, colours in COLOURS.items():
         path, picture = FIGURES.with_name(name), draw(run, colours)
-        if options.check and (not path.exists() or path.read_text(encoding="utf-8") != picture):
-            outdated.append(name)
-        elif not options.check:
+        if not options.check:
             path.write_text(picture, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != picture:
+            outdated.append(name)
     if outdated:
         sys.stderr.write(f"docs/{' and docs/'.join(outdated)} out of date: run `make docs`\n")
     return 1 if outdated else 0
