@@ -28,7 +28,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota sabotage quick test clients test-clients test-all check bench docs schemas lock format clean
+.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota sabotage quick test clients test-clients test-all check bench docs picture schemas lock format clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -103,6 +103,7 @@ check: setup-dev ## Style, types, dead code, layers, workflows, generated docs, 
 	$(VENV)/python -m components.settings.docs --check
 	$(VENV)/python -m policies.docs --check
 	$(VENV)/python -m rehearsal.day_two.docs --check
+	$(VENV)/python -m rehearsal.picture --check
 	$(VENV)/python -m policies.config
 	$(VENV)/python -m pytest -q tests/test_architecture.py
 	$(VENV)/python -m schemas.generate --check
@@ -113,10 +114,14 @@ check: setup-dev ## Style, types, dead code, layers, workflows, generated docs, 
 bench: setup-rehearsal ## Ratios: the gate, the number of pools, the rehearsal's stages, scheduling
 	@$(REHEARSAL) bench
 
-docs: setup-rehearsal ## Regenerate docs/configuration.md, docs/policies.md and the tables of docs/operations.md
+docs: setup-rehearsal ## Regenerate docs/configuration.md, docs/policies.md and the tables of docs/operations.md and the README's picture
 	@$(VENV)/python -m components.settings.docs
 	@$(VENV)/python -m policies.docs
 	@$(VENV)/python -m rehearsal.day_two.docs
+	@$(VENV)/python -m rehearsal.picture
+
+picture: setup-rehearsal ## Redraw the README's picture from the last rehearsal (STACK=)
+	@$(VENV)/python -m rehearsal.picture --from "build/rehearsal/$(STACK)/report.json"
 
 schemas: setup-rehearsal ## Regenerate schemas/ from the installed SDKs and the vendors' models
 	@$(VENV)/python -m schemas.generate

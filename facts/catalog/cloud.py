@@ -34,7 +34,7 @@ stack on one cloud loads nothing of another.
 class CredentialPlugin:
     """The program that a kubeconfig names for its credentials, and the ``arguments`` that ask it for a token.
 
-    ``otherwise`` is whose credentials it looks for without these arguments: nobody who followed the README has any.
+    ``otherwise`` is whose credentials it looks for without them: nobody who followed docs/install-gke.md has any.
     """
 
     command: str

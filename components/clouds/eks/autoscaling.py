@@ -32,7 +32,7 @@ def governance(pool: Pool, settings: Settings) -> PoolGovernance:
 
 
 def _earlier(pool: Pool, settings: Settings) -> str:
-    """What else removes a node with its pods (docs/eks.md)."""
+    """What else removes a node with its pods (docs/operations.md)."""
     if settings.autoscaler == "karpenter":
         return "; as soon as AWS announces maintenance, unless a pod has the annotation karpenter.sh/do-not-disrupt"
     return "; when AWS recommends rebalancing the spot instance, after a replacement has started" if pool.spot else ""

@@ -39,7 +39,7 @@ def grants(name: str, settings: Settings, account: CallerIdentity, parent: pulum
 
     Auto Scaling's role launches those of node groups. The role for spot needs the key for every spot instance; AWS does
     not document whether also for Karpenter's instant fleets, where the grant is harmless. Both roles must exist before
-    (README, "once per account").
+    (docs/install-eks.md).
     """
     key, pools = settings.security.disk_key, (settings.admin_pool, *settings.pools)
     if key is None:

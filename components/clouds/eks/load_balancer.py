@@ -1,4 +1,4 @@
-"""IAM permissions of the AWS Load Balancer Controller, for its service account only; users install it (README).
+"""IAM permissions of the AWS Load Balancer Controller, for its service account only (docs/networking.md).
 
 After the controller's own policy, release 3.5, without IP pools and local gateways:
 https://github.com/kubernetes-sigs/aws-load-balancer-controller/blob/main/docs/install/iam_policy.json. Where that

@@ -1,4 +1,4 @@
-"""The README's session with ``gpu``: its stack, its commands and their output."""
+"""The session with ``gpu`` in docs/workloads.md: its stack, its commands and their output."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Final
 
 from tests.stacks import ROOT
 
-_SECTION: Final = (ROOT / "README.md").read_text().partition("## Working on it: `gpu`")[2].partition("\n## ")[0]
+_PAGE: Final = (ROOT / "docs" / "workloads.md").read_text()
+_SECTION: Final = _PAGE.partition("## What it looks like")[2].partition("\n## ")[0]
 _BLOCKS: Final = re.findall(r"^```\n(\$ .*?)^```$", _SECTION, re.MULTILINE | re.DOTALL)
 
 

@@ -11,6 +11,8 @@ Schema version 1, all keys in camelCase, durations in seconds, money in US dolla
 - ``policyViolations``: ``{rule, level, resource, message}`` that the gate reported
 - ``pools``: ``{name, gpu, gpusPerNode, maxNodes, spot, hourlyUsd, nodes, peak, nodeSeconds, series}``; ``nodes`` counts
   all that ever existed, ``series`` the pool's size in equal slices of the timeline's ``seconds``
+- ``overTime``: ``{seconds, nodes, pendingPods, runningPods, nodesHourlyUsd}``: at each change (``seconds``),
+  pool → its nodes, GPU pods of users by phase, and the list price of all nodes together
 - ``workloads``: ``{id, title, accepted, warnings, message, pods}``; a pod: ``{name, pool, node, waitedSeconds, phase}``
 - ``applied``: ``{kind, namespace, name, accepted, warnings, message, pods}`` of each of the user's own manifests
 - ``machineTroubles``: ``{kind, name, pool, reason}``, each once: a Node whose GPUs never became usable, or a Pod for
@@ -194,6 +196,7 @@ def to_json(record: RunRecord, logs: Path | None) -> dict[str, Any]:
         "checks": [asdict(check) for check in record.checks],
         "policyViolations": [asdict(violation) for violation in record.violations],
         "pools": [_pool(record, pool, end) for pool in record.pools.all],
+        "overTime": _over_time(record, end),
         "workloads": _workloads(record),
         "applied": [_applied(record.timeline, one, record.played.ended) for one in record.applied],
         "machineTroubles": [
@@ -249,6 +252,25 @@ def _pool(record: RunRecord, pool: Pool, end: float) -> dict[str, Any]:
         "peak": timeline.peak(pool.name),
         "nodeSeconds": round(timeline.node_seconds(pool.name, end), 1),
         "series": timeline.series(pool.name, end, SERIES_POINTS),
+    }
+
+
+def _over_time(record: RunRecord, end: float) -> dict[str, Any]:
+    pools = {pool.name: pool for pool in record.pools.all}
+    nodes = [node for node in record.timeline.nodes if node.pool in pools]
+    prices = {node.name: record.price(node, pools[node.pool]) or 0.0 for node in nodes}
+    pods = [pod for pod in record.timeline.pods if pod.gpus and not pod.system_namespace]
+    starts = {pod.uid: end if pod.running is None else pod.running for pod in pods}
+    ends = {pod.uid: min(at for at in (pod.finished, pod.gone, end) if at is not None) for pod in pods}
+    lives = [(node.created, end if node.gone is None else node.gone) for node in nodes]
+    lives += [(pod.created, starts[pod.uid]) for pod in pods] + [(starts[pod.uid], ends[pod.uid]) for pod in pods]
+    moments = sorted({0.0, *(at for life in lives for at in life)})
+    return {
+        "seconds": [round(at, 1) for at in moments],
+        "nodes": {name: [record.timeline.count(name, at) for at in moments] for name in pools},
+        "pendingPods": [sum(p.created <= at < min(starts[p.uid], ends[p.uid]) for p in pods) for at in moments],
+        "runningPods": [sum(starts[p.uid] <= at < ends[p.uid] for p in pods) for at in moments],
+        "nodesHourlyUsd": [round(sum(prices[n.name] for n in nodes if n.exists_at(at)), 4) for at in moments],
     }
 
 

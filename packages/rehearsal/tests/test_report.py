@@ -100,6 +100,13 @@ def test_the_report_holds_what_the_docstring_promises(record: RunRecord) -> None
     assert gpu["series"][0] == 0
     assert max(gpu["series"]) == 1
     assert gpu["series"][-1] == 0
+    assert report["overTime"] == {
+        "seconds": [0.0, 5.0, 15.0, 20.0],
+        "nodes": {"admin": [1, 1, 1, 1], "t4-1": [0, 1, 0, 0]},
+        "pendingPods": [1, 0, 0, 0],
+        "runningPods": [0, 1, 1, 0],
+        "nodesHourlyUsd": [0.09, 3600.09, 0.09, 0.09],
+    }
     json.dumps(report)
 
 

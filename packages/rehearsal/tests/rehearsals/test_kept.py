@@ -1,4 +1,4 @@
-"""A cluster that a rehearsal leaves running: the commands that it prints, and the README's session with ``gpu``."""
+"""A cluster that a rehearsal leaves running: the commands that it prints, and the session with ``gpu`` in docs/."""
 
 from __future__ import annotations
 

@@ -1,0 +1,154 @@
+"""What holds of every page that people read: links and anchors lead somewhere, tables are narrow, README is short."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from components.settings.quotas import listed
+from components.settings.read import from_stack_file
+from tests.stacks import ROOT
+
+LONGEST_CELL: Final = 120
+LONGEST_README: Final = 100
+README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
+_FENCE: Final = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
+_CODE: Final = re.compile(r"`[^`\n]*`")
+_LINK: Final = re.compile(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$|(?:src|srcset)=\"([^\"]+)\"", re.MULTILINE)
+_EXTERNAL: Final = ("https://", "http://", "mailto:")
+
+
+def _pages() -> list[str]:
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [page for page in listed.splitlines() if (ROOT / page).exists()]
+
+
+PAGES: Final = _pages()
+WIDE: Final = frozenset({"docs/configuration.md"})
+"""Generated from descriptions of settings, which are shortened there."""
+NARROW: Final = sorted({page for page in PAGES if page == "README.md" or page.startswith("docs/")} - WIDE)
+
+
+def anchors(text: str) -> set[str]:
+    """As GitHub makes them of headings; the second of one name gets ``-1``."""
+    made: Counter[str] = Counter()
+    result = set[str]()
+    for heading in re.findall(r"^#{1,6} (.+)$", _FENCE.sub("", text), re.MULTILINE):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        slug = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
+        result.add(f"{slug}-{made[slug]}" if made[slug] else slug)
+        made[slug] += 1
+    return result
+
+
+def broken_links(page: Path) -> list[str]:
+    """The relative links of a page that lead to no file, or to no heading of it."""
+    text = page.read_text(encoding="utf-8")
+    links = ["".join(groups) for groups in _LINK.findall(_CODE.sub("", _FENCE.sub("", text)))]
+    broken = []
+    for link in links:
+        if link.startswith(_EXTERNAL):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text(encoding="utf-8"))):
+            broken.append(link)
+    return broken
+
+
+def long_cells(text: str) -> list[str]:
+    """Cells of tables that are longer than ``LONGEST_CELL``, as they are written."""
+    rows = [line for line in _FENCE.sub("", text).splitlines() if line.lstrip().startswith("|")]
+    cells = [cell.strip() for row in rows for cell in re.split(r"(?<!\\)\|", row.strip().strip("|"))]
+    return [cell for cell in cells if len(cell) > LONGEST_CELL]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_relative_link_leads_to_a_file_and_a_heading(page: str) -> None:
+    assert broken_links(ROOT / page) == []
+
+
+@pytest.mark.parametrize("page", NARROW)
+def test_a_table_cell_holds_a_few_words(page: str) -> None:
+    assert long_cells((ROOT / page).read_text(encoding="utf-8")) == []
+
+
+def test_the_readme_is_one_page() -> None:
+    assert len(README.splitlines()) <= LONGEST_README
+
+
+def _printed(command: str) -> list[str]:
+    """What README shows below a command, without the lines that stand for others."""
+    block = re.findall(rf"^```\n\$ {re.escape(command)}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)[0]
+    return [line for line in block.splitlines() if line and line != "…"]
+
+
+def test_the_readme_shows_the_quotas_that_are_printed() -> None:
+    printed = listed(from_stack_file(str(ROOT / "Pulumi.dev.yaml"))).splitlines()
+    assert [line for line in _printed("make quota STACK=dev") if line not in printed] == []
+
+
+def test_the_readme_shows_the_words_of_the_rule() -> None:
+    rule, title, _, remedy, *_ = _printed("make faults CASE=minimum-one")
+    section = (ROOT / "docs" / "policies.md").read_text().partition(f"## {rule.split()[1]}\n")[2].partition("\n## ")[0]
+    assert f"{title.strip()}." in section
+    assert remedy.strip().removeprefix("Fix: ") in section
+
+
+def test_code_and_settings_name_pages_that_exist() -> None:
+    """Messages and comments name pages as ``docs/….md``; those of other repositories come with their address."""
+    listed = subprocess.run(
+        [
+            "git",
+            "grep",
+            "-hoE",
+            r"(^|[^/A-Za-z0-9_.-])docs/[a-zA-Z0-9/_-]+\.md",
+            "--",
+            "*.py",
+            "*.yaml",
+            "*.yml",
+            "Makefile",
+        ],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    named = {line[line.index("docs/") :] for line in listed.splitlines()}
+    assert {page for page in named if not (ROOT / page).exists()} == set()
+
+
+@pytest.mark.parametrize(
+    ("page", "cloud"), [("README", "gke"), *((f"docs/install-{cloud}", cloud) for cloud in ("gke", "eks", "aks"))]
+)
+def test_the_stack_file_of_a_page_is_valid(page: str, cloud: str, tmp_path: Path) -> None:
+    (text,) = re.findall(r"^```yaml\n(config:.*?)^```$", (ROOT / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL)
+    file = tmp_path / "Pulumi.dev.yaml"
+    file.write_text(text)
+    settings = from_stack_file(str(file))
+    assert settings.cloud == cloud
+    assert "t4-1" in {pool.name for pool in settings.gpu_pools}, "the pool whose job the page runs"
+
+
+def test_the_install_pages_have_the_same_steps() -> None:
+    steps = {
+        cloud: re.findall(r"^## (.+)$", (ROOT / f"docs/install-{cloud}.md").read_text(), re.M)
+        for cloud in ("gke", "eks", "aks")
+    }
+    assert steps["gke"] == steps["eks"] == steps["aks"]
+    assert len(steps["gke"]) == 11
+
+
+def test_what_is_wrong_with_a_page_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# One `two`\n\n[a](#one-two) [b](#three) [c](none.md) [d](page.md#one-two)\n\n```\n[e](no.md)\n```\n"
+    )
+    assert broken_links(page) == ["#three", "none.md"]
+    assert anchors("# A\n## A\n### `x`, y\n") == {"a", "a-1", "x-y"}
+    assert long_cells(f"| {'a' * 120} | {'b' * 121} |\n") == ["b" * 121]
