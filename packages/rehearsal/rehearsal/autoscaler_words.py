@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from facts.concepts.pool import POOL_LABEL
+from facts.concepts.rest import resource_path
 from rehearsal.cloud_calls import Calls
-from rehearsal.cluster.api import Api, NoSuchKindError, Object, resource_path
+from rehearsal.cluster.api import Api, NoSuchKindError, Object
 from rehearsal.timeline import AUTOSCALER, Timeline
 
 _POOLS: Final = "/apis/karpenter.sh/v1/nodepools"

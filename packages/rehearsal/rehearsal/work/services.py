@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from components.settings.services import InferenceService
+from facts.concepts.rest import resource_path
 from rehearsal.checks.check import Check
-from rehearsal.cluster.api import Api, resource_path
+from rehearsal.cluster.api import Api
 from rehearsal.play import PATIENCE_SECONDS
 from rehearsal.timeline import Timeline
 from rehearsal.work.jobs import Wait

@@ -12,7 +12,8 @@ from typing import Any, Final
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from rehearsal.cluster.api import Api, ApiError, Object, resource_path
+from facts.concepts.rest import resource_path
+from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster_events import warning
 from rehearsal.processes import Child, ProcessError, Processes, free_ports
 from rehearsal.simulation import PROGRAM_FAILED, Injector
