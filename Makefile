@@ -44,7 +44,7 @@ rehearse: setup ## The whole stack on this machine: up, GPU jobs, back to zero, 
 	  --day-two "$(if $(filter 0 no false,$(DAYTWO)),none,$(if $(filter all,$(DAYTWO)),all,brief))" $(if $(FROM),--from "$(FROM)") $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
 
 rehearse-changed: setup ## Rehearse the stacks that a change since BASE= touches
-	@stacks="$$($(VENV)/python -m rehearsal.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \
+	@stacks="$$($(VENV)/python -m rehearsal.engine.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \
 	for stack in $$stacks; do $(REHEARSAL) run --stack "$$stack" || exit; done
 
 rehearse-stop: setup ## Stop what KEEP=1 left running, or a killed rehearsal left behind (STACK=, by default all)

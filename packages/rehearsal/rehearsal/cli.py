@@ -14,15 +14,15 @@ from rich.markup import escape
 
 from components.settings import SettingsError
 from components.settings.quotas import quotas
-from rehearsal import loopback
 from rehearsal.day_two.edits import DayTwoSet
-from rehearsal.engine import EngineError, gate_for
-from rehearsal.loopback import LoopbackDown
+from rehearsal.engine.engine import EngineError, gate_for
+from rehearsal.engine.stack import ROOT, StackError, locate, resolve, stack_name
 from rehearsal.providers.allowance import AllowanceError
-from rehearsal.stack import ROOT, StackError, locate, resolve, stack_name
+from rehearsal.run import loopback
+from rehearsal.run.loopback import LoopbackDown
+from rehearsal.sandbox.client import WorldError, stop_left_behind
 from rehearsal.tools import ToolsError, provide
 from rehearsal.tools.modules import MODULES, PREVIEW
-from rehearsal.world_client import WorldError, stop_left_behind
 
 EXIT_FAIL = 1
 EXIT_BAD_INPUT = 2
@@ -69,10 +69,10 @@ def run(
     seed: Annotated[int, typer.Option("--seed", help="Another order of what is in no promised order.")] = 0,
 ) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0 → N, changes, destroy. Exit code 0 if every check passes."""
-    from rehearsal.applied import ManifestsError, read
-    from rehearsal.options import Options
     from rehearsal.providers import allowance
-    from rehearsal.run import Rehearsal
+    from rehearsal.run.options import Options
+    from rehearsal.run.rehearsal import Rehearsal
+    from rehearsal.scenario.manifests import ManifestsError, read
 
     console = _console()
     if plugins is not None and not plugins.is_dir():
@@ -114,8 +114,8 @@ def preview(
     verbose: Annotated[bool, typer.Option("--verbose", help="Print the engine's whole output, too.")] = False,
 ) -> None:
     """Preview a stack with the policy gate, offline. Exit code 0 only if the preview succeeds and the gate agrees."""
-    from rehearsal.preview import preview as run_preview
-    from rehearsal.preview import show
+    from rehearsal.run.preview import preview as run_preview
+    from rehearsal.run.preview import show
 
     chosen = resolve(stack)
     result = run_preview(chosen, tools=provide(PREVIEW), gate=gate_for(ROOT, chosen.name))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, rehearse
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
-from rehearsal import leftovers
-from rehearsal.stack import ROOT
+from rehearsal.engine.stack import ROOT
+from rehearsal.sandbox import leftovers
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from facts.concepts.pool import (
     gpu_pool_labels,
     gpu_pool_taints,
 )
-from rehearsal.timeline import Timeline
+from rehearsal.scenario.timeline import Timeline
 
 
 @dataclass

@@ -15,7 +15,7 @@ import pytest
 
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal import cli
-from rehearsal.stack import ROOT, StackError, available, locate, resolve, without_protection
+from rehearsal.engine.stack import ROOT, StackError, available, locate, resolve, without_protection
 
 GOOD = (ROOT / "Pulumi.dev.yaml").read_text()
 

@@ -20,8 +20,8 @@ from rehearsal.bench.scheduling import measure_scheduling
 from rehearsal.bench.slope import measure_slope
 from rehearsal.bench.stages import measure_clouds, measure_stages
 from rehearsal.bench.table import Goal, show
-from rehearsal.report import write_atomically
-from rehearsal.stack import ROOT
+from rehearsal.engine.stack import ROOT
+from rehearsal.report.report import write_atomically
 
 REPORT = ROOT / "build" / "bench" / "report.json"
 SCHEMA_VERSION = 1

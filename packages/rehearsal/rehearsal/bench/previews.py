@@ -8,10 +8,10 @@ from pathlib import Path
 from rehearsal.bench.project import PLACES, empty_project, engine_for, preview_world, stack_with, workspace
 from rehearsal.bench.sample import Sample
 from rehearsal.bench.table import Goal
-from rehearsal.engine import CommandResult, EngineError, gate_for
+from rehearsal.engine.engine import CommandResult, EngineError, gate_for
+from rehearsal.engine.stack import ROOT
 from rehearsal.faults.runner import sabotaged_project
 from rehearsal.faults.table import CASES
-from rehearsal.stack import ROOT
 
 
 def measure_previews(tools: Path, repetitions: int) -> list[Goal]:

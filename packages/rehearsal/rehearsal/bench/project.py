@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import yaml
 
-from rehearsal.engine import Engine
+from rehearsal.engine.engine import Engine
+from rehearsal.engine.stack import ROOT
 from rehearsal.providers import CLOUD_PLUGINS
-from rehearsal.stack import ROOT
-from rehearsal.world_client import WorldFacts, WorldHandle
+from rehearsal.sandbox.client import WorldFacts, WorldHandle
 
 _EMPTY_PROJECT = {"name": "empty", "runtime": {"name": "python", "options": {"virtualenv": ".venv"}}}
 

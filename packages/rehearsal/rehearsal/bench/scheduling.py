@@ -22,13 +22,13 @@ from rehearsal.bench.sample import Sample
 from rehearsal.bench.table import Goal
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
-from rehearsal.engine import Engine, EngineError
-from rehearsal.scenario import HELD, SECONDS
-from rehearsal.stack import ROOT
-from rehearsal.timeline import Timeline
-from rehearsal.user import User
-from rehearsal.watcher import Watcher
-from rehearsal.world_client import WorldError, WorldHandle
+from rehearsal.engine.engine import Engine, EngineError
+from rehearsal.engine.stack import ROOT
+from rehearsal.sandbox.client import WorldError, WorldHandle
+from rehearsal.scenario.plan import HELD, SECONDS
+from rehearsal.scenario.timeline import Timeline
+from rehearsal.scenario.user import User
+from rehearsal.scenario.watcher import Watcher
 
 _START_TIMEOUT_SECONDS: Final = 90.0
 _RUN_TIMEOUT_SECONDS: Final = 1800.0

@@ -8,8 +8,8 @@ from typing import Any
 from rehearsal.bench.project import engine_for, preview_world, stack_with, workspace
 from rehearsal.bench.sample import Sample, slope
 from rehearsal.bench.table import Goal
-from rehearsal.engine import EngineError, gate_for
-from rehearsal.stack import ROOT
+from rehearsal.engine.engine import EngineError, gate_for
+from rehearsal.engine.stack import ROOT
 
 
 def measure_slope(tools: Path, cloud: str, sizes: tuple[int, ...], repetitions: int) -> list[Goal]:

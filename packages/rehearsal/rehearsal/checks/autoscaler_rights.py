@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, Object
+from rehearsal.scenario.check import Check
 
 _IMAGE: Final = "cluster-autoscaler"
 _SEE: Final = ("get", "list", "watch")

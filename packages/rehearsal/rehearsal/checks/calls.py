@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rehearsal.checks.check import Check
-from rehearsal.cloud_calls import Calls
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.cloud_calls import Calls
 
 
 def calls_allowed(calls: Calls) -> Iterator[Check]:

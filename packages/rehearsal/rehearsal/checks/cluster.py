@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rehearsal.checks.check import NOT_REACHED, Check, Pools
 from rehearsal.checks.workloads import why
-from rehearsal.play import Played
-from rehearsal.scenario import OffGpus
-from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
+from rehearsal.scenario.check import NOT_REACHED, Check, Pools
+from rehearsal.scenario.plan import OffGpus
+from rehearsal.scenario.player import Played
+from rehearsal.scenario.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
 
 
 def starts_at_zero(timeline: Timeline, played: Played) -> Check:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
-from rehearsal.checks.check import Check, Pools
-from rehearsal.play import Played
-from rehearsal.timeline import NODE_AGENTS, NodeRecord, Timeline
+from rehearsal.scenario.check import Check, Pools
+from rehearsal.scenario.player import Played
+from rehearsal.scenario.timeline import NODE_AGENTS, NodeRecord, Timeline
 
 _ZONE = "topology.kubernetes.io/zone"
 CAPACITY = "karpenter.sh/capacity-type"

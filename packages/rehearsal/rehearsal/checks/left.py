@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rehearsal.checks.check import Check
+from rehearsal.scenario.check import Check
 
 
 def checks_of_what_is_left(left: Sequence[str], kept: frozenset[str]) -> list[Check]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from components.settings.access import Access, Role
-from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, Object
+from rehearsal.scenario.check import Check
 from rehearsal.simulation import UserInfo
 
 _REVIEW: Final = "authorization.k8s.io/v1"

@@ -12,8 +12,8 @@ from typing import Final
 from components.settings.teams import Team
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import PRIORITY_CLASSES
-from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.scenario.check import Check
 
 # A quota holds once a controller has counted what is there, some seconds after it was made.
 _PATIENCE_SECONDS: Final = 240.0

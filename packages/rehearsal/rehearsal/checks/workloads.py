@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rehearsal.checks.check import NOT_REACHED, Check
-from rehearsal.play import Played, Submitted
-from rehearsal.scenario import OffGpus, Refused, RunsOn, Scenario, StaysPending
-from rehearsal.timeline import Timeline
-from rehearsal.user import essence
+from rehearsal.scenario.check import NOT_REACHED, Check
+from rehearsal.scenario.plan import OffGpus, Refused, RunsOn, Scenario, StaysPending
+from rehearsal.scenario.player import Played, Submitted
+from rehearsal.scenario.timeline import Timeline
+from rehearsal.scenario.user import essence
 
 _FULL: Final = ("exceed limits", "limits have been exhausted")
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 from facts.catalog.changes import Effects
-from rehearsal.checks import Check
 from rehearsal.day_two.edits import Edit, Target, edit_stack, entry_of, next_minor
-from rehearsal.engine import CommandResult, Engine, PolicyPack
-from rehearsal.play import PATIENCE_SECONDS
-from rehearsal.scenario import Scenario, Submission
-from rehearsal.timeline import PodRecord, Timeline
-from rehearsal.user import User
+from rehearsal.engine.engine import CommandResult, Engine, PolicyPack
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.plan import Scenario, Submission
+from rehearsal.scenario.player import PATIENCE_SECONDS
+from rehearsal.scenario.timeline import PodRecord, Timeline
+from rehearsal.scenario.user import User
 
 _ENDING: Final = ("replace", "delete")
 _TOLD: Final = 3

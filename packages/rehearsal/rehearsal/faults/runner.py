@@ -12,13 +12,13 @@ from typing import Final
 
 from rich.console import Console
 
-from rehearsal.engine import gate_for
+from rehearsal.engine.engine import gate_for
+from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.faults.case import Case
 from rehearsal.faults.table import module_of
-from rehearsal.options import Options
-from rehearsal.preview import Preview, preview, show
-from rehearsal.run import Finished, Rehearsal
-from rehearsal.stack import ROOT, resolve
+from rehearsal.run.options import Options
+from rehearsal.run.preview import Preview, preview, show
+from rehearsal.run.rehearsal import Finished, Rehearsal
 
 _LEFT_OUT: Final = frozenset({"__main__.py", "build", ".git", ".pytest_cache", ".ruff_cache"})
 _PROGRAM: Final = """\

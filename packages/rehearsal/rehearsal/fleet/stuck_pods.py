@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from facts.concepts.rest import resource_path
 from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.events import warning
 from rehearsal.cluster.threads import PollingThread
-from rehearsal.cluster_events import warning
 from rehearsal.fleet.capacity import GPU
 from rehearsal.fleet.nodes import NodeTemplate
 from rehearsal.fleet.pod_placement import refusal

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from components.settings.services import InferenceService
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, from_config_map
-from rehearsal.checks import Check
 from rehearsal.cluster.api import Api
-from rehearsal.timeline import Timeline
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.timeline import Timeline
 from rehearsal.work import reclaim, services, sweep
 from rehearsal.work.jobs import Wait
 

@@ -15,11 +15,11 @@ from facts.jobs.fit import PodRequest
 from facts.jobs.job import INDEX_ANNOTATION, TrainingJobSpec
 from facts.jobs.plan import JobRequest, place, training_job
 from gpu.cluster import job_path, pod_path
-from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, ApiError, Object
-from rehearsal.play import PATIENCE_SECONDS
-from rehearsal.scenario import HELD, SECONDS
-from rehearsal.timeline import PodRecord, Timeline
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.plan import HELD, SECONDS
+from rehearsal.scenario.player import PATIENCE_SECONDS
+from rehearsal.scenario.timeline import PodRecord, Timeline
 from rehearsal.work.jobs import Wait, ended, holds, image, namespace, submit
 
 NAME: Final = "reclaimed"

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from components.settings.services import InferenceService
 from facts.concepts.rest import resource_path
-from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api
-from rehearsal.play import PATIENCE_SECONDS
-from rehearsal.timeline import Timeline
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.player import PATIENCE_SECONDS
+from rehearsal.scenario.timeline import Timeline
 from rehearsal.work.jobs import Wait
 
 

@@ -13,10 +13,10 @@ from facts.jobs.job import INDEX_ANNOTATION, TrainingJobSpec
 from facts.jobs.plan import JobRequest, place, training_job
 from facts.jobs.sweep import Sweep
 from gpu.cluster import job_path
-from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, ApiError
-from rehearsal.play import PATIENCE_SECONDS
-from rehearsal.timeline import PodRecord, Timeline
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.player import PATIENCE_SECONDS
+from rehearsal.scenario.timeline import PodRecord, Timeline
 from rehearsal.work.jobs import Wait, ended, image, namespace, submit
 
 RUNS: Final = 20

@@ -25,8 +25,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rehearsal.cluster.images import ImageBinary
 from rehearsal.simulation import Injection
-from rehearsal.workloads.images import ImageBinary
 
 Environment = dict[str, str]
 

@@ -21,7 +21,7 @@ from facts.concepts.rest import resource_path
 from rehearsal.cluster import api as module
 from rehearsal.cluster.api import Api, ApiError, NoSuchKindError, UnreachableError
 from rehearsal.cluster.kubeconfig import Kubeconfig
-from rehearsal.processes import free_ports
+from rehearsal.cluster.processes import free_ports
 
 Answer = tuple[int, dict[str, str], Any]
 AUTHORITY = trustme.CA()

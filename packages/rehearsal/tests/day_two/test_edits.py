@@ -14,8 +14,8 @@ from facts.catalog.changes import Effects
 from rehearsal.day_two import docs
 from rehearsal.day_two.edits import EDITS, DayTwoSet, Target, edit_stack, entry_of, next_minor, rounds
 from rehearsal.day_two.play import judged
-from rehearsal.stack import ROOT, available, locate
-from rehearsal.timeline import PodRecord
+from rehearsal.engine.stack import ROOT, available, locate
+from rehearsal.scenario.timeline import PodRecord
 from tests import one_stack
 
 EFFECTS = [effects for cloud in catalog.clouds() for effects in catalog.of(cloud).changes.values()]

@@ -12,14 +12,14 @@ from facts.concepts.kubernetes import Taint
 from facts.concepts.offer import CheckpointsOffer, Offer, PoolOffer
 from packages.rehearsal.tests.fleet.facts import ADMIN, TOLERATIONS, Running
 from packages.rehearsal.tests.simulated_cluster import CLUSTER, JOBS, PODS, ZONES, eventually, gpu_group, job, tools
-from rehearsal.checks import Check
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.reclaim import reclaim
-from rehearsal.timeline import Timeline
-from rehearsal.watcher import Watcher
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.timeline import Timeline
+from rehearsal.scenario.watcher import Watcher
 from rehearsal.work.reclaim import NAME, play
 
 pytestmark = pytest.mark.rehearsal

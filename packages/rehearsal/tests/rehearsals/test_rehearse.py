@@ -21,12 +21,12 @@ from typing_extensions import override
 
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, passes, rehearse
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
-from rehearsal import leftovers
-from rehearsal.engine import Engine
-from rehearsal.options import Options
+from rehearsal.engine.engine import Engine
+from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.providers.store import Record, Store
-from rehearsal.run import Rehearsal
-from rehearsal.stack import ROOT, resolve
+from rehearsal.run.options import Options
+from rehearsal.run.rehearsal import Rehearsal
+from rehearsal.sandbox import leftovers
 from rehearsal.tools import folder
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]

@@ -29,7 +29,7 @@ from packages.rehearsal.tests.kept_cluster import Kept
 from packages.rehearsal.tests.simulated_cluster import eventually
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
-from rehearsal.processes import Processes, free_ports
+from rehearsal.cluster.processes import Processes, free_ports
 from rehearsal.providers.kubernetes.helm.releases import merged
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
