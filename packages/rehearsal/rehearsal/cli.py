@@ -20,7 +20,7 @@ from rehearsal.engine.stack import ROOT, StackError, locate, resolve, stack_name
 from rehearsal.providers.allowance import AllowanceError
 from rehearsal.run import loopback
 from rehearsal.run.loopback import LoopbackDown
-from rehearsal.sandbox.client import WorldError, stop_left_behind
+from rehearsal.sandbox.client import SandboxError, stop_left_behind
 from rehearsal.tools import ToolsError, provide
 from rehearsal.tools.modules import MODULES, PREVIEW
 
@@ -181,7 +181,7 @@ def main() -> None:
         app(prog_name="python -m rehearsal")
     except (AllowanceError, SettingsError, StackError, ToolsError) as error:
         _bad_input(str(error))
-    except (EngineError, LoopbackDown, WorldError) as error:
+    except (EngineError, LoopbackDown, SandboxError) as error:
         _say_error(str(error))
         sys.exit(EXIT_FAIL)
     except KeyboardInterrupt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from rehearsal.bench.project import PLACES, empty_project, engine_for, preview_world, stack_with, workspace
+from rehearsal.bench.project import PLACES, empty_project, engine_for, preview_sandbox, stack_with, workspace
 from rehearsal.bench.sample import Sample
 from rehearsal.bench.table import Goal
 from rehearsal.engine.engine import CommandResult, EngineError, gate_for
@@ -19,7 +19,7 @@ def measure_previews(tools: Path, repetitions: int) -> list[Goal]:
     dev, gate = ROOT / "Pulumi.dev.yaml", gate_for(ROOT, "dev")
     with (
         workspace("previews") as folder,
-        preview_world(folder, tools) as facts,
+        preview_sandbox(folder, tools) as facts,
         sabotaged_project(CASES["minimum-one"]) as broken,
     ):
         empty = empty_project(folder)

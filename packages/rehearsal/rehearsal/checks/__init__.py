@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from rehearsal.checks import cluster, declared, workloads
 from rehearsal.checks.autoscaler_rights import autoscaler_rights
 from rehearsal.checks.calls import calls_allowed
-from rehearsal.checks.left import checks_of_what_is_left
+from rehearsal.checks.leftovers import leftover_checks
 from rehearsal.checks.people import people_checks
 from rehearsal.checks.teams import team_checks
 from rehearsal.scenario.check import Check, Pools
@@ -22,8 +22,8 @@ from rehearsal.scenario.timeline import Timeline
 __all__ = [
     "autoscaler_rights",
     "calls_allowed",
-    "checks_of_what_is_left",
     "cluster_checks",
+    "leftover_checks",
     "people_checks",
     "team_checks",
 ]
@@ -48,6 +48,6 @@ def cluster_checks(
         declared.system_pods_run(timeline, played),
         cluster.back_to_zero(timeline, played),
         *workloads.again_checks(timeline, scenario, played),
-        *workloads.stock_out_checks(timeline, scenario, played),
+        *workloads.shortage_checks(timeline, scenario, played),
         cluster.admin_stays(timeline, pools, played),
     ]

@@ -35,9 +35,11 @@ def cpu_work_wakes_none(timeline: Timeline, played: Played) -> Check:
         if one.submission.expect.runs and not any(pod.running is not None for pod in pods):
             problems.append(f"{one.submission.workload} never ran: {why(timeline, one)}")
         until = played.cpu_done or timeline.now()
-        woken = [node.name for node in timeline.nodes if node.gpu_pool and one.at <= node.created < until]
-        if woken:
-            problems.append(f"GPU nodes started while only {one.submission.workload} waited: {', '.join(woken)}")
+        started_nodes = [node.name for node in timeline.nodes if node.gpu_pool and one.at <= node.created < until]
+        if started_nodes:
+            problems.append(
+                f"GPU nodes started while only {one.submission.workload} waited: {', '.join(started_nodes)}"
+            )
     detail = "; ".join(problems) or "CPU work ran on CPU nodes, and none of it started a GPU node"
     return Check("cpu-job-wakes-none", "CPU work wakes no GPU node", not problems and bool(played.submitted), detail)
 

@@ -51,11 +51,11 @@ _IN_NONE: Final = (
 )
 
 
-def people_checks(api: Api, access: Sequence[Access], let_in: Mapping[str, UserInfo]) -> Iterator[Check]:
+def people_checks(api: Api, access: Sequence[Access], identities: Mapping[str, UserInfo]) -> Iterator[Check]:
     """A check for each entry of ``access``; ``let_in`` is whom the cloud lets in, and as whom."""
     for entry in access:
         title = f"{entry.name} may do what {'an' if entry.role == 'admin' else 'a'} {entry.role} may, and no more"
-        login = let_in.get(entry.who)
+        login = identities.get(entry.who)
         if login is None:
             yield Check(f"access:{entry.name}", title, False, f"the cloud does not let {entry.who} in")
             continue

@@ -10,7 +10,7 @@ from rehearsal.scenario.check import NOT_REACHED, Check
 from rehearsal.scenario.plan import OffGpus, Refused, RunsOn, Scenario, StaysPending
 from rehearsal.scenario.player import Played, Submitted
 from rehearsal.scenario.timeline import Timeline
-from rehearsal.scenario.user import essence
+from rehearsal.scenario.user import short_message
 
 _FULL: Final = ("exceed limits", "limits have been exhausted")
 
@@ -19,7 +19,7 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
     """One check for every GPU workload: it did what its expectation says."""
     for submission in scenario.submissions:
         expect = submission.expect
-        if isinstance(expect, OffGpus) or submission.id.startswith(("burst", "stock-out")):
+        if isinstance(expect, OffGpus) or submission.id.startswith(("burst", "capacity-shortage")):
             continue
         title = submission.title[0].upper() + submission.title[1:]
         one = played.of(submission.id)
@@ -38,7 +38,7 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
 
 def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
     """Each pool comes back from zero, by one node, for a job that asks for all that one had left beside its agents."""
-    after = played.of(scenario.stock_out.taken.id) if scenario.stock_out is not None else None
+    after = played.of(scenario.shortage.fallback_pod.id) if scenario.shortage is not None else None
     for pool in scenario.again:
         title = f"{pool} comes back from zero, by one node, for a job that takes a whole one"
         one = played.of(f"again:{pool}")
@@ -55,12 +55,12 @@ def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iter
         yield Check(f"again:{pool}", title, passed, f"{detail} ({words})")
 
 
-def stock_out_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
+def shortage_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
     """A ladder's next rung takes over where the cloud has no machine for the first."""
-    if scenario.stock_out is not None:
-        title = f"When the cloud has no machine for {' and '.join(scenario.stock_out.dry)}, the next rung takes over"
-        one = played.of(scenario.stock_out.taken.id)
-        yield Check("stock-out", title, *(_placed(timeline, one, _runs(one)) if one else (False, NOT_REACHED)))
+    if scenario.shortage is not None:
+        title = f"When the cloud has no machine for {' and '.join(scenario.shortage.pools)}, the next rung takes over"
+        one = played.of(scenario.shortage.fallback_pod.id)
+        yield Check("capacity-shortage", title, *(_placed(timeline, one, _runs(one)) if one else (False, NOT_REACHED)))
 
 
 def burst_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
@@ -154,7 +154,7 @@ def _pending(timeline: Timeline, one: Submitted, expect: StaysPending) -> tuple[
         if not any(word in text for text in said):
             return False, f"it stays Pending, but nothing mentions {word}: {said[-1]}"
     best = next((text for text in said if all(word in text for word in expect.mentions)), said[0])
-    return True, f"Pending: {essence(best)}"
+    return True, f"Pending: {short_message(best)}"
 
 
 def _refused(one: Submitted, expect: Refused) -> tuple[bool, str]:
@@ -163,7 +163,7 @@ def _refused(one: Submitted, expect: Refused) -> tuple[bool, str]:
     lacking = [word for word in expect.mentions if word not in one.reply.message]
     if lacking:
         return False, f"refused without mentioning {', '.join(lacking)}: {one.reply.message}"
-    return True, f"refused: {essence(one.reply.message)}"
+    return True, f"refused: {short_message(one.reply.message)}"
 
 
 def why(timeline: Timeline, one: Submitted) -> str:

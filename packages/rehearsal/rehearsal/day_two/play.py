@@ -47,7 +47,7 @@ class DayTwo:
         job = _job(scenario)
         for number, edits in enumerate(self._edits, 1):
             yield from self._edited(edits, job, f"day-two-{number}")
-        waited = self._take_what_waited(job)
+        waited = self._apply_waiting_changes(job)
         refreshed = self._engine.refresh()
         again = self._engine.up(self._gate, name="day-two-refreshed", expect_no_changes=True)
         results = [result for result in (waited, refreshed, again) if result is not None]
@@ -56,7 +56,7 @@ class DayTwo:
         yield Check("day-two:refresh", title, all(result.ok for result in results), detail)
         self._user.delete(job.kind, job.workload)
 
-    def _take_what_waited(self, job: Submission) -> CommandResult | None:
+    def _apply_waiting_changes(self, job: Submission) -> CommandResult | None:
         """Update again when no pool but the job's has nodes, if a change waits for that."""
         if all(self._effects[edit.id].job != "waits" for edits in self._edits for edit in edits):
             return None

@@ -72,7 +72,7 @@ class Display:
     def _report_changes(self) -> None:
         shown, told = "", set[str]()
         while not self._ended.wait(_REFRESH_SECONDS):
-            for trouble in self._timeline.machine_troubles():
+            for trouble in self._timeline.unusable_machines():
                 if trouble.message not in told:
                     told.add(trouble.message)
                     self._write(f"   {trouble.name}: {trouble.message}")
@@ -95,7 +95,7 @@ class Display:
             bar = Text("█" * ready + "▒" * (len(mine) - ready) + "·" * max(0, min(most, 40) - len(mine)))
             table.add_row(name, bar, f"{len(mine)} of at most {most}")
         head = Text(f"{self._timeline.now():6.1f} s  {self._stage}   pods: {_pods_line(self._timeline)}", style="bold")
-        troubles = (f"{trouble.name}: {trouble.message}" for trouble in self._timeline.machine_troubles())
+        troubles = (f"{trouble.name}: {trouble.message}" for trouble in self._timeline.unusable_machines())
         return Group(
             head,
             table,

@@ -154,7 +154,7 @@ def system_pods_on_gpu_nodes(timeline: Timeline) -> list[tuple[PodRecord, str]]:
     ]
 
 
-def machine_troubles(record: RunRecord) -> list[EventRecord]:
+def unusable_machines(record: RunRecord) -> list[EventRecord]:
     """What kept pods from GPUs, each trouble once and with its first subject.
 
     A node whose GPUs were only late has had no trouble. The pool of a node is known from the node.
@@ -198,7 +198,7 @@ def to_json(record: RunRecord, logs: Path | None) -> dict[str, Any]:
         "applied": [_applied(record.timeline, one, record.played.ended) for one in record.applied],
         "machineTroubles": [
             {"kind": event.kind, "name": event.name, "pool": event.pool or None, "reason": event.message}
-            for event in machine_troubles(record)
+            for event in unusable_machines(record)
         ],
         "systemPodsOnGpuNodes": [
             {"namespace": pod.namespace, "name": pod.name, "node": node}

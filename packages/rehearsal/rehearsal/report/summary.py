@@ -14,13 +14,13 @@ from rehearsal.report.report import (
     SERIES_POINTS,
     RunRecord,
     cost_of,
-    machine_troubles,
     system_pods_on_gpu_nodes,
+    unusable_machines,
     waits,
 )
 from rehearsal.scenario.manifests import where_it_ran
 from rehearsal.scenario.timeline import Timeline
-from rehearsal.scenario.user import essence
+from rehearsal.scenario.user import short_message
 
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 _PLACES_SHOWN: Final = 3
@@ -33,7 +33,7 @@ def show(console: Console, record: RunRecord) -> None:
     _nodes_over_time(console, record)
     _placements(console, record)
     _applied(console, record)
-    _machine_troubles(console, record)
+    _unusable_machines(console, record)
     _checks(console, record)
     _figures(console, record)
     _verdict(console, record)
@@ -117,13 +117,13 @@ def _applied(console: Console, record: RunRecord) -> None:
         where = where_it_ran(one, record.timeline, until)[1] if one.reply.ok else f"refused: {one.reply.message}"
         table.add_row(f"{one.kind} {one.name}", str(len(pods)) if one.has_pods else "", escape(where))
         for warning in one.reply.warnings:
-            table.add_row("", "", f"[yellow]warning[/] {escape(essence(warning))}")
+            table.add_row("", "", f"[yellow]warning[/] {escape(short_message(warning))}")
     console.print(table)
     console.print()
 
 
-def _machine_troubles(console: Console, record: RunRecord) -> None:
-    troubles = machine_troubles(record)
+def _unusable_machines(console: Console, record: RunRecord) -> None:
+    troubles = unusable_machines(record)
     for event in troubles:
         say(console, f"[yellow]![/] {escape(event.name)}: {escape(event.message)}")
     if troubles:

@@ -15,7 +15,7 @@ from rich.markup import escape
 from rehearsal.engine.engine import CommandResult, Engine, PolicyPack
 from rehearsal.engine.events import PolicyViolation
 from rehearsal.engine.stack import ROOT, Stack
-from rehearsal.sandbox.client import WorldHandle
+from rehearsal.sandbox.client import SandboxHandle
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Preview:
 
 
 def preview(stack: Stack, *, tools: Path, gate: PolicyPack | None, project: Path = ROOT) -> Preview:
-    """Preview ``stack`` with a world of its own, which is gone afterwards. Raises ``EngineError``, ``WorldError``."""
+    """Preview ``stack`` in a sandbox that is deleted afterwards. Raises ``EngineError``, ``SandboxError``."""
     folder = ROOT / "build" / "preview"
     folder.mkdir(parents=True, exist_ok=True)
     run_dir = Path(tempfile.mkdtemp(prefix=f"{stack.name}-", dir=folder))
     try:
         plugins, existing = stack.plugins, stack.with_existing
-        with WorldHandle(run_dir, tools=tools, clouds=plugins, control_plane=False, existing=existing) as world:
+        with SandboxHandle(run_dir, tools=tools, clouds=plugins, control_plane=False, existing=existing) as sandbox:
             engine = Engine.create(
                 project=project,
                 stack=stack.name,
@@ -47,7 +47,7 @@ def preview(stack: Stack, *, tools: Path, gate: PolicyPack | None, project: Path
                 path=(tools,),
                 passphrase=stack.passphrase,
             )
-            facts = world.ready()
+            facts = sandbox.ready()
             result = replace(engine, home=facts.pulumi_home, path=(facts.plugins, tools)).preview(gate)
         return Preview(result, result.log.read_text(errors="replace"))
     finally:

@@ -1,4 +1,4 @@
-"""One rehearsal from nothing to nothing: world, update, scenario, no-op update, drift check, destroy, stop, report."""
+"""One rehearsal: start the sandbox, update, play the scenario, update again, check drift, destroy, stop, report."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rehearsal import work
 from rehearsal.checks import (
     autoscaler_rights,
     calls_allowed,
-    checks_of_what_is_left,
     cluster_checks,
+    leftover_checks,
     people_checks,
     team_checks,
 )
@@ -40,17 +40,17 @@ from rehearsal.report.summary import show
 from rehearsal.run import disk
 from rehearsal.run.disk import DiskFull
 from rehearsal.run.options import Options
-from rehearsal.run.retained import Kept
+from rehearsal.run.retained import RetainedCluster
 from rehearsal.sandbox import leftovers
-from rehearsal.sandbox.client import WorldError, WorldHandle
+from rehearsal.sandbox.client import SandboxError, SandboxHandle
 from rehearsal.scenario import autoscaler_messages, cloud_calls
 from rehearsal.scenario.check import Check, Pools
 from rehearsal.scenario.manifests import ManifestsError, apply, read, settle
-from rehearsal.scenario.manifests import checks as checks_of_applied
+from rehearsal.scenario.manifests import checks as manifest_checks
 from rehearsal.scenario.plan import Scenario, derive
 from rehearsal.scenario.player import PATIENCE_SECONDS, Player
 from rehearsal.scenario.timeline import Timeline
-from rehearsal.scenario.user import DEVELOPERS, User, essence
+from rehearsal.scenario.user import DEVELOPERS, User, short_message
 from rehearsal.scenario.watcher import Watcher
 
 
@@ -64,7 +64,7 @@ class Finished:
 
     record: RunRecord
     report: Path
-    kept: Kept | None = None
+    kept: RetainedCluster | None = None
     interrupted: bool = False
 
     @property
@@ -96,7 +96,7 @@ class Rehearsal:
         self._scenario_played: Scenario | None = None
         self._watcher: Watcher | None = None
         self._display = Display(console, self._timeline, self._pools)
-        self._world: WorldHandle | None = None
+        self._sandbox: SandboxHandle | None = None
         self._current = "starting"
         self._interrupted = False
 
@@ -112,11 +112,11 @@ class Rehearsal:
             except KeyboardInterrupt:
                 self._interrupted = True
                 record.failures.append(f"interrupted during {self._current}")
-            except (StageFailed, EngineError, KubeconfigError, WorldError, DiskFull, ManifestsError) as failure:
+            except (StageFailed, EngineError, KubeconfigError, SandboxError, DiskFull, ManifestsError) as failure:
                 record.failures.append(f"{self._current}: {failure}")
             except OSError as failure:
                 record.failures.append(f"{self._current}: {disk.words(failure)}")
-            except Exception as failure:  # a defect here must not cost the report, nor leave the world running
+            except Exception as failure:  # a defect here must not cost the report, nor leave the sandbox running
                 record.failures.append(f"{self._current}: {type(failure).__name__}: {failure}")
                 self._console.print_exception()
             finally:
@@ -125,8 +125,8 @@ class Rehearsal:
         with _uninterrupted():
             return self._finish(kept)
 
-    def _stages(self) -> Kept | None:
-        with self._stage("start the world"):
+    def _stages(self) -> RetainedCluster | None:
+        with self._stage("start the sandbox"):
             engine, kubeconfig = self._start()
         with self._stage("pulumi up"):
             self._up(engine)
@@ -141,7 +141,7 @@ class Rehearsal:
             with self._stage("day two"):
                 self._day_two(engine)
         if self._options.keep:
-            return Kept.prepare(engine, self.run_dir, kubeconfig)
+            return RetainedCluster.prepare(engine, self.run_dir, kubeconfig)
         with self._stage("pulumi destroy"):
             self._destroy(engine)
         return None
@@ -149,7 +149,7 @@ class Rehearsal:
     def _start(self) -> tuple[Engine, Path]:
         options = self._options
         stack = self._stack
-        self._world = WorldHandle(
+        self._sandbox = SandboxHandle(
             self.run_dir,
             tools=options.tools,
             clouds=stack.plugins,
@@ -157,7 +157,7 @@ class Rehearsal:
             existing=stack.with_existing,
             account=options.account,
         )
-        # While the world starts: the engine's own first start.
+        # While the sandbox starts: the engine's own first start.
         engine = Engine.create(
             project=options.project,
             stack=self._stack.name,
@@ -167,9 +167,9 @@ class Rehearsal:
             passphrase=self._stack.passphrase,
             on_step=self._on_step,
         )
-        facts = self._world.ready()
+        facts = self._sandbox.ready()
         if facts.kubeconfig is None:
-            raise WorldError("the world is ready but has no control plane")
+            raise SandboxError("the sandbox is ready but has no control plane")
         self._control_plane = facts.kubeconfig.parent
         self._admin = Api(Kubeconfig.parse(facts.kubeconfig.read_text()))
         self._watcher = Watcher(self._admin, self._timeline)
@@ -180,8 +180,10 @@ class Rehearsal:
         result = engine.up(self._options.gate)
         self._record.violations = result.outcome.violations
         # What was waited for may be a program that ended by itself: then its last words are the reason.
-        troubles = [] if result.ok else [f"{one.name}: {one.message}" for one in self._timeline.machine_troubles()]
-        self._check("up", "The program updates, the gate agrees", result.ok, "; ".join((_told(result), *troubles)))
+        troubles = [] if result.ok else [f"{one.name}: {one.message}" for one in self._timeline.unusable_machines()]
+        self._check(
+            "up", "The program updates, the gate agrees", result.ok, "; ".join((_result_text(result), *troubles))
+        )
         if not result.ok:
             raise StageFailed(f"pulumi up failed: {result.reason}")
 
@@ -191,12 +193,12 @@ class Rehearsal:
         record.played.first_gpu_submission = self._timeline.now()
         record.applied = apply(deployer, manifests, self._wait)
         for one in record.applied:
-            answer = "accepted" if one.reply.ok else f"refused: {essence(one.reply.message)}"
+            answer = "accepted" if one.reply.ok else f"refused: {short_message(one.reply.message)}"
             self._display.say(f"{one.kind} {one.name}: {answer}")
             for warning in one.reply.warnings:
-                self._display.say(f"{one.kind} {one.name}: warning: {essence(warning)}")
+                self._display.say(f"{one.kind} {one.name}: warning: {short_message(warning)}")
         settle(record.applied, self._timeline, self._wait)
-        record.checks += checks_of_applied(record.applied, self._timeline)
+        record.checks += manifest_checks(record.applied, self._timeline)
         using = [one for one in record.applied if one.gpus and one.reply.ok]
         for one in using:
             deployer.delete(deployer.resource(one.manifest["apiVersion"], one.kind).path(one.name, one.namespace))
@@ -216,7 +218,7 @@ class Rehearsal:
         self._record.declared_cost, self._record.raw = outputs["cost"], outputs.get("raw") or {}
         self._deployer(engine).apply_manifest(DEVELOPERS)
         assert self._admin is not None
-        assert self._world is not None
+        assert self._sandbox is not None
         developer = Api(Kubeconfig.parse(self._facts("developer.kubeconfig").read_text()))
         user = User(developer)
         admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
@@ -227,7 +229,7 @@ class Rehearsal:
             self._display.say,
             self._alive,
             while_scaled_up=lambda: self._idempotence(engine),
-            run_dry=self._world.run_dry,
+            run_dry=self._sandbox.run_dry,
             fail_fast=self._options.fail_fast,
             played=self._record.played,
         )
@@ -239,8 +241,8 @@ class Rehearsal:
         self._record.checks += autoscaler_rights(self._admin)
         self._record.checks += calls_allowed(calls)
         if access := self._stack.settings.access:
-            assert self._world is not None
-            self._record.checks += people_checks(self._admin, access, self._world.people())
+            assert self._sandbox is not None
+            self._record.checks += people_checks(self._admin, access, self._sandbox.people())
         self._record.checks += team_checks(self._admin, self._stack.settings.teams, self._wait)
         self._record.checks += work.checks(
             self._stack.settings.workloads.services,
@@ -248,7 +250,7 @@ class Rehearsal:
             developer,
             self._timeline,
             self._wait,
-            self._world.reclaim,
+            self._sandbox.reclaim,
         )
 
     def _day_two(self, engine: Engine) -> None:
@@ -293,9 +295,9 @@ class Rehearsal:
         kept = engine.kept()
         destroyed = engine.destroy()
         self._engine_check("destroy", "The stack is destroyed", destroyed)
-        assert self._world is not None
+        assert self._sandbox is not None
         nodes = [f"node {node.name}" for node in self._timeline.living_nodes()]
-        self._record.checks += checks_of_what_is_left([*nodes, *self._world.inventory()], kept)
+        self._record.checks += leftover_checks([*nodes, *self._sandbox.inventory()], kept)
 
     def _refused_destroy(self, engine: Engine) -> None:
         title = "A protected stack refuses a plain destroy, and nothing is lost"
@@ -312,28 +314,28 @@ class Rehearsal:
         self._record.ended = self._timeline.now()
         if self._watcher is not None:
             self._watcher.stop()
-        if self._world is None:
+        if self._sandbox is None:
             # Ctrl-C may have come while it was being started.
             leftovers.ended(self.run_dir)
             return
         if self._options.keep and self._record.complete and self._record.verdict == "pass":
-            self._world.keep()
+            self._sandbox.keep()
             return
         with self._stage("stop"):
-            killed = self._world.stop()
+            killed = self._sandbox.stop()
             found = leftovers.ended(self.run_dir)
         names = ", ".join((*(str(pid) for pid in killed), *found))
         if names:
             self._record.failures.append(f"stop: processes of this run had to be killed: {names}")
 
-    def _finish(self, prepared: Kept | None) -> Finished:
+    def _finish(self, prepared: RetainedCluster | None) -> Finished:
         record = self._record
-        kept = self._world is not None and self._world.kept
+        kept = self._sandbox is not None and self._sandbox.kept
         with suppress(OSError):
             record.evidence = evidence.keep(self.run_dir, self._folder)
         if record.verdict == "pass" and not kept:
             shutil.rmtree(self.run_dir, ignore_errors=True)
-        leftovers.forget_old(self._folder / "runs")
+        leftovers.delete_old_runs(self._folder / "runs")
         report = self._folder / "report.json"
         try:
             write_atomically(report, to_json(record, self.run_dir if self.run_dir.exists() else None))
@@ -367,7 +369,7 @@ class Rehearsal:
         self._record.checks.append(Check(id, title, passed, detail))
 
     def _engine_check(self, id: str, title: str, result: CommandResult) -> None:
-        self._check(id, title, result.ok, _told(result))
+        self._check(id, title, result.ok, _result_text(result))
 
     def _on_step(self, step: Step) -> None:
         if step.alters and not step.planned:
@@ -378,8 +380,8 @@ class Rehearsal:
         return self._control_plane / name
 
     def _alive(self) -> None:
-        if self._world is not None:
-            self._world.check_alive()
+        if self._sandbox is not None:
+            self._sandbox.check_alive()
 
 
 @contextmanager
@@ -392,7 +394,7 @@ def _uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _told(result: CommandResult) -> str:
+def _result_text(result: CommandResult) -> str:
     if not result.ok:
         return f"{result.reason} ({result.log.name})"
     return f"{result.outcome.told} in {result.seconds:.1f} s"

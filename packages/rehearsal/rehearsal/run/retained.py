@@ -17,7 +17,7 @@ _FILE_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)
-class Kept:
+class RetainedCluster:
     """``environment`` is a file for a shell: PATH, KUBECONFIG, Pulumi's variables; ``jobs`` are files of manifests."""
 
     environment: Path
@@ -26,7 +26,7 @@ class Kept:
     stack: str
 
     @classmethod
-    def prepare(cls, engine: Engine, run_dir: Path, kubeconfig: Path) -> Kept:
+    def prepare(cls, engine: Engine, run_dir: Path, kubeconfig: Path) -> RetainedCluster:
         """Write the files into the run's folder; the environment's is the user's alone, as it has the passphrase."""
         folder = run_dir / "jobs"
         folder.mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
-"""The command line's side of the world: start it, wait until it is ready, end it, and find worlds left behind.
+"""The command line's side of the sandbox: start it, wait until it is ready, end it, and find sandboxes left behind.
 
-The world (``rehearsal.sandbox``) is a process of its own: the simulated providers, the simulated cloud, the control
+The sandbox (``rehearsal.sandbox``) is a process of its own: the simulated providers, the simulated cloud, the control
 plane and the machines. It ends when the pipe to its standard input closes: without ``keep`` it does not outlive us.
 """
 
@@ -27,7 +27,7 @@ from rehearsal.simulation import UserInfo
 READY_TIMEOUT_SECONDS: Final = 300.0
 STOP_TIMEOUT_SECONDS: Final = 60.0
 INVENTORY: Final = "inventory.json"
-"""In the run's folder: the answer to the line ``inventory`` on the world's standard input."""
+"""In the run's folder: the answer to the line ``inventory`` on the sandbox's standard input."""
 DRY: Final = "dry.json"
 """The same, to the line ``dry``."""
 RECLAIMED: Final = "reclaimed.json"
@@ -37,13 +37,13 @@ _LOG_LINES: Final = 15
 _MIN_FREE: Final = 1024 * 1024
 
 
-class WorldError(Exception):
-    """The world did not start, or died: the message holds its last words and where its logs are."""
+class SandboxError(Exception):
+    """The sandbox did not start, or died: the message holds its last words and where its logs are."""
 
 
 @dataclass(frozen=True)
-class WorldFacts:
-    """What a ready world wrote into ``world.json``; ``kubeconfig`` is the administrator's, if any."""
+class SandboxFacts:
+    """What a ready sandbox wrote into ``sandbox.json``; ``kubeconfig`` is the administrator's, if any."""
 
     pid: int
     pids: tuple[int, ...]
@@ -52,8 +52,8 @@ class WorldFacts:
     kubeconfig: Path | None
 
     @classmethod
-    def read(cls, path: Path) -> WorldFacts:
-        """Parse ``world.json``. Raises ``OSError``, ``ValueError`` or ``KeyError`` while it is not there."""
+    def read(cls, path: Path) -> SandboxFacts:
+        """Parse ``sandbox.json``. Raises ``OSError``, ``ValueError`` or ``KeyError`` while it is not there."""
         raw: Mapping[str, Any] = json.loads(path.read_text())
         kubeconfig = raw.get("kubeconfig")
         return cls(
@@ -65,8 +65,8 @@ class WorldFacts:
         )
 
 
-class WorldHandle:
-    """A world that this process started. Use as a context manager: it is gone when the block ends, unless kept."""
+class SandboxHandle:
+    """A sandbox that this process started. Use as a context manager: it is gone when the block ends, unless kept."""
 
     def __init__(
         self,
@@ -79,14 +79,14 @@ class WorldHandle:
         existing: Path | None = None,
         account: Path | None = None,
     ) -> None:
-        """Start the world's process, with stand-ins for ``clouds``' plugins; ``ready`` waits for it.
+        """Start the sandbox's process, with stand-ins for ``clouds``' plugins; ``ready`` waits for it.
 
         ``inside``: the program runs in the cluster's network. ``existing`` is a stack file whose existing network is
         made beforehand, ``account`` a file of what the account may have and do.
         """
         run_dir.mkdir(parents=True, exist_ok=True)
         self.run_dir = run_dir
-        self.log = run_dir / "world.log"
+        self.log = run_dir / "sandbox.log"
         self.kept = False
         command = [sys.executable, "-m", "rehearsal.sandbox", "--run-dir", str(run_dir), "--tools", str(tools)]
         command += [argument for cloud in clouds for argument in ("--cloud", cloud)]
@@ -99,7 +99,7 @@ class WorldHandle:
         if account is not None:
             command += ["--account", str(account.absolute())]
         trusting = {**os.environ, "SSL_CERT_FILE": str(run_dir.absolute() / PUBLIC_AUTHORITY)}
-        # Appended to: the world logs its providers' errors into the same file.
+        # Appended to: the sandbox logs its providers' errors into the same file.
         with self.log.open("ab") as output:
             # A session of its own: Ctrl-C in the terminal must not end it before the clean-up that needs it.
             self._process = subprocess.Popen(
@@ -111,51 +111,51 @@ class WorldHandle:
                 start_new_session=True,
             )
 
-    def __enter__(self) -> WorldHandle:
+    def __enter__(self) -> SandboxHandle:
         return self
 
     def __exit__(self, *_: object) -> None:
         if not self.kept:
             self.stop()
 
-    def ready(self, timeout: float = READY_TIMEOUT_SECONDS) -> WorldFacts:
-        """Wait until everything answers. Raises ``WorldError``."""
+    def ready(self, timeout: float = READY_TIMEOUT_SECONDS) -> SandboxFacts:
+        """Wait until everything answers. Raises ``SandboxError``."""
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             self.check_alive()
             with contextlib.suppress(OSError, ValueError, KeyError):
-                return WorldFacts.read(self.run_dir / "world.json")
+                return SandboxFacts.read(self.run_dir / "sandbox.json")
             time.sleep(0.05)
-        raise WorldError(f"the rehearsal's world was not ready after {timeout:.0f} s. {self._last_words()}")
+        raise SandboxError(f"the rehearsal's sandbox was not ready after {timeout:.0f} s. {self._last_words()}")
 
     def check_alive(self) -> None:
-        """Raises ``WorldError`` when the world's process has ended."""
+        """Raises ``SandboxError`` when the sandbox's process has ended."""
         if self._process.poll() is not None:
-            raise WorldError(
-                f"the rehearsal's world ended (exit code {self._process.returncode}). {self._last_words()}"
+            raise SandboxError(
+                f"the rehearsal's sandbox ended (exit code {self._process.returncode}). {self._last_words()}"
             )
 
     def keep(self) -> None:
-        """Tell the world to outlive this process; ``stop_left_behind`` ends it later."""
+        """Tell the sandbox to outlive this process; ``stop_left_behind`` ends it later."""
         assert self._process.stdin is not None
         self._process.stdin.write(b"keep\n")
         self._process.stdin.flush()
         self.kept = True
 
     def inventory(self) -> tuple[str, ...]:
-        """What exists in the simulated account now, in words. Raises ``WorldError``."""
+        """What exists in the simulated account now, in words. Raises ``SandboxError``."""
         return tuple(self._account()["resources"])
 
     def people(self) -> dict[str, UserInfo]:
-        """Whom the simulated account lets into the cluster now, besides its maker. Raises ``WorldError``."""
+        """Whom the simulated account lets into the cluster now, besides its maker. Raises ``SandboxError``."""
         return {who: UserInfo(one["user"], tuple(one["groups"])) for who, one in self._account()["people"].items()}
 
     def run_dry(self, pools: Collection[str]) -> None:
-        """From now on there is no further machine for exactly these pools. Raises ``WorldError``."""
+        """From now on there is no further machine for exactly these pools. Raises ``SandboxError``."""
         self._ask(" ".join(["dry", *pools]), DRY)
 
     def reclaim(self, node: str) -> None:
-        """The cloud takes the node's machine back, with its notice. Raises ``WorldError``."""
+        """The cloud takes the node's machine back, with its notice. Raises ``SandboxError``."""
         self._ask(f"reclaim {node}", RECLAIMED)
 
     def _account(self) -> Mapping[str, Any]:
@@ -163,7 +163,7 @@ class WorldHandle:
         return found
 
     def _ask(self, line: str, answer_in: str) -> Any:
-        """What the world writes into its file when it has read the ``line``."""
+        """What the sandbox writes into its file when it has read the ``line``."""
         assert self._process.stdin is not None
         answer = self.run_dir / answer_in
         answer.unlink(missing_ok=True)
@@ -173,12 +173,12 @@ class WorldHandle:
         while not answer.exists():
             self.check_alive()
             if time.monotonic() > deadline:
-                raise WorldError(f"the simulated account did not answer within {ANSWER_TIMEOUT_SECONDS:.0f} s")
+                raise SandboxError(f"the simulated account did not answer within {ANSWER_TIMEOUT_SECONDS:.0f} s")
             time.sleep(0.05)
         return json.loads(answer.read_text())
 
     def stop(self) -> tuple[int, ...]:
-        """End the world and all its processes; returns those that had to be killed."""
+        """End the sandbox and all its processes; returns those that had to be killed."""
         if self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
@@ -192,7 +192,7 @@ class WorldHandle:
     def _survivors(self) -> list[psutil.Process]:
         self._process.poll()
         try:
-            return _running(WorldFacts.read(self.run_dir / "world.json"), self.run_dir)
+            return _running(SandboxFacts.read(self.run_dir / "sandbox.json"), self.run_dir)
         except (OSError, ValueError, KeyError):
             return [each for each in leftovers.processes(self.run_dir) if each.pid == self._process.pid]
 
@@ -204,22 +204,22 @@ class WorldHandle:
 
 
 def stop_left_behind(root: Path) -> list[Path]:
-    """End every world recorded under ``root``, kept or orphaned; returns their run directories."""
+    """End every sandbox recorded under ``root``, kept or orphaned; returns their run directories."""
     stopped = []
-    for record in sorted(root.rglob("world.json")):
+    for record in sorted(root.rglob("sandbox.json")):
         try:
-            facts = WorldFacts.read(record)
+            facts = SandboxFacts.read(record)
         except (OSError, ValueError, KeyError):
             continue
         run_dir = record.parent
         running = _running(facts, run_dir)
         if not running:
             continue
-        world = [process for process in running if process.pid == facts.pid]
-        for process in world:
+        sandbox = [process for process in running if process.pid == facts.pid]
+        for process in sandbox:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.terminate()
-        psutil.wait_procs(world, STOP_TIMEOUT_SECONDS)
+        psutil.wait_procs(sandbox, STOP_TIMEOUT_SECONDS)
         _kill(running)
         stopped.append(run_dir)
     return stopped
@@ -229,8 +229,8 @@ def _values(pids: object) -> Iterable[Any]:
     return pids.values() if isinstance(pids, Mapping) else pids if isinstance(pids, (list, tuple)) else ()
 
 
-def _running(facts: WorldFacts, run_dir: Path) -> list[psutil.Process]:
-    """The world's living processes. Ids are reused: those that do not name ``run_dir`` are somebody else's."""
+def _running(facts: SandboxFacts, run_dir: Path) -> list[psutil.Process]:
+    """The sandbox's living processes. Ids are reused: those that do not name ``run_dir`` are somebody else's."""
     return [process for process in leftovers.processes(run_dir) if process.pid in (facts.pid, *facts.pids)]
 
 

@@ -38,7 +38,7 @@ def ended(run_dir: Path) -> tuple[str, ...]:
     return tuple(f"{process.pid} ({command[:80]})" for process, command in left.items())
 
 
-def forget_old(runs: Path) -> None:
+def delete_old_runs(runs: Path) -> None:
     """Keep the folders of the last runs only; a run that still has processes is not old."""
     if not runs.is_dir():
         return

@@ -16,8 +16,8 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.exec_credential import write_credential_plugins
 from rehearsal.cluster.processes import Processes
 from rehearsal.fleet import KarpenterFleet
+from rehearsal.fleet.exhausted_pools import ExhaustedPools
 from rehearsal.fleet.reclaim import reclaim
-from rehearsal.fleet.stock import Stock
 from rehearsal.providers import CLOUD_PLUGINS, cloud_provider
 from rehearsal.providers.allowance import EVERYTHING, Allowance
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class World:
-    """Starts everything; a context manager. Inside the block the world is ready."""
+class Sandbox:
+    """Starts everything; a context manager. Inside the block the sandbox is ready."""
 
     def __init__(
         self,
@@ -60,12 +60,12 @@ class World:
         self._ports: dict[str, int] = {}
         self._providers: list[Provider] = []
         self._written: dict[str, Any] = {}
-        self._stock = Stock()
+        self._exhausted_pools = ExhaustedPools()
 
-    def __enter__(self) -> World:
+    def __enter__(self) -> Sandbox:
         with self._stack as started:
             self._run_dir.mkdir(parents=True, exist_ok=True)
-            (self._run_dir / "world.json").unlink(missing_ok=True)
+            (self._run_dir / "sandbox.json").unlink(missing_ok=True)
             control_plane_ready = self._start_control_plane(started)
             self._start_providers(started)
             if control_plane_ready is not None:
@@ -79,14 +79,14 @@ class World:
         self._stack.close()
 
     def check(self) -> None:
-        """Raise if a process or a background thread of the world has died."""
+        """Raise if a process or a background thread of the sandbox has died."""
         if self._processes is not None:
             self._processes.check()
         if self._fleet is not None:
             self._fleet.check()
 
     def write_facts(self) -> None:
-        """Write ``world.json`` if what it says has changed."""
+        """Write ``sandbox.json`` if what it says has changed."""
         facts: dict[str, Any] = {
             "pid": os.getpid(),
             "pids": {} if self._processes is None else self._processes.pids,
@@ -99,9 +99,9 @@ class World:
             facts["kubeconfig"] = str(self._control_plane.kubeconfig)
             facts["ports"] = {**self._ports, "kube-apiserver": self._control_plane.port}
         if facts != self._written:
-            draft = self._run_dir / ".world.json"
+            draft = self._run_dir / ".sandbox.json"
             draft.write_text(json.dumps(facts, indent=2))
-            draft.replace(self._run_dir / "world.json")
+            draft.replace(self._run_dir / "sandbox.json")
             self._written = facts
 
     def write_inventory(self) -> None:
@@ -118,7 +118,7 @@ class World:
     def run_dry(self, pools: Sequence[str]) -> None:
         """Have no further machine for exactly these pools, and say so in ``dry.json``."""
         if self._control_plane is not None:
-            self._stock.run_dry(self._control_plane.api, pools)
+            self._exhausted_pools.run_dry(self._control_plane.api, pools)
         for provider in self._providers:
             provider.run_dry(pools)
         self._say("dry", list(pools))
@@ -173,7 +173,7 @@ class World:
         ]
         ports = {}
         for provider in providers:
-            server = serve(provider, log_file=self._run_dir / "world.log")
+            server = serve(provider, log_file=self._run_dir / "sandbox.log")
             started.callback(provider.close)
             started.callback(server.stop)
             ports[provider] = server.port

@@ -18,7 +18,7 @@ from rehearsal.fleet import FleetError
 from rehearsal.providers import CLOUD_PLUGINS
 from rehearsal.providers import allowance as allowances
 from rehearsal.providers.allowance import EVERYTHING, AllowanceError
-from rehearsal.sandbox.sandbox import World
+from rehearsal.sandbox.sandbox import Sandbox
 from rehearsal.tools import ToolsError, folder
 
 _TICK_SECONDS: Final = 0.3
@@ -26,9 +26,9 @@ _log = logging.getLogger("rehearsal.sandbox")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Parse the command line and run a world until it is told to end."""
+    """Parse the command line and run a sandbox until it is told to end."""
     parser = argparse.ArgumentParser(prog="python -m rehearsal.sandbox", description="The background of a rehearsal.")
-    parser.add_argument("--run-dir", type=Path, required=True, help="everything of this world is written here")
+    parser.add_argument("--run-dir", type=Path, required=True, help="everything of this sandbox is written here")
     parser.add_argument("--tools", type=Path, help="folder with the programs (default: the installed ones)")
     parser.add_argument("--no-control-plane", action="store_true", help="provider stand-ins only, for previews")
     parser.add_argument(
@@ -48,19 +48,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         clouds = options.cloud or CLOUD_PLUGINS
         run_dir = options.run_dir.absolute()
         allowance = EVERYTHING if options.account is None else allowances.read(options.account)
-        with World(
+        with Sandbox(
             run_dir,
             tools=tools,
             clouds=clouds,
             inside=options.inside,
             existing=options.existing,
             allowance=allowance,
-        ) as world:
+        ) as sandbox:
             while not end.wait(_TICK_SECONDS):
-                world.check()
-                world.write_facts()
+                sandbox.check()
+                sandbox.write_facts()
                 while not asked.empty():
-                    _answer(world, asked.get())
+                    _answer(sandbox, asked.get())
     except (ProcessError, FleetError, ToolsError, AllowanceError, OSError) as error:
         _log.error("%s", error)
         return 1
@@ -83,11 +83,11 @@ def _end_with_input(end: threading.Event, asked: SimpleQueue[str]) -> None:
     end.set()
 
 
-def _answer(world: World, line: str) -> None:
+def _answer(sandbox: Sandbox, line: str) -> None:
     word, *rest = line.split()
     if word == "inventory":
-        world.write_inventory()
+        sandbox.write_inventory()
     elif word == "dry":
-        world.run_dry(rest)
+        sandbox.run_dry(rest)
     elif word == "reclaim":
-        world.reclaim(*rest)
+        sandbox.reclaim(*rest)

@@ -95,11 +95,11 @@ class Burst:
 
 
 @dataclass(frozen=True)
-class StockOut:
+class CapacityShortage:
     """While the cloud has no machine for the pools ``dry``, a ladder's first rung, ``taken`` gets one all the same."""
 
-    dry: tuple[str, ...]
-    taken: Submission
+    pools: tuple[str, ...]
+    fallback_pod: Submission
 
 
 @dataclass(frozen=True)
@@ -110,21 +110,29 @@ class Scenario:
     """
 
     cpu: tuple[Submission, ...]
-    twins: tuple[Submission, ...]
-    plain: Submission
-    hopeless: tuple[Submission, ...]
+    fallback_order: tuple[Submission, ...]
+    gpu_limit_only: Submission
+    unschedulable: tuple[Submission, ...]
     refused: tuple[Submission, ...]
     jobs: tuple[Submission, ...]
     fragment: Submission | None
     burst: Burst
     again: Mapping[str, Object]
-    stock_out: StockOut | None = None
+    shortage: CapacityShortage | None = None
 
     @property
     def submissions(self) -> tuple[Submission, ...]:
         """All workloads."""
-        parts = (*self.cpu, *self.twins, self.plain, *self.hopeless, *self.refused, *self.jobs, *self.burst.fill)
-        last = None if self.stock_out is None else self.stock_out.taken
+        parts = (
+            *self.cpu,
+            *self.fallback_order,
+            self.gpu_limit_only,
+            *self.unschedulable,
+            *self.refused,
+            *self.jobs,
+            *self.burst.fill,
+        )
+        last = None if self.shortage is None else self.shortage.fallback_pod
         some = (self.fragment, self.burst.extra, self.burst.fallback, last)
         return parts + tuple(one for one in some if one is not None)
 
@@ -143,16 +151,16 @@ def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: floa
     burst = _burst(pools, jobs)
     return Scenario(
         cpu=_cpu(admin_vcpus),
-        plain=_plain("gpu-pod", "a plain pod: a GPU limit and nothing else", load("gpu-pod"), pools),
-        hopeless=_hopeless(pools),
+        gpu_limit_only=_gpu_limit_only("gpu-pod", "a plain pod: a GPU limit and nothing else", load("gpu-pod"), pools),
+        unschedulable=_unschedulable(pools),
         refused=_refused(pools),
-        twins=_twins(pools, jobs),
+        fallback_order=_fallback_order(pools, jobs),
         jobs=tuple(_job(pool, jobs[pool.name]) for pool in order),
         fragment=_fragment(pools),
         burst=burst,
         # Where types are mixed the next node may be another machine than the one that was seen.
         again={pool.name: jobs[pool.name] for pool in pools if len(pool.machine_types) == 1},
-        stock_out=_stock_out(pools, jobs, burst.pool),
+        shortage=_shortage(pools, jobs, burst.pool),
     )
 
 
@@ -187,7 +195,7 @@ def load(name: str) -> Object:
     return manifest
 
 
-def plain_pools(pools: Sequence[Pool]) -> frozenset[str]:
+def gpu_limit_pools(pools: Sequence[Pool]) -> frozenset[str]:
     """Pools that a pod with nothing but a GPU limit can use: no taint but the one that the cloud lets it tolerate."""
     return frozenset(pool.name for pool in pools if set(pool.taints) <= {GPU_TAINT})
 
@@ -220,18 +228,18 @@ def _cpu(admin_vcpus: float) -> tuple[Submission, ...]:
     )
 
 
-def _plain(id: str, title: str, manifest: Object, pools: Sequence[Pool]) -> Submission:
-    reachable = plain_pools(pools)
+def _gpu_limit_only(id: str, title: str, manifest: Object, pools: Sequence[Pool]) -> Submission:
+    reachable = gpu_limit_pools(pools)
     expect: Expectation = RunsOn(reachable)
     if not reachable:
         expect = StaysPending(("tolerat",))
     return Submission(id, title, manifest, expect)
 
 
-def _twins(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[Submission, ...]:
+def _fallback_order(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[Submission, ...]:
     """For each size with twins, a pod that names no pool: while all are empty, it must get the preferred one."""
     found = []
-    for first, *alike in _first_rungs(pools):
+    for first, *alike in _first_choices(pools):
         others = [pool for pool in pools if pool.preference > 0 and _interchangeable(pool, first)]
         if others:
             pod = _pod_for_any(first, f"twin-{first.name}", jobs[first.name]["spec"]["template"])
@@ -241,7 +249,7 @@ def _twins(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[Submissio
     return tuple(found)
 
 
-def _first_rungs(pools: Sequence[Pool]) -> list[list[Pool]]:
+def _first_choices(pools: Sequence[Pool]) -> list[list[Pool]]:
     """The pools that are tried first of each entry and size: one, or one for each zone or reservation."""
     found: dict[tuple[str, int, str], list[Pool]] = {}
     for pool in (pool for pool in pools if pool.preference == 0):
@@ -249,38 +257,38 @@ def _first_rungs(pools: Sequence[Pool]) -> list[list[Pool]]:
     return list(found.values())
 
 
-def _stock_out(pools: Sequence[Pool], jobs: Mapping[str, Object], filled: str) -> StockOut | None:
+def _shortage(pools: Sequence[Pool], jobs: Mapping[str, Object], filled: str) -> CapacityShortage | None:
     """Of the first rung that has another above it which its jobs may climb to; of ``filled`` only if there is no other.
 
     An autoscaler may remember for minutes that a pool had no machine, and what is played next asks for that pool.
     """
-    found = [rung for rung in _first_rungs(pools) if _climbs(rung[0], pools)]
+    found = [rung for rung in _first_choices(pools) if _has_fallback(rung[0], pools)]
     if not found:
         return None
     dry = min(found, key=lambda rung: filled in {pool.name for pool in rung})
     left = [pool for pool in pools if pool not in dry and _interchangeable(pool, dry[0])]
     following = min(pool.preference for pool in left)
-    pod = _pod_for_any(dry[0], "stock-out", jobs[dry[0].name]["spec"]["template"])
+    pod = _pod_for_any(dry[0], "capacity-shortage", jobs[dry[0].name]["spec"]["template"])
     names = tuple(pool.name for pool in dry)
     title = f"a pod that names no pool, while the cloud has no machine for {' and '.join(names)}"
     allowed = frozenset(pool.name for pool in left if pool.preference == following)
-    return StockOut(names, Submission("stock-out", title, pod, RunsOn(allowed)))
+    return CapacityShortage(names, Submission("capacity-shortage", title, pod, RunsOn(allowed)))
 
 
-def _climbs(first: Pool, pools: Sequence[Pool]) -> bool:
+def _has_fallback(first: Pool, pools: Sequence[Pool]) -> bool:
     """Whether the same entry has a later rung for the jobs of its ``first``."""
     later = [pool for pool in pools if pool.declared_at == first.declared_at and pool.preference > 0]
     return any(_interchangeable(pool, first) for pool in later)
 
 
-def _hopeless(pools: Sequence[Pool]) -> tuple[Submission, ...]:
+def _unschedulable(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     largest = max(pool.allocatable_gpus for pool in pools)
     everything = [{"key": GPU_RESOURCE, "operator": "Exists"}, {"key": SIZE_KEY, "operator": "Exists"}]
     too_large = gpu_pod("over-large", largest + 1, tolerations=everything)
     found = [
         Submission("over-large", f"a pod with {largest + 1} GPUs, more than any node has", too_large, StaysPending())
     ]
-    reachable = plain_pools(pools)
+    reachable = gpu_limit_pools(pools)
     plain_size = max((pool.allocatable_gpus for pool in pools if pool.name in reachable), default=0)
     if reachable and largest > plain_size:
         manifest = gpu_pod("plain-multi-gpu", largest)
@@ -308,7 +316,7 @@ def _job(pool: Pool, snippet: Object) -> Submission:
 
 
 def _fragment(pools: Sequence[Pool]) -> Submission | None:
-    reachable = plain_pools(pools)
+    reachable = gpu_limit_pools(pools)
     larger = [pool for pool in pools if pool.name not in reachable and pool.allocatable_gpus > 1]
     if not reachable or not larger:
         return None
@@ -334,12 +342,12 @@ def _burst(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> Burst:
 
 
 def _fallback(full: Pool, pools: Sequence[Pool], template: Mapping[str, Any]) -> Submission | None:
-    twins = [pool for pool in pools if _interchangeable(pool, full) and pool.name != full.name]
-    if not twins:
+    fallback_order = [pool for pool in pools if _interchangeable(pool, full) and pool.name != full.name]
+    if not fallback_order:
         return None
     pod = _pod_for_any(full, "burst-fallback", template, HELD)
     title = f"the same pod without naming a pool, while {full.name} is full: it takes the fallback"
-    return Submission("burst-fallback", title, pod, RunsOn(frozenset(pool.name for pool in twins)))
+    return Submission("burst-fallback", title, pod, RunsOn(frozenset(pool.name for pool in fallback_order)))
 
 
 def _interchangeable(one: Pool, other: Pool) -> bool:

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from rehearsal.scenario.plan import Burst, RunsOn, Scenario, StockOut, Submission, whole_node
+from rehearsal.scenario.plan import Burst, CapacityShortage, RunsOn, Scenario, Submission, whole_node
 from rehearsal.scenario.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
-from rehearsal.scenario.user import SubmissionReply, User, essence
+from rehearsal.scenario.user import SubmissionReply, User, short_message
 
 PATIENCE_SECONDS: Final = 240.0
 """How long nothing at all may happen before what was to come is given up. The slowest step of an autoscaler, an idle
@@ -47,14 +47,14 @@ class Played:
         return next((one for one in self.submitted if one.submission.id == id), None)
 
 
-class _InVain(Exception):
+class _NothingHappened(Exception):
     """Something was awaited that did not come."""
 
 
 class Player:
     """Plays one scenario, once.
 
-    ``say`` gets one line per step. ``alive`` is called while waiting; it raises when the world has died.
+    ``say`` gets one line per step. ``alive`` is called while waiting; it raises when the sandbox has died.
     ``while_scaled_up`` is called once, when the most pods run, before they are deleted. ``run_dry`` takes
     the pools that the cloud has no further machine for, until it is called with others. With ``fail_fast`` the first
     wait that is in vain, or a GPU node that nobody asked for, ends the play. ``played`` takes what happens.
@@ -82,7 +82,7 @@ class Player:
 
     def play(self, scenario: Scenario) -> Played:
         """From zero GPU nodes to many and back; returns what happened, also when something never did."""
-        with suppress(_InVain):
+        with suppress(_NothingHappened):
             self._play(scenario)
         self.played.ended = self._timeline.now()
         return self.played
@@ -93,21 +93,21 @@ class Player:
         if self.played.first_gpu_submission is None:
             self.played.first_gpu_submission = self.played.cpu_done
         if self._fail_fast and self._timeline.gpu_nodes_now():
-            raise _InVain
+            raise _NothingHappened
         # Before any node is there that would take them because it is free.
-        for one in scenario.twins:
+        for one in scenario.fallback_order:
             self._submit(one)
-        self._wait_running(scenario.twins)
-        for one in (scenario.plain, *scenario.hopeless, *scenario.refused):
+        self._wait_running(scenario.fallback_order)
+        for one in (scenario.gpu_limit_only, *scenario.unschedulable, *scenario.refused):
             self._submit(one)
-        self._wait_running([scenario.plain])
+        self._wait_running([scenario.gpu_limit_only])
         self._jobs(scenario)
         self._burst(scenario.burst)
         self._reasons(scenario)
         self._scale_down()
         self._again(scenario)
-        if scenario.stock_out is not None:
-            self._stock_out(scenario.stock_out)
+        if scenario.shortage is not None:
+            self._shortage(scenario.shortage)
 
     def _cpu(self, scenario: Scenario) -> None:
         for one in scenario.cpu:
@@ -148,7 +148,7 @@ class Player:
         self._wait_running([extra])
 
     def _reasons(self, scenario: Scenario) -> None:
-        self._until(lambda: all(self._considered(one) for one in scenario.hopeless))
+        self._until(lambda: all(self._considered(one) for one in scenario.unschedulable))
 
     def _scale_down(self) -> None:
         self._while_scaled_up()
@@ -166,17 +166,17 @@ class Player:
         self._until(lambda: all(self._finished(one) for one in jobs))
         self._delete(jobs)
 
-    def _stock_out(self, stock_out: StockOut) -> None:
-        self._say(f"waiting for the GPU nodes to go; then the cloud has no machine for {', '.join(stock_out.dry)}")
+    def _shortage(self, shortage: CapacityShortage) -> None:
+        self._say(f"waiting for the GPU nodes to go; then the cloud has no machine for {', '.join(shortage.pools)}")
         if not self._until(lambda: not self._timeline.gpu_nodes_now()):
             return
-        self._run_dry(stock_out.dry)
+        self._run_dry(shortage.pools)
         try:
-            self._submit(stock_out.taken)
-            self._wait_running([stock_out.taken])
+            self._submit(shortage.fallback_pod)
+            self._wait_running([shortage.fallback_pod])
         finally:
             self._run_dry(())
-        self._delete([stock_out.taken])
+        self._delete([shortage.fallback_pod])
 
     def _free(self, pool: str) -> Mapping[str, float]:
         """What a node of the pool had left beside its own agents: the least of those seen."""
@@ -193,10 +193,10 @@ class Player:
         at = self._timeline.now()
         reply = self._user.create(submission.manifest)
         self.played.submitted.append(Submitted(submission, at, reply, idle))
-        answer = "accepted" if reply.ok else f"refused: {essence(reply.message)}"
+        answer = "accepted" if reply.ok else f"refused: {short_message(reply.message)}"
         self._say(f"{submission.workload}: {submission.title}: {answer}")
         for warning in reply.warnings:
-            self._say(f"{submission.workload}: warning: {essence(warning)}")
+            self._say(f"{submission.workload}: warning: {short_message(warning)}")
 
     def _delete(self, submissions: Sequence[Submission]) -> None:
         for one in submissions:
@@ -231,7 +231,7 @@ class Player:
         quiet = CHANCE_SECONDS if self._fail_fast else PATIENCE_SECONDS
         came = self._timeline.wait_until(condition, quiet, self._alive)
         if self._fail_fast and not came:
-            raise _InVain
+            raise _NothingHappened
         return came
 
     def _idle_larger(self, submission: Submission) -> tuple[str, ...]:

@@ -23,13 +23,13 @@ _LOOK_SECONDS: Final = 0.05
 _LONGEST: Final = 5
 AUTOSCALER: Final = "karpenter"
 NO_POOL: Final = "(no pool)"
-MACHINE_TROUBLE: Final = frozenset({NO_DRIVER, NO_DEVICE_PLUGIN, NOT_SCALED, NO_NODE, PROGRAM_FAILED})
+MACHINE_REASONS: Final = frozenset({NO_DRIVER, NO_DEVICE_PLUGIN, NOT_SCALED, NO_NODE, PROGRAM_FAILED})
 _STARTING: Final = ("karpenter.sh/unregistered", "rehearsal.gpucluster.dev/unseen")
 """Taints of a node that its autoscaler has not completed."""
 _PREEMPTION: Final = re.compile(r" (no new claims to deallocate|preemption: )")
 """What the scheduler adds to why a pod fits nowhere:
 https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/scheduler/framework/types.go#L787 (``FitError.Error``)."""
-_STANDING_TROUBLE: Final = frozenset({NO_NODE, PROGRAM_FAILED})
+_STANDING_REASONS: Final = frozenset({NO_NODE, PROGRAM_FAILED})
 """Troubles that no pod and no node is there to show."""
 
 # A node's own agents (DaemonSets; mirrors of static pods, owned by their Node) run on every node and never hold one.
@@ -133,7 +133,7 @@ class EventRecord:
     @property
     def machines(self) -> bool:
         """Whether machines are the reason: they cannot be used, or may not be started."""
-        return self.reason in MACHINE_TROUBLE
+        return self.reason in MACHINE_REASONS
 
 
 class Timeline:
@@ -280,7 +280,7 @@ class Timeline:
         said = [event for event in said if event.machines] or said
         return _PREEMPTION.split(said[-1].message)[0] if said else ""
 
-    def machine_troubles(self) -> tuple[EventRecord, ...]:
+    def unusable_machines(self) -> tuple[EventRecord, ...]:
         """What keeps pods from GPUs at this moment: their node has none usable, or nothing may start their node.
 
         Each trouble once, however many pods and nodes it is told about, oldest first.
@@ -291,7 +291,7 @@ class Timeline:
                 return ()
             stuck = {pod.name for pod in self._pods.values() if pod.scheduled is None and pod.gone is None}
             stuck |= {node.name for node in self._nodes.values() if node.gpus_since is None and node.gone is None}
-        current = [event for event in told if event.name in stuck or event.reason in _STANDING_TROUBLE]
+        current = [event for event in told if event.name in stuck or event.reason in _STANDING_REASONS]
         return tuple({event.message: event for event in reversed(current)}.values())[::-1]
 
     def considered(self, pod: str) -> bool:

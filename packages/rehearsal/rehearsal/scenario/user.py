@@ -33,7 +33,7 @@ class SubmissionReply:
     warnings: tuple[str, ...] = ()
 
 
-def essence(message: str) -> str:
+def short_message(message: str) -> str:
     """What an admission policy says, without the API server's preamble about which policy says it."""
     return _PREAMBLE.sub("", message)
 

@@ -46,7 +46,7 @@ class ReclaimOutcome:
 
 
 def play(
-    offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait, take_back: Callable[[str], None]
+    offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait, reclaim_machine: Callable[[str], None]
 ) -> Check:
     """The check, on a stack that has checkpoints. ``take_back`` is told the node that the cloud takes."""
     title = "A training job whose node the cloud takes back goes on on another, and that is no failure"
@@ -55,7 +55,7 @@ def play(
         submit(job, HELD, api, developer, wait)
     except ApiError as refusal:
         return Check("reclaimed-job", title, False, f"refused by the API server: {refusal}")
-    seen = _played(job, api, timeline, wait, take_back, notice)
+    seen = _played(job, api, timeline, wait, reclaim_machine, notice)
     developer.delete(job_path(job.namespace, job.name))
     wrong = problems(seen, job.workers)
     return Check("reclaimed-job", title, not wrong, "; ".join(wrong) or _words(seen, job))
@@ -108,7 +108,12 @@ def _job(offer: Offer) -> tuple[TrainingJobSpec, int | None]:
 
 
 def _played(
-    job: TrainingJobSpec, api: Api, timeline: Timeline, wait: Wait, take_back: Callable[[str], None], notice: int | None
+    job: TrainingJobSpec,
+    api: Api,
+    timeline: Timeline,
+    wait: Wait,
+    reclaim_machine: Callable[[str], None],
+    notice: int | None,
 ) -> ReclaimOutcome:
     def running() -> tuple[PodRecord, ...]:
         pods = timeline.pods_of(job.name, job.namespace)
@@ -119,7 +124,7 @@ def _played(
     taken = before[-1]["spec"]["nodeName"] if before else ""
     lost = {pod["metadata"]["uid"] for pod in before if pod["spec"]["nodeName"] == taken}
     if len(before) == job.workers:
-        take_back(taken)
+        reclaim_machine(taken)
         # A Job that has ended starts no pod any more.
         wait(lambda: len(_others(running(), lost)) == job.workers or ended(api, job), PATIENCE_SECONDS)
     after = _read(api, running())

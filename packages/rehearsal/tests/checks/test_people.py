@@ -37,26 +37,26 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
         yield plane.api
 
 
-def failed(api: Api, *entries: Access, let_in: dict[str, UserInfo]) -> list[str]:
-    return [check.detail for check in people_checks(api, entries, let_in) if not check.passed]
+def failed(api: Api, *entries: Access, identities: dict[str, UserInfo]) -> list[str]:
+    return [check.detail for check in people_checks(api, entries, identities) if not check.passed]
 
 
 def test_everybody_may_do_what_the_role_says_and_no_more(api: Api) -> None:
     # The API server's authorizer learns of each binding some time after it was made.
-    eventually("bindings hold", lambda: not failed(api, *ENTRIES, let_in=LET_IN))
-    assert failed(api, *ENTRIES, let_in=LET_IN) == []
+    eventually("bindings hold", lambda: not failed(api, *ENTRIES, identities=LET_IN))
+    assert failed(api, *ENTRIES, identities=LET_IN) == []
 
 
 def test_whom_the_cloud_does_not_let_in_fails(api: Api) -> None:
-    assert failed(api, ENTRIES[0], let_in={}) == ["the cloud does not let ops in"]
+    assert failed(api, ENTRIES[0], identities={}) == ["the cloud does not let ops in"]
 
 
 def test_somebody_without_the_bindings_of_the_role_fails(api: Api) -> None:
-    [detail] = failed(api, ENTRIES[1], let_in={"red": UserInfo("stranger")})
+    [detail] = failed(api, ENTRIES[1], identities={"red": UserInfo("stranger")})
     assert "may not create jobs in red" in detail
 
 
 def test_somebody_with_more_than_the_role_fails(api: Api) -> None:
-    eventually("bindings hold", lambda: not failed(api, ENTRIES[0], let_in=LET_IN))
-    [detail] = failed(api, ENTRIES[2], let_in={"audit": UserInfo("ops-too", ("audit", "ops"))})
+    eventually("bindings hold", lambda: not failed(api, ENTRIES[0], identities=LET_IN))
+    [detail] = failed(api, ENTRIES[2], identities={"audit": UserInfo("ops-too", ("audit", "ops"))})
     assert "may delete nodes in no namespace" in detail

@@ -126,7 +126,7 @@ def test_cpu_work_on_a_gpu_node_and_nodes_woken_for_it_are_found(cluster: Cluste
 
 
 def test_the_wrong_pool_is_found(cluster: Cluster) -> None:
-    played = Played([submitted(SCENARIO.plain, cluster)])
+    played = Played([submitted(SCENARIO.gpu_limit_only, cluster)])
     cluster.node("gpu-0", "t4-4", size=4)
     cluster.after(2).pod("gpu-pod", node="gpu-0", phase="Running")
     found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
@@ -135,7 +135,7 @@ def test_the_wrong_pool_is_found(cluster: Cluster) -> None:
 
 
 def test_a_pod_that_never_ran_is_told_with_the_schedulers_reason(cluster: Cluster) -> None:
-    played = Played([submitted(SCENARIO.plain, cluster)])
+    played = Played([submitted(SCENARIO.gpu_limit_only, cluster)])
     cluster.pod("gpu-pod")
     cluster.warning("gpu-pod", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
     found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
@@ -144,7 +144,7 @@ def test_a_pod_that_never_ran_is_told_with_the_schedulers_reason(cluster: Cluste
 
 
 def test_a_group_that_nobody_scales_is_the_reason_whatever_others_say_later(cluster: Cluster) -> None:
-    played = Played([submitted(SCENARIO.plain, cluster)])
+    played = Played([submitted(SCENARIO.gpu_limit_only, cluster)])
     cluster.pod("gpu-pod")
     cluster.warning("gpu-pod", "t4-1 cannot grow: no tag", reason="NodeGroupNotScaled", pool="t4-1")
     cluster.warning("gpu-pod", "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
@@ -164,7 +164,7 @@ def test_troubles_with_machines_are_current_only_while_somebody_waits(cluster: C
     cluster.warning("one", "Insufficient nvidia.com/gpu")
 
     def current() -> list[tuple[str, str]]:
-        return [(trouble.pool, trouble.message) for trouble in cluster.timeline.machine_troubles()]
+        return [(trouble.pool, trouble.message) for trouble in cluster.timeline.unusable_machines()]
 
     assert current() == [("t4-1", "t4-1 cannot grow: no tag"), ("", "the node offers no GPU")]
     cluster.pod("one", node="gpu-1", phase="Running", change="MODIFIED")
@@ -180,7 +180,7 @@ def test_troubles_with_machines_are_current_only_while_somebody_waits(cluster: C
     [("", False), ("no node fits", False), ("add a toleration for gpucluster.dev/gpus-per-node", True)],
 )
 def test_a_multi_gpu_pod_needs_a_reason_that_names_the_line_to_add(cluster: Cluster, said: str, passed: bool) -> None:
-    one = next(one for one in SCENARIO.hopeless if one.id == "plain-multi-gpu")
+    one = next(one for one in SCENARIO.unschedulable if one.id == "plain-multi-gpu")
     played = Played([submitted(one, cluster)])
     cluster.pod("plain-multi-gpu", gpus=4)
     if said:
@@ -190,7 +190,7 @@ def test_a_multi_gpu_pod_needs_a_reason_that_names_the_line_to_add(cluster: Clus
 
 
 def test_a_pod_that_should_wait_and_was_placed_is_found(cluster: Cluster) -> None:
-    one = SCENARIO.hopeless[0]
+    one = SCENARIO.unschedulable[0]
     played = Played([submitted(one, cluster, SubmissionReply(True, warnings=("asks for too many",)))])
     cluster.pod("over-large", node="gpu-0", phase="Running", gpus=5)
     assert not by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "over-large").passed
@@ -340,9 +340,9 @@ def test_a_job_must_succeed(cluster: Cluster, phase: str, passed: bool) -> None:
 
 @pytest.mark.parametrize(("pool", "passed"), [("t4-1-spot", True), ("t4-1-ondemand", False)])
 def test_a_pod_that_names_no_pool_gets_the_preferred_twin(cluster: Cluster, pool: str, passed: bool) -> None:
-    twins = (gpu_pool("t4-1-spot", 1), gpu_pool("t4-1-ondemand", 1, spot=False, preference=1))
-    scenario = derive(twins, {each.name: job_yaml(each) for each in twins}, 2.0)
-    (twin,) = scenario.twins
+    fallback_order = (gpu_pool("t4-1-spot", 1), gpu_pool("t4-1-ondemand", 1, spot=False, preference=1))
+    scenario = derive(fallback_order, {each.name: job_yaml(each) for each in fallback_order}, 2.0)
+    (twin,) = scenario.fallback_order
     played = Played([submitted(twin, cluster)])
     cluster.node("gpu-0", pool, size=1)
     cluster.pod(twin.workload, node="gpu-0", phase="Succeeded")

@@ -124,10 +124,10 @@ def played(running: Running) -> Iterator[Callable[..., Check]]:
         offer = Offer(stack="s", cloud="c", region="r", cluster=CLUSTER, pools=(pool,), checkpoints=bucket)
         developer = Without(kubeconfig, lacking, **instead)
 
-        def take_back(node: str) -> None:
+        def reclaim_machine(node: str) -> None:
             assert reclaim(running.api, node)
 
-        check = play(offer, running.api, developer, timeline, timeline.wait_until, take_back)
+        check = play(offer, running.api, developer, timeline, timeline.wait_until, reclaim_machine)
         eventually("the job is gone", lambda: running.api.find(f"{JOBS}/{NAME}") is None)
         eventually("so are its pods", lambda: not running.api.list(PODS, labelSelector=f"job-name={NAME}"))
         running.api.delete(f"/api/v1/namespaces/default/services/{NAME}")

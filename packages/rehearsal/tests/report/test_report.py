@@ -33,7 +33,7 @@ def record() -> RunRecord:
     """One GPU node for ten seconds, beside an admin node for twenty."""
     cluster = Cluster.empty()
     pools = Pools((POOL,), (), admin_pool())
-    plain = derive(pools.gpu, {POOL.name: job_yaml(POOL)}, 2.0).plain
+    plain = derive(pools.gpu, {POOL.name: job_yaml(POOL)}, 2.0).gpu_limit_only
     record = RunRecord("dev", "Pulumi.dev.yaml", cluster.timeline, pools, lambda node, pool: pool.hourly_usd)
     record.scope, record.seed = Scope({"network": "lets everything through"}, {"prices": "list prices"}), 7
     record.played = Played([Submitted(plain, 0.0, SubmissionReply(True, warnings=("a warning",)))])

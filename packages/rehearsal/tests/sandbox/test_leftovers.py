@@ -18,8 +18,7 @@ from rich.console import Console
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, alive, eventually
 from rehearsal.engine.stack import resolve
 from rehearsal.run import rehearsal as run
-from rehearsal.sandbox import client as world_client
-from rehearsal.sandbox import leftovers
+from rehearsal.sandbox import client, leftovers
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +41,7 @@ def sleeper(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[st
 
 def record(run_dir: Path, pid: int) -> None:
     facts = {"pid": pid, "pids": {"etcd": pid}, "plugins": "p", "pulumi_home": "h"}
-    (run_dir / "world.json").write_text(json.dumps(facts))
+    (run_dir / "sandbox.json").write_text(json.dumps(facts))
 
 
 @pytest.mark.parametrize("where", ["command line", "environment"])
@@ -57,7 +56,7 @@ def test_a_process_is_found_by_its_run_directory(tmp_path: Path, where: str) -> 
 
 def test_a_folder_whose_name_begins_alike_is_another(tmp_path: Path) -> None:
     path = f"{tmp_path / 'lab.old'}:{os.environ['PATH']}"
-    with sleeper(f"--dir={tmp_path / 'lab-eks'}/world.json", PATH=path) as process:
+    with sleeper(f"--dir={tmp_path / 'lab-eks'}/sandbox.json", PATH=path) as process:
         assert leftovers.processes(tmp_path / "lab") == {}
         for its in ("lab-eks", "lab.old"):
             assert process.pid in {each.pid for each in leftovers.processes(tmp_path / its)}
@@ -71,25 +70,27 @@ def test_what_does_not_end_by_itself_is_killed_and_told(tmp_path: Path) -> None:
     assert leftovers.ended(tmp_path) == ()
 
 
-def test_a_world_left_behind_is_ended(tmp_path: Path) -> None:
+def test_a_sandbox_left_behind_is_ended(tmp_path: Path) -> None:
     with sleeper(str(tmp_path)) as process:
         record(tmp_path, process.pid)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(world_client, "STOP_TIMEOUT_SECONDS", 0.2)
-            assert world_client.stop_left_behind(tmp_path) == [tmp_path]
+            patch.setattr(client, "STOP_TIMEOUT_SECONDS", 0.2)
+            assert client.stop_left_behind(tmp_path) == [tmp_path]
         assert not alive(process.pid)
-    assert world_client.stop_left_behind(tmp_path) == [], "its record alone is no world"
+    assert client.stop_left_behind(tmp_path) == [], "its record alone is no sandbox"
 
 
 def test_a_process_that_only_has_a_recorded_id_is_left_alone(tmp_path: Path) -> None:
     with sleeper("somebody else's") as process:
         record(tmp_path, process.pid)
-        assert world_client.stop_left_behind(tmp_path) == []
+        assert client.stop_left_behind(tmp_path) == []
         assert psutil.pid_exists(process.pid)
         assert process.poll() is None
 
 
-def test_a_world_that_ctrl_c_caught_while_it_started_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sandbox_that_ctrl_c_caught_while_it_started_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started: list[subprocess.Popen[str]] = []
 
     def start(run_dir: Path, **_: object) -> None:
@@ -99,7 +100,7 @@ def test_a_world_that_ctrl_c_caught_while_it_started_is_ended(tmp_path: Path, mo
     monkeypatch.setattr(run, "WorldHandle", start)
     options = run.Options(tools=tmp_path, gate=None, build=tmp_path)
     finished = run.Rehearsal(resolve("dev"), options, Console(file=io.StringIO())).run()
-    assert finished.record.reasons == ["interrupted during start the world"]
+    assert finished.record.reasons == ["interrupted during start the sandbox"]
     (process,) = started
     try:
         assert process.wait(PATIENCE) == -signal.SIGKILL

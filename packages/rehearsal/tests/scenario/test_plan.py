@@ -35,7 +35,7 @@ def test_the_plain_pod_asks_for_a_gpu_and_nothing_else() -> None:
     (container,) = load("gpu-pod")["spec"].pop("containers")
     assert container["resources"] == {"limits": {"nvidia.com/gpu": 1}}
     assert load("gpu-pod")["spec"].keys() == {"restartPolicy", "containers"}
-    assert scenario(*THREE_SIZES).plain.manifest == load("gpu-pod")
+    assert scenario(*THREE_SIZES).gpu_limit_only.manifest == load("gpu-pod")
 
 
 def test_no_image_is_played_that_cannot_be_pulled() -> None:
@@ -45,14 +45,14 @@ def test_no_image_is_played_that_cannot_be_pulled() -> None:
 
 
 def test_the_plain_pod_may_only_run_on_the_smallest_size() -> None:
-    assert scenario(*THREE_SIZES).plain.expect == RunsOn(frozenset({"t4-1"}))
+    assert scenario(*THREE_SIZES).gpu_limit_only.expect == RunsOn(frozenset({"t4-1"}))
 
 
 def test_the_plain_pod_must_be_told_what_it_lacks_when_every_pool_has_a_further_taint() -> None:
     extra = Taint("team", "vision", "NoSchedule")
     pool = gpu_pool("t4-1", 1)
     tainted = gpu_pool("t4-1", 1, taints=(*pool.taints, extra))
-    assert scenario(tainted).plain.expect == StaysPending(("tolerat",))
+    assert scenario(tainted).gpu_limit_only.expect == StaysPending(("tolerat",))
 
 
 @pytest.mark.parametrize(
@@ -85,20 +85,20 @@ ON_DEMAND = gpu_pool("t4-1-ondemand", 1, spot=False, preference=2, declared_at="
 
 def test_when_the_first_rung_runs_dry_the_next_is_expected_and_not_the_last() -> None:
     found = scenario(RESERVED, SECOND, SPOT, ON_DEMAND)
-    assert found.stock_out is not None
-    assert found.stock_out.dry == ("t4-1-reserved", "t4-1-reserved-2")
-    assert found.stock_out.taken.expect == RunsOn(frozenset({"t4-1-spot"}))
-    assert found.stock_out.taken in found.submissions
-    (twin,) = found.twins
+    assert found.shortage is not None
+    assert found.shortage.pools == ("t4-1-reserved", "t4-1-reserved-2")
+    assert found.shortage.fallback_pod.expect == RunsOn(frozenset({"t4-1-spot"}))
+    assert found.shortage.fallback_pod in found.submissions
+    (twin,) = found.fallback_order
     assert twin.expect == RunsOn(frozenset({"t4-1-reserved", "t4-1-reserved-2"}))
 
 
 def test_a_rung_whose_taint_the_jobs_of_the_first_do_not_tolerate_is_passed_over() -> None:
     tainted = replace(SPOT, taints=(*SPOT.taints, Taint("spot", "true", "NoSchedule")))
-    found = scenario(RESERVED, tainted, ON_DEMAND).stock_out
+    found = scenario(RESERVED, tainted, ON_DEMAND).shortage
     assert found is not None
-    assert found.taken.expect == RunsOn(frozenset({"t4-1-ondemand"}))
-    assert scenario(RESERVED, tainted).stock_out is None
+    assert found.fallback_pod.expect == RunsOn(frozenset({"t4-1-ondemand"}))
+    assert scenario(RESERVED, tainted).shortage is None
 
 
 def test_the_pool_of_the_next_jobs_runs_dry_only_if_no_other_can() -> None:
@@ -109,17 +109,17 @@ def test_the_pool_of_the_next_jobs_runs_dry_only_if_no_other_can() -> None:
     ]
     found = scenario(*sizes)
     assert found.burst.pool == "t4-1-spot"
-    assert found.stock_out is not None
-    assert found.stock_out.dry == ("t4-4-spot",)
-    assert found.stock_out.taken.expect == RunsOn(frozenset({"t4-4-ondemand"}))
-    alone = scenario(*sizes[:2]).stock_out
+    assert found.shortage is not None
+    assert found.shortage.pools == ("t4-4-spot",)
+    assert found.shortage.fallback_pod.expect == RunsOn(frozenset({"t4-4-ondemand"}))
+    alone = scenario(*sizes[:2]).shortage
     assert alone is not None
-    assert alone.dry == ("t4-1-spot",)
+    assert alone.pools == ("t4-1-spot",)
 
 
 def test_without_a_second_rung_nothing_runs_dry() -> None:
-    assert scenario(RESERVED, SECOND).stock_out is None
-    assert scenario(*THREE_SIZES).stock_out is None
+    assert scenario(RESERVED, SECOND).shortage is None
+    assert scenario(*THREE_SIZES).shortage is None
 
 
 def test_the_seed_is_the_order_of_the_jobs_and_nothing_else() -> None:
@@ -153,7 +153,7 @@ def test_larger_sizes_bring_the_fragmentation_the_multi_gpu_and_the_refused_pod(
     found = scenario(*THREE_SIZES)
     assert found.fragment is not None
     assert found.fragment.expect == RunsOn(frozenset({"t4-1"}))
-    assert [one.id for one in found.hopeless] == ["over-large", "plain-multi-gpu"]
+    assert [one.id for one in found.unschedulable] == ["over-large", "plain-multi-gpu"]
     assert [type(one.expect) for one in found.refused] == [Refused]
 
 
@@ -161,11 +161,11 @@ def test_a_single_size_has_nothing_to_isolate() -> None:
     found = scenario(*ONE_SIZE)
     assert found.fragment is None
     assert found.refused == ()
-    assert [one.id for one in found.hopeless] == ["over-large"]
+    assert [one.id for one in found.unschedulable] == ["over-large"]
 
 
 def test_the_over_large_pod_asks_for_more_than_any_node_and_tolerates_every_size() -> None:
-    pod = scenario(*THREE_SIZES).hopeless[0].manifest
+    pod = scenario(*THREE_SIZES).unschedulable[0].manifest
     assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 9
     assert {toleration["key"] for toleration in pod["spec"]["tolerations"]} == {
         "nvidia.com/gpu",
@@ -193,13 +193,13 @@ def test_twins_bring_a_pod_that_takes_the_fallback_when_spot_is_full() -> None:
     assert burst.fallback is not None
     assert burst.fallback.expect == RunsOn(frozenset({"t4-1-ondemand"}))
     assert "gpucluster.dev/pool" not in burst.fallback.manifest["spec"]["nodeSelector"]
-    (twin,) = scenario(on_demand, spot).twins
+    (twin,) = scenario(on_demand, spot).fallback_order
     assert twin.expect == RunsOn(frozenset({"t4-1-spot"}))
     assert "gpucluster.dev/pool" not in twin.manifest["spec"]["nodeSelector"]
 
 
 def test_pools_without_a_twin_have_no_order() -> None:
-    assert scenario(*THREE_SIZES).twins == ()
+    assert scenario(*THREE_SIZES).fallback_order == ()
 
 
 def test_cpu_work_never_asks_for_a_gpu_nor_tolerates_one() -> None:

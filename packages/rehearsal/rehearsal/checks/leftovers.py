@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rehearsal.scenario.check import Check
 
 
-def checks_of_what_is_left(left: Sequence[str], kept: frozenset[str]) -> list[Check]:
+def leftover_checks(left: Sequence[str], kept: frozenset[str]) -> list[Check]:
     """``left`` is what there is, each ending with its id after a space; ``kept`` are the ids of what was to stay."""
     over = [each for each in left if each.rpartition(" ")[2] not in kept]
     stays = f"; kept: {', '.join(sorted(kept))}" if kept else ""

@@ -12,7 +12,7 @@ from rehearsal.fleet.nodes import GROUP_LABEL
 _NONE: Object = {"pods": "0", "nodes": "0"}
 
 
-class Stock:
+class ExhaustedPools:
     """Of groups that the fleet's own autoscaler scales. A cloud's autoscaler tries such a group, gets an error, and
     leaves it alone for a while; here it sees at once that there is nothing to try.
 
