@@ -56,12 +56,12 @@ def test_help_explains_itself_to_a_newcomer() -> None:
     command = [sys.executable, "-m", "rehearsal", "--help"]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert shown.returncode == 0
-    for word in ("no cloud account", "run", "preview", "stop", "sabotage", "bench"):
+    for word in ("no cloud account", "run", "preview", "stop", "faults", "bench"):
         assert word in shown.stdout
 
 
 def test_without_a_case_the_cases_are_listed() -> None:
-    shown = run("sabotage")
+    shown = run("faults")
     assert shown.returncode == 0
     assert "minimum-one" in shown.stdout
     assert "taint-removed" in shown.stdout
@@ -72,7 +72,7 @@ def test_without_a_case_the_cases_are_listed() -> None:
     [
         (("run", "--stack", "dve"), ("there is no stack 'dve'", "did you mean dev?")),
         (("preview", "--stack", "examples/nothing.yaml"), ("examples/nothing.yaml", "gke-tips.yaml")),
-        (("sabotage", "--case", "minimum"), ("no such case", "minimum-one")),
+        (("faults", "--case", "minimum"), ("no such case", "minimum-one")),
         (("run", "--plugins", "/nowhere"), ("/nowhere", "no such directory")),
         (("run", "--from", "home"), ("'home'", "'outside'", "'inside'")),
     ],

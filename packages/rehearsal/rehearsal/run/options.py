@@ -21,7 +21,7 @@ class Options:
     ``account`` is a file of what the account may have and do; without one, everything.
     ``inside``: the program runs in the cluster's network, as a runner or a laptop with a VPN does; else outside.
 
-    ``fail_fast`` ends the run at the first thing gone wrong. For sabotage: ``gate=None`` leaves the policies out.
+    ``fail_fast`` ends the run at the first failure. ``gate=None`` (fault injection) leaves the policies out.
     """
 
     tools: Path

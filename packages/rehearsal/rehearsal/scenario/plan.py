@@ -84,7 +84,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class Burst:
-    """Fill ``nodes`` nodes of ``pool``; then ``extra`` must wait and, with twins, ``fallback`` must not."""
+    """Fill ``nodes`` nodes of ``pool``; then ``extra`` must wait and, with fallback pools, ``fallback`` must not."""
 
     pool: str
     nodes: int
@@ -237,15 +237,15 @@ def _gpu_limit_only(id: str, title: str, manifest: Object, pools: Sequence[Pool]
 
 
 def _fallback_order(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[Submission, ...]:
-    """For each size with twins, a pod that names no pool: while all are empty, it must get the preferred one."""
+    """For each size with fallback pools, a pod that names no pool: while all are empty, it must get the preferred pool."""
     found = []
     for first, *alike in _first_choices(pools):
         others = [pool for pool in pools if pool.preference > 0 and _interchangeable(pool, first)]
         if others:
-            pod = _pod_for_any(first, f"twin-{first.name}", jobs[first.name]["spec"]["template"])
+            pod = _pod_for_any(first, f"fallback-order-{first.name}", jobs[first.name]["spec"]["template"])
             names = [pool.name for pool in (first, *alike)]
             title = f"a pod that names no pool and may use {' or '.join(names)} or {', '.join(p.name for p in others)}"
-            found.append(Submission(f"twin:{first.name}", title, pod, RunsOn(frozenset(names))))
+            found.append(Submission(f"fallback-order:{first.name}", title, pod, RunsOn(frozenset(names))))
     return tuple(found)
 
 

@@ -339,14 +339,14 @@ def test_a_job_must_succeed(cluster: Cluster, phase: str, passed: bool) -> None:
 
 
 @pytest.mark.parametrize(("pool", "passed"), [("t4-1-spot", True), ("t4-1-ondemand", False)])
-def test_a_pod_that_names_no_pool_gets_the_preferred_twin(cluster: Cluster, pool: str, passed: bool) -> None:
+def test_a_pod_that_names_no_pool_gets_the_preferred_pool(cluster: Cluster, pool: str, passed: bool) -> None:
     fallback_order = (gpu_pool("t4-1-spot", 1), gpu_pool("t4-1-ondemand", 1, spot=False, preference=1))
     scenario = derive(fallback_order, {each.name: job_yaml(each) for each in fallback_order}, 2.0)
-    (twin,) = scenario.fallback_order
-    played = Played([submitted(twin, cluster)])
+    (ordered,) = scenario.fallback_order
+    played = Played([submitted(ordered, cluster)])
     cluster.node("gpu-0", pool, size=1)
-    cluster.pod(twin.workload, node="gpu-0", phase="Succeeded")
-    found = by_id(list(workloads.workload_checks(cluster.timeline, scenario, played)), twin.id)
+    cluster.pod(ordered.workload, node="gpu-0", phase="Succeeded")
+    found = by_id(list(workloads.workload_checks(cluster.timeline, scenario, played)), ordered.id)
     assert found.passed is passed
 
 

@@ -97,7 +97,7 @@ def test_a_sandbox_that_ctrl_c_caught_while_it_started_is_ended(
         started.append(subprocess.Popen(["/bin/sh", "-c", STUBBORN, "sh", str(run_dir)], text=True))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "WorldHandle", start)
+    monkeypatch.setattr(run, "SandboxHandle", start)
     options = run.Options(tools=tmp_path, gate=None, build=tmp_path)
     finished = run.Rehearsal(resolve("dev"), options, Console(file=io.StringIO())).run()
     assert finished.record.reasons == ["interrupted during start the sandbox"]

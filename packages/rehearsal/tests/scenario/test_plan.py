@@ -89,8 +89,8 @@ def test_when_the_first_rung_runs_dry_the_next_is_expected_and_not_the_last() ->
     assert found.shortage.pools == ("t4-1-reserved", "t4-1-reserved-2")
     assert found.shortage.fallback_pod.expect == RunsOn(frozenset({"t4-1-spot"}))
     assert found.shortage.fallback_pod in found.submissions
-    (twin,) = found.fallback_order
-    assert twin.expect == RunsOn(frozenset({"t4-1-reserved", "t4-1-reserved-2"}))
+    (ordered,) = found.fallback_order
+    assert ordered.expect == RunsOn(frozenset({"t4-1-reserved", "t4-1-reserved-2"}))
 
 
 def test_a_rung_whose_taint_the_jobs_of_the_first_do_not_tolerate_is_passed_over() -> None:
@@ -186,19 +186,19 @@ def test_a_huge_pool_is_not_filled_so_nobody_is_expected_to_wait() -> None:
     assert burst.extra is None
 
 
-def test_twins_bring_a_pod_that_takes_the_fallback_when_spot_is_full() -> None:
+def test_fallback_pools_bring_a_pod_that_takes_the_fallback_when_spot_is_full() -> None:
     spot, on_demand = gpu_pool("t4-1-spot", 1), gpu_pool("t4-1-ondemand", 1, spot=False, preference=1)
     burst = scenario(on_demand, spot).burst
     assert burst.pool == "t4-1-spot"
     assert burst.fallback is not None
     assert burst.fallback.expect == RunsOn(frozenset({"t4-1-ondemand"}))
     assert "gpucluster.dev/pool" not in burst.fallback.manifest["spec"]["nodeSelector"]
-    (twin,) = scenario(on_demand, spot).fallback_order
-    assert twin.expect == RunsOn(frozenset({"t4-1-spot"}))
-    assert "gpucluster.dev/pool" not in twin.manifest["spec"]["nodeSelector"]
+    (ordered,) = scenario(on_demand, spot).fallback_order
+    assert ordered.expect == RunsOn(frozenset({"t4-1-spot"}))
+    assert "gpucluster.dev/pool" not in ordered.manifest["spec"]["nodeSelector"]
 
 
-def test_pools_without_a_twin_have_no_order() -> None:
+def test_pools_without_a_fallback_have_no_order() -> None:
     assert scenario(*THREE_SIZES).fallback_order == ()
 
 

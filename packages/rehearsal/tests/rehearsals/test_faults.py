@@ -1,4 +1,4 @@
-"""Every sabotage is noticed by the rehearsal when the gate is off: a file of its own, as it takes longest."""
+"""Every injected fault fails a rehearsal without the gate: a file of its own, as it takes longest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from rehearsal.faults.case import Case
-from rehearsal.faults.runner import caught, rehearsed
+from rehearsal.faults.runner import noticed_by, rehearse_without_gate
 from rehearsal.faults.table import CASES
 
 
@@ -18,6 +18,6 @@ from rehearsal.faults.table import CASES
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_the_rehearsal_notices_it_without_the_gate(case: Case, tools: Path) -> None:
     output = io.StringIO()
-    finished = rehearsed(case, Console(file=output, width=160), tools=tools)
+    finished = rehearse_without_gate(case, Console(file=output, width=160), tools=tools)
     assert not finished.passed
-    assert caught(case, finished), output.getvalue()
+    assert noticed_by(case, finished), output.getvalue()

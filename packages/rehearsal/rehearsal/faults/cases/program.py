@@ -1,18 +1,15 @@
-"""GPU pools without the GPU taint, made before any other pool: the GKE tips post's "GPU nodes live indefinitely".
-
-GKE adds the taint by itself when a pool without GPUs exists already, so the order is part of the mistake.
-"""
+"""Faults in the program itself: several resources, and their order."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pulumi
 
 from rehearsal.faults.case import NODE_POOL, Case, Program, is_gpu_pool
 
 
-def _sabotage(program: Program) -> None:
+def _inject(program: Program) -> None:
     gpu_pools: list[pulumi.Resource] = []
 
     async def every_gpu_pool() -> list[pulumi.Resource]:
@@ -35,12 +32,17 @@ def _sabotage(program: Program) -> None:
     program()
 
 
-CASE = Case(
+# GPU pools without the GPU taint, created before any other pool: "GPU nodes live indefinitely" in the GKE tips post.
+#
+# GKE adds the taint itself if a pool without GPUs already exists, so the order matters.
+_TAINT_REMOVED = Case(
     name="taint-removed",
     title="GPU pools without the GPU taint, created before the admin pool",
     stack="dev",
     rule="gpu-taint",
     check="cpu-job-wakes-none",
     reason="cpu-crowd ran on GPU node",
-    sabotage=_sabotage,
+    inject=_inject,
 )
+
+CASES: Final = (_TAINT_REMOVED,)
