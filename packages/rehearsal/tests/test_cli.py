@@ -70,7 +70,7 @@ def test_without_a_case_the_cases_are_listed() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("run", "--stack", "dve"), ("there is no stack 'dve'", "did you mean dev?")),
+        (("run", "--stack", "dve"), ("no stack 'dve'", "did you mean dev?")),
         (("preview", "--stack", "examples/nothing.yaml"), ("examples/nothing.yaml", "gke-tips.yaml")),
         (("faults", "--case", "minimum"), ("no such case", "minimum-one")),
         (("run", "--plugins", "/nowhere"), ("/nowhere", "no such directory")),
@@ -120,7 +120,7 @@ def test_a_stack_is_a_name_or_a_file() -> None:
 def test_a_file_name_that_is_no_stack_name_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "my stack.yaml"
     file.write_text(GOOD)
-    with pytest.raises(StackError, match="no stack name"):
+    with pytest.raises(StackError, match="not a valid stack name"):
         resolve(str(file))
 
 

@@ -31,9 +31,11 @@ def nodes_as_declared(timeline: Timeline, pools: Pools) -> Check:
     ]
     found = [*strange, *wrong]
     detail = "; ".join(found[:_TOLD]) + (f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else "")
-    kept = f"{len(seen)} nodes, each with its pool's machine, zones, labels, taints, kind of capacity and GPUs"
-    title = "Every node is what its pool declares"
-    return Check("nodes-as-declared", title, bool(seen) and not found, detail or (kept if seen else "no node was seen"))
+    kept = f"{len(seen)} nodes match their pool's machine type, zones, labels, taints, capacity type and GPUs"
+    title = "Every node matches its pool"
+    return Check(
+        "nodes-as-declared", title, bool(seen) and not found, detail or (kept if seen else "no node was observed")
+    )
 
 
 def system_pods_run(timeline: Timeline, played: Played) -> Check:
@@ -57,13 +59,13 @@ def system_pods_run(timeline: Timeline, played: Played) -> Check:
         f"{pod.namespace}/{pod.name} never ran: {timeline.why_pending(pod.name) or 'no reason'}" for pod in waiting
     ]
     reasons += [f"{pod.namespace}/{pod.name} failed" for pod in failed]
-    detail = "; ".join(reasons[:_TOLD]) or f"{len(mine)} pods outside the namespace default, all of them have run"
-    return Check("system-pods-run", "The cluster's own pods run", bool(mine) and not reasons, detail)
+    detail = "; ".join(reasons[:_TOLD]) or f"{len(mine)} pods outside the namespace default, all have run"
+    return Check("system-pods-run", "System pods run", bool(mine) and not reasons, detail)
 
 
 def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
     if node.machine_type not in pool.machine_types:
-        yield f"is a {node.machine_type or 'machine of no type'}, declared {' or '.join(pool.machine_types)}"
+        yield f"is a {node.machine_type or 'machine of unknown type'}, declared {' or '.join(pool.machine_types)}"
     zone = node.labels.get(_ZONE, "")
     if zone not in pool.zones:
         yield f"is in zone {zone or 'none'}, declared {' or '.join(pool.zones)}"
@@ -72,7 +74,7 @@ def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
             yield f"has label {key}={node.labels.get(key, '(none)')}, declared {value}"
     lacking = [text for text in map(_text, pool.taints) if text not in node.taints]
     if lacking:
-        yield f"lacks the taint {', '.join(lacking)}"
+        yield f"has no taint {', '.join(lacking)}"
     bought, wanted = node.labels.get(CAPACITY), "spot" if pool.spot else "on-demand"
     reserved = pool.gpu_part is not None and pool.gpu_part.reservation is not None
     # Karpenter's word for them; other autoscalers do not tell them from those on demand.

@@ -46,8 +46,8 @@ def team_checks(api: Api, teams: Sequence[Team], wait: Wait) -> Iterator[Check]:
             for one, answer in said.items()
             if not _as_it_must(one, answer)
         ]
-        told = f"{team.gpus} fit, {team.gpus + 1} exceed the quota; {len(said)} pods tried"
-        title = f"Pods of team {team.name} ask for {team.gpus} GPUs at most, and are no more urgent than it"
+        told = f"{team.gpus} GPUs fit the quota, {team.gpus + 1} exceed it; {len(said)} pods tried (dry run)"
+        title = f"Pods of team {team.name} get at most {team.gpus} GPUs and no higher priority than the team"
         yield Check(f"team:{team.name}", title, passed, "; ".join(wrong) or told)
 
 

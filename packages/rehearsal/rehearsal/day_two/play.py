@@ -52,7 +52,7 @@ class DayTwo:
         again = self._engine.up(self._gate, name="day-two-refreshed", expect_no_changes=True)
         results = [result for result in (waited, refreshed, again) if result is not None]
         detail = next((result.reason for result in results if not result.ok), "no changes")
-        title = "After a refresh, an update changes nothing"
+        title = "After `pulumi refresh`, an update changes nothing"
         yield Check("day-two:refresh", title, all(result.ok for result in results), detail)
         self._user.delete(job.kind, job.workload)
 
@@ -69,14 +69,14 @@ class DayTwo:
         pod = self._running(job)
         passed, detail = self._updated(edits, pod, name)
         if len(edits) > 1:
-            detail += f" ({len(edits)} changes in one update)"
+            detail += f" (all {len(edits)} changes of this update together)"
         for edit in edits:
             yield Check(f"day-two:{edit.id}", f"With a job running: {edit.title}", passed, detail)
 
     def _updated(self, edits: tuple[Edit, ...], pod: PodRecord | None, name: str) -> tuple[bool, str]:
         node = None if pod is None else self._timeline.node_of(pod)
         if pod is None or node is None:
-            return False, "the job that was to run meanwhile never ran"
+            return False, "the job that should run meanwhile never ran"
         file = self._engine.stack_file
         edit_stack(file, edits, Target(entry_of(node.pool, file), next_minor(self._version)))
         planned = self._engine.preview(self._gate)
@@ -129,8 +129,8 @@ def _shortly(announced: tuple[str, ...]) -> str:
     names = {step: step.split(maxsplit=1)[1] for step in announced}
     heads = [step for step, name in names.items() if not any(name.startswith(f"{each}-") for each in names.values())]
     more = [f"{len(heads) - _TOLD} more"] if len(heads) > _TOLD else []
-    own = " with what belongs to it" if len(heads) < len(announced) else ""
-    return ", ".join((*heads[:_TOLD], *more)) + own if announced else "that nothing is replaced or deleted"
+    own = " and its parts" if len(heads) < len(announced) else ""
+    return ", ".join((*heads[:_TOLD], *more)) + own if announced else "no replacement and no deletion"
 
 
 def _survived(pod: PodRecord) -> bool:

@@ -69,6 +69,13 @@ class CommandResult:
             return self.outcome.errors[0]
         return " ".join(self.log.read_text(errors="replace").split("\n")[-6:]).strip() or f"exit code {self.exit_code}"
 
+    @property
+    def evidence(self) -> str:
+        """What the command did and how long it took, or why it failed and in which log."""
+        if not self.ok:
+            return f"{self.reason} ({self.log.name})"
+        return f"{self.outcome.summary} in {self.seconds:.1f} s"
+
 
 @dataclass(frozen=True)
 class Engine:
@@ -260,7 +267,7 @@ def _without_changes(result: CommandResult, steps: Sequence[Step]) -> CommandRes
     if not result.ok or not changed:
         return result
     told = ", ".join(f"{step.op} {step.name}" for step in changed)
-    outcome = replace(result.outcome, errors=(f"no changes were expected, but: {told}",))
+    outcome = replace(result.outcome, errors=(f"expected no changes, but: {told}",))
     return replace(result, exit_code=1, outcome=outcome)
 
 
@@ -273,7 +280,7 @@ def gate_for(project: Path, stack: str) -> PolicyPack:
     try:
         policy_config.load(config)
     except policy_config.ConfigError as error:
-        raise EngineError(f"the gate's configuration cannot be used:\n{error}") from error
+        raise EngineError(f"the gate's configuration is invalid:\n{error}") from error
     return PolicyPack(project / "policies", config)
 
 

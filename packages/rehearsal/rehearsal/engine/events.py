@@ -76,7 +76,7 @@ class Outcome:
         return {op: count for op, count in self.changes.items() if op not in UNCHANGED and count}
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """What changed, for a person; sizes that an autoscaler gave are no changes of the stack's, and named."""
         sized = tuple(dict.fromkeys(step.name for step in (*self.steps, *self.done) if step.sizes_only))
         if sized and sum(self.changed.values()) <= len(sized):

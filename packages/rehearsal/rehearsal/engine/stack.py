@@ -74,13 +74,13 @@ def resolve(argument: str, root: Path = ROOT) -> Stack:
     name = stack_name(file)
     if not _STACK_NAME.fullmatch(name):
         raise StackError(
-            f"{file.name}: {name!r} is no stack name; use letters, digits, '-', '_' and '.' in the file's name"
+            f"{file.name}: {name!r} is not a valid stack name; use letters, digits, '-', '_' and '.' in the file's name"
         )
     passphrase = user_passphrase()
     if has_secure_values(file) and passphrase is None:
         raise StackError(
             f"{file.name} holds encrypted values: set PULUMI_CONFIG_PASSPHRASE (or PULUMI_CONFIG_PASSPHRASE_FILE) to"
-            " the passphrase that they were encrypted with"
+            " their passphrase"
         )
     return Stack(name, file, from_stack_file(file), passphrase)
 
@@ -98,9 +98,7 @@ def locate(argument: str, root: Path = ROOT) -> Path:
     known = available(root)
     near = difflib.get_close_matches(argument, known, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}? " if near else ""
-    raise StackError(
-        f"there is no stack {argument!r} ({candidates[-1]} does not exist): {hint}there are {', '.join(known)}"
-    )
+    raise StackError(f"no stack {argument!r} ({candidates[-1]} does not exist): {hint}Stacks: {', '.join(known)}")
 
 
 def stack_name(file: Path) -> str:

@@ -55,9 +55,9 @@ class Display:
         self._stage = name
         self._write(f"── {name}")
 
-    def done(self, seconds: float, passed: bool) -> None:
-        """Announce the end of the current stage."""
-        self._write(f"   {self._stage}: {'done' if passed else 'FAILED'} in {seconds:.1f} s")
+    def done(self, seconds: float, result: str) -> None:
+        """Announce the end of the current stage: ``done``, ``FAILED`` or ``interrupted``."""
+        self._write(f"   {self._stage}: {result} after {seconds:.1f} s")
 
     def say(self, text: str) -> None:
         """One line about what happens."""

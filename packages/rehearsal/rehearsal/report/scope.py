@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from rehearsal.day_two.edits import DayTwoSet
 
 _NEVER: Final[Mapping[str, str]] = {
-    "quota and stock": "the simulated cloud has every machine, at once, but for a while those of one first rung",
-    "network": "routes, name resolution and firewalls let everything through; private endpoints answer inside only",
-    "images": "none is pulled, and in no container runs a program, unless it is the autoscaler's",
-    "drivers": "whether one would be installed is read from its pod, not tried on a GPU",
-    "time": "starting nodes, idle times, time-outs and certificates that run out take minutes to months in a cloud",
-    "upgrades and failures": "nothing is upgraded by the cloud itself, and no node breaks or is taken back",
-    "the deployer's rights": "whoever runs the program may do everything in the cloud account",
+    "quota and capacity": "the simulated cloud has capacity, except once for the first capacity type of one pool",
+    "network": "routes, DNS and firewalls are not simulated; private endpoints answer only inside the network",
+    "images": "no image is pulled; no container runs its program, except the autoscaler's",
+    "drivers": "whether a driver would be installed is read from pods, not tried on a GPU",
+    "time": "compressed: node starts, idle times, time-outs and expiry of certificates take much longer in a cloud",
+    "upgrades and failures": "the cloud upgrades nothing by itself; no node fails or is reclaimed",
+    "the deployer's permissions": "the deployer has every permission in the cloud account",
 }
 
 
@@ -31,15 +31,15 @@ class Scope:
 
 
 _SETTINGS: Final[Mapping[DayTwoSet, Mapping[str, str]]] = {
-    "none": {"changed settings": "none changes on the running cluster, but for the protection of a protected stack"},
-    "brief": {"changed settings": "only a few change on the running cluster; with DAYTWO=all more"},
+    "none": {"changed settings": "no setting changes on the running cluster, except deletion protection"},
+    "brief": {"further settings": "only a few settings change on the running cluster; DAYTWO=all changes more"},
     "all": {},
 }
 
 
 _LIMITED: Final[Mapping[str, str]] = {
-    "quota and stock": "there is enough of what the account's file does not name, and every machine comes at once",
-    "the deployer's rights": "whoever runs the program may do all that the account's file does not take away",
+    "quota and capacity": "unlimited, except for what the account file limits",
+    "the deployer's permissions": "every permission that the account file does not remove",
 }
 
 
@@ -49,18 +49,20 @@ def scope_of(settings: Settings, day_two: DayTwoSet = "none", *, limited: bool =
     ``limited``: by an account's file.
     """
     if settings.autoscaler == "karpenter":
-        own = {"idle times": "Karpenter really runs, but a node that was idle for a second counts as idle for long"}
+        own = {"idle times": "Karpenter really runs, but a node counts as idle after a second"}
     else:
-        own = {"the cloud's autoscaler": "Karpenter decides in its place, told what that one would see of a pool"}
+        own = {
+            "the cloud's autoscaler": "Karpenter simulates it, with what the cloud's autoscaler would know of a pool"
+        }
     if settings.workloads.checkpoints is not None:
-        own["upgrades and failures"] = "nothing is upgraded by the cloud itself, and it takes back one node of one job"
-        own["checkpoints"] = "no program writes any: that a job whose node is taken loses little is not seen"
+        own["upgrades and failures"] = "the cloud upgrades nothing by itself, and reclaims one node of one job only"
+        own["checkpoints"] = "no program writes checkpoints, so lost work after a reclaimed node is not measured"
     if settings.workloads.services:
-        own["KEDA"] = "the rehearsal sets the number of a service's replicas in its place"
-    prices = "list prices of the catalogue"
+        own["KEDA"] = "the rehearsal sets the replicas of a service instead"
+    prices = "list prices from the catalog"
     if settings.unpriced:
-        prices += f", and none is known for {', '.join(settings.unpriced)}"
-    sizes = "what a node keeps for its system, and what the cluster's own pods ask for: formulas and samples"
+        prices += f", unknown for {', '.join(settings.unpriced)}"
+    sizes = "node reservations and requests of system pods: formulas and samples"
     return Scope(
         {**_NEVER, **(_LIMITED if limited else {}), **_SETTINGS[day_two], **own, **_charts(settings)},
         {"sizes": sizes, "prices": prices},
@@ -76,5 +78,5 @@ def _charts(settings: Settings) -> Mapping[str, str]:
 
     found = [(chart, locate(chart.where, None)) for chart in charts_of(settings.workloads)]
     empty = [f"{chart.name} {chart.version}" for chart, here in found if here is not None and here.empty]
-    words = "the keys of their values were checked, none of their pods ran; CHARTS=DIR with the archives installs them"
+    words = "only value names were checked, no pod ran; CHARTS=DIR with the chart archives installs them"
     return {"charts": f"of {', '.join(empty)} {words}"} if empty else {}

@@ -53,12 +53,16 @@ def say(console: Console, markup: str) -> None:
 
 
 def _nodes_over_time(console: Console, record: RunRecord) -> None:
+    if not record.timeline.nodes:
+        return
     end = record.timeline.now() if record.ended is None else record.ended
     maxima = record.pools.maxima
     # The names must be whole, and so must the chart's end: the return to zero.
     others = max(map(len, maxima)) + len("most") + len("allowed") + len("▕▏") + 3 * 2
     points = max(_NARROWEST, min(SERIES_POINTS, console.width - others))
-    table = Table(title=f"Nodes per pool over {end:.0f} s", title_justify="left", box=None, pad_edge=False)
+    table = Table(
+        title=f"Nodes per pool over {end:.0f} s of compressed time", title_justify="left", box=None, pad_edge=False
+    )
     for heading in ("pool", "", "most", "allowed"):
         table.add_column(heading, no_wrap=True)
     for name, most in maxima.items():
@@ -95,10 +99,10 @@ def _fill(record: RunRecord) -> list[object]:
 def _row(timeline: Timeline, label: str, workloads: list[str], accepted: bool) -> tuple[str, str, str, str]:
     pods = [pod for workload in workloads for pod in timeline.pods_of(workload)]
     if not accepted:
-        return label, "0", "refused at submission", "–"
+        return label, "0", "refused", "–"
     ran = [pod for pod in pods if pod.running is not None]
     if not ran:
-        return label, str(len(pods)), "stayed pending", "–"
+        return label, str(len(pods)), "stayed Pending", "–"
     places = Counter(node.pool for pod in ran if (node := timeline.node_of(pod)) is not None)
     where = ", ".join(f"{pool} × {count}" if count > 1 else pool for pool, count in places.most_common(_PLACES_SHOWN))
     longest = max(pod.waited or 0.0 for pod in ran)
@@ -108,7 +112,7 @@ def _row(timeline: Timeline, label: str, workloads: list[str], accepted: bool) -
 def _applied(console: Console, record: RunRecord) -> None:
     if not record.applied:
         return
-    table = Table(title="What you applied", title_justify="left", box=None, pad_edge=False)
+    table = Table(title="Your manifests", title_justify="left", box=None, pad_edge=False)
     for heading in ("object", "pods", "ran on, or why not"):
         table.add_column(heading, overflow="fold")
     for one in record.applied:
@@ -141,15 +145,17 @@ def _figures(console: Console, record: RunRecord) -> None:
     waited, cost = waits(record), cost_of(record)
     if waited:
         longest = f"median {statistics.median(waited):.1f} s, longest {max(waited):.1f} s"
-        console.print(f"GPU pods waited: {longest}, over {len(waited)} pods", highlight=False)
+        console.print(f"GPU pods waited (compressed time): {longest}, {len(waited)} pods", highlight=False)
     held = system_pods_on_gpu_nodes(record.timeline)
     console.print(f"System pods on GPU nodes: {len(held) or 'none'}", highlight=False)
     idle = "unknown" if cost.idle_hourly is None else f"${cost.idle_hourly:.2f}/h"
     most = "unknown" if cost.max_hourly is None else f"${cost.max_hourly:.2f}/h"
     peak = f"${cost.peak_hourly:.2f}/h"
-    console.print(f"List price: idle {idle}, nodes at this run's peak {peak}, at maximum {most}", highlight=False)
+    console.print(
+        f"List price: idle {idle}, peak of this run {peak}, all pools at their maximum {most}", highlight=False
+    )
     if cost.unpriced:
-        console.print(f"[dim](without {', '.join(cost.unpriced)}: no known price)[/]", highlight=False)
+        console.print(f"[dim](without {', '.join(cost.unpriced)}: price unknown)[/]", highlight=False)
     stages = ", ".join(f"{stage.name} {stage.seconds:.1f} s" for stage in record.stages)
     say(console, f"Time: {stages}")
 

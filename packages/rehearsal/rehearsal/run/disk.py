@@ -22,7 +22,7 @@ def require(folder: Path) -> None:
     free = shutil.disk_usage(folder).free // _MIB
     if free < NEEDED_MIB:
         raise DiskFull(
-            f"{folder} has {free} MiB of free disk, a rehearsal needs {NEEDED_MIB}: free some, then try again"
+            f"{folder} has {free} MiB of free disk space, a rehearsal needs {NEEDED_MIB} MiB: free some space"
         )
 
 

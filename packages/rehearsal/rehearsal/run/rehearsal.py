@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -39,6 +38,7 @@ from rehearsal.report.scope import scope_of
 from rehearsal.report.summary import show
 from rehearsal.run import disk
 from rehearsal.run.disk import DiskFull
+from rehearsal.run.interruption import uninterrupted
 from rehearsal.run.options import Options
 from rehearsal.run.retained import RetainedCluster
 from rehearsal.sandbox import leftovers
@@ -98,7 +98,7 @@ class Rehearsal:
         self._display = Display(console, self._timeline, self._pools)
         self._sandbox: SandboxHandle | None = None
         self._current = "starting"
-        self._interrupted = False
+        self._interrupted = ""
 
     def run(self) -> Finished:
         """Rehearse. Never raises for a failing stack or an interruption: the report says what happened."""
@@ -110,7 +110,7 @@ class Rehearsal:
                 kept = self._stages()
                 record.complete = True
             except KeyboardInterrupt:
-                self._interrupted = True
+                self._interrupted = self._current
                 record.failures.append(f"interrupted during {self._current}")
             except (StageFailed, EngineError, KubeconfigError, SandboxError, DiskFull, ManifestsError) as failure:
                 record.failures.append(f"{self._current}: {failure}")
@@ -120,9 +120,9 @@ class Rehearsal:
                 record.failures.append(f"{self._current}: {type(failure).__name__}: {failure}")
                 self._console.print_exception()
             finally:
-                with _uninterrupted():
+                with uninterrupted():
                     self._stop()
-        with _uninterrupted():
+        with uninterrupted():
             return self._finish(kept)
 
     def _stages(self) -> RetainedCluster | None:
@@ -136,7 +136,7 @@ class Rehearsal:
         with self._stage("scenario"):
             self._scenario(engine)
             if self._options.fail_fast and self._failed_checks():
-                raise StageFailed("the first failure ends this run")
+                raise StageFailed("stopped at the first failure")
         if self._options.day_two != "none":
             with self._stage("day two"):
                 self._day_two(engine)
@@ -169,7 +169,7 @@ class Rehearsal:
         )
         facts = self._sandbox.ready()
         if facts.kubeconfig is None:
-            raise SandboxError("the sandbox is ready but has no control plane")
+            raise SandboxError("the sandbox is ready, but has no control plane")
         self._control_plane = facts.kubeconfig.parent
         self._admin = Api(Kubeconfig.parse(facts.kubeconfig.read_text()))
         self._watcher = Watcher(self._admin, self._timeline)
@@ -182,7 +182,7 @@ class Rehearsal:
         # What was waited for may be a program that ended by itself: then its last words are the reason.
         troubles = [] if result.ok else [f"{one.name}: {one.message}" for one in self._timeline.unusable_machines()]
         self._check(
-            "up", "The program updates, the gate agrees", result.ok, "; ".join((_result_text(result), *troubles))
+            "up", "`pulumi up` succeeds and the gate passes", result.ok, "; ".join((result.evidence, *troubles))
         )
         if not result.ok:
             raise StageFailed(f"pulumi up failed: {result.reason}")
@@ -203,7 +203,9 @@ class Rehearsal:
         for one in using:
             deployer.delete(deployer.resource(one.manifest["apiVersion"], one.kind).path(one.name, one.namespace))
         if using:
-            self._display.say("deleting those that ask for GPUs: the scenario begins without GPU nodes")
+            self._display.say(
+                "deleting your manifests that request GPUs, so that the scenario starts without GPU nodes"
+            )
             self._wait(lambda: not self._timeline.gpu_nodes_now(), PATIENCE_SECONDS)
 
     def _deployer(self, engine: Engine) -> Api:
@@ -280,9 +282,9 @@ class Rehearsal:
         if not again.ok and {node.name for node in self._timeline.gpu_nodes_now()} != nodes:
             # An autoscaler that acts in the same second is in an update's way; the next goes on (docs/operations.md).
             again = engine.up(self._options.gate, name="up-once-more", expect_no_changes=True)
-        title = f"With {len(nodes)} GPU nodes running, another update changes nothing"
+        title = f"With {len(nodes)} GPU nodes running, a second update changes nothing"
         self._engine_check("second-up-no-changes", title, again)
-        self._engine_check("no-drift", "The cloud and the cluster are as the state says", engine.drift())
+        self._engine_check("no-drift", "`pulumi refresh` finds no drift in the cloud or the cluster", engine.drift())
 
     def _destroy(self, engine: Engine) -> None:
         protected = self._stack.settings.security.deletion_protection
@@ -291,20 +293,20 @@ class Rehearsal:
             without_protection(engine.stack_file)
             self._display.say("security.deletionProtection: false, then pulumi up, then pulumi destroy")
             lifted = engine.up(self._options.gate, name="unprotect")
-            self._engine_check("unprotect", "Switching deletionProtection off lifts the protection", lifted)
+            self._engine_check("unprotect", "`deletionProtection: false` removes the protection", lifted)
         kept = engine.kept()
         destroyed = engine.destroy()
-        self._engine_check("destroy", "The stack is destroyed", destroyed)
+        self._engine_check("destroy", "`pulumi destroy` succeeds", destroyed)
         assert self._sandbox is not None
         nodes = [f"node {node.name}" for node in self._timeline.living_nodes()]
         self._record.checks += leftover_checks([*nodes, *self._sandbox.inventory()], kept)
 
     def _refused_destroy(self, engine: Engine) -> None:
-        title = "A protected stack refuses a plain destroy, and nothing is lost"
+        title = "A protected stack refuses `pulumi destroy` and deletes nothing"
         resources = len(engine.resources())
         refused = engine.destroy("destroy-refused")
         lost = resources - len(engine.resources())
-        detail = f"refused: {refused.reason.splitlines()[0]}" if not refused.ok else "a plain destroy went through"
+        detail = f"refused: {refused.reason.splitlines()[0]}" if not refused.ok else "the destroy was not refused"
         if lost:
             detail = f"{lost} of {resources} resources were deleted before it was refused"
         self._check("destroy-refused", title, not refused.ok and not lost, detail)
@@ -326,7 +328,7 @@ class Rehearsal:
             found = leftovers.ended(self.run_dir)
         names = ", ".join((*(str(pid) for pid in killed), *found))
         if names:
-            self._record.failures.append(f"stop: processes of this run had to be killed: {names}")
+            self._record.failures.append(f"stop: these processes did not stop and were killed: {names}")
 
     def _finish(self, prepared: RetainedCluster | None) -> Finished:
         record = self._record
@@ -341,26 +343,34 @@ class Rehearsal:
             write_atomically(report, to_json(record, self.run_dir if self.run_dir.exists() else None))
         except OSError as failure:
             record.failures.append(f"the report could not be written: {disk.words(failure)}")
-        show(self._console, record)
+        if self._interrupted:
+            # Nobody wants a page about what did not happen.
+            self._console.print(f"\nInterrupted during {self._interrupted}; everything was stopped.", highlight=False)
+        else:
+            show(self._console, record)
         for path in record.evidence:
             self._console.print(f"Evidence: {path}", highlight=False, soft_wrap=True)
         if self.run_dir.exists() and not any(str(self.run_dir) in reason for reason in record.failures):
             self._console.print(f"Logs: {self.run_dir}", highlight=False, soft_wrap=True)
         self._console.print(f"Report: {report}", highlight=False, soft_wrap=True)
-        return Finished(record, report, prepared if kept else None, self._interrupted)
+        return Finished(record, report, prepared if kept else None, bool(self._interrupted))
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
         self._current = name
         self._display.stage(name)
-        started, failed_before, passed = time.monotonic(), self._failed_checks(), False
+        started, failed_before, result = time.monotonic(), self._failed_checks(), "FAILED"
         try:
             yield
-            passed = self._failed_checks() == failed_before
+            if self._failed_checks() == failed_before:
+                result = "done"
+        except KeyboardInterrupt:
+            result = "interrupted"
+            raise
         finally:
             seconds = time.monotonic() - started
-            self._record.stages.append(StageTime(name, seconds, passed))
-            self._display.done(seconds, passed)
+            self._record.stages.append(StageTime(name, seconds, result == "done"))
+            self._display.done(seconds, result)
 
     def _failed_checks(self) -> int:
         return sum(not check.passed for check in self._record.checks)
@@ -369,7 +379,7 @@ class Rehearsal:
         self._record.checks.append(Check(id, title, passed, detail))
 
     def _engine_check(self, id: str, title: str, result: CommandResult) -> None:
-        self._check(id, title, result.ok, _result_text(result))
+        self._check(id, title, result.ok, result.evidence)
 
     def _on_step(self, step: Step) -> None:
         if step.alters and not step.planned:
@@ -382,19 +392,3 @@ class Rehearsal:
     def _alive(self) -> None:
         if self._sandbox is not None:
             self._sandbox.check_alive()
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Finish what is inside even if Ctrl-C is pressed again: it is what a Ctrl-C asks for."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _result_text(result: CommandResult) -> str:
-    if not result.ok:
-        return f"{result.reason} ({result.log.name})"
-    return f"{result.outcome.told} in {result.seconds:.1f} s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,8 @@ class RetainedCluster:
         variables = {name: own[name] for name in sorted(own) if name.startswith("PULUMI_")}
         variables |= {"KUBECONFIG": str(kubeconfig), "PYTHONDONTWRITEBYTECODE": "1"}
         lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
-        first = os.pathsep.join(str(directory) for directory in engine.path)
+        # The interpreter's own folder has the command `gpu`.
+        first = os.pathsep.join(map(str, (*engine.path, Path(sys.executable).parent)))
         lines.append(f'export PATH={shlex.quote(first)}:"$PATH"')
         environment = run_dir / "environment.sh"
         write_private(environment, "\n".join(lines) + "\n")
@@ -47,14 +49,14 @@ class RetainedCluster:
 
     def next_steps(self) -> Iterator[str]:
         """What to tell the user, a line each; commands are indented."""
-        yield "The cluster keeps running. What else needs no cloud, for a shell:"
+        yield "The cluster keeps running. Use it in a shell:"
         yield f"  export KUBECONFIG={self.kubeconfig}"
-        yield f"  . {self.environment}    # kubectl, pulumi, the state and its passphrase"
+        yield f"  . {self.environment}    # kubectl, pulumi, gpu; the Pulumi state and its passphrase"
         for job in self.jobs[:3]:
             yield f"  kubectl apply -f {job}"
         yield "  kubectl get pods,nodes --watch"
-        yield "  python -m gpu pools    # fit, submit --image …, list, why, logs, cost, stop: docs/workloads.md"
+        yield "  gpu pools    # also fit, submit, list, why, logs, cost, stop: docs/workloads.md"
         yield f"  pulumi stack output -s {self.stack} autoscaling"
-        yield "Jobs end after 3 seconds, `sleep 60` after 60 (or pod annotation rehearsal.gpucluster.dev/seconds); no"
-        yield "program runs in them, so kubectl logs has one line, and exec and port-forward are refused."
-        yield "`make rehearse-stop` ends it all."
+        yield "Containers are simulated: a job succeeds after 3 seconds, `sleep 60` after 60 (or as the pod annotation"
+        yield "rehearsal.gpucluster.dev/seconds says). Logs have one line; exec and port-forward are refused."
+        yield "`make rehearse-stop` stops the cluster."

@@ -126,13 +126,13 @@ class SandboxHandle:
             with contextlib.suppress(OSError, ValueError, KeyError):
                 return SandboxFacts.read(self.run_dir / "sandbox.json")
             time.sleep(0.05)
-        raise SandboxError(f"the rehearsal's sandbox was not ready after {timeout:.0f} s. {self._last_words()}")
+        raise SandboxError(f"the sandbox was not ready after {timeout:.0f} s. {self._last_words()}")
 
     def check_alive(self) -> None:
         """Raises ``SandboxError`` when the sandbox's process has ended."""
         if self._process.poll() is not None:
             raise SandboxError(
-                f"the rehearsal's sandbox ended (exit code {self._process.returncode}). {self._last_words()}"
+                f"the sandbox process exited unexpectedly (exit code {self._process.returncode}). {self._last_words()}"
             )
 
     def keep(self) -> None:
@@ -200,7 +200,7 @@ class SandboxHandle:
         lines = self.log.read_text(errors="replace").strip().splitlines()[-_LOG_LINES:]
         full = shutil.disk_usage(self.run_dir).free < _MIN_FREE
         why = f"The disk of {self.run_dir} is full. " if full else ""
-        return why + "Its last words:\n  " + "\n  ".join(lines or ["(none)"]) + f"\nLogs: {self.run_dir}"
+        return why + "Its last log lines:\n  " + "\n  ".join(lines or ["(none)"]) + f"\nLogs: {self.run_dir}"
 
 
 def stop_left_behind(root: Path) -> list[Path]:

@@ -97,11 +97,11 @@ def read(folder: Path) -> list[Object]:
             for item in each.get("items") or [] if isinstance(each, dict) and each.get("kind") == "List" else [each]:
                 if not _is_object(item):
                     raise ManifestsError(
-                        f"{path}: a document is no Kubernetes object (apiVersion, kind, metadata.name)"
+                        f"{path}: a document is not a Kubernetes object: it needs apiVersion, kind and metadata.name"
                     )
                 found.append(item)
     if not found:
-        raise ManifestsError(f"{folder}: there is no manifest in it; put files that end in {', '.join(_ENDINGS)} there")
+        raise ManifestsError(f"{folder}: no manifests; add files that end in {', '.join(_ENDINGS)} to it")
     return sorted(found, key=lambda each: _FIRST.index(each["kind"]) if each["kind"] in _FIRST else len(_FIRST))
 
 
@@ -158,8 +158,8 @@ def where_it_ran(one: Applied, timeline: Timeline, until: float | None = None) -
     if not pods:
         replicas = (one.manifest.get("spec") or {}).get("replicas", 1)
         if one.kind == "DaemonSet":
-            return True, "no pod: no node that was there is one that it selects and tolerates"
-        return replicas == 0, "no pod was made of it"
+            return True, "no pod: no node matched its node selector and tolerations"
+        return replicas == 0, "it created no pod"
     waiting = [pod for pod in pods if pod.running is None and pod.gone is None]
     failed = [pod for pod in pods if pod.phase == "Failed"]
     places: dict[str, int] = {}

@@ -144,14 +144,14 @@ def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: floa
     """
     missing = sorted({pool.name for pool in pools} - set(gpu_jobs))
     if missing:
-        raise ValueError(f"the program's output gpuJobs has no job for {', '.join(missing)}: add one per GPU pool")
+        raise ValueError(f"the stack output gpuJobs has no job for {', '.join(missing)}: add one per GPU pool")
     jobs = {pool.name: _snippet(gpu_jobs[pool.name]) for pool in pools}
     order = list(pools)
     random.Random(seed).shuffle(order)
     burst = _burst(pools, jobs)
     return Scenario(
         cpu=_cpu(admin_vcpus),
-        gpu_limit_only=_gpu_limit_only("gpu-pod", "a plain pod: a GPU limit and nothing else", load("gpu-pod"), pools),
+        gpu_limit_only=_gpu_limit_only("gpu-pod", "a pod that only sets a GPU limit", load("gpu-pod"), pools),
         unschedulable=_unschedulable(pools),
         refused=_refused(pools),
         fallback_order=_fallback_order(pools, jobs),
@@ -185,7 +185,7 @@ def whole_node(pool: str, job: Object, free: Mapping[str, float]) -> Submission:
     resources = spec["template"]["spec"]["containers"][0]["resources"]
     resources["requests"] = {**(resources.get("requests") or {}), **requests}
     spec["template"].setdefault("metadata", {}).setdefault("annotations", {})[SECONDS] = "3"
-    title = f"a job that asks for a whole node of {pool}, from zero for the second time"
+    title = f"a job that requests a whole node of {pool}, scaled from zero a second time"
     return Submission(f"again:{pool}", title, larger, RunsOn(frozenset({pool})))
 
 
@@ -223,8 +223,8 @@ def _cpu(admin_vcpus: float) -> tuple[Submission, ...]:
     crowd = load("cpu-crowd")
     crowd["spec"]["containers"][0]["resources"]["requests"]["cpu"] = str(admin_vcpus)
     return (
-        Submission("cpu-job", "a small job without GPUs", load("cpu-job"), OffGpus(runs=True)),
-        Submission("cpu-crowd", "a pod without GPUs, too large for the admin pool", crowd, OffGpus(runs=False)),
+        Submission("cpu-job", "a small CPU job", load("cpu-job"), OffGpus(runs=True)),
+        Submission("cpu-crowd", "a CPU pod that is too large for the admin pool", crowd, OffGpus(runs=False)),
     )
 
 
@@ -237,14 +237,14 @@ def _gpu_limit_only(id: str, title: str, manifest: Object, pools: Sequence[Pool]
 
 
 def _fallback_order(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[Submission, ...]:
-    """For each size with fallback pools, a pod that names no pool: while all are empty, it must get the preferred pool."""
+    """For each size with fallback pools, a pod that selects no pool: with all empty, it must get the preferred one."""
     found = []
     for first, *alike in _first_choices(pools):
         others = [pool for pool in pools if pool.preference > 0 and _interchangeable(pool, first)]
         if others:
             pod = _pod_for_any(first, f"fallback-order-{first.name}", jobs[first.name]["spec"]["template"])
             names = [pool.name for pool in (first, *alike)]
-            title = f"a pod that names no pool and may use {' or '.join(names)} or {', '.join(p.name for p in others)}"
+            title = f"a pod that selects no pool and fits {' or '.join(names)} or {', '.join(p.name for p in others)}"
             found.append(Submission(f"fallback-order:{first.name}", title, pod, RunsOn(frozenset(names))))
     return tuple(found)
 
@@ -270,7 +270,7 @@ def _shortage(pools: Sequence[Pool], jobs: Mapping[str, Object], filled: str) ->
     following = min(pool.preference for pool in left)
     pod = _pod_for_any(dry[0], "capacity-shortage", jobs[dry[0].name]["spec"]["template"])
     names = tuple(pool.name for pool in dry)
-    title = f"a pod that names no pool, while the cloud has no machine for {' and '.join(names)}"
+    title = f"a pod that selects no pool, while the cloud has no capacity for {' and '.join(names)}"
     allowed = frozenset(pool.name for pool in left if pool.preference == following)
     return CapacityShortage(names, Submission("capacity-shortage", title, pod, RunsOn(allowed)))
 
@@ -292,7 +292,7 @@ def _unschedulable(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     plain_size = max((pool.allocatable_gpus for pool in pools if pool.name in reachable), default=0)
     if reachable and largest > plain_size:
         manifest = gpu_pod("plain-multi-gpu", largest)
-        title = f"a plain pod with {largest} GPUs, without the toleration for that size"
+        title = f"a pod with {largest} GPUs, without the toleration for that node size"
         found.append(Submission("plain-multi-gpu", title, manifest, StaysPending((SIZE_KEY,))))
     return tuple(found)
 
@@ -301,7 +301,7 @@ def _refused(pools: Sequence[Pool]) -> tuple[Submission, ...]:
     if len({pool.gpus_per_node for pool in pools}) < 2:
         return ()
     pod = gpu_pod("blanket-toleration", 1, tolerations=[{"operator": "Exists"}])
-    title = "a pod with 1 GPU that tolerates every taint, larger sizes included"
+    title = "a pod with 1 GPU that tolerates every taint, including those of larger nodes"
     return (Submission("blanket-toleration", title, pod, Refused((SIZE_KEY,))),)
 
 
@@ -311,7 +311,7 @@ def _job(pool: Pool, snippet: Object) -> Submission:
     annotations[SECONDS] = "3"
     whole = f"{pool.gpus_per_node} GPU{'s' if pool.gpus_per_node > 1 else ''}"
     asked = whole if pool.gpus.shares == 1 else f"{pool.allocatable_gpus} shares of {whole}"
-    title = f"the program's own job for {pool.name} ({asked})"
+    title = f"the stack's sample job for {pool.name} ({asked})"
     return Submission(f"job:{pool.name}", title, job, RunsOn(frozenset({pool.name})))
 
 
@@ -336,7 +336,7 @@ def _burst(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> Burst:
     fill = tuple(Submission(name, title, _held_pod(name, job["template"]), runs) for name in names)
     if nodes < pool.max_nodes:
         return Burst(pool.name, nodes, pool.max_nodes, fill, None, None)
-    last = f"one pod more than {pool.name} can hold: it waits until another ends"
+    last = f"one pod more than {pool.name} can hold: it waits until another pod ends"
     extra = Submission("burst-extra", last, _held_pod("burst-extra", job["template"]), runs)
     return Burst(pool.name, nodes, pool.max_nodes, fill, extra, _fallback(pool, pools, job["template"]))
 
@@ -346,7 +346,7 @@ def _fallback(full: Pool, pools: Sequence[Pool], template: Mapping[str, Any]) ->
     if not fallback_order:
         return None
     pod = _pod_for_any(full, "burst-fallback", template, HELD)
-    title = f"the same pod without naming a pool, while {full.name} is full: it takes the fallback"
+    title = f"the same pod without a selected pool, while {full.name} is full: it runs on a fallback pool"
     return Submission("burst-fallback", title, pod, RunsOn(frozenset(pool.name for pool in fallback_order)))
 
 

@@ -48,7 +48,7 @@ class Played:
 
 
 class _NothingHappened(Exception):
-    """Something was awaited that did not come."""
+    """Nothing happened within the time limit."""
 
 
 class Player:
@@ -152,7 +152,7 @@ class Player:
 
     def _scale_down(self) -> None:
         self._while_scaled_up()
-        self._say("deleting what is left and waiting for the GPU nodes to go")
+        self._say("deleting all workloads, then waiting until the GPU nodes are deleted")
         self._delete([one.submission for one in self.played.submitted if one.reply.ok])
         self.played.all_deleted = self._timeline.now()
         if self._until(lambda: not self._timeline.gpu_nodes_now()):
@@ -167,7 +167,9 @@ class Player:
         self._delete(jobs)
 
     def _shortage(self, shortage: CapacityShortage) -> None:
-        self._say(f"waiting for the GPU nodes to go; then the cloud has no machine for {', '.join(shortage.pools)}")
+        self._say(
+            f"waiting until the GPU nodes are deleted; then the cloud has no capacity for {', '.join(shortage.pools)}"
+        )
         if not self._until(lambda: not self._timeline.gpu_nodes_now()):
             return
         self._run_dry(shortage.pools)

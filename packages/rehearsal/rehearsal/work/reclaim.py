@@ -49,7 +49,7 @@ def play(
     offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait, reclaim_machine: Callable[[str], None]
 ) -> Check:
     """The check, on a stack that has checkpoints. ``take_back`` is told the node that the cloud takes."""
-    title = "A training job whose node the cloud takes back goes on on another, and that is no failure"
+    title = "A training job whose node the cloud reclaims continues on another node without a failure"
     job, notice = _job(offer)
     try:
         submit(job, HELD, api, developer, wait)

@@ -49,7 +49,7 @@ def _asleep_and_awake(service: InferenceService, api: Api, timeline: Timeline, w
         *([] if again else ["a replica or a GPU node stayed after its last replica was taken away"]),
     ]
     told = f"no replica and no GPU node; one replica, on {', '.join(pools)}; no replica and no GPU node again"
-    title = f"Service {service.name}: its GPU node comes with its first replica and goes with its last"
+    title = f"Service {service.name}: its GPU node starts with the first replica and stops after the last"
     return Check(f"service-{service.name}", title, not wrong, "; ".join(wrong) or told)
 
 

@@ -55,4 +55,4 @@ def test_a_full_pool_makes_the_next_pod_wait_and_something_says_why(
     found = next(check for check in checks if check.id == "waits-at-max")
     assert found.passed is (told is not None)
     if told:
-        assert f"waited 4.0 s after its submission, the pool full {told}; once" in found.detail
+        assert f"still Pending 4.0 s after submission, pool full {told}; after" in found.detail

@@ -151,7 +151,7 @@ def test_a_group_that_nobody_scales_is_the_reason_whatever_others_say_later(clus
     found = by_id(list(workloads.workload_checks(cluster.timeline, SCENARIO, played)), "gpu-pod")
     assert found.detail == "gpu-pod never ran: t4-1 cannot grow: no tag"
     reached = list(of_cluster.reached(cluster.timeline, POOLS, {}))
-    assert by_id(reached, "reached:t4-1").detail.endswith("with usable GPUs: t4-1 cannot grow: no tag")
+    assert by_id(reached, "reached:t4-1").detail.endswith("with allocatable GPUs: t4-1 cannot grow: no tag")
     assert "no tag" not in by_id(reached, "reached:t4-4").detail
 
 
@@ -233,7 +233,7 @@ def test_a_node_that_stays_is_told_with_the_pod_that_holds_it(cluster: Cluster) 
     cluster.pod("metrics", node="gpu-0", phase="Running", gpus=0, namespace="kube-system", owner=("ReplicaSet", "m-1"))
     found = of_cluster.back_to_zero(cluster.timeline, Played(all_deleted=cluster.timeline.now()))
     assert not found.passed
-    assert found.detail == "gpu-0 (t4-1) still there, held by metrics"
+    assert found.detail == "gpu-0 (t4-1) still running, kept by metrics"
 
 
 def test_the_admin_pool_must_not_shrink_even_for_a_moment(cluster: Cluster) -> None:
@@ -253,7 +253,7 @@ GPU_NODE = {"size": 1, "taints": SMALL.taints}
         ({}, None),
         ({"machine_type": "n1-standard-8"}, "is a n1-standard-8, declared n1-standard-4"),
         ({"zone": "us-central1-f"}, "is in zone us-central1-f, declared us-central1-a"),
-        ({"taints": ()}, "lacks the taint nvidia.com/gpu=present:NoSchedule"),
+        ({"taints": ()}, "has no taint nvidia.com/gpu=present:NoSchedule"),
         ({"labels": {"karpenter.sh/capacity-type": "on-demand"}}, "is on-demand, declared spot"),
         ({"labels": {"karpenter.sh/capacity-type": "spot"}}, None),
         ({"labels": {"gpucluster.dev/gpu": "nvidia-l4"}}, "has label gpucluster.dev/gpu=nvidia-l4, declared nvidia-t4"),
@@ -365,7 +365,7 @@ def test_a_pool_that_does_not_come_back_is_found(cluster: Cluster) -> None:
     assert by_id(found, "again:t4-1").passed
     cluster.node("gpu-1", "t4-1", **GPU_NODE)
     found = list(workloads.again_checks(cluster.timeline, SCENARIO, played))
-    assert "2 nodes came for what one can hold: gpu-0, gpu-1" in by_id(found, "again:t4-1").detail
+    assert "2 nodes started for a job that fits one node: gpu-0, gpu-1" in by_id(found, "again:t4-1").detail
     assert not by_id(found, "again:t4-1").passed
 
 

@@ -123,11 +123,11 @@ def test_a_job_ends_where_it_is_known_to_and_the_preview_said_so(
 @pytest.mark.parametrize(
     ("announced", "told"),
     [
-        ((), "announced that nothing is replaced or deleted"),
+        ((), "announced no replacement and no deletion"),
         (("replace a-pool",), "announced replace a-pool"),
         (
             ("delete a-pool-tag", "delete a-pool", "delete a-pool-b-tag"),
-            "announced delete a-pool with what belongs to it",
+            "announced delete a-pool and its parts",
         ),
         (("delete a", "delete ab", "replace c"), "announced delete a, delete ab, replace c"),
         (("delete a", "delete b", "delete c", "delete d"), "announced delete a, delete b, delete c, 1 more"),

@@ -105,7 +105,7 @@ def test_an_autoscalers_size_is_told_as_such_and_never_hides_another_change(
     event = pre("update", "a:b:C")
     event["resourcePreEvent"]["metadata"]["detailedDiff"] = changes
     summary = {"summaryEvent": {"resourceChanges": {"same": 3, "update": updates}}}
-    assert outcome([event, summary] if changes else [summary]).told == told
+    assert outcome([event, summary] if changes else [summary]).summary == told
 
 
 def test_a_line_that_is_still_being_written_is_no_event() -> None:

@@ -48,11 +48,11 @@ def test_files_are_read_whole_and_what_others_need_goes_first(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (None, "there is no manifest in it"),
+        (None, "no manifests; add files"),
         ("a: [", "a.yaml: while parsing"),
-        ("kind: Pod", "no Kubernetes object"),
-        ("[1, 2]", "no Kubernetes object"),
-        ("just words", "no Kubernetes object"),
+        ("kind: Pod", "not a Kubernetes object"),
+        ("[1, 2]", "not a Kubernetes object"),
+        ("just words", "not a Kubernetes object"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}", "metadata.name"),
     ],
 )

@@ -62,7 +62,7 @@ def test_a_job_says_whether_it_asks_for_gpus_or_for_shares(size: int, clients: i
     shared = TimeSharing(clients_per_gpu=clients) if clients else None
     gpus = PoolGpus(type="nvidia-t4", accelerator="nvidia-tesla-t4", per_node=size, time_sharing=shared)
     (job,) = scenario(gpu_pool("t4", size, gpu_part=gpus)).jobs
-    assert job.title == f"the program's own job for t4 {told}"
+    assert job.title == f"the stack's sample job for t4 {told}"
 
 
 def test_every_pool_gets_the_programs_own_job_unchanged_but_for_its_duration() -> None:

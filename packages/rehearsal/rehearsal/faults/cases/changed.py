@@ -23,7 +23,7 @@ _MINIMUM_ONE = Case(
     stack="dev",
     rule="gpu-zero-minimum",
     check="starts-at-zero",
-    reason="GPU nodes before any pod asked for a GPU",
+    reason="GPU nodes before any pod requested a GPU",
     inject=change(NODE_POOL, _keep_one),
 )
 
@@ -40,7 +40,7 @@ _GPU_IN_SYSTEM_POOL = Case(
     stack="examples/aks-train-infer.yaml",
     rule="gpu-zero-minimum",
     check="starts-at-zero",
-    reason="GPU nodes before any pod asked for a GPU",
+    reason="GPU nodes before any pod requested a GPU",
     inject=change("azure-native:containerservice:ManagedCluster", _with_gpu),
 )
 
