@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
-from facts.concepts.kubernetes import SAFE_TO_EVICT, quantity
+from facts.concepts.kubernetes import SAFE_TO_EVICT, pod_requests, quantity
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.threads import Informer, PollingThread
 from rehearsal.fleet.capacity import GPU
@@ -188,22 +188,9 @@ def kept(pod: Object, packing: Packing) -> bool:
 
 
 def requests(pod: Object) -> Amounts:
-    """What the pod's containers ask for together, or the largest of those that run before them."""
-    spec = pod["spec"]
-
-    def asked(container: Mapping[str, Any], key: str) -> Decimal:
-        resources = container.get("resources") or {}
-        given = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-        return quantity(str(given.get(key, "0")))
-
-    return {
-        key: max(
-            sum((asked(each, key) for each in spec["containers"]), Decimal()),
-            *(asked(each, key) for each in spec.get("initContainers") or []),
-            Decimal(),
-        )
-        for key in _REQUESTED
-    }
+    """What the pod requests of the resources that count here."""
+    amounts = pod_requests(pod["spec"])
+    return {key: amounts.get(key, Decimal()) for key in _REQUESTED}
 
 
 def _on_disk(volume: Mapping[str, Any]) -> bool:

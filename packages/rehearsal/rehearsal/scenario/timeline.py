@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeVar
 
-from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, quantity
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, pod_requests, quantity
 from facts.concepts.pool import POOL_LABEL, ROLE_LABEL, SIZE_KEY
 from rehearsal.simulation import MACHINE_GPUS, NO_DEVICE_PLUGIN, NO_DRIVER, NO_NODE, NOT_SCALED, PROGRAM_FAILED
 
@@ -77,7 +77,7 @@ class NodeRecord:
 class PodRecord:
     """One pod's life. ``workload`` is its Job's name if a Job made it, else its own; ``owner`` a controller's kind.
 
-    ``requests`` are those of its containers together, in cores, bytes and pieces. ``disrupted`` is the reason of its
+    ``requests`` are those of the whole pod, in cores, bytes and pieces. ``disrupted`` is the reason of its
     condition ``DisruptionTarget``: something other than its program ends it.
     """
 
@@ -346,7 +346,7 @@ def _pod(known: PodRecord | None, change: str, item: Mapping[str, Any], moment: 
             gpus=sum(_gpu_limit(container) for container in spec["containers"]),
             created=moment,
             labels=dict(metadata.get("labels") or {}),
-            requests=_requests(spec),
+            requests={name: float(amount) for name, amount in pod_requests(spec).items()},
         )
     phase = status.get("phase", "Pending")
     placed = spec.get("nodeName")
@@ -362,18 +362,6 @@ def _pod(known: PodRecord | None, change: str, item: Mapping[str, Any], moment: 
         gone=moment if change == "DELETED" else known.gone,
         disrupted=next((c["reason"] for c in status.get("conditions") or () if c["type"] == "DisruptionTarget"), ""),
     )
-
-
-def _requests(spec: Mapping[str, Any]) -> dict[str, float]:
-    """https://kubernetes.io/docs/concepts/workloads/pods/init-containers/#resource-sharing-within-containers."""
-    total: dict[str, float] = {}
-    for container in spec["containers"]:
-        for name, amount in _amounts((container.get("resources") or {}).get("requests")).items():
-            total[name] = total.get(name, 0.0) + amount
-    for container in spec.get("initContainers") or ():
-        for name, amount in _amounts((container.get("resources") or {}).get("requests")).items():
-            total[name] = max(total.get(name, 0.0), amount)
-    return total
 
 
 def _amounts(resources: Mapping[str, Any] | None) -> dict[str, float]:

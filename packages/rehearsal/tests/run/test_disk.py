@@ -24,7 +24,9 @@ def test_too_little_room_is_refused_with_the_place_and_the_need(
     if enough:
         disk.require(tmp_path)
         return
-    with pytest.raises(DiskFull, match=f"{tmp_path} has {free_mib} MiB of free disk space, a rehearsal needs {NEEDED_MIB}"):
+    with pytest.raises(
+        DiskFull, match=f"{tmp_path} has {free_mib} MiB of free disk space, a rehearsal needs {NEEDED_MIB}"
+    ):
         disk.require(tmp_path)
 
 
