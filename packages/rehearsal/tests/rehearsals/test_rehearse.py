@@ -66,6 +66,8 @@ def test_ctrl_c_ends_everything_and_leaves_a_report(stage: str) -> None:
     report = json.loads((REPORTS / "gke-tips" / "report.json").read_text())
     assert report["verdict"] == "fail"
     assert report["reasons"][0] == f"interrupted during {stage}"
+    assert f"Interrupted during {stage}; everything was stopped." in output
+    assert "List price" not in output, "one line, not a page about what did not happen"
     assert leftovers.processes(REPORTS / "gke-tips") == {}
 
 
