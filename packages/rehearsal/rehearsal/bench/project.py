@@ -45,7 +45,7 @@ def workspace(name: str) -> Iterator[Path]:
 
 @contextmanager
 def preview_sandbox(folder: Path, tools: Path) -> Iterator[SandboxFacts]:
-    """The provider stand-ins without a control plane, shared by all previews of a measurement."""
+    """The simulated providers without a control plane, shared by all previews of a measurement."""
     with SandboxHandle(folder / "sandbox", tools=tools, clouds=CLOUD_PLUGINS, control_plane=False) as sandbox:
         yield sandbox.ready()
 

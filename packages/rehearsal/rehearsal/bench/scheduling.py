@@ -110,7 +110,7 @@ def _until_all_run(kubeconfig: str, pods: int) -> float:
 
 
 def _running(timeline: Timeline) -> int:
-    return sum(pod.phase == "Running" and pod.gone is None for pod in timeline.pods_of("many"))
+    return sum(pod.phase == "Running" and pod.deleted is None for pod in timeline.pods_of("many"))
 
 
 def _job(pods: int) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def back_to_zero(timeline: Timeline, played: Played) -> Check:
     reasons = []
     for node in left:
         holders = [
-            p.name for p in timeline.pods if p.node == node.name and p.gone is None and p.owner not in NODE_AGENTS
+            p.name for p in timeline.pods if p.node == node.name and p.deleted is None and p.owner not in NODE_AGENTS
         ]
         reasons.append(
             f"{node.name} ({node.pool}) still running" + (f", kept by {', '.join(holders)}" if holders else "")

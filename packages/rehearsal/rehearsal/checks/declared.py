@@ -12,7 +12,7 @@ from rehearsal.scenario.timeline import NODE_AGENTS, NodeRecord, Timeline
 
 _ZONE = "topology.kubernetes.io/zone"
 CAPACITY = "karpenter.sh/capacity-type"
-"""How a node was bought. All autoscaled nodes have it here, as Karpenter or its stand-in made them; the clouds' own
+"""How a node was bought. All autoscaled nodes have it here, as Karpenter or its simulation made them; the clouds' own
 labels say the same under names of their own."""
 
 _TOLD = 5
@@ -44,12 +44,12 @@ def system_pods_run(timeline: Timeline, played: Played) -> Check:
     An agent of a node that went before it could start is none of them: the cluster deletes it some time later.
     """
     until = played.all_deleted or timeline.now()
-    left = {node.name for node in timeline.nodes if node.gone is not None}
+    left = {node.name for node in timeline.nodes if node.deleted is not None}
     mine = [
         pod
         for pod in timeline.pods
         if pod.system_namespace
-        and pod.gone is None
+        and pod.deleted is None
         and pod.created <= until
         and not (pod.owner in NODE_AGENTS and pod.node in left)
     ]

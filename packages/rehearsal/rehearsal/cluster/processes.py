@@ -164,13 +164,13 @@ class Processes:
             self._stopping.update(child.pid for child in children)
         for child in children:
             _signal_group(child, signal.SIGTERM)
-        _wait_until(lambda: all(_gone(child) for child in children), grace)
+        _wait_until(lambda: all(_has_ended(child) for child in children), grace)
         for child in children:
-            if not _gone(child):
+            if not _has_ended(child):
                 _signal_group(child, signal.SIGKILL)
-        _wait_until(lambda: all(_gone(child) for child in children), _KILLED_SECONDS)
+        _wait_until(lambda: all(_has_ended(child) for child in children), _KILLED_SECONDS)
         for child in children:
-            if not _gone(child):
+            if not _has_ended(child):
                 raise ProcessError(f"{child.name} (pid {child.pid}) does not end, not even by SIGKILL")
             os.write(self._registry, f"-{child.pid}\n".encode())
             with self._lock:
@@ -241,7 +241,7 @@ def _signal_group(child: Child, number: signal.Signals) -> None:
         return
 
 
-def _gone(child: Child) -> bool:
+def _has_ended(child: Child) -> bool:
     """Whether the child is reaped and nothing of its process group is left."""
     if child.process.poll() is None:
         return False

@@ -61,7 +61,7 @@ class DayTwo:
         if all(self._effects[edit.id].job != "waits" for edits in self._edits for edit in edits):
             return None
         pods = self._timeline.pods_of(job.workload)
-        kept = {pod.node for pod in pods if pod.gone is None}
+        kept = {pod.node for pod in pods if pod.deleted is None}
         self._wait(lambda: {node.name for node in self._timeline.gpu_nodes_now()} <= kept, PATIENCE_SECONDS)
         return self._engine.up(self._gate, name="day-two-waited", skip_preview=True)
 
@@ -96,12 +96,12 @@ class DayTwo:
 
         def alive() -> PodRecord | None:
             pods = self._timeline.pods_of(job.workload)
-            return next((pod for pod in pods if pod.running and pod.gone is None and pod.finished is None), None)
+            return next((pod for pod in pods if pod.running and pod.deleted is None and pod.finished is None), None)
 
         if alive() is None:
             self._user.delete(job.kind, job.workload)
-            gone = [pod.uid for pod in self._timeline.pods_of(job.workload)]
-            self._wait(lambda: all(self._by(uid).gone is not None for uid in gone), PATIENCE_SECONDS)
+            deleted = [pod.uid for pod in self._timeline.pods_of(job.workload)]
+            self._wait(lambda: all(self._by(uid).deleted is not None for uid in deleted), PATIENCE_SECONDS)
             self._user.create(job.manifest)
             self._wait(lambda: alive() is not None, PATIENCE_SECONDS)
         return alive()
@@ -134,7 +134,7 @@ def _shortly(announced: tuple[str, ...]) -> str:
 
 
 def _survived(pod: PodRecord) -> bool:
-    return pod.gone is None and pod.phase == "Running"
+    return pod.deleted is None and pod.phase == "Running"
 
 
 def _ended(planned: CommandResult) -> tuple[str, ...]:

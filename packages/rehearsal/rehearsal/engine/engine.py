@@ -173,8 +173,8 @@ class Engine:
         """The URNs of everything in the stack's state. Raises ``EngineError``."""
         return [resource["urn"] for resource in self._state()]
 
-    def kept(self) -> frozenset[str]:
-        """The ids of what a destroy only forgets. Raises ``EngineError``."""
+    def retained(self) -> frozenset[str]:
+        """The ids of the resources that a destroy retains. Raises ``EngineError``."""
         return outliving(self._state())
 
     def _state(self) -> list[dict[str, Any]]:

@@ -159,7 +159,7 @@ def unneeded(used: Used, others: Sequence[Used], packing: Packing) -> bool:
     """Whether a node is to be emptied: little of it is in use, and its pods, if any, may go and fit elsewhere."""
     moving = [pod for pod in used.pods if moves(pod)]
     threshold = packing.gpus_below if used.offered[GPU] else packing.others_below
-    if not moving or used.use() >= Decimal(str(threshold)) or any(kept(pod, packing) for pod in moving):
+    if not moving or used.use() >= Decimal(str(threshold)) or any(keeps_node(pod, packing) for pod in moving):
         return False
     free = {each.name: dict(each.free) for each in others}
     return all(_place(pod, others, free) for pod in sorted(moving, key=lambda pod: -requests(pod)["cpu"]))
@@ -170,7 +170,7 @@ def moves(pod: Object) -> bool:
     return all(owner["kind"] not in ("DaemonSet", "Node") for owner in pod["metadata"].get("ownerReferences", []))
 
 
-def kept(pod: Object, packing: Packing) -> bool:
+def keeps_node(pod: Object, packing: Packing) -> bool:
     """Whether the pod keeps its node."""
     metadata, spec = pod["metadata"], pod["spec"]
     annotation = (metadata.get("annotations") or {}).get(SAFE_TO_EVICT)

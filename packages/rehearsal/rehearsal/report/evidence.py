@@ -11,7 +11,7 @@ from rehearsal.scenario import cloud_calls
 
 FOLDER: Final = "evidence"
 _PATTERNS: Final = ("pods/*.log", cloud_calls.FILES)
-"""In the run's ``logs``: the logs of pods whose program really ran, and the calls that a cloud's stand-in answered."""
+"""In the run's ``logs``: the logs of pods whose program really ran, and the calls that a simulated cloud answered."""
 
 
 def keep(run_dir: Path, folder: Path) -> tuple[Path, ...]:

@@ -106,5 +106,5 @@ class Display:
 
 def _pods_line(timeline: Timeline) -> str:
     """The scenario's own pods by phase; the cluster's are of no interest here."""
-    phases = Counter(pod.phase for pod in timeline.pods if pod.namespace == "default" and pod.gone is None)
+    phases = Counter(pod.phase for pod in timeline.pods if pod.namespace == "default" and pod.deleted is None)
     return ", ".join(f"{count} {phase.lower()}" for phase, count in sorted(phases.items())) or "none"

@@ -15,7 +15,7 @@ BUILD: Final = ROOT / "build" / "rehearsal"
 
 @dataclass(frozen=True)
 class Options:
-    """How to rehearse. ``plugins`` go before the stand-ins; ``keep`` leaves the cluster running if all went well.
+    """How to rehearse. ``plugins`` go before the simulated ones; ``keep`` leaves the cluster running if all passed.
     ``apply`` is a folder of the user's own manifests, ``seed`` shuffles what is in no promised order.
     ``day_two`` changes settings while a job runs: a few that end no job in two updates, or one by one all there are.
     ``account`` is a file of what the account may have and do; without one, everything.

@@ -1,4 +1,4 @@
-"""A preview with the gate, offline: the stand-ins answer, nothing is created, no control plane is needed."""
+"""A preview with the gate, offline: the simulated providers answer, nothing is created, no control plane is needed."""
 
 from __future__ import annotations
 

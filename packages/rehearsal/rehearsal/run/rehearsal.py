@@ -294,7 +294,7 @@ class Rehearsal:
             self._display.say("security.deletionProtection: false, then pulumi up, then pulumi destroy")
             lifted = engine.up(self._options.gate, name="unprotect")
             self._engine_check("unprotect", "`deletionProtection: false` removes the protection", lifted)
-        kept = engine.kept()
+        kept = engine.retained()
         destroyed = engine.destroy()
         self._engine_check("destroy", "`pulumi destroy` succeeds", destroyed)
         assert self._sandbox is not None

@@ -79,7 +79,7 @@ class SandboxHandle:
         existing: Path | None = None,
         account: Path | None = None,
     ) -> None:
-        """Start the sandbox's process, with stand-ins for ``clouds``' plugins; ``ready`` waits for it.
+        """Start the sandbox's process, with simulated providers for ``clouds``' plugins; ``ready`` waits for it.
 
         ``inside``: the program runs in the cluster's network. ``existing`` is a stack file whose existing network is
         made beforehand, ``account`` a file of what the account may have and do.

@@ -42,8 +42,8 @@ class Sandbox:
     ) -> None:
         """``tools`` is the folder with the programs; without one there is no control plane and no fleet.
 
-        ``clouds`` are the clouds' plugins to stand in for. ``inside``: the program runs in the cluster's network.
-        ``existing`` is a stack file whose existing network is made beforehand, in the cloud that is stood in for.
+        ``clouds`` are the clouds' plugins to simulate. ``inside``: the program runs in the cluster's network.
+        ``existing`` is a stack file whose existing network is made beforehand, in the cloud that is simulated.
         ``allowance`` is what the account may have and do.
         """
         self._run_dir = run_dir
@@ -125,7 +125,7 @@ class Sandbox:
 
     def reclaim(self, node: str) -> None:
         """Take back the node's machine as its cloud does, and say so in ``reclaimed.json``: of a group of the fleet's,
-        or one that a stand-in started."""
+        or one that a simulated provider started."""
         if not any(provider.reclaim(node) for provider in self._providers) and self._control_plane is not None:
             reclaim(self._control_plane.api, node)
         self._say("reclaimed", node)

@@ -30,9 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m rehearsal.sandbox", description="The background of a rehearsal.")
     parser.add_argument("--run-dir", type=Path, required=True, help="everything of this sandbox is written here")
     parser.add_argument("--tools", type=Path, help="folder with the programs (default: the installed ones)")
-    parser.add_argument("--no-control-plane", action="store_true", help="provider stand-ins only, for previews")
+    parser.add_argument("--no-control-plane", action="store_true", help="simulated providers only, for previews")
     parser.add_argument(
-        "--cloud", action="append", choices=CLOUD_PLUGINS, help="a plugin to stand in for; repeatable (default: all)"
+        "--cloud", action="append", choices=CLOUD_PLUGINS, help="a cloud plugin to simulate; repeatable (default: all)"
     )
     parser.add_argument("--inside", action="store_true", help="the program runs in the cluster's network")
     parser.add_argument("--account", type=Path, help="a file of the account's quotas, reservations and rights")

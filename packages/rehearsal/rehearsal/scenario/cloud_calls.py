@@ -1,4 +1,4 @@
-"""The calls that programs in the cluster made to the cloud, as its stand-in wrote them down."""
+"""The calls that programs in the cluster made to the cloud, as the simulated cloud wrote them down."""
 
 from __future__ import annotations
 

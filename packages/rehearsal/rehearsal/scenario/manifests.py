@@ -133,7 +133,9 @@ def settle(
     def still() -> bool:
         pods = [pod for one in applied for pod in one.pods(timeline)]
         newest = max((pod.created for pod in pods), default=0.0)
-        answered = all(pod.running is not None or pod.gone is not None or timeline.considered(pod.name) for pod in pods)
+        answered = all(
+            pod.running is not None or pod.deleted is not None or timeline.considered(pod.name) for pod in pods
+        )
         return answered and timeline.now() - max(newest, began) > _QUIET_SECONDS
 
     began = timeline.now()
@@ -160,7 +162,7 @@ def where_it_ran(one: Applied, timeline: Timeline, until: float | None = None) -
         if one.kind == "DaemonSet":
             return True, "no pod: no node matched its node selector and tolerations"
         return replicas == 0, "it created no pod"
-    waiting = [pod for pod in pods if pod.running is None and pod.gone is None]
+    waiting = [pod for pod in pods if pod.running is None and pod.deleted is None]
     failed = [pod for pod in pods if pod.phase == "Failed"]
     places: dict[str, int] = {}
     for pod in pods:

@@ -1,4 +1,4 @@
-"""What a stack has to stand in a rehearsal: workloads with what must become of each, derived from the stack itself.
+"""What a stack must show in a rehearsal: workloads with what must become of each, derived from the stack itself.
 
 Nothing here knows a stack by name: sizes, maxima and taints come from its pool specs, the jobs from the program's own
 ``gpuJobs`` output, and the plain pod is the published one, unchanged.

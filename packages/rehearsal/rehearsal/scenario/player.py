@@ -253,5 +253,7 @@ class Player:
 
 def busy_nodes(timeline: Timeline) -> Mapping[str, NodeRecord]:
     """Nodes on which a GPU pod is placed and not finished."""
-    names = {pod.node for pod in timeline.pods if pod.gpus and pod.node and pod.finished is None and pod.gone is None}
+    names = {
+        pod.node for pod in timeline.pods if pod.gpus and pod.node and pod.finished is None and pod.deleted is None
+    }
     return {node.name: node for node in timeline.living_nodes() if node.name in names}

@@ -62,11 +62,11 @@ class NodeRecord:
     registered: bool = False
     allocatable: Mapping[str, float] = field(default_factory=dict)
     leaving: float | None = None
-    gone: float | None = None
+    deleted: float | None = None
 
     def exists_at(self, moment: float) -> bool:
         """Whether the node was there (and paid for) at ``moment``."""
-        return self.created <= moment and (self.gone is None or moment < self.gone)
+        return self.created <= moment and (self.deleted is None or moment < self.deleted)
 
     def stays_at(self, moment: float) -> bool:
         """Whether the node was there at ``moment``, and not on its way out."""
@@ -95,7 +95,7 @@ class PodRecord:
     scheduled: float | None = None
     running: float | None = None
     finished: float | None = None
-    gone: float | None = None
+    deleted: float | None = None
     disrupted: str = ""
 
     @property
@@ -196,8 +196,8 @@ class Timeline:
         records: dict[str, Any] = {"Node": self._nodes, "Pod": self._pods}.get(kind, {})
         with self._lock:
             for key, record in records.items():
-                if key not in alive and record.gone is None:
-                    records[key] = replace(record, gone=moment)
+                if key not in alive and record.deleted is None:
+                    records[key] = replace(record, deleted=moment)
 
     def wait_until(self, condition: Callable[[], bool], timeout: float, poll: Callable[[], None] | None = None) -> bool:
         """Wait for an observation that makes ``condition`` true; ``poll`` runs several times a second and may raise.
@@ -220,7 +220,7 @@ class Timeline:
 
     def living_nodes(self) -> tuple[NodeRecord, ...]:
         """The nodes that exist now."""
-        return tuple(node for node in self.nodes if node.gone is None)
+        return tuple(node for node in self.nodes if node.deleted is None)
 
     def gpu_nodes_now(self) -> tuple[NodeRecord, ...]:
         """The GPU nodes that exist now."""
@@ -251,13 +251,18 @@ class Timeline:
     def lowest(self, pool: str, since: float, until: float) -> int:
         """The fewest nodes that a pool had at any moment of a period."""
         mine = [node for node in self.nodes if node.pool == pool]
-        moments = [since, *(node.gone for node in mine if node.gone is not None and since <= node.gone <= until)]
+        moments = [
+            since,
+            *(node.deleted for node in mine if node.deleted is not None and since <= node.deleted <= until),
+        ]
         return min(sum(node.exists_at(moment) for node in mine) for moment in moments)
 
     def node_seconds(self, pool: str, until: float) -> float:
         """Seconds of existence, summed over a pool's nodes."""
         mine = [node for node in self.nodes if node.pool == pool]
-        return sum(max(0.0, min(until, node.gone if node.gone is not None else until) - node.created) for node in mine)
+        return sum(
+            max(0.0, min(until, node.deleted if node.deleted is not None else until) - node.created) for node in mine
+        )
 
     def series(self, pool: str, until: float, points: int) -> list[int]:
         """A pool's size over time: for each of ``points`` equal slices, the most nodes at once within it."""
@@ -289,8 +294,8 @@ class Timeline:
             told = [event for event in self._events.values() if event.machines]
             if not told:
                 return ()
-            stuck = {pod.name for pod in self._pods.values() if pod.scheduled is None and pod.gone is None}
-            stuck |= {node.name for node in self._nodes.values() if node.gpus_since is None and node.gone is None}
+            stuck = {pod.name for pod in self._pods.values() if pod.scheduled is None and pod.deleted is None}
+            stuck |= {node.name for node in self._nodes.values() if node.gpus_since is None and node.deleted is None}
         current = [event for event in told if event.name in stuck or event.reason in _STANDING_REASONS]
         return tuple({event.message: event for event in reversed(current)}.values())[::-1]
 
@@ -329,7 +334,7 @@ def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment
         allocatable=_amounts(status.get("allocatable")) or node.allocatable,
         gpus_since=moment if gpus and node.gpus_since is None else node.gpus_since,
         leaving=moment if node.leaving is None and item["metadata"].get("deletionTimestamp") else node.leaving,
-        gone=moment if change == "DELETED" else None,
+        deleted=moment if change == "DELETED" else None,
     )
 
 
@@ -359,7 +364,7 @@ def _pod(known: PodRecord | None, change: str, item: Mapping[str, Any], moment: 
         scheduled=moment if placed and known.scheduled is None else known.scheduled,
         running=moment if started and known.running is None else known.running,
         finished=moment if ended and known.finished is None else known.finished,
-        gone=moment if change == "DELETED" else known.gone,
+        deleted=moment if change == "DELETED" else known.deleted,
         disrupted=next((c["reason"] for c in status.get("conditions") or () if c["type"] == "DisruptionTarget"), ""),
     )
 

@@ -117,7 +117,7 @@ def _played(
 ) -> ReclaimOutcome:
     def running() -> tuple[PodRecord, ...]:
         pods = timeline.pods_of(job.name, job.namespace)
-        return tuple(pod for pod in pods if pod.phase == "Running" and not pod.disrupted and pod.gone is None)
+        return tuple(pod for pod in pods if pod.phase == "Running" and not pod.disrupted and pod.deleted is None)
 
     wait(lambda: len(running()) == job.workers, PATIENCE_SECONDS)
     before = _read(api, running())

@@ -32,7 +32,7 @@ def _asleep_and_awake(service: InferenceService, api: Api, timeline: Timeline, w
             if pod.namespace == service.namespace
             and pod.name.startswith(f"{service.name}-")
             and pod.running is not None
-            and pod.gone is None
+            and pod.deleted is None
         ]
         return [node.pool for node in nodes if node is not None and node.gpus]
 

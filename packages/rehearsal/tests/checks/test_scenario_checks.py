@@ -75,7 +75,7 @@ def test_a_pool_above_its_maximum_is_found(cluster: Cluster) -> None:
 def test_nodes_one_after_the_other_are_not_at_once(cluster: Cluster) -> None:
     for number in range(3):
         cluster.after(1).node(f"gpu-{number}", "t4-1", size=1)
-        cluster.after(1).gone(f"gpu-{number}", "t4-1", size=1)
+        cluster.after(1).deleted(f"gpu-{number}", "t4-1", size=1)
     assert cluster.timeline.peak("t4-1") == 1
 
 
@@ -239,7 +239,7 @@ def test_a_node_that_stays_is_told_with_the_pod_that_holds_it(cluster: Cluster) 
 def test_the_admin_pool_must_not_shrink_even_for_a_moment(cluster: Cluster) -> None:
     played = Played(first_gpu_submission=cluster.timeline.now())
     assert of_cluster.admin_stays(cluster.timeline, POOLS, played).passed
-    cluster.after(1).gone("admin-0", "admin")
+    cluster.after(1).deleted("admin-0", "admin")
     cluster.after(1).node("admin-1", "admin")
     assert not of_cluster.admin_stays(cluster.timeline, POOLS, played).passed
 

@@ -100,7 +100,7 @@ def test_the_next_minor(version: str, following: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gone", "phase", "announced", "ends", "passed"),
+    ("deleted", "phase", "announced", "ends", "passed"),
     [
         (None, "Running", (), False, True),
         (None, "Running", ("replace another",), False, True),
@@ -114,9 +114,9 @@ def test_the_next_minor(version: str, following: str) -> None:
     ],
 )
 def test_a_job_ends_where_it_is_known_to_and_the_preview_said_so(
-    gone: float | None, phase: str, announced: tuple[str, ...], ends: bool, passed: bool
+    deleted: float | None, phase: str, announced: tuple[str, ...], ends: bool, passed: bool
 ) -> None:
-    pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase=phase, running=1.0, gone=gone)
+    pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase=phase, running=1.0, deleted=deleted)
     assert judged(pod, announced, ends=ends)[0] is passed
 
 

@@ -41,7 +41,7 @@ def record() -> RunRecord:
     cluster.pod("gpu-pod")
     cluster.after(5).node("gpu-0", "t4-1", size=1)
     cluster.pod("gpu-pod", node="gpu-0", phase="Running", change="MODIFIED")
-    cluster.after(10).gone("gpu-0", "t4-1", size=1)
+    cluster.after(10).deleted("gpu-0", "t4-1", size=1)
     record.ended = cluster.after(5).timeline.now()
     record.complete = True
     return record

@@ -27,7 +27,7 @@ class _Engine:
     def up(self, *arguments: Any, **named: Any) -> CommandResult:
         self.updates += 1
         if self._shrinks and self.updates == 1:
-            self._cluster.gone("gpu-0", "t4-1", size=1)
+            self._cluster.deleted("gpu-0", "t4-1", size=1)
         failed = self.updates <= self._failures
         return CommandResult("up", int(failed), 1.0, Outcome(errors=("refused",) if failed else ()), Path("up.log"))
 
