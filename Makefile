@@ -28,7 +28,7 @@ WITH_TOOLS = tools="$$($(TOOLS))" && GPUCLUSTER_TOOLS="$$tools"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota sabotage quick test clients test-clients test-all check bench docs picture schemas lock format clean
+.PHONY: help setup setup-rehearsal setup-dev tools rehearse rehearse-changed rehearse-stop preview gate-config policy-pack stack-place quota faults sabotage quick test clients test-clients test-all check bench docs picture schemas lock format clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "make %-16s %s\n", $$1, $$2 }'
@@ -50,7 +50,7 @@ rehearse: setup-rehearsal ## The whole stack on this machine: up, GPU jobs, back
 	  --day-two "$(if $(filter 0 no false,$(DAYTWO)),none,$(if $(filter all,$(DAYTWO)),all,brief))" $(if $(FROM),--from "$(FROM)") $(if $(SEED),--seed "$(SEED)") $(if $(PLUGINS),--plugins "$(PLUGINS)")
 
 rehearse-changed: setup-rehearsal ## Rehearse the stacks that a change since BASE= touches
-	@stacks="$$($(VENV)/python -m rehearsal.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \
+	@stacks="$$($(VENV)/python -m rehearsal.engine.changed_stacks "$(BASE)")" && echo "to rehearse: $${stacks:-none}" && \
 	for stack in $$stacks; do $(REHEARSAL) run --stack "$$stack" || exit; done
 
 rehearse-stop: setup-rehearsal ## Stop what KEEP=1 left running, or a killed rehearsal left behind (STACK=, by default all)
@@ -71,8 +71,11 @@ stack-place: setup ## Check a stack file and print its cloud and region (STACK=)
 quota: setup ## What a stack at its maximum needs of the account's quotas, and where to ask; no account needed (STACK=)
 	@$(VENV)/python -m components.settings.quotas "$(STACK)"
 
-sabotage: setup-rehearsal ## Break the program on purpose and see it refused (CASE=, none lists them)
-	@$(REHEARSAL) sabotage $(if $(CASE),--case "$(CASE)")
+faults: setup-rehearsal ## Inject a fault into the program and see it refused (CASE=; without one, list them)
+	@$(REHEARSAL) faults $(if $(CASE),--case "$(CASE)")
+
+sabotage: faults
+	@echo "make sabotage is now: make faults"
 
 quick: setup-dev ## Fast tests that need no built program (WORKERS=3 at once, ARGS= goes to pytest)
 	@$(PYTEST) -m "not rehearsal and not exhaustive and not slow" $(ARGS)
@@ -91,8 +94,8 @@ clients: setup-dev ## Other people's programs by their locks, for test-clients (
 test-clients: clients ## Other people's programs on a rehearsed cluster: a real JupyterHub, a real SkyPilot
 	@$(WITH_TOOLS) $(VENV)/python -m pytest packages/rehearsal/tests/clients $(ARGS)
 
-test-all: clients ## Everything: test, every stack, every sabotage, other people's programs
-	@echo "test-all: every stack and every sabotage on real binaries"
+test-all: clients ## Everything: test, every stack, every fault, other people's programs
+	@echo "test-all: every stack and every fault on real binaries"
 	@$(WITH_TOOLS) $(PYTEST) $(ARGS)
 
 check: setup-dev ## Style, types, dead code, layers, workflows, generated docs, file length; about a minute

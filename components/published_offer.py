@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Final
 
 import pulumi
@@ -13,7 +14,7 @@ from components.cluster import Cluster
 from components.settings import Settings
 from facts import catalog
 from facts.catalog.model import Resources
-from facts.concepts.kubernetes import DEFAULT_NAMESPACE, quantity
+from facts.concepts.kubernetes import DEFAULT_NAMESPACE, pod_requests
 from facts.concepts.offer import (
     CONFIG_MAP,
     NAMESPACE,
@@ -150,17 +151,10 @@ def _free_per_pod(cloud: str, pool: Pool, daemons: Sequence[GpuDaemon]) -> Resou
     )
 
 
-def _request(pod: Any) -> Resources:
+def _request(pod: Mapping[str, Any]) -> Resources:
     """A pod's requests: of all containers together, or of its largest init container."""
-
-    def amounts(containers: str, resource: str) -> Iterator[float]:
-        for container in pod.get(containers, ()):
-            yield float(quantity(container.get("resources", {}).get("requests", {}).get(resource, "0")))
-
-    def most(resource: str) -> float:
-        return max(sum(amounts("containers", resource)), *amounts("initContainers", resource), 0.0)
-
-    return Resources(milli_cpu=round(1000 * most("cpu")), memory_mib=round(most("memory") / _MIB))
+    amounts = {"cpu": Decimal(), "memory": Decimal(), **pod_requests(pod)}
+    return Resources(milli_cpu=round(1000 * amounts["cpu"]), memory_mib=round(amounts["memory"] / _MIB))
 
 
 def _role() -> dict[str, Any]:

@@ -53,16 +53,22 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with long tests first, then those with many: a worker that gets one last would work alone in the end."""
+    """Rehearsals first, then files with other long tests, then those with many tests.
+
+    A worker that gets a long file last would work alone in the end.
+    """
     lengths: dict[Path, int] = {}
     for item in items:
         length = sum(item.get_closest_marker(mark) is not None for mark in ("rehearsal", "exhaustive"))
         lengths[item.path] = max(length, lengths.get(item.path, 0))
     tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (-lengths[item.path], -tests[item.path], item.path))
+    items.sort(key=lambda item: (-lengths[item.path], _REHEARSALS not in str(item.path), -tests[item.path], item.path))
 
 
-_STACK_BY_STACK: Final = "packages/rehearsal/tests/rehearsals/test_clouds.py"
+_REHEARSALS: Final = "packages/rehearsal/tests/rehearsals/"
+_STACK_BY_STACK: Final = f"{_REHEARSALS}test_clouds.py"
+_ALONE: Final = ("test_a_stack_passes_and_its_report_says_what_was_seen[dev]",)
+"""Tests that take minutes and share no folder with others of their file."""
 
 
 class _FilesAndStacks(LoadFileScheduling):
@@ -70,6 +76,8 @@ class _FilesAndStacks(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file, _, test = nodeid.partition("::")
+        if test in _ALONE:
+            return nodeid
         stack = re.search(r"\[(.+?)(-all|-brief)?\]", test)
         return f"{file}::{stack[1]}" if stack and file == _STACK_BY_STACK else file
 

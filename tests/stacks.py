@@ -55,9 +55,9 @@ def run_with(config: dict[str, Any], stack: str, program: Callable[[], None] | N
     return recorder.run(program or _program, stack=stack, config=values)
 
 
-def run_sabotaged(file: Path, sabotage: Callable[[Callable[[], None]], None]) -> recorder.Recording:
-    """What is registered when ``sabotage`` gets hold of the program."""
-    return run_with(yaml.safe_load(file.read_text())["config"], stack_name(file), lambda: sabotage(_program))
+def run_with_fault(file: Path, inject: Callable[[Callable[[], None]], None]) -> recorder.Recording:
+    """What is registered when ``inject`` runs the program."""
+    return run_with(yaml.safe_load(file.read_text())["config"], stack_name(file), lambda: inject(_program))
 
 
 def _program() -> None:

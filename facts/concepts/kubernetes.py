@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 GPU_PRESENT_LABEL: Final = "nvidia.com/gpu.present"
@@ -86,3 +86,25 @@ def quantity(text: str) -> Decimal:
     if match is None or match[2] not in _SUFFIXES:
         raise ValueError(f"{text!r} is no quantity")
     return Decimal(match[1]) * _SUFFIXES[match[2]]
+
+
+def pod_requests(spec: Mapping[str, Any]) -> dict[str, Decimal]:
+    """Resource → what a pod of this ``spec`` requests: its containers together, or its largest init container.
+
+    A limit without a request is the request, as in the API server.
+    https://kubernetes.io/docs/concepts/workloads/pods/init-containers/#resource-sharing-within-containers
+    """
+    total: dict[str, Decimal] = {}
+    for container in spec.get("containers") or ():
+        for resource, amount in _container_requests(container).items():
+            total[resource] = total.get(resource, Decimal()) + amount
+    for container in spec.get("initContainers") or ():
+        for resource, amount in _container_requests(container).items():
+            total[resource] = max(total.get(resource, Decimal()), amount)
+    return total
+
+
+def _container_requests(container: Mapping[str, Any]) -> dict[str, Decimal]:
+    resources = container.get("resources") or {}
+    amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    return {resource: quantity(str(amount)) for resource, amount in amounts.items()}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, Offer, from_config_map
+from facts.concepts.rest import admission_warnings, failure, resource_path
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -145,8 +145,8 @@ class ClusterClient:
         self, method: str, path: str, body: Object | None = None, query: Mapping[str, str] | None = None
     ) -> Reply:
         response = self._exchange(method, path, body, query)
-        warnings = tuple(_warnings(response.headers))
-        return Reply(json.loads(response.data), warnings)
+        warnings = response.headers.getlist("Warning") if hasattr(response.headers, "getlist") else ()
+        return Reply(json.loads(response.data), admission_warnings(warnings))
 
     def _exchange(
         self,
@@ -180,10 +180,7 @@ class ClusterClient:
         return answer[0] if isinstance(answer, tuple) else answer
 
     def _refused(self, error: Any, method: str) -> ClusterError:
-        try:
-            message = json.loads(error.body)["message"]
-        except (TypeError, ValueError, KeyError):
-            message = str(error.reason)
+        message, _ = failure(error.body) or (str(error.reason), "")
         if error.status == 401:
             message = f"context {self.context}: credentials rejected; log in to the cloud again"
         if error.status == 403 and "forbidden: User" in message:
@@ -194,33 +191,21 @@ class ClusterClient:
 
 def pod_path(namespace: str, name: str = "") -> str:
     """The path of a pod, or of all pods of a namespace."""
-    return _path("/api/v1", namespace, "pods", name)
+    return resource_path("v1", "pods", name, namespace)
 
 
 def job_path(namespace: str, name: str = "") -> str:
     """The path of a Job, or of all Jobs of a namespace."""
-    return _path("/apis/batch/v1", namespace, "jobs", name)
+    return resource_path("batch/v1", "jobs", name, namespace)
 
 
 def event_path(namespace: str) -> str:
     """The path of a namespace's events."""
-    return _path("/api/v1", namespace, "events", "")
+    return resource_path("v1", "events", None, namespace)
 
 
 def collection(manifest: Mapping[str, Any]) -> str:
     """The path where an object with this manifest (a Job, a Service) is created."""
-    version = manifest["apiVersion"]
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    return _path(root, manifest["metadata"]["namespace"], manifest["kind"].lower() + "s", "")
-
-
-def _path(root: str, namespace: str, plural: str, name: str) -> str:
-    path = f"{root}/namespaces/{quote(namespace, safe='')}/{plural}"
-    return f"{path}/{quote(name, safe='')}" if name else path
-
-
-def _warnings(headers: Any) -> Iterator[str]:
-    """https://datatracker.ietf.org/doc/html/rfc7234#section-5.5; Kubernetes always uses code 299."""
-    for header in headers.getlist("Warning") if hasattr(headers, "getlist") else ():
-        _, _, text = header.partition('"')
-        yield text.rpartition('"')[0].replace('\\"', '"')
+    return resource_path(
+        manifest["apiVersion"], manifest["kind"].lower() + "s", None, manifest["metadata"]["namespace"]
+    )

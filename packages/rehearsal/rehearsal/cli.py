@@ -1,4 +1,4 @@
-"""The command line, ``python -m rehearsal run | preview | stop | sabotage | bench``; the Makefile calls it."""
+"""The command line, ``python -m rehearsal run | preview | stop | faults | bench``; the Makefile calls it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from rich.markup import escape
 
 from components.settings import SettingsError
 from components.settings.quotas import quotas
-from rehearsal import loopback
 from rehearsal.day_two.edits import DayTwoSet
-from rehearsal.engine import EngineError, gate_for
-from rehearsal.loopback import LoopbackDown
+from rehearsal.engine.engine import EngineError, gate_for
+from rehearsal.engine.stack import ROOT, StackError, locate, resolve, stack_name
 from rehearsal.providers.allowance import AllowanceError
-from rehearsal.stack import ROOT, StackError, locate, resolve, stack_name
+from rehearsal.run import loopback
+from rehearsal.run.loopback import LoopbackDown
+from rehearsal.sandbox.client import SandboxError, stop_left_behind
 from rehearsal.tools import ToolsError, provide
 from rehearsal.tools.modules import MODULES, PREVIEW
-from rehearsal.world_client import WorldError, stop_left_behind
 
 EXIT_FAIL = 1
 EXIT_BAD_INPUT = 2
@@ -33,10 +33,11 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="""Rehearse a GPU cluster on this machine: no cloud account, no network, nothing to pay.
+    help="""Rehearse a GPU cluster on this machine: no cloud account, no network, no cost.
 
-    The unchanged Pulumi program runs against stand-ins of the cloud; Kubernetes and its autoscaler are the real ones,
-    only the machines are simulated. A rehearsal submits jobs, watches GPU nodes come and go, and says what it saw.""",
+    The unchanged Pulumi program runs against a simulated cloud. Pulumi, the policy gate, the Kubernetes control plane
+    and the autoscaler are real; cloud APIs, machines and time are simulated. A rehearsal submits jobs, observes GPU
+    nodes start and stop, and reports what it observed.""",
 )
 
 
@@ -46,37 +47,40 @@ StackOption = Annotated[str, typer.Option("--stack", help="A stack's name (dev) 
 @app.command()
 def run(
     stack: StackOption = "dev",
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the cluster running and print its KUBECONFIG.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the cluster running and print its KUBECONFIG.")] = False,
     plugins: Annotated[
-        Path | None, typer.Option("--plugins", help="A directory of provider plugins to use before the stand-ins.")
+        Path | None,
+        typer.Option("--plugins", help="A directory of real provider plugins to use instead of the simulated ones."),
     ] = None,
     apply: Annotated[
-        Path | None, typer.Option("--apply", help="A folder of your own manifests, applied after the update.")
+        Path | None,
+        typer.Option("--apply", help="A folder of your own Kubernetes manifests to apply after `pulumi up`."),
     ] = None,
     account: Annotated[
-        Path | None, typer.Option("--account", help="A file of the account's quotas, reservations, keys and rights.")
+        Path | None,
+        typer.Option("--account", help="A file with your account's quotas, reservations, keys and permissions."),
     ] = None,
     day_two: Annotated[
         DayTwoSet | None,
-        typer.Option("--day-two", help="Change settings while a job runs. [default: brief; none with --keep]"),
+        typer.Option("--day-two", help="Which settings to change while a job runs. [default: brief; none with --keep]"),
     ] = None,
     place: Annotated[
         Literal["outside", "inside"] | None,
         typer.Option(
-            "--from", help="Where the program runs: outside the cluster's network unless it needs to be inside."
+            "--from", help="Where the program runs. [default: inside the cluster's network only if it has to]"
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Another order of what is in no promised order.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed for the order of jobs, which is not guaranteed.")] = 0,
 ) -> None:
     """Rehearse a stack: update, jobs, GPU nodes 0 → N → 0 → N, changes, destroy. Exit code 0 if every check passes."""
-    from rehearsal.applied import ManifestsError, read
-    from rehearsal.options import Options
     from rehearsal.providers import allowance
-    from rehearsal.run import Rehearsal
+    from rehearsal.run.options import Options
+    from rehearsal.run.rehearsal import Rehearsal
+    from rehearsal.scenario.manifests import ManifestsError, read
 
     console = _console()
     if plugins is not None and not plugins.is_dir():
-        _bad_input(f"--plugins {plugins}: there is no such directory")
+        _bad_input(f"--plugins {plugins}: no such directory")
     if apply is not None:
         try:
             read(apply)
@@ -92,7 +96,7 @@ def run(
         keep=keep,
         apply=apply,
         account=account,
-        # What the account has not is missing for every job: one is enough.
+        # What the account lacks fails every job: the first failure is enough.
         fail_fast=account is not None,
         seed=seed,
         day_two=day_two or ("none" if keep else "brief"),
@@ -111,11 +115,11 @@ def run(
 @app.command()
 def preview(
     stack: StackOption = "dev",
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print the engine's whole output, too.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Also print Pulumi's whole output.")] = False,
 ) -> None:
-    """Preview a stack with the policy gate, offline. Exit code 0 only if the preview succeeds and the gate agrees."""
-    from rehearsal.preview import preview as run_preview
-    from rehearsal.preview import show
+    """Preview a stack with the policy gate, offline. Exit code 0 if the preview succeeds and the gate passes."""
+    from rehearsal.run.preview import preview as run_preview
+    from rehearsal.run.preview import show
 
     chosen = resolve(stack)
     result = run_preview(chosen, tools=provide(PREVIEW), gate=gate_for(ROOT, chosen.name))
@@ -125,9 +129,11 @@ def preview(
 
 @app.command()
 def stop(
-    stack: Annotated[str | None, typer.Option("--stack", help="Only this stack's clusters; by default all.")] = None,
+    stack: Annotated[
+        str | None, typer.Option("--stack", help="Only clusters of this stack. [default: all stacks]")
+    ] = None,
 ) -> None:
-    """End clusters that `run --keep` left running, and whatever a killed rehearsal left behind."""
+    """Stop clusters that `run --keep` kept, and leftovers of killed rehearsals."""
     root = ROOT / "build" if stack is None else ROOT / "build" / "rehearsal" / stack_name(locate(stack))
     stopped = stop_left_behind(root)
     for run_dir in stopped:
@@ -136,12 +142,13 @@ def stop(
         typer.echo("nothing was running")
 
 
+@app.command("sabotage", hidden=True)  # the old name
 @app.command()
-def sabotage(
-    case: Annotated[str | None, typer.Option("--case", help="Which case; without it, the cases are listed.")] = None,
-    rehearse: Annotated[bool, typer.Option("--rehearse", help="Also rehearse it with the gate off.")] = False,
+def faults(
+    case: Annotated[str | None, typer.Option("--case", help="A case's name. [default: list all cases]")] = None,
+    rehearse: Annotated[bool, typer.Option("--rehearse", help="Also rehearse it without the gate.")] = False,
 ) -> None:
-    """Break the program on purpose and show the gate refusing it: rule, resource, remedy. Exit code 0 if it does."""
+    """Inject a fault into the program and show that the gate refuses it. Exit code 0 if the fault is detected."""
     from rehearsal.faults.runner import run_case
     from rehearsal.faults.table import CASES
 
@@ -150,19 +157,23 @@ def sabotage(
             typer.echo(f"{known.name:28} {known.title}")
         return
     if case not in CASES:
-        _bad_input(f"--case {case}: there is no such case; write one of {', '.join(CASES)}")
+        _bad_input(f"--case {case}: no such case; write one of {', '.join(CASES)}")
     tools = provide(resolve(CASES[case].stack).tools if rehearse else PREVIEW)
     raise typer.Exit(0 if run_case(CASES[case], _console(), tools=tools, rehearse=rehearse) else EXIT_FAIL)
 
 
 @app.command()
 def bench(
-    quick: Annotated[bool, typer.Option("--quick", help="One repetition, small numbers: does it work?")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One repetition with small numbers, to test the benchmark itself.")
+    ] = False,
 ) -> None:
-    """Measure ratios against baselines of the same run and print them: previews, pools, stages, scheduling."""
+    """Measure ratios to baselines of the same run: previews, growth per pool, rehearsal stages, scheduling."""
     from rehearsal.bench import run_bench
+    from rehearsal.faults.runner import faulty_project
+    from rehearsal.faults.table import CASES
 
-    run_bench(_console(), tools=provide(MODULES), quick=quick)
+    run_bench(_console(), tools=provide(MODULES), quick=quick, faulty_project=faulty_project(CASES["minimum-one"]))
 
 
 def _console() -> Console:
@@ -173,7 +184,7 @@ def _console() -> Console:
 
 def main() -> None:
     """Run the command line; every expected error is one readable message and an exit code."""
-    # Every polite ending cleans up as Ctrl-C does; SIGINT itself is ignored in a shell's background jobs by default.
+    # SIGTERM and SIGHUP clean up as Ctrl-C does. A shell ignores SIGINT for its background jobs.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
@@ -181,7 +192,7 @@ def main() -> None:
         app(prog_name="python -m rehearsal")
     except (AllowanceError, SettingsError, StackError, ToolsError) as error:
         _bad_input(str(error))
-    except (EngineError, LoopbackDown, WorldError) as error:
+    except (EngineError, LoopbackDown, SandboxError) as error:
         _say_error(str(error))
         sys.exit(EXIT_FAIL)
     except KeyboardInterrupt:

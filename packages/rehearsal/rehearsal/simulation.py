@@ -1,6 +1,6 @@
 """The seam between the simulated clouds (which know a vendor's API) and the simulated machines (which do not).
 
-A cloud stand-in describes what the real cloud would give the cluster; the fleet makes nodes of it.
+A simulated cloud describes what the real cloud would give the cluster; the fleet makes nodes of it.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class Endpoint:
 
 
 class Fleet(Protocol):
-    """What a cloud stand-in may ask of the simulated data centre. Calls are idempotent and thread-safe."""
+    """What a simulated cloud may ask of the simulated data centre. Calls are idempotent and thread-safe."""
 
     def create_cluster(
         self, name: str, *, version: str, region: str, zones: tuple[str, ...], system_objects: list[dict[str, Any]]
@@ -252,7 +252,7 @@ class Fleet(Protocol):
 
     def list_objects(self, path: str) -> list[dict[str, Any]]:
         """Objects inside the cluster by API path (``/apis/apps/v1/deployments``), as an administrator; none while
-        there is no cluster. For stand-ins of what a cloud learns from inside a cluster, such as an autoscaler."""
+        there is no cluster. For what a cloud learns from inside a cluster, such as an autoscaler."""
         ...
 
     def review_token(self, token: str, audience: str) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, rehearse
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
-from rehearsal import leftovers
-from rehearsal.stack import ROOT
+from rehearsal.engine.stack import ROOT
+from rehearsal.sandbox import leftovers
 
 
 @dataclass(frozen=True)
-class Kept:
+class RetainedCluster:
     """``printed``: what the rehearsal said at its end; ``variables``: those of a shell that has read its file."""
 
     printed: str
@@ -45,14 +45,14 @@ class Kept:
         """All that people see of it in a terminal."""
         return self.output(f"exec 2>&1\n{command}", code)
 
-    def as_developer(self) -> Kept:
+    def as_developer(self) -> RetainedCluster:
         """The same for who may edit what is in the namespace, and no more."""
         kubeconfig = str(self.kubeconfig.with_name("developer.kubeconfig"))
         return replace(self, variables={**self.variables, "KUBECONFIG": kubeconfig})
 
 
 @contextlib.contextmanager
-def kept_cluster(stack: Path, *arguments: str) -> Iterator[Kept]:
+def kept_cluster(stack: Path, *arguments: str) -> Iterator[RetainedCluster]:
     """The stack rehearsed with further ``arguments`` and kept, then stopped.
 
     ``stop`` ends all rehearsals of the file's name, so that has to be its own.
@@ -65,7 +65,7 @@ def kept_cluster(stack: Path, *arguments: str) -> Iterator[Kept]:
         assert environment.stat().st_mode & 0o077 == 0, "it holds the state's passphrase"
         read = subprocess.run(["sh", "-ec", f". {environment} && env -0"], capture_output=True, text=True, check=True)
         variables = dict(pair.split("=", 1) for pair in read.stdout.split("\0") if pair)
-        yield Kept(output, {**variables, "COLUMNS": "80"})
+        yield RetainedCluster(output, {**variables, "COLUMNS": "80"})
     finally:
         stopped, _ = rehearse("stop", "--stack", str(stack)).communicate(timeout=PATIENCE)
     assert "stopped" in stopped

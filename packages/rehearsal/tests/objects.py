@@ -16,7 +16,7 @@ from facts.concepts.pool import (
     gpu_pool_labels,
     gpu_pool_taints,
 )
-from rehearsal.timeline import Timeline
+from rehearsal.scenario.timeline import Timeline
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Cluster:
         spec = {"taints": [{"key": each.key, "value": each.value or "", "effect": each.effect} for each in taints]}
         self.timeline.observe("Node", change, {"metadata": metadata, "spec": spec, "status": status})
 
-    def gone(self, name: str, pool: str, *, size: int = 0) -> None:
+    def deleted(self, name: str, pool: str, *, size: int = 0) -> None:
         self.node(name, pool, size=size, change="DELETED")
 
     def pod(

@@ -1,4 +1,4 @@
-"""What the tests of the control plane, the fleet and the world share: pods, jobs, groups, waiting."""
+"""What the tests of the control plane, the fleet and the sandbox share: pods, jobs, groups, waiting."""
 
 from __future__ import annotations
 

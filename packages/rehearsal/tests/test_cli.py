@@ -15,7 +15,7 @@ import pytest
 
 from packages.rehearsal.tests.simulated_cluster import PATIENCE
 from rehearsal import cli
-from rehearsal.stack import ROOT, StackError, available, locate, resolve, without_protection
+from rehearsal.engine.stack import ROOT, StackError, available, locate, resolve, without_protection
 
 GOOD = (ROOT / "Pulumi.dev.yaml").read_text()
 
@@ -56,12 +56,12 @@ def test_help_explains_itself_to_a_newcomer() -> None:
     command = [sys.executable, "-m", "rehearsal", "--help"]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert shown.returncode == 0
-    for word in ("no cloud account", "run", "preview", "stop", "sabotage", "bench"):
+    for word in ("no cloud account", "run", "preview", "stop", "faults", "bench"):
         assert word in shown.stdout
 
 
 def test_without_a_case_the_cases_are_listed() -> None:
-    shown = run("sabotage")
+    shown = run("faults")
     assert shown.returncode == 0
     assert "minimum-one" in shown.stdout
     assert "taint-removed" in shown.stdout
@@ -70,9 +70,9 @@ def test_without_a_case_the_cases_are_listed() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("run", "--stack", "dve"), ("there is no stack 'dve'", "did you mean dev?")),
+        (("run", "--stack", "dve"), ("no stack 'dve'", "did you mean dev?")),
         (("preview", "--stack", "examples/nothing.yaml"), ("examples/nothing.yaml", "gke-tips.yaml")),
-        (("sabotage", "--case", "minimum"), ("no such case", "minimum-one")),
+        (("faults", "--case", "minimum"), ("no such case", "minimum-one")),
         (("run", "--plugins", "/nowhere"), ("/nowhere", "no such directory")),
         (("run", "--from", "home"), ("'home'", "'outside'", "'inside'")),
     ],
@@ -120,7 +120,7 @@ def test_a_stack_is_a_name_or_a_file() -> None:
 def test_a_file_name_that_is_no_stack_name_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "my stack.yaml"
     file.write_text(GOOD)
-    with pytest.raises(StackError, match="no stack name"):
+    with pytest.raises(StackError, match="not a valid stack name"):
         resolve(str(file))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from facts.concepts.kubernetes import quantity
+from facts.concepts.kubernetes import pod_requests, quantity
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,16 @@ def test_quantities(text: str, value: Any) -> None:
 def test_no_quantities(text: str) -> None:
     with pytest.raises(ValueError, match="no quantity"):
         quantity(text)
+
+
+def test_a_pod_requests_its_containers_together_or_its_largest_init_container() -> None:
+    spec = {
+        "initContainers": [{"resources": {"requests": {"cpu": "3", "memory": "64Mi"}}}, {}],
+        "containers": [
+            {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "4"}}},
+            {"resources": {"limits": {"cpu": "1", "nvidia.com/gpu": 2}}},
+            {"resources": None},
+        ],
+    }
+    assert pod_requests(spec) == {"cpu": 3, "memory": 1024**3, "nvidia.com/gpu": 2}
+    assert pod_requests({"containers": [{}]}) == {}

@@ -8,6 +8,7 @@ Variants take turns within every repetition, so that a busy minute hits all of t
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from rich.console import Console
@@ -20,21 +21,24 @@ from rehearsal.bench.scheduling import measure_scheduling
 from rehearsal.bench.slope import measure_slope
 from rehearsal.bench.stages import measure_clouds, measure_stages
 from rehearsal.bench.table import Goal, show
-from rehearsal.report import write_atomically
-from rehearsal.stack import ROOT
+from rehearsal.engine.stack import ROOT
+from rehearsal.report.report import write_atomically
 
 REPORT = ROOT / "build" / "bench" / "report.json"
 SCHEMA_VERSION = 1
 
 
-def run_bench(console: Console, *, tools: Path, quick: bool) -> None:
-    """Measure everything (20 minutes or so; ``quick``: 3), print one table, write ``build/bench/report.json``."""
+def run_bench(console: Console, *, tools: Path, quick: bool, faulty_project: AbstractContextManager[Path]) -> None:
+    """Measure everything (20 minutes or so; ``quick``: 3), print one table, write ``build/bench/report.json``.
+
+    ``faulty_project`` is a copy of the project that the gate refuses.
+    """
     repetitions = 1 if quick else 5
     machine = facts(tools)
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()), highlight=False)
     goals: list[Goal] = []
     console.print(f"previews, {repetitions} repetitions …")
-    goals += measure_previews(tools, repetitions)
+    goals += measure_previews(tools, repetitions, faulty_project)
     console.print("the gate on a large program …")
     goals += measure_rules(repetitions)
     console.print("previews of 1 to 50 pools …")

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from rehearsal.bench.project import PLACES, empty_project, engine_for, preview_world, stack_with, workspace
+from rehearsal.bench.project import PLACES, empty_project, engine_for, preview_sandbox, stack_with, workspace
 from rehearsal.bench.sample import Sample
 from rehearsal.bench.table import Goal
-from rehearsal.engine import CommandResult, EngineError, gate_for
-from rehearsal.faults.runner import sabotaged_project
-from rehearsal.faults.table import CASES
-from rehearsal.stack import ROOT
+from rehearsal.engine.engine import CommandResult, EngineError, gate_for
+from rehearsal.engine.stack import ROOT
 
 
-def measure_previews(tools: Path, repetitions: int) -> list[Goal]:
-    """All previews in turns; every repetition's ratio is to its own empty program. dev is on Google's cloud."""
+def measure_previews(tools: Path, repetitions: int, faulty_project: AbstractContextManager[Path]) -> list[Goal]:
+    """All previews in turns; every repetition's ratio is to its own empty program. dev is on GKE.
+
+    ``faulty_project`` is a copy of dev's project that the gate refuses.
+    """
     dev, gate = ROOT / "Pulumi.dev.yaml", gate_for(ROOT, "dev")
     with (
         workspace("previews") as folder,
-        preview_world(folder, tools) as facts,
-        sabotaged_project(CASES["minimum-one"]) as broken,
+        preview_sandbox(folder, tools) as facts,
+        faulty_project as faulty,
     ):
         empty = empty_project(folder)
         bare = engine_for("empty", folder, facts, tools, empty, empty / "Pulumi.dev.yaml")
         real = engine_for("dev", folder, facts, tools, ROOT, dev)
-        refused = engine_for("refused", folder, facts, tools, broken, dev)
+        refused = engine_for("refused", folder, facts, tools, faulty, dev)
         variants: dict[str, Callable[[], CommandResult]] = {
             "empty": lambda: _must(bare.preview(), True),
             "dev": lambda: _must(real.preview(), True),

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import yaml
 
-from rehearsal.engine import Engine
+from rehearsal.engine.engine import Engine
+from rehearsal.engine.stack import ROOT
 from rehearsal.providers import CLOUD_PLUGINS
-from rehearsal.stack import ROOT
-from rehearsal.world_client import WorldFacts, WorldHandle
+from rehearsal.sandbox.client import SandboxFacts, SandboxHandle
 
 _EMPTY_PROJECT = {"name": "empty", "runtime": {"name": "python", "options": {"virtualenv": ".venv"}}}
 
@@ -44,10 +44,10 @@ def workspace(name: str) -> Iterator[Path]:
 
 
 @contextmanager
-def preview_world(folder: Path, tools: Path) -> Iterator[WorldFacts]:
-    """The provider stand-ins without a control plane, shared by all previews of a measurement."""
-    with WorldHandle(folder / "world", tools=tools, clouds=CLOUD_PLUGINS, control_plane=False) as world:
-        yield world.ready()
+def preview_sandbox(folder: Path, tools: Path) -> Iterator[SandboxFacts]:
+    """The simulated providers without a control plane, shared by all previews of a measurement."""
+    with SandboxHandle(folder / "sandbox", tools=tools, clouds=CLOUD_PLUGINS, control_plane=False) as sandbox:
+        yield sandbox.ready()
 
 
 def empty_project(folder: Path) -> Path:
@@ -61,7 +61,7 @@ def empty_project(folder: Path) -> Path:
     return project
 
 
-def engine_for(name: str, folder: Path, facts: WorldFacts, tools: Path, project: Path, stack_file: Path) -> Engine:
+def engine_for(name: str, folder: Path, facts: SandboxFacts, tools: Path, project: Path, stack_file: Path) -> Engine:
     """An engine with a stack of its own, named after the stack file."""
     engine = Engine.create(
         project=project,

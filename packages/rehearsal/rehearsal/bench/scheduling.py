@@ -22,13 +22,13 @@ from rehearsal.bench.sample import Sample
 from rehearsal.bench.table import Goal
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
-from rehearsal.engine import Engine, EngineError
-from rehearsal.scenario import HELD, SECONDS
-from rehearsal.stack import ROOT
-from rehearsal.timeline import Timeline
-from rehearsal.user import User
-from rehearsal.watcher import Watcher
-from rehearsal.world_client import WorldError, WorldHandle
+from rehearsal.engine.engine import Engine, EngineError
+from rehearsal.engine.stack import ROOT
+from rehearsal.sandbox.client import SandboxError, SandboxHandle
+from rehearsal.scenario.plan import HELD, SECONDS
+from rehearsal.scenario.timeline import Timeline
+from rehearsal.scenario.user import User
+from rehearsal.scenario.watcher import Watcher
 
 _START_TIMEOUT_SECONDS: Final = 90.0
 _RUN_TIMEOUT_SECONDS: Final = 1800.0
@@ -61,9 +61,9 @@ def _our_cluster(folder: Path, tools: Path, max_nodes: int) -> Iterator[str]:
     pool = {"name": name, "gpu": GPU, "gpusPerNode": GPUS_PER_NODE, "capacity": "spot", "maxNodes": max_nodes}
     network = {"authorizedNetworks": [{"name": "me", "cidr": "203.0.113.17/32"}], "podCidr": "10.64.0.0/12"}
     stack_file = stack_with(folder, "scheduling", {"gpuPools": [pool], "network": network})
-    with WorldHandle(folder, tools=tools, clouds=("gcp",)) as world:
+    with SandboxHandle(folder, tools=tools, clouds=("gcp",)) as sandbox:
         engine = Engine.create(project=ROOT, stack="scheduling", stack_file=stack_file, run_dir=folder, path=(tools,))
-        facts = world.ready()
+        facts = sandbox.ready()
         result = replace(engine, home=facts.pulumi_home, path=(facts.plugins, tools)).up()
         if not result.ok or facts.kubeconfig is None:
             raise EngineError(f"the update before the measurement failed: {result.reason}")
@@ -83,7 +83,7 @@ def _bare_cluster(folder: Path, tools: Path, max_nodes: int) -> Iterator[str]:
         deadline = time.monotonic() + _START_TIMEOUT_SECONDS
         while not (folder / "ready.json").exists():
             if process.poll() is not None or time.monotonic() > deadline:
-                raise WorldError(f"the baseline did not start: {(folder / 'baseline.log').read_text()[-2000:]}")
+                raise SandboxError(f"the baseline did not start: {(folder / 'baseline.log').read_text()[-2000:]}")
             time.sleep(0.1)
         yield Path(json.loads((folder / "ready.json").read_text())["kubeconfig"]).read_text()
     finally:
@@ -101,16 +101,16 @@ def _until_all_run(kubeconfig: str, pods: int) -> float:
         begun = timeline.now()
         reply = User(api).create(_job(pods))
         if not reply.ok:
-            raise WorldError(f"the job was refused: {reply.message}")
+            raise SandboxError(f"the job was refused: {reply.message}")
         if not timeline.wait_until(lambda: _running(timeline) >= pods, _RUN_TIMEOUT_SECONDS):
-            raise WorldError(f"only {_running(timeline)} of {pods} pods ran within {_RUN_TIMEOUT_SECONDS:.0f} s")
+            raise SandboxError(f"only {_running(timeline)} of {pods} pods ran within {_RUN_TIMEOUT_SECONDS:.0f} s")
         return timeline.now() - begun
     finally:
         watcher.stop()
 
 
 def _running(timeline: Timeline) -> int:
-    return sum(pod.phase == "Running" and pod.gone is None for pod in timeline.pods_of("many"))
+    return sum(pod.phase == "Running" and pod.deleted is None for pod in timeline.pods_of("many"))
 
 
 def _job(pods: int) -> dict[str, Any]:

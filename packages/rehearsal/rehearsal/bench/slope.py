@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rehearsal.bench.project import engine_for, preview_world, stack_with, workspace
+from rehearsal.bench.project import engine_for, preview_sandbox, stack_with, workspace
 from rehearsal.bench.sample import Sample, slope
 from rehearsal.bench.table import Goal
-from rehearsal.engine import EngineError, gate_for
-from rehearsal.stack import ROOT
+from rehearsal.engine.engine import EngineError, gate_for
+from rehearsal.engine.stack import ROOT
 
 
 def measure_slope(tools: Path, cloud: str, sizes: tuple[int, ...], repetitions: int) -> list[Goal]:
     """Previews with the gate of stacks with so many pools; one line fitted per repetition, milliseconds per pool."""
     slopes, fits = [], []
-    with workspace("slope") as folder, preview_world(folder, tools) as facts:
+    with workspace("slope") as folder, preview_sandbox(folder, tools) as facts:
         engines = {}
         for size in sizes:
             pools = [_pool(number) for number in range(size)]

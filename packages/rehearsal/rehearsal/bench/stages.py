@@ -10,10 +10,10 @@ from rich.console import Console
 from rehearsal.bench.project import PLACES, stack_with, workspace
 from rehearsal.bench.sample import Sample
 from rehearsal.bench.table import Goal
-from rehearsal.engine import EngineError, gate_for
-from rehearsal.options import Options
-from rehearsal.run import Rehearsal
-from rehearsal.stack import ROOT, resolve
+from rehearsal.engine.engine import EngineError, gate_for
+from rehearsal.engine.stack import ROOT, resolve
+from rehearsal.run.options import Options
+from rehearsal.run.rehearsal import Rehearsal
 
 
 def measure_clouds(tools: Path) -> list[Goal]:

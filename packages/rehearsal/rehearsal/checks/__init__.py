@@ -11,22 +11,19 @@ from collections.abc import Mapping
 from rehearsal.checks import cluster, declared, workloads
 from rehearsal.checks.autoscaler_rights import autoscaler_rights
 from rehearsal.checks.calls import calls_allowed
-from rehearsal.checks.check import NOT_REACHED, Check, Pools
-from rehearsal.checks.left import checks_of_what_is_left
+from rehearsal.checks.leftovers import leftover_checks
 from rehearsal.checks.people import people_checks
 from rehearsal.checks.teams import team_checks
-from rehearsal.play import Played
-from rehearsal.scenario import Scenario
-from rehearsal.timeline import Timeline
+from rehearsal.scenario.check import Check, Pools
+from rehearsal.scenario.plan import Scenario
+from rehearsal.scenario.player import Played
+from rehearsal.scenario.timeline import Timeline
 
 __all__ = [
-    "NOT_REACHED",
-    "Check",
-    "Pools",
     "autoscaler_rights",
     "calls_allowed",
-    "checks_of_what_is_left",
     "cluster_checks",
+    "leftover_checks",
     "people_checks",
     "team_checks",
 ]
@@ -37,7 +34,7 @@ def cluster_checks(
 ) -> list[Check]:
     """All checks of what happened in the cluster, in the order of the story.
 
-    ``said`` are the autoscaler's own words about pools (``rehearsal/autoscaler_words.py``).
+    ``said`` are the autoscaler's own words about pools (``rehearsal/scenario/autoscaler_messages.py``).
     """
     return [
         cluster.starts_at_zero(timeline, played),
@@ -51,6 +48,6 @@ def cluster_checks(
         declared.system_pods_run(timeline, played),
         cluster.back_to_zero(timeline, played),
         *workloads.again_checks(timeline, scenario, played),
-        *workloads.stock_out_checks(timeline, scenario, played),
+        *workloads.shortage_checks(timeline, scenario, played),
         cluster.admin_stays(timeline, pools, played),
     ]

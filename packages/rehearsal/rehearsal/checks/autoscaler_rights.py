@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, Object
+from rehearsal.scenario.check import Check
 
 _IMAGE: Final = "cluster-autoscaler"
 _SEE: Final = ("get", "list", "watch")
@@ -58,8 +58,10 @@ def autoscaler_rights(api: Api) -> Iterator[Check]:
             continue
         namespace, account = deployment["metadata"]["namespace"], pod.get("serviceAccountName") or "default"
         lacking, asked = _lacking(api, namespace, account)
-        detail = f"{namespace}/{account} may not {'; '.join(lacking)}" if lacking else f"{asked} rights, none lacks"
-        title = "The autoscaler's service account may do all that its program does in the cluster"
+        detail = (
+            f"{namespace}/{account} may not {'; '.join(lacking)}" if lacking else f"{asked} permissions, none missing"
+        )
+        title = "The autoscaler's service account has all permissions that it needs in the cluster"
         yield Check("autoscaler-rights", title, not lacking, detail)
 
 

@@ -1,11 +1,11 @@
-"""What programs in the cluster asked of the cloud."""
+"""Calls of programs in the cluster to cloud APIs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rehearsal.checks.check import Check
-from rehearsal.cloud_calls import Calls
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.cloud_calls import Calls
 
 
 def calls_allowed(calls: Calls) -> Iterator[Check]:
@@ -15,4 +15,9 @@ def calls_allowed(calls: Calls) -> Iterator[Check]:
     """
     if calls.made:
         detail = "; ".join(calls.denied) or f"{calls.made} calls, none denied"
-        yield Check("cloud-calls-allowed", "Programs in the cluster may make their calls", not calls.denied, detail)
+        yield Check(
+            "cloud-calls-allowed",
+            "Programs in the cluster are permitted all their cloud API calls",
+            not calls.denied,
+            detail,
+        )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rehearsal.checks.check import NOT_REACHED, Check, Pools
 from rehearsal.checks.workloads import why
-from rehearsal.play import Played
-from rehearsal.scenario import OffGpus
-from rehearsal.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
+from rehearsal.scenario.check import NOT_REACHED, Check, Pools
+from rehearsal.scenario.plan import OffGpus
+from rehearsal.scenario.player import Played
+from rehearsal.scenario.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
 
 
 def starts_at_zero(timeline: Timeline, played: Played) -> Check:
@@ -17,7 +17,11 @@ def starts_at_zero(timeline: Timeline, played: Played) -> Check:
     until = first if first is not None else timeline.now()
     early = [node for node in timeline.nodes if node.gpu_pool and node.created < until]
     names = ", ".join(f"{node.name} ({node.pool})" for node in early)
-    detail = f"GPU nodes before any pod asked for a GPU: {names}" if early else "no GPU node before a pod asked for one"
+    detail = (
+        f"GPU nodes before any pod requested a GPU: {names}"
+        if early
+        else "no GPU node before the first pod requested a GPU"
+    )
     return Check("starts-at-zero", "GPU pools start empty", not early, detail)
 
 
@@ -35,11 +39,13 @@ def cpu_work_wakes_none(timeline: Timeline, played: Played) -> Check:
         if one.submission.expect.runs and not any(pod.running is not None for pod in pods):
             problems.append(f"{one.submission.workload} never ran: {why(timeline, one)}")
         until = played.cpu_done or timeline.now()
-        woken = [node.name for node in timeline.nodes if node.gpu_pool and one.at <= node.created < until]
-        if woken:
-            problems.append(f"GPU nodes started while only {one.submission.workload} waited: {', '.join(woken)}")
-    detail = "; ".join(problems) or "CPU work ran on CPU nodes, and none of it started a GPU node"
-    return Check("cpu-job-wakes-none", "CPU work wakes no GPU node", not problems and bool(played.submitted), detail)
+        started_nodes = [node.name for node in timeline.nodes if node.gpu_pool and one.at <= node.created < until]
+        if started_nodes:
+            problems.append(
+                f"GPU nodes started while only {one.submission.workload} was pending: {', '.join(started_nodes)}"
+            )
+    detail = "; ".join(problems) or "CPU pods ran on CPU nodes and started no GPU node"
+    return Check("cpu-job-wakes-none", "CPU work starts no GPU node", not problems and bool(played.submitted), detail)
 
 
 def reached(timeline: Timeline, pools: Pools, said: Mapping[str, str]) -> Iterator[Check]:
@@ -47,7 +53,8 @@ def reached(timeline: Timeline, pools: Pools, said: Mapping[str, str]) -> Iterat
     for pool in pools.gpu:
         nodes = [node for node in timeline.nodes if node.pool == pool.name]
         usable = [node for node in nodes if node.gpus_since is not None]
-        detail = f"{len(nodes)} nodes in all, {timeline.peak(pool.name)} at once, {len(usable)} with usable GPUs"
+        peak = timeline.peak(pool.name)
+        detail = f"{len(nodes)} nodes in total, {peak} at most at once, {len(usable)} with allocatable GPUs"
         reasons = (_about_machines(timeline, pool.name, nodes), said.get(pool.name, ""))
         if not usable and any(reasons):
             detail += f": {'; '.join(filter(None, reasons))}"
@@ -55,12 +62,12 @@ def reached(timeline: Timeline, pools: Pools, said: Mapping[str, str]) -> Iterat
 
 
 def limits(timeline: Timeline, pools: Pools) -> Iterator[Check]:
-    """No pool ever had more nodes than its maximum, at any observed moment."""
+    """No pool exceeds its maximum number of nodes, at any observed moment."""
     sized = pools.maxima.items()
     over = [(name, timeline.peak(name), most) for name, most in sized if timeline.peak(name) > most]
     detail = "; ".join(f"{name} had {peak} nodes at once, its maximum is {most}" for name, peak, most in over)
     peaks = ", ".join(f"{name} {timeline.peak(name)} of {most}" for name, most in sized)
-    title = "No pool ever had more nodes than its maximum"
+    title = "No pool exceeds its maximum number of nodes"
     yield Check("max-never-exceeded", title, not over, detail or f"most nodes at once: {peaks}")
 
 
@@ -69,24 +76,29 @@ def system_pods_off_gpus(timeline: Timeline) -> Check:
     guilty = [(pod, node) for pod, node in placements(timeline) if pod.system and node.gpu_pool]
     seen = sum(pod.system for pod, _ in placements(timeline))
     detail = "; ".join(f"{pod.namespace}/{pod.name} on {node.name} ({node.pool})" for pod, node in guilty)
-    kept = f"{seen} placements of system pods, none on a GPU node"
+    kept = f"{seen} system pod placements, none on a GPU node"
     return Check("system-pods-off-gpu", "System pods stay off GPU nodes", not guilty and seen > 0, detail or kept)
 
 
 def back_to_zero(timeline: Timeline, played: Played) -> Check:
     """After the last pod, every GPU pool returned to zero nodes."""
-    title = "GPU pools return to zero"
+    title = "GPU pools scale back to zero"
     if played.back_to_zero is not None and played.all_deleted is not None:
         took = played.back_to_zero - played.all_deleted
-        return Check("returned-to-zero", title, True, f"no GPU node {took:.1f} s after the last pod was deleted")
+        return Check(
+            "returned-to-zero",
+            title,
+            True,
+            f"no GPU node {took:.1f} s after the last pod was deleted (compressed time)",
+        )
     left = timeline.gpu_nodes_now()
     reasons = []
     for node in left:
         holders = [
-            p.name for p in timeline.pods if p.node == node.name and p.gone is None and p.owner not in NODE_AGENTS
+            p.name for p in timeline.pods if p.node == node.name and p.deleted is None and p.owner not in NODE_AGENTS
         ]
         reasons.append(
-            f"{node.name} ({node.pool}) still there" + (f", held by {', '.join(holders)}" if holders else "")
+            f"{node.name} ({node.pool}) still running" + (f", kept by {', '.join(holders)}" if holders else "")
         )
     return Check("returned-to-zero", title, False, "; ".join(reasons) or NOT_REACHED)
 
@@ -99,9 +111,9 @@ def admin_stays(timeline: Timeline, pools: Pools, played: Played) -> Check:
     wanted = pools.admin.min_nodes
     return Check(
         "admin-stays",
-        "The admin pool keeps its nodes while GPU nodes come and go",
+        "The admin pool keeps its nodes while GPU nodes start and stop",
         lowest >= wanted,
-        f"never fewer than {lowest} admin nodes, declared {wanted}",
+        f"at least {lowest} admin nodes at all times, minimum {wanted}",
     )
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from facts.concepts.kubernetes import Taint
 from facts.concepts.pool import Pool
-from rehearsal.checks.check import Check, Pools
-from rehearsal.play import Played
-from rehearsal.timeline import NODE_AGENTS, NodeRecord, Timeline
+from rehearsal.scenario.check import Check, Pools
+from rehearsal.scenario.player import Played
+from rehearsal.scenario.timeline import NODE_AGENTS, NodeRecord, Timeline
 
 _ZONE = "topology.kubernetes.io/zone"
 CAPACITY = "karpenter.sh/capacity-type"
-"""How a node was bought. All autoscaled nodes have it here, as Karpenter or its stand-in made them; the clouds' own
+"""How a node was bought. All autoscaled nodes have it here, as Karpenter or its simulation made them; the clouds' own
 labels say the same under names of their own."""
 
 _TOLD = 5
@@ -31,9 +31,11 @@ def nodes_as_declared(timeline: Timeline, pools: Pools) -> Check:
     ]
     found = [*strange, *wrong]
     detail = "; ".join(found[:_TOLD]) + (f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else "")
-    kept = f"{len(seen)} nodes, each with its pool's machine, zones, labels, taints, kind of capacity and GPUs"
-    title = "Every node is what its pool declares"
-    return Check("nodes-as-declared", title, bool(seen) and not found, detail or (kept if seen else "no node was seen"))
+    kept = f"{len(seen)} nodes match their pool's machine type, zones, labels, taints, capacity type and GPUs"
+    title = "Every node matches its pool"
+    return Check(
+        "nodes-as-declared", title, bool(seen) and not found, detail or (kept if seen else "no node was observed")
+    )
 
 
 def system_pods_run(timeline: Timeline, played: Played) -> Check:
@@ -42,12 +44,12 @@ def system_pods_run(timeline: Timeline, played: Played) -> Check:
     An agent of a node that went before it could start is none of them: the cluster deletes it some time later.
     """
     until = played.all_deleted or timeline.now()
-    left = {node.name for node in timeline.nodes if node.gone is not None}
+    left = {node.name for node in timeline.nodes if node.deleted is not None}
     mine = [
         pod
         for pod in timeline.pods
         if pod.system_namespace
-        and pod.gone is None
+        and pod.deleted is None
         and pod.created <= until
         and not (pod.owner in NODE_AGENTS and pod.node in left)
     ]
@@ -57,13 +59,13 @@ def system_pods_run(timeline: Timeline, played: Played) -> Check:
         f"{pod.namespace}/{pod.name} never ran: {timeline.why_pending(pod.name) or 'no reason'}" for pod in waiting
     ]
     reasons += [f"{pod.namespace}/{pod.name} failed" for pod in failed]
-    detail = "; ".join(reasons[:_TOLD]) or f"{len(mine)} pods outside the namespace default, all of them have run"
-    return Check("system-pods-run", "The cluster's own pods run", bool(mine) and not reasons, detail)
+    detail = "; ".join(reasons[:_TOLD]) or f"{len(mine)} pods outside the namespace default, all have run"
+    return Check("system-pods-run", "System pods run", bool(mine) and not reasons, detail)
 
 
 def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
     if node.machine_type not in pool.machine_types:
-        yield f"is a {node.machine_type or 'machine of no type'}, declared {' or '.join(pool.machine_types)}"
+        yield f"is a {node.machine_type or 'machine of unknown type'}, declared {' or '.join(pool.machine_types)}"
     zone = node.labels.get(_ZONE, "")
     if zone not in pool.zones:
         yield f"is in zone {zone or 'none'}, declared {' or '.join(pool.zones)}"
@@ -72,7 +74,7 @@ def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
             yield f"has label {key}={node.labels.get(key, '(none)')}, declared {value}"
     lacking = [text for text in map(_text, pool.taints) if text not in node.taints]
     if lacking:
-        yield f"lacks the taint {', '.join(lacking)}"
+        yield f"has no taint {', '.join(lacking)}"
     bought, wanted = node.labels.get(CAPACITY), "spot" if pool.spot else "on-demand"
     reserved = pool.gpu_part is not None and pool.gpu_part.reservation is not None
     # Karpenter's word for them; other autoscalers do not tell them from those on demand.

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from components.settings.access import Access, Role
-from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, Object
+from rehearsal.scenario.check import Check
 from rehearsal.simulation import UserInfo
 
 _REVIEW: Final = "authorization.k8s.io/v1"
@@ -51,13 +51,15 @@ _IN_NONE: Final = (
 )
 
 
-def people_checks(api: Api, access: Sequence[Access], let_in: Mapping[str, UserInfo]) -> Iterator[Check]:
+def people_checks(api: Api, access: Sequence[Access], identities: Mapping[str, UserInfo]) -> Iterator[Check]:
     """A check for each entry of ``access``; ``let_in`` is whom the cloud lets in, and as whom."""
     for entry in access:
-        title = f"{entry.name} may do what {'an' if entry.role == 'admin' else 'a'} {entry.role} may, and no more"
-        login = let_in.get(entry.who)
+        title = f"{entry.name} has exactly the permissions of the role {entry.role}"
+        login = identities.get(entry.who)
         if login is None:
-            yield Check(f"access:{entry.name}", title, False, f"the cloud does not let {entry.who} in")
+            yield Check(
+                f"access:{entry.name}", title, False, f"the cloud does not grant {entry.who} access to the cluster"
+            )
             continue
         tried = [(one, where) for where in entry.namespaces or ("default",) for one in _IN_OWN_NAMESPACE]
         tried += [(one, _ELSEWHERE) for one in _IN_ANOTHER] + [(one, "") for one in _IN_NONE]
@@ -67,7 +69,7 @@ def people_checks(api: Api, access: Sequence[Access], let_in: Mapping[str, UserI
             if _may(api, login, one, where) != (entry.role in one.may)
         ]
         allowed = sum(entry.role in one.may for one, _ in tried)
-        detail = "; ".join(wrong) or f"{allowed} of {len(tried)} things that it tried"
+        detail = "; ".join(wrong) or f"{allowed} of {len(tried)} permissions granted, as declared"
         yield Check(f"access:{entry.name}", title, not wrong, f"{entry.who} {detail}" if wrong else detail)
 
 

@@ -12,8 +12,8 @@ from typing import Final
 from components.settings.teams import Team
 from facts.concepts.kubernetes import GPU_RESOURCE
 from facts.concepts.offer import PRIORITY_CLASSES
-from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.scenario.check import Check
 
 # A quota holds once a controller has counted what is there, some seconds after it was made.
 _PATIENCE_SECONDS: Final = 240.0
@@ -46,8 +46,8 @@ def team_checks(api: Api, teams: Sequence[Team], wait: Wait) -> Iterator[Check]:
             for one, answer in said.items()
             if not _as_it_must(one, answer)
         ]
-        told = f"{team.gpus} fit, {team.gpus + 1} exceed the quota; {len(said)} pods tried"
-        title = f"Pods of team {team.name} ask for {team.gpus} GPUs at most, and are no more urgent than it"
+        told = f"{team.gpus} GPUs fit the quota, {team.gpus + 1} exceed it; {len(said)} pods tried (dry run)"
+        title = f"Pods of team {team.name} get at most {team.gpus} GPUs and no higher priority than the team"
         yield Check(f"team:{team.name}", title, passed, "; ".join(wrong) or told)
 
 

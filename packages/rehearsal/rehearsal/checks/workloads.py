@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rehearsal.checks.check import NOT_REACHED, Check
-from rehearsal.play import Played, Submitted
-from rehearsal.scenario import OffGpus, Refused, RunsOn, Scenario, StaysPending
-from rehearsal.timeline import Timeline
-from rehearsal.user import essence
+from rehearsal.scenario.check import NOT_REACHED, Check
+from rehearsal.scenario.plan import OffGpus, Refused, RunsOn, Scenario, StaysPending
+from rehearsal.scenario.player import Played, Submitted
+from rehearsal.scenario.timeline import Timeline
+from rehearsal.scenario.user import short_message
 
 _FULL: Final = ("exceed limits", "limits have been exhausted")
 
@@ -19,7 +19,7 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
     """One check for every GPU workload: it did what its expectation says."""
     for submission in scenario.submissions:
         expect = submission.expect
-        if isinstance(expect, OffGpus) or submission.id.startswith(("burst", "stock-out")):
+        if isinstance(expect, OffGpus) or submission.id.startswith(("burst", "capacity-shortage")):
             continue
         title = submission.title[0].upper() + submission.title[1:]
         one = played.of(submission.id)
@@ -38,9 +38,9 @@ def workload_checks(timeline: Timeline, scenario: Scenario, played: Played) -> I
 
 def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
     """Each pool comes back from zero, by one node, for a job that asks for all that one had left beside its agents."""
-    after = played.of(scenario.stock_out.taken.id) if scenario.stock_out is not None else None
+    after = played.of(scenario.shortage.fallback_pod.id) if scenario.shortage is not None else None
     for pool in scenario.again:
-        title = f"{pool} comes back from zero, by one node, for a job that takes a whole one"
+        title = f"{pool} scales up from zero again, by one node, for a job that needs a whole node"
         one = played.of(f"again:{pool}")
         if one is None:
             yield Check(f"again:{pool}", title, False, NOT_REACHED)
@@ -51,16 +51,20 @@ def again_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iter
         until = math.inf if after is None else after.at
         came = [node.name for node in timeline.nodes if node.pool == pool and one.at <= node.created < until]
         if len(came) > 1:
-            passed, detail = False, f"{len(came)} nodes came for what one can hold: {', '.join(came)}; {detail}"
+            passed, detail = (
+                False,
+                f"{len(came)} nodes started for a job that fits one node: {', '.join(came)}; {detail}",
+            )
         yield Check(f"again:{pool}", title, passed, f"{detail} ({words})")
 
 
-def stock_out_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
-    """A ladder's next rung takes over where the cloud has no machine for the first."""
-    if scenario.stock_out is not None:
-        title = f"When the cloud has no machine for {' and '.join(scenario.stock_out.dry)}, the next rung takes over"
-        one = played.of(scenario.stock_out.taken.id)
-        yield Check("stock-out", title, *(_placed(timeline, one, _runs(one)) if one else (False, NOT_REACHED)))
+def shortage_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
+    """The next capacity type takes over where the cloud has no capacity for the first."""
+    if scenario.shortage is not None:
+        pools = " and ".join(scenario.shortage.pools)
+        title = f"When the cloud has no capacity for {pools}, the next capacity type takes over"
+        one = played.of(scenario.shortage.fallback_pod.id)
+        yield Check("capacity-shortage", title, *(_placed(timeline, one, _runs(one)) if one else (False, NOT_REACHED)))
 
 
 def burst_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iterator[Check]:
@@ -81,22 +85,22 @@ def burst_checks(timeline: Timeline, scenario: Scenario, played: Played) -> Iter
         yield _extra_check(timeline, played, burst.extra.id, burst.pool)
     if burst.fallback is not None:
         one = played.of(burst.fallback.id)
-        title = f"When {burst.pool} is full, its fallback takes over"
+        title = f"When {burst.pool} is full, its fallback pool takes over"
         yield Check("fallback", title, *(_placed(timeline, one, _runs(one)) if one else (False, NOT_REACHED)))
 
 
 def _extra_check(timeline: Timeline, played: Played, id: str, pool: str) -> Check:
-    title = f"At its maximum, {pool} makes the next pod wait"
+    title = f"At the maximum of {pool}, the next pod waits"
     one = played.of(id)
     if one is None:
         return Check("waits-at-max", title, False, NOT_REACHED)
     ran, where = _placed(timeline, one, _runs(one))
     if played.extra_waited_until is None:
-        return Check("waits-at-max", title, False, f"it did not wait for a full pool: {where}")
+        return Check("waits-at-max", title, False, f"it did not wait for the full pool: {where}")
     reasons = _reasons(timeline, one)
-    said = _of_full_pool(reasons[-1]) if reasons else "and nothing said so"
-    full = f"it still waited {played.extra_waited_until - one.at:.1f} s after its submission, the pool full ({said})"
-    return Check("waits-at-max", title, ran and bool(reasons), f"{full}; once another pod had ended it {where}")
+    said = _of_full_pool(reasons[-1]) if reasons else "no reason was reported"
+    full = f"still Pending {played.extra_waited_until - one.at:.1f} s after submission, pool full ({said})"
+    return Check("waits-at-max", title, ran and bool(reasons), f"{full}; after another pod ended it {where}")
 
 
 def _submitted(played: Played, submissions: Sequence[object]) -> list[Submitted]:
@@ -133,8 +137,8 @@ def _placed(timeline: Timeline, one: Submitted, expect: RunsOn) -> tuple[bool, s
 
 def _beside_idle(one: Submitted, passed: bool, detail: str) -> tuple[bool, str]:
     if not one.idle_larger:
-        return False, "no larger node was idle when it was submitted, so this was not rehearsed"
-    return passed, f"{detail}, while {', '.join(one.idle_larger)} stood idle"
+        return False, "not rehearsed: no larger node was idle at its submission"
+    return passed, f"{detail}, while {', '.join(one.idle_larger)} was idle"
 
 
 def _pending(timeline: Timeline, one: Submitted, expect: StaysPending) -> tuple[bool, str]:
@@ -149,12 +153,12 @@ def _pending(timeline: Timeline, one: Submitted, expect: StaysPending) -> tuple[
         *(event.message for pod in pods for event in timeline.events if event.name == pod.name),
     ]
     if not said:
-        return False, "it stays Pending, but nothing says why"
+        return False, "it stays Pending without a reported reason"
     for word in expect.mentions:
         if not any(word in text for text in said):
-            return False, f"it stays Pending, but nothing mentions {word}: {said[-1]}"
+            return False, f"it stays Pending, but no message mentions {word}: {said[-1]}"
     best = next((text for text in said if all(word in text for word in expect.mentions)), said[0])
-    return True, f"Pending: {essence(best)}"
+    return True, f"Pending: {short_message(best)}"
 
 
 def _refused(one: Submitted, expect: Refused) -> tuple[bool, str]:
@@ -163,7 +167,7 @@ def _refused(one: Submitted, expect: Refused) -> tuple[bool, str]:
     lacking = [word for word in expect.mentions if word not in one.reply.message]
     if lacking:
         return False, f"refused without mentioning {', '.join(lacking)}: {one.reply.message}"
-    return True, f"refused: {essence(one.reply.message)}"
+    return True, f"refused: {short_message(one.reply.message)}"
 
 
 def why(timeline: Timeline, one: Submitted) -> str:

@@ -1,24 +1,24 @@
 """The rehearsal's client of the Kubernetes API, thread-safe: plain dicts in and out.
 
-Not the official client: that turns every object into classes and took most of a world's start-up, and the rehearsal
-reads thousands of nodes.
+Not the official client, which ``gpu`` uses to read any kubeconfig that a user may have: it takes a second to load and
+turns every object into classes, and the rehearsal reads thousands of nodes. Both share ``facts/concepts/rest.py``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import urllib3
 from urllib3.exceptions import HTTPError
 
+from facts.concepts.rest import admission_warnings, failure, resource_path
 from rehearsal.cluster.credentials import UserTokens
 from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
 
@@ -32,8 +32,6 @@ _READ_SECONDS: Final = 60.0
 _BUSY_RETRIES: Final = 50
 _BUSY_SECONDS: Final = 0.2
 
-# https://datatracker.ietf.org/doc/html/rfc7234#section-5.5; Kubernetes always uses code 299.
-_WARNING: Final = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
 _JSON: Final = "application/json"
 _APPLY: Final = "application/apply-patch+yaml"  # JSON is YAML
 _MERGE: Final = "application/merge-patch+json"
@@ -288,17 +286,8 @@ class Api:
             raise UnreachableError(f"the API server at {self._where} does not answer: {reason}") from error
 
 
-def resource_path(version: str, plural: str, name: str | None = None, namespace: str | None = None) -> str:
-    """``("apps/v1", "daemonsets", "x", "y")`` → ``/apis/apps/v1/namespaces/y/daemonsets/x``."""
-    parts = ["/apis" if "/" in version else "/api", version]
-    if namespace:
-        parts += ["namespaces", quote(namespace, safe="")]
-    return "/".join(part for part in (*parts, plural, name and quote(name, safe=":")) if part)
-
-
 def _with_warnings(response: urllib3.BaseHTTPResponse) -> tuple[Object, tuple[str, ...]]:
-    said = [text for header in response.headers.getlist("Warning") for text in _WARNING.findall(header)]
-    return json.loads(response.data), tuple(text.replace('\\"', '"') for text in said)
+    return json.loads(response.data), admission_warnings(response.headers.getlist("Warning"))
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
@@ -309,11 +298,7 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 
 
 def _error(status: int, data: bytes) -> ApiError:
-    try:
-        body = json.loads(data)
-        message, reason = str(body["message"]), str(body.get("reason", ""))
-    except (ValueError, KeyError, TypeError):
-        message, reason = data.decode(errors="replace").strip() or "no message", ""
+    message, reason = failure(data) or (data.decode(errors="replace").strip() or "no message", "")
     if status == 401:
         message += " (the kubeconfig's credentials were not accepted)"
     return ApiError(status, reason, message)

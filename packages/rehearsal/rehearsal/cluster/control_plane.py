@@ -23,12 +23,12 @@ from types import TracebackType
 from typing import Any, Final
 
 from facts.concepts.kubeconfig import kubeconfig
+from rehearsal.cluster import images
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.pki import NAME, Certificates, make_certificates, write_private
-from rehearsal.processes import Child, PortTaken, ProcessError, Processes, free_ports, listens
+from rehearsal.cluster.processes import Child, PortTaken, ProcessError, Processes, free_ports, listens
 from rehearsal.simulation import makers_rights
-from rehearsal.workloads import images
 
 STAGES: Final = Path(__file__).parent / "stages"
 SERVICE_CIDR: Final = "10.96.0.0/16"

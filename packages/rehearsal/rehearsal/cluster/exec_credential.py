@@ -1,4 +1,4 @@
-"""The stand-in for a cloud's kubeconfig credential plugin: prints the cluster user's token.
+"""The simulated credential plugin of a cloud's kubeconfig: prints the cluster user's token.
 
 The protocol: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
 """
@@ -39,6 +39,6 @@ def write_credential_plugins(plugins: Path, token: str) -> None:
     for name, known in PLUGINS.items():
         plugin = plugins / name
         quoted = str(file).replace("'", "'\\''")
-        otherwise = known.otherwise or "the rehearsal's stand-in does not know this command"
+        otherwise = known.otherwise or "the simulated plugin does not know this command"
         plugin.write_text(_SCRIPT.format(token=quoted, name=name, arguments=known.arguments, otherwise=otherwise))
         plugin.chmod(0o755)

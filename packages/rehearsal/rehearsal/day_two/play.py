@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Final
 
 from facts.catalog.changes import Effects
-from rehearsal.checks import Check
 from rehearsal.day_two.edits import Edit, Target, edit_stack, entry_of, next_minor
-from rehearsal.engine import CommandResult, Engine, PolicyPack
-from rehearsal.play import PATIENCE_SECONDS
-from rehearsal.scenario import Scenario, Submission
-from rehearsal.timeline import PodRecord, Timeline
-from rehearsal.user import User
+from rehearsal.engine.engine import CommandResult, Engine, PolicyPack
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.plan import Scenario, Submission
+from rehearsal.scenario.player import PATIENCE_SECONDS
+from rehearsal.scenario.timeline import PodRecord, Timeline
+from rehearsal.scenario.user import User
 
 _ENDING: Final = ("replace", "delete")
 _TOLD: Final = 3
@@ -47,21 +47,21 @@ class DayTwo:
         job = _job(scenario)
         for number, edits in enumerate(self._edits, 1):
             yield from self._edited(edits, job, f"day-two-{number}")
-        waited = self._take_what_waited(job)
+        waited = self._apply_waiting_changes(job)
         refreshed = self._engine.refresh()
         again = self._engine.up(self._gate, name="day-two-refreshed", expect_no_changes=True)
         results = [result for result in (waited, refreshed, again) if result is not None]
         detail = next((result.reason for result in results if not result.ok), "no changes")
-        title = "After a refresh, an update changes nothing"
+        title = "After `pulumi refresh`, an update changes nothing"
         yield Check("day-two:refresh", title, all(result.ok for result in results), detail)
         self._user.delete(job.kind, job.workload)
 
-    def _take_what_waited(self, job: Submission) -> CommandResult | None:
+    def _apply_waiting_changes(self, job: Submission) -> CommandResult | None:
         """Update again when no pool but the job's has nodes, if a change waits for that."""
         if all(self._effects[edit.id].job != "waits" for edits in self._edits for edit in edits):
             return None
         pods = self._timeline.pods_of(job.workload)
-        kept = {pod.node for pod in pods if pod.gone is None}
+        kept = {pod.node for pod in pods if pod.deleted is None}
         self._wait(lambda: {node.name for node in self._timeline.gpu_nodes_now()} <= kept, PATIENCE_SECONDS)
         return self._engine.up(self._gate, name="day-two-waited", skip_preview=True)
 
@@ -69,14 +69,14 @@ class DayTwo:
         pod = self._running(job)
         passed, detail = self._updated(edits, pod, name)
         if len(edits) > 1:
-            detail += f" ({len(edits)} changes in one update)"
+            detail += f" (all {len(edits)} changes of this update together)"
         for edit in edits:
             yield Check(f"day-two:{edit.id}", f"With a job running: {edit.title}", passed, detail)
 
     def _updated(self, edits: tuple[Edit, ...], pod: PodRecord | None, name: str) -> tuple[bool, str]:
         node = None if pod is None else self._timeline.node_of(pod)
         if pod is None or node is None:
-            return False, "the job that was to run meanwhile never ran"
+            return False, "the job that should run meanwhile never ran"
         file = self._engine.stack_file
         edit_stack(file, edits, Target(entry_of(node.pool, file), next_minor(self._version)))
         planned = self._engine.preview(self._gate)
@@ -96,12 +96,12 @@ class DayTwo:
 
         def alive() -> PodRecord | None:
             pods = self._timeline.pods_of(job.workload)
-            return next((pod for pod in pods if pod.running and pod.gone is None and pod.finished is None), None)
+            return next((pod for pod in pods if pod.running and pod.deleted is None and pod.finished is None), None)
 
         if alive() is None:
             self._user.delete(job.kind, job.workload)
-            gone = [pod.uid for pod in self._timeline.pods_of(job.workload)]
-            self._wait(lambda: all(self._by(uid).gone is not None for uid in gone), PATIENCE_SECONDS)
+            deleted = [pod.uid for pod in self._timeline.pods_of(job.workload)]
+            self._wait(lambda: all(self._by(uid).deleted is not None for uid in deleted), PATIENCE_SECONDS)
             self._user.create(job.manifest)
             self._wait(lambda: alive() is not None, PATIENCE_SECONDS)
         return alive()
@@ -129,12 +129,12 @@ def _shortly(announced: tuple[str, ...]) -> str:
     names = {step: step.split(maxsplit=1)[1] for step in announced}
     heads = [step for step, name in names.items() if not any(name.startswith(f"{each}-") for each in names.values())]
     more = [f"{len(heads) - _TOLD} more"] if len(heads) > _TOLD else []
-    own = " with what belongs to it" if len(heads) < len(announced) else ""
-    return ", ".join((*heads[:_TOLD], *more)) + own if announced else "that nothing is replaced or deleted"
+    own = " and its parts" if len(heads) < len(announced) else ""
+    return ", ".join((*heads[:_TOLD], *more)) + own if announced else "no replacement and no deletion"
 
 
 def _survived(pod: PodRecord) -> bool:
-    return pod.gone is None and pod.phase == "Running"
+    return pod.deleted is None and pod.phase == "Running"
 
 
 def _ended(planned: CommandResult) -> tuple[str, ...]:

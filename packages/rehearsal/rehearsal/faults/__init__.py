@@ -1,5 +1,5 @@
-"""Sabotage: the real program, broken on purpose from outside, to prove that the gate and the rehearsal notice.
+"""Fault injection: the real program with one fault, to prove that the gate and the rehearsal notice it.
 
-Each module in ``cases`` breaks one thing. It says which rule of the gate must refuse it at preview, if any can, and
-which check of a rehearsal without the gate must fail, and why.
+Each case in ``cases`` injects one fault. It names the rule of the gate that must refuse it at preview, if one can, and
+the check that must fail in a rehearsal without the gate, with the reason.
 """

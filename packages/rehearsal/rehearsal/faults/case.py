@@ -1,4 +1,4 @@
-"""What a sabotage case is. Imported by the sabotaged program itself, so it must stay cheap."""
+"""What a fault is. The faulty program imports this itself, so it must stay cheap."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Program = Callable[[], None]
 
 @dataclass(frozen=True)
 class Case:
-    """One way to break the program.
+    """One fault of the program.
 
-    ``sabotage`` gets the original program as a function and must call it, with something changed before or added after.
-    ``rule`` is the policy that must refuse it; ``None``: the gate cannot know, as only the cloud or the cluster does.
-    With the gate off, the rehearsal's check ``check`` must fail, and its detail must contain ``reason``.
+    ``inject`` gets the original program as a function and must call it, with something changed before or added after.
+    ``rule`` is the policy that must refuse it, ``None`` if only the cloud or the cluster can know. Without the gate,
+    the rehearsal's check ``check`` must fail, and its detail must contain ``reason``.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Case:
     rule: str | None
     check: str
     reason: str
-    sabotage: Callable[[Program], None]
+    inject: Callable[[Program], None]
 
 
 def is_gpu_pool(type: str, properties: dict[str, Any]) -> bool:

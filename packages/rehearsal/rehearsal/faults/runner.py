@@ -1,4 +1,4 @@
-"""Runs sabotage cases: builds the sabotaged project, previews it with the gate, rehearses it without."""
+"""Runs fault injection: builds the faulty project, previews it with the gate, rehearses it without."""
 
 from __future__ import annotations
 
@@ -12,30 +12,29 @@ from typing import Final
 
 from rich.console import Console
 
-from rehearsal.engine import gate_for
+from rehearsal.engine.engine import gate_for
+from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.faults.case import Case
-from rehearsal.faults.table import module_of
-from rehearsal.options import Options
-from rehearsal.preview import Preview, preview, show
-from rehearsal.run import Finished, Rehearsal
-from rehearsal.stack import ROOT, resolve
+from rehearsal.run.options import Options
+from rehearsal.run.preview import Preview, preview, show
+from rehearsal.run.rehearsal import Finished, Rehearsal
 
-_LEFT_OUT: Final = frozenset({"__main__.py", "build", ".git", ".pytest_cache", ".ruff_cache"})
+_EXCLUDED: Final = frozenset({"__main__.py", "build", ".git", ".pytest_cache", ".ruff_cache"})
 _PROGRAM: Final = """\
-# Runs the unchanged program under one sabotage case.
+# Runs the unchanged program with one fault.
 import runpy
 
-from {module} import CASE
+from rehearsal.faults.table import CASES
 
-CASE.sabotage(lambda: (runpy.run_path({program!r}, run_name="__main__"), None)[1])
+CASES[{name!r}].inject(lambda: (runpy.run_path({program!r}, run_name="__main__"), None)[1])
 """
 
 
 @dataclass(frozen=True)
 class GateRefusal:
-    """What the gate said to a sabotaged preview.
+    """The gate's verdict on a preview of the faulty program.
 
-    ``refused`` is true only if the case's own rule stopped it; ``expected`` also if it has none and nothing stopped it.
+    ``refused``: the case's own rule refused it. ``expected``: that, or the case has no rule and the preview passed.
     """
 
     case: Case
@@ -45,7 +44,7 @@ class GateRefusal:
     def refused(self) -> bool:
         """Whether the preview failed because of the rule that the case names."""
         return not self.preview.ok and any(
-            found.rule == self.case.rule for found in self.preview.result.outcome.mandatory
+            violation.rule == self.case.rule for violation in self.preview.result.outcome.mandatory
         )
 
     @property
@@ -55,38 +54,38 @@ class GateRefusal:
 
 
 @contextmanager
-def sabotaged_project(case: Case, root: Path = ROOT) -> Iterator[Path]:
-    """The checkout as a project directory of symbolic links, except for the program, which runs under ``case``."""
-    build = root / "build" / "sabotage"
+def faulty_project(case: Case, root: Path = ROOT) -> Iterator[Path]:
+    """The checkout as a project directory of symbolic links, except for the program, which runs with the fault."""
+    build = root / "build" / "faults"
     build.mkdir(parents=True, exist_ok=True)
     project = Path(tempfile.mkdtemp(prefix=f"{case.name}-", dir=build))
     try:
         for entry in root.iterdir():
-            if entry.name not in _LEFT_OUT:
+            if entry.name not in _EXCLUDED:
                 (project / entry.name).symlink_to(entry)
-        (project / "__main__.py").write_text(_PROGRAM.format(module=module_of(case), program=str(root / "__main__.py")))
+        (project / "__main__.py").write_text(_PROGRAM.format(name=case.name, program=str(root / "__main__.py")))
         yield project
     finally:
         shutil.rmtree(project, ignore_errors=True)
 
 
 def refusal(case: Case, *, tools: Path) -> GateRefusal:
-    """Preview the sabotaged program with the gate."""
+    """Preview the faulty program with the gate."""
     stack = resolve(case.stack)
-    with sabotaged_project(case) as project:
+    with faulty_project(case) as project:
         return GateRefusal(case, preview(stack, tools=tools, gate=gate_for(ROOT, stack.name), project=project))
 
 
-def rehearsed(case: Case, console: Console, *, tools: Path) -> Finished:
-    """Rehearse the sabotaged program with the gate off."""
-    with sabotaged_project(case) as project:
+def rehearse_without_gate(case: Case, console: Console, *, tools: Path) -> Finished:
+    """Rehearse the faulty program without the gate."""
+    with faulty_project(case) as project:
         options = Options(
-            tools=tools, gate=None, project=project, fail_fast=True, build=ROOT / "build" / "sabotage" / "rehearsal"
+            tools=tools, gate=None, project=project, fail_fast=True, build=ROOT / "build" / "faults" / "rehearsal"
         )
         return Rehearsal(resolve(case.stack), options, console).run()
 
 
-def caught(case: Case, finished: Finished) -> bool:
+def noticed_by(case: Case, finished: Finished) -> bool:
     """Whether the rehearsal failed at the case's own check, for the case's own reason."""
     return any(
         not check.passed and check.id.startswith(case.check) and case.reason in check.detail
@@ -95,17 +94,17 @@ def caught(case: Case, finished: Finished) -> bool:
 
 
 def run_case(case: Case, console: Console, *, tools: Path, rehearse: bool) -> bool:
-    """Show one case; true if the gate did what the case says and, with ``rehearse``, the rehearsal noticed."""
+    """Run and show one case; true if the gate did what the case says and, with ``rehearse``, the rehearsal failed."""
     console.print(f"[bold]{case.name}[/]: {case.title} (stack {case.stack})\n", highlight=False)
-    found = refusal(case, tools=tools)
-    show(console, case.stack, found.preview, verbose=False)
+    verdict = refusal(case, tools=tools)
+    show(console, case.stack, verdict.preview, verbose=False)
     if case.rule is None:
-        console.print("No rule of the gate can know this." if found.expected else "The gate did NOT let it pass.")
+        console.print("No rule of the gate can detect this." if verdict.expected else "The gate did NOT let it pass.")
     else:
-        console.print(f"The gate {'refused it by' if found.refused else 'did NOT refuse it by'} rule {case.rule}.")
+        console.print(f"The gate {'refused it' if verdict.refused else 'did NOT refuse it'}: rule {case.rule}.")
     if not rehearse:
-        return found.expected
+        return verdict.expected
     console.print("\nNow without the gate:")
-    noticed = caught(case, rehearsed(case, console, tools=tools))
+    noticed = noticed_by(case, rehearse_without_gate(case, console, tools=tools))
     console.print(f"The rehearsal {'failed' if noticed else 'did NOT fail'} at check {case.check}.")
-    return found.expected and noticed
+    return verdict.expected and noticed

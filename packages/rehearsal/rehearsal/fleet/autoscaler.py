@@ -11,9 +11,9 @@ import yaml
 
 from rehearsal.cluster.api import Api, ApiError
 from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.cluster.processes import Child, ProcessError
 from rehearsal.fleet.instance_types import InstanceTypes
 from rehearsal.fleet.node_pools import NODE_CLASS, claim_path
-from rehearsal.processes import Child, ProcessError
 from rehearsal.simulation import SimulatedNodeGroup
 
 CRDS: Final = (

@@ -19,9 +19,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rehearsal.cluster.api import Api, Object, resource_path
+from facts.concepts.rest import resource_path
+from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.events import warning
 from rehearsal.cluster.threads import PollingThread
-from rehearsal.cluster_events import warning
 from rehearsal.fleet.device_plugin import PLUGIN, PluginError, replicas
 from rehearsal.fleet.installers import installer_problem, plugin_problem
 from rehearsal.fleet.nodes import ADVERTISED_BY, DRIVER, GPUS, GROUP_LABEL, UNSEEN_TAINT, condition

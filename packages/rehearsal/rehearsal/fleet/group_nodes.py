@@ -79,7 +79,7 @@ def wait_until_ready(api: Api, group: str, count: int, check: Callable[[], None]
         time.sleep(0.1)
 
 
-def wait_until_gone(api: Api, group: str) -> None:
+def wait_until_deleted(api: Api, group: str) -> None:
     """Return when no node of the group is left.
 
     A node whose claim went before Karpenter knew of it has nobody else to end it.

@@ -149,7 +149,7 @@ class KarpenterFleet:
             api = self._control_plane.api
         delete_node_pools(api, name)
         group_nodes.remove_nodes(api, name)
-        group_nodes.wait_until_gone(api, name)
+        group_nodes.wait_until_deleted(api, name)
 
     def recreate_nodes(self, cluster: str, name: str) -> None:
         """Drain the group's nodes and end them; what does not exist is fine."""

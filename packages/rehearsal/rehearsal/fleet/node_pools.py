@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from rehearsal.cluster.api import Api, Object, resource_path
+from facts.concepts.rest import resource_path
+from rehearsal.cluster.api import Api, Object
 from rehearsal.fleet.instance_types import CAPACITY_TYPE, capacity_type
 from rehearsal.fleet.nodes import BETA_INSTANCE_TYPE, GROUP_LABEL, INSTANCE_TYPE, UNSEEN_TAINT, ZONE, NodeTemplate
 from rehearsal.simulation import SimulatedNodeGroup

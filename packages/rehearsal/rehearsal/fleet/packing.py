@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
-from facts.concepts.kubernetes import SAFE_TO_EVICT, quantity
+from facts.concepts.kubernetes import SAFE_TO_EVICT, pod_requests, quantity
 from rehearsal.cluster.api import Api, ApiError, Object
 from rehearsal.cluster.threads import Informer, PollingThread
 from rehearsal.fleet.capacity import GPU
@@ -159,7 +159,7 @@ def unneeded(used: Used, others: Sequence[Used], packing: Packing) -> bool:
     """Whether a node is to be emptied: little of it is in use, and its pods, if any, may go and fit elsewhere."""
     moving = [pod for pod in used.pods if moves(pod)]
     threshold = packing.gpus_below if used.offered[GPU] else packing.others_below
-    if not moving or used.use() >= Decimal(str(threshold)) or any(kept(pod, packing) for pod in moving):
+    if not moving or used.use() >= Decimal(str(threshold)) or any(keeps_node(pod, packing) for pod in moving):
         return False
     free = {each.name: dict(each.free) for each in others}
     return all(_place(pod, others, free) for pod in sorted(moving, key=lambda pod: -requests(pod)["cpu"]))
@@ -170,7 +170,7 @@ def moves(pod: Object) -> bool:
     return all(owner["kind"] not in ("DaemonSet", "Node") for owner in pod["metadata"].get("ownerReferences", []))
 
 
-def kept(pod: Object, packing: Packing) -> bool:
+def keeps_node(pod: Object, packing: Packing) -> bool:
     """Whether the pod keeps its node."""
     metadata, spec = pod["metadata"], pod["spec"]
     annotation = (metadata.get("annotations") or {}).get(SAFE_TO_EVICT)
@@ -188,22 +188,9 @@ def kept(pod: Object, packing: Packing) -> bool:
 
 
 def requests(pod: Object) -> Amounts:
-    """What the pod's containers ask for together, or the largest of those that run before them."""
-    spec = pod["spec"]
-
-    def asked(container: Mapping[str, Any], key: str) -> Decimal:
-        resources = container.get("resources") or {}
-        given = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-        return quantity(str(given.get(key, "0")))
-
-    return {
-        key: max(
-            sum((asked(each, key) for each in spec["containers"]), Decimal()),
-            *(asked(each, key) for each in spec.get("initContainers") or []),
-            Decimal(),
-        )
-        for key in _REQUESTED
-    }
+    """What the pod requests of the resources that count here."""
+    amounts = pod_requests(pod["spec"])
+    return {key: amounts.get(key, Decimal()) for key in _REQUESTED}
 
 
 def _on_disk(volume: Mapping[str, Any]) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rehearsal.cluster.api import Api, Object, resource_path
+from facts.concepts.rest import resource_path
+from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.events import warning
 from rehearsal.cluster.threads import PollingThread
-from rehearsal.cluster_events import warning
 from rehearsal.fleet.capacity import GPU
 from rehearsal.fleet.nodes import NodeTemplate
 from rehearsal.fleet.pod_placement import refusal
@@ -37,7 +38,7 @@ class StuckPods(PollingThread):
         self._api = api
         self._templates = templates
         self._since: dict[str, float] = {}
-        self._told: set[_Told] = set()
+        self._result_text: set[_Told] = set()
 
     def look(self) -> None:
         """Tell the pods that have waited long enough."""
@@ -55,13 +56,13 @@ class StuckPods(PollingThread):
 
     def _tell(self, pod: Object, group: SimulatedNodeGroup) -> None:
         told = _Told(pod["metadata"]["uid"], group.name, group.not_scaled_because)
-        if told in self._told:
+        if told in self._result_text:
             return
         message = f"node group {group.name} would take this pod, but nothing may start a node of it: "
         # The labels say whose nodes are missing to those who know no groups, only labels.
         event = warning(pod, NOT_SCALED, message + group.not_scaled_because, group.labels)
         self._api.create(resource_path("v1", "events", namespace=pod["metadata"]["namespace"]), event)
-        self._told.add(told)
+        self._result_text.add(told)
 
 
 def gpus_of(pod_spec: Mapping[str, Any]) -> int:

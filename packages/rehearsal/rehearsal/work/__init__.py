@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from components.settings.services import InferenceService
 from facts.concepts.offer import CONFIG_MAP, NAMESPACE, from_config_map
-from rehearsal.checks import Check
 from rehearsal.cluster.api import Api
-from rehearsal.timeline import Timeline
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.timeline import Timeline
 from rehearsal.work import reclaim, services, sweep
 from rehearsal.work.jobs import Wait
 
@@ -21,7 +21,7 @@ def checks(
     developer: Api,
     timeline: Timeline,
     wait: Wait,
-    take_back: Callable[[str], None],
+    reclaim_machine: Callable[[str], None],
 ) -> list[Check]:
     """Play it, and check what became of it. Jobs are part of it where they have a place for checkpoints.
 
@@ -31,5 +31,5 @@ def checks(
     offer = from_config_map(api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CONFIG_MAP}"))
     if offer.checkpoints is not None:
         found.append(sweep.play(offer, api, developer, timeline, wait))
-        found.append(reclaim.play(offer, api, developer, timeline, wait, take_back))
+        found.append(reclaim.play(offer, api, developer, timeline, wait, reclaim_machine))
     return found

@@ -9,9 +9,9 @@ from facts.concepts.offer import Offer
 from facts.jobs.job import TrainingJobSpec, manifests
 from gpu.cluster import collection, job_path
 from rehearsal.cluster.api import Api, ApiError
-from rehearsal.play import PATIENCE_SECONDS
-from rehearsal.scenario import SECONDS
-from rehearsal.user import DEVELOPERS
+from rehearsal.scenario.plan import SECONDS
+from rehearsal.scenario.player import PATIENCE_SECONDS
+from rehearsal.scenario.user import DEVELOPERS
 
 Wait = Callable[[Callable[[], bool], float], bool]
 

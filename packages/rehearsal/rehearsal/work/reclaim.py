@@ -15,11 +15,11 @@ from facts.jobs.fit import PodRequest
 from facts.jobs.job import INDEX_ANNOTATION, TrainingJobSpec
 from facts.jobs.plan import JobRequest, place, training_job
 from gpu.cluster import job_path, pod_path
-from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, ApiError, Object
-from rehearsal.play import PATIENCE_SECONDS
-from rehearsal.scenario import HELD, SECONDS
-from rehearsal.timeline import PodRecord, Timeline
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.plan import HELD, SECONDS
+from rehearsal.scenario.player import PATIENCE_SECONDS
+from rehearsal.scenario.timeline import PodRecord, Timeline
 from rehearsal.work.jobs import Wait, ended, holds, image, namespace, submit
 
 NAME: Final = "reclaimed"
@@ -46,16 +46,16 @@ class ReclaimOutcome:
 
 
 def play(
-    offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait, take_back: Callable[[str], None]
+    offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait, reclaim_machine: Callable[[str], None]
 ) -> Check:
     """The check, on a stack that has checkpoints. ``take_back`` is told the node that the cloud takes."""
-    title = "A training job whose node the cloud takes back goes on on another, and that is no failure"
+    title = "A training job whose node the cloud reclaims continues on another node without a failure"
     job, notice = _job(offer)
     try:
         submit(job, HELD, api, developer, wait)
     except ApiError as refusal:
         return Check("reclaimed-job", title, False, f"refused by the API server: {refusal}")
-    seen = _played(job, api, timeline, wait, take_back, notice)
+    seen = _played(job, api, timeline, wait, reclaim_machine, notice)
     developer.delete(job_path(job.namespace, job.name))
     wrong = problems(seen, job.workers)
     return Check("reclaimed-job", title, not wrong, "; ".join(wrong) or _words(seen, job))
@@ -108,18 +108,23 @@ def _job(offer: Offer) -> tuple[TrainingJobSpec, int | None]:
 
 
 def _played(
-    job: TrainingJobSpec, api: Api, timeline: Timeline, wait: Wait, take_back: Callable[[str], None], notice: int | None
+    job: TrainingJobSpec,
+    api: Api,
+    timeline: Timeline,
+    wait: Wait,
+    reclaim_machine: Callable[[str], None],
+    notice: int | None,
 ) -> ReclaimOutcome:
     def running() -> tuple[PodRecord, ...]:
         pods = timeline.pods_of(job.name, job.namespace)
-        return tuple(pod for pod in pods if pod.phase == "Running" and not pod.disrupted and pod.gone is None)
+        return tuple(pod for pod in pods if pod.phase == "Running" and not pod.disrupted and pod.deleted is None)
 
     wait(lambda: len(running()) == job.workers, PATIENCE_SECONDS)
     before = _read(api, running())
     taken = before[-1]["spec"]["nodeName"] if before else ""
     lost = {pod["metadata"]["uid"] for pod in before if pod["spec"]["nodeName"] == taken}
     if len(before) == job.workers:
-        take_back(taken)
+        reclaim_machine(taken)
         # A Job that has ended starts no pod any more.
         wait(lambda: len(_others(running(), lost)) == job.workers or ended(api, job), PATIENCE_SECONDS)
     after = _read(api, running())

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from components.settings.services import InferenceService
-from rehearsal.checks.check import Check
-from rehearsal.cluster.api import Api, resource_path
-from rehearsal.play import PATIENCE_SECONDS
-from rehearsal.timeline import Timeline
+from facts.concepts.rest import resource_path
+from rehearsal.cluster.api import Api
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.player import PATIENCE_SECONDS
+from rehearsal.scenario.timeline import Timeline
 from rehearsal.work.jobs import Wait
 
 
@@ -31,7 +32,7 @@ def _asleep_and_awake(service: InferenceService, api: Api, timeline: Timeline, w
             if pod.namespace == service.namespace
             and pod.name.startswith(f"{service.name}-")
             and pod.running is not None
-            and pod.gone is None
+            and pod.deleted is None
         ]
         return [node.pool for node in nodes if node is not None and node.gpus]
 
@@ -48,7 +49,7 @@ def _asleep_and_awake(service: InferenceService, api: Api, timeline: Timeline, w
         *([] if again else ["a replica or a GPU node stayed after its last replica was taken away"]),
     ]
     told = f"no replica and no GPU node; one replica, on {', '.join(pools)}; no replica and no GPU node again"
-    title = f"Service {service.name}: its GPU node comes with its first replica and goes with its last"
+    title = f"Service {service.name}: its GPU node starts with the first replica and stops after the last"
     return Check(f"service-{service.name}", title, not wrong, "; ".join(wrong) or told)
 
 

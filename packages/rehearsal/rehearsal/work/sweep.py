@@ -13,10 +13,10 @@ from facts.jobs.job import INDEX_ANNOTATION, TrainingJobSpec
 from facts.jobs.plan import JobRequest, place, training_job
 from facts.jobs.sweep import Sweep
 from gpu.cluster import job_path
-from rehearsal.checks.check import Check
 from rehearsal.cluster.api import Api, ApiError
-from rehearsal.play import PATIENCE_SECONDS
-from rehearsal.timeline import PodRecord, Timeline
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.player import PATIENCE_SECONDS
+from rehearsal.scenario.timeline import PodRecord, Timeline
 from rehearsal.work.jobs import Wait, ended, image, namespace, submit
 
 RUNS: Final = 20
@@ -45,7 +45,7 @@ def play(offer: Offer, api: Api, developer: Api, timeline: Timeline, wait: Wait)
     except ApiError as refusal:
         return Check("sweep", title, False, f"refused by the API server: {refusal}")
     wait(lambda: all(ended(api, job) for job in jobs), PATIENCE_SECONDS)
-    seen = [_seen(job, api, timeline) for job in jobs]
+    seen = [_outcome(job, api, timeline) for job in jobs]
     for job in jobs:
         developer.delete(job_path(job.namespace, job.name))
     wrong = [words for each in seen for words in problems(each)]
@@ -99,7 +99,7 @@ def _jobs(offer: Offer) -> list[TrainingJobSpec]:
     return jobs
 
 
-def _seen(job: TrainingJobSpec, api: Api, timeline: Timeline) -> SweepOutcome:
+def _outcome(job: TrainingJobSpec, api: Api, timeline: Timeline) -> SweepOutcome:
     pods = timeline.pods_of(job.name, job.namespace)
     nodes = [timeline.node_of(pod) if pod.node else None for pod in pods]
     pools = [node.pool if node else None for node in nodes]

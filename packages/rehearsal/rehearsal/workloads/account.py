@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from rehearsal.cluster.api import Api, resource_path
+from facts.concepts.rest import resource_path
+from rehearsal.cluster.api import Api
 from rehearsal.cluster.pki import write_private
 
 _LIFE_SECONDS: Final = 3607

@@ -12,13 +12,14 @@ from typing import Any, Final
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from rehearsal.cluster.api import Api, ApiError, Object, resource_path
-from rehearsal.cluster_events import warning
-from rehearsal.processes import Child, ProcessError, Processes, free_ports
+from facts.concepts.rest import resource_path
+from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.cluster.events import warning
+from rehearsal.cluster.images import Image, ImageBinary
+from rehearsal.cluster.processes import Child, ProcessError, Processes, free_ports
 from rehearsal.simulation import PROGRAM_FAILED, Injector
 from rehearsal.workloads.account import TokenFile, write_kubeconfig
 from rehearsal.workloads.environment import EnvironmentProblem, arguments, environment
-from rehearsal.workloads.images import Image, ImageBinary
 from rehearsal.workloads.status import ContainerState, Ended, pod_status
 from rehearsal.workloads.substitutions import probe_url, substitute
 

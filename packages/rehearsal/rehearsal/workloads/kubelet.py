@@ -6,9 +6,9 @@ import logging
 from collections.abc import Mapping
 
 from rehearsal.cluster.api import Object
+from rehearsal.cluster.images import ImageBinary, carried
 from rehearsal.cluster.threads import WatchingThread
 from rehearsal.workloads.container import Container, Host, program_container
-from rehearsal.workloads.images import ImageBinary, carried
 
 _log = logging.getLogger("rehearsal.workloads")
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from rehearsal.cluster.images import KARPENTER, ImageBinary
 from rehearsal.tools.modules import KARPENTER_AWS
-from rehearsal.workloads.images import KARPENTER, ImageBinary
 
 _MODULE: Final = "github.com/aws/karpenter-provider-aws"
 _BINARY: Final = "karpenter-aws"

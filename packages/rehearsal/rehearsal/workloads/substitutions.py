@@ -11,7 +11,7 @@ an address of the pod's own                this machine's; each variable that na
                                            are sent there
 the image's file system and user           the binary, and a folder of the pod's own as ``HOME`` and ``TMPDIR``: no
                                            configuration of the person who rehearses is read
-what the cloud adds to its pods, and       what the stand-in of that cloud says (``Injection``)
+what the cloud adds to its pods, and       what the simulated cloud says (``Injection``)
 how its services are reached
 probes every 10 s after a delay,           probes twice a second without a delay, restarts after at most
 restarts after 10 s … 5 min                a few seconds: time is compressed
@@ -25,8 +25,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rehearsal.cluster.images import ImageBinary
 from rehearsal.simulation import Injection
-from rehearsal.workloads.images import ImageBinary
 
 Environment = dict[str, str]
 

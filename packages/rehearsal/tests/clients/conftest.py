@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from packages.rehearsal.tests.conftest import tools
-from packages.rehearsal.tests.kept_cluster import Kept, kept_cluster
+from packages.rehearsal.tests.kept_cluster import RetainedCluster, kept_cluster
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from tests.research_lab import EXAMPLE
@@ -19,7 +19,7 @@ __all__ = ["tools"]
 
 
 @pytest.fixture(scope="session")
-def kept(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+def kept(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RetainedCluster]:
     # A name of its own: other tests rehearse the example at the same time, and so may another worker.
     name = f"clients-{os.environ.get('PYTEST_XDIST_WORKER', 'all')}.yaml"
     stack = Path(shutil.copy(EXAMPLE, tmp_path_factory.mktemp("kept") / name))
@@ -28,6 +28,6 @@ def kept(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept
 
 
 @pytest.fixture(scope="session")
-def api(kept: Kept) -> Api:
+def api(kept: RetainedCluster) -> Api:
     """As the cluster's administrator."""
     return Api(Kubeconfig.parse(kept.kubeconfig.read_text()))

@@ -17,10 +17,11 @@ import trustme
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
+from facts.concepts.rest import resource_path
 from rehearsal.cluster import api as module
-from rehearsal.cluster.api import Api, ApiError, NoSuchKindError, UnreachableError, resource_path
+from rehearsal.cluster.api import Api, ApiError, NoSuchKindError, UnreachableError
 from rehearsal.cluster.kubeconfig import Kubeconfig
-from rehearsal.processes import free_ports
+from rehearsal.cluster.processes import free_ports
 
 Answer = tuple[int, dict[str, str], Any]
 AUTHORITY = trustme.CA()

@@ -20,7 +20,7 @@ from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.exec_credential import write_credential_plugins
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.cluster.pki import PUBLIC_AUTHORITY
-from rehearsal.processes import ProcessError, free_ports
+from rehearsal.cluster.processes import ProcessError, free_ports
 
 pytestmark = pytest.mark.rehearsal
 

@@ -14,8 +14,8 @@ from facts.catalog.changes import Effects
 from rehearsal.day_two import docs
 from rehearsal.day_two.edits import EDITS, DayTwoSet, Target, edit_stack, entry_of, next_minor, rounds
 from rehearsal.day_two.play import judged
-from rehearsal.stack import ROOT, available, locate
-from rehearsal.timeline import PodRecord
+from rehearsal.engine.stack import ROOT, available, locate
+from rehearsal.scenario.timeline import PodRecord
 from tests import one_stack
 
 EFFECTS = [effects for cloud in catalog.clouds() for effects in catalog.of(cloud).changes.values()]
@@ -100,7 +100,7 @@ def test_the_next_minor(version: str, following: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gone", "phase", "announced", "ends", "passed"),
+    ("deleted", "phase", "announced", "ends", "passed"),
     [
         (None, "Running", (), False, True),
         (None, "Running", ("replace another",), False, True),
@@ -114,20 +114,20 @@ def test_the_next_minor(version: str, following: str) -> None:
     ],
 )
 def test_a_job_ends_where_it_is_known_to_and_the_preview_said_so(
-    gone: float | None, phase: str, announced: tuple[str, ...], ends: bool, passed: bool
+    deleted: float | None, phase: str, announced: tuple[str, ...], ends: bool, passed: bool
 ) -> None:
-    pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase=phase, running=1.0, gone=gone)
+    pod = PodRecord("1", "default", "day-two", "day-two", None, 1, 0.0, phase=phase, running=1.0, deleted=deleted)
     assert judged(pod, announced, ends=ends)[0] is passed
 
 
 @pytest.mark.parametrize(
     ("announced", "told"),
     [
-        ((), "announced that nothing is replaced or deleted"),
+        ((), "announced no replacement and no deletion"),
         (("replace a-pool",), "announced replace a-pool"),
         (
             ("delete a-pool-tag", "delete a-pool", "delete a-pool-b-tag"),
-            "announced delete a-pool with what belongs to it",
+            "announced delete a-pool and its parts",
         ),
         (("delete a", "delete ab", "replace c"), "announced delete a, delete ab, replace c"),
         (("delete a", "delete b", "delete c", "delete d"), "announced delete a, delete b, delete c, 1 more"),

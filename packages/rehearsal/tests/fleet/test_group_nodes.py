@@ -40,7 +40,7 @@ class Cluster:
 
 
 def wait(cluster: Cluster) -> None:
-    group_nodes.wait_until_gone(cast("Api", cluster), "t4-1")
+    group_nodes.wait_until_deleted(cast("Api", cluster), "t4-1")
 
 
 def test_a_node_without_a_claim_is_ended_and_one_with_a_claim_is_karpenters_to_end() -> None:

@@ -12,14 +12,14 @@ from facts.concepts.kubernetes import Taint
 from facts.concepts.offer import CheckpointsOffer, Offer, PoolOffer
 from packages.rehearsal.tests.fleet.facts import ADMIN, TOLERATIONS, Running
 from packages.rehearsal.tests.simulated_cluster import CLUSTER, JOBS, PODS, ZONES, eventually, gpu_group, job, tools
-from rehearsal.checks import Check
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.control_plane import ControlPlane
 from rehearsal.cluster.kubeconfig import Kubeconfig
 from rehearsal.fleet import KarpenterFleet
 from rehearsal.fleet.reclaim import reclaim
-from rehearsal.timeline import Timeline
-from rehearsal.watcher import Watcher
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.timeline import Timeline
+from rehearsal.scenario.watcher import Watcher
 from rehearsal.work.reclaim import NAME, play
 
 pytestmark = pytest.mark.rehearsal
@@ -124,10 +124,10 @@ def played(running: Running) -> Iterator[Callable[..., Check]]:
         offer = Offer(stack="s", cloud="c", region="r", cluster=CLUSTER, pools=(pool,), checkpoints=bucket)
         developer = Without(kubeconfig, lacking, **instead)
 
-        def take_back(node: str) -> None:
+        def reclaim_machine(node: str) -> None:
             assert reclaim(running.api, node)
 
-        check = play(offer, running.api, developer, timeline, timeline.wait_until, take_back)
+        check = play(offer, running.api, developer, timeline, timeline.wait_until, reclaim_machine)
         eventually("the job is gone", lambda: running.api.find(f"{JOBS}/{NAME}") is None)
         eventually("so are its pods", lambda: not running.api.list(PODS, labelSelector=f"job-name={NAME}"))
         running.api.delete(f"/api/v1/namespaces/default/services/{NAME}")

@@ -20,7 +20,7 @@ import yaml
 from packages.rehearsal.tests.monitoring import faster
 from packages.rehearsal.tests.monitoring.exporters import STATE_METRICS, Exporters
 from packages.rehearsal.tests.simulated_cluster import eventually
-from rehearsal.processes import Child, Processes, free_ports
+from rehearsal.cluster.processes import Child, Processes, free_ports
 
 PROGRAM: Final = shutil.which("prometheus")
 SCRAPE: Final = "30s"

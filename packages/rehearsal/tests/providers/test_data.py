@@ -14,7 +14,7 @@ from packages.rehearsal.tests.providers.driver import Account
 from packages.rehearsal.tests.providers.eks import data
 from packages.rehearsal.tests.providers.eks.account import Amazon
 from packages.rehearsal.tests.providers.gke import account as google
-from rehearsal.checks import checks_of_what_is_left
+from rehearsal.checks import leftover_checks
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.gke.functions import project_number
 from tests.components.workloads.stacks import only
@@ -224,5 +224,5 @@ def test_azure_undeletes_for_a_year_at_most(days: int, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_kept_is_left_and_nothing_else(left: list[str], kept: list[str], passed: dict[str, bool]) -> None:
-    checks = checks_of_what_is_left(left, frozenset(kept))
+    checks = leftover_checks(left, frozenset(kept))
     assert {check.id: check.passed for check in checks} == passed

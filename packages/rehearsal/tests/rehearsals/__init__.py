@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from rehearsal import leftovers
-from rehearsal.stack import ROOT, stack_name
+from rehearsal.engine.stack import ROOT, stack_name
+from rehearsal.sandbox import leftovers
 
 REPORTS = ROOT / "build" / "rehearsal"
 

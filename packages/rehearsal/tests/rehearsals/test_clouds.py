@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 from packages.rehearsal.tests.rehearsals import passes
+from rehearsal.engine.stack import ROOT
 from tests import one_stack, research_lab
 
 pytestmark = pytest.mark.rehearsal
@@ -22,12 +24,25 @@ def test_a_company_s_stack_passes(cloud: str) -> None:
         "examples/eks-karpenter.yaml",  # the longest first
         "examples/eks-spot.yaml",
         "examples/aks-train-infer.yaml",
-        "examples/gke-research.yaml",
-        *(pytest.param(f"examples/{cloud}-research.yaml", marks=pytest.mark.exhaustive) for cloud in ("eks", "aks")),
+        # On GKE the research lab has all of it, as the next test says.
+        *(
+            pytest.param(f"examples/{cloud}-research.yaml", marks=pytest.mark.exhaustive)
+            for cloud in ("gke", "eks", "aks")
+        ),
     ],
 )
 def test_a_stack_passes(stack: str) -> None:
     passes(stack)
+
+
+def test_the_research_lab_has_all_that_the_smaller_example_has() -> None:
+    small, large = (
+        yaml.safe_load((ROOT / "examples" / name).read_text())["config"]
+        for name in ("gke-research.yaml", "research-lab.yaml")
+    )
+    workloads = "gpucluster:workloads"
+    assert large[workloads].items() >= small[workloads].items()
+    assert {**large, workloads: None} == {**small, workloads: None}
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 from typing_extensions import override
 
-from rehearsal.engine import Engine
-from rehearsal.engine_events import Step
-from rehearsal.options import Options
-from rehearsal.run import Rehearsal
-from rehearsal.stack import resolve
+from rehearsal.engine.engine import Engine
+from rehearsal.engine.events import Step
+from rehearsal.engine.stack import resolve
+from rehearsal.run.options import Options
+from rehearsal.run.rehearsal import Rehearsal
 from rehearsal.tools import provide
 from tests import one_stack
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from packages.gpu.tests.readme import SESSION, STACK, comparable
-from packages.rehearsal.tests.kept_cluster import Kept, kept_cluster
+from packages.rehearsal.tests.kept_cluster import RetainedCluster, kept_cluster
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
@@ -30,7 +30,7 @@ ASKS: Final = ("pools", "fit", "why", "list", "cost")
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RetainedCluster]:
     folder = tmp_path_factory.mktemp("kept")
     stack = Path(shutil.copy(STACK, folder / f"{NAME}.yaml"))
     (folder / "gpu").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gpu "$@"\n')
@@ -40,7 +40,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
         yield replace(cluster, variables={**cluster.variables, "PATH": path})
 
 
-def test_the_readme_shows_what_people_see(kept: Kept) -> None:
+def test_the_readme_shows_what_people_see(kept: RetainedCluster) -> None:
     """In the README's order, at 80 columns: its commands, as they stand there, print what stands below them."""
     assert {command.split()[1] for command, _ in SESSION} == {*ASKS, "submit", "stop"}
     for command, shown in SESSION:
@@ -48,7 +48,7 @@ def test_the_readme_shows_what_people_see(kept: Kept) -> None:
         assert _answer(kept, command, wanted) == wanted, command
 
 
-def _answer(kept: Kept, command: str, wanted: str) -> str:
+def _answer(kept: RetainedCluster, command: str, wanted: str) -> str:
     """What it prints; of what may be asked again the first answer that is wanted, or else the last."""
     code = 1 if wanted.startswith("no pool fits") else 0
     deadline = time.monotonic() + (PATIENCE if command.split()[1] in ASKS else 0)
@@ -57,7 +57,7 @@ def _answer(kept: Kept, command: str, wanted: str) -> str:
     return answer
 
 
-def test_the_first_job_runs_by_the_commands_that_are_printed(kept: Kept) -> None:
+def test_the_first_job_runs_by_the_commands_that_are_printed(kept: RetainedCluster) -> None:
     apply = next(line for line in kept.printed.splitlines() if "kubectl apply -f" in line)
     manifest = yaml.safe_load(Path(apply.split()[-1]).read_text())
     jobs = json.loads(kept.output(f"pulumi stack output -s {NAME} gpuJobs --json"))
@@ -70,7 +70,7 @@ def test_the_first_job_runs_by_the_commands_that_are_printed(kept: Kept) -> None
     kept.output(f"kubectl delete {job}")
 
 
-def test_a_developer_gets_what_is_promised(kept: Kept) -> None:
+def test_a_developer_gets_what_is_promised(kept: RetainedCluster) -> None:
     """Who may not see nodes: a pod as large as the pool's, a sweep, workers, and what ``--json`` says of them."""
     developer = kept.as_developer()
     shell = developer.shell
@@ -106,7 +106,7 @@ IN_A_QUEUE: Final = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "gpu"}
 
 
 @pytest.mark.exhaustive
-def test_what_would_wait_for_ever_is_said_to(kept: Kept) -> None:
+def test_what_would_wait_for_ever_is_said_to(kept: RetainedCluster) -> None:
     """A job for a pool that is not there, and one in a queue where there are none, which runs as soon as it is let."""
     shell = kept.as_developer().output
     manifest = "gpu submit --name {} --image busybox --dry-run -- true | {} | kubectl apply -f -"

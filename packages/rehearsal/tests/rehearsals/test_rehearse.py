@@ -21,12 +21,12 @@ from typing_extensions import override
 
 from packages.rehearsal.tests.rehearsals import LONGEST, REPORTS, passes, rehearse
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, eventually
-from rehearsal import leftovers
-from rehearsal.engine import Engine
-from rehearsal.options import Options
+from rehearsal.engine.engine import Engine
+from rehearsal.engine.stack import ROOT, resolve
 from rehearsal.providers.store import Record, Store
-from rehearsal.run import Rehearsal
-from rehearsal.stack import ROOT, resolve
+from rehearsal.run.options import Options
+from rehearsal.run.rehearsal import Rehearsal
+from rehearsal.sandbox import leftovers
 from rehearsal.tools import folder
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.usefixtures("tools")]
@@ -55,7 +55,7 @@ def test_a_private_control_plane_is_built_from_a_laptop_outside_and_from_a_runne
     passes("prod", "--from", place)
 
 
-@pytest.mark.parametrize("stage", ["start the world", "scenario"])
+@pytest.mark.parametrize("stage", ["start the sandbox", "scenario"])
 def test_ctrl_c_ends_everything_and_leaves_a_report(stage: str) -> None:
     process = rehearse("run", "--stack", "examples/gke-tips.yaml")
     assert process.stdout is not None
@@ -66,20 +66,22 @@ def test_ctrl_c_ends_everything_and_leaves_a_report(stage: str) -> None:
     report = json.loads((REPORTS / "gke-tips" / "report.json").read_text())
     assert report["verdict"] == "fail"
     assert report["reasons"][0] == f"interrupted during {stage}"
+    assert f"Interrupted during {stage}; everything was stopped." in output
+    assert "List price" not in output, "one line, not a page about what did not happen"
     assert leftovers.processes(REPORTS / "gke-tips") == {}
 
 
-def test_a_killed_rehearsal_takes_its_world_along() -> None:
+def test_a_killed_rehearsal_takes_its_sandbox_along() -> None:
     process = rehearse("run", "--stack", "examples/gke-tips.yaml")
-    _wait_for_world(process.pid)
+    _wait_for_sandbox(process.pid)
     process.kill()
     process.communicate(timeout=PATIENCE)
     eventually("every process has ended", lambda: not leftovers.processes(REPORTS / "gke-tips"))
 
 
-def test_a_world_that_dies_is_the_reason() -> None:
+def test_a_sandbox_that_dies_is_the_reason() -> None:
     process = rehearse("run", "--stack", "examples/gke-tips.yaml")
-    os.kill(_wait_for_world(process.pid), signal.SIGKILL)
+    os.kill(_wait_for_sandbox(process.pid), signal.SIGKILL)
     output, _ = process.communicate(timeout=LONGEST)
     assert process.returncode == 1, output
     report = json.loads((REPORTS / "gke-tips" / "report.json").read_text())
@@ -227,8 +229,8 @@ def test_an_edit_replaces_nothing(
     assert rehearsal.updated if altered is None else rehearsal.updated == altered
 
 
-def _wait_for_world(pid: int) -> int:
-    """The pid of the ready world that the command line ``pid`` started."""
-    (record,) = eventually("the world is ready", lambda: [*REPORTS.glob(f"gke-tips/runs/*-{pid}/world.json")])
-    world: int = json.loads(record.read_text())["pid"]
-    return world
+def _wait_for_sandbox(pid: int) -> int:
+    """The pid of the ready sandbox that the command line ``pid`` started."""
+    (record,) = eventually("the sandbox is ready", lambda: [*REPORTS.glob(f"gke-tips/runs/*-{pid}/sandbox.json")])
+    sandbox: int = json.loads(record.read_text())["pid"]
+    return sandbox

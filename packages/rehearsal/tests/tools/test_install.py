@@ -16,7 +16,7 @@ import pytest
 import rehearsal.tools
 from components.workloads.declare import charts_of
 from packages.rehearsal.tests.fake_go import FakeGo
-from rehearsal.stack import available, resolve
+from rehearsal.engine.stack import available, resolve
 from rehearsal.tools import ToolsError, ToolsMissing
 from rehearsal.tools.charts import pack
 from rehearsal.tools.errors import NoSpace

@@ -10,7 +10,7 @@ import pytest
 
 from facts.jobs.job import TrainingJobSpec
 from facts.jobs.sweep import Sweep
-from rehearsal.timeline import PodRecord
+from rehearsal.scenario.timeline import PodRecord
 from rehearsal.work.sweep import SweepOutcome, problems
 
 INDEX = "batch.kubernetes.io/job-completion-index"

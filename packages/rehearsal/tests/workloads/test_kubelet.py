@@ -13,9 +13,9 @@ import pytest
 from packages.rehearsal.tests.simulated_cluster import PODS, alive, events, eventually, tools
 from rehearsal.cluster.api import Api, Object
 from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.cluster.images import KARPENTER, ImageBinary
 from rehearsal.simulation import PROGRAM_FAILED, Injection
 from rehearsal.workloads.container import Host
-from rehearsal.workloads.images import KARPENTER, ImageBinary
 from rehearsal.workloads.kubelet import Kubelet
 
 pytestmark = pytest.mark.rehearsal

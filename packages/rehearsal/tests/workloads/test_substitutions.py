@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from rehearsal.cluster.images import KARPENTER, ImageBinary
 from rehearsal.simulation import Injection
-from rehearsal.workloads.images import KARPENTER, ImageBinary
 from rehearsal.workloads.substitutions import probe_url, substitute
 
 PROGRAM = ImageBinary(KARPENTER, "1.14.1", Path("/tools/karpenter"), ("METRICS_PORT", "HEALTH_PROBE_PORT"))

@@ -1,1 +1,1 @@
-"""The cases, one module each."""
+"""The faults, a module per means."""

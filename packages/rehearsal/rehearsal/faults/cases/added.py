@@ -1,45 +1,105 @@
-"""Adds an object to the program's own cluster, through the program's own Kubernetes provider."""
+"""Faults by one object more in the cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-import pulumi
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE
+from facts.concepts.pool import SIZE_KEY
+from rehearsal.faults.add import add, system_deployment
+from rehearsal.faults.case import Case, Program
 
-from components.resources import CustomResource, object_token
-from rehearsal.faults.case import KUBERNETES_PROVIDER, NODE_POOL, Program
-
-
-def add(program: Program, name: str, manifest: dict[str, Any]) -> None:
-    """Run ``program``, then declare ``manifest`` after all its node pools."""
-    providers: list[pulumi.ProviderResource] = []
-    pools: list[pulumi.Resource] = []
-
-    def remember(args: pulumi.ResourceTransformationArgs) -> None:
-        if args.type_ == KUBERNETES_PROVIDER and isinstance(args.resource, pulumi.ProviderResource):
-            providers.append(args.resource)
-        if args.type_ == NODE_POOL:
-            pools.append(args.resource)
-
-    pulumi.runtime.register_stack_transformation(remember)
-    program()
-    after_pools = pulumi.ResourceOptions(provider=providers[0], depends_on=pools)
-    CustomResource(object_token(manifest), name, manifest, after_pools)
-
-
-def system_deployment(
-    name: str, requests: Mapping[str, str], annotations: Mapping[str, str] | None = None, **pod: Any
-) -> dict[str, Any]:
-    """A Deployment in kube-system: one container that asks for ``requests``, with ``pod`` in its specification."""
-    container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": dict(requests)}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": "kube-system", **({"annotations": annotations} if annotations else {})},
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": {**pod, "containers": [container]}},
+_SIZE: Final = 4
+_JOB: Final[dict[str, Any]] = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {
+        "name": "training",
+        # The update waits for the job; ten minutes, the default, would prove no more.
+        "annotations": {"pulumi.com/timeoutSeconds": "10"},
+    },
+    "spec": {
+        "backoffLimit": 0,
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "nodeSelector": {SIZE_KEY: str(_SIZE)},
+                "containers": [
+                    {
+                        "name": "train",
+                        "image": "nvidia/cuda:12.4.1-base-ubuntu22.04",
+                        "command": ["nvidia-smi"],
+                        "resources": {"limits": {GPU_RESOURCE: str(_SIZE)}},
+                    }
+                ],
+            }
         },
-    }
+    },
+}
+
+
+def _add_job(program: Program) -> None:
+    add(program, "training", _JOB)
+
+
+# A job pinned to the largest node size without its toleration: it would stay Pending.
+_JOB_WITHOUT_TOLERATION = Case(
+    name="job-without-toleration",
+    title=f"a job for {_SIZE}-GPU nodes that does not tolerate their size",
+    stack="examples/gke-per-gpu-type.yaml",
+    rule="gpu-workload-placeable",
+    check="up",
+    reason="training",
+    inject=_add_job,
+)
+
+
+_PINNED: Final = system_deployment(
+    "gpu-metrics",
+    {"cpu": "10m", "memory": "16Mi"},
+    nodeSelector={GPU_PRESENT_LABEL: "true"},
+    tolerations=[{"key": GPU_RESOURCE, "operator": "Exists", "effect": "NoSchedule"}],
+)
+
+
+def _add_pinned_pod(program: Program) -> None:
+    add(program, "gpu-metrics", _PINNED)
+
+
+# A system pod pinned to the GPU pool: it requests no GPU and keeps a GPU node running.
+_PINNED_SYSTEM_POD = Case(
+    name="pinned-system-pod",
+    title="a Deployment in kube-system pinned to GPU nodes that requests no GPU",
+    stack="dev",
+    rule="gpu-nodes-for-gpus",
+    check="system-pods-off-gpu",
+    reason="kube-system/gpu-metrics",
+    inject=_add_pinned_pod,
+)
+
+
+# Otherwise the update waits for the pod and fails by itself.
+_UNAWAITED: Final = {"pulumi.com/skipAwait": "true"}
+_LARGE: Final = system_deployment("metrics", {"cpu": "64", "memory": "64Mi"}, _UNAWAITED)
+
+
+def _add_large_pod(program: Program) -> None:
+    add(program, "metrics", _LARGE)
+
+
+# A system pod that is too large for every node: everything else works, its own function does not.
+_SYSTEM_POD_TOO_LARGE = Case(
+    name="system-pod-too-large",
+    title="a pod in kube-system that is too large for every node",
+    stack="dev",
+    rule=None,
+    check="system-pods-run",
+    reason="kube-system/metrics",
+    inject=_add_large_pod,
+)
+
+CASES: Final = (
+    _JOB_WITHOUT_TOLERATION,
+    _PINNED_SYSTEM_POD,
+    _SYSTEM_POD_TOO_LARGE,
+)

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from packages.rehearsal.tests.clients.jupyterhub.chart import NAMESPACE
 from rehearsal.cluster.api import Api, ApiError, Object
-from rehearsal.processes import Child, Processes
+from rehearsal.cluster.processes import Child, Processes
 
 PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _LOOK_SECONDS: Final = 0.2

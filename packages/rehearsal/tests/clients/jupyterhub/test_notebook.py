@@ -25,11 +25,11 @@ from packages.rehearsal.tests.clients.environment import programs
 from packages.rehearsal.tests.clients.jupyterhub.chart import DEFAULTS, HUB, NAMESPACE, objects
 from packages.rehearsal.tests.clients.jupyterhub.machine import PODS, Machine
 from packages.rehearsal.tests.clients.jupyterhub.person import OpenTab, Person
-from packages.rehearsal.tests.kept_cluster import Kept
+from packages.rehearsal.tests.kept_cluster import RetainedCluster
 from packages.rehearsal.tests.simulated_cluster import eventually
 from rehearsal.cluster.api import Api
 from rehearsal.cluster.kubeconfig import Kubeconfig
-from rehearsal.processes import Processes, free_ports
+from rehearsal.cluster.processes import Processes, free_ports
 from rehearsal.providers.kubernetes.helm.releases import merged
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]
@@ -57,7 +57,7 @@ def found() -> Path:
 
 
 @pytest.fixture(scope="module")
-def hub(found: Path, kept: Kept, api: Api, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+def hub(found: Path, kept: RetainedCluster, api: Api, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
     folder = tmp_path_factory.mktemp("jupyterhub")
     given_values = json.loads(kept.output(f"helm get values --namespace {NAMESPACE} jupyterhub --output json"))
     values = merged(DEFAULTS, given_values)
@@ -117,7 +117,7 @@ def hub(found: Path, kept: Kept, api: Api, tmp_path_factory: pytest.TempPathFact
             service.kill()
 
 
-def _account(kept: Kept, folder: Path) -> Path:
+def _account(kept: RetainedCluster, folder: Path) -> Path:
     """A kubeconfig of the hub's service account, as it has no pod that gives it one."""
     token = kept.output(f"kubectl create token {HUB} --namespace {NAMESPACE} --duration 3h").strip()
     path = folder / "kubeconfig"

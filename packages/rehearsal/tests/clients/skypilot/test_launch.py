@@ -18,7 +18,7 @@ import yaml
 
 from facts.concepts.pool import POOL_LABEL
 from packages.rehearsal.tests.clients.environment import programs
-from packages.rehearsal.tests.kept_cluster import Kept
+from packages.rehearsal.tests.kept_cluster import RetainedCluster
 from packages.rehearsal.tests.simulated_cluster import PATIENCE, PODS, eventually
 from rehearsal.cluster.api import Api
 
@@ -39,7 +39,7 @@ def python() -> Path:
 
 
 @pytest.fixture
-def launch(python: Path, kept: Kept, api: Api, tmp_path: Path) -> Iterator[Launch]:
+def launch(python: Path, kept: RetainedCluster, api: Api, tmp_path: Path) -> Iterator[Launch]:
     """Asks for one T4 while none is there, with ``settings`` of SkyPilot's section `kubernetes`; its pods end with the
     test."""
     eventually("the pool is empty", lambda: not nodes(api))

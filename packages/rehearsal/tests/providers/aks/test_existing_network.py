@@ -8,12 +8,12 @@ import pytest
 import yaml
 
 from packages.rehearsal.tests.providers.aks.account import Microsoft
+from rehearsal.engine.stack import ROOT
 from rehearsal.providers.aks import AzureNativeProvider
 from rehearsal.providers.aks.buckets import ACCOUNT, CONTAINER
 from rehearsal.providers.aks.registries import REGISTRY
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.beforehand import made_beforehand
-from rehearsal.stack import ROOT
 from tests import one_stack
 
 LOOK_UP = "azure-native:network:getVirtualNetwork"

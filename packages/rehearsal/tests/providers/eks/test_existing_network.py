@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from components.settings import from_stack_file
+from rehearsal.engine.stack import ROOT
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.beforehand import made_beforehand
 from rehearsal.providers.eks import AwsProvider
-from rehearsal.stack import ROOT
 
 COMPANY = ROOT / "examples" / "eks-company.yaml"
 

@@ -8,9 +8,9 @@ import pytest
 
 from components.settings import from_stack_file
 from packages.rehearsal.tests.providers.gke.account import CLUSTER, NETWORK, SUBNETWORK, Google, cluster, subnetwork
+from rehearsal.engine.stack import ROOT
 from rehearsal.providers.base import ProviderError
 from rehearsal.providers.beforehand import made_beforehand
-from rehearsal.stack import ROOT
 
 LOOK_UP = "gcp:compute/getSubnetwork:getSubnetwork"
 HOST = "https://www.googleapis.com/compute/v1/projects/host"

@@ -21,9 +21,9 @@ from rehearsal.cluster.api import Object
 from rehearsal.providers.eks.aws.event_bus import spot_interruption
 from rehearsal.providers.eks.aws.supply import ScheduledEvent
 from rehearsal.providers.eks.machines import reclaim as machines_reclaim
-from rehearsal.scenario import SECONDS as HELD
-from rehearsal.timeline import Timeline
-from rehearsal.watcher import Watcher
+from rehearsal.scenario.plan import SECONDS as HELD
+from rehearsal.scenario.timeline import Timeline
+from rehearsal.scenario.watcher import Watcher
 from tests.components import eks_specs
 
 pytestmark = [pytest.mark.rehearsal, pytest.mark.exhaustive]

@@ -1,0 +1,1 @@
+"""Runs Pulumi on a stack file and reads what it reports."""

@@ -1,0 +1,348 @@
+"""Drives the ``pulumi`` command line, offline and apart from the user's own: own home, own state, own stack file.
+
+The project directory is the checkout itself, so the program that runs is the one that users deploy. All that the engine
+writes goes into the run directory: state (file backend), a copy of the stack file (the engine adds its encryption salt
+to it), logs. The environment is an allow-list: no cloud credential of the user reaches a rehearsal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from policies import config as policy_config
+from rehearsal.cluster.pki import PUBLIC_AUTHORITY
+from rehearsal.engine.events import UNCHANGED, Outcome, Step, outcome, parse_line, step_of
+
+# Nothing else of the user's environment reaches the engine: no cloud credentials, no Pulumi token, no KUBECONFIG.
+_INHERITED: Final = ("LANG", "LC_ALL", "TMPDIR", "TERM", "USER")
+_CANCEL_GRACE_SECONDS: Final = 10.0
+_FOLLOW_SECONDS: Final = 0.1
+
+
+class EngineError(Exception):
+    """The engine could not even start its work; the message says why and where its log is."""
+
+
+@dataclass(frozen=True)
+class PolicyPack:
+    """The policy pack that judges a preview or an update: its directory, and the stack's levels and limits."""
+
+    pack: Path
+    config: Path
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """One engine command: what it did, how long it took in seconds, where its whole output is."""
+
+    command: str
+    exit_code: int
+    seconds: float
+    outcome: Outcome
+    log: Path
+
+    @property
+    def ok(self) -> bool:
+        """Whether the engine reports success."""
+        return self.exit_code == 0
+
+    @property
+    def reason(self) -> str:
+        """Why the command failed, in the engine's own words; the last lines of its log when it gave none."""
+        broken = self.outcome.mandatory
+        if broken:
+            return "; ".join(f"{violation.rule} on {violation.resource}" for violation in broken)
+        if self.outcome.errors:
+            return self.outcome.errors[0]
+        return " ".join(self.log.read_text(errors="replace").split("\n")[-6:]).strip() or f"exit code {self.exit_code}"
+
+    @property
+    def evidence(self) -> str:
+        """What the command did and how long it took, or why it failed and in which log."""
+        if not self.ok:
+            return f"{self.reason} ({self.log.name})"
+        return f"{self.outcome.summary} in {self.seconds:.1f} s"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One stack of one project directory.
+
+    ``path`` is searched for ``pulumi``, credential plugins and provider plugins, in order; ``home`` is the engine's own
+    directory (``PULUMI_HOME``), whose ``plugins`` it uses when ``path`` has none.
+    """
+
+    project: Path
+    stack: str
+    stack_file: Path
+    run_dir: Path
+    home: Path
+    path: tuple[Path, ...]
+    passphrase: str
+    on_step: Callable[[Step], None] | None = None
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        project: Path,
+        stack: str,
+        stack_file: Path,
+        run_dir: Path,
+        path: Sequence[Path],
+        passphrase: str | None = None,
+        on_step: Callable[[Step], None] | None = None,
+    ) -> Engine:
+        """Copy the stack file into ``run_dir`` and create an empty stack there. Raises ``EngineError``."""
+        own = run_dir / "stack"
+        (own / "state").mkdir(parents=True)
+        copy = own / f"Pulumi.{stack}.yaml"
+        shutil.copyfile(stack_file, copy)
+        # `stack init` writes the salt beside the project file that it finds, so it gets one of its own.
+        shutil.copyfile(project / "Pulumi.yaml", own / "Pulumi.yaml")
+        engine = cls(
+            project=project.absolute(),
+            stack=stack,
+            stack_file=copy.absolute(),
+            run_dir=run_dir.absolute(),
+            home=own.absolute(),
+            path=tuple(directory.absolute() for directory in path),
+            passphrase=passphrase or secrets.token_urlsafe(24),
+            on_step=on_step,
+        )
+        created = engine._run(["stack", "init", stack, "--no-select"], cwd=own)
+        if created.returncode != 0:
+            raise EngineError(f"`pulumi stack init {stack}` failed: {(created.stderr or created.stdout).strip()}")
+        return engine
+
+    def preview(self, gate: PolicyPack | None = None) -> CommandResult:
+        """What an update would do, judged by the gate."""
+        return self._operation("preview", ["preview", *_gate_flags(gate)])
+
+    def up(
+        self,
+        gate: PolicyPack | None = None,
+        *,
+        name: str = "up",
+        expect_no_changes: bool = False,
+        skip_preview: bool = False,
+    ) -> CommandResult:
+        """Preview and update, judged by the gate.
+
+        With ``expect_no_changes`` any change is a failure, but for the size that an autoscaler gave a pool.
+        """
+        extra = ["--skip-preview"] if expect_no_changes or skip_preview else []
+        result = self._operation(name, ["up", "--yes", *extra, *_gate_flags(gate)])
+        return _without_changes(result, result.outcome.steps) if expect_no_changes else result
+
+    def drift(self) -> CommandResult:
+        """Compare the state with what the clouds report, changing nothing; drift is a failure, but for such a size."""
+        result = self._operation("refresh", ["refresh", "--preview-only"])
+        return _without_changes(result, result.outcome.done)
+
+    def refresh(self) -> CommandResult:
+        """Take what the clouds report into the state."""
+        return self._operation("refresh-state", ["refresh", "--yes", "--skip-preview"])
+
+    def destroy(self, name: str = "destroy") -> CommandResult:
+        """Delete everything; ``name`` names the log."""
+        return self._operation(name, ["destroy", "--yes", "--skip-preview"])
+
+    def outputs(self) -> dict[str, Any]:
+        """The stack's outputs, secrets in the clear. Raises ``EngineError``."""
+        done = self._run(["stack", "output", "--json", "--show-secrets", "--stack", self.stack])
+        if done.returncode != 0:
+            raise EngineError(f"`pulumi stack output` failed: {done.stderr.strip()}")
+        parsed: dict[str, Any] = json.loads(done.stdout)
+        return parsed
+
+    def resources(self) -> list[str]:
+        """The URNs of everything in the stack's state. Raises ``EngineError``."""
+        return [resource["urn"] for resource in self._state()]
+
+    def retained(self) -> frozenset[str]:
+        """The ids of the resources that a destroy retains. Raises ``EngineError``."""
+        return outliving(self._state())
+
+    def _state(self) -> list[dict[str, Any]]:
+        done = self._run(["stack", "export", "--stack", self.stack])
+        if done.returncode != 0:
+            raise EngineError(f"`pulumi stack export` failed: {done.stderr.strip()}")
+        found: list[dict[str, Any]] = json.loads(done.stdout)["deployment"].get("resources") or []
+        return found
+
+    def environment(self) -> dict[str, str]:
+        """The whole environment of the engine, and so of the program and the plugins."""
+        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        system_path = os.environ.get("PATH", os.defpath)
+        return {
+            **inherited,
+            "PATH": os.pathsep.join([*(str(directory) for directory in self.path), system_path]),
+            # Clouds' SDKs look for credentials under the home directory, too.
+            "HOME": str(self.run_dir / "stack"),
+            "PULUMI_HOME": str(self.home),
+            "PULUMI_BACKEND_URL": (self.run_dir / "stack" / "state").as_uri(),
+            "PULUMI_CONFIG_PASSPHRASE": self.passphrase,
+            # The plugins trust whom a user's machine would.
+            "SSL_CERT_FILE": str(self.run_dir / PUBLIC_AUTHORITY),
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            # The Python host lists the packages with pip, before each plan; pip would ask the index for a newer pip.
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            # Gives the commands their --event-log flag, as the Automation API does.
+            "PULUMI_DEBUG_COMMANDS": "true",
+            # Many images forbid bytecode. The program and the gate start anew each time: without it, 0.3 s more each.
+            "PYTHONDONTWRITEBYTECODE": "",
+        }
+
+    def _run(self, arguments: Sequence[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["pulumi", *arguments, "--non-interactive", "--color", "never"],
+            cwd=cwd or self.project,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def _operation(self, name: str, arguments: Sequence[str]) -> CommandResult:
+        log, events = self.run_dir / f"{name}.log", self.run_dir / f"{name}.events.jsonl"
+        events.write_bytes(b"")
+        command = ["pulumi", *arguments, "--non-interactive", "--color", "never", "--suppress-progress"]
+        command += ["--stack", self.stack, "--config-file", str(self.stack_file), "--event-log", str(events)]
+        started = time.monotonic()
+        with log.open("wb") as output:
+            # A session of its own: Ctrl-C reaches this process only, which then tells the engine, once.
+            process = subprocess.Popen(
+                command,
+                cwd=self.project,
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            ended = threading.Event()
+            follower = threading.Thread(target=self._follow, args=(events, ended), daemon=True)
+            follower.start()
+            try:
+                exit_code = process.wait()
+            except BaseException:
+                _cancel(process)
+                raise
+            finally:
+                _end_session(process.pid)
+                ended.set()
+                follower.join(timeout=2)
+        seconds = time.monotonic() - started
+        lines = events.read_text(errors="replace").splitlines()
+        parsed = [event for line in lines if (event := parse_line(line)) is not None]
+        return CommandResult(name, exit_code, seconds, outcome(parsed), log)
+
+    def _follow(self, events: Path, ended: threading.Event) -> None:
+        if self.on_step is None:
+            return
+        for line in _lines_while_written(events, ended):
+            if (event := parse_line(line)) is not None and (step := step_of(event)) is not None:
+                self.on_step(step)
+
+
+def _without_changes(result: CommandResult, steps: Sequence[Step]) -> CommandResult:
+    """``result``, a failure if one of its steps changes more than the size that an autoscaler gave a pool."""
+    changed = [step for step in steps if step.op not in UNCHANGED and not step.sizes_only]
+    if not result.ok or not changed:
+        return result
+    told = ", ".join(f"{step.op} {step.name}" for step in changed)
+    outcome = replace(result.outcome, errors=(f"expected no changes, but: {told}",))
+    return replace(result, exit_code=1, outcome=outcome)
+
+
+def gate_for(project: Path, stack: str) -> PolicyPack:
+    """The project's policy pack with the stack's own levels and limits, or the default ones when it has none.
+
+    Raises ``EngineError`` for a configuration that cannot be used: the engine ignores a rule that it does not know.
+    """
+    config = policy_config.file_for(stack, project / "policies" / "config")
+    try:
+        policy_config.load(config)
+    except policy_config.ConfigError as error:
+        raise EngineError(f"the gate's configuration is invalid:\n{error}") from error
+    return PolicyPack(project / "policies", config)
+
+
+def _gate_flags(gate: PolicyPack | None) -> list[str]:
+    return [] if gate is None else ["--policy-pack", str(gate.pack), "--policy-pack-config", str(gate.config)]
+
+
+def _lines_while_written(path: Path, ended: threading.Event) -> Iterator[str]:
+    """The lines of a file that another process is still writing, until ``ended`` is set.
+
+    The engine begins its log anew when the update follows the preview.
+    """
+    partial = b""
+    with path.open("rb") as stream:
+        while True:
+            last_round = ended.is_set()
+            if path.stat().st_size < stream.tell():
+                stream.seek(0)
+                partial = b""
+            while line := stream.readline():
+                partial += line
+                if partial.endswith(b"\n"):
+                    yield partial.decode(errors="replace")
+                    partial = b""
+            if last_round:
+                return
+            ended.wait(_FOLLOW_SECONDS)
+
+
+def _end_session(leader: int) -> None:
+    """End what the engine may have left behind in its session: language hosts, analyzers, plugins."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def _cancel(process: subprocess.Popen[bytes]) -> None:
+    """Cancel the engine as Ctrl-C would: it ends its plugins and saves its state."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(_CANCEL_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def has_secure_values(stack_file: Path) -> bool:
+    """Whether the stack file holds values encrypted with the user's passphrase."""
+    return re.search(r"^\s+secure:\s", stack_file.read_text(), re.MULTILINE) is not None
+
+
+def user_passphrase(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The passphrase that the user set for Pulumi, directly or through a file; ``None`` when there is none."""
+    if environ.get("PULUMI_CONFIG_PASSPHRASE"):
+        return environ["PULUMI_CONFIG_PASSPHRASE"]
+    file = environ.get("PULUMI_CONFIG_PASSPHRASE_FILE")
+    return Path(file).read_text().strip() if file else None
+
+
+def outliving(state: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """The ids of the resources of a ``state`` that a destroy only forgets.
+
+    What goes with another resource is there no longer than that: a namespace that people keep goes with its cluster.
+    """
+    retained = {each["urn"]: each for each in state if each.get("retainOnDelete") and each.get("id")}
+    return frozenset(each["id"] for each in retained.values() if each.get("deletedWith", each["urn"]) in retained)

@@ -1,0 +1,119 @@
+"""Which stack is meant: a name (``dev`` → ``Pulumi.dev.yaml``) or a path (``examples/gke-tips.yaml``)."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from rehearsal.engine.engine import has_secure_values, user_passphrase
+from rehearsal.tools.modules import HELM, OF_AUTOSCALER, REHEARSAL
+
+if TYPE_CHECKING:
+    from components.settings import Settings
+    from rehearsal.tools.module import Module
+
+ROOT: Final = Path(__file__).resolve().parents[4]
+"""The checkout: the Pulumi project."""
+
+_STACK_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+
+
+class StackError(Exception):
+    """The stack cannot be used; the message says why and what to write instead."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack that exists and whose settings are valid. ``passphrase`` is the user's, if the user set one."""
+
+    name: str
+    file: Path
+    settings: Settings
+    passphrase: str | None
+
+    @property
+    def plugins(self) -> tuple[str, ...]:
+        """The clouds' plugins that the stack needs."""
+        from facts import catalog
+
+        return (catalog.PLUGINS[self.settings.cloud],)
+
+    @property
+    def only_from_inside(self) -> bool:
+        """Whether the control plane answers in the cluster's network alone."""
+        return self.settings.network.private_endpoint and not self.settings.network.dns_endpoint
+
+    @property
+    def with_existing(self) -> Path | None:
+        """The file, if it names something that has to be there beforehand: a network, a key, a reservation, data."""
+        settings = self.settings
+        reserved = any(pool.gpus.reservation is not None for pool in settings.gpu_pools)
+        named = settings.network.existing is not None or settings.security.disk_key is not None
+        data = settings.workloads.pull_from or any(account.read or account.write for account in settings.identities)
+        return self.file if named or reserved or data else None
+
+    @property
+    def tools(self) -> tuple[Module, ...]:
+        """The upstream programs that a rehearsal of the stack runs."""
+        own = OF_AUTOSCALER.get(self.settings.autoscaler, ())
+        wanted = self.settings.workloads
+        charts = (HELM,) if wanted.tools and HELM not in own else ()
+        return (*REHEARSAL, *own, *charts)
+
+
+def resolve(argument: str, root: Path = ROOT) -> Stack:
+    """Find, read and validate a stack. Raises ``StackError``, or ``SettingsError`` with all problems at once."""
+    from components.settings import from_stack_file
+
+    file = locate(argument, root)
+    name = stack_name(file)
+    if not _STACK_NAME.fullmatch(name):
+        raise StackError(
+            f"{file.name}: {name!r} is not a valid stack name; use letters, digits, '-', '_' and '.' in the file's name"
+        )
+    passphrase = user_passphrase()
+    if has_secure_values(file) and passphrase is None:
+        raise StackError(
+            f"{file.name} holds encrypted values: set PULUMI_CONFIG_PASSPHRASE (or PULUMI_CONFIG_PASSPHRASE_FILE) to"
+            " their passphrase"
+        )
+    return Stack(name, file, from_stack_file(file), passphrase)
+
+
+def locate(argument: str, root: Path = ROOT) -> Path:
+    """The stack file that ``argument`` means. Raises ``StackError`` with the stacks that there are."""
+    if argument.endswith((".yaml", ".yml")) or "/" in argument:
+        given = Path(argument)
+        candidates = [given] if given.is_absolute() else [Path.cwd() / given, root / given]
+    else:
+        candidates = [root / f"Pulumi.{argument}.yaml"]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate.resolve()
+    known = available(root)
+    near = difflib.get_close_matches(argument, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}? " if near else ""
+    raise StackError(f"no stack {argument!r} ({candidates[-1]} does not exist): {hint}Stacks: {', '.join(known)}")
+
+
+def stack_name(file: Path) -> str:
+    """``Pulumi.dev.yaml`` → ``dev``, ``gke-tips.yaml`` → ``gke-tips``."""
+    return file.stem.removeprefix("Pulumi.")
+
+
+def available(root: Path = ROOT) -> list[str]:
+    """What ``STACK=`` can be: names of the project's stacks, paths of the examples."""
+    stacks = sorted(path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in root.glob("Pulumi.*.yaml"))
+    return stacks + sorted(f"examples/{path.name}" for path in (root / "examples").glob("*.yaml"))
+
+
+def without_protection(stack_file: Path) -> None:
+    """Set ``security.deletionProtection: false``, as a user does before tearing a protected cluster down."""
+    content: dict[str, Any] = yaml.safe_load(stack_file.read_text())
+    content["config"].setdefault("gpucluster:security", {})["deletionProtection"] = False
+    stack_file.write_text(yaml.safe_dump(content, sort_keys=False))

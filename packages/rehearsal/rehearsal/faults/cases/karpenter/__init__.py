@@ -1,1 +1,0 @@
-"""Ways to take from Karpenter what it needs."""

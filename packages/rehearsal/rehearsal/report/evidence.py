@@ -1,0 +1,26 @@
+"""What a run leaves beside its report, also when all went well: what real programs wrote, and what they asked of the
+cloud."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from rehearsal.scenario import cloud_calls
+
+FOLDER: Final = "evidence"
+_PATTERNS: Final = ("pods/*.log", cloud_calls.FILES)
+"""In the run's ``logs``: the logs of pods whose program really ran, and the calls that a simulated cloud answered."""
+
+
+def keep(run_dir: Path, folder: Path) -> tuple[Path, ...]:
+    """Copy them into ``folder``'s own folder for them, in the place of the last run's; the copies."""
+    target = folder / FOLDER
+    shutil.rmtree(target, ignore_errors=True)
+    logs = run_dir / "logs"
+    found = sorted(path for pattern in _PATTERNS for path in logs.glob(pattern))
+    for path in found:
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target / path.name)
+    return tuple(target / path.name for path in found)

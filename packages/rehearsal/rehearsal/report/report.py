@@ -1,0 +1,322 @@
+"""The result of a rehearsal, as data: ``report.json``.
+
+Schema version 1, all keys in camelCase, durations in seconds, money in US dollars:
+
+- ``schemaVersion``, ``stack``, ``stackFile``, ``startedAt`` (ISO 8601, UTC), ``seconds``
+- ``verdict``: ``pass`` only if every check passed and nothing interrupted; ``reasons``: why not, in words
+- ``scope``: ``{notRehearsed, estimates}``: what a pass says nothing about, subject → sentence;
+  ``seed``: the order in which the jobs were submitted follows from it
+- ``stages``: ``{name, seconds, passed, detail}`` in the order in which they ran
+- ``checks``: ``{id, title, passed, detail}``
+- ``policyViolations``: ``{rule, level, resource, message}`` that the gate reported
+- ``pools``: ``{name, gpu, gpusPerNode, maxNodes, spot, hourlyUsd, nodes, peak, nodeSeconds, series}``; ``nodes`` counts
+  all that ever existed, ``series`` the pool's size in equal slices of the timeline's ``seconds``
+- ``overTime``: ``{seconds, nodes, pendingPods, runningPods, nodesHourlyUsd}``: at each change (``seconds``),
+  pool → its nodes, GPU pods of users by phase, and the list price of all nodes together
+- ``workloads``: ``{id, title, accepted, warnings, message, pods}``; a pod: ``{name, pool, node, waitedSeconds, phase}``
+- ``applied``: ``{kind, namespace, name, accepted, warnings, message, pods}`` of each of the user's own manifests
+- ``machineTroubles``: ``{kind, name, pool, reason}``, each once: a Node whose GPUs never became usable, or a Pod for
+  whose node group (``pool``, null if unknown) nothing may start a node
+- ``systemPodsOnGpuNodes``: ``{namespace, name, node}``, node agents (DaemonSets) left out
+- ``waiting``: ``{pods, medianSeconds, longestSeconds}``
+- ``cost``: ``{idleHourlyUsd, peakHourlyUsd, maxHourlyUsd, unpricedPools}``, list prices an hour
+- ``evidence``: logs of real programs and their calls to the simulated cloud (``evidence.py``)
+- ``logs``: the directory with every log, or null when the verdict is pass and nothing was kept
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Final
+
+from components.settings import Settings
+from components.settings.costs import node_price
+from facts import catalog
+from facts.concepts.pool import Pool
+from rehearsal.checks.declared import CAPACITY
+from rehearsal.engine.events import PolicyViolation
+from rehearsal.report.scope import Scope
+from rehearsal.scenario.check import NOT_REACHED, Check, Pools
+from rehearsal.scenario.manifests import Applied
+from rehearsal.scenario.player import Played
+from rehearsal.scenario.timeline import EventRecord, NodeRecord, PodRecord, Timeline
+
+SCHEMA_VERSION: Final = 1
+SERIES_POINTS: Final = 60
+
+
+@dataclass(frozen=True)
+class StageTime:
+    """One part of the run and how long it took."""
+
+    name: str
+    seconds: float
+    passed: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class ListPrices:
+    """List prices an hour: ``peak`` is that of the machines that ran at the dearest moment observed.
+
+    There is no total: nodes live for seconds here and for minutes or hours in a cloud, each by another factor.
+    """
+
+    idle_hourly: float | None
+    peak_hourly: float
+    max_hourly: float | None
+    unpriced: tuple[str, ...] = ()
+
+
+NodePrice = Callable[[NodeRecord, Pool], float | None]
+"""A node, and the pool that it is of → its list price an hour; ``None`` if that is not known."""
+
+
+def node_prices(settings: Settings) -> NodePrice:
+    """Those of the machines that ran, as they were bought, whatever their pools declare."""
+    known = catalog.of(settings.cloud)
+
+    def price(node: NodeRecord, pool: Pool) -> float | None:
+        bare = known.machines.get(node.machine_type)
+        gpus = pool.gpu_part
+        machine = known.machines.with_gpus(node.machine_type, gpus.type, gpus.per_node) or bare if gpus else bare
+        spot = node.labels.get(CAPACITY, "spot" if pool.spot else "") == "spot"
+        return None if machine is None else node_price(known, settings.region, machine, pool.disk_gb, spot=spot)
+
+    return price
+
+
+@dataclass
+class RunRecord:
+    """Everything known about one run, filled in as it goes, so that an interrupted run has a report, too."""
+
+    stack: str
+    stack_file: str
+    timeline: Timeline
+    pools: Pools
+    price: NodePrice
+    played: Played = field(default_factory=Played)
+    started_at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    stages: list[StageTime] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    violations: tuple[PolicyViolation, ...] = ()
+    declared_cost: Mapping[str, Any] = field(default_factory=dict)
+    raw: Mapping[str, Any] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    complete: bool = False
+    scope: Scope = field(default_factory=lambda: Scope({}, {}))
+    seed: int = 0
+    applied: tuple[Applied, ...] = ()
+    ended: float | None = None
+    evidence: tuple[Path, ...] = ()
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the verdict is not a pass; empty when it is."""
+        failed = [check for check in self.checks if not check.passed]
+        # What could not be tried because of another failure is no reason of its own.
+        tried = [check for check in failed if check.detail != NOT_REACHED] or failed
+        reasons = [*self.failures, *(f"{check.id}: {check.detail}" for check in tried)]
+        return reasons or ([] if self.complete else ["the run did not reach its end"])
+
+    @property
+    def verdict(self) -> str:
+        """``pass`` or ``fail``."""
+        return "fail" if self.reasons else "pass"
+
+
+def cost_of(record: RunRecord) -> ListPrices:
+    """Prices of what was observed. Pools without a known price are named, not guessed."""
+    pools = {pool.name: pool for pool in record.pools.all}
+    nodes = [node for node in record.timeline.nodes if node.pool in pools]
+    priced = [(node, record.price(node, pools[node.pool]) or 0.0) for node in nodes]
+    moments = [node.created for node in nodes]
+    peak = max((sum(usd for node, usd in priced if node.exists_at(moment)) for moment in moments), default=0.0)
+    return ListPrices(
+        idle_hourly=record.declared_cost.get("idleHourlyUsd"),
+        peak_hourly=peak,
+        max_hourly=record.declared_cost.get("maxHourlyUsd"),
+        unpriced=tuple(pool.name for pool in pools.values() if pool.hourly_usd is None),
+    )
+
+
+def system_pods_on_gpu_nodes(timeline: Timeline) -> list[tuple[PodRecord, str]]:
+    """Pods of the cluster's own, node agents aside, that were placed on GPU nodes, with the node's name."""
+    return [
+        (pod, node.name)
+        for pod in timeline.pods
+        if pod.system and pod.node and (node := timeline.node_of(pod)) is not None and node.gpu_pool
+    ]
+
+
+def unusable_machines(record: RunRecord) -> list[EventRecord]:
+    """What kept pods from GPUs, each trouble once and with its first subject.
+
+    A node whose GPUs were only late has had no trouble. The pool of a node is known from the node.
+    """
+    nodes = {node.name: node for node in record.timeline.nodes}
+    found: dict[str, EventRecord] = {}
+    for event in record.timeline.events:
+        node = nodes.get(event.name) if event.kind == "Node" else None
+        if event.machines and (node is None or node.gpus_since is None):
+            pool = event.pool or (node.pool if node is not None else "")
+            found.setdefault(event.message, replace(event, pool=pool))
+    return list(found.values())
+
+
+def waits(record: RunRecord) -> list[float]:
+    """Seconds that each of the scenario's pods waited until it ran."""
+    names = {one.submission.workload for one in record.played.submitted}
+    pods = [pod for pod in record.timeline.pods if pod.workload in names and pod.namespace == "default"]
+    return [pod.waited for pod in pods if pod.waited is not None and pod.gpus]
+
+
+def to_json(record: RunRecord, logs: Path | None) -> dict[str, Any]:
+    """The report's content (see the module's docstring)."""
+    end = record.timeline.now() if record.ended is None else record.ended
+    waited, cost = waits(record), cost_of(record)
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "stack": record.stack,
+        "stackFile": record.stack_file,
+        "startedAt": record.started_at.isoformat(timespec="seconds"),
+        "seconds": round(end, 1),
+        "verdict": record.verdict,
+        "reasons": record.reasons,
+        "scope": {"notRehearsed": dict(record.scope.not_rehearsed), "estimates": dict(record.scope.estimates)},
+        "seed": record.seed,
+        "stages": [_rounded(asdict(stage)) for stage in record.stages],
+        "checks": [asdict(check) for check in record.checks],
+        "policyViolations": [asdict(violation) for violation in record.violations],
+        "pools": [_pool(record, pool, end) for pool in record.pools.all],
+        "overTime": _over_time(record, end),
+        "workloads": _workloads(record),
+        "applied": [_applied(record.timeline, one, record.played.ended) for one in record.applied],
+        "machineTroubles": [
+            {"kind": event.kind, "name": event.name, "pool": event.pool or None, "reason": event.message}
+            for event in unusable_machines(record)
+        ],
+        "systemPodsOnGpuNodes": [
+            {"namespace": pod.namespace, "name": pod.name, "node": node}
+            for pod, node in system_pods_on_gpu_nodes(record.timeline)
+        ],
+        "waiting": {
+            "pods": len(waited),
+            "medianSeconds": round(statistics.median(waited), 1) if waited else None,
+            "longestSeconds": round(max(waited), 1) if waited else None,
+        },
+        "cost": {
+            "idleHourlyUsd": cost.idle_hourly,
+            "peakHourlyUsd": round(cost.peak_hourly, 4),
+            "maxHourlyUsd": cost.max_hourly,
+            "unpricedPools": list(cost.unpriced),
+        },
+        **({"raw": record.raw} if record.raw else {}),
+        "evidence": [str(path) for path in record.evidence],
+        "logs": str(logs) if logs is not None else None,
+    }
+
+
+def write_atomically(path: Path, content: Mapping[str, Any]) -> None:
+    """Write JSON so that a reader sees the old file or the whole new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w") as stream:
+            json.dump(content, stream, indent=2)
+            stream.write("\n")
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _pool(record: RunRecord, pool: Pool, end: float) -> dict[str, Any]:
+    timeline = record.timeline
+    return {
+        "name": pool.name,
+        "gpu": pool.gpu_part.type if pool.gpu_part else None,
+        "gpusPerNode": pool.gpus_per_node,
+        "maxNodes": record.pools.maxima[pool.name],
+        "spot": pool.spot,
+        "hourlyUsd": pool.hourly_usd,
+        "nodes": sum(node.pool == pool.name for node in timeline.nodes),
+        "peak": timeline.peak(pool.name),
+        "nodeSeconds": round(timeline.node_seconds(pool.name, end), 1),
+        "series": timeline.series(pool.name, end, SERIES_POINTS),
+    }
+
+
+def _over_time(record: RunRecord, end: float) -> dict[str, Any]:
+    pools = {pool.name: pool for pool in record.pools.all}
+    nodes = [node for node in record.timeline.nodes if node.pool in pools]
+    prices = {node.name: record.price(node, pools[node.pool]) or 0.0 for node in nodes}
+    pods = [pod for pod in record.timeline.pods if pod.gpus and not pod.system_namespace]
+    starts = {pod.uid: end if pod.running is None else pod.running for pod in pods}
+    ends = {pod.uid: min(at for at in (pod.finished, pod.gone, end) if at is not None) for pod in pods}
+    lives = [(node.created, end if node.gone is None else node.gone) for node in nodes]
+    lives += [(pod.created, starts[pod.uid]) for pod in pods] + [(starts[pod.uid], ends[pod.uid]) for pod in pods]
+    moments = sorted({0.0, *(at for life in lives for at in life)})
+    return {
+        "seconds": [round(at, 1) for at in moments],
+        "nodes": {name: [record.timeline.count(name, at) for at in moments] for name in pools},
+        "pendingPods": [sum(p.created <= at < min(starts[p.uid], ends[p.uid]) for p in pods) for at in moments],
+        "runningPods": [sum(starts[p.uid] <= at < ends[p.uid] for p in pods) for at in moments],
+        "nodesHourlyUsd": [round(sum(prices[n.name] for n in nodes if n.exists_at(at)), 4) for at in moments],
+    }
+
+
+def _workloads(record: RunRecord) -> list[dict[str, Any]]:
+    timeline = record.timeline
+    found: list[dict[str, Any]] = []
+    for one in record.played.submitted:
+        pods: Sequence[PodRecord] = timeline.pods_of(one.submission.workload)
+        found.append(
+            {
+                "id": one.submission.id,
+                "title": one.submission.title,
+                "accepted": one.reply.ok,
+                "warnings": list(one.reply.warnings),
+                "message": one.reply.message,
+                "pods": [_pod(timeline, pod) for pod in pods],
+            }
+        )
+    return found
+
+
+def _applied(timeline: Timeline, one: Applied, until: float | None) -> dict[str, Any]:
+    return {
+        "kind": one.kind,
+        "namespace": one.namespace or None,
+        "name": one.name,
+        "accepted": one.reply.ok,
+        "warnings": list(one.reply.warnings),
+        "message": one.reply.message,
+        "pods": [
+            {**_pod(timeline, pod), "reason": timeline.why_pending(pod.name) if pod.running is None else ""}
+            for pod in one.pods(timeline, until)
+        ],
+    }
+
+
+def _pod(timeline: Timeline, pod: PodRecord) -> dict[str, Any]:
+    node = timeline.node_of(pod)
+    return {
+        "name": pod.name,
+        "pool": node.pool if node is not None else None,
+        "node": pod.node,
+        "waitedSeconds": None if pod.waited is None else round(pod.waited, 1),
+        "phase": pod.phase,
+    }
+
+
+def _rounded(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: round(value, 2) if isinstance(value, float) else value for key, value in values.items()}

@@ -1,0 +1,176 @@
+"""The end of a rehearsal, for a person: what was checked, who ran where, list prices."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rehearsal.report.report import (
+    SERIES_POINTS,
+    RunRecord,
+    cost_of,
+    system_pods_on_gpu_nodes,
+    unusable_machines,
+    waits,
+)
+from rehearsal.scenario.manifests import where_it_ran
+from rehearsal.scenario.timeline import Timeline
+from rehearsal.scenario.user import short_message
+
+_BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+_PLACES_SHOWN: Final = 3
+_NARROWEST: Final = 10
+"""Columns of the narrowest chart of nodes over time."""
+
+
+def show(console: Console, record: RunRecord) -> None:
+    """Print the summary: chart, placements, checks, money, verdict last."""
+    _nodes_over_time(console, record)
+    _placements(console, record)
+    _applied(console, record)
+    _unusable_machines(console, record)
+    _checks(console, record)
+    _figures(console, record)
+    _verdict(console, record)
+
+
+def sparkline(series: list[int]) -> str:
+    """A series as one line of blocks; its highest value fills the line's height, zero is empty."""
+    top = max(series, default=0)
+    if top == 0:
+        return _BLOCKS[0] * len(series)
+    return "".join(_BLOCKS[0 if value == 0 else max(1, round(value / top * 8))] for value in series)
+
+
+def say(console: Console, markup: str) -> None:
+    """Print a paragraph: wrapped at words in a terminal, one line for whoever reads it otherwise."""
+    console.print(markup, highlight=False, soft_wrap=not console.is_terminal)
+
+
+def _nodes_over_time(console: Console, record: RunRecord) -> None:
+    if not record.timeline.nodes:
+        return
+    end = record.timeline.now() if record.ended is None else record.ended
+    maxima = record.pools.maxima
+    # The names must be whole, and so must the chart's end: the return to zero.
+    others = max(map(len, maxima)) + len("most") + len("allowed") + len("▕▏") + 3 * 2
+    points = max(_NARROWEST, min(SERIES_POINTS, console.width - others))
+    table = Table(
+        title=f"Nodes per pool over {end:.0f} s of compressed time", title_justify="left", box=None, pad_edge=False
+    )
+    for heading in ("pool", "", "most", "allowed"):
+        table.add_column(heading, no_wrap=True)
+    for name, most in maxima.items():
+        series = record.timeline.series(name, end, points)
+        table.add_row(name, f"▕{sparkline(series)}▏", str(record.timeline.peak(name)), str(most))
+    console.print(table)
+    console.print()
+
+
+def _placements(console: Console, record: RunRecord) -> None:
+    if not record.played.submitted:
+        return
+    table = Table(title="Where each pod ran", title_justify="left", box=None, pad_edge=False)
+    for heading in ("workload", "pods", "ran on", "waited"):
+        table.add_column(heading, overflow="fold")
+    burst: list[str] = []
+    for one in record.played.submitted:
+        if one.submission in _fill(record):
+            burst.append(one.submission.workload)
+            continue
+        table.add_row(*_row(record.timeline, one.submission.workload, [one.submission.workload], one.reply.ok))
+    if burst:
+        table.add_row(*_row(record.timeline, f"burst ({len(burst)} pods)", burst, True))
+    console.print(table)
+    console.print()
+
+
+def _fill(record: RunRecord) -> list[object]:
+    return [
+        one.submission for one in record.played.submitted if one.submission.workload.removeprefix("burst-").isdigit()
+    ]
+
+
+def _row(timeline: Timeline, label: str, workloads: list[str], accepted: bool) -> tuple[str, str, str, str]:
+    pods = [pod for workload in workloads for pod in timeline.pods_of(workload)]
+    if not accepted:
+        return label, "0", "refused", "–"
+    ran = [pod for pod in pods if pod.running is not None]
+    if not ran:
+        return label, str(len(pods)), "stayed Pending", "–"
+    places = Counter(node.pool for pod in ran if (node := timeline.node_of(pod)) is not None)
+    where = ", ".join(f"{pool} × {count}" if count > 1 else pool for pool, count in places.most_common(_PLACES_SHOWN))
+    longest = max(pod.waited or 0.0 for pod in ran)
+    return label, str(len(pods)), where, f"{longest:.1f} s"
+
+
+def _applied(console: Console, record: RunRecord) -> None:
+    if not record.applied:
+        return
+    table = Table(title="Your manifests", title_justify="left", box=None, pad_edge=False)
+    for heading in ("object", "pods", "ran on, or why not"):
+        table.add_column(heading, overflow="fold")
+    for one in record.applied:
+        until = record.played.ended
+        pods = one.pods(record.timeline, until)
+        where = where_it_ran(one, record.timeline, until)[1] if one.reply.ok else f"refused: {one.reply.message}"
+        table.add_row(f"{one.kind} {one.name}", str(len(pods)) if one.has_pods else "", escape(where))
+        for warning in one.reply.warnings:
+            table.add_row("", "", f"[yellow]warning[/] {escape(short_message(warning))}")
+    console.print(table)
+    console.print()
+
+
+def _unusable_machines(console: Console, record: RunRecord) -> None:
+    troubles = unusable_machines(record)
+    for event in troubles:
+        say(console, f"[yellow]![/] {escape(event.name)}: {escape(event.message)}")
+    if troubles:
+        console.print()
+
+
+def _checks(console: Console, record: RunRecord) -> None:
+    for check in record.checks:
+        mark = "[green]✓[/]" if check.passed else "[bold red]✗[/]"
+        say(console, f"{mark} {escape(check.title)}: {escape(check.detail)}")
+    console.print()
+
+
+def _figures(console: Console, record: RunRecord) -> None:
+    waited, cost = waits(record), cost_of(record)
+    if waited:
+        longest = f"median {statistics.median(waited):.1f} s, longest {max(waited):.1f} s"
+        console.print(f"GPU pods waited (compressed time): {longest}, {len(waited)} pods", highlight=False)
+    held = system_pods_on_gpu_nodes(record.timeline)
+    console.print(f"System pods on GPU nodes: {len(held) or 'none'}", highlight=False)
+    idle = "unknown" if cost.idle_hourly is None else f"${cost.idle_hourly:.2f}/h"
+    most = "unknown" if cost.max_hourly is None else f"${cost.max_hourly:.2f}/h"
+    peak = f"${cost.peak_hourly:.2f}/h"
+    console.print(
+        f"List price: idle {idle}, peak of this run {peak}, all pools at their maximum {most}", highlight=False
+    )
+    if cost.unpriced:
+        console.print(f"[dim](without {', '.join(cost.unpriced)}: price unknown)[/]", highlight=False)
+    stages = ", ".join(f"{stage.name} {stage.seconds:.1f} s" for stage in record.stages)
+    say(console, f"Time: {stages}")
+
+
+def _verdict(console: Console, record: RunRecord) -> None:
+    reasons = record.reasons
+    console.print()
+    scope = record.scope
+    if scope.not_rehearsed:
+        say(console, f"[dim]Not rehearsed (why: report.json): {escape(', '.join(scope.not_rehearsed))}.[/]")
+        say(console, f"[dim]Estimated: {escape(', '.join(scope.estimates))}.[/]")
+    if not reasons:
+        counted = f"{len(record.checks)} checks, seed {record.seed}"
+        say(console, f"\n[bold green]PASS[/] {escape(record.stack)}: 0 → N → 0 → N, {counted}")
+        return
+    console.print(f"\n[bold red]FAIL[/] {escape(record.stack)}:")
+    for reason in reasons:
+        say(console, f"  [red]•[/] {escape(reason)}")

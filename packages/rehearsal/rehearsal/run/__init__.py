@@ -1,0 +1,1 @@
+"""One rehearsal or preview, from its start to its end."""

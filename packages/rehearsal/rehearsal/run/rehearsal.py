@@ -1,0 +1,394 @@
+"""One rehearsal: start the sandbox, update, play the scenario, update again, check drift, destroy, stop, report."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from os import getpid
+from pathlib import Path
+
+from rich.console import Console
+
+from facts import catalog
+from rehearsal import work
+from rehearsal.checks import (
+    autoscaler_rights,
+    calls_allowed,
+    cluster_checks,
+    leftover_checks,
+    people_checks,
+    team_checks,
+)
+from rehearsal.cluster.api import Api, Object
+from rehearsal.cluster.kubeconfig import Kubeconfig, KubeconfigError
+from rehearsal.cluster.pki import PUBLIC_AUTHORITY
+from rehearsal.day_two.edits import rounds
+from rehearsal.day_two.play import DayTwo
+from rehearsal.engine.engine import CommandResult, Engine, EngineError
+from rehearsal.engine.events import Step
+from rehearsal.engine.stack import Stack, without_protection
+from rehearsal.report import evidence
+from rehearsal.report.progress import Display
+from rehearsal.report.report import RunRecord, StageTime, node_prices, to_json, write_atomically
+from rehearsal.report.scope import scope_of
+from rehearsal.report.summary import show
+from rehearsal.run import disk
+from rehearsal.run.disk import DiskFull
+from rehearsal.run.interruption import uninterrupted
+from rehearsal.run.options import Options
+from rehearsal.run.retained import RetainedCluster
+from rehearsal.sandbox import leftovers
+from rehearsal.sandbox.client import SandboxError, SandboxHandle
+from rehearsal.scenario import autoscaler_messages, cloud_calls
+from rehearsal.scenario.check import Check, Pools
+from rehearsal.scenario.manifests import ManifestsError, apply, read, settle
+from rehearsal.scenario.manifests import checks as manifest_checks
+from rehearsal.scenario.plan import Scenario, derive
+from rehearsal.scenario.player import PATIENCE_SECONDS, Player
+from rehearsal.scenario.timeline import Timeline
+from rehearsal.scenario.user import DEVELOPERS, User, short_message
+from rehearsal.scenario.watcher import Watcher
+
+
+class StageFailed(Exception):
+    """A stage failed in a way that makes the following ones pointless; the message is the reason for the verdict."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A rehearsal's result: the record, and where its report is."""
+
+    record: RunRecord
+    report: Path
+    kept: RetainedCluster | None = None
+    interrupted: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether the verdict is pass."""
+        return self.record.verdict == "pass"
+
+
+class Rehearsal:
+    """Runs one stack once. Whatever happens, ``run`` ends the processes, writes the report and prints the summary."""
+
+    def __init__(self, stack: Stack, options: Options, console: Console) -> None:
+        """Prepare a run directory of its own, so that runs of one stack can go side by side."""
+        self._stack, self._options, self._console = stack, options, console
+        settings = stack.settings
+        self._pools = Pools(settings.gpu_pools, settings.cpu_pools, settings.admin_pool)
+        self._timeline = Timeline()
+        self._record = RunRecord(stack.name, str(stack.file), self._timeline, self._pools, node_prices(settings))
+        self._record.scope, self._record.seed = (
+            scope_of(settings, options.day_two, limited=options.account is not None),
+            options.seed,
+        )
+        self._folder = options.build / stack.name
+        stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
+        self.run_dir = self._folder / "runs" / f"{stamp}-{getpid()}"
+        self._admin: Api | None = None
+        self._control_plane: Path | None = None
+        self._user: User | None = None
+        self._scenario_played: Scenario | None = None
+        self._watcher: Watcher | None = None
+        self._display = Display(console, self._timeline, self._pools)
+        self._sandbox: SandboxHandle | None = None
+        self._current = "starting"
+        self._interrupted = ""
+
+    def run(self) -> Finished:
+        """Rehearse. Never raises for a failing stack or an interruption: the report says what happened."""
+        record, kept = self._record, None
+        with self._display:
+            try:
+                self.run_dir.mkdir(parents=True)
+                disk.require(self.run_dir)
+                kept = self._stages()
+                record.complete = True
+            except KeyboardInterrupt:
+                self._interrupted = self._current
+                record.failures.append(f"interrupted during {self._current}")
+            except (StageFailed, EngineError, KubeconfigError, SandboxError, DiskFull, ManifestsError) as failure:
+                record.failures.append(f"{self._current}: {failure}")
+            except OSError as failure:
+                record.failures.append(f"{self._current}: {disk.words(failure)}")
+            except Exception as failure:  # a defect here must not cost the report, nor leave the sandbox running
+                record.failures.append(f"{self._current}: {type(failure).__name__}: {failure}")
+                self._console.print_exception()
+            finally:
+                with uninterrupted():
+                    self._stop()
+        with uninterrupted():
+            return self._finish(kept)
+
+    def _stages(self) -> RetainedCluster | None:
+        with self._stage("start the sandbox"):
+            engine, kubeconfig = self._start()
+        with self._stage("pulumi up"):
+            self._up(engine)
+        if self._options.apply is not None:
+            with self._stage("apply your manifests"):
+                self._apply(engine, read(self._options.apply))
+        with self._stage("scenario"):
+            self._scenario(engine)
+            if self._options.fail_fast and self._failed_checks():
+                raise StageFailed("stopped at the first failure")
+        if self._options.day_two != "none":
+            with self._stage("day two"):
+                self._day_two(engine)
+        if self._options.keep:
+            return RetainedCluster.prepare(engine, self.run_dir, kubeconfig)
+        with self._stage("pulumi destroy"):
+            self._destroy(engine)
+        return None
+
+    def _start(self) -> tuple[Engine, Path]:
+        options = self._options
+        stack = self._stack
+        self._sandbox = SandboxHandle(
+            self.run_dir,
+            tools=options.tools,
+            clouds=stack.plugins,
+            inside=options.inside,
+            existing=stack.with_existing,
+            account=options.account,
+        )
+        # While the sandbox starts: the engine's own first start.
+        engine = Engine.create(
+            project=options.project,
+            stack=self._stack.name,
+            stack_file=self._stack.file,
+            run_dir=self.run_dir,
+            path=(options.tools,),
+            passphrase=self._stack.passphrase,
+            on_step=self._on_step,
+        )
+        facts = self._sandbox.ready()
+        if facts.kubeconfig is None:
+            raise SandboxError("the sandbox is ready, but has no control plane")
+        self._control_plane = facts.kubeconfig.parent
+        self._admin = Api(Kubeconfig.parse(facts.kubeconfig.read_text()))
+        self._watcher = Watcher(self._admin, self._timeline)
+        first = () if options.plugins is None else (options.plugins.resolve(),)
+        return replace(engine, home=facts.pulumi_home, path=(*first, facts.plugins, options.tools)), facts.kubeconfig
+
+    def _up(self, engine: Engine) -> None:
+        result = engine.up(self._options.gate)
+        self._record.violations = result.outcome.violations
+        # What was waited for may be a program that ended by itself: then its last words are the reason.
+        troubles = [] if result.ok else [f"{one.name}: {one.message}" for one in self._timeline.unusable_machines()]
+        self._check(
+            "up", "`pulumi up` succeeds and the gate passes", result.ok, "; ".join((result.evidence, *troubles))
+        )
+        if not result.ok:
+            raise StageFailed(f"pulumi up failed: {result.reason}")
+
+    def _apply(self, engine: Engine, manifests: list[Object]) -> None:
+        """Apply the user's manifests as the deployer, and take those that ask for GPUs away once they were seen."""
+        record, deployer = self._record, self._deployer(engine)
+        record.played.first_gpu_submission = self._timeline.now()
+        record.applied = apply(deployer, manifests, self._wait)
+        for one in record.applied:
+            answer = "accepted" if one.reply.ok else f"refused: {short_message(one.reply.message)}"
+            self._display.say(f"{one.kind} {one.name}: {answer}")
+            for warning in one.reply.warnings:
+                self._display.say(f"{one.kind} {one.name}: warning: {short_message(warning)}")
+        settle(record.applied, self._timeline, self._wait)
+        record.checks += manifest_checks(record.applied, self._timeline)
+        using = [one for one in record.applied if one.gpus and one.reply.ok]
+        for one in using:
+            deployer.delete(deployer.resource(one.manifest["apiVersion"], one.kind).path(one.name, one.namespace))
+        if using:
+            self._display.say(
+                "deleting your manifests that request GPUs, so that the scenario starts without GPU nodes"
+            )
+            self._wait(lambda: not self._timeline.gpu_nodes_now(), PATIENCE_SECONDS)
+
+    def _deployer(self, engine: Engine) -> Api:
+        kubeconfig = Kubeconfig.parse(engine.outputs()["kubeconfig"])
+        return Api(kubeconfig, engine.path, self.run_dir / PUBLIC_AUTHORITY)
+
+    def _wait(self, condition: Callable[[], bool], seconds: float) -> bool:
+        return self._timeline.wait_until(condition, seconds, self._alive)
+
+    def _scenario(self, engine: Engine) -> None:
+        outputs = engine.outputs()
+        self._record.declared_cost, self._record.raw = outputs["cost"], outputs.get("raw") or {}
+        self._deployer(engine).apply_manifest(DEVELOPERS)
+        assert self._admin is not None
+        assert self._sandbox is not None
+        developer = Api(Kubeconfig.parse(self._facts("developer.kubeconfig").read_text()))
+        user = User(developer)
+        admin_cpus = max((node.cpus for node in self._timeline.nodes if node.role == "admin"), default=0.0)
+        scenario = derive(self._pools.gpu, outputs["gpuJobs"], admin_cpus, self._options.seed)
+        player = Player(
+            user,
+            self._timeline,
+            self._display.say,
+            self._alive,
+            while_scaled_up=lambda: self._idempotence(engine),
+            run_dry=self._sandbox.run_dry,
+            fail_fast=self._options.fail_fast,
+            played=self._record.played,
+        )
+        player.play(scenario)
+        self._user, self._scenario_played = user, scenario
+        calls = cloud_calls.read(self.run_dir / "logs")
+        said = autoscaler_messages.of_pools(self._admin, self._timeline, calls)
+        self._record.checks += cluster_checks(self._timeline, self._pools, scenario, player.played, said)
+        self._record.checks += autoscaler_rights(self._admin)
+        self._record.checks += calls_allowed(calls)
+        if access := self._stack.settings.access:
+            assert self._sandbox is not None
+            self._record.checks += people_checks(self._admin, access, self._sandbox.people())
+        self._record.checks += team_checks(self._admin, self._stack.settings.teams, self._wait)
+        self._record.checks += work.checks(
+            self._stack.settings.workloads.services,
+            self._admin,
+            developer,
+            self._timeline,
+            self._wait,
+            self._sandbox.reclaim,
+        )
+
+    def _day_two(self, engine: Engine) -> None:
+        assert self._user is not None
+        assert self._scenario_played is not None
+        assert self._admin is not None
+        settings, kubernetes = self._stack.settings, self._stack.settings.kubernetes
+        cloud = catalog.of(settings.cloud)
+        effects = cloud.changes[settings.autoscaler]
+        play = DayTwo(
+            engine,
+            self._options.gate,
+            self._user,
+            self._timeline,
+            self._wait,
+            version=kubernetes.version or cloud.kubernetes_versions.get(kubernetes.channel) or self._admin.version(),
+            effects=effects,
+            edits=rounds(self._options.day_two, effects, protected=settings.security.deletion_protection),
+        )
+        for check in play.play(self._scenario_played):
+            self._record.checks.append(check)
+            self._display.say(f"{check.title}: {check.detail}")
+
+    def _idempotence(self, engine: Engine) -> None:
+        nodes = {node.name for node in self._timeline.gpu_nodes_now()}
+        again = engine.up(self._options.gate, name="up-again", expect_no_changes=True)
+        if not again.ok and {node.name for node in self._timeline.gpu_nodes_now()} != nodes:
+            # An autoscaler that acts in the same second is in an update's way; the next goes on (docs/operations.md).
+            again = engine.up(self._options.gate, name="up-once-more", expect_no_changes=True)
+        title = f"With {len(nodes)} GPU nodes running, a second update changes nothing"
+        self._engine_check("second-up-no-changes", title, again)
+        self._engine_check("no-drift", "`pulumi refresh` finds no drift in the cloud or the cluster", engine.drift())
+
+    def _destroy(self, engine: Engine) -> None:
+        protected = self._stack.settings.security.deletion_protection
+        if protected:
+            self._refused_destroy(engine)
+            without_protection(engine.stack_file)
+            self._display.say("security.deletionProtection: false, then pulumi up, then pulumi destroy")
+            lifted = engine.up(self._options.gate, name="unprotect")
+            self._engine_check("unprotect", "`deletionProtection: false` removes the protection", lifted)
+        kept = engine.retained()
+        destroyed = engine.destroy()
+        self._engine_check("destroy", "`pulumi destroy` succeeds", destroyed)
+        assert self._sandbox is not None
+        nodes = [f"node {node.name}" for node in self._timeline.living_nodes()]
+        self._record.checks += leftover_checks([*nodes, *self._sandbox.inventory()], kept)
+
+    def _refused_destroy(self, engine: Engine) -> None:
+        title = "A protected stack refuses `pulumi destroy` and deletes nothing"
+        resources = len(engine.resources())
+        refused = engine.destroy("destroy-refused")
+        lost = resources - len(engine.resources())
+        detail = f"refused: {refused.reason.splitlines()[0]}" if not refused.ok else "the destroy was not refused"
+        if lost:
+            detail = f"{lost} of {resources} resources were deleted before it was refused"
+        self._check("destroy-refused", title, not refused.ok and not lost, detail)
+
+    def _stop(self) -> None:
+        self._current = "stop"
+        self._record.ended = self._timeline.now()
+        if self._watcher is not None:
+            self._watcher.stop()
+        if self._sandbox is None:
+            # Ctrl-C may have come while it was being started.
+            leftovers.ended(self.run_dir)
+            return
+        if self._options.keep and self._record.complete and self._record.verdict == "pass":
+            self._sandbox.keep()
+            return
+        with self._stage("stop"):
+            killed = self._sandbox.stop()
+            found = leftovers.ended(self.run_dir)
+        names = ", ".join((*(str(pid) for pid in killed), *found))
+        if names:
+            self._record.failures.append(f"stop: these processes did not stop and were killed: {names}")
+
+    def _finish(self, prepared: RetainedCluster | None) -> Finished:
+        record = self._record
+        kept = self._sandbox is not None and self._sandbox.kept
+        with suppress(OSError):
+            record.evidence = evidence.keep(self.run_dir, self._folder)
+        if record.verdict == "pass" and not kept:
+            shutil.rmtree(self.run_dir, ignore_errors=True)
+        leftovers.delete_old_runs(self._folder / "runs")
+        report = self._folder / "report.json"
+        try:
+            write_atomically(report, to_json(record, self.run_dir if self.run_dir.exists() else None))
+        except OSError as failure:
+            record.failures.append(f"the report could not be written: {disk.words(failure)}")
+        if self._interrupted:
+            # Nobody wants a page about what did not happen.
+            self._console.print(f"\nInterrupted during {self._interrupted}; everything was stopped.", highlight=False)
+        else:
+            show(self._console, record)
+        for path in record.evidence:
+            self._console.print(f"Evidence: {path}", highlight=False, soft_wrap=True)
+        if self.run_dir.exists() and not any(str(self.run_dir) in reason for reason in record.failures):
+            self._console.print(f"Logs: {self.run_dir}", highlight=False, soft_wrap=True)
+        self._console.print(f"Report: {report}", highlight=False, soft_wrap=True)
+        return Finished(record, report, prepared if kept else None, bool(self._interrupted))
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        self._current = name
+        self._display.stage(name)
+        started, failed_before, result = time.monotonic(), self._failed_checks(), "FAILED"
+        try:
+            yield
+            if self._failed_checks() == failed_before:
+                result = "done"
+        except KeyboardInterrupt:
+            result = "interrupted"
+            raise
+        finally:
+            seconds = time.monotonic() - started
+            self._record.stages.append(StageTime(name, seconds, result == "done"))
+            self._display.done(seconds, result)
+
+    def _failed_checks(self) -> int:
+        return sum(not check.passed for check in self._record.checks)
+
+    def _check(self, id: str, title: str, passed: bool, detail: str) -> None:
+        self._record.checks.append(Check(id, title, passed, detail))
+
+    def _engine_check(self, id: str, title: str, result: CommandResult) -> None:
+        self._check(id, title, result.ok, result.evidence)
+
+    def _on_step(self, step: Step) -> None:
+        if step.alters and not step.planned:
+            self._display.say(f"{step.op} {step.type} {step.name}")
+
+    def _facts(self, name: str) -> Path:
+        assert self._control_plane is not None
+        return self._control_plane / name
+
+    def _alive(self) -> None:
+        if self._sandbox is not None:
+            self._sandbox.check_alive()

@@ -1,0 +1,1 @@
+"""The background process of a rehearsal (simulated cloud, control plane, machines) and its client."""

@@ -1,0 +1,241 @@
+"""The command line's side of the sandbox: start it, wait until it is ready, end it, and find sandboxes left behind.
+
+The sandbox (``rehearsal.sandbox``) is a process of its own: the simulated providers, the simulated cloud, the control
+plane and the machines. It ends when the pipe to its standard input closes: without ``keep`` it does not outlive us.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from rehearsal.cluster.pki import PUBLIC_AUTHORITY
+from rehearsal.sandbox import leftovers
+from rehearsal.simulation import UserInfo
+
+READY_TIMEOUT_SECONDS: Final = 300.0
+STOP_TIMEOUT_SECONDS: Final = 60.0
+INVENTORY: Final = "inventory.json"
+"""In the run's folder: the answer to the line ``inventory`` on the sandbox's standard input."""
+DRY: Final = "dry.json"
+"""The same, to the line ``dry``."""
+RECLAIMED: Final = "reclaimed.json"
+"""The same, to the line ``reclaim``."""
+ANSWER_TIMEOUT_SECONDS: Final = 240.0
+_LOG_LINES: Final = 15
+_MIN_FREE: Final = 1024 * 1024
+
+
+class SandboxError(Exception):
+    """The sandbox did not start, or died: the message holds its last words and where its logs are."""
+
+
+@dataclass(frozen=True)
+class SandboxFacts:
+    """What a ready sandbox wrote into ``sandbox.json``; ``kubeconfig`` is the administrator's, if any."""
+
+    pid: int
+    pids: tuple[int, ...]
+    plugins: Path
+    pulumi_home: Path
+    kubeconfig: Path | None
+
+    @classmethod
+    def read(cls, path: Path) -> SandboxFacts:
+        """Parse ``sandbox.json``. Raises ``OSError``, ``ValueError`` or ``KeyError`` while it is not there."""
+        raw: Mapping[str, Any] = json.loads(path.read_text())
+        kubeconfig = raw.get("kubeconfig")
+        return cls(
+            pid=int(raw["pid"]),
+            pids=tuple(int(pid) for pid in _values(raw.get("pids", ()))),
+            plugins=Path(raw["plugins"]),
+            pulumi_home=Path(raw["pulumi_home"]),
+            kubeconfig=Path(kubeconfig) if kubeconfig else None,
+        )
+
+
+class SandboxHandle:
+    """A sandbox that this process started. Use as a context manager: it is gone when the block ends, unless kept."""
+
+    def __init__(
+        self,
+        run_dir: Path,
+        *,
+        tools: Path,
+        clouds: Sequence[str],
+        control_plane: bool = True,
+        inside: bool = False,
+        existing: Path | None = None,
+        account: Path | None = None,
+    ) -> None:
+        """Start the sandbox's process, with simulated providers for ``clouds``' plugins; ``ready`` waits for it.
+
+        ``inside``: the program runs in the cluster's network. ``existing`` is a stack file whose existing network is
+        made beforehand, ``account`` a file of what the account may have and do.
+        """
+        run_dir.mkdir(parents=True, exist_ok=True)
+        self.run_dir = run_dir
+        self.log = run_dir / "sandbox.log"
+        self.kept = False
+        command = [sys.executable, "-m", "rehearsal.sandbox", "--run-dir", str(run_dir), "--tools", str(tools)]
+        command += [argument for cloud in clouds for argument in ("--cloud", cloud)]
+        if not control_plane:
+            command.append("--no-control-plane")
+        if inside:
+            command.append("--inside")
+        if existing is not None:
+            command += ["--existing", str(existing.absolute())]
+        if account is not None:
+            command += ["--account", str(account.absolute())]
+        trusting = {**os.environ, "SSL_CERT_FILE": str(run_dir.absolute() / PUBLIC_AUTHORITY)}
+        # Appended to: the sandbox logs its providers' errors into the same file.
+        with self.log.open("ab") as output:
+            # A session of its own: Ctrl-C in the terminal must not end it before the clean-up that needs it.
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=trusting,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> SandboxHandle:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self.kept:
+            self.stop()
+
+    def ready(self, timeout: float = READY_TIMEOUT_SECONDS) -> SandboxFacts:
+        """Wait until everything answers. Raises ``SandboxError``."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            self.check_alive()
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                return SandboxFacts.read(self.run_dir / "sandbox.json")
+            time.sleep(0.05)
+        raise SandboxError(f"the sandbox was not ready after {timeout:.0f} s. {self._last_words()}")
+
+    def check_alive(self) -> None:
+        """Raises ``SandboxError`` when the sandbox's process has ended."""
+        if self._process.poll() is not None:
+            raise SandboxError(
+                f"the sandbox process exited unexpectedly (exit code {self._process.returncode}). {self._last_words()}"
+            )
+
+    def keep(self) -> None:
+        """Tell the sandbox to outlive this process; ``stop_left_behind`` ends it later."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"keep\n")
+        self._process.stdin.flush()
+        self.kept = True
+
+    def inventory(self) -> tuple[str, ...]:
+        """What exists in the simulated account now, in words. Raises ``SandboxError``."""
+        return tuple(self._account()["resources"])
+
+    def people(self) -> dict[str, UserInfo]:
+        """Whom the simulated account lets into the cluster now, besides its maker. Raises ``SandboxError``."""
+        return {who: UserInfo(one["user"], tuple(one["groups"])) for who, one in self._account()["people"].items()}
+
+    def run_dry(self, pools: Collection[str]) -> None:
+        """From now on there is no further machine for exactly these pools. Raises ``SandboxError``."""
+        self._ask(" ".join(["dry", *pools]), DRY)
+
+    def reclaim(self, node: str) -> None:
+        """The cloud takes the node's machine back, with its notice. Raises ``SandboxError``."""
+        self._ask(f"reclaim {node}", RECLAIMED)
+
+    def _account(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._ask("inventory", INVENTORY)
+        return found
+
+    def _ask(self, line: str, answer_in: str) -> Any:
+        """What the sandbox writes into its file when it has read the ``line``."""
+        assert self._process.stdin is not None
+        answer = self.run_dir / answer_in
+        answer.unlink(missing_ok=True)
+        self._process.stdin.write(f"{line}\n".encode())
+        self._process.stdin.flush()
+        deadline = time.monotonic() + ANSWER_TIMEOUT_SECONDS
+        while not answer.exists():
+            self.check_alive()
+            if time.monotonic() > deadline:
+                raise SandboxError(f"the simulated account did not answer within {ANSWER_TIMEOUT_SECONDS:.0f} s")
+            time.sleep(0.05)
+        return json.loads(answer.read_text())
+
+    def stop(self) -> tuple[int, ...]:
+        """End the sandbox and all its processes; returns those that had to be killed."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_TIMEOUT_SECONDS)
+        survivors = self._survivors()
+        _kill(survivors)
+        self._process.wait()
+        return tuple(process.pid for process in survivors)
+
+    def _survivors(self) -> list[psutil.Process]:
+        self._process.poll()
+        try:
+            return _running(SandboxFacts.read(self.run_dir / "sandbox.json"), self.run_dir)
+        except (OSError, ValueError, KeyError):
+            return [each for each in leftovers.processes(self.run_dir) if each.pid == self._process.pid]
+
+    def _last_words(self) -> str:
+        lines = self.log.read_text(errors="replace").strip().splitlines()[-_LOG_LINES:]
+        full = shutil.disk_usage(self.run_dir).free < _MIN_FREE
+        why = f"The disk of {self.run_dir} is full. " if full else ""
+        return why + "Its last log lines:\n  " + "\n  ".join(lines or ["(none)"]) + f"\nLogs: {self.run_dir}"
+
+
+def stop_left_behind(root: Path) -> list[Path]:
+    """End every sandbox recorded under ``root``, kept or orphaned; returns their run directories."""
+    stopped = []
+    for record in sorted(root.rglob("sandbox.json")):
+        try:
+            facts = SandboxFacts.read(record)
+        except (OSError, ValueError, KeyError):
+            continue
+        run_dir = record.parent
+        running = _running(facts, run_dir)
+        if not running:
+            continue
+        sandbox = [process for process in running if process.pid == facts.pid]
+        for process in sandbox:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.terminate()
+        psutil.wait_procs(sandbox, STOP_TIMEOUT_SECONDS)
+        _kill(running)
+        stopped.append(run_dir)
+    return stopped
+
+
+def _values(pids: object) -> Iterable[Any]:
+    return pids.values() if isinstance(pids, Mapping) else pids if isinstance(pids, (list, tuple)) else ()
+
+
+def _running(facts: SandboxFacts, run_dir: Path) -> list[psutil.Process]:
+    """The sandbox's living processes. Ids are reused: those that do not name ``run_dir`` are somebody else's."""
+    return [process for process in leftovers.processes(run_dir) if process.pid in (facts.pid, *facts.pids)]
+
+
+def _kill(processes: Sequence[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(processes, 5.0)

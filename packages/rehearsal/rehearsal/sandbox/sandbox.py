@@ -1,0 +1,199 @@
+"""The sandbox of one rehearsal: simulated providers, simulated cloud, control plane and fleet, in one run directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rehearsal.cluster.control_plane import ControlPlane
+from rehearsal.cluster.exec_credential import write_credential_plugins
+from rehearsal.cluster.processes import Processes
+from rehearsal.fleet import KarpenterFleet
+from rehearsal.fleet.exhausted_pools import ExhaustedPools
+from rehearsal.fleet.reclaim import reclaim
+from rehearsal.providers import CLOUD_PLUGINS, cloud_provider
+from rehearsal.providers.allowance import EVERYTHING, Allowance
+
+if TYPE_CHECKING:
+    from rehearsal.providers.base import Provider
+
+_T = TypeVar("_T")
+
+
+class Sandbox:
+    """Starts everything; a context manager. Inside the block the sandbox is ready."""
+
+    def __init__(
+        self,
+        run_dir: Path,
+        *,
+        tools: Path | None,
+        clouds: Sequence[str] = CLOUD_PLUGINS,
+        inside: bool = False,
+        existing: Path | None = None,
+        allowance: Allowance = EVERYTHING,
+    ) -> None:
+        """``tools`` is the folder with the programs; without one there is no control plane and no fleet.
+
+        ``clouds`` are the clouds' plugins to simulate. ``inside``: the program runs in the cluster's network.
+        ``existing`` is a stack file whose existing network is made beforehand, in the cloud that is simulated.
+        ``allowance`` is what the account may have and do.
+        """
+        self._run_dir = run_dir
+        self._tools = tools
+        self._clouds = clouds
+        self._inside = inside
+        self._existing = existing
+        self._allowance = allowance
+        self._beforehand: tuple[str, ...] = ()
+        self._stack = ExitStack()
+        self._processes: Processes | None = None
+        self._control_plane: ControlPlane | None = None
+        self._fleet: KarpenterFleet | None = None
+        self._ports: dict[str, int] = {}
+        self._providers: list[Provider] = []
+        self._written: dict[str, Any] = {}
+        self._exhausted_pools = ExhaustedPools()
+
+    def __enter__(self) -> Sandbox:
+        with self._stack as started:
+            self._run_dir.mkdir(parents=True, exist_ok=True)
+            (self._run_dir / "sandbox.json").unlink(missing_ok=True)
+            control_plane_ready = self._start_control_plane(started)
+            self._start_providers(started)
+            if control_plane_ready is not None:
+                control_plane_ready.result()
+            self.write_facts()
+            # Everything has started: from here on, __exit__ stops it.
+            self._stack = started.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def check(self) -> None:
+        """Raise if a process or a background thread of the sandbox has died."""
+        if self._processes is not None:
+            self._processes.check()
+        if self._fleet is not None:
+            self._fleet.check()
+
+    def write_facts(self) -> None:
+        """Write ``sandbox.json`` if what it says has changed."""
+        facts: dict[str, Any] = {
+            "pid": os.getpid(),
+            "pids": {} if self._processes is None else self._processes.pids,
+            "ports": self._ports,
+            "plugins": str(self._plugins),
+            "pulumi_home": str(self._pulumi_home),
+            "kubeconfig": None,
+        }
+        if self._control_plane is not None:
+            facts["kubeconfig"] = str(self._control_plane.kubeconfig)
+            facts["ports"] = {**self._ports, "kube-apiserver": self._control_plane.port}
+        if facts != self._written:
+            draft = self._run_dir / ".sandbox.json"
+            draft.write_text(json.dumps(facts, indent=2))
+            draft.replace(self._run_dir / "sandbox.json")
+            self._written = facts
+
+    def write_inventory(self) -> None:
+        """Write ``inventory.json``: what the stack has in the account, what is gone that was there before, and people.
+
+        People are those whom the account lets into the cluster.
+        """
+        there = [each for provider in self._providers for each in provider.inventory()]
+        resources = [each for each in there if each not in self._beforehand]
+        resources += [f"gone: {each}" for each in self._beforehand if each not in there]
+        people = {who: asdict(login) for provider in self._providers for who, login in provider.people().items()}
+        self._say("inventory", {"resources": resources, "people": people})
+
+    def run_dry(self, pools: Sequence[str]) -> None:
+        """Have no further machine for exactly these pools, and say so in ``dry.json``."""
+        if self._control_plane is not None:
+            self._exhausted_pools.run_dry(self._control_plane.api, pools)
+        for provider in self._providers:
+            provider.run_dry(pools)
+        self._say("dry", list(pools))
+
+    def reclaim(self, node: str) -> None:
+        """Take back the node's machine as its cloud does, and say so in ``reclaimed.json``: of a group of the fleet's,
+        or one that a simulated provider started."""
+        if not any(provider.reclaim(node) for provider in self._providers) and self._control_plane is not None:
+            reclaim(self._control_plane.api, node)
+        self._say("reclaimed", node)
+
+    def _say(self, what: str, answer: Any) -> None:
+        draft = self._run_dir / f".{what}.json"
+        draft.write_text(json.dumps(answer, indent=2))
+        draft.replace(self._run_dir / f"{what}.json")
+
+    @property
+    def _plugins(self) -> Path:
+        return self._run_dir / "plugins"
+
+    @property
+    def _pulumi_home(self) -> Path:
+        return self._run_dir / "pulumi" / "home"
+
+    def _start_control_plane(self, started: ExitStack) -> Future[None] | None:
+        """Begin in the background: importing the providers takes as long on the other core."""
+        self._plugins.mkdir(parents=True, exist_ok=True)
+        if self._tools is None:
+            return None
+        self._processes = started.enter_context(Processes(self._run_dir / "logs"))
+        self._control_plane = ControlPlane(self._run_dir, tools=self._tools, processes=self._processes)
+        started.callback(self._control_plane.close)
+        write_credential_plugins(self._plugins, self._control_plane.user_token)
+        ready = _in_background(self._control_plane.start)
+        # If a provider fails to start, the control plane must have started before it can be stopped.
+        started.callback(ready.exception)
+        self._fleet = KarpenterFleet(
+            self._control_plane, self._run_dir, self._tools, ready=ready.result, inside=self._inside
+        )
+        started.callback(self._fleet.close)
+        return ready
+
+    def _start_providers(self, started: ExitStack) -> None:
+        from rehearsal.providers.beforehand import made_beforehand
+        from rehearsal.providers.kubernetes import KubernetesStandIn
+        from rehearsal.providers.launcher import write_launchers
+        from rehearsal.providers.server import serve
+
+        providers: list[Provider] = [
+            *(cloud_provider(cloud, self._run_dir, self._fleet, self._allowance) for cloud in self._clouds),
+            KubernetesStandIn((self._plugins,), self._tools),
+        ]
+        ports = {}
+        for provider in providers:
+            server = serve(provider, log_file=self._run_dir / "sandbox.log")
+            started.callback(provider.close)
+            started.callback(server.stop)
+            ports[provider] = server.port
+            self._ports[provider.name] = server.port
+        if self._existing is not None:
+            made_beforehand(self._existing, providers[0])
+            self._beforehand = tuple(providers[0].inventory())
+        write_launchers(self._pulumi_home / "plugins", ports)
+        self._providers = providers
+
+
+def _in_background(function: Callable[[], _T]) -> Future[_T]:
+    """Like an executor's ``submit``, with a daemon thread: interpreter exit does not wait for it."""
+    future: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=getattr(function, "__name__", "background"), daemon=True).start()
+    return future

@@ -1,0 +1,1 @@
+"""What a rehearsal submits, and what it observes meanwhile."""

@@ -1,0 +1,75 @@
+"""What Karpenter says of pools that get no node: its objects' conditions, its events, and what the cloud denied it.
+
+https://karpenter.sh/docs/concepts/nodepools/#statusconditions and the same of nodeclasses and nodeclaims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from facts.concepts.pool import POOL_LABEL
+from facts.concepts.rest import resource_path
+from rehearsal.cluster.api import Api, NoSuchKindError, Object
+from rehearsal.scenario.cloud_calls import Calls
+from rehearsal.scenario.timeline import AUTOSCALER, Timeline
+
+_POOLS: Final = "/apis/karpenter.sh/v1/nodepools"
+_CLAIMS: Final = "/apis/karpenter.sh/v1/nodeclaims"
+_POOL: Final = "karpenter.sh/nodepool"
+_KINDS: Final = ("NodePool", "NodeClaim")
+# They only say that another condition, told beside them, is not true.
+_SUMS: Final = ("Ready", "NodeClassReady")
+_HEALTH: Final = "NodeRegistrationHealthy"
+"""Not known of every pool that has not had a node since Karpenter started."""
+_LONGEST: Final = 400
+
+
+def of_pools(api: Api, timeline: Timeline, calls: Calls) -> dict[str, str]:
+    """Pool → Karpenter's words, without those that say that all is well; empty where there is no Karpenter.
+
+    ``calls`` are its calls to the cloud: what it was denied concerns every pool.
+    """
+    pools = (api.find(_POOLS) or {}).get("items") or []
+    if not pools:
+        return {}
+    claims = api.list(_CLAIMS)
+    found = {}
+    for pool in pools:
+        name = pool["metadata"]["name"]
+        own = [each for each in claims if (each["metadata"].get("labels") or {}).get(_POOL) == name]
+        words = [*calls.denied, *_troubles([_class(api, pool), pool, *own]), *_events(timeline, name)]
+        labels = pool["spec"]["template"].get("metadata", {}).get("labels") or {}
+        if words:
+            found[labels.get(POOL_LABEL, name)] = "; ".join(dict.fromkeys(word[:_LONGEST] for word in words))
+    return found
+
+
+def _class(api: Api, pool: Object) -> Object | None:
+    """What the pool's nodes are made from."""
+    reference: Mapping[str, str] = pool["spec"]["template"]["spec"]["nodeClassRef"]
+    group = api.find(resource_path(reference["group"] + "/", "").rstrip("/")) or {}
+    version = (group.get("preferredVersion") or {}).get("groupVersion")
+    if version is None:
+        return None
+    try:
+        return api.find(api.resource(version, reference["kind"]).path(reference["name"]))
+    except NoSuchKindError:
+        return None
+
+
+def _troubles(objects: Iterable[Object | None]) -> Iterator[str]:
+    """What is not true of them, or not known to be where nothing is known to be wrong."""
+    for each in filter(None, objects):
+        told: list[Mapping[str, Any]] = (each.get("status") or {}).get("conditions") or []
+        told = [one for one in told if one["type"] not in (*_SUMS, _HEALTH) and one.get("message")]
+        wrong = [one for one in told if one["status"] == "False"] or [one for one in told if one["status"] != "True"]
+        yield from (f"{each['kind']} {each['metadata']['name']}: {one['message']}" for one in wrong)
+
+
+def _events(timeline: Timeline, pool: str) -> Iterator[str]:
+    """Warnings about the pool and its claims, whose names begin with the pool's."""
+    for event in timeline.events:
+        mine = event.name == pool if event.kind == "NodePool" else event.name.rpartition("-")[0] == pool
+        if mine and event.kind in _KINDS and event.type == "Warning" and event.source == AUTOSCALER:
+            yield f"{event.kind}: {event.message}"

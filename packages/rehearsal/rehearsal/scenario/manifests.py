@@ -1,0 +1,201 @@
+"""The user's own manifests: read from a folder, applied as the deployer, and followed to the nodes of their pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from facts.concepts.kubernetes import GPU_RESOURCE
+from rehearsal.cluster.api import Api, ApiError, Object
+from rehearsal.scenario.check import Check
+from rehearsal.scenario.timeline import PodRecord, Timeline
+from rehearsal.scenario.user import SubmissionReply
+
+_ENDINGS: Final = (".yaml", ".yml", ".json")
+_FIRST: Final = ("CustomResourceDefinition", "Namespace", "PriorityClass", "ServiceAccount", "ConfigMap", "Secret")
+_SETTLE_SECONDS: Final = 240.0
+_QUIET_SECONDS: Final = 3.0
+_KIND_SECONDS: Final = 60.0
+
+
+class ManifestsError(Exception):
+    """The folder cannot be used; the message says which file and why."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """One object of the user's, and what the API server answered. ``namespace`` is empty for one that has none."""
+
+    manifest: Object
+    namespace: str
+    reply: SubmissionReply
+
+    @property
+    def kind(self) -> str:
+        """The object's kind."""
+        return str(self.manifest["kind"])
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return str(self.manifest["metadata"]["name"])
+
+    @property
+    def selector(self) -> Mapping[str, str]:
+        """Labels by which its pods are known; empty for what makes none itself."""
+        if self.kind == "Job":
+            return {"batch.kubernetes.io/job-name": self.name}
+        selector = (self.manifest.get("spec") or {}).get("selector") or {}
+        found: Mapping[str, str] = selector.get("matchLabels") or {}
+        return found if "template" in (self.manifest.get("spec") or {}) else {}
+
+    @property
+    def has_pods(self) -> bool:
+        """Whether pods are made of it that can be told from others."""
+        return self.kind == "Pod" or bool(self.selector)
+
+    @property
+    def gpus(self) -> bool:
+        """Whether its pods ask for GPUs."""
+        spec: Any = self.manifest.get("spec") or {}
+        pod = spec if self.kind == "Pod" else (spec.get("template") or {}).get("spec") or {}
+        return any(
+            GPU_RESOURCE in ((container.get("resources") or {}).get("limits") or {})
+            for container in pod.get("containers") or ()
+        )
+
+    def pods(self, timeline: Timeline, until: float | None = None) -> tuple[PodRecord, ...]:
+        """Its pods, oldest first; without those of after ``until``, which its end may have brought."""
+        selector = self.selector.items()
+        return tuple(
+            pod
+            for pod in timeline.pods
+            if pod.namespace == self.namespace
+            and (until is None or pod.created <= until)
+            and ((self.kind == "Pod" and pod.name == self.name) or (selector and selector <= pod.labels.items()))
+        )
+
+
+def read(folder: Path) -> list[Object]:
+    """Every object of the folder's YAML and JSON files, Lists taken apart, what others need first.
+
+    Raises:
+        ManifestsError: there is none, or a file holds something else.
+    """
+    files = sorted(path for path in folder.rglob("*") if path.suffix in _ENDINGS and path.is_file())
+    found: list[Object] = []
+    for path in files:
+        try:
+            documents = [each for each in yaml.safe_load_all(path.read_text()) if each]
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise ManifestsError(f"{path}: {error}") from error
+        for each in documents:
+            for item in each.get("items") or [] if isinstance(each, dict) and each.get("kind") == "List" else [each]:
+                if not _is_object(item):
+                    raise ManifestsError(
+                        f"{path}: a document is not a Kubernetes object: it needs apiVersion, kind and metadata.name"
+                    )
+                found.append(item)
+    if not found:
+        raise ManifestsError(f"{folder}: no manifests; add files that end in {', '.join(_ENDINGS)} to it")
+    return sorted(found, key=lambda each: _FIRST.index(each["kind"]) if each["kind"] in _FIRST else len(_FIRST))
+
+
+def apply(
+    api: Api, manifests: Sequence[Object], wait: Callable[[Callable[[], bool], float], bool]
+) -> tuple[Applied, ...]:
+    """Apply them in order, as ``kubectl apply`` does; ``wait`` waits for a condition, some seconds at most."""
+    done = []
+    for manifest in manifests:
+        replies: list[Applied] = []
+
+        def tried(manifest: Object = manifest, replies: list[Applied] = replies) -> bool:
+            replies[:] = [_apply(api, manifest)]
+            # A kind is served a moment after it is defined.
+            return replies[0].reply.ok or "no matches for kind" not in replies[0].reply.message
+
+        wait(tried, _KIND_SECONDS if any(each["kind"] == _FIRST[0] for each in manifests) else 0.0)
+        done += replies
+    return tuple(done)
+
+
+def settle(
+    applied: Sequence[Applied],
+    timeline: Timeline,
+    wait: Callable[[Callable[[], bool], float], bool],
+) -> None:
+    """Wait until each pod runs or has been told why not, and no further pod comes."""
+
+    def still() -> bool:
+        pods = [pod for one in applied for pod in one.pods(timeline)]
+        newest = max((pod.created for pod in pods), default=0.0)
+        answered = all(
+            pod.running is not None or pod.deleted is not None or timeline.considered(pod.name) for pod in pods
+        )
+        return answered and timeline.now() - max(newest, began) > _QUIET_SECONDS
+
+    began = timeline.now()
+    wait(still, _SETTLE_SECONDS)
+
+
+def checks(applied: Sequence[Applied], timeline: Timeline) -> Iterator[Check]:
+    """Each object was accepted, and its pods ran."""
+    for one in applied:
+        title = f"Your {one.kind} {one.name}"
+        if not one.reply.ok:
+            yield Check(f"applied:{one.kind}/{one.name}", title, False, f"refused: {one.reply.message}")
+        elif one.has_pods:
+            yield Check(f"applied:{one.kind}/{one.name}", title, *where_it_ran(one, timeline))
+
+
+def where_it_ran(one: Applied, timeline: Timeline, until: float | None = None) -> tuple[bool, str]:
+    """Whether all pods of an accepted object ran, and where; or why not, in the cluster's words."""
+    if not one.has_pods:
+        return True, ""
+    pods = one.pods(timeline, until)
+    if not pods:
+        replicas = (one.manifest.get("spec") or {}).get("replicas", 1)
+        if one.kind == "DaemonSet":
+            return True, "no pod: no node matched its node selector and tolerations"
+        return replicas == 0, "it created no pod"
+    waiting = [pod for pod in pods if pod.running is None and pod.deleted is None]
+    failed = [pod for pod in pods if pod.phase == "Failed"]
+    places: dict[str, int] = {}
+    for pod in pods:
+        node = timeline.node_of(pod) if pod.running is not None else None
+        if node is not None:
+            places[node.pool] = places.get(node.pool, 0) + 1
+    words = [
+        f"{pod.name} stays Pending: {timeline.why_pending(pod.name) or 'no reason was reported'}" for pod in waiting
+    ]
+    words += [f"{pod.name} failed" for pod in failed]
+    if places:
+        words.append(
+            "ran on " + ", ".join(f"{pool} × {count}" if count > 1 else pool for pool, count in places.items())
+        )
+    return not waiting and not failed, "; ".join(words)
+
+
+def _apply(api: Api, manifest: Object) -> Applied:
+    namespace = ""
+    try:
+        resource = api.resource(manifest["apiVersion"], manifest["kind"])
+        place = manifest["metadata"]
+        namespace = place.get("namespace", "default") if resource.namespaced else ""
+        _, warnings = api.submit_apply(resource.path(place["name"], namespace or None), manifest)
+    except ApiError as refusal:
+        return Applied(manifest, namespace, SubmissionReply(False, str(refusal)))
+    return Applied(manifest, namespace, SubmissionReply(True, warnings=warnings))
+
+
+def _is_object(item: Any) -> bool:
+    return (
+        isinstance(item, dict)
+        and isinstance(item.get("apiVersion"), str)
+        and isinstance(item.get("kind"), str)
+        and isinstance((item.get("metadata") or {}).get("name"), str)
+    )

@@ -1,0 +1,372 @@
+"""What a stack must show in a rehearsal: workloads with what must become of each, derived from the stack itself.
+
+Nothing here knows a stack by name: sizes, maxima and taints come from its pool specs, the jobs from the program's own
+``gpuJobs`` output, and the plain pod is the published one, unchanged.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from facts.concepts.kubernetes import GPU_RESOURCE
+from facts.concepts.pool import GPU_LABEL, GPU_TAINT, SIZE_KEY, Pool
+from rehearsal.cluster.api import Object
+
+SECONDS: Final = "rehearsal.gpucluster.dev/seconds"
+"""Pod annotation: how long the simulated container runs before it succeeds."""
+
+HELD: Final = "3600"
+BURST_LIMIT: Final = 50
+"""Pools that hold more pods than this are not filled to their maximum: a rehearsal should take a minute."""
+
+# A Job's name is a label of its pods: https://kubernetes.io/docs/concepts/workloads/controllers/job/#writing-a-job-spec
+_JOB_NAME_LIMIT: Final = 63
+_FOLDER: Final = Path(__file__).parent / "workloads"
+
+
+@dataclass(frozen=True)
+class RunsOn:
+    """The workload runs, every pod of it on a node of one of ``pools``."""
+
+    pools: frozenset[str]
+
+
+@dataclass(frozen=True)
+class OffGpus:
+    """The workload never reaches a GPU node; ``runs`` says whether it must run at all."""
+
+    runs: bool
+
+
+@dataclass(frozen=True)
+class StaysPending:
+    """The workload is accepted and never runs; a warning or an event tells the user why, with each of ``mentions``."""
+
+    mentions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The API server refuses the workload, with each of ``mentions`` in its message."""
+
+    mentions: tuple[str, ...] = ()
+
+
+Expectation = RunsOn | OffGpus | StaysPending | Refused
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One workload: ``id`` names it in the report, ``title`` says what it is, ``expect`` what must become of it."""
+
+    id: str
+    title: str
+    manifest: Object
+    expect: Expectation
+
+    @property
+    def kind(self) -> str:
+        """``Pod`` or ``Job``."""
+        return str(self.manifest["kind"])
+
+    @property
+    def workload(self) -> str:
+        """Its object's name, by which its pods are found."""
+        return str(self.manifest["metadata"]["name"])
+
+
+@dataclass(frozen=True)
+class Burst:
+    """Fill ``nodes`` nodes of ``pool``; then ``extra`` must wait and, with fallback pools, ``fallback`` must not."""
+
+    pool: str
+    nodes: int
+    max_nodes: int
+    fill: tuple[Submission, ...]
+    extra: Submission | None
+    fallback: Submission | None
+
+
+@dataclass(frozen=True)
+class CapacityShortage:
+    """While the cloud has no machine for the pools ``dry``, a ladder's first rung, ``taken`` gets one all the same."""
+
+    pools: tuple[str, ...]
+    fallback_pod: Submission
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One rehearsal's workloads, in the order in which they are played.
+
+    ``again`` are the jobs of the second time: pool → the program's own job, which ``whole_node`` makes larger.
+    """
+
+    cpu: tuple[Submission, ...]
+    fallback_order: tuple[Submission, ...]
+    gpu_limit_only: Submission
+    unschedulable: tuple[Submission, ...]
+    refused: tuple[Submission, ...]
+    jobs: tuple[Submission, ...]
+    fragment: Submission | None
+    burst: Burst
+    again: Mapping[str, Object]
+    shortage: CapacityShortage | None = None
+
+    @property
+    def submissions(self) -> tuple[Submission, ...]:
+        """All workloads."""
+        parts = (
+            *self.cpu,
+            *self.fallback_order,
+            self.gpu_limit_only,
+            *self.unschedulable,
+            *self.refused,
+            *self.jobs,
+            *self.burst.fill,
+        )
+        last = None if self.shortage is None else self.shortage.fallback_pod
+        some = (self.fragment, self.burst.extra, self.burst.fallback, last)
+        return parts + tuple(one for one in some if one is not None)
+
+
+def derive(pools: Sequence[Pool], gpu_jobs: Mapping[str, str], admin_vcpus: float, seed: int = 0) -> Scenario:
+    """The scenario for a stack; ``gpu_jobs``: pool → its ready-to-apply YAML (``ValueError`` if one lacks).
+
+    ``seed`` shuffles the order of the jobs, which nobody promises.
+    """
+    missing = sorted({pool.name for pool in pools} - set(gpu_jobs))
+    if missing:
+        raise ValueError(f"the stack output gpuJobs has no job for {', '.join(missing)}: add one per GPU pool")
+    jobs = {pool.name: _snippet(gpu_jobs[pool.name]) for pool in pools}
+    order = list(pools)
+    random.Random(seed).shuffle(order)
+    burst = _burst(pools, jobs)
+    return Scenario(
+        cpu=_cpu(admin_vcpus),
+        gpu_limit_only=_gpu_limit_only("gpu-pod", "a pod that only sets a GPU limit", load("gpu-pod"), pools),
+        unschedulable=_unschedulable(pools),
+        refused=_refused(pools),
+        fallback_order=_fallback_order(pools, jobs),
+        jobs=tuple(_job(pool, jobs[pool.name]) for pool in order),
+        fragment=_fragment(pools),
+        burst=burst,
+        # Where types are mixed the next node may be another machine than the one that was seen.
+        again={pool.name: jobs[pool.name] for pool in pools if len(pool.machine_types) == 1},
+        shortage=_shortage(pools, jobs, burst.pool),
+    )
+
+
+def whole_node(pool: str, job: Object, free: Mapping[str, float]) -> Submission:
+    """The job, asking for all that a node of ``pool`` had left beside its own agents: ``free`` cores and bytes.
+
+    Of the disk half: no cloud promises an exact size. A job of several pods divides it among them.
+    """
+    larger = copy.deepcopy(job)
+    larger["metadata"]["name"] = f"again-{job['metadata']['name']}"[:_JOB_NAME_LIMIT].rstrip("-")
+    spec = larger["spec"]
+    pods = spec.get("parallelism", 1)
+    requests = {
+        "cpu": f"{int(free['cpu'] * 1000) // pods}m",
+        "memory": f"{int(free['memory']) // pods // 1024**2}Mi",
+        **(
+            {"ephemeral-storage": f"{int(disk) // 2 // pods // 1024**2}Mi"}
+            if (disk := free.get("ephemeral-storage"))
+            else {}
+        ),
+    }
+    resources = spec["template"]["spec"]["containers"][0]["resources"]
+    resources["requests"] = {**(resources.get("requests") or {}), **requests}
+    spec["template"].setdefault("metadata", {}).setdefault("annotations", {})[SECONDS] = "3"
+    title = f"a job that requests a whole node of {pool}, scaled from zero a second time"
+    return Submission(f"again:{pool}", title, larger, RunsOn(frozenset({pool})))
+
+
+def load(name: str) -> Object:
+    """A manifest of the scenario's folder."""
+    manifest: Object = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text())
+    return manifest
+
+
+def gpu_limit_pools(pools: Sequence[Pool]) -> frozenset[str]:
+    """Pools that a pod with nothing but a GPU limit can use: no taint but the one that the cloud lets it tolerate."""
+    return frozenset(pool.name for pool in pools if set(pool.taints) <= {GPU_TAINT})
+
+
+def gpu_pod(name: str, gpus: int, *, seconds: str = "3", tolerations: Sequence[Mapping[str, str]] = ()) -> Object:
+    """The plain pod under another name, asking for ``gpus``."""
+    pod = load("gpu-pod")
+    pod["metadata"] = {"name": name, "annotations": {SECONDS: seconds}}
+    pod["spec"]["containers"][0]["resources"]["limits"][GPU_RESOURCE] = gpus
+    if tolerations:
+        pod["spec"]["tolerations"] = [dict(toleration) for toleration in tolerations]
+    return pod
+
+
+def _snippet(text: str) -> Object:
+    documents = [document for document in yaml.safe_load_all(text) if document]
+    jobs = [document for document in documents if document.get("kind") == "Job"]
+    if len(jobs) != 1:
+        raise ValueError(f"a gpuJobs output must hold exactly one Job, this one holds {len(jobs)}:\n{text}")
+    job: Object = jobs[0]
+    return job
+
+
+def _cpu(admin_vcpus: float) -> tuple[Submission, ...]:
+    crowd = load("cpu-crowd")
+    crowd["spec"]["containers"][0]["resources"]["requests"]["cpu"] = str(admin_vcpus)
+    return (
+        Submission("cpu-job", "a small CPU job", load("cpu-job"), OffGpus(runs=True)),
+        Submission("cpu-crowd", "a CPU pod that is too large for the admin pool", crowd, OffGpus(runs=False)),
+    )
+
+
+def _gpu_limit_only(id: str, title: str, manifest: Object, pools: Sequence[Pool]) -> Submission:
+    reachable = gpu_limit_pools(pools)
+    expect: Expectation = RunsOn(reachable)
+    if not reachable:
+        expect = StaysPending(("tolerat",))
+    return Submission(id, title, manifest, expect)
+
+
+def _fallback_order(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> tuple[Submission, ...]:
+    """For each size with fallback pools, a pod that selects no pool: with all empty, it must get the preferred one."""
+    found = []
+    for first, *alike in _first_choices(pools):
+        others = [pool for pool in pools if pool.preference > 0 and _interchangeable(pool, first)]
+        if others:
+            pod = _pod_for_any(first, f"fallback-order-{first.name}", jobs[first.name]["spec"]["template"])
+            names = [pool.name for pool in (first, *alike)]
+            title = f"a pod that selects no pool and fits {' or '.join(names)} or {', '.join(p.name for p in others)}"
+            found.append(Submission(f"fallback-order:{first.name}", title, pod, RunsOn(frozenset(names))))
+    return tuple(found)
+
+
+def _first_choices(pools: Sequence[Pool]) -> list[list[Pool]]:
+    """The pools that are tried first of each entry and size: one, or one for each zone or reservation."""
+    found: dict[tuple[str, int, str], list[Pool]] = {}
+    for pool in (pool for pool in pools if pool.preference == 0):
+        found.setdefault((pool.declared_at, pool.gpus_per_node, pool.declared_at or pool.name), []).append(pool)
+    return list(found.values())
+
+
+def _shortage(pools: Sequence[Pool], jobs: Mapping[str, Object], filled: str) -> CapacityShortage | None:
+    """Of the first rung that has another above it which its jobs may climb to; of ``filled`` only if there is no other.
+
+    An autoscaler may remember for minutes that a pool had no machine, and what is played next asks for that pool.
+    """
+    found = [rung for rung in _first_choices(pools) if _has_fallback(rung[0], pools)]
+    if not found:
+        return None
+    dry = min(found, key=lambda rung: filled in {pool.name for pool in rung})
+    left = [pool for pool in pools if pool not in dry and _interchangeable(pool, dry[0])]
+    following = min(pool.preference for pool in left)
+    pod = _pod_for_any(dry[0], "capacity-shortage", jobs[dry[0].name]["spec"]["template"])
+    names = tuple(pool.name for pool in dry)
+    title = f"a pod that selects no pool, while the cloud has no capacity for {' and '.join(names)}"
+    allowed = frozenset(pool.name for pool in left if pool.preference == following)
+    return CapacityShortage(names, Submission("capacity-shortage", title, pod, RunsOn(allowed)))
+
+
+def _has_fallback(first: Pool, pools: Sequence[Pool]) -> bool:
+    """Whether the same entry has a later rung for the jobs of its ``first``."""
+    later = [pool for pool in pools if pool.declared_at == first.declared_at and pool.preference > 0]
+    return any(_interchangeable(pool, first) for pool in later)
+
+
+def _unschedulable(pools: Sequence[Pool]) -> tuple[Submission, ...]:
+    largest = max(pool.allocatable_gpus for pool in pools)
+    everything = [{"key": GPU_RESOURCE, "operator": "Exists"}, {"key": SIZE_KEY, "operator": "Exists"}]
+    too_large = gpu_pod("over-large", largest + 1, tolerations=everything)
+    found = [
+        Submission("over-large", f"a pod with {largest + 1} GPUs, more than any node has", too_large, StaysPending())
+    ]
+    reachable = gpu_limit_pools(pools)
+    plain_size = max((pool.allocatable_gpus for pool in pools if pool.name in reachable), default=0)
+    if reachable and largest > plain_size:
+        manifest = gpu_pod("plain-multi-gpu", largest)
+        title = f"a pod with {largest} GPUs, without the toleration for that node size"
+        found.append(Submission("plain-multi-gpu", title, manifest, StaysPending((SIZE_KEY,))))
+    return tuple(found)
+
+
+def _refused(pools: Sequence[Pool]) -> tuple[Submission, ...]:
+    if len({pool.gpus_per_node for pool in pools}) < 2:
+        return ()
+    pod = gpu_pod("blanket-toleration", 1, tolerations=[{"operator": "Exists"}])
+    title = "a pod with 1 GPU that tolerates every taint, including those of larger nodes"
+    return (Submission("blanket-toleration", title, pod, Refused((SIZE_KEY,))),)
+
+
+def _job(pool: Pool, snippet: Object) -> Submission:
+    job = copy.deepcopy(snippet)
+    annotations = job["spec"]["template"].setdefault("metadata", {}).setdefault("annotations", {})
+    annotations[SECONDS] = "3"
+    whole = f"{pool.gpus_per_node} GPU{'s' if pool.gpus_per_node > 1 else ''}"
+    asked = whole if pool.gpus.shares == 1 else f"{pool.allocatable_gpus} shares of {whole}"
+    title = f"the stack's sample job for {pool.name} ({asked})"
+    return Submission(f"job:{pool.name}", title, job, RunsOn(frozenset({pool.name})))
+
+
+def _fragment(pools: Sequence[Pool]) -> Submission | None:
+    reachable = gpu_limit_pools(pools)
+    larger = [pool for pool in pools if pool.name not in reachable and pool.allocatable_gpus > 1]
+    if not reachable or not larger:
+        return None
+    title = "a pod with 1 GPU, submitted while a node with more GPUs is idle"
+    return Submission("fragment", title, gpu_pod("fragment", 1), RunsOn(reachable))
+
+
+def _burst(pools: Sequence[Pool], jobs: Mapping[str, Object]) -> Burst:
+    pool = min(pools, key=lambda one: (one.allocatable_gpus, one.preference, one.max_nodes, one.hourly_usd or 0.0))
+    job = jobs[pool.name]["spec"]
+    # A time-shared GPU gives a pod one share, so the job for one node has a pod per share.
+    per_node = job.get("parallelism", 1)
+    nodes = min(pool.max_nodes, max(1, BURST_LIMIT // per_node))
+    runs = RunsOn(frozenset({pool.name}))
+    title = f"one of {nodes * per_node} pods that fill {pool.name}"
+    names = [f"burst-{number}" for number in range(nodes * per_node)]
+    fill = tuple(Submission(name, title, _held_pod(name, job["template"]), runs) for name in names)
+    if nodes < pool.max_nodes:
+        return Burst(pool.name, nodes, pool.max_nodes, fill, None, None)
+    last = f"one pod more than {pool.name} can hold: it waits until another pod ends"
+    extra = Submission("burst-extra", last, _held_pod("burst-extra", job["template"]), runs)
+    return Burst(pool.name, nodes, pool.max_nodes, fill, extra, _fallback(pool, pools, job["template"]))
+
+
+def _fallback(full: Pool, pools: Sequence[Pool], template: Mapping[str, Any]) -> Submission | None:
+    fallback_order = [pool for pool in pools if _interchangeable(pool, full) and pool.name != full.name]
+    if not fallback_order:
+        return None
+    pod = _pod_for_any(full, "burst-fallback", template, HELD)
+    title = f"the same pod without a selected pool, while {full.name} is full: it runs on a fallback pool"
+    return Submission("burst-fallback", title, pod, RunsOn(frozenset(pool.name for pool in fallback_order)))
+
+
+def _interchangeable(one: Pool, other: Pool) -> bool:
+    same = one.gpus.type == other.gpus.type and one.gpus_per_node == other.gpus_per_node
+    return same and set(one.taints) <= set(other.taints)
+
+
+def _pod_for_any(pool: Pool, name: str, template: Mapping[str, Any], seconds: str = "3") -> Object:
+    """A pod that asks for the kind of GPU and the size, and leaves the pool to the autoscaler."""
+    pod = _held_pod(name, template, seconds)
+    pod["spec"]["nodeSelector"] = {GPU_LABEL: pool.gpus.type, SIZE_KEY: str(pool.gpus_per_node)}
+    return pod
+
+
+def _held_pod(name: str, template: Mapping[str, Any], seconds: str = HELD) -> Object:
+    spec = copy.deepcopy(dict(template["spec"]))
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "annotations": {SECONDS: seconds}},
+        "spec": {**spec, "restartPolicy": "Never"},
+    }

@@ -1,0 +1,259 @@
+"""Plays a scenario on a cluster: submits its workloads in order, and moves on when the timeline shows their effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from rehearsal.scenario.plan import Burst, CapacityShortage, RunsOn, Scenario, Submission, whole_node
+from rehearsal.scenario.timeline import NODE_AGENTS, NodeRecord, PodRecord, Timeline
+from rehearsal.scenario.user import SubmissionReply, User, short_message
+
+PATIENCE_SECONDS: Final = 240.0
+"""How long nothing at all may happen before what was to come is given up. The slowest step of an autoscaler, an idle
+node's removal by a Karpenter that the stack installs, takes some 30 s where the machine is not loaded."""
+
+CHANCE_SECONDS: Final = 60.0
+"""The same for what need not come, and where a failure is what is looked for."""
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """One workload as it was received. ``idle_larger`` are GPU nodes that stood ready and idle at that moment."""
+
+    submission: Submission
+    at: float
+    reply: SubmissionReply
+    idle_larger: tuple[str, ...] = ()
+
+
+@dataclass
+class Played:
+    """What happened when; moments are the timeline's. A moment that never came is ``None``."""
+
+    submitted: list[Submitted] = field(default_factory=list)
+    cpu_done: float | None = None
+    first_gpu_submission: float | None = None
+    pool_full: float | None = None
+    extra_waited_until: float | None = None
+    all_deleted: float | None = None
+    back_to_zero: float | None = None
+    ended: float | None = None
+
+    def of(self, id: str) -> Submitted | None:
+        """A workload by its id, or ``None`` when the scenario did not get that far."""
+        return next((one for one in self.submitted if one.submission.id == id), None)
+
+
+class _NothingHappened(Exception):
+    """Nothing happened within the time limit."""
+
+
+class Player:
+    """Plays one scenario, once.
+
+    ``say`` gets one line per step. ``alive`` is called while waiting; it raises when the sandbox has died.
+    ``while_scaled_up`` is called once, when the most pods run, before they are deleted. ``run_dry`` takes
+    the pools that the cloud has no further machine for, until it is called with others. With ``fail_fast`` the first
+    wait that is in vain, or a GPU node that nobody asked for, ends the play. ``played`` takes what happens.
+    """
+
+    def __init__(
+        self,
+        user: User,
+        timeline: Timeline,
+        say: Callable[[str], None],
+        alive: Callable[[], None],
+        while_scaled_up: Callable[[], None],
+        run_dry: Callable[[Collection[str]], None],
+        fail_fast: bool = False,
+        played: Played | None = None,
+    ) -> None:
+        self._user = user
+        self._timeline = timeline
+        self._say = say
+        self._alive = alive
+        self._while_scaled_up = while_scaled_up
+        self._run_dry = run_dry
+        self._fail_fast = fail_fast
+        self.played = played or Played()
+
+    def play(self, scenario: Scenario) -> Played:
+        """From zero GPU nodes to many and back; returns what happened, also when something never did."""
+        with suppress(_NothingHappened):
+            self._play(scenario)
+        self.played.ended = self._timeline.now()
+        return self.played
+
+    def _play(self, scenario: Scenario) -> None:
+        self._cpu(scenario)
+        self.played.cpu_done = self._timeline.now()
+        if self.played.first_gpu_submission is None:
+            self.played.first_gpu_submission = self.played.cpu_done
+        if self._fail_fast and self._timeline.gpu_nodes_now():
+            raise _NothingHappened
+        # Before any node is there that would take them because it is free.
+        for one in scenario.fallback_order:
+            self._submit(one)
+        self._wait_running(scenario.fallback_order)
+        for one in (scenario.gpu_limit_only, *scenario.unschedulable, *scenario.refused):
+            self._submit(one)
+        self._wait_running([scenario.gpu_limit_only])
+        self._jobs(scenario)
+        self._burst(scenario.burst)
+        self._reasons(scenario)
+        self._scale_down()
+        self._again(scenario)
+        if scenario.shortage is not None:
+            self._shortage(scenario.shortage)
+
+    def _cpu(self, scenario: Scenario) -> None:
+        for one in scenario.cpu:
+            self._submit(one)
+        job, crowd = scenario.cpu
+        self._wait_running([job])
+        # Give the autoscaler its chance to react wrongly.
+        self._give_time(lambda: self._considered(crowd) or self._running(crowd))
+        self._delete([job, crowd])
+
+    def _jobs(self, scenario: Scenario) -> None:
+        for job in scenario.jobs:
+            self._submit(job)
+        if scenario.fragment is not None:
+            fragment = scenario.fragment
+            self._until(lambda: bool(self._idle_larger(fragment)))
+            self._submit(fragment)
+            self._wait_running([fragment])
+        self._until(lambda: all(self._finished(job) for job in scenario.jobs))
+
+    def _burst(self, burst: Burst) -> None:
+        for one in burst.fill:
+            self._submit(one)
+        if self._wait_running(burst.fill):
+            self.played.pool_full = self._timeline.now()
+        if burst.extra is not None:
+            self._overflow(burst, burst.extra)
+
+    def _overflow(self, burst: Burst, extra: Submission) -> None:
+        self._submit(extra)
+        self._give_time(lambda: self._considered(extra) or self._running(extra))
+        if burst.fallback is not None:
+            self._submit(burst.fallback)
+            self._wait_running([burst.fallback])
+        if not self._running(extra):
+            self.played.extra_waited_until = self._timeline.now()
+        self._delete(burst.fill[:1])
+        self._wait_running([extra])
+
+    def _reasons(self, scenario: Scenario) -> None:
+        self._until(lambda: all(self._considered(one) for one in scenario.unschedulable))
+
+    def _scale_down(self) -> None:
+        self._while_scaled_up()
+        self._say("deleting all workloads, then waiting until the GPU nodes are deleted")
+        self._delete([one.submission for one in self.played.submitted if one.reply.ok])
+        self.played.all_deleted = self._timeline.now()
+        if self._until(lambda: not self._timeline.gpu_nodes_now()):
+            self.played.back_to_zero = self._timeline.now()
+
+    def _again(self, scenario: Scenario) -> None:
+        """From zero once more: autoscalers remember nodes, and a pod may need all that one has."""
+        jobs = [whole_node(pool, job, free) for pool, job in scenario.again.items() if (free := self._free(pool))]
+        for one in jobs:
+            self._submit(one)
+        self._until(lambda: all(self._finished(one) for one in jobs))
+        self._delete(jobs)
+
+    def _shortage(self, shortage: CapacityShortage) -> None:
+        self._say(
+            f"waiting until the GPU nodes are deleted; then the cloud has no capacity for {', '.join(shortage.pools)}"
+        )
+        if not self._until(lambda: not self._timeline.gpu_nodes_now()):
+            return
+        self._run_dry(shortage.pools)
+        try:
+            self._submit(shortage.fallback_pod)
+            self._wait_running([shortage.fallback_pod])
+        finally:
+            self._run_dry(())
+        self._delete([shortage.fallback_pod])
+
+    def _free(self, pool: str) -> Mapping[str, float]:
+        """What a node of the pool had left beside its own agents: the least of those seen."""
+        seen = [node for node in self._timeline.nodes if node.pool == pool and node.gpus_since is not None]
+        left = []
+        for node in seen:
+            agents = [pod for pod in self._timeline.pods if pod.node == node.name and pod.owner in NODE_AGENTS]
+            taken = {name: sum(pod.requests.get(name, 0.0) for pod in agents) for name in node.allocatable}
+            left.append({name: amount - taken[name] for name, amount in node.allocatable.items()})
+        return min(left, key=lambda free: (free.get("cpu", 0.0), free.get("memory", 0.0)), default={})
+
+    def _submit(self, submission: Submission) -> None:
+        idle = self._idle_larger(submission)
+        at = self._timeline.now()
+        reply = self._user.create(submission.manifest)
+        self.played.submitted.append(Submitted(submission, at, reply, idle))
+        answer = "accepted" if reply.ok else f"refused: {short_message(reply.message)}"
+        self._say(f"{submission.workload}: {submission.title}: {answer}")
+        for warning in reply.warnings:
+            self._say(f"{submission.workload}: warning: {short_message(warning)}")
+
+    def _delete(self, submissions: Sequence[Submission]) -> None:
+        for one in submissions:
+            self._user.delete(one.kind, one.workload)
+
+    def _pods(self, submission: Submission) -> tuple[PodRecord, ...]:
+        return self._timeline.pods_of(submission.workload)
+
+    def _running(self, submission: Submission) -> bool:
+        pods = self._pods(submission)
+        return bool(pods) and all(pod.running is not None for pod in pods)
+
+    def _finished(self, submission: Submission) -> bool:
+        pods = self._pods(submission)
+        return bool(pods) and all(pod.finished is not None for pod in pods)
+
+    def _considered(self, submission: Submission) -> bool:
+        return any(self._timeline.considered(pod.name) for pod in self._pods(submission))
+
+    def _wait_running(self, submissions: Sequence[Submission]) -> bool:
+        accepted = {one.submission.id for one in self.played.submitted if one.reply.ok}
+        waited = [one for one in submissions if one.id in accepted]
+        # A pod that is expected to stay pending is not waited for.
+        waited = [one for one in waited if isinstance(one.expect, RunsOn) or one.id == "cpu-job"]
+        return self._until(lambda: all(self._running(one) for one in waited))
+
+    def _give_time(self, condition: Callable[[], bool]) -> None:
+        """Wait for what may happen, and need not: there may be no autoscaler that considers anything."""
+        self._timeline.wait_until(condition, CHANCE_SECONDS, self._alive)
+
+    def _until(self, condition: Callable[[], bool]) -> bool:
+        quiet = CHANCE_SECONDS if self._fail_fast else PATIENCE_SECONDS
+        came = self._timeline.wait_until(condition, quiet, self._alive)
+        if self._fail_fast and not came:
+            raise _NothingHappened
+        return came
+
+    def _idle_larger(self, submission: Submission) -> tuple[str, ...]:
+        """GPU nodes that would fit the workload, are idle, and belong to a pool where it must not go."""
+        if not isinstance(submission.expect, RunsOn):
+            return ()
+        busy = busy_nodes(self._timeline)
+        # A node that has just become ready for another pod is free, but not idle: it must have finished one.
+        served = {pod.node for pod in self._timeline.pods if pod.gpus and pod.finished is not None}
+        allowed = submission.expect.pools
+        return tuple(
+            node.name
+            for node in self._timeline.gpu_nodes_now()
+            if node.gpus > 0 and node.pool not in allowed and node.name in served and node.name not in busy
+        )
+
+
+def busy_nodes(timeline: Timeline) -> Mapping[str, NodeRecord]:
+    """Nodes on which a GPU pod is placed and not finished."""
+    names = {
+        pod.node for pod in timeline.pods if pod.gpus and pod.node and pod.finished is None and pod.deleted is None
+    }
+    return {node.name: node for node in timeline.living_nodes() if node.name in names}

@@ -1,0 +1,392 @@
+"""What was observed while a stack was rehearsed: every node, pod and event, with the moment each state was first seen.
+
+Fed from watches, never from plans. Moments are seconds since the timeline began. Records are immutable; an observation
+replaces them, so that readers in other threads always see a consistent one.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, TypeVar
+
+from facts.concepts.kubernetes import GPU_PRESENT_LABEL, GPU_RESOURCE, pod_requests, quantity
+from facts.concepts.pool import POOL_LABEL, ROLE_LABEL, SIZE_KEY
+from rehearsal.simulation import MACHINE_GPUS, NO_DEVICE_PLUGIN, NO_DRIVER, NO_NODE, NOT_SCALED, PROGRAM_FAILED
+
+Kind = Literal["Node", "Pod", "Event"]
+_Record = TypeVar("_Record")
+_LOOK_SECONDS: Final = 0.05
+_LONGEST: Final = 5
+AUTOSCALER: Final = "karpenter"
+NO_POOL: Final = "(no pool)"
+MACHINE_REASONS: Final = frozenset({NO_DRIVER, NO_DEVICE_PLUGIN, NOT_SCALED, NO_NODE, PROGRAM_FAILED})
+_STARTING: Final = ("karpenter.sh/unregistered", "rehearsal.gpucluster.dev/unseen")
+"""Taints of a node that its autoscaler has not completed."""
+_PREEMPTION: Final = re.compile(r" (no new claims to deallocate|preemption: )")
+"""What the scheduler adds to why a pod fits nowhere:
+https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/scheduler/framework/types.go#L787 (``FitError.Error``)."""
+_STANDING_REASONS: Final = frozenset({NO_NODE, PROGRAM_FAILED})
+"""Troubles that no pod and no node is there to show."""
+
+# A node's own agents (DaemonSets; mirrors of static pods, owned by their Node) run on every node and never hold one.
+NODE_AGENTS: Final = frozenset({"DaemonSet", "Node"})
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """One node's life.
+
+    ``gpu_pool`` says whether it belongs to a GPU pool, whatever it advertises at the moment; ``most_gpus`` is the most
+    that it ever did. ``registered`` says whether its autoscaler has completed it: before, labels and taints may lack.
+    ``allocatable`` is what pods can have, in cores, bytes and pieces. From ``leaving`` on it is being deleted.
+    """
+
+    name: str
+    pool: str
+    role: str | None
+    size: int
+    gpu_pool: bool
+    machine_type: str
+    created: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[str, ...] = ()
+    ready: float | None = None
+    cpus: float = 0.0
+    gpus: int = 0
+    gpus_since: float | None = None
+    most_gpus: int = 0
+    registered: bool = False
+    allocatable: Mapping[str, float] = field(default_factory=dict)
+    leaving: float | None = None
+    deleted: float | None = None
+
+    def exists_at(self, moment: float) -> bool:
+        """Whether the node was there (and paid for) at ``moment``."""
+        return self.created <= moment and (self.deleted is None or moment < self.deleted)
+
+    def stays_at(self, moment: float) -> bool:
+        """Whether the node was there at ``moment``, and not on its way out."""
+        return self.exists_at(moment) and (self.leaving is None or moment < self.leaving)
+
+
+@dataclass(frozen=True)
+class PodRecord:
+    """One pod's life. ``workload`` is its Job's name if a Job made it, else its own; ``owner`` a controller's kind.
+
+    ``requests`` are those of the whole pod, in cores, bytes and pieces. ``disrupted`` is the reason of its
+    condition ``DisruptionTarget``: something other than its program ends it.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    workload: str
+    owner: str | None
+    gpus: int
+    created: float
+    labels: Mapping[str, str] = field(default_factory=dict)
+    requests: Mapping[str, float] = field(default_factory=dict)
+    phase: str = "Pending"
+    node: str | None = None
+    scheduled: float | None = None
+    running: float | None = None
+    finished: float | None = None
+    deleted: float | None = None
+    disrupted: str = ""
+
+    @property
+    def system(self) -> bool:
+        """Whether the pod is the cluster's own and would hold its node: not the user's, and not a node's agent."""
+        return self.system_namespace and self.owner not in NODE_AGENTS
+
+    @property
+    def system_namespace(self) -> bool:
+        """Whether the pod is the cluster's own, a node's agent or not."""
+        return self.namespace != "default"
+
+    @property
+    def waited(self) -> float | None:
+        """Seconds from submission to running; ``None`` if it never ran."""
+        return None if self.running is None else self.running - self.created
+
+
+@dataclass(frozen=True)
+class EventRecord:
+    """One Kubernetes event: about ``kind`` ``name``, told by ``source`` (a component's name).
+
+    ``pool`` is the GPU pool that the event names in a label, empty for most.
+    """
+
+    at: float
+    kind: str
+    name: str
+    type: str
+    reason: str
+    message: str
+    source: str
+    pool: str = ""
+
+    @property
+    def machines(self) -> bool:
+        """Whether machines are the reason: they cannot be used, or may not be started."""
+        return self.reason in MACHINE_REASONS
+
+
+class Timeline:
+    """The record of one rehearsal. Thread-safe."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin now."""
+        self._clock = clock
+        self._zero = clock()
+        self._lock = threading.Lock()
+        self._nodes: dict[str, NodeRecord] = {}
+        self._pods: dict[str, PodRecord] = {}
+        self._events: dict[str, EventRecord] = {}
+        self._changed_at = self._zero
+
+    def now(self) -> float:
+        """Seconds since the timeline began."""
+        return self._clock() - self._zero
+
+    @property
+    def nodes(self) -> tuple[NodeRecord, ...]:
+        """Every node ever seen, oldest first."""
+        with self._lock:
+            return tuple(self._nodes.values())
+
+    @property
+    def pods(self) -> tuple[PodRecord, ...]:
+        """Every pod ever seen, oldest first."""
+        with self._lock:
+            return tuple(self._pods.values())
+
+    @property
+    def events(self) -> tuple[EventRecord, ...]:
+        """Every event ever seen, oldest first."""
+        with self._lock:
+            return tuple(self._events.values())
+
+    def observe(self, kind: Kind, change: str, item: Mapping[str, Any]) -> None:
+        """Take one watch event: ``change`` is ADDED, MODIFIED or DELETED, ``item`` the object."""
+        moment = self.now()
+        with self._lock:
+            if kind == "Node":
+                key = str(item["metadata"]["uid"])
+                self._record(self._nodes, key, _node(self._nodes.get(key), change, item, moment))
+            elif kind == "Pod":
+                key = str(item["metadata"]["uid"])
+                self._record(self._pods, key, _pod(self._pods.get(key), change, item, moment))
+            elif change != "DELETED":
+                event = _event(item, moment)
+                self._events[str(item["metadata"]["uid"])] = event
+
+    def _record(self, records: dict[str, _Record], key: str, record: _Record) -> None:
+        if records.get(key) != record:
+            self._changed_at = self._clock()
+        records[key] = record
+
+    def forget_absent(self, kind: Kind, present: Iterable[str]) -> None:
+        """After a new list: what is no longer there went away while nobody watched."""
+        alive, moment = set(present), self.now()
+        records: dict[str, Any] = {"Node": self._nodes, "Pod": self._pods}.get(kind, {})
+        with self._lock:
+            for key, record in records.items():
+                if key not in alive and record.deleted is None:
+                    records[key] = replace(record, deleted=moment)
+
+    def wait_until(self, condition: Callable[[], bool], timeout: float, poll: Callable[[], None] | None = None) -> bool:
+        """Wait for an observation that makes ``condition`` true; ``poll`` runs several times a second and may raise.
+
+        In vain when no node and no pod has changed for ``timeout`` seconds, or after five times as long: a slow machine
+        is not a stuck one, and a pod that starts again and again is.
+        """
+        began = self._clock()
+        while True:
+            if condition():
+                return True
+            quiet_since = max(began, self._changed_at)
+            remaining = min(quiet_since + timeout, began + _LONGEST * timeout) - self._clock()
+            if remaining <= 0:
+                return False
+            if poll is not None:
+                poll()
+            # Not at every observation: thousands of pods make tens of thousands of them.
+            time.sleep(min(remaining, _LOOK_SECONDS))
+
+    def living_nodes(self) -> tuple[NodeRecord, ...]:
+        """The nodes that exist now."""
+        return tuple(node for node in self.nodes if node.deleted is None)
+
+    def gpu_nodes_now(self) -> tuple[NodeRecord, ...]:
+        """The GPU nodes that exist now."""
+        return tuple(node for node in self.living_nodes() if node.gpu_pool)
+
+    def pods_of(self, workload: str, namespace: str = "default") -> tuple[PodRecord, ...]:
+        """The pods of one workload, oldest first."""
+        return tuple(pod for pod in self.pods if pod.workload == workload and pod.namespace == namespace)
+
+    def node_of(self, pod: PodRecord) -> NodeRecord | None:
+        """The node that a pod was placed on: the one of that name which existed then."""
+        moment = pod.scheduled if pod.scheduled is not None else pod.created
+        named = [node for node in self.nodes if node.name == pod.node]
+        return next((node for node in named if node.exists_at(moment)), named[-1] if named else None)
+
+    def count(self, pool: str, moment: float) -> int:
+        """Nodes of a pool at a moment."""
+        return sum(node.pool == pool and node.exists_at(moment) for node in self.nodes)
+
+    def peak(self, pool: str) -> int:
+        """The most nodes that a pool ever had at once, without those being deleted, which no autoscaler counts.
+
+        ``MarkedForDeletion``: https://github.com/kubernetes-sigs/karpenter/blob/v1.14.1/pkg/controllers/state/cluster.go
+        """
+        mine = [node for node in self.nodes if node.pool == pool]
+        return max((sum(other.stays_at(node.created) for other in mine) for node in mine), default=0)
+
+    def lowest(self, pool: str, since: float, until: float) -> int:
+        """The fewest nodes that a pool had at any moment of a period."""
+        mine = [node for node in self.nodes if node.pool == pool]
+        moments = [
+            since,
+            *(node.deleted for node in mine if node.deleted is not None and since <= node.deleted <= until),
+        ]
+        return min(sum(node.exists_at(moment) for node in mine) for moment in moments)
+
+    def node_seconds(self, pool: str, until: float) -> float:
+        """Seconds of existence, summed over a pool's nodes."""
+        mine = [node for node in self.nodes if node.pool == pool]
+        return sum(
+            max(0.0, min(until, node.deleted if node.deleted is not None else until) - node.created) for node in mine
+        )
+
+    def series(self, pool: str, until: float, points: int) -> list[int]:
+        """A pool's size over time: for each of ``points`` equal slices, the most nodes at once within it."""
+        mine = [node for node in self.nodes if node.pool == pool]
+        width = until / points if points else 0.0
+        sizes = []
+        for index in range(points):
+            start, end = index * width, (index + 1) * width
+            moments = [start, *(node.created for node in mine if start <= node.created < end)]
+            sizes.append(max(sum(node.exists_at(moment) for node in mine) for moment in moments))
+        return sizes
+
+    def why_pending(self, pod: str) -> str:
+        """The newest warning about a pod, in the API's own words; empty when there is none.
+
+        Without what the scheduler adds about preemption. That nothing may start the node for it comes first:
+        scheduler and autoscaler only see that there is none.
+        """
+        said = [event for event in self.events if event.name == pod and event.type == "Warning"]
+        said = [event for event in said if event.machines] or said
+        return _PREEMPTION.split(said[-1].message)[0] if said else ""
+
+    def unusable_machines(self) -> tuple[EventRecord, ...]:
+        """What keeps pods from GPUs at this moment: their node has none usable, or nothing may start their node.
+
+        Each trouble once, however many pods and nodes it is told about, oldest first.
+        """
+        with self._lock:
+            told = [event for event in self._events.values() if event.machines]
+            if not told:
+                return ()
+            stuck = {pod.name for pod in self._pods.values() if pod.scheduled is None and pod.deleted is None}
+            stuck |= {node.name for node in self._nodes.values() if node.gpus_since is None and node.deleted is None}
+        current = [event for event in told if event.name in stuck or event.reason in _STANDING_REASONS]
+        return tuple({event.message: event for event in reversed(current)}.values())[::-1]
+
+    def considered(self, pod: str) -> bool:
+        """Whether the autoscaler, too, has said that it cannot help a pod; the scheduler's word comes first."""
+        return any(
+            event.name == pod and event.type == "Warning" and event.source == AUTOSCALER for event in self.events
+        )
+
+
+def _node(known: NodeRecord | None, change: str, item: Mapping[str, Any], moment: float) -> NodeRecord:
+    labels: Mapping[str, str] = item["metadata"].get("labels") or {}
+    annotations: Mapping[str, str] = item["metadata"].get("annotations") or {}
+    status = item.get("status") or {}
+    ready = any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
+    # What a node promises before it is Ready is its template's, not its driver's.
+    gpus = int((status.get("allocatable") or {}).get(GPU_RESOURCE, 0)) if ready else 0
+    node = known or NodeRecord(
+        name=item["metadata"]["name"], pool=NO_POOL, role=None, size=0, gpu_pool=False, machine_type="", created=moment
+    )
+    taints = (item.get("spec") or {}).get("taints") or ()
+    return replace(
+        node,
+        pool=labels.get(POOL_LABEL, node.pool),
+        role=labels.get(ROLE_LABEL, node.role),
+        size=int(labels.get(SIZE_KEY, node.size)),
+        gpu_pool=node.gpu_pool or GPU_PRESENT_LABEL in labels or SIZE_KEY in labels or MACHINE_GPUS in annotations,
+        machine_type=labels.get("node.kubernetes.io/instance-type", node.machine_type),
+        labels=dict(labels),
+        taints=tuple(f"{taint['key']}={taint.get('value', '')}:{taint['effect']}" for taint in taints),
+        ready=moment if ready and node.ready is None else node.ready,
+        cpus=float(quantity((status.get("capacity") or {}).get("cpu", "0"))),
+        gpus=gpus,
+        most_gpus=max(gpus, node.most_gpus),
+        registered=node.registered or not any(taint["key"].startswith(_STARTING) for taint in taints),
+        allocatable=_amounts(status.get("allocatable")) or node.allocatable,
+        gpus_since=moment if gpus and node.gpus_since is None else node.gpus_since,
+        leaving=moment if node.leaving is None and item["metadata"].get("deletionTimestamp") else node.leaving,
+        deleted=moment if change == "DELETED" else None,
+    )
+
+
+def _pod(known: PodRecord | None, change: str, item: Mapping[str, Any], moment: float) -> PodRecord:
+    metadata, spec, status = item["metadata"], item["spec"], item.get("status") or {}
+    if known is None:
+        owner = next((o for o in metadata.get("ownerReferences") or () if o.get("controller")), None)
+        known = PodRecord(
+            uid=metadata["uid"],
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            workload=owner["name"] if owner and owner["kind"] == "Job" else metadata["name"],
+            owner=owner["kind"] if owner else None,
+            gpus=sum(_gpu_limit(container) for container in spec["containers"]),
+            created=moment,
+            labels=dict(metadata.get("labels") or {}),
+            requests={name: float(amount) for name, amount in pod_requests(spec).items()},
+        )
+    phase = status.get("phase", "Pending")
+    placed = spec.get("nodeName")
+    started = phase in ("Running", "Succeeded", "Failed")
+    ended = phase in ("Succeeded", "Failed")
+    return replace(
+        known,
+        phase=phase,
+        node=placed or known.node,
+        scheduled=moment if placed and known.scheduled is None else known.scheduled,
+        running=moment if started and known.running is None else known.running,
+        finished=moment if ended and known.finished is None else known.finished,
+        deleted=moment if change == "DELETED" else known.deleted,
+        disrupted=next((c["reason"] for c in status.get("conditions") or () if c["type"] == "DisruptionTarget"), ""),
+    )
+
+
+def _amounts(resources: Mapping[str, Any] | None) -> dict[str, float]:
+    return {name: float(quantity(str(value))) for name, value in (resources or {}).items()}
+
+
+def _gpu_limit(container: Mapping[str, Any]) -> int:
+    resources = container.get("resources") or {}
+    return int((resources.get("limits") or {}).get(GPU_RESOURCE, 0))
+
+
+def _event(item: Mapping[str, Any], moment: float) -> EventRecord:
+    about = item.get("involvedObject") or {}
+    return EventRecord(
+        at=moment,
+        kind=about.get("kind", ""),
+        name=about.get("name", ""),
+        type=item.get("type") or "Normal",
+        reason=item.get("reason") or "",
+        message=item.get("message") or "",
+        source=item.get("reportingComponent") or (item.get("source") or {}).get("component") or "",
+        pool=(item["metadata"].get("labels") or {}).get(POOL_LABEL, ""),
+    )

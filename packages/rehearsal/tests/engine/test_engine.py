@@ -1,0 +1,137 @@
+"""The engine driver, against the real engine with programs that need no provider."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from packages.rehearsal.tests.simulated_cluster import eventually
+from rehearsal.engine.engine import (
+    Engine,
+    EngineError,
+    PolicyPack,
+    gate_for,
+    has_secure_values,
+    outliving,
+    user_passphrase,
+)
+from rehearsal.engine.events import Step
+from rehearsal.engine.stack import ROOT
+from rehearsal.sandbox import leftovers
+
+PROJECT = "name: probe\nruntime:\n  name: python\n  options:\n    virtualenv: .venv\nconfig: {}\n"
+
+
+def engine(tmp_path: Path, tools: Path, program: str, steps: list[Step] | None = None) -> Engine:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "Pulumi.yaml").write_text(PROJECT)
+    (project / "Pulumi.dev.yaml").write_text("config:\n  probe:colour: green\n")
+    (project / "__main__.py").write_text(program)
+    (project / ".venv").symlink_to(ROOT / ".venv")
+    return Engine.create(
+        project=project,
+        stack="dev",
+        stack_file=project / "Pulumi.dev.yaml",
+        run_dir=tmp_path / "run",
+        path=(tools,),
+        on_step=None if steps is None else steps.append,
+    )
+
+
+@pytest.mark.rehearsal
+def test_an_update_leaves_the_project_as_it_was(tmp_path: Path, tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/secret.json")
+    monkeypatch.setenv("PULUMI_ACCESS_TOKEN", "pul-secret")
+    program = """
+import os, pulumi
+pulumi.export("environment", sorted(os.environ))
+pulumi.export("secret", pulumi.Output.secret("hidden"))
+pulumi.export("colour", pulumi.Config().require("colour"))
+"""
+    steps: list[Step] = []
+    driver = engine(tmp_path, tools, program, steps)
+    before = {path: path.read_text() for path in driver.project.iterdir() if path.is_file()}
+    result = driver.up()
+    assert result.ok, result.reason
+    outputs = driver.outputs()
+    assert outputs["colour"] == "green"
+    assert outputs["secret"] == "hidden"
+    assert not {"GOOGLE_APPLICATION_CREDENTIALS", "PULUMI_ACCESS_TOKEN"} & set(outputs["environment"])
+    assert {path: path.read_text() for path in driver.project.iterdir() if path.is_file()} == before
+    assert "encryptionsalt" in driver.stack_file.read_text()
+    assert [step.name for step in steps if step.op == "create" and not step.planned] == ["probe-dev"]
+    assert driver.up(expect_no_changes=True).ok
+    assert len(driver.resources()) == 1
+    assert driver.destroy().ok
+    assert driver.resources() == []
+
+
+@pytest.mark.rehearsal
+def test_a_programs_error_is_the_reason(tmp_path: Path, tools: Path) -> None:
+    result = engine(tmp_path, tools, 'raise ValueError("gpuPools[0]: no such GPU")').preview()
+    assert not result.ok
+    assert "gpuPools[0]: no such GPU" in result.reason
+
+
+@pytest.mark.rehearsal
+def test_an_interrupted_update_leaves_no_process(tmp_path: Path, tools: Path) -> None:
+    driver = engine(tmp_path, tools, "import pathlib, time; pathlib.Path('running').touch(); time.sleep(600)")
+
+    def press() -> None:
+        eventually("the program runs", (driver.project / "running").exists)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    presser = threading.Thread(target=press, daemon=True)
+    presser.start()
+    with pytest.raises(KeyboardInterrupt):
+        driver.preview()
+    presser.join()
+    assert leftovers.processes(tmp_path) == {}
+
+
+def test_a_stack_gets_its_own_levels_or_the_default_ones() -> None:
+    assert gate_for(ROOT, "dev").config.name == "dev.json"
+    assert gate_for(ROOT, "gke-tips") == PolicyPack(ROOT / "policies", ROOT / "policies" / "config" / "default.json")
+
+
+def test_a_configuration_with_a_misspelled_rule_is_refused_before_the_engine_ignores_it(tmp_path: Path) -> None:
+    config = tmp_path / "policies" / "config" / "default.json"
+    config.parent.mkdir(parents=True)
+    config.write_text('{"gpu-tant": "mandatory"}')
+    with pytest.raises(EngineError, match=r"default\.json: gpu-tant: no such rule; did you mean gpu-taint\?"):
+        gate_for(tmp_path, "dev")
+
+
+def test_secure_values_are_recognised(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.x.yaml"
+    file.write_text("config:\n  a:b: secure: not this\n")
+    assert not has_secure_values(file)
+    file.write_text("config:\n  a:b:\n    secure: v1:abc\n")
+    assert has_secure_values(file)
+
+
+def test_the_users_passphrase_is_found_in_both_places(tmp_path: Path) -> None:
+    file = tmp_path / "passphrase"
+    file.write_text("from a file\n")
+    assert user_passphrase({}) is None
+    assert user_passphrase({"PULUMI_CONFIG_PASSPHRASE": ""}) is None
+    assert user_passphrase({"PULUMI_CONFIG_PASSPHRASE_FILE": str(file)}) == "from a file"
+    assert user_passphrase({"PULUMI_CONFIG_PASSPHRASE": "x", "PULUMI_CONFIG_PASSPHRASE_FILE": str(file)}) == "x"
+
+
+def test_what_goes_with_the_cluster_does_not_outlive_it() -> None:
+    cluster = {"urn": "cluster", "id": "c"}
+    bucket = {"urn": "bucket", "id": "b", "retainOnDelete": True}
+    state = [
+        cluster,
+        bucket,
+        {"urn": "namespace", "id": "research", "retainOnDelete": True, "deletedWith": "cluster"},
+        {"urn": "object", "id": "o", "retainOnDelete": True, "deletedWith": "bucket"},
+        {"urn": "component", "retainOnDelete": True},
+    ]
+    assert outliving(state) == {"b", "o"}

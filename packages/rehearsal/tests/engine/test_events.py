@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rehearsal.engine.events import Step, outcome, parse_line, step_of
+
+
+def policy(level: str, urn: str = "urn:pulumi:dev::p::gcp:container/nodePool:NodePool::t4") -> dict[str, Any]:
+    return {
+        "policyEvent": {
+            "policyName": "gpu-zero-minimum",
+            "enforcementLevel": level,
+            "resourceUrn": urn,
+            "message": "<{%fg 1%}>keeps 1 node<{%reset%}>\nWrite 0.\n",
+        }
+    }
+
+
+def pre(op: str, type: str, *, planning: bool = False) -> dict[str, Any]:
+    return {
+        "resourcePreEvent": {"metadata": {"op": op, "type": type, "urn": f"urn::x::{type}::n"}, "planning": planning}
+    }
+
+
+def test_a_violation_is_counted_once_though_preview_and_update_report_it() -> None:
+    found = outcome([policy("mandatory"), policy("mandatory"), policy("advisory")])
+    assert [violation.level for violation in found.violations] == ["mandatory", "advisory"]
+    (violation,) = found.mandatory
+    assert (violation.rule, violation.resource) == ("gpu-zero-minimum", "t4")
+    assert violation.message == "keeps 1 node\nWrite 0."
+
+
+def test_the_updates_summary_replaces_the_previews() -> None:
+    events = [{"summaryEvent": {"resourceChanges": {"create": 3}}}, {"summaryEvent": {"resourceChanges": {"same": 3}}}]
+    found = outcome(events)
+    assert found.changes == {"same": 3}
+    assert found.changed == {}
+
+
+def test_errors_lose_their_colour_and_their_prefix() -> None:
+    diagnostic = {"prefix": "<{%fg 1%}>error: <{%reset%}>", "message": "error: no\n", "severity": "error"}
+    assert outcome([{"diagnosticEvent": diagnostic}]).errors == ("no",)
+    assert outcome([{"diagnosticEvent": {**diagnostic, "ephemeral": True}}]).errors == ()
+
+
+def test_only_cloud_and_cluster_resources_are_altered() -> None:
+    steps = [
+        step_of(pre(op, kind))
+        for op, kind in (
+            ("create", "gcp:compute/network:Network"),
+            ("same", "gcp:compute/network:Network"),
+            ("refresh", "gcp:compute/network:Network"),
+            ("create", "gpucluster:index:Cluster"),
+            ("create", "pulumi:providers:gcp"),
+        )
+    ]
+    assert [step.alters for step in steps if step is not None] == [True, False, False, False, False]
+    assert step_of(pre("create", "a:b:C", planning=True)) == Step("create", "a:b:C", "n", planned=True)
+
+
+def test_what_a_refresh_found_is_known_when_a_step_ends() -> None:
+    begun = pre("refresh", "a:b:C", planning=True)
+    ended = {"resOutputsEvent": pre("update", "a:b:C", planning=True)["resourcePreEvent"]}
+    ended["resOutputsEvent"]["metadata"]["detailedDiff"] = {"tags.x": {"diffKind": "add"}}
+    found = outcome([begun, ended])
+    assert found.steps == (Step("refresh", "a:b:C", "n", planned=True),)
+    assert found.done == (Step("update", "a:b:C", "n", planned=True, changes=("tags.x",)),)
+
+
+@pytest.mark.parametrize(
+    ("op", "changes", "expected"),
+    [
+        ("update", ["count"], True),
+        ("update", ["agentPoolProfiles[0].count"], True),
+        ("update", ["scalingConfig.desiredSize"], True),
+        ("update", ["scalingConfig.maxSize"], False),
+        ("update", ["count", "maxCount"], False),
+        ("update", ["maxCount"], False),
+        ("replace", ["count"], False),
+        ("update", [], False),
+    ],
+)
+def test_a_size_alone_is_the_autoscalers(op: str, changes: list[str], expected: bool) -> None:
+    event = pre(op, "a:b:C")
+    event["resourcePreEvent"]["metadata"]["detailedDiff"] = {path: {"diffKind": "update"} for path in changes}
+    step = step_of(event)
+    assert step is not None
+    assert step.sizes_only is expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "updates", "told"),
+    [
+        ({}, 0, "no changes"),
+        ({"count": {}}, 1, "no changes but the size that an autoscaler gave n"),
+        ({"count": {}, "maxCount": {}}, 1, "update 1"),
+        ({"count": {}}, 2, "update 2"),
+    ],
+)
+def test_an_autoscalers_size_is_told_as_such_and_never_hides_another_change(
+    changes: dict[str, Any], updates: int, told: str
+) -> None:
+    event = pre("update", "a:b:C")
+    event["resourcePreEvent"]["metadata"]["detailedDiff"] = changes
+    summary = {"summaryEvent": {"resourceChanges": {"same": 3, "update": updates}}}
+    assert outcome([event, summary] if changes else [summary]).summary == told
+
+
+def test_a_line_that_is_still_being_written_is_no_event() -> None:
+    assert parse_line('{"sequence": 1, "timest') is None
+    assert parse_line('{"sequence": 1}') == {"sequence": 1}

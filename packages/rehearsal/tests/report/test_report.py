@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from components.settings.costs import node_price
+from facts import catalog
+from packages.rehearsal.tests.objects import Clock, Cluster, admin_pool, gpu_pool, job_yaml
+from packages.rehearsal.tests.providers.kubernetes.helm.charts import write_chart
+from packages.rehearsal.tests.simulated_cluster import eventually
+from rehearsal.checks.declared import CAPACITY
+from rehearsal.engine.stack import available, resolve
+from rehearsal.providers.kubernetes.helm.charts import FOLDER
+from rehearsal.report.progress import Display
+from rehearsal.report.report import RunRecord, StageTime, cost_of, node_prices, to_json, write_atomically
+from rehearsal.report.scope import Scope, scope_of
+from rehearsal.report.summary import show, sparkline
+from rehearsal.scenario.check import Check, Pools
+from rehearsal.scenario.plan import derive
+from rehearsal.scenario.player import Played, Submitted
+from rehearsal.scenario.user import SubmissionReply
+from rehearsal.tools.modules import HELM
+
+POOL = gpu_pool("t4-1", 1, hourly_usd=3600.0)
+
+
+@pytest.fixture
+def record() -> RunRecord:
+    """One GPU node for ten seconds, beside an admin node for twenty."""
+    cluster = Cluster.empty()
+    pools = Pools((POOL,), (), admin_pool())
+    plain = derive(pools.gpu, {POOL.name: job_yaml(POOL)}, 2.0).gpu_limit_only
+    record = RunRecord("dev", "Pulumi.dev.yaml", cluster.timeline, pools, lambda node, pool: pool.hourly_usd)
+    record.scope, record.seed = Scope({"network": "lets everything through"}, {"prices": "list prices"}), 7
+    record.played = Played([Submitted(plain, 0.0, SubmissionReply(True, warnings=("a warning",)))])
+    cluster.node("admin-0", "admin")
+    cluster.pod("gpu-pod")
+    cluster.after(5).node("gpu-0", "t4-1", size=1)
+    cluster.pod("gpu-pod", node="gpu-0", phase="Running", change="MODIFIED")
+    cluster.after(10).deleted("gpu-0", "t4-1", size=1)
+    record.ended = cluster.after(5).timeline.now()
+    record.complete = True
+    return record
+
+
+def test_the_dearest_moment_has_its_list_price(record: RunRecord) -> None:
+    assert cost_of(record).peak_hourly == pytest.approx(3600.09)
+
+
+@pytest.mark.parametrize(
+    ("ran", "bought", "spot"),
+    [
+        ("n1-standard-4", "spot", True),
+        ("n1-standard-4", "on-demand", False),
+        ("n1-standard-8", "spot", True),
+        ("n1-standard-4", None, True),  # as its pool says
+    ],
+)
+def test_what_ran_is_priced_as_it_was_bought_and_not_as_declared(ran: str, bought: str | None, spot: bool) -> None:
+    stack = resolve("examples/gke-tips.yaml").settings
+    (pool,) = stack.gpu_pools
+    cluster = Cluster.empty()
+    labels = {} if bought is None else {CAPACITY: bought}
+    cluster.node("gpu-0", pool.name, size=1, machine_type=ran, labels=labels)
+    (node,) = cluster.timeline.nodes
+    machine = catalog.of("gke").machines.with_gpus(ran, pool.gpus.type, 1)
+    assert machine is not None
+    expected = node_price(catalog.of("gke"), stack.region, machine, pool.disk_gb, spot=spot)
+    assert node_prices(stack)(node, pool) == expected
+    assert (expected == pool.hourly_usd) is ((ran, spot) == (pool.machine_type, True))
+
+
+def test_a_pool_without_a_price_is_named_not_guessed(record: RunRecord) -> None:
+    record.pools = Pools((gpu_pool("t4-1", 1, hourly_usd=None),), (), admin_pool())
+    assert cost_of(record).unpriced == ("t4-1",)
+    assert cost_of(record).peak_hourly == pytest.approx(0.09)
+
+
+def test_the_report_holds_what_the_docstring_promises(record: RunRecord) -> None:
+    import re
+
+    import rehearsal.report.report
+
+    report = to_json(record, None)
+    documented = re.findall(r"``(\w+)``", (rehearsal.report.report.__doc__ or "").split("\n\n")[2].replace(",", " "))
+    assert set(report) <= set(documented)
+    assert report["seed"] == 7
+    assert set(report["scope"]) == {"notRehearsed", "estimates"}
+    assert report["scope"]["notRehearsed"]["network"]
+    (workload,) = report["workloads"]
+    assert workload["pods"] == [
+        {"name": "gpu-pod", "pool": "t4-1", "node": "gpu-0", "waitedSeconds": 5.0, "phase": "Running"}
+    ]
+    gpu = report["pools"][1]
+    assert (gpu["peak"], gpu["nodes"], gpu["nodeSeconds"]) == (1, 1, 10.0)
+    assert gpu["series"][0] == 0
+    assert max(gpu["series"]) == 1
+    assert gpu["series"][-1] == 0
+    assert report["overTime"] == {
+        "seconds": [0.0, 5.0, 15.0, 20.0],
+        "nodes": {"admin": [1, 1, 1, 1], "t4-1": [0, 1, 0, 0]},
+        "pendingPods": [1, 0, 0, 0],
+        "runningPods": [0, 1, 1, 0],
+        "nodesHourlyUsd": [0.09, 3600.09, 0.09, 0.09],
+    }
+    json.dumps(report)
+
+
+def test_pass_needs_every_check_and_the_end(record: RunRecord) -> None:
+    assert record.verdict == "pass"
+    record.complete = False
+    assert (record.verdict, record.reasons) == ("fail", ["the run did not reach its end"])
+    record.complete = True
+    record.checks.append(Check("max-never-exceeded", "No pool exceeds its maximum", False, "t4-1 had 5 nodes"))
+    assert (record.verdict, record.reasons) == ("fail", ["max-never-exceeded: t4-1 had 5 nodes"])
+
+
+def test_an_interruption_is_the_first_reason(record: RunRecord) -> None:
+    record.complete = False
+    record.failures.append("interrupted during scenario")
+    assert record.reasons == ["interrupted during scenario"]
+
+
+def test_the_summary_shows_the_verdict_last_with_its_reasons(record: RunRecord) -> None:
+    record.stages.append(StageTime("scenario", 12.3, False))
+    record.checks.append(Check("x", "A title", False, "because [brackets] matter"))
+    output = io.StringIO()
+    show(Console(file=output, width=100), record)
+    last = output.getvalue().strip().splitlines()[-2:]
+    assert last == ["FAIL dev:", "  • x: because [brackets] matter"]
+    assert "gpu-pod" in output.getvalue()
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+def test_the_chart_of_nodes_shows_whole_names_and_its_end_at_any_width(record: RunRecord, columns: int) -> None:
+    long = gpu_pool("a100-40gb-8-ondemand", 8)
+    record.pools = Pools((POOL, long), (), admin_pool())
+    output = io.StringIO()
+    show(Console(file=output, width=columns), record)
+    lines = output.getvalue().splitlines()
+    heading = next(index for index, line in enumerate(lines) if line.startswith("pool "))
+    assert lines[heading].split() == ["pool", "most", "allowed"]
+    for line, pool in zip(lines[heading + 1 :], record.pools.all, strict=False):
+        assert line.startswith(f"{pool.name} ")
+        chart = line[line.index("▕") + 1 : line.index("▏")]
+        assert len(line.rstrip()) <= columns
+        assert chart.endswith(" ") is (pool.role == "gpu"), "the return to zero is there to see"
+
+
+def test_text_is_wrapped_at_words_in_a_terminal_and_not_at_all_in_a_file(record: RunRecord) -> None:
+    words = "word " * 40
+    record.checks.append(Check("x", "A title", True, words.strip()))
+    for terminal in (True, False):
+        output = io.StringIO()
+        show(Console(file=output, width=80, force_terminal=terminal, color_system=None), record)
+        lines = [line for line in output.getvalue().splitlines() if "word" in line]
+        assert (len(lines) == 1) is not terminal
+        assert all(part in ("✓", "A", "title:", "word") for line in lines for part in line.split())
+
+
+def test_the_verdict_says_what_it_does_not_cover(record: RunRecord) -> None:
+    output = io.StringIO()
+    show(Console(file=output, width=100), record)
+    assert "Not rehearsed (why: report.json): network." in output.getvalue()
+    assert "seed 7" in output.getvalue()
+
+
+def test_every_stack_has_a_scope_that_names_who_scales() -> None:
+    for name in available():
+        settings = resolve(name).settings
+        subjects = scope_of(settings).not_rehearsed
+        assert ("idle times" in subjects) is (settings.autoscaler == "karpenter")
+        assert ("the cloud's autoscaler" in subjects) is (settings.autoscaler != "karpenter")
+
+
+def test_a_stack_with_charts_is_rehearsed_with_helm_and_another_is_not() -> None:
+    assert HELM in resolve("examples/research-lab.yaml").tools
+    assert HELM not in resolve("examples/gke-research.yaml").tools
+    karpenter = resolve("examples/eks-karpenter.yaml").tools
+    assert karpenter.count(HELM) == 1
+
+
+def test_charts_that_are_not_here_are_named_and_those_of_the_user_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = resolve("examples/research-lab.yaml").settings
+    assert "kueue 0.19.2" in scope_of(settings).not_rehearsed["charts"]
+    assert "charts" not in scope_of(resolve("examples/gke-research.yaml").settings).not_rehearsed
+    write_chart(tmp_path / "kueue", "kueue", "0.19.2")
+    monkeypatch.setenv(FOLDER, str(tmp_path))
+    said = scope_of(settings).not_rehearsed["charts"]
+    assert "kueue" not in said
+    assert "headlamp" in said
+
+
+def test_a_node_whose_gpus_were_only_late_has_had_no_trouble(record: RunRecord) -> None:
+    cluster = Cluster(record.timeline, Clock())
+    for node, size in (("gpu-0", 1), ("gpu-1", 0)):
+        cluster.node(node, "t4-1", size=1, gpus=size)
+        cluster.warning(node, f"{node} offers no GPU", kind="Node", reason="DevicePluginMissing")
+    assert to_json(record, None)["machineTroubles"] == [
+        {"kind": "Node", "name": "gpu-1", "pool": "t4-1", "reason": "gpu-1 offers no GPU"}
+    ]
+
+
+def test_troubles_with_machines_are_told_once_also_when_they_are_over(record: RunRecord) -> None:
+    cluster = Cluster(record.timeline, Clock())
+    for pod in ("gpu-pod", "another"):
+        cluster.warning(pod, "t4-1 cannot grow: [no tag]", reason="NodeGroupNotScaled", pool="t4-1")
+    cluster.warning("gpu-pod", "Insufficient nvidia.com/gpu")
+    assert to_json(record, None)["machineTroubles"] == [
+        {"kind": "Pod", "name": "gpu-pod", "pool": "t4-1", "reason": "t4-1 cannot grow: [no tag]"}
+    ]
+    output = io.StringIO()
+    show(Console(file=output, width=100), record)
+    assert "! gpu-pod: t4-1 cannot grow: [no tag]" in output.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_the_live_display_says_why_machines_are_missing(record: RunRecord, terminal: bool) -> None:
+    cluster = Cluster(record.timeline, Clock())
+    cluster.pod("waits")
+    output = io.StringIO()
+    console = Console(file=output, width=100, force_terminal=terminal, color_system=None)
+    with Display(console, record.timeline, record.pools):
+        cluster.warning("waits", "t4-1 cannot grow", reason="NodeGroupNotScaled", pool="t4-1")
+        eventually("it is told", lambda: "waits: t4-1 cannot grow" in output.getvalue())
+    if not terminal:
+        assert output.getvalue().count("t4-1 cannot grow") == 1
+
+
+def test_a_line_of_progress_names_only_the_pools_that_have_nodes(record: RunRecord) -> None:
+    many = tuple(gpu_pool(f"a100-80gb-spot-{size}-us-west-2{zone}", size) for size in (1, 4, 8) for zone in "abc")
+    record.pools = Pools((POOL, *many), (), admin_pool())
+    output = io.StringIO()
+    with Display(Console(file=output, width=80), record.timeline, record.pools):
+        eventually("it is told", lambda: "nodes: " in output.getvalue())
+        Cluster(record.timeline, Clock()).node("gpu-1", POOL.name, size=1)
+        eventually("the new node is told", lambda: "nodes: admin 1, t4-1 1; pods: " in output.getvalue())
+    assert "nodes: admin 1; pods: 1 running" in output.getvalue()
+    assert many[0].name not in output.getvalue()
+
+
+def test_sparklines_are_empty_at_zero_and_full_at_the_top() -> None:
+    assert sparkline([0, 1, 4, 8]) == " ▁▄█"
+    assert sparkline([0, 0]) == "  "
+
+
+def test_a_report_is_replaced_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "report.json"
+    write_atomically(target, {"verdict": "pass"})
+    with pytest.raises(TypeError):
+        write_atomically(target, {"verdict": object()})
+    assert json.loads(target.read_text()) == {"verdict": "pass"}
+    assert [path.name for path in target.parent.iterdir()] == ["report.json"]

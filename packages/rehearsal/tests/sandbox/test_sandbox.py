@@ -1,0 +1,137 @@
+"""The background process: it says when it is ready, and nothing of it survives its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from packages.rehearsal.tests.simulated_cluster import PATIENCE, alive, eventually, tools
+
+pytestmark = pytest.mark.rehearsal
+
+ROOT = Path(__file__).parents[4]
+
+
+def start(run_dir: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    command = [
+        sys.executable,
+        "-m",
+        "rehearsal.sandbox",
+        "--run-dir",
+        str(run_dir),
+        "--cloud",
+        "gcp",
+        *arguments,
+    ]
+    run_dir.mkdir(parents=True, exist_ok=True)
+    with (run_dir / "sandbox.log").open("wb") as log:
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, cwd=ROOT)
+
+
+@contextmanager
+def sandbox(run_dir: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], dict[str, Any]]]:
+    """A ready sandbox and what it says about itself; killed at the end if it still runs."""
+    process = start(run_dir, *(arguments or ("--tools", str(tools()))))
+    try:
+        eventually("the sandbox is ready", lambda: (run_dir / "sandbox.json").exists() or process.poll() is not None)
+        assert process.poll() is None, (run_dir / "sandbox.log").read_text()
+        yield process, json.loads((run_dir / "sandbox.json").read_text())
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def children(facts: dict[str, Any]) -> list[int]:
+    pids: list[int] = list(facts["pids"].values())
+    assert len(pids) >= 5
+    return pids
+
+
+@pytest.mark.parametrize("how", ["input closes", "SIGTERM", "SIGINT", "SIGKILL"])
+def test_nothing_survives(tmp_path: Path, how: str) -> None:
+    with sandbox(tmp_path) as (process, facts):
+        pids = children(facts)
+        assert process.stdin is not None
+        if how == "input closes":
+            process.stdin.close()
+        else:
+            process.send_signal(getattr(signal, how))
+        code = process.wait(PATIENCE)
+        eventually("every process has ended", lambda: not any(map(alive, pids)))
+        assert code == (-signal.SIGKILL if how == "SIGKILL" else 0)
+
+
+def test_a_kept_sandbox_outlives_its_parent_and_ends_on_sigterm(tmp_path: Path) -> None:
+    with sandbox(tmp_path) as (process, facts):
+        assert process.stdin is not None
+        process.stdin.write(b"keep\n")
+        process.stdin.close()
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(2)
+        assert all(map(alive, children(facts)))
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+        assert not any(map(alive, children(facts)))
+
+
+def test_two_sandboxes_side_by_side_share_nothing(tmp_path: Path) -> None:
+    with sandbox(tmp_path / "one") as (first, one), sandbox(tmp_path / "two") as (_, two):
+        assert not set(one["ports"].values()) & set(two["ports"].values())
+        assert not set(children(one)) & set(children(two))
+        first.terminate()
+        first.wait(PATIENCE)
+        assert not any(map(alive, children(one)))
+        assert all(map(alive, children(two)))
+
+
+def test_a_dead_part_ends_the_sandbox_with_the_reason(tmp_path: Path) -> None:
+    with sandbox(tmp_path) as (process, facts):
+        os.kill(facts["pids"]["kube-scheduler"], signal.SIGKILL)
+        assert process.wait(PATIENCE) == 1
+        assert not any(map(alive, children(facts)))
+    assert "kube-scheduler ended with signal SIGKILL" in (tmp_path / "sandbox.log").read_text()
+
+
+def test_a_preview_needs_no_control_plane_and_no_tools(tmp_path: Path) -> None:
+    with sandbox(tmp_path, "--no-control-plane", "--tools", "/nonexistent") as (process, facts):
+        assert facts["pids"] == {}
+        assert facts["kubeconfig"] is None
+        assert facts["ports"].keys() == {"gcp", "kubernetes"}
+        launchers = Path(facts["pulumi_home"]).rglob("pulumi-resource-*")
+        assert {path.name for path in launchers} >= {"pulumi-resource-gcp", "pulumi-resource-kubernetes"}
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+
+
+def test_missing_tools_are_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    process = start(tmp_path / "run", "--tools", str(tmp_path))
+    assert process.wait(PATIENCE) == 1
+    process.communicate()
+    text = (tmp_path / "run" / "sandbox.log").read_text()
+    assert "make tools" in text
+    assert "Traceback" not in text
+    assert not (tmp_path / "run" / "sandbox.json").exists()
+
+
+def test_a_program_that_cannot_start_ends_the_sandbox(tmp_path: Path) -> None:
+    broken = tmp_path / "tools"
+    shutil.copytree(tools(), broken, copy_function=os.symlink)
+    (broken / "etcd").unlink()
+    (broken / "etcd").write_text("#!/bin/sh\necho disk full >&2\nexit 1\n")
+    (broken / "etcd").chmod(0o755)
+    process = start(tmp_path / "run", "--tools", str(broken))
+    assert process.wait(PATIENCE) == 1
+    process.communicate()
+    text = (tmp_path / "run" / "sandbox.log").read_text()
+    assert "etcd ended with exit code 1" in text
+    assert "disk full" in text

@@ -1,0 +1,78 @@
+"""How long a rehearsal waits: as long as something moves, and not for ever."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+
+from packages.rehearsal.tests.objects import Cluster
+from rehearsal.cluster.processes import free_ports, listens
+from rehearsal.scenario import timeline
+
+PATIENCE = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeline, "_LOOK_SECONDS", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("moves_every", "moves", "given_up_after"),
+    [
+        pytest.param(59.0, 0, 60.0, id="nothing moves"),
+        pytest.param(61.0, 9, 60.0, id="the next move comes too late"),
+        pytest.param(59.0, 2, 59.0 * 2 + 60.0, id="a slow machine is not a stuck one"),
+        pytest.param(10.0, 1000, 300.0, id="what starts again and again is stuck"),
+    ],
+)
+def test_in_vain_is_what_stands_still(moves_every: float, moves: int, given_up_after: float) -> None:
+    cluster = Cluster.empty()
+    began = cluster.clock.moment
+    done = 0
+
+    def move() -> None:
+        nonlocal done
+        cluster.after(1.0)
+        elapsed = cluster.clock.moment - began
+        if done < moves and elapsed >= moves_every * (done + 1):
+            done += 1
+            cluster.node(f"node-{done}", "t4-1", size=1)
+
+    assert not cluster.timeline.wait_until(lambda: False, PATIENCE, move)
+    assert cluster.clock.moment - began == pytest.approx(given_up_after, abs=1.0)
+
+
+def test_the_same_object_again_is_no_move() -> None:
+    cluster = Cluster.empty()
+    began = cluster.clock.moment
+
+    def again() -> None:
+        cluster.after(1.0)
+        cluster.node("node", "t4-1", size=1)
+
+    assert not cluster.timeline.wait_until(lambda: False, PATIENCE, again)
+    assert cluster.clock.moment - began == pytest.approx(PATIENCE, abs=2.0)
+
+
+def test_free_ports_differ_and_can_be_listened_at() -> None:
+    ports = free_ports(40)
+    assert len(set(ports)) == 40
+    for port in ports:
+        assert not listens(port)
+        with socket.create_server(("127.0.0.1", port)):
+            assert listens(port)
+
+
+def test_a_free_port_is_not_one_that_connections_are_given() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        given = set()
+        accepting = threading.Thread(target=lambda: [server.accept()[0].close() for _ in range(50)], daemon=True)
+        accepting.start()
+        for _ in range(50):
+            with socket.create_connection(server.getsockname()) as connection:
+                given.add(connection.getsockname()[1])
+        accepting.join()
+    assert max(free_ports(50)) < min(given)
