@@ -18,8 +18,8 @@ Counts = list[tuple[Pool, int]]
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """``idle`` with every autoscaled pool at its minimum, ``maximum`` at its maximum (twins and zones all) with the
-    dearest machines that it mixes.
+    """``idle`` with every autoscaled pool at its minimum, ``maximum`` at its maximum, with the most expensive
+    machines that it mixes. Pools of all capacity types and zones count.
 
     ``None`` if a price is not known; ``unpriced`` names the pools without one.
     """

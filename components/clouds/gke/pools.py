@@ -75,7 +75,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         "location": location(settings),
         "nodeLocations": list(pool.zones),
         # A machine that is lent is not replaced, as another would have to be waited for.
-        "management": {"autoRepair": pool.rung != "flex-start", "autoUpgrade": True},
+        "management": {"autoRepair": pool.capacity_type != "flex-start", "autoUpgrade": True},
         "upgradeSettings": _upgrade(pool),
         "nodeConfig": config,
     }

@@ -140,13 +140,13 @@ def settings_problems(settings: Settings) -> list[Problem]:
     return list(dict.fromkeys(found))
 
 
-def ladders(settings: Settings) -> Iterator[tuple[str, list[Pool]]]:
-    """The entries of pools of which there are several rungs: key path → the pools of one size, in order."""
+def fallback_orders(settings: Settings) -> Iterator[tuple[str, list[Pool]]]:
+    """The entries of pools with several capacity types: key path → the pools of one size, in order."""
     sizes: dict[tuple[str, int], list[Pool]] = {}
     for pool in settings.pools:
         sizes.setdefault((pool.declared_at, pool.gpus_per_node), []).append(pool)
     for (path, _), pools in sizes.items():
-        if len({pool.rung for pool in pools}) > 1:
+        if len({pool.capacity_type for pool in pools}) > 1:
             yield path, pools
 
 
@@ -290,8 +290,8 @@ def _order(settings: Settings) -> Iterator[Problem]:
     """An order that was written is kept only by the expander that knows it; spot first is what it was before."""
     if settings.expander in (None, "priority"):
         return
-    for path, pools in ladders(settings):
-        if list(dict.fromkeys(pool.rung for pool in pools)) != ["spot", "on-demand"]:
+    for path, pools in fallback_orders(settings):
+        if list(dict.fromkeys(pool.capacity_type for pool in pools)) != ["spot", "on-demand"]:
             yield Problem(
                 f"{path}.capacity",
                 f"the expander '{settings.expander}' does not keep the fallback order",
