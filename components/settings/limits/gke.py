@@ -80,7 +80,7 @@ _NAMES: Final = Names(
 
 def refusals(settings: Settings) -> list[Problem]:
     """All of them, each once; none for settings that GKE can fulfil."""
-    found = (
+    problems = (
         *_drivers(settings),
         *_partitions(settings),
         *_labels(settings),
@@ -103,7 +103,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_autoscaling(settings),
     )
     # A pool of several sizes or with a fallback is several specs with the same problem.
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(problems))
 
 
 def _drivers(settings: Settings) -> Iterator[Problem]:
