@@ -1,6 +1,6 @@
-"""``capacity``: how a pool's machines are had, in the order in which that is tried, and what it needs to know of each.
+"""``capacity``: a pool's capacity types in fallback order, and what each of them needs.
 
-A word is a rung of that ladder; each rung becomes a pool of its own (``expand``).
+Each capacity type of an entry becomes a pool of its own (``expand``).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from components.settings import check
 from components.settings.fields import Section, ValidationContext, context, wrong
 from components.settings.maintenance import Date
 from components.settings.problems import instead
-from facts.concepts.pool import Block, Rung
+from facts.concepts.pool import Block, CapacityType
 
-RUNGS: Final[tuple[Rung, ...]] = get_args(Rung)
+CAPACITY_TYPES: Final[tuple[CapacityType, ...]] = get_args(CapacityType)
 FALLBACK: Final = "spot-with-fallback"
 """Short for spot first, then on demand."""
 
@@ -26,8 +26,8 @@ DESCRIPTION: Final = (
     "cloud's spot taint, if it has one"
 )
 
-# What clouds and people call a rung → its word.
-_ALSO_CALLED: Final[Mapping[str, Rung]] = {
+# Other names of a capacity type → its name here.
+_ALSO_CALLED: Final[Mapping[str, CapacityType]] = {
     **dict.fromkeys(("flexstart", "flex", "dws", "dynamic-workload-scheduler"), "flex-start"),
     **dict.fromkeys(("block", "capacityblock", "capacity-blocks", "ml-capacity-block", "calendar"), "capacity-block"),
     **dict.fromkeys(("reservation", "odcr", "capacity-reservation"), "reserved"),
@@ -35,8 +35,8 @@ _ALSO_CALLED: Final[Mapping[str, Rung]] = {
 }
 
 
-def _ladder(value: object) -> object:
-    """One word, or a list of them, as a list of rungs."""
+def _fallback_order(value: object) -> object:
+    """One word, or a list of them, as a list of capacity types."""
     written = value if isinstance(value, list | tuple) else [value]
     words = [word for word in written if isinstance(word, str)]
     if len(words) < len(written):
@@ -46,16 +46,16 @@ def _ladder(value: object) -> object:
     for word in words:
         if word == FALLBACK and len(words) > 1:
             raise wrong(f"'{FALLBACK}' cannot be part of a list", "Write its capacity types instead: spot, on-demand")
-        if word not in (*RUNGS, FALLBACK):
+        if word not in (*CAPACITY_TYPES, FALLBACK):
             meant = _ALSO_CALLED.get(word.lower().replace("_", "-"))
-            remedy = f"Write {meant}" if meant else instead(word, (*RUNGS, FALLBACK))
-            raise wrong(f"'{word}' is not one of {', '.join((*RUNGS, FALLBACK))}", remedy)
+            remedy = f"Write {meant}" if meant else instead(word, (*CAPACITY_TYPES, FALLBACK))
+            raise wrong(f"'{word}' is not one of {', '.join((*CAPACITY_TYPES, FALLBACK))}", remedy)
     if len(set(words)) < len(words):
         raise wrong(f"a capacity type is listed twice: {', '.join(words)}", "Write each once")
     return ("spot", "on-demand") if words == [FALLBACK] else tuple(words)
 
 
-Ladder = Annotated[tuple[StrictStr, ...], BeforeValidator(_ladder)]
+FallbackOrder = Annotated[tuple[StrictStr, ...], BeforeValidator(_fallback_order)]
 
 
 class Reservation(Section):
@@ -88,8 +88,8 @@ class Reservation(Section):
         return value
 
     @property
-    def rung(self) -> Rung:
-        """What it is used by."""
+    def capacity_type(self) -> CapacityType:
+        """The capacity type that uses it."""
         return "reserved" if self.block is None else "capacity-block"
 
     @property
@@ -118,52 +118,59 @@ class FlexStart(Section):
 
 def of_gpus(
     written: Sequence[str], reservations: Sequence[Reservation], flex: bool, where: ValidationContext
-) -> tuple[Rung, ...]:
-    """The rungs of a GPU pool. Reserved machines without a ladder are what ``on-demand`` was always written for."""
-    rungs = cast(tuple[Rung, ...], tuple(written))
-    if rungs == ("on-demand",) and reservations and all(each.rung == "reserved" for each in reservations):
-        rungs = ("reserved",)
-    for rung in rungs:
-        _had_on(rung, where)
-    given = {each.rung for each in reservations}
-    unused = next((each for each in reservations if each.rung not in rungs), None)
+) -> tuple[CapacityType, ...]:
+    """The capacity types of a GPU pool. With a reservation of machines, ``on-demand`` means ``reserved``."""
+    capacity_types = cast(tuple[CapacityType, ...], tuple(written))
+    if (
+        capacity_types == ("on-demand",)
+        and reservations
+        and all(each.capacity_type == "reserved" for each in reservations)
+    ):
+        capacity_types = ("reserved",)
+    for capacity_type in capacity_types:
+        _supported_on(capacity_type, where)
+    reserved = {each.capacity_type for each in reservations}
+    unused = next((each for each in reservations if each.capacity_type not in capacity_types), None)
     if unused is not None:
-        block = unused.rung == "capacity-block"
+        block = unused.capacity_type == "capacity-block"
         what = "a capacity block" if block else "reserved machines"
         word = "capacity-block" if block else "on-demand"
         raise wrong(
             f"capacity '{', '.join(written)}' cannot use the reservation, which is {what}",
-            f"Write capacity: {word}, or a list such as [{unused.rung}, spot], or remove reservation",
+            f"Write capacity: {word}, or a list such as [{unused.capacity_type}, spot], or remove reservation",
         )
-    for rung, example in _RESERVED.items():
-        if rung in rungs and rung not in given:
-            raise wrong(f"capacity '{rung}' needs a reservation, and there is none", f"Write {example}")
-    if flex and "flex-start" not in rungs:
+    for capacity_type, example in _RESERVED.items():
+        if capacity_type in capacity_types and capacity_type not in reserved:
+            raise wrong(f"capacity '{capacity_type}' needs a reservation, and there is none", f"Write {example}")
+    if flex and "flex-start" not in capacity_types:
         raise wrong(
             "flexStart has no effect without capacity flex-start", "Write capacity: flex-start, or remove flexStart"
         )
-    return rungs
+    return capacity_types
 
 
-_RESERVED: Final[Mapping[Rung, str]] = {
+_RESERVED: Final[Mapping[CapacityType, str]] = {
     "reserved": "reservation: <its name or id>",
     "capacity-block": "reservation: {name: <its id>, first: '2027-03-01', last: '2027-03-08'}",
 }
 
 
-def of_cpus(written: Sequence[str]) -> tuple[Rung, ...]:
-    """The rungs of a pool without GPUs."""
-    rungs = cast(tuple[Rung, ...], tuple(written))
-    other = next((rung for rung in rungs if rung not in ("spot", "on-demand")), None)
+def of_cpus(written: Sequence[str]) -> tuple[CapacityType, ...]:
+    """The capacity types of a pool without GPUs."""
+    capacity_types = cast(tuple[CapacityType, ...], tuple(written))
+    other = next(
+        (capacity_type for capacity_type in capacity_types if capacity_type not in ("spot", "on-demand")), None
+    )
     if other is not None:
         raise wrong(f"'{other}' is for pools with GPUs", "Write spot, on-demand, or a list of both")
-    return rungs
+    return capacity_types
 
 
-def _had_on(rung: Rung, where: ValidationContext) -> None:
+def _supported_on(capacity_type: CapacityType, where: ValidationContext) -> None:
     known = where.catalog
-    if known is not None and rung in known.lacking:
-        has = [one for one in RUNGS if one not in known.lacking]
+    if known is not None and capacity_type in known.unsupported_capacity:
+        has = [one for one in CAPACITY_TYPES if one not in known.unsupported_capacity]
         raise wrong(
-            f"{where.cloud} does not support capacity '{rung}': {known.lacking[rung]}", f"It has {', '.join(has)}"
+            f"{where.cloud} does not support capacity '{capacity_type}': {known.unsupported_capacity[capacity_type]}",
+            f"It has {', '.join(has)}",
         )

@@ -85,9 +85,9 @@ def several(types: Sequence[str], where: ValidationContext) -> None:
         )
 
 
-def mixed_only_on_spot(types: Sequence[str], rungs: Sequence[str]) -> None:
+def mixed_only_on_spot(types: Sequence[str], capacity_types: Sequence[str]) -> None:
     """Several types are several chances to get spot capacity; nodes on demand would only differ without need."""
-    if len(types) > 1 and "spot" not in rungs:
+    if len(types) > 1 and "spot" not in capacity_types:
         raise wrong(
             f"machineType lists {len(types)} types, but only spot pools can mix types",
             "Write capacity: spot, or one machine type",

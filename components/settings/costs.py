@@ -18,8 +18,8 @@ Counts = list[tuple[Pool, int]]
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """``idle`` with every autoscaled pool at its minimum, ``maximum`` at its maximum (twins and zones all) with the
-    dearest machines that it mixes.
+    """``idle`` with every autoscaled pool at its minimum, ``maximum`` at its maximum, with the most expensive
+    machines that it mixes. Pools of all capacity types and zones count.
 
     ``None`` if a price is not known; ``unpriced`` names the pools without one.
     """
@@ -64,12 +64,12 @@ def fees(known: CloudCatalog, region: str, workloads: Workloads, network: Networ
         "network.privateEndpoint": network.private_endpoint,
         "network.existing": network.existing is not None,
     }
-    found = {key: price.usd for key, price in known.prices.fees.items() if asked[key]}
+    usd_by_key = {key: price.usd for key, price in known.prices.fees.items() if asked[key]}
     if volume is not None and each is not None:
         gib = volume.size_gib or (known.volume_gib or (0,))[0]
         usd = gib * each.usd * max(1.0, known.prices.most_above(region, known.reference_region))
-        found["workloads.sharedVolume"] = found.get("workloads.sharedVolume", 0.0) + usd
-    return found
+        usd_by_key["workloads.sharedVolume"] = usd_by_key.get("workloads.sharedVolume", 0.0) + usd
+    return usd_by_key
 
 
 def node_price(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:
@@ -94,8 +94,8 @@ def dearest_price(
     """
     if node_price(known, region, machines[0], disk_gb, spot=spot) is None:
         return None
-    found = (_at_most(known, region, machine, disk_gb, spot=spot) for machine in machines)
-    return max(price for price in found if price is not None)
+    prices = (_at_most(known, region, machine, disk_gb, spot=spot) for machine in machines)
+    return max(price for price in prices if price is not None)
 
 
 def _at_most(known: CloudCatalog, region: str, machine: Machine, disk_gb: int, *, spot: bool) -> float | None:

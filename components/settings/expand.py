@@ -1,4 +1,4 @@
-"""Entries of a stack file → the pools they become: one per size, twins of a capacity, one per zone where needed."""
+"""Entries of a stack file → the pools they become: one per size, per capacity type, and per zone where needed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from facts.concepts.pool import (
     gpu_pool_taints,
 )
 
-# Rung → what the pool's name ends in where there are several.
+# Capacity type → what the pool's name ends in where there are several.
 _SUFFIXES: Final[Mapping[str, str]] = {
     "reserved": "reserved",
     "capacity-block": "block",
@@ -72,7 +72,7 @@ class Variant:
 
     name: str
     size: int | None
-    rung: str
+    capacity_type: str
     preference: int
     zones: tuple[str, ...]
     reservation: Reservation | None = None
@@ -80,7 +80,7 @@ class Variant:
     @property
     def spot(self) -> bool:
         """Whether it is of spot machines."""
-        return self.rung == "spot"
+        return self.capacity_type == "spot"
 
 
 def _pool_variants(pool: GpuPool | CpuPool, place: Place, zones: Sequence[str]) -> Iterator[Variant]:
@@ -104,9 +104,15 @@ def _fallback_pools(pool: GpuPool | CpuPool, zones: tuple[str, ...]) -> list[Var
     """
     reservations = pool.reservation if isinstance(pool, GpuPool) else ()
     pools: list[Variant] = []
-    for preference, rung in enumerate(pool.capacity):
-        first = Variant(name=f"-{_SUFFIXES[rung]}", size=None, rung=rung, preference=preference, zones=zones)
-        own = [reservation for reservation in reservations if reservation.rung == rung]
+    for preference, capacity_type in enumerate(pool.capacity):
+        first = Variant(
+            name=f"-{_SUFFIXES[capacity_type]}",
+            size=None,
+            capacity_type=capacity_type,
+            preference=preference,
+            zones=zones,
+        )
+        own = [reservation for reservation in reservations if reservation.capacity_type == capacity_type]
         for number, reservation in enumerate(own, start=1):
             name = first.name if number == 1 else f"{first.name}-{number}"
             its_zones = (reservation.zone,) if reservation.zone else zones
@@ -183,7 +189,7 @@ def _for_launchers(pool: Pool, place: Place, stack_labels: Mapping[str, str]) ->
 
 def _gpu_part(pool: GpuPool, size: int, variant: Variant, known: CloudCatalog) -> PoolGpus:
     sharing, reservation = pool.time_sharing, variant.reservation
-    flex = (pool.flex_start or capacity.FlexStart()) if variant.rung == "flex-start" else None
+    flex = (pool.flex_start or capacity.FlexStart()) if variant.capacity_type == "flex-start" else None
     return PoolGpus(
         type=pool.gpu,
         accelerator=known.accelerators[pool.gpu].name,

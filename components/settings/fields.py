@@ -209,14 +209,14 @@ def _as_label(key: str) -> str:
 def cidr(text: str) -> str:
     """An IPv4 range, written with its first address and its prefix length."""
     try:
-        given = ipaddress.IPv4Network(text, strict=False)
+        network = ipaddress.IPv4Network(text, strict=False)
     except ValueError:
         raise wrong(f"'{text}' is not an IPv4 range", "Write address/prefix, for example 203.0.113.0/24") from None
     if "/" not in text:
-        raise wrong(f"'{text}' has no prefix length", f"Write {given} for this one address")
-    if str(given.network_address) != text.split("/")[0]:
-        raise wrong(f"'{text}' is an address inside a range", f"Write the range itself: {given}")
-    return str(given)
+        raise wrong(f"'{text}' has no prefix length", f"Write {network} for this one address")
+    if str(network.network_address) != text.split("/")[0]:
+        raise wrong(f"'{text}' is an address inside a range", f"Write the range itself: {network}")
+    return str(network)
 
 
 PoolName = Annotated[StrictStr, AfterValidator(rfc1035)]
@@ -250,11 +250,11 @@ class TaintSetting(Section):
 
 def distinct_taints(taints: tuple[TaintSetting, ...]) -> tuple[TaintSetting, ...]:
     """Kubernetes keeps one taint per key and effect."""
-    seen: set[tuple[str, str]] = set()
+    keys_and_effects: set[tuple[str, str]] = set()
     for taint in taints:
-        if (taint.key, taint.effect) in seen:
+        if (taint.key, taint.effect) in keys_and_effects:
             raise wrong(f"the taint {taint.key}:{taint.effect} is listed twice", "Remove one of the two")
-        seen.add((taint.key, taint.effect))
+        keys_and_effects.add((taint.key, taint.effect))
     return taints
 
 

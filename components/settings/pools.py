@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, StrictInt, StrictStr, ValidationInfo, field_validator
 
 from components.settings import capacity, check
-from components.settings.capacity import FlexStart, Ladder, Reservations
+from components.settings.capacity import FallbackOrder, FlexStart, Reservations
 from components.settings.fields import (
     DiskGb,
     Flag,
@@ -30,7 +30,7 @@ from components.settings.problems import HERE
 from facts.catalog import Machine
 from facts.concepts.declared import NodeGroup, Violation
 from facts.concepts.kubernetes import GPU_RESOURCE
-from facts.concepts.pool import Rung
+from facts.concepts.pool import CapacityType
 from policies.rules import node_groups
 
 
@@ -75,10 +75,10 @@ class GpuPool(Section):
         default=(), description="reserved machines that the pool uses: a name, a mapping, or a list of them"
     )
     flex_start: FlexStart | None = Field(default=None, description="how long flex-start nodes run")
-    capacity: Ladder = Field(
+    capacity: FallbackOrder = Field(
         default=("on-demand",),
         validate_default=True,
-        description=capacity.DESCRIPTION.format(words=", ".join(f"`{rung}`" for rung in capacity.RUNGS)),
+        description=capacity.DESCRIPTION.format(words=", ".join(f"`{each}`" for each in capacity.CAPACITY_TYPES)),
     )
     min_nodes: StrictInt = Field(default=0, ge=0, description="always 0: GPU pools scale to zero")
     max_nodes: StrictInt = Field(description="most nodes of each resulting pool, over all its zones; 1 or more")
@@ -156,11 +156,11 @@ class GpuPool(Section):
         if "reservation" not in info.data:
             return value
         flex = info.data.get("flex_start") is not None
-        rungs = capacity.of_gpus(value, info.data["reservation"], flex, context(info))
-        check.mixed_only_on_spot(info.data.get("machine_type", ()), rungs)
+        capacity_types = capacity.of_gpus(value, info.data["reservation"], flex, context(info))
+        check.mixed_only_on_spot(info.data.get("machine_type", ()), capacity_types)
         if {"gpu", "gpus_per_node", "machine_type"} <= info.data.keys():
-            _given_out(rungs, info)
-        return rungs
+            _check_offered(capacity_types, info)
+        return capacity_types
 
     @field_validator("min_nodes")
     @classmethod
@@ -224,7 +224,7 @@ class CpuPool(Section):
         description="machine type without GPUs, or a list for spot nodes of several types. Default: 4 "
         "vCPUs with 16 GiB",
     )
-    capacity: Ladder = Field(
+    capacity: FallbackOrder = Field(
         default=("on-demand",),
         validate_default=True,
         description=capacity.DESCRIPTION.format(words="`spot`, `on-demand`"),
@@ -253,9 +253,9 @@ class CpuPool(Section):
     @field_validator("capacity")
     @classmethod
     def _capacity(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        rungs = capacity.of_cpus(value)
-        check.mixed_only_on_spot(info.data.get("machine_type", ()), rungs)
-        return rungs
+        capacity_types = capacity.of_cpus(value)
+        check.mixed_only_on_spot(info.data.get("machine_type", ()), capacity_types)
+        return capacity_types
 
     @field_validator("max_nodes")
     @classmethod
@@ -325,14 +325,18 @@ def _judge(violations: list[Violation]) -> None:
         raise wrong(violation.message, violation.remedy)
 
 
-def _given_out(rungs: Sequence[Rung], info: ValidationInfo) -> None:
-    """Refuse a rung that the cloud does not offer for the machine."""
+def _check_offered(capacity_types: Sequence[CapacityType], info: ValidationInfo) -> None:
+    """Refuse a capacity type in which the cloud does not offer the machine."""
     known = context(info).catalog
-    flex = known is not None and "flex-start" not in known.lacking
+    flex = known is not None and "flex-start" not in known.unsupported_capacity
     for machine in _machines(info, context(info)):
         reserved = machine.provisioning == "spot-or-reservation"
-        offered: tuple[Rung, ...] = ("spot", "flex-start", *(("reserved", "capacity-block") if reserved else ()))
-        refused = next((rung for rung in rungs if rung not in offered), None)
+        offered: tuple[CapacityType, ...] = (
+            "spot",
+            "flex-start",
+            *(("reserved", "capacity-block") if reserved else ()),
+        )
+        refused = next((capacity_type for capacity_type in capacity_types if capacity_type not in offered), None)
         if machine.provisioning == "any" or refused is None:
             continue
         ways = ["spot", *(["flex-start"] if flex else []), *(["with a reservation"] if reserved else [])]

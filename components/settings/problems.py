@@ -85,13 +85,13 @@ def instead(word: str, known: Sequence[str], *, shown: int = 32) -> str:
 
 def invalid(error: ValidationError, model: type[BaseModel], raw: object) -> list[Problem]:
     """All of the error's problems, in the order of the file's keys; one per key."""
-    found: dict[str, Problem] = {}
+    problems: dict[str, Problem] = {}
     meant: set[str] = set()
     cloud = raw.get("cloud") if isinstance(raw, Mapping) else None
     for detail in error.errors(include_url=False):
         location = _written(detail["loc"], raw)
         problem = _problem(detail, location, model, cloud)
-        found.setdefault(problem.path, problem)
+        problems.setdefault(problem.path, problem)
         if detail["type"] == "extra_forbidden":
             near = nearest(str(location[-1]), _keys(model, location[:-1]))
             meant.add(path((*location[:-1], near)) if near else "")
@@ -99,7 +99,7 @@ def invalid(error: ValidationError, model: type[BaseModel], raw: object) -> list
         # Further problems would be about a cloud that the author does not want.
         return [Problem("cloud", *entry.answer)]
     # A misspelt key is one problem, not also a missing one.
-    return [problem for problem in found.values() if problem.path not in meant]
+    return [problem for problem in problems.values() if problem.path not in meant]
 
 
 def path(location: Location) -> str:

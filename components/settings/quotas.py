@@ -17,7 +17,7 @@ from facts.catalog.model import Quota
 
 
 def quotas(settings: Settings) -> tuple[Quota, ...]:
-    """With every pool at its maximum, twins of a pool both."""
+    """With every pool at its maximum, those of all capacity types."""
     pools = [settings.admin_pool, *settings.pools]
     own = 0 if settings.network.existing is not None else 1
     gateways = own * (len(settings.zones) if settings.nat_per_zone else 1)

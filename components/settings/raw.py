@@ -26,11 +26,11 @@ def problems(settings: Settings) -> Iterator[Problem]:
     """What is no input of the provider, and what the program owns."""
     known = catalog.of(settings.cloud).raw
     yield from _problems(settings.cloud, settings.raw, known.cluster, "raw")
-    seen = set[str]()
+    checked = set[str]()
     for pool in settings.pools:
-        if not pool.raw or pool.declared_at in seen:
+        if not pool.raw or pool.declared_at in checked:
             continue
-        seen.add(pool.declared_at)
+        checked.add(pool.declared_at)
         where = f"{pool.declared_at}.raw"
         if (why := known.no_pools.get(settings.autoscaler)) is not None:
             yield Problem(where, why, "Leave it out, or choose another autoscaler")
@@ -41,11 +41,11 @@ def problems(settings: Settings) -> Iterator[Problem]:
 def _problems(cloud: str, raw: Mapping[str, Any], known: Raw, where: str) -> Iterator[Problem]:
     if not raw:
         return
-    found = schema(cloud)
+    provider = schema(cloud)
     for path in _paths(raw, ""):
         if (remedy := known.owner(path)) is not None:
             yield Problem(f"{where}.{path}", "the program sets it", remedy)
-    yield from _block(raw, found.inputs(known.token), found, where)
+    yield from _block(raw, provider.inputs(known.token), provider, where)
 
 
 def _paths(raw: Mapping[str, Any], before: str) -> Iterator[str]:
@@ -55,27 +55,27 @@ def _paths(raw: Mapping[str, Any], before: str) -> Iterator[str]:
             yield from _paths(value, f"{before}{key}.")
 
 
-def _block(raw: Mapping[str, Any], known: Object, found: Schema, where: str) -> Iterator[Problem]:
+def _block(raw: Mapping[str, Any], known: Object, provider: Schema, where: str) -> Iterator[Problem]:
     for key, value in raw.items():
         declared = known.properties.get(key)
         if declared is None:
             yield Problem(f"{where}.{key}", f"the provider has no input '{key}'", instead(key, tuple(known.properties)))
         else:
-            yield from _value(value, declared, found, f"{where}.{key}")
+            yield from _value(value, declared, provider, f"{where}.{key}")
 
 
-def _value(value: Any, declared: Property, found: Schema, where: str) -> Iterator[Problem]:
+def _value(value: Any, declared: Property, provider: Schema, where: str) -> Iterator[Problem]:
     if not _fits(value, declared):
         words = _EXPECTED[declared.type][1]
         yield Problem(where, f"'{value}' is not {words}", f"Write {words}")
     elif declared.enum and value not in declared.enum:
         yield Problem(where, f"'{value}' is not one of {', '.join(declared.enum)}", instead(str(value), declared.enum))
     elif declared.type == "object":
-        yield from _block(value, found.objects[declared.object], found, where)
+        yield from _block(value, provider.objects[declared.object], provider, where)
     elif declared.type in ("list", "map") and declared.items is not None:
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             step = f"[{key}]" if isinstance(key, int) else f".{key}"
-            yield from _value(each, declared.items, found, f"{where}{step}")
+            yield from _value(each, declared.items, provider, f"{where}{step}")
 
 
 def _fits(value: Any, declared: Property) -> bool:

@@ -53,25 +53,25 @@ def from_stack_file(path: Path | str) -> Settings:
     stack = file.stem.removeprefix("Pulumi.")
     config = _config(file, stack)
     own: dict[str, object] = {}
-    secrets, found = [], []
+    secrets, problems = [], []
     for key, value in config.items():
         namespace, colon, name = str(key).partition(":")
         if _holds_secret(value):
             secrets += [name] if namespace == NAMESPACE else []
-            found += [_encrypted_account(str(key))] if str(key) in known_account_keys() else []
+            problems += [_encrypted_account(str(key))] if str(key) in known_account_keys() else []
         elif namespace == NAMESPACE and colon:
             own[name] = value
         elif not colon or (nearest(namespace, [NAMESPACE]) and namespace != NAMESPACE):
-            found.append(Problem(str(key), "is in no namespace of this project", f"Write '{NAMESPACE}:{name or key}'"))
+            problems.append(Problem(str(key), "has no namespace of this project", f"Write '{NAMESPACE}:{name or key}'"))
     account = config.get(_account_key(own))
     try:
         settings = load(own, stack=stack, project=account if isinstance(account, str) else None, secrets=secrets)
     except SettingsError as error:
-        reported = {problem.path for problem in found}
+        reported = {problem.path for problem in problems}
         rest = [problem for problem in error.problems if problem.path not in reported]
-        raise SettingsError([*found, *rest], stack=stack) from None
-    if found:
-        raise SettingsError(found, stack=stack)
+        raise SettingsError([*problems, *rest], stack=stack) from None
+    if problems:
+        raise SettingsError(problems, stack=stack)
     return settings
 
 
@@ -99,25 +99,25 @@ def load(
     raw = {key: _decoded(key, value) for key, value in config.items() if value not in ("", None)}
     raw.setdefault("network", {})
     where = ValidationContext.of(raw)
-    found = [_secret(key) for key in sorted(secrets)]
+    problems = [_secret(key) for key in sorted(secrets)]
     if where.catalog is not None and not project:
-        found.append(_no_account(where, where.catalog))
+        problems.append(_no_account(where, where.catalog))
     file: StackFile | None = None
     try:
         file = StackFile.model_validate(raw, context=where)
     except ValidationError as error:
-        found += invalid(error, StackFile, raw)
-    found += expand.name_problems(raw, where)
-    if file is None or found:
-        raise SettingsError(found, stack=stack)
+        problems += invalid(error, StackFile, raw)
+    problems += expand.name_problems(raw, where)
+    if file is None or problems:
+        raise SettingsError(problems, stack=stack)
     settings = _resolved(file, stack=stack, project=project or "", day=day or date.today())
-    found = [*limits.problems(settings)]
+    problems = [*limits.problems(settings)]
     if settings.raw or any(pool.raw for pool in settings.pools):
         from components.settings.raw import problems as raw_problems  # with the provider's schema: few stacks need it
 
-        found += raw_problems(settings)
-    if found:
-        raise SettingsError(found, stack=stack)
+        problems += raw_problems(settings)
+    if problems:
+        raise SettingsError(problems, stack=stack)
     return settings
 
 
@@ -257,12 +257,12 @@ class _StrictLoader(yaml.SafeLoader):
     """YAML as the engine reads it: a key twice in a mapping is an error, not a silent choice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[object] = set()
+        keys: set[object] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
-            if key in seen:
+            if key in keys:
                 raise yaml.constructor.ConstructorError(
                     problem=f"the key '{key}' is written twice", problem_mark=key_node.start_mark
                 )
-            seen.add(key)
+            keys.add(key)
         return super().construct_mapping(node, deep=deep)

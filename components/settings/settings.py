@@ -26,7 +26,7 @@ class Settings:
     unless the file says. ``gpu_metrics``: the cloud is asked to collect them. ``nat_per_zone`` has its default from the
     availability. ``labels`` are all that resources carry, with the ``tags`` among them.
     Costs are list prices in US dollars an hour, without traffic and taxes: ``cost_idle_hourly`` with every autoscaled
-    pool at its minimum, ``cost_max_hourly`` at its maximum (twin pools both). ``None`` if a price is not known;
+    pool at its minimum, ``cost_max_hourly`` with every pool at its maximum. ``None`` if a price is not known;
     ``unpriced`` names the pools without one.
     """
 

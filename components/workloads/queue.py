@@ -70,7 +70,7 @@ def values(queue: Queue, pools: Sequence[Pool]) -> dict[str, Any]:
     Its API for who waits before whom listens on 8082, which the chart's Service does not let one change: behind a
     firewall it is not reached (docs/workloads.md says what to do), and nothing of the program asks it.
     """
-    flex_start = any(pool.rung == "flex-start" for pool in pools)
+    flex_start = any(pool.capacity_type == "flex-start" for pool in pools)
     ready = _READY_FLEX_START if flex_start else _READY
     configuration = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",

@@ -20,7 +20,7 @@ from facts.catalog.prices import Prices
 from facts.catalog.raw import RawInputs
 from facts.catalog.tags import RegistryName, TagGrammar
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import SKYPILOT_LABEL, Image, Pool, Rung
+from facts.concepts.pool import SKYPILOT_LABEL, CapacityType, Image, Pool
 
 PLUGINS: Final[Mapping[str, str]] = {"gke": "gcp", "eks": "aws", "aks": "azure-native"}
 """Cloud → its Pulumi plugin, the first part of its resources' type tokens. Every list of clouds derives from this one.
@@ -49,7 +49,7 @@ class CloudCatalog:
     - ``account_key``: the provider's own configuration key that names the account; ``account_example`` a value of it
     - ``images``: operating systems of GPU nodes; ``autoscalers``: who can decide the size of pools
     - ``people``: whom a cluster can let in, as a stack file writes them
-    - ``lacking``: how machines are not had on this cloud → why not, and what is instead
+    - ``unsupported_capacity``: capacity type that the cloud does not have → why, and what it has instead
     - ``addons``: parts of the cloud that a stack file may ask for by name
     - ``dataplanes``: what carries the pods' traffic, where a stack file may choose
     - ``location_policies``: how nodes are spread over zones, where a GPU pool may choose
@@ -99,7 +99,7 @@ class CloudCatalog:
     images: tuple[str, ...]
     autoscalers: tuple[str, ...]
     people: tuple[str, ...]
-    lacking: Mapping[Rung, str] = field(default_factory=dict)
+    unsupported_capacity: Mapping[CapacityType, str] = field(default_factory=dict)
     addons: tuple[str, ...] = ()
     dataplanes: tuple[str, ...] = ()
     location_policies: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ SHARES_KEY: Final = "gpucluster.dev/shares-per-gpu"
 """Taint of nodes with parts of GPUs, in a stack where nodes of their size have whole ones."""
 ROLE_LABEL: Final = "gpucluster.dev/role"
 KIND_LABELS: Final = (GPU_LABEL, SIZE_KEY)
-"""What all pools of one GPU type and size have in common: every rung of a ladder, every zone."""
+"""What all pools of one GPU type and size have in common: every capacity type, every zone."""
 SKYPILOT_LABEL: Final = "skypilot.co/accelerator"
 OPT_OUT_LABEL: Final = "gpucluster.dev/allow-larger-node"
 """A pod (or pod template) with this label set to ``"true"`` may use a larger node than it needs."""
@@ -32,7 +32,7 @@ Role = Literal["admin", "cpu", "gpu"]
 Image = Literal["cos", "ubuntu", "al2023", "bottlerocket", "azurelinux"]
 Drivers = Literal["managed", "daemonset", "none"]
 DriverVersion = Literal["default", "latest"]
-Rung = Literal["reserved", "capacity-block", "flex-start", "spot", "on-demand"]
+CapacityType = Literal["reserved", "capacity-block", "flex-start", "spot", "on-demand"]
 """How machines are had, the surest and cheapest first."""
 
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide/#supported-mig-profiles
@@ -110,7 +110,7 @@ class Pool:
     ``min_nodes`` and ``max_nodes`` are totals over ``zones``, and the same where the pool is not ``autoscaled``.
     ``machine_types`` are all types the pool may consist of, the one that an autoscaler plans with first; more than one
     only where the cloud mixes types in a spot pool. All have the same number of GPUs.
-    ``preference`` orders the twins of one size, which differ in how their machines are had: 0 is tried first.
+    ``preference`` is the place in the fallback order of pools that differ in capacity type only: 0 is tried first.
     ``location_policy`` is one that the catalogue lists; ``None`` leaves it to what the pool is.
     ``unneeded_minutes`` is how long a node stays idle before it goes; ``None`` leaves it to the cluster's profile.
     ``compact`` nodes are close to each other; with ``image_streaming`` containers start before their image is there.
@@ -155,7 +155,7 @@ class Pool:
         return self.machine_types[0]
 
     @property
-    def rung(self) -> Rung:
+    def capacity_type(self) -> CapacityType:
         """How its machines are had."""
         gpus = self.gpu_part
         if self.spot:

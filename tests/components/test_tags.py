@@ -78,7 +78,7 @@ def test_volumes_of_claims_have_them_where_the_driver_puts_them_there(tags: dict
         ({"k" * 129: "x"}, "is not a tag's key"),
         ({"Team": "x"}, "is written twice"),
         ({"A": "x", "a": "y"}, "is written twice"),
-        ({"long": "v" * 257}, "is not a value of"),
+        ({"long": "v" * 257}, "is not a valid value of"),
         ({f"k{index}": "" for index in range(40)}, "a resource takes 40"),
     ],
 )

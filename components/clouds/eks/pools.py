@@ -23,7 +23,7 @@ from components.clouds.eks.running_groups import RunningGroup, unless_running
 from components.clouds.raw import beside
 from components.resources import CustomResource
 from facts.catalog.eks import node_tags
-from facts.concepts.pool import Pool, Rung
+from facts.concepts.pool import CapacityType, Pool
 
 if TYPE_CHECKING:
     from schemas import eks
@@ -35,7 +35,7 @@ _UPGRADE_BY_SURPLUS: Final[eks.NodeGroupUpdateConfig] = {"maxUnavailable": 1, "u
 
 # The machine type stays the group's, where the autoscaler looks for it; AWS's page has it in the template. As here:
 # https://aws-ia.github.io/terraform-aws-eks-blueprints/patterns/machine-learning/ml-capacity-block does the same.
-_CAPACITY_TYPES: Final[Mapping[Rung, str]] = {"spot": "SPOT", "capacity-block": "CAPACITY_BLOCK"}
+_CAPACITY_TYPES: Final[Mapping[CapacityType, str]] = {"spot": "SPOT", "capacity-block": "CAPACITY_BLOCK"}
 
 
 def node_pool(
@@ -55,7 +55,7 @@ def node_pool(
         "version": unless_running(gpus, lambda group: group.version, version),
         "nodeRoleArn": context.node_role.arn,
         "subnetIds": [context.network.private_subnets[zone] for zone in pool.zones],
-        "capacityType": _CAPACITY_TYPES.get(pool.rung, "ON_DEMAND"),
+        "capacityType": _CAPACITY_TYPES.get(pool.capacity_type, "ON_DEMAND"),
         "instanceTypes": unless_running(gpus, lambda group: list(group.machine_types), list(pool.machine_types)),
         "amiType": unless_running(gpus, lambda group: group.image_type, image_type),
         "labels": dict(pool.labels),

@@ -75,7 +75,7 @@ def node_pool(context: Context, name: str, pool: Pool, opts: pulumi.ResourceOpti
         "location": location(settings),
         "nodeLocations": list(pool.zones),
         # A flex-start node is not repaired: a replacement would wait for capacity.
-        "management": {"autoRepair": pool.rung != "flex-start", "autoUpgrade": True},
+        "management": {"autoRepair": pool.capacity_type != "flex-start", "autoUpgrade": True},
         "upgradeSettings": _upgrade(pool),
         "nodeConfig": config,
     }

@@ -113,18 +113,18 @@ def people_problems(settings: Settings, written: re.Pattern[str], is_not: str, r
             yield Problem(f"access[{index}].who", f"'{entry.who}' is not {is_not}", remedy)
 
 
-def existing_too_small(key: str, name: str, given: IPv4Network, room: int, nodes: int) -> Problem:
+def existing_too_small(key: str, name: str, network: IPv4Network, room: int, nodes: int) -> Problem:
     """Of a range of an existing network, which is known once it was read."""
     return Problem(
         f"network.existing.{key}",
-        f"'{name}' ({given}) has room for {room} nodes, but the pools may grow to {nodes}",
+        f"'{name}' ({network}) has room for {room} nodes, but the pools may grow to {nodes}",
         "Use a larger one, or lower maxNodes",
     )
 
 
 def settings_problems(settings: Settings) -> list[Problem]:
     """What is wrong with a file whose keys are all valid by themselves."""
-    found = (
+    problems = (
         *_admin_maximum(settings),
         *_admin_room(settings),
         *_room(settings),
@@ -137,16 +137,16 @@ def settings_problems(settings: Settings) -> list[Problem]:
         *volume_problems(settings),
     )
     # A pool of several sizes is several specs with the same problem.
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(problems))
 
 
-def ladders(settings: Settings) -> Iterator[tuple[str, list[Pool]]]:
-    """The entries of pools of which there are several rungs: key path → the pools of one size, in order."""
+def fallback_orders(settings: Settings) -> Iterator[tuple[str, list[Pool]]]:
+    """The entries of pools with several capacity types: key path → the pools of one size, in order."""
     sizes: dict[tuple[str, int], list[Pool]] = {}
     for pool in settings.pools:
         sizes.setdefault((pool.declared_at, pool.gpus_per_node), []).append(pool)
     for (path, _), pools in sizes.items():
-        if len({pool.rung for pool in pools}) > 1:
+        if len({pool.capacity_type for pool in pools}) > 1:
             yield path, pools
 
 
@@ -211,15 +211,15 @@ def _services(settings: Settings) -> Iterator[Problem]:
         )
 
 
-def _too_small(path: str, given: IPv4Network, nodes: int, each: int, kept: int, what: str) -> Iterator[Problem]:
+def _too_small(path: str, network: IPv4Network, nodes: int, each: int, reserved: int, what: str) -> Iterator[Problem]:
     """A range whose addresses, ``each`` for every node, do not last for all pools at their maximum."""
-    room = max(given.num_addresses - kept, 0) // each
+    room = max(network.num_addresses - reserved, 0) // each
     if room < nodes:
         addresses = f" ({each} addresses each)" if each > 1 else ""
         yield Problem(
             path,
-            f"{given} has room for {what}{room} nodes{addresses}, but the pools may grow to {nodes}",
-            f"Write a range with prefix /{_prefix(nodes * each + kept)} or shorter, or lower maxNodes",
+            f"{network} has room for {what}{room} nodes{addresses}, but the pools may grow to {nodes}",
+            f"Write a range with prefix /{_prefix(nodes * each + reserved)} or shorter, or lower maxNodes",
         )
 
 
@@ -290,8 +290,8 @@ def _order(settings: Settings) -> Iterator[Problem]:
     """An order that was written is kept only by the expander that knows it; spot first is what it was before."""
     if settings.expander in (None, "priority"):
         return
-    for path, pools in ladders(settings):
-        if list(dict.fromkeys(pool.rung for pool in pools)) != ["spot", "on-demand"]:
+    for path, pools in fallback_orders(settings):
+        if list(dict.fromkeys(pool.capacity_type for pool in pools)) != ["spot", "on-demand"]:
             yield Problem(
                 f"{path}.capacity",
                 f"the expander '{settings.expander}' does not keep the fallback order",

@@ -14,7 +14,7 @@ from components.settings.problems import Problem
 from components.settings.settings import Settings
 from facts import catalog
 from facts.catalog.gke.networks import PRIVATE_RANGES
-from facts.concepts.pool import Rung
+from facts.concepts.pool import CapacityType
 
 _KMS_KEYS: Final = common.KmsKeys(
     cloud="GKE",
@@ -40,7 +40,7 @@ EXISTING_NETWORK: Final = re.compile(rf"(projects/(?P<project>[^/]+)/global/netw
 """As a stack file writes it: a name, or with the host project of a Shared VPC."""
 
 _UPGRADED_AT_ONCE: Final = 20
-_ORDER: Final[tuple[Rung, ...]] = ("reserved", "spot", "on-demand")
+_ORDER: Final[tuple[CapacityType, ...]] = ("reserved", "spot", "on-demand")
 
 # GKE takes no block of another project's reservation.
 _RESERVATION: Final = re.compile(rf"projects/[^/]+/reservations/{_NAME}|{_NAME}(/reservationBlocks/{_NAME})?")
@@ -80,7 +80,7 @@ _NAMES: Final = Names(
 
 def refusals(settings: Settings) -> list[Problem]:
     """All of them, each once; none for settings that GKE can fulfil."""
-    found = (
+    problems = (
         *_drivers(settings),
         *_partitions(settings),
         *_labels(settings),
@@ -94,7 +94,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_private_endpoint(settings),
         *_existing_network(settings),
         *_reservations(settings),
-        *_ladders(settings),
+        *_fallback_orders(settings),
         *_upgrades(settings),
         *_placement(settings),
         *_streaming(settings),
@@ -103,7 +103,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *_autoscaling(settings),
     )
     # A pool of several sizes or with a fallback is several specs with the same problem.
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(problems))
 
 
 def _drivers(settings: Settings) -> Iterator[Problem]:
@@ -250,13 +250,13 @@ def _reservations(settings: Settings) -> Iterator[Problem]:
             )
 
 
-def _ladders(settings: Settings) -> Iterator[Problem]:
+def _fallback_orders(settings: Settings) -> Iterator[Problem]:
     """GKE's autoscaler has an order of its own (docs/adr/0004-rungs-are-pools.md):
     https://cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler#operating_criteria"""
-    for path, pools in common.ladders(settings):
-        rungs = list(dict.fromkeys(pool.rung for pool in pools))
-        unknown = [rung for rung in rungs if rung not in _ORDER]
-        wanted = [rung for rung in _ORDER if rung in rungs]
+    for path, pools in common.fallback_orders(settings):
+        capacity_types = list(dict.fromkeys(pool.capacity_type for pool in pools))
+        unknown = [capacity_type for capacity_type in capacity_types if capacity_type not in _ORDER]
+        wanted = [capacity_type for capacity_type in _ORDER if capacity_type in capacity_types]
         if unknown:
             yield Problem(
                 f"{path}.capacity",
@@ -264,7 +264,7 @@ def _ladders(settings: Settings) -> Iterator[Problem]:
                 "without trying the others",
                 f"Write capacity: {unknown[0]} in a separate pool that jobs select, and the others in a second pool",
             )
-        elif rungs != wanted:
+        elif capacity_types != wanted:
             yield Problem(
                 f"{path}.capacity",
                 f"GKE's autoscaler has a fixed fallback order: {', '.join(_ORDER)}",

@@ -138,7 +138,7 @@ CATALOG: Final = CloudCatalog(
     credential_plugin=CredentialPlugin(command="kubelogin", arguments="get-token"),
     images=("ubuntu", "azurelinux"),
     autoscalers=("managed",),
-    lacking={
+    unsupported_capacity={
         "capacity-block": "Azure reserves machines without an end: write reserved",
         "flex-start": "Azure keeps no queue for machines: write spot, or reserved",
     },

@@ -103,7 +103,7 @@ CATALOG: Final = CloudCatalog(
     credential_plugin=CredentialPlugin(command="aws", arguments="eks get-token"),
     images=("al2023", "bottlerocket"),
     autoscalers=("karpenter", "cluster-autoscaler"),
-    lacking={
+    unsupported_capacity={
         # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html
         "flex-start": "AWS lends no machines without a date; for some days it sells them as a capacity-block",
     },

@@ -86,7 +86,7 @@ CATALOG: Final = CloudCatalog(
     ),
     images=("cos", "ubuntu"),
     autoscalers=("managed",),
-    lacking={
+    unsupported_capacity={
         # https://cloud.google.com/compute/docs/instances/future-reservations-overview
         "capacity-block": "Google sells machines for some days as reservations, by name: write reserved",
     },

@@ -62,7 +62,7 @@ def refusals(settings: Settings) -> list[Problem]:
     unread = list(network.unread(settings))
     if unread:
         return unread
-    found = (
+    problems = (
         *_account(settings),
         *_cluster_name(settings),
         *common.people_problems(
@@ -82,7 +82,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *network.range_problems(settings),
     )
     # A pool of several sizes or with a fallback is several specs with the same problem.
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(problems))
 
 
 def _account(settings: Settings) -> Iterator[Problem]:

@@ -55,7 +55,7 @@ def refusals(settings: Settings) -> list[Problem]:
     unread = list(network.unread(settings))
     if unread:
         return unread
-    found = (
+    problems = (
         *_account(settings),
         *_version(settings),
         *network.problems(settings),
@@ -75,7 +75,7 @@ def refusals(settings: Settings) -> list[Problem]:
         *common.near_and_fast(settings, "EKS"),
     )
     # A pool of several sizes, zones or with a fallback is several specs with the same problem.
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(problems))
 
 
 def _account(settings: Settings) -> Iterator[Problem]:

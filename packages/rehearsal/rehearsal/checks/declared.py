@@ -79,7 +79,7 @@ def _differences(node: NodeRecord, pool: Pool) -> Iterator[str]:
     reserved = pool.gpu_part is not None and pool.gpu_part.reservation is not None
     # Karpenter's word for them; other autoscalers do not tell them from those on demand.
     if bought is not None and bought != wanted and not (reserved and bought == "reserved"):
-        yield f"is {bought}, declared {pool.rung}"
+        yield f"is {bought}, declared {pool.capacity_type}"
     if node.gpus_since is not None and node.most_gpus != pool.allocatable_gpus:
         yield f"offers {node.most_gpus} GPUs, declared {pool.allocatable_gpus}"
 

@@ -1,4 +1,4 @@
-"""A ladder of capacities becomes a pool for each rung, on every cloud that has it, in the order written."""
+"""A ladder of capacities becomes a pool for each capacity_type, on every cloud that has it, in the order written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from components.settings import Settings, SettingsError
 from facts import catalog
 from facts.concepts.kubernetes import Taint
-from facts.concepts.pool import SHARES_KEY, Pool, Rung
+from facts.concepts.pool import SHARES_KEY, CapacityType, Pool
 from tests import one_stack
 from tests.components.settings.test_clouds import load_stack, t4
 
@@ -38,8 +38,8 @@ def pools(settings: Settings) -> list[Pool]:
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
 def test_rungs_become_pools_in_the_order_written(cloud: str) -> None:
     found = pools(load_stack(cloud, gpuPools=t4(capacity=[*LADDER], reservation=reservation(cloud))))
-    assert list(dict.fromkeys(pool.rung for pool in found)) == list(LADDER)
-    assert [pool.preference for pool in found] == sorted(LADDER.index(pool.rung) for pool in found)
+    assert list(dict.fromkeys(pool.capacity_type for pool in found)) == list(LADDER)
+    assert [pool.preference for pool in found] == sorted(LADDER.index(pool.capacity_type) for pool in found)
     assert len({pool.name for pool in found}) == len(found)
 
 
@@ -47,7 +47,7 @@ def test_rungs_become_pools_in_the_order_written(cloud: str) -> None:
 def test_only_the_reserved_rung_has_the_reservation_its_zone_and_its_size(cloud: str) -> None:
     written = t4(capacity=[*LADDER], reservation=reservation(cloud, nodes=1), maxNodes=3)
     for pool in pools(load_stack(cloud, gpuPools=written)):
-        reserved = pool.rung == "reserved"
+        reserved = pool.capacity_type == "reserved"
         assert pool.gpus.reservation == (RESERVATIONS[cloud][0] if reserved else None)
         assert pool.max_nodes == (1 if reserved else 3)
         assert not reserved or pool.zones == (zones(cloud)[0],)
@@ -59,7 +59,7 @@ def test_each_reservation_is_a_pool_and_all_of_them_come_first(cloud: str) -> No
     first, second, *rest = pools(load_stack(cloud, gpuPools=t4(capacity=["reserved", "spot"], reservation=both)))
     assert (first.gpus.reservation, second.gpus.reservation) == RESERVATIONS[cloud]
     assert (first.zones, second.zones) == tuple((zone,) for zone in zones(cloud)[:2])
-    assert {pool.rung for pool in rest} == {"spot"}
+    assert {pool.capacity_type for pool in rest} == {"spot"}
     assert {first.preference, second.preference} == {0}
 
 
@@ -80,19 +80,20 @@ def test_reserved_is_what_on_demand_with_a_reservation_was(cloud: str) -> None:
         for word in ("on-demand", "reserved")
     )
     assert before.gpu_pools == after.gpu_pools
-    assert [pool.rung for pool in pools(before)] == ["reserved"]
+    assert [pool.capacity_type for pool in pools(before)] == ["reserved"]
 
 
 @pytest.mark.parametrize(
-    ("cloud", "rung"), [(cloud, rung) for cloud in one_stack.CLOUDS for rung in catalog.of(cloud).lacking]
+    ("cloud", "capacity_type"),
+    [(cloud, capacity_type) for cloud in one_stack.CLOUDS for capacity_type in catalog.of(cloud).unsupported_capacity],
 )
-def test_what_a_cloud_lacks_is_refused_with_its_reason(cloud: str, rung: Rung) -> None:
-    lacking = catalog.of(cloud).lacking
+def test_what_a_cloud_lacks_is_refused_with_its_reason(cloud: str, capacity_type: CapacityType) -> None:
+    unsupported_capacity = catalog.of(cloud).unsupported_capacity
     with pytest.raises(SettingsError) as refused:
-        load_stack(cloud, gpuPools=t4(capacity=rung))
+        load_stack(cloud, gpuPools=t4(capacity=capacity_type))
     (problem,) = refused.value.problems
     assert problem.path == "gpuPools[0].capacity"
-    assert lacking[rung] in problem.message
+    assert unsupported_capacity[capacity_type] in problem.message
 
 
 @pytest.mark.parametrize("cloud", one_stack.CLOUDS)
@@ -125,7 +126,7 @@ def test_pods_that_want_a_whole_gpu_stay_off_parts_of_one(cloud: str, beside: bo
 
 def test_flex_start_says_how_long_a_machine_is_lent() -> None:
     (pool,) = pools(load_stack("gke", gpuPools=t4(capacity="flex-start", flexStart={"maxRunHours": 5})))
-    assert pool.rung == "flex-start"
+    assert pool.capacity_type == "flex-start"
     assert pool.gpus.flex_start is not None
     assert pool.gpus.flex_start.max_run_hours == 5
 
@@ -135,6 +136,6 @@ def test_a_block_is_one_that_has_days() -> None:
     block = reservation("eks", 0, **days)
     written = t4(gpu="nvidia-h100-80gb", gpusPerNode=8, capacity="capacity-block", reservation=block)
     (pool,) = pools(load_stack("eks", gpuPools=written))
-    assert pool.rung == "capacity-block"
+    assert pool.capacity_type == "capacity-block"
     assert pool.gpus.block is not None
     assert (pool.gpus.block.first, pool.gpus.block.last) == ("2099-03-01", "2099-03-08")
