@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
-from rehearsal.stack import ROOT
+from rehearsal.engine.stack import ROOT
 
 FIGURES: Final = ROOT / "docs" / "rehearsal.json"
 WIDTH: Final = 880

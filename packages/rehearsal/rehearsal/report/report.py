@@ -261,8 +261,8 @@ def _over_time(record: RunRecord, end: float) -> dict[str, Any]:
     prices = {node.name: record.price(node, pools[node.pool]) or 0.0 for node in nodes}
     pods = [pod for pod in record.timeline.pods if pod.gpus and not pod.system_namespace]
     starts = {pod.uid: end if pod.running is None else pod.running for pod in pods}
-    ends = {pod.uid: min(at for at in (pod.finished, pod.gone, end) if at is not None) for pod in pods}
-    lives = [(node.created, end if node.gone is None else node.gone) for node in nodes]
+    ends = {pod.uid: min(at for at in (pod.finished, pod.deleted, end) if at is not None) for pod in pods}
+    lives = [(node.created, end if node.deleted is None else node.deleted) for node in nodes]
     lives += [(pod.created, starts[pod.uid]) for pod in pods] + [(starts[pod.uid], ends[pod.uid]) for pod in pods]
     moments = sorted({0.0, *(at for life in lives for at in life)})
     return {
