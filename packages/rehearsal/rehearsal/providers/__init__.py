@@ -31,12 +31,12 @@ def cloud_provider(plugin: str, run_dir: Path, fleet: Fleet | None, allowance: A
     """
     # Imported on first use: each brings a vendor's models.
     cloud = _CLOUDS[plugin]
-    make: Callable[[Path, Fleet | None], Vendor[Any]] = import_module(f"rehearsal.providers.{cloud}").make
+    module = import_module(f"rehearsal.providers.{cloud}")
+    make: Callable[[Path, Fleet | None], Vendor[Any]] = module.make
     if fleet is not None and allowance is not EVERYTHING:
         from rehearsal.providers.limited_fleet import LimitedFleet
 
-        refusals = import_module(f"rehearsal.providers.{cloud}.errors").REFUSALS
-        fleet = cast("Fleet", LimitedFleet(fleet, allowance, of(cloud), refusals))
+        fleet = cast("Fleet", LimitedFleet(fleet, allowance, of(cloud), module.REFUSALS))
     provider = make(run_dir, fleet)
     provider.allow(allowance)
     return provider

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rehearsal.providers.aks.errors import REFUSALS
 from rehearsal.providers.aks.provider import AzureNativeProvider
 
 if TYPE_CHECKING:
     from rehearsal.simulation import Fleet
 
-__all__ = ["AzureNativeProvider", "make"]
+__all__ = ["REFUSALS", "AzureNativeProvider", "make"]
 
 
 def make(run_dir: Path, fleet: Fleet | None) -> AzureNativeProvider:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rehearsal.providers.eks.base.errors import REFUSALS
 from rehearsal.providers.eks.provider import AwsProvider
 
 if TYPE_CHECKING:
     from rehearsal.simulation import Fleet
 
-__all__ = ["AwsProvider", "make"]
+__all__ = ["REFUSALS", "AwsProvider", "make"]
 
 
 def make(run_dir: Path, fleet: Fleet | None) -> AwsProvider:

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from rehearsal.providers.eks.account import Account
-from rehearsal.providers.eks.autoscaling.governor import Governor
-from rehearsal.providers.eks.aws.pod_identity import AUDIENCE
-from rehearsal.providers.eks.aws.server import AwsServer
-from rehearsal.providers.eks.groups import NODE_GROUP, NodeGroups
-from rehearsal.providers.eks.machines.bridge import Bridge
-from rehearsal.providers.eks.network import CLUSTER
+from rehearsal.providers.eks.autoscaling.autoscaler_simulation import Governor
+from rehearsal.providers.eks.aws_api.pod_identity import AUDIENCE
+from rehearsal.providers.eks.aws_api.server import AwsServer
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.machines.node_joiner import Bridge
+from rehearsal.providers.eks.resources.groups import NODE_GROUP, NodeGroups
+from rehearsal.providers.eks.resources.network import CLUSTER
 from rehearsal.simulation import Injection
 
 _QUIET_SECONDS: Final = 0.5

@@ -8,8 +8,8 @@ from ipaddress import IPv4Network
 from components.settings import Settings
 from facts import catalog
 from rehearsal.providers.base import Created, Properties
-from rehearsal.providers.eks.aws.moto_backend import ids_of_the_next
-from rehearsal.providers.eks.network import (
+from rehearsal.providers.eks.aws_api.moto_backend import ids_of_the_next
+from rehearsal.providers.eks.resources.network import (
     ADDRESS,
     ASSOCIATION,
     INTERNET_GATEWAY,
@@ -18,7 +18,7 @@ from rehearsal.providers.eks.network import (
     SUBNET,
     VPC,
 )
-from rehearsal.providers.eks.routes import ROUTE
+from rehearsal.providers.eks.resources.routes import ROUTE
 
 _RANGE = IPv4Network("10.20.0.0/16")
 _EVERYWHERE = "0.0.0.0/0"

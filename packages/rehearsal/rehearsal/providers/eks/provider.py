@@ -16,7 +16,18 @@ from typing_extensions import override
 from facts.concepts.unknown import UNKNOWN, given
 from rehearsal.providers.base import CallContext, CheckFailure, Created, Properties, ProviderError
 from rehearsal.providers.check import Words
-from rehearsal.providers.eks import (
+from rehearsal.providers.eks import capacity
+from rehearsal.providers.eks.aws_api import moto_backend
+from rehearsal.providers.eks.aws_api.backend import answer_in_process
+from rehearsal.providers.eks.aws_api.server import AwsServer
+from rehearsal.providers.eks.background import Background
+from rehearsal.providers.eks.base.account import Account, maker
+from rehearsal.providers.eks.base.errors import AwsError, forbidden, not_found
+from rehearsal.providers.eks.base.leftovers import left
+from rehearsal.providers.eks.base.request import BY_ARN, parameters, request_of, retag, tags_of
+from rehearsal.providers.eks.base.row import Row, refused
+from rehearsal.providers.eks.machines.reclaim import reclaim
+from rehearsal.providers.eks.resources import (
     access,
     addons,
     buckets,
@@ -32,21 +43,10 @@ from rehearsal.providers.eks import (
     routes,
     scaling_group,
     security_groups,
-    stock,
 )
-from rehearsal.providers.eks.account import Account, maker
-from rehearsal.providers.eks.aws import moto_backend
-from rehearsal.providers.eks.aws.backend import answer_in_process
-from rehearsal.providers.eks.aws.server import AwsServer
-from rehearsal.providers.eks.background import Background
-from rehearsal.providers.eks.errors import AwsError, forbidden, not_found
-from rehearsal.providers.eks.functions import FUNCTIONS
-from rehearsal.providers.eks.left import left
-from rehearsal.providers.eks.machines.reclaim import reclaim
-from rehearsal.providers.eks.network import CLUSTER
-from rehearsal.providers.eks.request import BY_ARN, parameters, request_of, retag, tags_of
-from rehearsal.providers.eks.row import Row, refused
-from rehearsal.providers.eks.tags import TAGS, tag_failures
+from rehearsal.providers.eks.resources.functions import FUNCTIONS
+from rehearsal.providers.eks.resources.network import CLUSTER
+from rehearsal.providers.eks.rules.tags import TAGS, tag_failures
 from rehearsal.providers.resource import Made, Refers, SimulatedResource
 from rehearsal.providers.standin import StandIn, table
 from rehearsal.providers.store import Record, Store
@@ -104,8 +104,8 @@ class AwsProvider(StandIn[Account]):
     everywhere = TAGS
     functions = FUNCTIONS
     let_in = access.let_in
-    set_aside = stock.reserve
-    use_up = stock.run_dry
+    set_aside = capacity.reserve
+    use_up = capacity.run_dry
     settings = ("region",)
     words = Words(
         unknown="pulumi-aws {version} has no such input in {object}; check the spelling", lacking="", server=""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rehearsal.providers.gke.errors import REFUSALS
 from rehearsal.providers.gke.provider import GcpProvider
 
 if TYPE_CHECKING:
     from rehearsal.simulation import Fleet
 
-__all__ = ["GcpProvider", "make"]
+__all__ = ["REFUSALS", "GcpProvider", "make"]
 
 
 def make(run_dir: Path, fleet: Fleet | None) -> GcpProvider:

@@ -13,7 +13,7 @@ from packages.rehearsal.tests.providers.driver import Account, Of, Step
 from packages.rehearsal.tests.providers.eks.data import DATA_STEPS
 from rehearsal.providers.base import Created, Properties
 from rehearsal.providers.eks import AwsProvider
-from rehearsal.providers.eks.account import Account as Aws
+from rehearsal.providers.eks.base.account import Account as Aws
 from rehearsal.providers.store import Store
 from rehearsal.simulation import Fleet
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from facts.concepts.iam import AuthorizationRequest, resource_tags
+from rehearsal.providers.eks.authorization.identity import Role
 from rehearsal.providers.eks.autoscaling import expander
 from rehearsal.providers.eks.autoscaling.discovery import Installation, find, why_idle
 from rehearsal.providers.eks.autoscaling.flags import Flags, command_line, parse
-from rehearsal.providers.eks.autoscaling.identity import Role
 from rehearsal.providers.eks.autoscaling.template import Described, as_seen, template
-from rehearsal.providers.eks.groups import DeclaredGroup
+from rehearsal.providers.eks.resources.groups import DeclaredGroup
 from rehearsal.simulation import SimulatedNodeGroup
 
 # What the autoscaler reads, and what it changes; without one of them it finds no group, no size, or no effect:

@@ -7,15 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from rehearsal.providers.eks.account import Account
-from rehearsal.providers.eks.autoscaling import (
-    account_facts,
-    cluster_autoscaler,
-    discovery,
-    expander,
-)
-from rehearsal.providers.eks.autoscaling.discovery import Installation
-from rehearsal.providers.eks.autoscaling.identity import (
+from rehearsal.providers.eks.authorization import roles
+from rehearsal.providers.eks.authorization.identity import (
     POD_IDENTITY_AGENT,
     Facts,
     Role,
@@ -23,6 +16,9 @@ from rehearsal.providers.eks.autoscaling.identity import (
     annotated_role,
     role_of,
 )
+from rehearsal.providers.eks.autoscaling import cluster_autoscaler, discovery, expander
+from rehearsal.providers.eks.autoscaling.discovery import Installation
+from rehearsal.providers.eks.base.account import Account
 from rehearsal.simulation import Fleet
 
 Objects = list[dict[str, Any]]
@@ -83,7 +79,7 @@ class Observer:
             associated=associated,
             agent=any(map(_is_running_agent, self._fleet.list_objects(DAEMON_SETS))),
             annotated=annotated,
-            oidc_provider=annotated is not None and account_facts.has_oidc_provider(self._account, issuer),
+            oidc_provider=annotated is not None and roles.has_oidc_provider(self._account, issuer),
             node_role=node_role,
         )
         arns = {arn for arn in (associated, annotated, node_role) if arn}
@@ -99,7 +95,7 @@ class Observer:
                 host = bool(pod["spec"].get("hostNetwork"))
                 group = self._node_group_of(node)
                 if group:
-                    return account_facts.reachable_node_role(self._account, cluster, group, host_network=host)
+                    return roles.reachable_node_role(self._account, cluster, group, host_network=host)
         return None
 
     def _node_group_of(self, node: str) -> str | None:
@@ -109,10 +105,10 @@ class Observer:
         return None
 
     def _cluster(self, name: str) -> Mapping[str, Any]:
-        return self._once(("cluster", name), lambda: account_facts.cluster(self._account, name) or {})
+        return self._once(("cluster", name), lambda: roles.cluster(self._account, name) or {})
 
     def _role_called(self, arn: str) -> Role | None:
-        return self._once(("role", arn), lambda: account_facts.role(self._account, arn))
+        return self._once(("role", arn), lambda: roles.role(self._account, arn))
 
     def _once(self, key: tuple[Any, ...], read: Callable[[], _T]) -> _T:
         if key not in self._known:

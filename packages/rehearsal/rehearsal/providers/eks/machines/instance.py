@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from rehearsal.providers.eks.account import Account
-from rehearsal.providers.eks.errors import AwsError
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.machines.user_data import decoded
 
 _OF_A_GROUP: Final = "aws:autoscaling:groupName"

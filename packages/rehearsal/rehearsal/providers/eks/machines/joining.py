@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import yaml
 
-from rehearsal.providers.eks.account import Account
-from rehearsal.providers.eks.cluster import ACCESS_ENTRY
-from rehearsal.providers.eks.errors import AwsError
-from rehearsal.providers.eks.iam import attached_policies
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.machines.instance import Instance
-from rehearsal.providers.eks.network import subnet
+from rehearsal.providers.eks.resources.cluster import ACCESS_ENTRY
+from rehearsal.providers.eks.resources.iam import attached_policies
+from rehearsal.providers.eks.resources.network import subnet
 from rehearsal.providers.store import Record
 from rehearsal.providers.values import at
 

@@ -7,10 +7,10 @@ import threading
 from contextlib import suppress
 from typing import Final
 
-from rehearsal.providers.eks.account import Account
-from rehearsal.providers.eks.aws.event_bus import spot_interruption
-from rehearsal.providers.eks.errors import AwsError
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
 from rehearsal.providers.eks.machines.instance import instances
+from rehearsal.providers.eks.resources.event_bus import spot_interruption
 
 NOTICE_SECONDS: Final = 120.0
 """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html"""

@@ -24,8 +24,8 @@ from packages.rehearsal.tests.providers.eks.autoscaling import (
     seen,
     trust,
 )
+from rehearsal.providers.eks.authorization.identity import Facts, Role, ServiceAccountRef, annotated_role, role_of
 from rehearsal.providers.eks.autoscaling.cluster_autoscaler import READS, WRITES, judge
-from rehearsal.providers.eks.autoscaling.identity import Facts, Role, ServiceAccountRef, annotated_role, role_of
 
 PLACE = ServiceAccountRef(CLUSTER, "kube-system", "cluster-autoscaler")
 CLUSTER_ARN = f"arn:aws:eks:us-west-2:123456789012:cluster/{CLUSTER}"

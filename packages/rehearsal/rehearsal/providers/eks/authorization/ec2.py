@@ -1,0 +1,253 @@
+"""EC2: https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html.
+
+Making and tagging something are two actions, the second with ``ec2:CreateAction``:
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/supported-iam-actions-tagging.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from facts.concepts.iam import Value, request_tags, resource_tags
+from rehearsal.providers.eks.authorization.request_rights import Operation, Right, Table, only
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.errors import AwsError
+
+READS: Final = (
+    "DescribeAvailabilityZones",
+    "DescribeCapacityReservations",
+    "DescribeImages",
+    "DescribeInstanceStatus",
+    "DescribeInstanceTypeOfferings",
+    "DescribeInstanceTypes",
+    "DescribeInstances",
+    "DescribeLaunchTemplateVersions",
+    "DescribeLaunchTemplates",
+    "DescribePlacementGroups",
+    "DescribeSecurityGroups",
+    "DescribeSpotPriceHistory",
+    "DescribeSubnets",
+    "DescribeVpcs",
+)
+_TYPE_OF: Final = {
+    "ami": "image",
+    "cr": "capacity-reservation",
+    "eni": "network-interface",
+    "fleet": "fleet",
+    "i": "instance",
+    "lt": "launch-template",
+    "sg": "security-group",
+    "sir": "spot-instances-request",
+    "snap": "snapshot",
+    "subnet": "subnet",
+    "vol": "volume",
+    "vpc": "vpc",
+}
+"""Prefix of an id → the resource type in its ARN."""
+
+_PUBLIC: Final = ("image", "snapshot")
+"""Types whose ARNs name no account."""
+
+
+def create_launch_template(asked: Operation) -> Iterator[Right]:
+    """``CreateLaunchTemplate``."""
+    yield from _made(asked, "CreateLaunchTemplate", "launch-template", asked.params.get("TagSpecifications"))
+
+
+def delete_launch_template(asked: Operation) -> Iterator[Right]:
+    """``DeleteLaunchTemplate``."""
+    found = launch_template(asked.account, asked.params)
+    yield _on(asked, "ec2:DeleteLaunchTemplate", "launch-template", found.get("LaunchTemplateId", "*"), found)
+
+
+def create_tags(asked: Operation) -> Iterator[Right]:
+    """``CreateTags``: the tags of the request on each of the resources."""
+    tags = _as_mapping(asked.params.get("Tags"))
+    for id in asked.params.get("Resources") or ():
+        kind = _TYPE_OF.get(str(id).partition("-")[0], "*")
+        found = {"Tags": _tags_of(asked.account, str(id))}
+        yield _on(asked, "ec2:CreateTags", kind, str(id), found, request_tags(tags))
+
+
+def terminate_instances(asked: Operation) -> Iterator[Right]:
+    """``TerminateInstances``: each of the instances."""
+    ids = list(asked.params.get("InstanceIds") or ())
+    known = {each["InstanceId"]: each for each in instances(asked.account, ids)}
+    for id in ids:
+        found = known.get(id, {})
+        yield _on(asked, "ec2:TerminateInstances", "instance", id, found, _of_instance(found))
+
+
+def create_fleet(asked: Operation) -> Iterator[Right]:
+    """``CreateFleet``: the fleet, and what the request names of its own for its instances.
+
+    What starting those needs is looked at when they start (:func:`launch`), and becomes errors of the fleet.
+    """
+    yield from _made(asked, "CreateFleet", "fleet", asked.params.get("TagSpecifications"))
+    for config in asked.params.get("LaunchTemplateConfigs") or ():
+        template = launch_template(asked.account, config.get("LaunchTemplateSpecification") or {})
+        if template:
+            yield _on(asked, "ec2:CreateFleet", "launch-template", template["LaunchTemplateId"], template)
+        overrides = config.get("Overrides") or ()
+        for kind, key in (("image", "ImageId"), ("subnet", "SubnetId")):
+            for id in dict.fromkeys(str(each[key]) for each in overrides if each.get(key)):
+                yield _on(asked, "ec2:CreateFleet", kind, id, {"Tags": _tags_of(asked.account, id)})
+
+
+def run_instances(asked: Operation) -> Iterator[Right]:
+    """``RunInstances``, with or without a launch template."""
+    specification = asked.params.get("LaunchTemplate") or {}
+    template = launch_template(asked.account, specification)
+    data = launch_template_data(asked.account, template, str(specification.get("Version") or "$Default"))
+    merged = {**data, **{key: value for key, value in asked.params.items() if value}}
+    tags = [*(data.get("TagSpecifications") or ()), *(asked.params.get("TagSpecifications") or ())]
+    market = (merged.get("InstanceMarketOptions") or {}).get("MarketType")
+    yield from launch(asked, template, {**merged, "TagSpecifications": tags}, spot=market == "spot")
+
+
+def launch(asked: Operation, template: Mapping[str, Any], data: Mapping[str, Any], *, spot: bool) -> Iterator[Right]:
+    """What it needs to start one instance from ``data``, a launch template's with everything that replaces parts."""
+    used = [("image", data.get("ImageId"))]
+    interfaces = data.get("NetworkInterfaces") or ()
+    used += [("subnet", data.get("SubnetId")), *(("subnet", each.get("SubnetId")) for each in interfaces)]
+    groups = [*(data.get("SecurityGroupIds") or ()), *(id for each in interfaces for id in each.get("Groups") or ())]
+    used += [("security-group", id) for id in groups]
+    disks = [each.get("Ebs") or {} for each in data.get("BlockDeviceMappings") or ()]
+    used += [("snapshot", disk.get("SnapshotId")) for disk in disks]
+    reserved = (data.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
+    used += [("capacity-reservation", reserved.get("CapacityReservationId"))]
+    for kind, id in dict.fromkeys((kind, str(id)) for kind, id in used if id):
+        yield _on(asked, "ec2:RunInstances", kind, id, {"Tags": _tags_of(asked.account, id)})
+    if template:
+        yield _on(asked, "ec2:RunInstances", "launch-template", template["LaunchTemplateId"], template)
+    tags = data.get("TagSpecifications")
+    machine = _of_instance({"InstanceType": data.get("InstanceType")})
+    yield from _made(asked, "RunInstances", "instance", tags, machine)
+    yield from _made(asked, "RunInstances", "volume", tags)
+    yield from _made(asked, "RunInstances", "network-interface", tags)
+    if spot:
+        yield from _made(asked, "RunInstances", "spot-instances-request", tags)
+    yield from _passed_role(asked, data.get("IamInstanceProfile") or {})
+    for key in disk_keys(data):
+        yield from _uses_key(key)
+
+
+def disk_keys(data: Mapping[str, Any]) -> list[str]:
+    """The customer's keys on the disks of a launch template's data, each once."""
+    named = [(each.get("Ebs") or {}).get("KmsKeyId") for each in data.get("BlockDeviceMappings") or ()]
+    return list(dict.fromkeys(key for key in named if key))
+
+
+def _uses_key(key: str) -> Iterator[Right]:
+    """EC2 asks for them as its caller: https://docs.aws.amazon.com/ebs/latest/userguide/ebs-encryption-requirements.html"""
+    for action in ("Decrypt", "DescribeKey", "GenerateDataKeyWithoutPlaintext", "ReEncryptFrom", "ReEncryptTo"):
+        yield Right(f"kms:{action}", key)
+    yield Right("kms:CreateGrant", key, {"kms:GrantIsForAWSResource": "true"})
+
+
+def launch_template(account: Account, specification: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The launch template that a request names, ``{}`` if there is none."""
+    keys = {"LaunchTemplateId": "LaunchTemplateIds", "LaunchTemplateName": "LaunchTemplateNames"}
+    wanted = {keys[key]: [value] for key, value in specification.items() if key in keys and value}
+    if not wanted:
+        return {}
+    try:
+        found = account.call("ec2", "DescribeLaunchTemplates", **wanted)["LaunchTemplates"]
+    except AwsError:
+        return {}
+    return found[0] if found else {}
+
+
+def launch_template_data(account: Account, template: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+    """What one version of a launch template says, ``{}`` if there is none."""
+    if not template:
+        return {}
+    answer = account.call(
+        "ec2",
+        "DescribeLaunchTemplateVersions",
+        LaunchTemplateId=template["LaunchTemplateId"],
+        Versions=[version],
+    )
+    versions = answer["LaunchTemplateVersions"]
+    return versions[0]["LaunchTemplateData"] if versions else {}
+
+
+def instances(account: Account, ids: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Those of the instances that exist."""
+    filters = [{"Name": "instance-id", "Values": list(ids)}]
+    answer = account.call("ec2", "DescribeInstances", Filters=filters)
+    return [each for reservation in answer["Reservations"] for each in reservation["Instances"]]
+
+
+def _made(
+    asked: Operation, action: str, kind: str, specifications: Any, further: Mapping[str, Value] | None = None
+) -> Iterator[Right]:
+    """The right to make a resource, and to tag it if the request does."""
+    tags = {
+        key: value
+        for each in specifications or ()
+        if each.get("ResourceType") == kind
+        for key, value in _as_mapping(each.get("Tags")).items()
+    }
+    context = {**(request_tags(tags) if tags else {}), **(further or {})}
+    yield _on(asked, f"ec2:{action}", kind, "*", {}, context)
+    if tags:
+        yield _on(asked, "ec2:CreateTags", kind, "*", {}, {**context, "ec2:CreateAction": action})
+
+
+def _on(
+    asked: Operation,
+    action: str,
+    kind: str,
+    id: str,
+    found: Mapping[str, Any],
+    further: Mapping[str, Value] | None = None,
+) -> Right:
+    account = "" if kind in _PUBLIC else asked.account.id
+    arn = f"arn:{asked.account.partition}:ec2:{asked.account.region}:{account}:{kind}/{id}"
+    tags = resource_tags(_as_mapping(found.get("Tags")), "ec2")
+    return Right(action, arn, {"ec2:Region": asked.account.region, **tags, **(further or {})})
+
+
+def _of_instance(instance: Mapping[str, Any]) -> dict[str, Value]:
+    facts = {
+        "ec2:InstanceType": instance.get("InstanceType"),
+        "ec2:AvailabilityZone": (instance.get("Placement") or {}).get("AvailabilityZone"),
+        "ec2:InstanceProfile": (instance.get("IamInstanceProfile") or {}).get("Arn"),
+    }
+    return {key: str(value) for key, value in facts.items() if value}
+
+
+def _passed_role(asked: Operation, profile: Mapping[str, Any]) -> Iterator[Right]:
+    """https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/iam-roles-for-amazon-ec2.html#roles-profiles-passrole."""
+    name = profile.get("Name") or str(profile.get("Arn") or "").rpartition("/")[2]
+    if not name:
+        return
+    try:
+        found = asked.account.call("iam", "GetInstanceProfile", InstanceProfileName=name)["InstanceProfile"]
+    except AwsError:
+        return
+    for role in found["Roles"]:
+        yield Right("iam:PassRole", role["Arn"], {"iam:PassedToService": "ec2.amazonaws.com"})
+
+
+def _tags_of(account: Account, id: str) -> list[Mapping[str, str]]:
+    filters = [{"Name": "resource-id", "Values": [id]}]
+    found: list[Mapping[str, str]] = account.call("ec2", "DescribeTags", Filters=filters)["Tags"]
+    return found
+
+
+def _as_mapping(tags: Iterable[Mapping[str, Any]] | None) -> dict[str, str]:
+    return {str(each["Key"]): str(each.get("Value") or "") for each in tags or ()}
+
+
+EC2: Final[Table] = {
+    **{("ec2", name): only(f"ec2:{name}") for name in READS},
+    ("ec2", "CreateFleet"): create_fleet,
+    ("ec2", "CreateLaunchTemplate"): create_launch_template,
+    ("ec2", "CreateTags"): create_tags,
+    ("ec2", "DeleteLaunchTemplate"): delete_launch_template,
+    ("ec2", "RunInstances"): run_instances,
+    ("ec2", "TerminateInstances"): terminate_instances,
+}

@@ -1,0 +1,44 @@
+"""What EC2 has for the pools of a stack: their reservations, and none of what runs out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from facts.concepts.pool import Pool
+from rehearsal.providers.eks.base.account import Account
+from rehearsal.providers.eks.base.supply import CapacityReservation
+
+_NODE_POOLS = "/apis/karpenter.sh/v1/nodepools"
+_CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
+
+
+def reserve(account: Account, pools: Iterable[Pool]) -> None:
+    """Reserve the machines that the ``pools`` name a reservation of, as many as they may have."""
+    for pool in pools:
+        gpus = pool.gpu_part
+        if gpus is not None and gpus.reservation is not None:
+            block = gpus.block is not None
+            reservation = CapacityReservation(gpus.reservation, pool.machine_type, pool.zones[0], pool.max_nodes, block)
+            account.supply.reserve(reservation)
+
+
+def run_dry(account: Account, pools: Collection[str]) -> None:
+    """From now on there is no further machine for exactly these of Karpenter's ``pools``."""
+    account.supply.refill()
+    if account.fleet is None or not pools:
+        return
+    classes = {each["metadata"]["name"]: each["spec"] for each in account.fleet.list_objects(_CLASSES)}
+    for found in account.fleet.list_objects(_NODE_POOLS):
+        spec = found["spec"]["template"]["spec"]
+        made_of = classes.get(spec["nodeClassRef"]["name"])
+        if found["metadata"]["name"] not in pools or made_of is None:
+            continue
+        asked = {each["key"]: each["values"] for each in spec["requirements"] if each["operator"] == "In"}
+        (market,) = asked["karpenter.sh/capacity-type"]
+        if market == "reserved":
+            for term in made_of["capacityReservationSelectorTerms"]:
+                account.supply.use_up(term["id"])
+            continue
+        for zone in asked["topology.kubernetes.io/zone"]:
+            for machine_type in asked["node.kubernetes.io/instance-type"]:
+                account.supply.run_dry(zone, machine_type, market)
